@@ -231,9 +231,14 @@ func TestLimits(t *testing.T) {
 	write(t, filepath.Join(dir, "many.view.json"), head+many(1<<14+1, `{"dataset": "a"}`))
 	write(t, filepath.Join(dir, "empty.view.json"), head+`"concat": []}`)
 	write(t, filepath.Join(dir, "deep.view.json"), head+strings.Repeat(`"derive": {`, 33)+`"dataset": "a"`+strings.Repeat(`}, "expressions": [{"name": "y", "expression": "x"}]`, 33)+"}")
+	nested := func(of string) string {
+		return head + strings.Repeat(`"select": {`, 20) + `"dataset": "` + of + `"` + strings.Repeat("}", 21)
+	}
+	write(t, filepath.Join(dir, "inner.view.json"), nested("a"))
+	write(t, filepath.Join(dir, "outer.view.json"), nested("inner.view.json"))
 	write(t, filepath.Join(dir, "loop.view.json"), head+`"dataset": "loop.view.json"}`)
 	for file, want := range map[string]string{"6": "more than 16384 datasets", "many": "more than 16384 datasets", "empty": "concat of no views",
-		"deep": "nested deeper than 32", "loop": "more than 8 views"} {
+		"deep": "nested deeper than 32", "outer": "nested deeper than 32", "loop": "more than 8 views"} {
 		opened := 0
 		_, err := views.Open(t.Context(), filepath.Join(dir, file+".view.json"), views.Options{
 			Open: func(context.Context, string, []string, string) (views.Part, error) {

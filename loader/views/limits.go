@@ -12,7 +12,7 @@ const (
 	// maxFile is the maximum size of a file in bytes.
 	maxFile = 64 << 20
 
-	// maxDepth is how deep views may be nested in a file.
+	// maxDepth is how deep views may be nested, those of files that they name included.
 	maxDepth = 32
 
 	// maxFiles is how many views may be in files, one of which names the next.
@@ -22,52 +22,65 @@ const (
 	maxDatasets = 1 << 14
 )
 
-// counter counts the datasets of a view, those of other files included. Each file is read once.
+// size is how many datasets a view opens, and how deep it is nested.
+type size struct{ datasets, depth int }
+
+// counter finds the size of a view, with those of other files. Each file is read once.
 type counter struct {
-	files   map[string]int // the datasets of the views in files
-	reading []string       // files, each of which names the next
+	files   map[string]size // of the views in files
+	reading []string        // files, each of which names the next
 }
 
-// checkDatasets returns an error if a view opens more datasets than it may.
-func (n *Node) checkDatasets() error {
-	c := counter{files: make(map[string]int)}
-	count, err := c.count(n)
-	if err == nil && count > maxDatasets {
-		err = fmt.Errorf("it opens more than %d datasets, each as often as it is named; %s", maxDatasets,
-			"put records that belong together into one dataset: "+shell.Penstock("preprocess VIEW DEST"))
+// checkSize returns an error if a view is larger than it may be.
+func (n *Node) checkSize() error {
+	c := counter{files: make(map[string]size)}
+	of, err := c.count(n)
+	switch {
+	case err != nil:
+		return err
+	case of.datasets > maxDatasets:
+		return fmt.Errorf("it opens more than %d datasets, each as often as it is named; put records that belong together "+
+			"into one dataset: %s", maxDatasets, shell.Penstock("preprocess VIEW DEST"))
+	case of.depth > maxDepth:
+		return fmt.Errorf("views are nested deeper than %d", maxDepth)
 	}
-	return err
+	return nil
 }
 
-// count returns how many datasets a view opens, or more than it may.
-func (c *counter) count(n *Node) (datasets int, err error) {
+// count returns the size of a view, or a larger one than it may have.
+func (c *counter) count(n *Node) (of size, err error) {
 	if n.Dataset != "" && !Is(n.Dataset) {
-		return 1, nil
+		return size{1, 0}, nil
 	}
 	if n.Dataset != "" {
-		return c.inFile(n.Dataset)
+		of, err = c.inFile(n.Dataset)
+		if n.Fields != nil {
+			of.depth++
+		}
+		return of, err
 	}
 	for _, part := range n.parts() {
 		some, err := c.count(part)
-		if datasets += some; err != nil || datasets > maxDatasets {
-			return datasets, err
+		of = size{of.datasets + some.datasets, max(of.depth, some.depth+1)}
+		if err != nil || of.datasets > maxDatasets {
+			return of, err
 		}
 	}
-	return datasets, nil
+	return of, nil
 }
 
-func (c *counter) inFile(path string) (datasets int, err error) {
-	if datasets, known := c.files[path]; known {
-		return datasets, nil
+func (c *counter) inFile(path string) (of size, err error) {
+	if of, known := c.files[path]; known {
+		return of, nil
 	}
 	if c.reading = append(c.reading, path); len(c.reading) > maxFiles {
-		return 0, fmt.Errorf("view %s: more than %d views, each in the file of another", path, maxFiles)
+		return of, fmt.Errorf("view %s: more than %d views, each in the file of another", path, maxFiles)
 	}
 	n, err := Read(path)
 	if err == nil {
-		datasets, err = c.count(n)
+		of, err = c.count(n)
 	}
 	c.reading = c.reading[:len(c.reading)-1]
-	c.files[path] = datasets
-	return datasets, err
+	c.files[path] = of
+	return of, err
 }

@@ -50,7 +50,7 @@ func (n *Node) Open(ctx context.Context, o Options) (*Dataset, error) {
 	if err := n.check(0); err != nil {
 		return nil, err
 	}
-	if err := n.checkDatasets(); err != nil {
+	if err := n.checkSize(); err != nil {
 		return nil, err
 	}
 	if o.Open == nil {

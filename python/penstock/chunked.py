@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ._dataclass import dataclass
+from ._expected import checked, parse
 from .column import Extent
-from .errors import CorruptError, Error, NotFoundError, UnsupportedError
+from .errors import Error, MissingError, NotFoundError, UnsupportedError
 from .field import STORAGE, Field
 from .layout import Layout
 from .records import Derived, Places
@@ -20,6 +20,11 @@ from .records import Derived, Places
 NODES = ("zarr.json", ".zmetadata", ".zgroup", ".zarray")
 
 _MOST_DEPTH = 32
+
+#: The most bytes of the metadata of a node.
+_MAX_METADATA = 1 << 24
+
+_LENGTHS = {"shape": [range(1 << 47)]}
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,7 @@ def locate_zarr(path: str, wanted: Sequence[str] | None = None) -> Layout:
         if name in unread:
             raise UnsupportedError(f"{path}: array {name!r} is not one of numbers with an axis of records")
         if name not in found:
-            raise KeyError(f"{path}: no field {name!r}; there are: {', '.join(found)}")
+            raise MissingError(f"{path}: no field {name!r:.100}; there are: {', '.join(found)}")
     dims = {name: a[2] for name, a in found.items()}
     lengths = {name: a[0][0] for name, a in found.items()}
     left_out = {n for n in found if n not in wanted} if wanted else other_axes(dims, lengths)
@@ -175,30 +180,26 @@ def _nodes(root: str, at: str = "", depth: int = 0) -> list[tuple[str, dict[str,
 
 def _json(path: str) -> dict[str, Any] | None:
     try:
-        with open(path, encoding="utf-8") as f:
-            value = json.load(f)
+        with open(path, "rb") as f:
+            text = f.read(_MAX_METADATA)
     except FileNotFoundError:
         return None
-    except ValueError as e:
-        raise CorruptError(f"{path}: {e}") from e
-    if not isinstance(value, dict):
-        raise CorruptError(f"{path}: not an object of JSON")
-    return value
+    found: dict[str, Any] = parse(text, {"node_type?": object}, path, "metadata of Zarr")
+    return found
+
+
+#: Types of numbers by their names in Zarr 3, and in Zarr 2 in both byte orders. zarr decodes to that of this machine.
+_TYPES = {name: np.dtype(stored) for kind, stored in STORAGE.items() if kind != "bfloat16" for name in (kind, stored, ">" + stored[1:])}
 
 
 def _array(root: str, node: str, meta: Mapping[str, Any]) -> tuple[tuple[int, ...], np.dtype, tuple[str, ...]] | None:
     """Return the shape, the type and the names of the axes of an array; None if it is not one of numbers."""
-    shape = meta.get("shape")
-    if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
-        raise CorruptError(f"{root}: array {node!r}: {shape!r:.200} is no shape")
-    try:
-        dtype = np.dtype(meta["data_type"] if "data_type" in meta else meta["dtype"])
-    except (KeyError, TypeError):
+    shape = checked(meta, _LENGTHS, f"{root}: array {node!r}")["shape"]
+    kind = meta.get("data_type", meta.get("dtype"))
+    dtype = _TYPES.get(kind) if isinstance(kind, str) else None
+    if dtype is None:
         return None
     attributes = {} if "data_type" in meta else _json(os.path.join(root, node, ".zattrs")) or {}
     names = meta.get("dimension_names") if "data_type" in meta else attributes.get("_ARRAY_DIMENSIONS")
     known = [n if isinstance(n, str) else "" for n in names] if isinstance(names, list) and len(names) == len(shape) else []
-    little = dtype.newbyteorder("<")
-    if not any(np.dtype(storage) == little for storage in STORAGE.values()):
-        return None
-    return tuple(shape), little, tuple(known) if any(known) else ()
+    return tuple(shape), dtype, tuple(known) if any(known) else ()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import functools
 import io
 import mmap
 import os
 import sys
+import weakref
 
 import numpy as np
 
@@ -24,6 +26,8 @@ HEADER_BYTES = 4096
 
 _WILLNEED: int | None = getattr(mmap, "MADV_WILLNEED", None)
 _PAGE_SHIFT = mmap.PAGESIZE.bit_length() - 1
+#: Of mmap(2) on Linux; Python has no name for it.
+_MAP_FIXED = 0x10
 _NORESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000)
 
 #: The size up to which rows are read as what they are. Of more, only a part may be touched.
@@ -53,7 +57,8 @@ class Column:
 
     ``mode`` is "r" for arrays that cannot be written to, or "c" for copy on write: writes
     stay in this process. All files are mapped at once, so later reads see the data as it was when
-    opened, even if the files are replaced meanwhile. Each mapping has a descriptor.
+    opened, even if the files are replaced meanwhile. The first mappings of a process keep descriptors, by which a file
+    that was truncated is found also where another one has its name.
 
     Raise CorruptError if the header or size of a file differs from the extent's.
     """
@@ -113,14 +118,9 @@ class _Mapped:
         size = extent.count * column.row_bytes
         start = extent.offset - extent.offset % mmap.ALLOCATIONGRANULARITY
         try:
-            try:
-                self._map = _map(extent, column, size, start)
-            except OSError as e:
-                if e.errno != errno.EMFILE or not _more_descriptors():
-                    raise
-                self._map = _map(extent, column, size, start)
+            self._map, self._file = _map(extent, column, size, start)
         except OSError as e:
-            raise _explained(extent.path, e) from e
+            raise explained(extent.path, e) from e
         self._path, self._end, self.skip = extent.path, extent.offset + size, extent.offset - start
         flat = np.frombuffer(self._map, column.dtype, size // column.dtype.itemsize, self.skip)
         self.array = flat.reshape((extent.count, *column.shape))
@@ -129,9 +129,16 @@ class _Mapped:
 
     def check(self) -> None:
         """Raise CorruptError if the file has become too short: to read its memory would end the process."""
-        if self._map.size() < self._end:  # size is that of the file, by its descriptor
-            size = self._map.size()
+        size = self._map.size() if self._file is None else self._size()  # of the file, by its descriptor or its name
+        if size < self._end:
             raise CorruptError(f"{self._path}: it was truncated to {size} bytes while it was open; make the dataset again")
+
+    def _size(self) -> int:
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return self._end  # it was removed, and is as it was
+        return found.st_size if (found.st_dev, found.st_ino) == self._file else self._end
 
     def start(self, start: int, size: int) -> None:
         """Start to read bytes of the map, unless they follow the last ones: there the system reads ahead."""
@@ -178,20 +185,33 @@ def _above(group: str) -> list[str]:
     return ["".join("/" + part for part in parts[:n]) for n in range(len(parts))]
 
 
-def _map(extent: Extent, column: Column, size: int, start: int) -> mmap.mmap:
-    """Check the file of an extent, and map its bytes from start on."""
+#: How many mappings of this process keep a descriptor, which Python's mmap does. There are few, where a view may be of 10,000 datasets.
+_MOST_DESCRIPTORS = 256
+_with_descriptors = 0
+
+
+def _map(extent: Extent, column: Column, size: int, start: int) -> tuple[mmap.mmap, tuple[int, int] | None]:
+    """Check the file of an extent, and map its bytes from start on; of a mapping without a descriptor, say which file it is."""
+    global _with_descriptors
     with open(extent.path, "rb", buffering=0) as f:
         read_as_asked(f)
-        check_inside(extent.path, extent.offset, size, os.fstat(f.fileno()).st_size)
+        reserve(f.fileno())
+        status = os.fstat(f.fileno())
+        check_inside(extent.path, extent.offset, size, status.st_size)
         if extent.npy:
             _check_header(extent, column, f.read(HEADER_BYTES))
         length = max(1, extent.offset + size - start)
-        if column.mode == "r":
-            return mmap.mmap(f.fileno(), length, access=mmap.ACCESS_READ, offset=start)
-        if sys.platform != "linux":
-            return mmap.mmap(f.fileno(), length, access=mmap.ACCESS_COPY, offset=start)
+        reads, file = column.mode == "r", f.fileno()
+        if sys.platform == "linux" and _with_descriptors >= _MOST_DESCRIPTORS:
+            return _map_without(file, length, start, reads), (status.st_dev, status.st_ino)
         # Only what is written to needs memory, so that there need not be room for all of it.
-        return mmap.mmap(f.fileno(), length, flags=mmap.MAP_PRIVATE | _NORESERVE, prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=start)
+        if reads or sys.platform != "linux":
+            made = mmap.mmap(file, length, access=mmap.ACCESS_READ if reads else mmap.ACCESS_COPY, offset=start)
+        else:
+            made = mmap.mmap(file, length, flags=mmap.MAP_PRIVATE | _NORESERVE, prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=start)
+        _with_descriptors += 1
+        weakref.finalize(made, _closed)
+        return made, None
 
 
 def read_as_asked(f: io.IOBase) -> None:
@@ -200,22 +220,43 @@ def read_as_asked(f: io.IOBase) -> None:
         os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
 
 
-def _more_descriptors() -> bool:
-    """Let this process have as many files open as the system allows it; return False if it could before."""
+def reserve(descriptor: int) -> None:
+    """Let this process have as many files open as the system allows it, if it comes near to what it allows itself."""
     if resource is None:
-        return False
+        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == hard:
-        return False
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        return True
-    return False
+    if soft not in (hard, resource.RLIM_INFINITY) and descriptor > soft // 2:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _explained(path: str, e: OSError) -> Error:
+def _closed() -> None:
+    global _with_descriptors
+    _with_descriptors -= 1
+
+
+def _map_without(file: int, length: int, start: int, reads: bool) -> mmap.mmap:
+    """Map bytes of a file, and keep no descriptor of it: they take the place of memory that Python unmaps."""
+    if reads:
+        made = mmap.mmap(-1, length, access=mmap.ACCESS_READ)
+        prot, flags = mmap.PROT_READ, mmap.MAP_SHARED
+    else:
+        prot, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | _NORESERVE
+        made = mmap.mmap(-1, length, flags=flags | mmap.MAP_ANONYMOUS, prot=prot)
+    address = np.frombuffer(made, np.uint8).__array_interface__["data"][0]
+    call = ctypes.CDLL(None, use_errno=True).mmap
+    call.restype, call.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
+    if call(address, length, prot, flags | _MAP_FIXED, file, start) != address:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return made
+
+
+def explained(path: str, e: OSError) -> Error:
+    """Return the error for a file that the system does not open or map."""
     if e.errno == errno.EMFILE:
-        return Error(f"{path}: {e.strerror}: a dataset needs a descriptor for each of its files; raise the limit (ulimit -n), or make larger shards")
+        return Error(f"{path}: {e.strerror}: raise the limit (ulimit -n)")
+    if e.errno == errno.ENOMEM:
+        return Error(f"{path}: {e.strerror}: each file is mapped; raise the limit (sysctl vm.max_map_count), or make larger shards")
     return Error(f"{path}: {e.strerror or e}")
 
 

@@ -15,7 +15,7 @@ from . import changing, flat, generations
 from ._urls import redacted
 from .chunked import ChunkedColumn, ChunkedExtent, ChunkedRecords
 from .column import Column, memory
-from .errors import CorruptError, Error, NotFoundError, UnsupportedError
+from .errors import CorruptError, Error, MissingError, NotFoundError, UnsupportedError
 from .fetched import Fetched, NoDatasetError, Program
 from .field import SOURCE_NAME, Field, chosen, from_json, listed, shown
 from .formats import find, keeps, locate, stamp
@@ -25,13 +25,10 @@ from .options import Mode, choice
 from .ragged import RaggedRecords
 from .records import Piece, Places, Records
 from .verify import verify
-from .view import Source, View, is_view, read
+from .view import MAX_FILES, Source, View, is_view, read
 
 #: How many times to open a dataset that is being replaced before giving up.
 _ATTEMPTS = 16
-
-#: How many views may be in files, one of which names the next.
-_MOST_FILES = 8
 
 
 class Samples:
@@ -501,7 +498,7 @@ class Dataset(Source):
         known = self._layout.fields
         for name in self._chosen or ():
             if name not in known:
-                raise KeyError(f"{redacted(self.path)}: no field {name!r}; there are: {listed(known)}")
+                raise MissingError(f"{redacted(self.path)}: no field {name!r:.100}; there are: {listed(known)}")
         #: The fields by name, in order.
         self.fields: dict[str, Field] = {name: known[name] for name in self._chosen or _by_default(known)}
         named = [f for f in known.values() if f.content == SOURCE_NAME]
@@ -650,11 +647,11 @@ def open_prepared(
     if generation is not None:
         raise Error(f"{name}: a view has no generations; name one in the paths of its datasets, as in ds@3")
     if split is not None:
-        raise KeyError(f"{name}: a view has no splits; name the split in its datasets")
+        raise MissingError(f"{name}: a view has no splits; name the split in its datasets")
     if mode != "r":
         raise Error(f'{name}: a view is read-only; open its datasets with mode="c"')
-    if depth > _MOST_FILES:
-        raise Error(f"view {name}: more than {_MOST_FILES} views, each in the file of another")
+    if depth > MAX_FILES:
+        raise Error(f"view {name}: more than {MAX_FILES} views, each in the file of another")
     if not os.path.exists(name):
         raise NotFoundError(f"{name}: there is no such file")
     return read(name, chosen(fields), open_prepared, depth)

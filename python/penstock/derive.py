@@ -23,6 +23,9 @@ _COMPARISONS = {ast.Lt: np.less, ast.LtE: np.less_equal, ast.Gt: np.greater, ast
 #: Functions that are computed in float64, as in Go, and rounded.
 _ROUNDED = {"exp": np.exp, "log": np.log, "log1p": np.log1p}
 
+#: How many expressions may be computed for a field, those of its own fields included.
+MAX_WORK = 1 << 12
+
 _MAX_DEPTH = 100
 _MAX_TEXT = 1 << 16
 _CHARACTERS = re.compile(r"[^ \t0-9A-Za-z_+\-*/().,<>=!]")
@@ -41,7 +44,7 @@ class Formula:
         if not isinstance(name, str) or not name:
             raise Error(f"derive: the name of a field is {name!r}; it is a str, such as 'ndvi'")
         if not isinstance(text, str):
-            raise TypeError(f"derive: {name!r} is {text!r:.60}; it is an expression, such as '(nir - red) / (nir + red)'")
+            raise Error(f"derive: {name!r} is {text!r:.60}; it is an expression, such as '(nir - red) / (nir + red)'")
         if len(text) > _MAX_TEXT:
             raise Error(f"derive: {name!r}: an expression of {len(text)} characters; it may have {_MAX_TEXT}")
         wrong = _CHARACTERS.search(text)
@@ -178,6 +181,12 @@ class Computed(Derived):
         field = formula.field(fields)
         super().__init__(field, field.storage, field.shape, count)
         self._formula, self._fields, self._bases = formula, fields, records
+        self.work = 1 + sum(records[name].work for name in formula.names)
+        if self.work > MAX_WORK:
+            raise Error(
+                f"derive: {field.name!r} needs more than {MAX_WORK} expressions to be computed for each record, those of its fields included; "
+                "write these into a dataset: penstock preprocess VIEW DEST"
+            )
 
     def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
         out[...] = self._formula.compute(self._fields, {n: np.asarray(self._bases[n].take(records)) for n in self._formula.names})

@@ -32,6 +32,12 @@ class NotFoundError(Error, FileNotFoundError):
     """There is nothing at the path of a dataset."""
 
 
+class MissingError(Error, KeyError):
+    """A dataset has no field, or no split, of that name."""
+
+    __str__ = Exception.__str__  # KeyError's is the text in quotes
+
+
 class CorruptError(Error):
     """Bytes are not what the format or the manifest says.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import bfloat16
 from ._dataclass import dataclass
+from ._expected import checked
 from .errors import CorruptError
 
 #: The NumPy type in which each element type is stored. There is no bfloat16 in NumPy: its 16
@@ -187,23 +188,26 @@ def stored(entry: Any) -> Field:
     return f
 
 
+#: An entry of a manifest.
+FIELD = {
+    "name": str, "dtype": str, "storage": str, "shape": [range(1, _MAX_VALUES + 1)], "layout?": str,
+    "content?": str, "image?": str, "instances?": str, "classes?": [str], "dims?": [str], "ragged?": bool,
+    "normalization?": {"applied": bool, "scale": float, "mean": [float], "std": [float]},
+}  # fmt: skip
+
+
 def from_json(entry: Any) -> Field:
     """Return the field that an entry of a manifest, or of a feeding process, describes."""
-    if not isinstance(entry, dict):
-        raise CorruptError(f"a field that is a {type(entry).__name__}, and not an object")
-    name, dtype = entry.get("name"), entry.get("dtype")
-    if not isinstance(name, str) or not 0 < len(name) <= _MAX_NAME or {"", ".", ".."} & set(name.split("/")):
+    checked(entry, FIELD, "a field")
+    name, dtype = entry["name"], entry["dtype"]
+    if not 0 < len(name) <= _MAX_NAME or {"", ".", ".."} & set(name.split("/")):
         raise CorruptError(f"field {name!r:.80}: a name is text of 1 to {_MAX_NAME} characters, with parts that name an array and its groups")
-    if dtype not in STORAGE or entry.get("storage") != STORAGE[dtype]:
-        raise CorruptError(f"field {name!r}: unknown dtype {dtype!r} with storage {entry.get('storage')!r}")
-    shape = shape_of(entry.get("shape"), name)
-    classes = entry.get("classes") or []
-    words = {key: entry.get(key, "") for key in ("layout", "content", "image", "instances")}
-    dims = entry.get("dims") or []
-    lists = [text for texts in (classes, dims) for text in (texts if isinstance(texts, list) else [None])]
-    if not all(isinstance(text, str) for text in [*words.values(), *lists]):
-        raise CorruptError(f"field {name!r}: layout, content, image, instances, classes and dims are strings")
-    ragged = bool(entry.get("ragged", False))
+    if STORAGE.get(dtype) != entry["storage"]:
+        raise CorruptError(f"field {name!r}: unknown dtype {dtype[:80]!r} with storage {entry['storage'][:80]!r}")
+    shape = shape_of(entry["shape"], name)
+    classes, dims = entry.get("classes") or [], entry.get("dims") or []
+    words = {key: entry.get(key) or "" for key in ("layout", "content", "image", "instances")}
+    ragged = bool(entry.get("ragged"))
     if dims and (ragged or len(dims) != len(shape) + 1):
         raise CorruptError(f"field {name!r}: dims {dims} do not name the axis of records and the axes of shape {shape}")
     return Field(
@@ -229,8 +233,6 @@ def normalization_of(entry: Any) -> Normalization | None:
     """Return the normalization that an entry of a manifest describes; None for none."""
     if entry is None:
         return None
-    try:
-        mean, std = (tuple(float(x) for x in entry[name]) for name in ("mean", "std"))
-        return Normalization(bool(entry["applied"]), float(entry["scale"]), mean, std)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise CorruptError("a normalization is applied, scale, mean and std") from None
+    checked(entry, FIELD["normalization?"], "normalization")
+    mean, std = (tuple(map(float, entry[name])) for name in ("mean", "std"))
+    return Normalization(entry["applied"], float(entry["scale"]), mean, std)

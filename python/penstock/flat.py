@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
+import reprlib
 import zlib
 from typing import Any
 
 import numpy as np
 
 from . import crc32c, generations
-from .column import HEADER_BYTES, Extent
+from ._expected import WHOLE, checked, parse
+from .column import HEADER_BYTES, Extent, explained
 from .errors import CorruptError, Error, UnsupportedError
 from .field import Field, stored
 from .layout import Layout, blocks, column_names
 
 FORMAT_VERSION = 4
+
+#: As many records a dataset has at most.
+MAX_RECORDS = 1 << 46
+
+_FILE = {"field": str, "name": str, "rows?": WHOLE, "bytes": WHOLE, "crc32c": str}
+
+#: The keys of a manifest that this package reads; fields and splits are checked where they are read.
+_MANIFEST = {
+    "generation?": WHOLE, "id?": str, "records": range(1, MAX_RECORDS + 1), "fields": [object], "splits?": [object],
+    "shards?": [{"first?": WHOLE, "count": range(1, MAX_RECORDS + 1), "files": [_FILE]}],
+    "deleted?": {"records": WHOLE, "bits": str}, "arrays?": {...: str}, "metadata?": {...: str},
+}  # fmt: skip
+
 _MAX_MANIFEST = 1 << 30
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_][A-Za-z0-9_-]*)*\.npy\Z")
 _SEAL = re.compile(rb'"crc32c": "([0-9a-f]{8})"\n}\n\Z')
@@ -25,11 +39,7 @@ _SEAL = re.compile(rb'"crc32c": "([0-9a-f]{8})"\n}\n\Z')
 
 def locate(path: str, generation: int | str | None = None) -> Layout:
     """Read the manifest of a generation in a folder, by default of the newest, and check it against the sizes of the files."""
-    manifest = generations.read(path, generation, read_manifest)
-    try:
-        return _layout(path, manifest)
-    except (KeyError, TypeError, AttributeError, IndexError) as e:
-        raise CorruptError(f"{path}: manifest.json: {type(e).__name__} {e}: not a manifest as docs/format.md has it") from e
+    return _layout(path, generations.read(path, generation, read_manifest))
 
 
 def find(path: str, known: str) -> int | None:
@@ -59,6 +69,8 @@ def read_manifest(path: str, name: str) -> dict[str, Any]:
                 f"to make a dataset of it, run: penstock preprocess {path} FOLDER"
             ) from e
         raise Error(f"{path}: no {name}: this is not a penstock dataset; to convert a folder of images, run: penstock preprocess {path} OUT") from e
+    except OSError as e:
+        raise explained(file, e) from e
     if len(data) > _MAX_MANIFEST:
         raise UnsupportedError(f"{file}: more than {_MAX_MANIFEST} bytes")
     return decode_manifest(data, file)
@@ -66,18 +78,13 @@ def read_manifest(path: str, name: str) -> dict[str, Any]:
 
 def decode_manifest(data: bytes, where: str) -> dict[str, Any]:
     """Parse a manifest, and refuse what is newer than this reader."""
-    try:
-        manifest = json.loads(data)
-    except ValueError as e:
-        raise CorruptError(f"{where}: not a manifest: {e}") from e
-    if not isinstance(manifest, dict) or manifest.get("format") != "penstock":
+    manifest: dict[str, Any] = parse(data, {"format?": object, "version?": object}, where, "a manifest")
+    if manifest.get("format") != "penstock":
         raise UnsupportedError(f'{where}: "format" is not "penstock"')
     version = manifest.get("version")
-    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
-        raise UnsupportedError(f"{where}: format version {version}; this package reads 1 to {FORMAT_VERSION}: upgrade it")
-    records = manifest.get("records")
-    if not isinstance(records, int) or not 1 <= records <= 1 << 46:
-        raise CorruptError(f"{where}: {records!r} records")
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
+        raise UnsupportedError(f"{where}: format version {reprlib.repr(version)}; this package reads 1 to {FORMAT_VERSION}: upgrade it")
+    checked(manifest, _MANIFEST, where)
     seal = _SEAL.search(data)
     if seal is None or crc32c.of_bytes(data[: seal.start(1)]) != int(seal[1], 16):
         raise CorruptError(f"{where}: its checksum is missing or wrong: it was corrupted or edited")
@@ -95,7 +102,7 @@ def deleted(manifest: dict[str, Any], where: str) -> np.ndarray | None:
         bits = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little")
         if len(packed) != -(-records // 8) or bits[records:].any() or int(bits.sum(dtype=np.int64)) != entry["records"]:
             raise ValueError("not one bit for each record")
-    except (ValueError, TypeError, KeyError, zlib.error) as e:
+    except (ValueError, zlib.error) as e:
         raise CorruptError(f'{where}: "deleted": {e}') from e
     return bits[:records]
 
@@ -118,9 +125,9 @@ def _layout(path: str, manifest: dict[str, Any]) -> Layout:
     columns: dict[str, list[Extent]] = {name: [] for f in fields.values() for name in column_names(f)}
     counts, first = [], 0
     names = [name for f in fields.values() for name in column_names(f)]
-    for number, shard in enumerate(manifest["shards"]):
-        if shard["first"] != first or shard["count"] < 1:
-            raise CorruptError(f"{where}: shard {number}: records [{shard['first']}, +{shard['count']}) do not follow record {first}")
+    for number, shard in enumerate(manifest.get("shards") or ()):
+        if (shard.get("first") or 0) != first:
+            raise CorruptError(f"{where}: shard {number}: records [{shard.get('first')}, +{shard['count']}) do not follow record {first}")
         if len(shard["files"]) != 2 * len(names):
             raise CorruptError(f"{where}: shard {number} has {len(shard['files'])} files for {len(names)} columns")
         pairs = dict(zip(names, zip(shard["files"][::2], shard["files"][1::2])))
@@ -143,7 +150,7 @@ def _extent(path: str, f: Field, column: str, count: int, files: tuple[dict[str,
     row = 8 if column.endswith(".offsets") and f.ragged else f.row_bytes
     rows = count
     if f.ragged:
-        rows = rows + 1 if column.endswith(".offsets") else payload.get("rows", 0)
+        rows = rows + 1 if column.endswith(".offsets") else payload.get("rows") or 0
     size = HEADER_BYTES + max(rows * row, 1 if f.ragged else 0)
     _check_size(path, payload, size)
     _check_size(path, sums, HEADER_BYTES + max(4 * blocks(rows, row), 1 if f.ragged else 0))

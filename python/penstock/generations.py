@@ -6,14 +6,15 @@ Those of an HDF5 file are in the file: see module hdf5.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ._expected import WHOLE, parse
 from ._urls import redacted
+from .column import explained, reserve
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .layout import ZARR_MANIFEST
 
@@ -26,6 +27,9 @@ FOLDER = "generations"
 
 _NUMBER = re.compile(r"(\d{8})\.json\Z")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}\Z")
+
+#: The most bytes of the file of a tag.
+_MAX_TAG = 1 << 16
 
 #: How often a generation is locked again that got its own name just then.
 _ATTEMPTS = 2
@@ -129,11 +133,9 @@ def tags(path: str) -> dict[str, int]:
         tag, ending = os.path.splitext(entry)
         if ending != ".json" or not _TAG.match(tag):
             continue
-        try:
-            with open(os.path.join(folder, entry), "rb") as f:
-                found[tag] = int(json.load(f)["generation"])
-        except (ValueError, KeyError, TypeError) as e:
-            raise CorruptError(f"{path}: tag {tag!r} is not the name of a generation: {e}") from e
+        with open(os.path.join(folder, entry), "rb") as f:
+            text = f.read(_MAX_TAG)
+        found[tag] = parse(text, {"generation": WHOLE}, f"{path}: tag {tag!r}", "the name of a generation")["generation"]
     return found
 
 
@@ -143,18 +145,18 @@ def read(path: str, generation: int | str | None, manifest: Callable[[str, str],
     if generation is None:
         return newest
     number = _number(path, generation)
-    if number == newest["generation"]:
+    if number == newest.get("generation"):
         return newest
     if not os.path.exists(os.path.join(path, name(number))):
-        raise missing(path, number, numbers(path, newest["generation"]))
+        raise missing(path, number, numbers(path, newest.get("generation") or 0))
     return _checked(path, number, manifest(path, name(number)))
 
 
 def _newest(path: str, manifest: Callable[[str, str], Manifest]) -> Manifest:
     """Read the manifest in the folder, or a later generation whose writer ended before it could replace that."""
     m = manifest(path, newest_name(path) or "manifest.json")
-    while os.path.lexists(os.path.join(path, name(m.get("generation", 0) + 1))):
-        number = m["generation"] + 1
+    while os.path.lexists(os.path.join(path, name((m.get("generation") or 0) + 1))):
+        number = (m.get("generation") or 0) + 1
         m = _checked(path, number, manifest(path, name(number)))
     return m
 
@@ -213,9 +215,13 @@ def _lease(path: str, generation: int) -> int | None:
     own = os.path.join(path, name(generation))
     for _ in range(_ATTEMPTS):
         try:
-            held = os.open(own, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            held = os.open(os.path.join(path, newest_name(path) or "manifest.json"), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                held = os.open(own, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                held = os.open(os.path.join(path, newest_name(path) or "manifest.json"), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as e:
+            raise explained(path, e) from e
+        reserve(held)
         try:
             fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError as e:

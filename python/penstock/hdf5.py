@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
-import json
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
@@ -13,9 +12,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from . import generations
+from ._expected import WHOLE, parse
 from .chunked import ChunkedExtent, coordinates, other_axes
 from .column import Extent, check_inside
-from .errors import CorruptError, Error, NotFoundError, UnsupportedError
+from .errors import CorruptError, Error, MissingError, NotFoundError, UnsupportedError
 from .field import STORAGE, Field
 from .flat import decode_manifest, fields_of
 from .layout import Layout, column_names
@@ -25,6 +25,13 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 #: The dataset with the earlier generations of a file that was changed, and how its seal begins, at that many bytes before its end.
 _GENERATIONS, _SEAL, _SEAL_BYTES = "penstock/generations", b"penstock", 16
+
+
+_HISTORY = {
+    "newest": WHOLE,
+    "generations?": [{"generation": WHOLE, "head": str, "size": range(16, 1 << 62)}],
+    "tags?": [{"name": str, "generation": WHOLE}],
+}
 
 
 def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:
@@ -107,13 +114,21 @@ def _history(path: str, file: Any) -> tuple[int, dict[int, tuple[bytes, int]], d
     """Return the number of the newest generation, the superblocks and sizes of the earlier ones, and the generations by tag."""
     where = f"{path}: /{_GENERATIONS}"
     if _GENERATIONS not in file:
-        return decode_manifest(file["penstock/manifest"][()], f"{path}: /penstock/manifest")["generation"], {}, {}
+        return decode_manifest(_bytes(path, file, "penstock/manifest"), f"{path}: /penstock/manifest").get("generation") or 0, {}, {}
+    found = parse(_bytes(path, file, _GENERATIONS), _HISTORY, where, "the generations of a file")
     try:
-        found = json.loads(file[_GENERATIONS][()])
-        earlier = {g["generation"]: (base64.b64decode(g["head"]), int(g["size"])) for g in found["generations"] or ()}
-        return int(found["newest"]), earlier, {t["name"]: int(t["generation"]) for t in found.get("tags", ())}
-    except (ValueError, KeyError, TypeError) as e:
-        raise CorruptError(f"{where}: {type(e).__name__} {e}: not as docs/format.md has it") from e
+        earlier = {g["generation"]: (base64.b64decode(g["head"], validate=True), g["size"]) for g in found.get("generations") or ()}
+    except ValueError as e:
+        raise CorruptError(f"{where}: 'head': {e}") from e
+    return found["newest"], earlier, {t["name"]: t["generation"] for t in found.get("tags") or ()}
+
+
+def _bytes(path: str, file: Any, name: str) -> bytes:
+    """Return the text in a dataset of one string."""
+    dataset = file[name]
+    if not hasattr(dataset, "dtype") or dataset.dtype.kind != "S" or dataset.shape != () or dataset.dtype.itemsize > os.stat(path).st_size:
+        raise CorruptError(f"{path}: /{name} is not a text")
+    return bytes(dataset[()])
 
 
 def kept(path: str) -> list[int]:
@@ -135,7 +150,7 @@ def find(path: str, known: str) -> int | None:
     for number in reversed(kept(path)):
         try:
             with _opened(path, number) as file:
-                if decode_manifest(file["penstock/manifest"][()], path).get("id") == known:
+                if decode_manifest(_bytes(path, file, "penstock/manifest"), path).get("id") == known:
                     return number
         except (CorruptError, UnsupportedError, KeyError):
             continue
@@ -185,20 +200,20 @@ def is_hdf5(file: BinaryIO) -> bool:
 
 def _ours(path: str, file: Any) -> Layout:
     where = f"{path}: /penstock/manifest"
-    manifest = decode_manifest(file["penstock/manifest"][()], where)
-    try:
-        fields = fields_of(manifest, where)
-        records = manifest["records"]
-        if file.attrs.get("complete") != 1:
-            raise CorruptError(f"{path}: the file is not complete; make it again")
-        columns = {name: [_extent(path, file, f, name, records)] for f in fields.values() for name in column_names(f)}
-    except (KeyError, TypeError, AttributeError) as e:
-        raise CorruptError(f"{where}: {type(e).__name__} {e}: not a manifest as docs/format.md has it") from e
+    manifest = decode_manifest(_bytes(path, file, "penstock/manifest"), where)
+    fields = fields_of(manifest, where)
+    records = manifest["records"]
+    if file.attrs.get("complete") != 1:
+        raise CorruptError(f"{path}: the file is not complete; make it again")
+    columns = {name: [_extent(path, file, f, name, records)] for f in fields.values() for name in column_names(f)}
     return Layout(path, "hdf5", records, fields, columns, [records], manifest)
 
 
 def _extent(path: str, file: Any, f: Field, name: str, records: int) -> Extent:
-    dataset = file[name.replace(".", "/")] if f.ragged else file[name]
+    node = name.replace(".", "/") if f.ragged else name
+    dataset = file.get(node)
+    if not hasattr(dataset, "dtype") or (f.ragged and dataset.ndim == 0):
+        raise CorruptError(f"{path}: the manifest has a field {f.name!r}, and the file has no dataset /{node} of rows")
     offsets = f.ragged and name.endswith(".offsets")
     dtype = np.dtype("<i8") if offsets else f.storage
     rows = records + 1 if offsets else dataset.shape[0] if f.ragged else records
@@ -228,7 +243,7 @@ def _foreign(path: str, file: Any, kind: type[Any], wanted: Sequence[str] | None
     file.visititems(lambda name, d: datasets.__setitem__(name, d) if isinstance(d, kind) and d.ndim > 0 and not _without_values(d) else None)
     for name in wanted or ():
         if name not in datasets:
-            raise KeyError(f"{path}: no field {name!r}; there are: {', '.join(datasets)}")
+            raise MissingError(f"{path}: no field {name!r:.100}; there are: {', '.join(datasets)}")
     numbers = {name: d for name, d in datasets.items() if d.dtype.kind in "biuf" and name in (wanted or datasets)}
     dims = {name: _dims(d) for name, d in datasets.items()}
     if not wanted:

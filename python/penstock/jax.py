@@ -107,9 +107,7 @@ def check(device: Any, batch_size: int, last: int) -> None:
     if batch_size % parts:
         raise ValueError(f"batch_size is {batch_size}, and device divides batches over {parts} devices: give a multiple of {parts}")
     if last % parts:
-        raise ValueError(
-            f"the last batch of an epoch has {last} records, and device divides batches over {parts} devices: give drop_last=True"
-        )
+        raise ValueError(f"the last batch of an epoch has {last} records, and device divides batches over {parts} devices: give drop_last=True")
 
 
 def _resolve(device: Any) -> Any:

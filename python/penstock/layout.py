@@ -9,7 +9,7 @@ from typing import Any
 from ._dataclass import dataclass
 from ._urls import redacted
 from .column import Extent
-from .errors import CorruptError, Error
+from .errors import CorruptError, Error, MissingError
 from .field import Field
 
 
@@ -84,7 +84,7 @@ def select(name: str, splits: dict[str, list[tuple[int, int]]], split: str | Non
         return [(0, records)]
     if split not in splits:
         known = ", ".join(splits) or "none"
-        raise KeyError(f"{redacted(name)}: no split {split!r}; there are: {known}")
+        raise MissingError(f"{redacted(name)}: no split {split!r:.100}; there are: {known}")
     if not splits[split]:
         raise Error(f"{name}: split {split!r} has no records")
     return splits[split]

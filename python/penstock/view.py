@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -13,11 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, Union, overload
 import numpy as np
 
 from . import _files, _urls
+from ._expected import checked, parse
 from .batch import Batch
 from .bfloat16 import to_float32
+from .column import explained
 from .derive import Computed, Formula
-from .errors import Error
+from .errors import CorruptError, Error, MissingError, NotFoundError
 from .field import Field, chosen, listed, shown
+from .flat import MAX_RECORDS
 from .forks import finalize
 from .found import Matches, found, is_temporary, joined, of_table
 from .options import Pad, count
@@ -42,7 +46,12 @@ _MOST_INLINE = 1 << 16
 #: How many records a run must have on average to be a range.
 _SHORT_RUN = 4
 
-_MAX_DEPTH = 32
+#: The limits of views, which are those of docs/format.md and of package loader/views: the bytes of a file, how deep views are nested,
+#: the files of which each names the next, and the datasets, each as often as it is named.
+MAX_FILE, MAX_DEPTH, MAX_FILES, MAX_DATASETS = 64 << 20, 32, 8, 1 << 14
+
+#: The limits of numbers of windows of which two are multiplied, and of the scales that the length of an axis is multiplied with.
+MAX_ELEMENTS, MAX_SCALE = 1 << 31, 1 << 16
 
 #: Opens a dataset: path, fields, split.
 Opener = Callable[..., Any]
@@ -66,6 +75,7 @@ class Source:
     It has ``fields`` and, in ``_records``, the values of each; ``_places`` numbers the records.
     """
 
+    depth, size = 0, 1  # how deep views are nested, and the datasets that they are of
     fields: dict[str, Field]
     path: str
     _records: Mapping[str, Records | RaggedRecords]
@@ -296,7 +306,7 @@ class Source:
 
     def _field(self, name: str) -> Records | RaggedRecords:
         if name not in self.fields:
-            raise KeyError(f"{_urls.redacted(self.path)}: no field {name!r}; there are: {listed(self.fields)}")
+            raise MissingError(f"{_urls.redacted(self.path)}: no field {name!r:.100}; there are: {listed(self.fields)}")
         return self._records[name]
 
 
@@ -316,6 +326,13 @@ class View(Source):
     _chosen = None
 
     def __init__(self, parts: Sequence[Source], fields: dict[str, Field], records: Mapping[str, Records | RaggedRecords], count: int) -> None:
+        if count > MAX_RECORDS:
+            raise Error(f"a view of {count} records; at most {MAX_RECORDS} are possible")
+        self.depth, self.size = 1 + max(part.depth for part in parts), sum(part.size for part in parts)
+        if self.depth > MAX_DEPTH:
+            raise Error(f"views are nested deeper than {MAX_DEPTH}; write one into a dataset: penstock preprocess VIEW DEST")
+        if self.size > MAX_DATASETS:
+            raise Error(f"a view of {self.size} datasets, each as often as it is named; at most {MAX_DATASETS} are possible")
         self.parts_of, self.fields, self._records = list(parts), fields, records
         self._places = Places([Piece(0, 0, count)])
         self._file = ""
@@ -436,7 +453,7 @@ class _Select(View):
     """Some records and fields."""
 
     @classmethod
-    def of(cls, base: Source, numbers: Numbers | None, fields: Sequence[str] | None, rename: Mapping[str, str] | None) -> _Select:
+    def of(cls, base: Source, numbers: Numbers | Runs | None, fields: Sequence[str] | None, rename: Mapping[str, str] | None) -> _Select:
         rows = _rows(base, numbers)
         names = list(base.fields) if fields is None else list(fields)
         new = dict(rename or {})
@@ -445,14 +462,14 @@ class _Select(View):
             base._field(name)
             to = new.get(name, name)
             if to in known:
-                raise ValueError(f"two fields have the name {to!r}; rename one of them")
+                raise Error(f"two fields have the name {to!r}; rename one of them")
             known[to] = replace(base.fields[name], name=to)
         known = {to: replace(f, image=new.get(f.image, f.image)) for to, f in known.items()}
         for old in new:
             if old not in names:
-                raise KeyError(f"rename has the field {old!r}, which is not chosen; there are: {', '.join(names)}")
+                raise MissingError(f"rename has the field {old!r}, which is not chosen; there are: {', '.join(names)}")
         records = {to: _picked(base._records[name], f, rows) for (to, f), name in zip(known.items(), names)}
-        view = cls([base], known, records, len(rows))
+        view = cls([base], known, records, _count(rows))
         view._rows, view._names, view._new = rows, fields, new
         return view
 
@@ -466,7 +483,7 @@ class _Select(View):
         view._where = where
         return view
 
-    _rows: range | np.ndarray
+    _rows: Rows
     _names: Sequence[str] | None
     _new: dict[str, str]
     _where = ""
@@ -476,6 +493,8 @@ class _Select(View):
         node: dict[str, Any] = {"select": base.to_json(path)}
         if self._where:
             node["where"] = self._where
+        elif isinstance(self._rows, Runs):
+            node["ranges"] = self._rows.ranges()
         elif isinstance(self._rows, range):
             if self._rows != range(len(base)):
                 node.update({"ranges": [[self._rows.start, self._rows.stop]]} if self._rows else {"records": []})
@@ -488,7 +507,7 @@ class _Select(View):
         return node
 
     def _source_name(self, record: int) -> str:
-        return self.parts_of[0].source_name(int(self._rows[record]))
+        return self.parts_of[0].source_name(int(_at(self._rows, np.array([record]))[0]))
 
 
 class _Zip(View):
@@ -501,10 +520,10 @@ class _Zip(View):
         for i, part in enumerate(parts):
             _check(part)
             if len(part) != len(parts[0]):
-                raise ValueError(f"part {i} has {len(part)} records, and the first one has {len(parts[0])}")
+                raise Error(f"part {i} has {len(part)} records, and the first one has {len(parts[0])}")
             for name, f in part.fields.items():
                 if name in fields:
-                    raise ValueError(f"part {i}: two fields have the name {name!r}; rename one of them: ds.select(rename={{{name!r}: ...}})")
+                    raise Error(f"part {i}: two fields have the name {name!r}; rename one of them: ds.select(rename={{{name!r}: ...}})")
                 fields[name], records[name] = f, part._records[name]
         return cls(parts, fields, records, len(parts[0]))
 
@@ -522,7 +541,7 @@ class _Derive(View):
     def of(cls, base: Source, expressions: Sequence[Mapping[str, str]]) -> View:
         _check(base)
         if not expressions:
-            raise ValueError("derive: no expressions; give a name and an expression for each field: ds.derive(ndvi='(nir - red) / (nir + red)')")
+            raise Error("derive: no expressions; give a name and an expression for each field: ds.derive(ndvi='(nir - red) / (nir + red)')")
         fields, records = dict(base.fields), dict(base._records)
         for e in expressions:
             if e["name"] in fields:
@@ -601,11 +620,11 @@ class _Concat(View):
             _check(part)
             if list(part.fields) != list(first.fields):
                 names, of_first = ", ".join(part.fields), ", ".join(first.fields)
-                raise ValueError(f"part {i} has the fields {names}, and the first one has {of_first}; choose some: ds.select(fields=[...])")
+                raise Error(f"part {i} has the fields {names}, and the first one has {of_first}; choose some: ds.select(fields=[...])")
             for name, f in part.fields.items():
                 g = first.fields[name]
                 if replace(f, normalization=None, dims=()) != replace(g, normalization=None, dims=()) or _applied(f) != _applied(g):
-                    raise ValueError(f"part {i}: field {name!r} has {_difference(f, g)}")
+                    raise Error(f"part {i}: field {name!r} has {_difference(f, g)}")
         fields = {
             name: f if all(p.fields[name].normalization == f.normalization for p in parts) else replace(f, normalization=None)
             for name, f in first.fields.items()
@@ -637,7 +656,7 @@ class Windowed(View):
             _check(part)
             for name, f in part.fields.items():
                 if name in fields:
-                    raise ValueError(f"two fields have the name {name!r}; rename one of them: ds.select(rename={{{name!r}: ...}})")
+                    raise Error(f"two fields have the name {name!r}; rename one of them: ds.select(rename={{{name!r}: ...}})")
                 fields[name], bases[name] = f, part._records[name]
         shapes = {name: (len(b), *fields[name].shape) for name, b in bases.items()}
         group = by.get("group")
@@ -761,7 +780,7 @@ class Windowed(View):
         """
         out = self._windows.outputs[0] if field is None else next((o for o in self._windows.outputs if o.field.name == field), None)
         if out is None:
-            raise KeyError(f"{_urls.redacted(self.path)}: no field {field!r}; there are: {listed(self.fields)}")
+            raise MissingError(f"{_urls.redacted(self.path)}: no field {field!r:.100}; there are: {listed(self.fields)}")
         origins, found = self.origins(records), {}
         for k, cut in enumerate(out.cuts):
             if cut.axis is not None:
@@ -819,10 +838,10 @@ class Windowed(View):
 class _Picked(Derived):
     """Some of the records of a field."""
 
-    def __init__(self, base: Records, field: Field, rows: range | np.ndarray) -> None:
-        super().__init__(field, base.dtype, base.shape[1:], len(rows))
+    def __init__(self, base: Records, field: Field, rows: Rows) -> None:
+        super().__init__(field, base.dtype, base.shape[1:], _count(rows))
         self._base, self._rows = base, rows
-        self.mapped = base.mapped
+        self.mapped, self.work = base.mapped, base.work
 
     def region(self, box: tuple[slice, ...]) -> np.ndarray:
         """Return a box of the array: a slice with a start and an end for each axis."""
@@ -837,7 +856,7 @@ class _Picked(Derived):
         if isinstance(self._rows, range):
             rows: np.ndarray = self._base[self._rows.start + start : self._rows.start + stop]
             return rows
-        return self._base.take(self._rows[start:stop])
+        return self._base.take(_at(self._rows, np.arange(start, stop)))
 
 
 class _Joined(Derived):
@@ -845,7 +864,7 @@ class _Joined(Derived):
 
     def __init__(self, parts: Sequence[Records], field: Field, ends: np.ndarray) -> None:
         super().__init__(field, parts[0].dtype, parts[0].shape[1:], int(ends[-1]))
-        self._bases, self._ends = parts, ends
+        self._bases, self._ends, self.work = parts, ends, max(part.work for part in parts)
 
     def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
         for k, here, local in _by_part(records, self._ends):
@@ -861,6 +880,7 @@ class _Pieces(Derived):
 
     def __init__(self, windows: Windows, out: Any, base: Records) -> None:
         super().__init__(out.field, base.dtype, out.field.shape, windows.count)
+        self.work = base.work
         self._windows, self._out, self._base = windows, out, base
 
     def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
@@ -874,14 +894,18 @@ class _Pieces(Derived):
 class _PickedRagged(DerivedRagged):
     """Some of the records of a field of variable length."""
 
-    def __init__(self, base: RaggedRecords, field: Field, rows: range | np.ndarray) -> None:
-        super().__init__(field, base.dtype, len(rows))
+    def __init__(self, base: RaggedRecords, field: Field, rows: Rows) -> None:
+        super().__init__(field, base.dtype, _count(rows))
         self._base, self._chosen = base, rows
 
     @property
     def lengths(self) -> np.ndarray:
         """The number of rows of every record, as int64."""
-        return self._base.lengths[slice(self._chosen.start, self._chosen.stop) if isinstance(self._chosen, range) else self._chosen]
+        lengths: np.ndarray = self._base.lengths
+        if isinstance(self._chosen, range):
+            return lengths[self._chosen.start : self._chosen.stop]
+        found: np.ndarray = lengths[_at(self._chosen, np.arange(_count(self._chosen)))]
+        return found
 
     def _of(self, records: np.ndarray) -> Ragged:
         return self._base.take(_at(self._chosen, records))
@@ -909,7 +933,7 @@ class _JoinedRagged(DerivedRagged):
         rows: list[np.ndarray] = [np.empty((0, *self.field.shape), self.dtype)] * len(records)
         for k, here, local in _by_part(records, self._ends):
             some = self._bases[k].take(local)
-            for i, at in enumerate(np.flatnonzero(here).tolist()):
+            for i, at in enumerate(here.tolist()):
                 rows[at] = some.values[some.offsets[i] : some.offsets[i + 1]]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum([len(r) for r in rows], out=offsets[1:])
@@ -942,7 +966,7 @@ def _placed(values: np.ndarray, places: np.ndarray) -> np.ndarray:
     return out
 
 
-def _picked(base: Records | RaggedRecords, field: Field, rows: range | np.ndarray) -> Records | RaggedRecords:
+def _picked(base: Records | RaggedRecords, field: Field, rows: Rows) -> Records | RaggedRecords:
     return _PickedRagged(base, field, rows) if isinstance(base, RaggedRecords) else _Picked(base, field, rows)
 
 
@@ -1002,35 +1026,73 @@ class _OneRagged(DerivedRagged):
         )
 
 
-def _at(rows: range | np.ndarray, records: np.ndarray) -> np.ndarray:
+class Runs:
+    """Runs of records, one after the other: they take memory for each run, and not for each record."""
+
+    __slots__ = ("ends", "firsts", "shifts")
+
+    def __init__(self, ranges: np.ndarray) -> None:
+        """Take ranges [first, end), as an array of two columns of int64."""
+        ranges = ranges[ranges[:, 0] < ranges[:, 1]]
+        self.firsts, lengths = ranges[:, 0], ranges[:, 1] - ranges[:, 0]
+        self.ends = np.cumsum(lengths)
+        self.shifts = self.firsts - (self.ends - lengths)  # from a record of the view to that there
+
+    def at(self, records: np.ndarray) -> np.ndarray:
+        """Return the numbers of records there."""
+        found: np.ndarray = records + self.shifts[np.searchsorted(self.ends, records, side="right")]
+        return found
+
+    def ranges(self) -> list[list[int]]:
+        """Return the ranges [first, end)."""
+        found: list[list[int]] = np.stack([self.firsts, self.firsts + np.diff(self.ends, prepend=0)], 1).tolist()
+        return found
+
+
+#: The records of a view by their numbers in another one.
+Rows = Union[range, Runs, np.ndarray]
+
+
+def _at(rows: Rows, records: np.ndarray) -> np.ndarray:
+    if isinstance(rows, Runs):
+        return rows.at(records)
     return records + rows.start if isinstance(rows, range) else rows[records]
 
 
-def _by_part(records: np.ndarray, ends: np.ndarray) -> Iterable[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield the parts that some of the records are of: its number, a mask of those, and their numbers there."""
+def _count(rows: Rows) -> int:
+    if isinstance(rows, Runs):
+        return int(rows.ends[-1]) if len(rows.ends) else 0
+    return len(rows)
+
+
+def _by_part(records: np.ndarray, ends: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield the parts that some of the records are of: its number, the places of its records, and their numbers there."""
     parts = np.searchsorted(ends, records, side="right")
-    for k in np.unique(parts).tolist():
-        here = parts == k
+    order = np.argsort(parts, kind="stable")
+    for here in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1) if len(order) else ():
+        k = int(parts[here[0]])
         yield k, here, records[here] - (ends[k - 1] if k else 0)
 
 
 def _spans(start: int, stop: int, ends: np.ndarray) -> list[tuple[int, int, int]]:
     """Return the ranges that consecutive records are: part, first, end."""
     spans = []
-    first = 0
-    for k, end in enumerate(ends.tolist()):
-        a, b = max(start, first), min(stop, end)
-        if a < b:
-            spans.append((k, a - first, b - first))
-        first = end
+    k = int(np.searchsorted(ends, start, side="right"))
+    while start < stop:
+        first, end = int(ends[k - 1]) if k else 0, int(ends[k])
+        if start < end:
+            spans.append((k, start - first, min(stop, end) - first))
+        start, k = max(start, end), k + 1
     return spans
 
 
-def _rows(base: Source, numbers: Numbers | None) -> range | np.ndarray:
+def _rows(base: Source, numbers: Numbers | Runs | None) -> Rows:
     """Return the numbers of the records that are chosen, as a range where they follow each other."""
     _check(base)
     if numbers is None:
         return range(len(base))
+    if isinstance(numbers, Runs):
+        return numbers
     if isinstance(numbers, slice):
         numbers = range(*numbers.indices(len(base)))
     if isinstance(numbers, range):
@@ -1093,33 +1155,118 @@ def nodes(node: Any) -> Iterable[dict[str, Any]]:
             yield from nodes(inner)
 
 
-#: The other keys of each kind of view.
-_KEYS = {
-    "dataset": {"id", "split", "fields"},
-    "select": {"records", "ranges", "where", "fields", "rename"},
-    "zip": set(),
-    "concat": set(),
-    "window": {"by"},
-    "join": {"match"},
-    "derive": {"expressions"},
+_NUMBERS, _FAR, _SCALE = range(-MAX_ELEMENTS, MAX_ELEMENTS + 1), range(-MAX_RECORDS, MAX_RECORDS + 1), range(MAX_SCALE + 1)
+_RANGES = [(range(MAX_RECORDS + 1), range(MAX_RECORDS + 1))]
+
+#: What ``by`` of a window has.
+_BY = {
+    "sizes": {...: _NUMBERS}, "stride?": {...: _FAR}, "dilation?": {...: _NUMBERS}, "offset?": {...: _FAR}, "pad?": {...: str}, "fill?": object,
+    "keep?": str, "dims?": {...: [str]}, "align?": {...: {...: {"times?": _SCALE, "per?": _SCALE, "offset?": _FAR}}}, "group?": str,
+    "within?": _RANGES, "along?": str, "labels?": [str], "origins?": [[_FAR]],
+    "outputs?": [{"name": str, "of?": str, "sizes?": {...: _NUMBERS}, "dilation?": {...: _NUMBERS}, "lead?": {...: _FAR}}],
+}  # fmt: skip
+
+_MATCH = {"on": str, "right_on?": str, "how?": str, "many?": bool, "fill?": {...: object}}
+
+#: Each kind of view in a file, and its other keys. The views in it are checked one by one.
+_KINDS: dict[str, dict[Any, Any]] = {
+    "dataset": {"dataset": str, "id?": str, "split?": str, "fields?": [str]},
+    "select": {"select": {}, "records?": object, "ranges?": _RANGES, "where?": str, "fields?": [str], "rename?": {...: str}},
+    "zip": {"zip": [object]},
+    "concat": {"concat": [object]},
+    "window": {"window": object, "by": _BY},
+    "join": {"join": (object, object), "match": _MATCH},
+    "derive": {"derive": {}, "expressions": [{"name": str, "expression": str}]},
 }
+
+
+def _parts(node: Mapping[str, Any]) -> list[Any]:
+    """Return the views that a view in a file is of."""
+    kind = next(k for k in _KINDS if node.get(k) is not None)
+    of = node[kind] if kind != "dataset" else []
+    return of if isinstance(of, list) else [of]
+
+
+def _check_node(node: Any, where: str, depth: int = 0) -> None:
+    """Raise CorruptError for what is not a view, with the views in it."""
+    if depth > MAX_DEPTH:
+        raise CorruptError(f"{where}: views are nested deeper than {MAX_DEPTH}")
+    checked(node, {}, where)
+    kinds = [k for k in _KINDS if node.get(k) is not None]
+    if len(kinds) != 1:
+        raise CorruptError(f"{where}: each part of a view has one of {', '.join(_KINDS)}, not {len(kinds)}: {kinds}")
+    (kind,) = kinds
+    checked(node, _KINDS[kind], where)
+    for key, value in node.items():
+        if value is not None and key not in _KINDS[kind] and f"{key}?" not in _KINDS[kind]:
+            raise CorruptError(f"{where}: {key[:60]!r} does not belong to {kind}")
+    records = node.get("records") if kind == "select" else None
+    if records is not None and not isinstance(records, str):
+        checked(records, [range(MAX_RECORDS)], f"{where}: 'records'")
+    if sum(node.get(k) is not None for k in ("records", "ranges", "where")) > 1:
+        raise CorruptError(f"{where}: of records, ranges and where more than one is given; give one")
+    for name in (node.get("dataset"), records):
+        if isinstance(name, str) and "\0" in name:
+            raise CorruptError(f"{where}: {name[:60]!r} is not a path")
+    parts = _parts(node)
+    if not parts and kind != "dataset":
+        raise CorruptError(f"{where}: {kind} of no views")
+    for part in parts:
+        _check_node(part, where, depth + 1)
+
+
+def _parsed(path: str) -> dict[str, Any]:
+    """Read a view in a file, and check all of it but the files that it names."""
+    try:
+        with open(path, "rb") as f:
+            text = f.read(MAX_FILE + 1)
+    except OSError as e:
+        raise explained(path, e) from e
+    if len(text) > MAX_FILE:
+        raise CorruptError(f'view {path}: more than {MAX_FILE} bytes; name a .npy file of record numbers in "records"')
+    where = f"view {path}"
+    node: dict[str, Any] = parse(text, {"penstock?": object, "version?": object}, where, "a view")
+    if node.get("penstock") != "view":
+        raise CorruptError(f'{where}: not a view: it does not have "penstock": "view"')
+    if type(node.get("version")) is not int or node["version"] != 1:
+        raise CorruptError(f"{where}: a view of version {reprlib.repr(node.get('version'))}; this package reads version 1")
+    node = {k: v for k, v in node.items() if k not in _HEAD}
+    _check_node(node, where)
+    return node
+
+
+def _beside(path: str, name: str) -> str:
+    return name if "://" in (name := _urls.value(name)) else os.path.join(os.path.dirname(path), name)
+
+
+def _size(path: str, node: dict[str, Any], known: dict[str, int], files: int) -> int:
+    """Return how many datasets a view opens, or more than it may. Each file is read once."""
+    if "dataset" not in node or node["dataset"] is None:
+        size = 0
+        for part in _parts(node):
+            size += _size(path, part, known, files)
+            if size > MAX_DATASETS:
+                break
+        return size
+    name = _beside(path, node["dataset"])
+    if not is_view(name):
+        return 1
+    if name not in known:
+        if files >= MAX_FILES:
+            raise Error(f"view {name}: more than {MAX_FILES} views, each in the file of another")
+        if not os.path.exists(name):
+            raise NotFoundError(f"{name}: there is no such file")
+        known[name] = _size(name, _parsed(name), known, files + 1)
+    return known[name]
 
 
 def read(path: str, fields: Sequence[str] | None, opener: Opener, depth: int = 0) -> View:
     """Open the view in a file. Its datasets are closed with it."""
+    node = _parsed(path)
+    if depth == 0 and _size(path, node, {}, 1) > MAX_DATASETS:
+        raise Error(f"view {path}: it opens more than {MAX_DATASETS} datasets, each as often as it is named")
     try:
-        with open(path, encoding="utf-8") as f:
-            node = json.load(f)
-    except ValueError as e:
-        raise Error(f"view {path}: not a view: {e}") from e
-    if not isinstance(node, dict) or node.get("penstock") != "view":
-        raise Error(f'view {path}: not a view: it does not have "penstock": "view"')
-    if node.get("version") != 1:
-        raise Error(f"view {path}: a view of version {node.get('version')!r:.20}; this package reads version 1")
-    node = {k: v for k, v in node.items() if k not in _HEAD}
-    folder = os.path.dirname(path)
-    try:
-        view = _Reader(opener, lambda p: p if "://" in (p := _urls.value(p)) else os.path.join(folder, p), depth).view(node, fields)
+        view = _Reader(opener, lambda p: _beside(path, p), depth).view(node, fields)
     except Error as e:
         raise type(e)(f"view {path}: {e}") from e
     view._file = path
@@ -1156,7 +1303,7 @@ class _Reader:
 
     def view(self, node: dict[str, Any], fields: Sequence[str] | None) -> View:
         try:
-            source = self._source(node, 0)
+            source = self._source(node)
             if fields is not None or not isinstance(source, View):
                 source = source.select(fields=fields)
         except BaseException:
@@ -1167,41 +1314,19 @@ class _Reader:
         source._owned = self._opened
         return source
 
-    def _source(self, node: Any, depth: int) -> Source:
-        if depth > _MAX_DEPTH:
-            raise Error(f"views are nested deeper than {_MAX_DEPTH}")
-        kinds = [k for k in _KEYS if isinstance(node, dict) and node.get(k) is not None]
-        if len(kinds) != 1:
-            raise Error(f"each part of a view has one of {', '.join(_KEYS)}, not {len(kinds)}: {kinds}")
-        kind = kinds[0]
-        for key, value in node.items():
-            if key != kind and value is not None and key not in _KEYS[kind]:
-                raise Error(f"{key!r} does not belong to {kind}")
+    def _source(self, node: dict[str, Any]) -> Source:
+        kind = next(k for k in _KINDS if node.get(k) is not None)
         if kind == "dataset":
             return self._dataset(node)
         if kind == "select":
-            return self._select(node, depth)
+            return self._select(node)
+        parts = [self._source(part) for part in _parts(node)]
         if kind == "window":
-            if not isinstance(node.get("by"), dict):
-                raise Error('a window needs "by", an object with its sizes')
-            over = node["window"] if isinstance(node["window"], list) else [node["window"]]
-            return Windowed.of([self._source(part, depth + 1) for part in over], node["by"])
+            return Windowed.of(parts, node["by"])
         if kind == "derive":
-            expressions = node.get("expressions")
-            if (
-                not isinstance(expressions, list)
-                or not expressions
-                or any(not isinstance(e, dict) or set(e) != {"name", "expression"} for e in expressions)
-            ):
-                raise Error('a derive needs "expressions", a list of objects with "name" and "expression"')
-            return _Derive.of(self._source(node["derive"], depth + 1), expressions)
-        parts = [self._source(part, depth + 1) for part in node[kind]]
+            return _Derive.of(parts[0], node["expressions"])
         if kind == "join":
-            if len(parts) != 2 or not isinstance(node.get("match"), dict) or not node["match"].get("on"):
-                raise Error('a join is of a list of two views, and needs "match", an object with "on"')
             return _Join.of_key(parts[0], parts[1], node["match"], next(self._computed) if self._computed else None)
-        if not parts:
-            raise Error(f"{kind} of no datasets")
         return _Zip.of(parts) if kind == "zip" else _Concat.of(parts)
 
     def _dataset(self, node: dict[str, Any]) -> Source:
@@ -1218,29 +1343,28 @@ class _Reader:
             )
         return ds
 
-    def _select(self, node: dict[str, Any], depth: int) -> View:
-        base = self._source(node["select"], depth + 1)
-        where = node.get("where")
+    def _select(self, node: dict[str, Any]) -> View:
+        base, where, numbers = self._source(node["select"]), node.get("where"), node.get("records")
+        fields, rename = node.get("fields"), node.get("rename")
         if where:
-            if node.get("records") is not None or node.get("ranges") is not None:
-                raise Error("of records, ranges and where more than one is given; give one")
             view = _Select.where(base, where, next(self._computed) if self._computed else None)
-            return (
-                view if node.get("fields") is None and not node.get("rename") else view.select(fields=node.get("fields"), rename=node.get("rename"))
-            )
-        numbers = node.get("records")
+            return view if fields is None and not rename else view.select(fields=fields, rename=rename)
         if isinstance(numbers, str):
-            numbers = np.load(self._path(numbers))
+            from .npy import numbers as positions  # which needs hashlib, as few views do
+
+            numbers = positions(self._path(numbers))
         ranges = node.get("ranges")
-        if numbers is not None and ranges is not None:
-            raise Error("both records and ranges are given; give one")
         if ranges is not None:
-            for a, b in ranges:
-                if not 0 <= a <= b <= len(base):
-                    raise Error(f"records [{a}, {b}) of {len(base)} do not exist")
-            one = len(ranges) == 1
-            numbers = range(*ranges[0]) if one else np.concatenate([np.arange(a, b, dtype=np.int64) for a, b in ranges] or [np.zeros(0, np.int64)])
-        try:
-            return base.select(numbers, fields=node.get("fields"), rename=node.get("rename"))
-        except (IndexError, KeyError, ValueError) as e:
-            raise Error(e.args[0] if e.args else str(e)) from e
+            pairs = np.array(ranges, np.int64).reshape(-1, 2)
+            wrong = np.flatnonzero((pairs[:, 0] > pairs[:, 1]) | (pairs[:, 1] > len(base)))
+            if len(wrong):
+                raise Error("records [{}, {}) of {} do not exist".format(*ranges[wrong[0]], len(base)))
+            if float((pairs[:, 1] - pairs[:, 0]).sum(dtype=np.float64)) > MAX_RECORDS:
+                raise Error(f"ranges of more than {MAX_RECORDS} records")
+            numbers = range(*ranges[0]) if len(ranges) == 1 else Runs(pairs)
+        elif numbers is not None:
+            numbers = numbers if isinstance(numbers, np.ndarray) else np.array(numbers, np.int64)
+            low, high = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, -1)
+            if low < 0 or high >= len(base):
+                raise Error(f"record {low if low < 0 else high} is out of range: there are {len(base)}")
+        return _Select.of(base, numbers, fields, rename)

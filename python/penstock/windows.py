@@ -296,7 +296,7 @@ class Windows:
         out, reach = [], []
         groups = np.concatenate([[0], changes, [length]])
         for a, b in runs:
-            cuts = [a, *changes[(changes > a) & (changes < b)].tolist(), b]
+            cuts = [a, *changes[np.searchsorted(changes, a, side="right") : np.searchsorted(changes, b)].tolist(), b]
             out += list(zip(cuts, cuts[1:]))
             at = np.searchsorted(groups, cuts[:-1], side="right")
             reach += list(zip(groups[at - 1].tolist(), groups[at].tolist()))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from typing import Any
 
 from . import crc32c, generations
+from ._expected import checked, parse
 from .column import HEADER_BYTES, Extent
-from .errors import CorruptError, Error, UnsupportedError
+from .errors import CorruptError, UnsupportedError
 from .field import Field
 from .flat import fields_of, read_manifest
 from .layout import ZARR_MANIFEST, Layout, blocks, column_names
@@ -17,18 +18,8 @@ from .layout import ZARR_MANIFEST, Layout, blocks, column_names
 def locate(path: str, generation: int | str | None = None) -> Layout:
     """Find the shards of the arrays of a generation, by default of the newest."""
     file = os.path.join(path, ZARR_MANIFEST)
-    try:
-        manifest = generations.read(path, generation, read_manifest)
-    except Error:  # some are kinds of OSError
-        raise
-    except OSError as e:
-        raise Error(f"{file}: {e.strerror}") from e
-    try:
-        return _layout(path, manifest, fields_of(manifest, file))
-    except Error:
-        raise
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as e:
-        raise CorruptError(f"{path}: {type(e).__name__} {e}: not Zarr as docs/format.md has it") from e
+    manifest = generations.read(path, generation, read_manifest)
+    return _layout(path, manifest, fields_of(manifest, file))
 
 
 def _layout(path: str, manifest: dict[str, Any], fields: dict[str, Field]) -> Layout:
@@ -52,21 +43,38 @@ def _layout(path: str, manifest: dict[str, Any], fields: dict[str, Field]) -> La
     return Layout(path, "zarr", records, fields, columns, counts, manifest)
 
 
+_STORED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+#: The most bytes of a zarr.json of an array.
+_MAX_METADATA = 1 << 24
+
+_LENGTHS = [range(1 << 47)]
+_ARRAY = {"shape": _LENGTHS, "chunk_grid": {"configuration": {"chunk_shape": [range(1, 1 << 47)]}}, "codecs": [object]}
+_SHARDING = {"configuration": {"codecs": [object], "chunk_shape": [range(1, 1 << 47)]}}
+
+
 class _Array:
     """An array: its metadata."""
 
     def __init__(self, path: str, manifest: dict[str, Any], f: Field, name: str) -> None:
         offsets = f.ragged and name.endswith(".offsets")
-        stored = manifest.get("arrays", {}).get(f.name, f.name)
+        stored = (manifest.get("arrays") or {}).get(f.name, f.name)
+        if not _STORED.fullmatch(stored):
+            raise CorruptError(f"{path}: field {f.name!r} cannot have the array {stored[:100]!r}")
         part = name[len(f.name) :]
         node = stored + part.replace(".", "/")
         file = os.path.join(path, node, "zarr.json")
-        with open(file, "rb") as at:
-            text = at.read()
-        if f"{crc32c.of_bytes(text):08x}" != manifest["metadata"][f"{node}/zarr.json"]:
+        try:
+            with open(file, "rb") as at:
+                text = at.read(_MAX_METADATA)
+        except OSError as e:
+            raise CorruptError(f"{file}: {e.strerror}: a file of the dataset is missing") from e
+        if f"{crc32c.of_bytes(text):08x}" != (manifest.get("metadata") or {}).get(f"{node}/zarr.json"):
             raise CorruptError(f"{file}: it is not what was written")
-        meta = json.loads(text)
-        sharding = meta["codecs"][0]["configuration"]
+        meta = parse(text, _ARRAY, file, "the metadata of an array")
+        if not meta["codecs"]:
+            raise CorruptError(f"{file}: it has no codecs")
+        sharding = checked(meta["codecs"][0], _SHARDING, f"{file}: 'codecs'")["configuration"]
         if len(sharding["codecs"]) > 1:
             raise UnsupportedError(
                 f"{path}: array {node} is compressed, so it cannot be mapped: "
@@ -74,6 +82,8 @@ class _Array:
             )
         self.path, self.file, self.sums = os.path.join(path, node), file, os.path.join(path, "penstock", "crc", stored + part, "c.0")
         self.row_bytes = 8 if offsets else f.row_bytes
+        if not len(meta["shape"]) == len(meta["chunk_grid"]["configuration"]["chunk_shape"]) == len(sharding["chunk_shape"]) > 0:
+            raise CorruptError(f"{file}: its shape, shards and chunks have different numbers of axes")
         self.axes = len(meta["shape"]) - 1
         self.rows: int = meta["shape"][0]
         self.shard: int = meta["chunk_grid"]["configuration"]["chunk_shape"][0]

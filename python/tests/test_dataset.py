@@ -309,7 +309,7 @@ class RefusedTest(data.Copied):
             (put("format", value="other"), penstock.UnsupportedError, "format"),
             (put("version", value=5), penstock.UnsupportedError, "version 5"),
             (put("version", value="1"), penstock.UnsupportedError, "version"),
-            (put("records", value=0), penstock.CorruptError, "0 records"),
+            (put("records", value=0), penstock.CorruptError, "'records': 0 is not"),
             (put("records", value=1501), penstock.CorruptError, "1501"),
             (put("fields", value=[]), penstock.CorruptError, "no fields"),
             (put("fields", value=3), penstock.CorruptError, "manifest"),
@@ -323,10 +323,10 @@ class RefusedTest(data.Copied):
             (put("shards", 0, "count", value=1), penstock.CorruptError, "bytes"),
             (put("shards", 0, "files", 0, "name", value="../../x.npy"), penstock.CorruptError, "is not a file of column"),
             (put("shards", 0, "files", 0, "bytes", value=1), penstock.CorruptError, "1 bytes"),
-            (put("shards", value={}), penstock.CorruptError, "0 records"),
+            (put("shards", value={}), penstock.CorruptError, "'shards': {} is not a list"),
             (lambda m: m.pop("shards"), penstock.CorruptError, "shards"),
             *(
-                (put("splits", value=v), penstock.CorruptError, "splits? ")
+                (put("splits", value=v), penstock.CorruptError, "splits?.*")
                 for v in (
                     3,
                     "train",

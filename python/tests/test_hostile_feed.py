@@ -265,7 +265,7 @@ NESTED = b'{"welcome":' + b"[" * 200_000
 FORMAT = "what answers there is not a feed|unexpected message from feed"
 GONE = "the feeding process has ended"
 SILENT = "no answer of the feeding process in time"
-SHAPE = "is no shape"
+SHAPE = "is no shape|is not a whole number"
 
 #: Attacks by what is passed as memory, and the client's errors.
 PASSED = {
@@ -318,7 +318,7 @@ ATTACKS = {
     "two fields of one name": (greeting({"welcome": welcome(fields=[field(), field()])}), FORMAT),
     "negative shape": (greeting({"welcome": welcome(fields=[field(shape=(-4,))])}), SHAPE),
     "shape of 2^80 values": (greeting({"welcome": welcome(fields=[field(shape=(1 << 40, 1 << 40))])}), SHAPE),
-    "classes that are a number": (greeting({"welcome": welcome(fields=[field(classes=7)])}), "are strings"),
+    "classes that are a number": (greeting({"welcome": welcome(fields=[field(classes=7)])}), "is not a list"),
     "started elsewhere": (answering({"number": 1, "started": {"epoch": 7, "step": 0}}, {"batch": batch(epoch=7)}), FORMAT),
     "started in words": (answering({"number": 1, "started": {"epoch": "x", "step": None}}), FORMAT),
     "batch that is a number": (after({"batch": 5}), FORMAT),

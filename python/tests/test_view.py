@@ -309,13 +309,13 @@ class TestView(unittest.TestCase):
             with self.subTest(message), self.assertRaisesRegex(error, message):
                 make()
         for text, message in (
-            ("[]", '"penstock": "view"'),
+            ("[]", "is not an object"),
             ('{"penstock": "view", "version": 9}', "version 9"),
             ('{"penstock": "view", "version": 1}', "not 0"),
             ('{"penstock": "view", "version": 1, "dataset": "ds0", "ranges": [[0, 1]]}', "'ranges' does not belong to dataset"),
             ('{"penstock": "view", "version": 1, "dataset": "ds0", "id": "00"}', "had '00'"),
             ('{"penstock": "view", "version": 1, "select": {"dataset": "ds0"}, "ranges": [[0, 8]]}', "do not exist"),
-            ('{"penstock": "view", "version": 1, "select": {"dataset": "ds0"}, "records": [-1, 9]}', "out of range"),
+            ('{"penstock": "view", "version": 1, "select": {"dataset": "ds0"}, "records": [-1, 9]}', "-1 is not a whole number"),
             ('{"penstock": "view", "version": 1, "dataset": "bad.view.json"}', "more than 8 views"),
         ):
             with open(path, "w") as f:
