@@ -84,7 +84,7 @@ func (ld *Loader) makeWorkers() error {
 // record: after Transforms, and with what Collate adds. It must not be changed.
 func (ld *Loader) Specs() []tensor.Spec { return ld.setup.specs }
 
-// Batches returns the number of batches of an epoch: the same on every rank.
+// Batches returns the number of batches of an epoch: the same on every rank, unless the World's Last is LastUneven.
 func (ld *Loader) Batches(epoch int) int { return ld.setup.batches(epoch) }
 
 // Close ends all goroutines and waits for them; an epoch that is being iterated then yields

@@ -157,7 +157,8 @@ func (o Options) mostSlots() int { return max(o.Prefetch, o.MaxPrefetch) + o.max
 
 // shares returns how an epoch is divided.
 func (o Options) shares() order.Shares {
-	return order.Shares{Batch: o.BatchSize, Rank: o.World.Rank, Ranks: o.World.Size, DropLast: o.DropLast}
+	return order.Shares{Batch: o.BatchSize, Rank: o.World.Rank, Ranks: o.World.Size, DropLast: o.DropLast,
+		Last: order.Last(o.World.Last)}
 }
 
 // mostStaged is how many bytes of stored records all workers stage together: 32 reads of 2 MiB, which keep storage
@@ -188,6 +189,7 @@ func (o Options) validate() error {
 	inRange("BatchSize", o.BatchSize, 1, maxBatch)
 	inRange("World.Size", o.World.Size, 1, maxWorld)
 	inRange("World.Rank", o.World.Rank, 0, max(1, o.World.Size)-1)
+	inRange("World.Last", int(o.World.Last), int(LastEqual), int(LastUneven))
 	if o.Workers != Synchronous {
 		inRange("Workers", o.Workers, 1, maxWorkers)
 	}
@@ -256,7 +258,22 @@ type World struct {
 	Size int // processes that train together; 0 means 1
 	// of those on this host, who share its cores; 0 means 1, also for processes that are bound to cores of their own
 	LocalSize int
+	// how the last global batch of an epoch is divided, if it is not full and DropLast does not leave it out
+	Last Last
 }
+
+// Last is how the last global batch of an epoch is divided among ranks, if it is not full.
+type Last int
+
+const (
+	// LastEqual has all ranks take as many records. Where the batch cannot be divided evenly, the last ranks repeat
+	// records from the start of the epoch, fewer than there are ranks, whose Mask is false.
+	LastEqual Last = iota
+	// LastFull has each rank take BatchSize records. Those that the batch lacks are from the start of the epoch.
+	LastFull
+	// LastUneven repeats no record: the first ranks take BatchSize records, and the others fewer, or have a batch less.
+	LastUneven
+)
 
 // WorldFromEnv returns the World that the launcher of this process put into the
 // environment: torchrun, Kubeflow, Open MPI, MVAPICH, MPICH, Intel MPI, srun, a Kubernetes

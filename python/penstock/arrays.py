@@ -156,7 +156,15 @@ class ArrayLoader:
     gathers = True  # whole batches, without a collate_fn
 
     def __init__(
-        self, signature: Signature, *, seed: int | None = None, rank: int = 0, world_size: int = 1, output: str = "torch", threads: int = 1
+        self,
+        signature: Signature,
+        *,
+        seed: int | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+        last: str = "equal",
+        output: str = "torch",
+        threads: int = 1,
     ) -> None:
         found = columns(signature.dataset)
         if found is None:
@@ -178,6 +186,8 @@ class ArrayLoader:
             self._seeded = Batches(
                 len(found), signature.batch_size, seed, shuffle=signature.shuffle, drop_last=signature.drop_last, rank=rank, world_size=world_size
             )
+        if self._seeded is not None:
+            self._seeded.last = last
         #: Rank and world size.
         self.part = (rank, world_size) if self._seeded is None else (self._seeded.rank, self._seeded.world_size)
         self.sampler, self.batch_sampler = _samplers(signature, found) if output == "torch" else (signature.sampler, signature.batch_sampler)

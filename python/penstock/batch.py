@@ -83,7 +83,8 @@ class LoaderBatch(Generic[V]):
         for batch in loader:
             batch["images"], batch.images, batch[0]
 
-    ``keys()``, ``values()`` and ``items()`` are those of a dict, so ``model(**batch)`` works. With ``batch_type=dict`` it is a dict.
+    ``keys()``, ``values()``, ``items()``, ``get`` and ``in`` are those of a dict, so ``model(**batch)`` works. It iterates as a tuple, over its
+    values, and so is no Mapping, whose consumers iterate over names. With ``batch_type=dict`` it is a dict, for programs that take fields out of it.
     A field whose name is not an identifier, or is that of an attribute below, is in brackets only.
 
     Arrays are over memory that is shared with the feeding process or, in order, over a private
@@ -267,6 +268,10 @@ class BatchTuple(LoaderBatch[V], tuple[V, ...]):
         """Return the names and the values, as of a dict."""
         return self._asdict().items()
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a field, or the default if there is none of that name."""
+        return self[name] if name in self._places else default
+
     @overload
     def __getitem__(self, key: str | SupportsIndex) -> V: ...
     @overload
@@ -284,6 +289,8 @@ class BatchTuple(LoaderBatch[V], tuple[V, ...]):
     def __getattr__(self, name: str) -> V:
         if name in ("epoch", "step", "indices", "mask"):  # whose properties found nothing
             raise AttributeError(_unknown(name))
+        if hasattr(dict, name):
+            raise AttributeError(f"a batch is a named tuple, and has no {name!r} of dicts; give the DataLoader batch_type=dict")
         raise AttributeError(f"a batch has no attribute {name!r}; its fields are: {', '.join(self._fields)}")
 
     def __repr__(self) -> str:
@@ -296,7 +303,7 @@ class BatchTuple(LoaderBatch[V], tuple[V, ...]):
 def _class(names: tuple[str, ...]) -> type[BatchTuple[Any]]:
     """Return the class of named tuples of these names."""
     places = {name: i for i, name in enumerate(names)}
-    taken = set(dir(LoaderBatch)) | {"keys", "values", "items"}
+    taken = set(dir(LoaderBatch)) | {"keys", "values", "items", "get"}
     named = [name for name in names if name.isidentifier() and not keyword.iskeyword(name) and name not in taken and not name.startswith("_")]
     members = {name: property(operator.itemgetter(places[name])) for name in named}
     return type(

@@ -22,7 +22,7 @@ from dataclasses import replace
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
-from . import frameworks, samplers, subject
+from . import frameworks, launcher, samplers, subject
 from .attributes import PROTECTED, Shown
 from .dataset import Samples, open_dataset, open_prepared
 from .errors import Error
@@ -203,6 +203,9 @@ class DataLoader(_Base[B]):
     ``socket`` is refused.
     """
 
+    _last = "equal"  # how the last global batch is divided: see loader.Last
+    _drawn: Any = None  # by Accelerate
+    _warned = False
     __initialized = False  # _DataLoader__initialized, by which programs make torch's DataLoader take another batch_sampler
 
     @overload
@@ -362,20 +365,25 @@ class DataLoader(_Base[B]):
                 "pin_memory_device is deprecated and ignored, as in torch; device= puts batches on a device", DeprecationWarning, stacklevel=2
             )
         self._prefetcher: Any = None
-        self._progress: Any = None  # what Accelerate wants to know
-        kind = subject.kind(arguments)
-        self._engine: Any = self._prepared() if kind == "prepared" else self._own(kind)
+        self._progress: frameworks.Prepared | None = None  # by Accelerate
+        self._kind = subject.kind(arguments)
+        self._engine: Any = self._made()
         if output == "jax" and device is not None:
             self._check_sharding()
         self.__initialized = True
 
     dataset, sampler, batch_sampler, fields, collate_fn, num_workers = Shown(), Shown(), Shown(), Shown(), Shown(), Shown()
     rank, world_size, seed, drop_last = Shown(), Shown(), Shown(), Shown()
+    generator, prefetch_factor, persistent_workers, timeout, pin_memory = Shown(), Shown(), Shown(), Shown(), Shown()
+
+    def _made(self) -> Any:
+        """Return the engine."""
+        return self._prepared() if self._kind == "prepared" else self._own(self._kind)
 
     def _prepared(self) -> FeedLoader:
         """Return the engine for datasets that a feeding process reads."""
         signature = Signature.of({**self._arguments, "dataset": None}, iterable=False)  # the feeding process knows how many records it has
-        request = Request.of(self._arguments, signature)
+        request = Request.of(self._arguments, signature, self._last)
         self._take_class()
         options = request.options
         self._signature = signature
@@ -441,12 +449,12 @@ class DataLoader(_Base[B]):
             from .arrays import ArrayLoader
 
             threads = _cores() if given["num_workers"] is None else signature.num_workers or 1
-            engine = ArrayLoader(signature, seed=seed, rank=rank, world_size=world_size, output=output, threads=threads)
+            engine = ArrayLoader(signature, seed=seed, rank=rank, world_size=world_size, last=self._last, output=output, threads=threads)
         else:
             from .workers import UserLoader
 
             _warn_of_many(signature.num_workers)
-            engine = UserLoader(signature, seed=seed, rank=rank, world_size=world_size, on_error=given["on_error"], output=output)
+            engine = UserLoader(signature, seed=seed, rank=rank, world_size=world_size, last=self._last, on_error=given["on_error"], output=output)
         rank, world_size = engine.part
         self._signature = signature
         self._held = {"rank": rank, "world_size": world_size}
@@ -468,15 +476,48 @@ class DataLoader(_Base[B]):
         self._place = self._resolved(given["device"])
         return engine
 
-    def _divide(self, rank: int, world_size: int) -> bool:
-        """Take a part of the data from now on, if this is a prepared dataset whose rank nobody said; return whether it is so."""
-        mine = vars(self)
-        if not isinstance(self._engine, FeedLoader) or mine["rank"] is not None or mine["world_size"] is not None:
-            return False
+    @property
+    def _ordered(self) -> bool:
+        """Whether the order is penstock's, which is divided by rank and world size, and not torch's."""
+        return isinstance(self._engine, FeedLoader) or self._arguments["seed"] is not None
+
+    def _divide(self, rank: int, world_size: int, batch_size: int, last: str) -> None:
+        """Take a part of each global batch from the next loop on, from where this DataLoader is."""
+        state = self.state_dict()
         self._engine.close()
-        self._arguments |= {"rank": rank, "world_size": world_size}
-        self._engine = self._prepared()
-        return True
+        self._arguments |= {"rank": rank, "world_size": world_size, "batch_size": batch_size}
+        object.__setattr__(self, "_last", last)
+        self._engine = self._made()
+        if state["step"] or state.get("done"):
+            self.load_state_dict(state)
+        elif state["epoch"] or state.get("finished"):
+            self.set_epoch(state["epoch"] + bool(state.get("finished")))
+
+    def _rest(self, step: int) -> Iterator[Any]:
+        """Return an iterator over the rest of the next epoch, from a batch on."""
+        if not step:
+            return iter(self)
+        if not self._ordered:
+            return self._after(step)
+        engine = self._engine
+        state = {name: value for name, value in self.state_dict().items() if name not in ("done", "workers")}
+        if isinstance(engine, FeedLoader):
+            state["epoch"] = engine.begins()["epoch"]
+        elif (state["step"] and not self.step) or state.get("finished"):
+            state["epoch"] += 1
+        self.load_state_dict({**state, "step": step, **({"finished": False} if "finished" in state else {})})
+        return iter(self)
+
+    def _after(self, step: int) -> Iterator[Any]:
+        """Yield the batches of the next epoch after the first ones, of which the batch sampler is asked for their records alone."""
+        from accelerate.data_loader import SkipBatchSampler
+
+        mine, batches = vars(self), self.batch_sampler
+        mine["batch_sampler"] = SkipBatchSampler(batches, step)
+        try:
+            yield from self
+        finally:
+            mine["batch_sampler"] = batches
 
     def _own_dataset(self) -> Any:
         """Return the dataset as an object that has records: that of a path is opened."""
@@ -565,12 +606,14 @@ class DataLoader(_Base[B]):
 
     def _show(self, name: str, given: Any) -> Any:
         """Return what an attribute shows whose argument is given."""
+        if self._of_torch and name in _OF_TORCH and (self._ordered or self._progress) and frameworks.accelerate_asks():
+            if self._drawn is None:
+                object.__setattr__(self, "_drawn", frameworks.Drawn(self))
+            return self._drawn.part(name)
         if not isinstance(self._engine, FeedLoader):
             return self._held.get(name, given)
         if name == "dataset":
             return self._opened(given)
-        if name == "batch_sampler" and self._of_torch:
-            return frameworks.batch_sampler_of(self)
         if name == "sampler" and self._of_torch:
             if "sampler" not in self._held:
                 self._held["sampler"] = frameworks.sampler_of(self, given, self.rank, self.world_size)
@@ -604,7 +647,8 @@ class DataLoader(_Base[B]):
     @property
     def multiprocessing_context(self) -> Any:
         """The context in which worker processes are started; None for the default."""
-        return self.__multiprocessing_context
+        given = self.__multiprocessing_context
+        return given if given is None else self._show("multiprocessing_context", given)
 
     @multiprocessing_context.setter
     def multiprocessing_context(self, value: Any) -> None:
@@ -629,7 +673,7 @@ class DataLoader(_Base[B]):
     def _is_accelerate_prepared(self) -> bool:
         """Whether Accelerate's prepare takes this DataLoader as it is; it asks before it would make torch's of it."""
         if self._progress is None:
-            self._progress = frameworks.accelerated(self)
+            self._progress = frameworks.prepared(self)
         return self._progress is not None
 
     @_is_accelerate_prepared.setter
@@ -637,9 +681,14 @@ class DataLoader(_Base[B]):
         """Take what Accelerate notes, which changes nothing."""
 
     @property
+    def use_stateful_dataloader(self) -> bool:
+        """Whether Accelerate's save_state and load_state keep the state of this DataLoader: where it was asked for stateful ones."""
+        return self._progress is not None and bool(self._progress.accelerator.use_stateful_dataloader)
+
+    @property
     def step(self) -> int:
         """The number of the batch with which the next loop begins."""
-        return int(self._engine.at["step"]) if getattr(self._engine, "resumed", False) else 0
+        return int(self._engine.at["step"]) if getattr(self._engine, "resumed", True) else 0
 
     @property
     def epoch(self) -> int:
@@ -682,7 +731,19 @@ class DataLoader(_Base[B]):
 
     def __iter__(self) -> Iterator[B]:  # type: ignore[override] # torch names the class of its iterator
         self._assign()
-        return self._batches() if self._progress is None else self._progress.follow(self._batches(), self)
+        self._warn_of_others()
+        if self._progress is None:
+            return self._batches()
+        self._progress.begin()
+        step = self.step
+        return self._progress.follow(self._batches(), step, self)
+
+    def _warn_of_others(self) -> None:
+        """Warn, once, in a process that is one of several, of a loop over all of the data that nobody asked for."""
+        mine = vars(self)
+        if not self._warned and isinstance(self._engine, FeedLoader) and self.world_size == 1 and mine["rank"] is None and mine["world_size"] is None:
+            object.__setattr__(self, "_warned", True)
+            launcher.warn_of_others()
 
     def _batches(self) -> Iterator[Any]:
         """Return an iterator over an epoch."""
@@ -720,6 +781,8 @@ class DataLoader(_Base[B]):
         If the order is torch's (no ``seed``, and not a prepared dataset), set_epoch of the sampler and the dataset is called, if they have it.
         """
         self._engine.set_epoch(epoch)
+        if self._progress is not None:
+            self._progress.made.iteration = epoch
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the run is: after the batch that was yielded last. Of a prepared dataset it is JSON, about 300 bytes."""
@@ -737,6 +800,8 @@ class DataLoader(_Base[B]):
         self._assign()
         self._prefetcher = None
         self._engine.load_state_dict(state_dict)
+        if self._progress is not None:
+            self._progress.made.iteration = self.epoch
 
     def refresh(self) -> Changes:
         """Open the newest generation of the dataset, or of each of several, and return what changed: ``print(loader.refresh())``.
@@ -838,13 +903,20 @@ class DataLoader(_Base[B]):
         else:
             state = None if self._arguments["seed"] is None else self.state_dict()
             mine = {name: value for name, value in vars(self).items() if name not in _KEPT}
-        return _again, (written, self._arguments, state, mine)
+        return _again, (written, self._arguments, self._last, state, mine)
 
 
 #: Attributes that a copy makes for itself.
 _KEPT = frozenset(
-    ("_arguments", "_engine", "_signature", "_prefetcher", "_progress", "_held", "_of_torch", "_paths", "_split", "_several", "_given", "_place")
-)
+    ("_arguments", "_engine", "_signature", "_prefetcher", "_progress", "_held", "_of_torch", "_paths", "_split", "_several", "_given", "_place",
+     "_last", "_kind", "_drawn", "_warned")
+)  # fmt: skip
+
+#: Parameters of torch's DataLoader that Accelerate gives to one that it makes of this.
+_OF_TORCH = frozenset(
+    ("dataset", "batch_sampler", "collate_fn", "generator", "num_workers", "prefetch_factor", "persistent_workers", "timeout", "pin_memory",
+     "multiprocessing_context")
+)  # fmt: skip
 
 #: Parameters of own datasets that may be assigned, and hold from the next loop on.
 _ASSIGNABLE = (
@@ -853,9 +925,10 @@ _ASSIGNABLE = (
 )  # fmt: skip
 
 
-def _again(cls: type[DataLoader], arguments: dict[str, Any], state: dict[str, Any] | None, mine: dict[str, Any]) -> DataLoader:
+def _again(cls: type[DataLoader], arguments: dict[str, Any], last: str, state: dict[str, Any] | None, mine: dict[str, Any]) -> DataLoader:
     """Make a DataLoader that was pickled or copied."""
     loader = cls.__new__(cls)
+    loader._last = last
     DataLoader.__init__(loader, **arguments)
     vars(loader).update(mine)
     if state is not None:

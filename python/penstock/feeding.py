@@ -71,8 +71,8 @@ class FeedLoader:
         """Return an iterator over the next epoch whose batches go through a Stage: what a Prefetcher is."""
         return self._iterate(stage, ahead)
 
-    def _begin(self) -> dict[str, Any]:
-        """Return where a loop begins."""
+    def begins(self) -> dict[str, Any]:
+        """Return where the next loop begins."""
         said = None if self._distributed is None else self._distributed.said()
         if said is not None:
             self.set_epoch(said)
@@ -84,7 +84,7 @@ class FeedLoader:
 
     def _iterate(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
         self.session.alive()
-        at, self._loop = self._begin(), (loop := object())
+        at, self._loop = self.begins(), (loop := object())
         epoch, waiting, received = at["epoch"], deque[tuple[Any, dict[str, Any]]](), 0
         failure: Error | None = None
         begun = False

@@ -13,7 +13,9 @@ from typing import Any
 from .errors import Error
 from .samplers import Sampler, Sequential, Shuffle
 
-_LIGHTNING = {"lightning.pytorch", "pytorch_lightning"}
+#: Modules of Lightning.
+LIGHTNING = frozenset(("lightning.pytorch", "pytorch_lightning"))
+
 _classes: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
 
 
@@ -66,78 +68,161 @@ def sampler_of(loader: Any, order: Any, rank: int, world_size: int) -> Any:
     return found
 
 
-def batch_sampler_of(loader: Any) -> Any:
-    """Return the batch sampler that Accelerate finds at a prepared dataset; None in programs without it.
-
-    Its skip_first_batches makes torch's DataLoader of it, which would have none of the batches here: iterating says how to skip instead.
-    Lightning would make another DataLoader of it to predict.
-    """
+def accelerate_asks() -> bool:
+    """Return whether Accelerate's code reads an attribute: it asks the descriptor that asks the method that calls this one."""
     states = sys.modules.get("accelerate.state")
-    if states is None or not states.PartialState._shared_state or not _LIGHTNING.isdisjoint(sys.modules):
-        return None
-    from torch.utils.data import BatchSampler
-
-    class Drawn(BatchSampler):
-        """Stands for the batches that the feeding process makes."""
-
-        def __len__(self) -> int:
-            return len(loader)
-
-        def __iter__(self) -> Iterator[Any]:
-            raise Error(
-                "skip_first_batches of Accelerate makes torch's DataLoader of a penstock.DataLoader, which has none of its batches; take the "
-                'penstock.DataLoader as it is, and write loader.load_state_dict({**loader.state_dict(), "step": n}): its next loop is the rest of '
-                "the epoch after n batches, and reads none of these again"
-            )
-
-    return Drawn(loader.sampler, loader.batch_size, loader.drop_last)
+    return (
+        states is not None and bool(states.PartialState._shared_state) and str(sys._getframe(3).f_globals.get("__name__")).startswith("accelerate.")
+    )
 
 
-class Progress:
-    """The state of a loop over a DataLoader, as Accelerate asks for it."""
+#: Parameters of a DataLoader of torch that loads in this process.
+_NO_WORKERS = {
+    "num_workers": 0, "timeout": 0, "prefetch_factor": None, "persistent_workers": False, "pin_memory": False, "multiprocessing_context": None,
+}  # fmt: skip
 
-    def __init__(self, state: Any, device: Any) -> None:
-        self._state, self._device = state, device
-        #: Whether the batch that was yielded last is the last of the epoch.
-        self.end_of_dataloader = False
-        #: How many records of all processes the last batch has that are not repeated; 0 or -1 if it has no others.
-        self.remainder = -1
 
-    def follow(self, batches: Iterator[Any], loader: Any) -> Iterator[Any]:
-        """Yield the batches of a loop, on Accelerate's device."""
-        from accelerate.utils import send_to_device
+class Drawn:
+    """The parts of a DataLoader of which Accelerate's skip_first_batches makes torch's: it yields the batches of this one.
 
-        self.end_of_dataloader = False
+    Torch's DataLoader asks the batch sampler for the records of a batch, and then calls collate_fn with them. Here the first counts
+    batches, and names no records. The second, called for the number that was counted last, hands on the next batch of a loop that began there.
+    """
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+        self._step = 0
+        self._batches: Any = None
+
+    def part(self, name: str) -> Any:
+        """Return a parameter for torch's DataLoader, which is to start no workers: the loop has its own."""
+        if name == "batch_sampler":
+            return self._counted()
+        if name == "dataset":
+            return range(self._loader.records)
+        if name == "generator":  # from which it draws a seed for the workers that it has not
+            import torch
+
+            return torch.Generator()
+        return self._next if name == "collate_fn" else _NO_WORKERS[name]
+
+    def _counted(self) -> Any:
+        from torch.utils.data import BatchSampler
+
+        drawn, loader = self, self._loader
+
+        class Counted(BatchSampler):
+            """The batches of an epoch by number."""
+
+            def __init__(self) -> None:
+                self.sampler, self.batch_size, self.drop_last = loader.sampler, loader.batch_size, loader.drop_last
+
+            def __len__(self) -> int:
+                return len(loader)
+
+            def __iter__(self) -> Iterator[list[int]]:
+                drawn._batches = None
+                try:
+                    for drawn._step in range(len(loader)):
+                        yield []
+                finally:
+                    drawn._batches = None
+
+            def set_epoch(self, epoch: int) -> None:
+                loader.set_epoch(epoch)
+
+            @property
+            def even_batches(self) -> bool:
+                return bool(loader._last != "uneven")
+
+            @even_batches.setter
+            def even_batches(self, value: bool) -> None:
+                loader._divide(loader.rank, loader.world_size, loader.batch_size, "full" if value else "uneven")
+
+        return Counted()
+
+    def _next(self, _: Any) -> Any:
+        if self._batches is None:
+            self._batches = self._loader._rest(self._step)
+        for batch in self._batches:
+            return batch
+        raise Error(f"the epoch ended before its batch {self._step}")
+
+
+class Prepared:
+    """What Accelerate's prepare makes of a DataLoader: the part of the data of this process, and the state of loops that it asks for.
+
+    ``made`` is what Accelerate makes of torch's DataLoader of as many records; how it divides them is that of this one.
+    """
+
+    def __init__(self, accelerator: Any, made: Any, follows: bool) -> None:
+        self.accelerator, self.made = accelerator, made
+        self._follows = follows  # whether the order is torch's, whose epochs Accelerate announces
+
+    def follow(self, batches: Iterator[Any], done: int, loader: Any) -> Iterator[Any]:
+        """Yield the batches of a loop that begins after some, on Accelerate's device."""
+        from accelerate.utils import send_to_device, synchronize_rng_states
+
+        made = self.made
+        if made.rng_types:
+            synchronize_rng_states(made.rng_types, made.synchronized_generator)
+        steps = len(loader)
+        made.begin()
         try:
-            total, steps = loader.records, len(loader)
-        except TypeError:
-            total, steps = None, None
-        size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
-        self.remainder = -1 if loader.drop_last or total is None or size is None else total % (size * loader.world_size)
-        self._state._add_dataloader(self)
-        try:
-            done = loader.step
             for batch in batches:
                 done += 1
-                self.end_of_dataloader = done == steps
-                yield batch if self._device.type == "cpu" else send_to_device(batch, self._device, non_blocking=loader.pin_memory)
+                made.end_of_dataloader = done == steps
+                yield batch if made.device is None else send_to_device(batch, made.device, non_blocking=made._non_blocking)
+            made.iteration += 1
         finally:
-            self._state._remove_dataloader(self)
+            made.end()
+
+    def begin(self) -> None:
+        """Announce the epoch that begins."""
+        if self._follows:
+            self.made.set_epoch(self.made.iteration)
 
 
-def accelerated(loader: Any) -> Any:
-    """Return what Accelerate's prepare needs to know about a DataLoader; None if Accelerate should build its own from it.
+def prepared(loader: Any) -> Prepared | None:
+    """Return what the Accelerator that asks makes of a DataLoader; None if it should build its own of it.
 
-    It builds torch's DataLoader over the same dataset if that is a user's dataset in several processes, which nothing else would
-    divide. A prepared dataset is divided as by rank="auto".
+    It builds torch's DataLoader over a dataset of Python that its first process alone reads, or that is iterated over by several, which
+    nothing else would divide.
     """
-    states = sys.modules.get("accelerate.state")
-    if states is None or not loader._of_torch or not states.PartialState._shared_state:
+    frame = sys._getframe(2)  # that reads the property that calls this
+    if not loader._of_torch or frame.f_code.co_name != "prepare_data_loader" or frame.f_globals.get("__name__") != "accelerate.accelerator":
         return None
-    known = states.PartialState()
-    if known.num_processes > 1 and loader.world_size == 1 and not loader._divide(known.process_index, known.num_processes):
+    from accelerate.data_loader import prepare_data_loader
+    from torch.utils.data import DataLoader
+
+    asks, mine = frame.f_locals["self"], vars(loader)
+    several, dispatches = asks.num_processes > 1, asks.dispatch_batches
+    ordered, iterable = loader._ordered, loader._signature.iterable
+    if (iterable and (several or not hasattr(mine["dataset"], "__len__"))) or (dispatches and several and not ordered) or loader.batch_size is None:
         return None
-    return Progress(states.GradientState(), known.device)
+    said = loader.world_size > 1 or mine["rank"] is not None or mine["world_size"] is not None
+    for name, differs in (("split_batches=True", asks.split_batches), ("even_batches=False", not asks.even_batches)):
+        if said and several and differs:
+            raise Error(f"{name} of Accelerate has it divide the batches, and the DataLoader has rank=; leave rank= and world_size= out")
+    if dispatches and several and frame.f_locals.get("slice_fn_for_dispatch") is not None:
+        raise Error("slice_fn_for_dispatch divides batches in one process, and each process loads its part of these; leave it out")
+    placed = frame.f_locals.get("device_placement")
+    common = {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
+    given = DataLoader(range(max(1, loader.records)), **common) if ordered else DataLoader(loader.dataset, batch_sampler=loader.batch_sampler)
+    made = prepare_data_loader(
+        given, asks.device, num_processes=asks.num_processes, process_index=asks.process_index, split_batches=asks.split_batches,
+        put_on_device=asks.device_placement if placed is None else placed, rng_types=asks.rng_types.copy(), dispatch_batches=False,
+        even_batches=asks.even_batches, use_seedable_sampler=asks.use_seedable_sampler and not ordered, data_seed=asks.dataloader_config.data_seed,
+        non_blocking=asks.non_blocking, torch_device_mesh=asks._prepare_device_mesh(),
+    )  # fmt: skip
+    made._drop_last, batches = loader.drop_last, made.batch_sampler
+    if not ordered:
+        mine["batch_sampler"] = batches
+    elif getattr(batches, "num_processes", 1) > 1 and not said:
+        size = loader.batch_size // (batches.num_processes if batches.split_batches else 1)
+        last = "equal" if dispatches else "full" if batches.even_batches else "uneven"
+        loader._divide(batches.process_index, batches.num_processes, size, last)
+    return Prepared(asks, made, not ordered)
 
 
 def not_collated(samples: Any) -> Any:

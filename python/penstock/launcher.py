@@ -78,5 +78,5 @@ def warn_of_others() -> None:
             f"{found[2]}, and a DataLoader without rank= has each process load all of the data; "
             'give rank="auto" for a part each, or rank=0, world_size=1 '
             "for all of it",
-            stacklevel=6,
+            stacklevel=4,
         )

@@ -354,6 +354,8 @@ class Batches:
         self.n, self.batch_size, self.seed = n, batch_size, seed
         self.shuffle, self.run, self.drop_last = shuffle, run, drop_last
         self.rank, self.world_size = rank, world_size
+        #: How the last global batch is divided: "equal", "full" or "uneven", which are those of loader.Last.
+        self.last = "equal"
         self.set_epoch(0)
 
     def set_epoch(self, epoch: int, step: int = 0) -> None:
@@ -373,7 +375,8 @@ class Batches:
 
     def __len__(self) -> int:
         whole, rest = divmod(self.n, self.batch_size * self.world_size)
-        return whole + (1 if rest and not self.drop_last else 0) - self.step
+        left_out = self.drop_last or (self.last == "uneven" and rest <= self.rank * self.batch_size)
+        return whole + (1 if rest and not left_out else 0) - self.step
 
     def __iter__(self) -> Iterator[np.ndarray]:
         order = self.permutation()
@@ -382,8 +385,10 @@ class Batches:
         while step < end:
             steps = max(1, min(end, whole) - step) if step < whole else 1
             steps = min(steps, max(1, _AT_ONCE // size))
-            count = size if step < whole else -(-(self.n - whole * size * self.world_size) // self.world_size)
+            count = size if step < whole or self.last != "equal" else -(-(self.n - whole * size * self.world_size) // self.world_size)
             first = np.arange(step, step + steps, dtype=np.int64) * (size * self.world_size) + self.rank * count
+            if self.last == "uneven":
+                count = min(count, self.n - int(first[0]))
             positions = (first[:, np.newaxis] + np.arange(count)).reshape(-1) % self.n
             records = positions if order is None else order[positions]
             for at in range(0, steps * count, count):

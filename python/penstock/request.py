@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from . import generations, launcher, samplers, subject
+from . import frameworks, generations, launcher, samplers, subject
 from ._dataclass import dataclass
 from .batch import BatchDict, BatchTuple
 from .errors import Error
@@ -58,8 +59,11 @@ class Request:
     recording: Any  # functions of whole records, which come after the engine's steps; None if there are none
 
     @classmethod
-    def of(cls, arguments: Mapping[str, Any], signature: Signature) -> Request:
-        """Check the arguments of a DataLoader over prepared datasets. Those that torch has too were checked by signature."""
+    def of(cls, arguments: Mapping[str, Any], signature: Signature, last: str) -> Request:
+        """Check the arguments of a DataLoader over prepared datasets. Those that torch has too were checked by signature.
+
+        ``last`` is how the last global batch is divided: a loader.Last of Go, by its name in docs/feed.md.
+        """
         given = SimpleNamespace(**arguments)
         if given.pack is not None and not isinstance(given.pack, Pack):
             raise TypeError(f"pack is {given.pack!r:.60}; it must be a penstock.Pack, such as penstock.Pack(length)")
@@ -84,7 +88,7 @@ class Request:
         _valid(signature)
         options: dict[str, Any] = {
             "batch_size": batch_size, "num_workers": 0 if workers is None else max(1, workers), "slots": _slots(given.prefetch_factor, workers or 1),
-            "rank": rank, "world_size": world_size,
+            "rank": rank, "world_size": world_size, "last": last,
             "seed": seed, "fields": of.fields, "split": of.split or "", "splits": _shares(given.splits, of.split),
             "prepare": _prepare(given.prepare),
             "drop_last": implied.get("drop_last", drop_last), "in_order": signature.in_order,
@@ -209,8 +213,6 @@ def ranks(rank: Any, world_size: Any, implied: Mapping[str, Any]) -> tuple[int, 
             raise ValueError(f"{name} is {value}, and that of the DistributedSampler is {implied[name]}; leave one of the two out")
     if "rank" in implied:
         rank, world_size = implied["rank"], implied["world_size"]
-    if rank is None and world_size is None:
-        launcher.warn_of_others()
     if rank is None and world_size not in (None, 1):
         raise ValueError(f'world_size is {world_size}: give rank, too, or rank="auto"')
     world_size = world_size or 1
@@ -218,11 +220,15 @@ def ranks(rank: Any, world_size: Any, implied: Mapping[str, Any]) -> tuple[int, 
 
 
 def seed_of(seed: Any, implied: Mapping[str, Any]) -> int:
-    """Return the seed that is given, or that of a DistributedSampler, whose default is 0."""
+    """Return the seed that is given, or that of a DistributedSampler; without either, that of Lightning's seed_everything, or 0.
+
+    Lightning gives its seed to the samplers that it puts in for several devices, and on one device it puts in none: the order is the same on both.
+    """
+    lightnings = os.environ.get("PL_GLOBAL_SEED", "")
     if seed is None:
-        return count("seed", implied.get("seed", 0), 0, samplers.MAX_SEED)
+        known = int(lightnings) if lightnings.isdecimal() and not frameworks.LIGHTNING.isdisjoint(sys.modules) else 0
+        return count("seed", implied.get("seed", known), 0, samplers.MAX_SEED)
     given = count("seed", seed, 0, samplers.MAX_SEED)
-    lightnings = os.environ.get("PL_GLOBAL_SEED", "")  # which it gives the samplers that it puts in
     if implied.get("seed", 0) not in (0, given) and lightnings != str(implied["seed"]):
         raise ValueError(f"seed is {given}, and that of the DistributedSampler is {implied['seed']}; leave one of the two out")
     return given

@@ -19,6 +19,7 @@ type Options struct {
 	DropLast  bool   `json:"drop_last,omitempty"`
 	Rank      int    `json:"rank,omitempty"`
 	WorldSize int    `json:"world_size,omitempty"` // processes that train together; 0 means 1
+	Last      last   `json:"last,omitempty"`       // how the last global batch is divided: equal, full or uneven
 	Seed      uint64 `json:"seed,omitempty"`
 
 	Fields  []string       `json:"fields,omitempty"` // null means all
@@ -79,6 +80,12 @@ type errorPolicy string
 var errorPolicies = map[errorPolicy]loader.OnError{"": loader.Fail, "fail": loader.Fail, "backfill": loader.Backfill,
 	"blank": loader.Blank}
 
+// last is a loader.Last by its name.
+type last string
+
+var lasts = map[last]loader.Last{"": loader.LastEqual, "equal": loader.LastEqual, "full": loader.LastFull,
+	"uneven": loader.LastUneven}
+
 // slots returns Slots, or its default for batches of one size. The client gives half of them back at a time: the more
 // there are, the less often one end wakes the other, and small batches all stay in a cache.
 func (o *Options) slots(batch int64) int {
@@ -104,6 +111,9 @@ func (o *Options) validate() error {
 	}
 	if _, ok := errorPolicies[o.OnError]; !ok {
 		errs = append(errs, fmt.Errorf("on_error is %q; it must be fail, backfill or blank", o.OnError))
+	}
+	if _, ok := lasts[o.Last]; !ok {
+		errs = append(errs, fmt.Errorf("last is %q; it must be equal, full or uneven", o.Last))
 	}
 	if o.Prepare != "" && !slices.Contains(rawcache.Modes, o.Prepare) {
 		errs = append(errs, fmt.Errorf("prepare is %q; it must be auto, pixels, encoded or off", o.Prepare))
@@ -135,7 +145,8 @@ func (o *Options) verify() mmapds.Option {
 // records.
 func (o *Options) loader() loader.Options {
 	return loader.Options{
-		BatchSize: o.BatchSize, Seed: o.Seed, DropLast: o.DropLast, World: loader.World{Rank: o.Rank, Size: o.WorldSize},
+		BatchSize: o.BatchSize, Seed: o.Seed, DropLast: o.DropLast,
+		World:    loader.World{Rank: o.Rank, Size: o.WorldSize, Last: lasts[o.Last]},
 		Prefetch: cmp.Or(o.Slots, defaultSlots), Workers: o.NumWorkers, Unordered: o.InOrder != nil && !*o.InOrder,
 		Contents: o.Contents,
 		OnError:  errorPolicies[o.OnError], Timeout: time.Duration(o.Timeout * float64(time.Second)),

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,14 @@ type sampled struct {
 	ranks  int   // of all
 	kept   []int // the records that filters keep; nil means all
 	arrays arrays
+}
+
+// len returns the number of records.
+func (s sampled) len() int {
+	if s.kept != nil {
+		return len(s.kept)
+	}
+	return s.src.Len()
 }
 
 // order returns the Order of a sampler; nil means that of the dataset.
@@ -121,6 +130,9 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 	case "regions":
 		return sampler.Regions{Count: k.Count, Batch: s.global, Inner: inner}, nil
 	case "subset":
+		if len(k.Ranges) == 1 && k.Indices == nil && k.Ranges[0] == [2]int{0, s.len()} { // of all, which is no other order
+			return cmp.Or[sampler.Sampler](inner, sampler.Sequential{}), nil
+		}
 		return sampler.Subset{Indices: indices, Ranges: k.Ranges, Inner: inner}, nil
 	case "split":
 		return sampler.Split{Seed: k.Seed, From: k.Start, To: k.Stop, Inner: inner}, nil
@@ -155,10 +167,7 @@ func (s sampled) within(k *samplerOption, indices []int) sampled {
 	if k.Kind != "subset" || k.Inner == nil || !slices.Contains(ofSome, k.Inner.Kind) {
 		return s
 	}
-	n := s.src.Len()
-	if s.kept != nil {
-		n = len(s.kept)
-	}
+	n := s.len()
 	for _, r := range k.Ranges {
 		if r[0] < 0 || r[1] > n {
 			return s

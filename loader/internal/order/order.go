@@ -10,17 +10,29 @@ type Shares struct {
 	Rank     int  // whose epochs these are
 	Ranks    int  // of all
 	DropLast bool // leave out a last global batch that is not full
+	Last     Last // how a last global batch is divided that is not full
 }
+
+// Last is how a last global batch is divided that is not full.
+type Last int
+
+const (
+	Equal  Last = iota // all ranks have as many positions; the last few may be beyond the end
+	Full               // each rank has Batch positions; many may be beyond the end
+	Uneven             // as Full, without those beyond the end: the last ranks have fewer, or none and a step less
+)
 
 // Global returns the number of positions of all ranks in a step.
 func (s Shares) Global() int { return s.Batch * s.Ranks }
 
 // Steps returns how many steps n positions make.
 func (s Shares) Steps(n int) int {
-	if s.DropLast {
-		return n / s.Global()
+	whole, rest := n/s.Global(), n%s.Global()
+	switch {
+	case rest == 0 || s.DropLast || s.Last == Uneven && rest <= s.Rank*s.Batch:
+		return whole
 	}
-	return (n + s.Global() - 1) / s.Global()
+	return whole + 1
 }
 
 // Epoch is the part of one epoch that a rank takes. Several goroutines may use it.
@@ -43,13 +55,19 @@ func New(shares Shares, number int, seq sampler.Sequence) *Epoch {
 }
 
 // Slice returns the positions of this rank in a step: n from pos on. The last pad of them
-// are beyond the end of the epoch. All ranks have the same n.
+// are beyond the end of the epoch.
 func (e *Epoch) Slice(step int) (pos, n, pad int) {
 	global := e.shares.Global()
 	start := step * global
 	left := min(global, e.Records-start)
 	n = (left + e.shares.Ranks - 1) / e.shares.Ranks
+	if e.shares.Last != Equal {
+		n = e.shares.Batch
+	}
 	pos = start + e.shares.Rank*n
+	if e.shares.Last == Uneven {
+		return pos, min(n, start+left-pos), 0
+	}
 	return pos, n, min(n, max(0, pos+n-start-left))
 }
 

@@ -50,6 +50,41 @@ func TestRanksShareSteps(t *testing.T) {
 	}
 }
 
+// A last batch that is full has the positions from the start of the epoch on after its own, and one that is uneven repeats
+// none: they are what Accelerate's BatchSamplerShard has with even_batches and without.
+func TestLastBatch(t *testing.T) {
+	for _, ranks := range []int{1, 2, 3, 5} {
+		for records := 1; records < 40; records++ {
+			for _, last := range []order.Last{order.Full, order.Uneven} {
+				shares := order.Shares{Batch: 4, Ranks: ranks, Last: last}
+				for rank := range ranks {
+					shares.Rank = rank
+					e := order.New(shares, 0, sampler.Sequential{}.Epoch(records, 0, 0))
+					var got, want []int
+					for step := range e.Steps {
+						pos, n, pad := e.Slice(step)
+						if n < 1 || n > 4 || pad > n {
+							t.Fatalf("step %d has %d records, %d of them padding", step, n, pad)
+						}
+						batch := make([]int, n)
+						e.Choose(pos, pad, batch)
+						got = append(got, batch...)
+					}
+					global := 4 * ranks
+					for at := range (records + global - 1) / global * global {
+						if at/4%ranks == rank && (last == order.Full || at < records) {
+							want = append(want, at%records)
+						}
+					}
+					if !slices.Equal(got, want) {
+						t.Fatalf("%d records, rank %d of %d, %v: %v, not %v", records, rank, ranks, last, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // A span of steps equals the steps one after the other.
 func TestSpan(t *testing.T) {
 	for _, drop := range []bool{false, true} {

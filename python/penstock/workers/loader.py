@@ -36,6 +36,7 @@ class UserLoader:
         seed: int | None = None,
         rank: int = 0,
         world_size: int = 1,
+        last: str = "equal",
         on_error: OnError = "fail",
         output: str = "torch",
     ) -> None:
@@ -47,6 +48,7 @@ class UserLoader:
         self._announced: samplers.Announced | None = None
         if seed is not None and not signature.iterable:
             self._ordered = sampling.seeded(signature, seed, rank, world_size)
+            self._ordered.last = last
             self._rank, self._world_size = self._ordered.rank, self._ordered.world_size
             if type(signature.sampler).__name__ == "DistributedSampler":
                 self._announced = samplers.Announced(signature.sampler)
@@ -83,6 +85,11 @@ class UserLoader:
             return int(self._state["epoch"]) + bool(self._state["finished"])
         position = None if self._place is None else self._place.position()
         return 0 if position is None else int(position["epoch"]) + bool(position["finished"])
+
+    @property
+    def at(self) -> Mapping[str, Any]:
+        """The position with which the next loop begins."""
+        return _within(self._state) or {"step": 0}
 
     @property
     def _iterator(self) -> Any:
