@@ -9,7 +9,6 @@ import traceback
 import unittest
 import warnings
 
-
 import penstock
 from penstock import order
 

@@ -90,7 +90,7 @@ class ExamplesTest(unittest.TestCase):
         class Loader(penstock.DataLoader):
             def __iter__(self):
                 for batch in super().__iter__():
-                    seen.append((batch.epoch, batch.step, batch["labels"].tolist(), batch["images"].sum().item()))
+                    seen.append((batch.epoch, batch.step, batch["labels"].tolist(), batch["pixel_values"].sum().item()))
                     yield batch
 
         with mock.patch.object(penstock, "DataLoader", Loader):
