@@ -141,14 +141,14 @@ class DataLoader(_Base[B]):
         independent: Names of fields that do not lie on what other image fields show: numbers that are
             not boxes or points, the picture of another camera.
         batch_transforms: MixUp, CutMix, LabelSmoothing, RandomChoice or PadToLargest of penstock.transforms, or a
-            list of them.
+            list of them. The first two mix the records of one process's batch, so that they depend on ``world_size``.
         rank, world_size: Which slice of the global batch, ``batch_size * world_size`` records, this
             process gets: what a DistributedSampler is for. ``rank="auto"`` takes both from
             torch.distributed, if it is initialized, or from the environment of the launcher (torchrun,
             Accelerate, Slurm, MPI, Kubernetes); without either, it is rank 0 of 1. None is rank 0 of 1,
             all of the data, with a warning where a launcher started several processes.
-        seed: Of the order and of all random choices: 64 bits. None means 0 for a prepared dataset; for the other two kinds the
-            order, and random numbers in workers, are torch's, drawn from its generators.
+        seed: Of the order and of all random choices: 64 bits. None means 0 for a prepared dataset, or the seed of Lightning's
+            seed_everything; for the other two kinds the order, and random numbers in workers, are torch's, drawn from its generators.
         device: "cuda", "cuda:1" or a torch.device: batches are on that device, as tensors for the
             current stream. Two batches are copied there, by a stream of their own, while the device
             works on an earlier one. Trailing ``transforms`` that convert images to floats

@@ -1281,7 +1281,7 @@ class BatchTransform(Transform):
 class MixUp(BatchTransform):
     """Blend each record with the one before it in the batch (Zhang et al.
 
-    2017), and its labels.
+    2017), and its labels. Each rank mixes the records of its own batch, by numbers of its own: the result depends on the number of ranks.
 
     Args:
         alpha: Parameter of the Beta distribution.
@@ -1303,7 +1303,7 @@ class MixUp(BatchTransform):
 class CutMix(BatchTransform):
     """Replace a rectangle by that of the record before it in the batch (Yun et al.
 
-    2019), and mix the labels by area.
+    2019), and mix the labels by area. Each rank mixes the records of its own batch, as MixUp does.
 
     Args:
         alpha: Parameter of the Beta distribution.
