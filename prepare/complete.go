@@ -253,9 +253,14 @@ func sameKind(c Config, kind string) bool {
 	if c.From != "" && c.From != "auto" || remote.IsURL(c.Source) {
 		return c.From == kind || remote.IsURL(c.Source)
 	}
-	is, err := source.Detect(c.Source)
+	root, err := source.OpenRoot(c.Source, source.Options{Outside: c.Outside})
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	is, err := source.DetectIn(root, c.Source)
 	if is == "imagefolder" && kind == "labelme" {
-		return source.IsLabelMe(c.Source)
+		return source.IsLabelMe(root, c.Source)
 	}
 	return err == nil && is == kind
 }

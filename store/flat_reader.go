@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // maxManifest bounds the memory that opening a dataset can take.
@@ -26,11 +27,8 @@ func openFlat(path, generation string) (*Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
-	columns := layout.Columns(m.Schema().Specs())
-	for i, s := range m.Shards {
-		if err := layout.CheckShard(path, columns, s); err != nil {
-			return nil, fmt.Errorf("store: open %q: shard %d: %w", path, i, err)
-		}
+	if err := layout.CheckShards(vfs.Open, path, m.Schema().Specs(), m.Shards); err != nil {
+		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
 	return newFlat(path, m), nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/penstock/penstock/internal/sys/mmap"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -103,24 +104,28 @@ func Renamed(fields []tensor.Spec, shards []Shard) bool {
 	return false
 }
 
-// CheckShard compares sizes and headers of the files of a shard in a folder with what they must be.
-func CheckShard(dir string, columns []Column, s Shard) error {
-	for k := range columns {
-		c, payload, sums := &columns[k], s.Files[2*k], s.Files[2*k+1]
-		rows := rowsOf(s, c, payload)
-		if err := checkFile(dir, payload, c.Spec, rows); err != nil {
-			return err
-		}
-		if err := checkFile(dir, sums, ChecksumSpec, Blocks(rows, c.Spec.RecordBytes())); err != nil {
-			return err
+// CheckShards compares sizes and headers of the files of shards in a folder with what they must be. open opens a file.
+func CheckShards(open func(path string) (vfs.File, error), dir string, fields []tensor.Spec, shards []Shard) error {
+	columns := Columns(fields)
+	for i, s := range shards {
+		for k := range columns {
+			c, payload, sums := &columns[k], s.Files[2*k], s.Files[2*k+1]
+			rows := rowsOf(s, c, payload)
+			err := checkFile(open, dir, payload, c.Spec, rows)
+			if err == nil {
+				err = checkFile(open, dir, sums, ChecksumSpec, Blocks(rows, c.Spec.RecordBytes()))
+			}
+			if err != nil {
+				return fmt.Errorf("shard %d: %w", i, err)
+			}
 		}
 	}
 	return nil
 }
 
 // checkFile makes sure that a file has the size that it must have, and the right header.
-func checkFile(dir string, want File, spec tensor.Spec, n int64) error {
-	f, err := os.Open(filepath.Join(dir, want.Name))
+func checkFile(open func(path string) (vfs.File, error), dir string, want File, spec tensor.Spec, n int64) error {
+	f, err := open(filepath.Join(dir, want.Name))
 	if err != nil {
 		return fmt.Errorf("%s: %w", want.Name, WithoutPath(err))
 	}
@@ -132,7 +137,9 @@ func checkFile(dir string, want File, spec tensor.Spec, n int64) error {
 	if !info.Mode().IsRegular() || info.Size() != want.Bytes {
 		return fmt.Errorf("%s: %d bytes, but the manifest says %d: %w", want.Name, info.Size(), want.Bytes, ErrCorrupt)
 	}
-	mmap.Random(f) // else a page after the header is marked, and a touch of it has the system read ahead
+	if f, ok := f.(*os.File); ok {
+		mmap.Random(f) // else a page after the header is marked, and a touch of it has the system read ahead
+	}
 	header := make([]byte, HeaderBytes)
 	if _, err := io.ReadFull(f, header); err != nil {
 		return fmt.Errorf("%s: %w", want.Name, WithoutPath(err))

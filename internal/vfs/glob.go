@@ -101,7 +101,7 @@ func matching(dir, pattern string) (found []string) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil
 	}
-	d, err := os.Open(dir)
+	d, err := OpenFolder(dir)
 	if err != nil {
 		return nil
 	}

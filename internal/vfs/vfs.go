@@ -110,11 +110,11 @@ func Mounted(path string) bool {
 	return fsys != nil
 }
 
-// Open opens a file for reading.
+// Open opens a regular file for reading.
 func Open(path string) (File, error) {
 	fsys, name := find(path)
 	if fsys == nil {
-		f, err := os.Open(path)
+		f, err := OpenRegular(path)
 		if err != nil {
 			return nil, err // not f, which would be a File that is not nil
 		}
@@ -177,10 +177,15 @@ func EachEntry(path string, f func([]fs.DirEntry) error) error {
 		}
 		return f(list)
 	}
-	d, err := os.Open(path)
+	d, err := OpenFolder(path)
 	if err != nil {
 		return err
 	}
+	return eachEntry(d, f)
+}
+
+// eachEntry closes d.
+func eachEntry(d *os.File, f func([]fs.DirEntry) error) error {
 	defer d.Close()
 	for {
 		list, err := d.ReadDir(readDirStep)
@@ -196,19 +201,6 @@ func EachEntry(path string, f func([]fs.DirEntry) error) error {
 			return err
 		}
 	}
-}
-
-// FirstEntries returns up to n entries of a folder, in no order; of a folder in a bucket, all.
-func FirstEntries(path string, n int) ([]fs.DirEntry, error) {
-	if fsys, name := find(path); fsys != nil {
-		return fsys.ReadDir(name)
-	}
-	d, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	return d.ReadDir(n)
 }
 
 // WalkDir calls f for a file, or for a folder and all below it, as filepath.WalkDir.

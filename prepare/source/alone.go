@@ -16,7 +16,7 @@ var filesAtTop = map[string][]string{"npy": {".npy"}, "parquet": {".parquet"},
 
 // Alone returns an error if a folder that was found to be of a kind also holds other data, which that kind would leave
 // out: images, files of other kinds, or any of them in its folders.
-func Alone(ctx context.Context, path, kind string) error {
+func Alone(ctx context.Context, root *vfs.Root, path, kind string) error {
 	endings, ok := filesAtTop[kind]
 	if !ok {
 		return nil
@@ -25,10 +25,10 @@ func Alone(ctx context.Context, path, kind string) error {
 	if err != nil {
 		return err
 	}
-	if info, err := vfs.Stat(files[0]); err != nil || !info.IsDir() {
+	if info, err := root.Stat(files[0]); err != nil || !info.IsDir() {
 		return nil
 	}
-	other, err := otherData(ctx, files[0], endings)
+	other, err := otherData(ctx, root, files[0], endings)
 	if err != nil || other == "" {
 		return err
 	}
@@ -39,8 +39,8 @@ func Alone(ctx context.Context, path, kind string) error {
 
 // otherData returns the first file of data in a folder and the folders in it that has none of the endings, "" if there
 // is none. In its folders, those with the endings count, too.
-func otherData(ctx context.Context, folder string, endings []string) (string, error) {
-	entries, err := ReadDir(ctx, folder)
+func otherData(ctx context.Context, root *vfs.Root, folder string, endings []string) (string, error) {
+	entries, err := ReadDir(ctx, root, folder)
 	if err != nil {
 		return "", fmt.Errorf("source %s: %w", folder, WithoutPath(err))
 	}
@@ -49,7 +49,7 @@ func otherData(ctx context.Context, folder string, endings []string) (string, er
 		switch {
 		case IsHidden(name):
 		case e.IsDir() && endings != nil:
-			found, err := otherData(ctx, filepath.Join(folder, e.Name()), nil)
+			found, err := otherData(ctx, root, filepath.Join(folder, e.Name()), nil)
 			if err != nil || found != "" {
 				return filepath.ToSlash(filepath.Join(e.Name(), found)), err
 			}

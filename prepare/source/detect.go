@@ -3,8 +3,10 @@ package source
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -21,25 +23,36 @@ import (
 
 // Detect reports the kind of a source from its contents, not from names alone.
 func Detect(path string) (string, error) {
+	root, err := OpenRoot(path, Options{})
+	if err != nil {
+		_, named := Files(path)
+		return "", cmp.Or(named, fmt.Errorf("source %s: %w", path, WithoutPath(err)))
+	}
+	defer root.Close()
+	return DetectIn(root, path)
+}
+
+// DetectIn is Detect for a source whose files root opens.
+func DetectIn(root *vfs.Root, path string) (string, error) {
 	path, _, _ = SplitGeneration(path)
 	files, err := Files(path)
 	if err != nil {
 		return "", err
 	}
-	info, err := vfs.Stat(files[0])
+	info, err := root.Stat(files[0])
 	if err != nil {
 		return "", fmt.Errorf("source %s: %w", path, WithoutPath(err))
 	}
 	if info.IsDir() {
-		return DetectFolder(files[0]), nil
+		return DetectFolder(root, files[0]), nil
 	}
-	if err := readable(files[0]); err != nil { // once, and not again with each look at it
+	if err := readable(root, files[0]); err != nil { // once, and not again with each look at it
 		return "", fmt.Errorf("source %s: %w", path, WithoutPath(err))
 	}
-	if kind := DetectFile(files[0]); kind != "" {
+	if kind := DetectFile(root, files[0]); kind != "" {
 		return kind, nil
 	}
-	return "", fmt.Errorf("source %s: %s", path, strange(files[0]))
+	return "", fmt.Errorf("source %s: %s", path, strange(root, files[0]))
 }
 
 // SplitGeneration is layout.SplitGeneration also for a path in a bucket, where what has generations is a folder with a
@@ -64,8 +77,8 @@ func SplitGeneration(path string) (folder, generation string, ok bool) {
 }
 
 // readable returns the error of reading the begin of a file, such as that of a server that stalls.
-func readable(path string) error {
-	f, err := vfs.Open(path)
+func readable(root *vfs.Root, path string) error {
+	f, err := root.Open(path)
 	if err != nil {
 		return err
 	}
@@ -77,8 +90,9 @@ func readable(path string) error {
 }
 
 // DetectFolder reports what a folder holds; one of images is the usual.
-func DetectFolder(path string) string {
-	if info, err := vfs.Stat(filepath.Join(path, layout.ManifestName)); err == nil && info.Mode().IsRegular() {
+func DetectFolder(root *vfs.Root, path string) string {
+	manifest, err := root.Stat(filepath.Join(path, layout.ManifestName))
+	if err == nil && manifest.Mode().IsRegular() || errors.Is(err, vfs.ErrOutside) {
 		return "flat"
 	}
 	for _, try := range []struct{ pattern, kind string }{
@@ -88,32 +102,32 @@ func DetectFolder(path string) string {
 		{"*.tar.zst", "tar"}, {"*.zip", "zip"},
 		{"dataset_dict.json", "arrow"}, {"*.arrow", "arrow"}, {"*.feather", "arrow"},
 	} {
-		if found, _ := vfs.Glob(filepath.Join(Escape(path), try.pattern)); len(found) > 0 {
+		if found := root.Glob(path, try.pattern); len(found) > 0 {
 			return try.kind
 		}
 	}
 	for _, pattern := range []string{"index.json", filepath.Join("*", "index.json")} {
-		if found, _ := vfs.Glob(filepath.Join(Escape(path), pattern)); len(found) > 0 && DetectFile(found[0]) == "mds" {
+		if found := root.Glob(path, pattern); len(found) > 0 && DetectFile(root, found[0]) == "mds" {
 			return "mds"
 		}
 	}
-	if len(COCOFiles(path)) > 0 {
+	if len(COCOFiles(root, path)) > 0 {
 		return "coco"
 	}
-	if len(VOCFolders(path)) > 0 {
+	if len(VOCFolders(root, path)) > 0 {
 		return "voc"
 	}
-	if isYOLOFolder(path) {
+	if isYOLOFolder(root, path) {
 		return "yolo"
 	}
-	if MaskPairs(path) != nil {
+	if MaskPairs(root, path) != nil {
 		return "maskfolder"
 	}
-	if seemsLabelMe(path) {
+	if seemsLabelMe(root, path) {
 		return "labelme"
 	}
 	for _, kind := range contentKinds {
-		if found := filesOf(path, kind); len(found) > 0 && DetectFile(found[0]) == kind {
+		if found := filesOf(root, path, kind); len(found) > 0 && DetectFile(root, found[0]) == kind {
 			return kind
 		}
 	}
@@ -131,9 +145,9 @@ var filePatterns = map[string][]string{
 }
 
 // filesOf returns the files of a folder that are called as those of a kind, by name.
-func filesOf(folder, kind string) (files []string) {
+func filesOf(root *vfs.Root, folder, kind string) (files []string) {
 	for _, pattern := range filePatterns[kind] {
-		found, _ := vfs.Glob(filepath.Join(Escape(folder), pattern))
+		found := root.Glob(folder, pattern)
 		files = append(files, found...)
 	}
 	slices.Sort(files)
@@ -145,15 +159,15 @@ func filesOf(folder, kind string) (files []string) {
 }
 
 // FilesOf returns the files of a kind that path is: what it matches, or those of a folder.
-func FilesOf(path, kind string) ([]string, error) {
+func FilesOf(root *vfs.Root, path, kind string) ([]string, error) {
 	files, err := Files(path)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := vfs.Stat(files[0]); err != nil || !info.IsDir() {
+	if info, err := root.Stat(files[0]); err != nil || !info.IsDir() {
 		return files, nil
 	}
-	if files = filesOf(files[0], kind); len(files) == 0 {
+	if files = filesOf(root, files[0], kind); len(files) == 0 {
 		return nil, fmt.Errorf("source %s: the folder holds no %s", path, strings.Join(filePatterns[kind], ", "))
 	}
 	return files, nil
@@ -161,21 +175,21 @@ func FilesOf(path, kind string) ([]string, error) {
 
 // DetectFile reports the kind of a file by its first bytes, those that come out where it is compressed, or by its
 // name where they say nothing, "" if by neither.
-func DetectFile(path string) string {
+func DetectFile(root *vfs.Root, path string) string {
 	head := make([]byte, headBytes)
-	head = head[:readHead(path, head)]
+	head = head[:readHead(root, path, head)]
 	name := strings.ToLower(filepath.Base(path))
 	if strings.HasSuffix(name, ".view.json") {
 		return "view"
 	}
 	switch kind := detectHead(head, name); {
-	case kind == "zip" && isZarr(path):
+	case kind == "zip" && isZarr(root, path):
 		return "zarr"
 	case kind != "":
 		return kind
 	}
 	if isCompressed(head) {
-		if kind := detectHead(decompressedHead(path), strings.TrimSuffix(name, filepath.Ext(name))); kind != "" {
+		if kind := detectHead(decompressedHead(root, path), strings.TrimSuffix(name, filepath.Ext(name))); kind != "" {
 			return kind
 		}
 	}
@@ -186,17 +200,17 @@ func DetectFile(path string) string {
 		return "idx"
 	// perhaps after a program that unpacks it
 	case (strings.HasSuffix(name, ".zip") || bytes.HasPrefix(head, []byte("MZ")) || bytes.HasPrefix(head, []byte("#!"))) &&
-		isZip(path):
+		isZip(root, path):
 		return "zip"
 	case strings.HasSuffix(name, ".bin"):
 		index := make([]byte, len(MegatronMagic))
-		if readHead(strings.TrimSuffix(path, filepath.Ext(path))+".idx", index); string(index) == MegatronMagic {
+		if readHead(root, strings.TrimSuffix(path, filepath.Ext(path))+".idx", index); string(index) == MegatronMagic {
 			return "tokens"
 		}
 		return "cifar"
-	case strings.HasSuffix(name, ".json") && IsCOCO(path):
+	case strings.HasSuffix(name, ".json") && IsCOCO(root, path):
 		return "coco"
-	case (strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")) && IsYOLO(path):
+	case (strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")) && IsYOLO(root, path):
 		return "yolo"
 	case strings.Contains(name, ".tfrec"): // train.tfrecord-00000-of-00016
 		return "tfrecord"
@@ -208,24 +222,24 @@ func DetectFile(path string) string {
 }
 
 // isZip reports whether a file ends as zip archives do, whatever it begins with.
-func isZip(path string) bool {
-	return opens(path, func(f io.ReaderAt, size int64) error {
+func isZip(root *vfs.Root, path string) bool {
+	return opens(root, path, func(f io.ReaderAt, size int64) error {
 		_, err := zip.NewReader(f, size)
 		return err
 	})
 }
 
 // isZarr reports whether a zip file has metadata of Zarr.
-func isZarr(path string) bool {
-	return opens(path, func(f io.ReaderAt, size int64) error {
+func isZarr(root *vfs.Root, path string) bool {
+	return opens(root, path, func(f io.ReaderAt, size int64) error {
 		_, err := zarr.Zip(f, size)
 		return err
 	})
 }
 
 // opens reports whether a file can be opened by open, which gets its size.
-func opens(path string, open func(f io.ReaderAt, size int64) error) bool {
-	f, err := vfs.Open(path)
+func opens(root *vfs.Root, path string, open func(f io.ReaderAt, size int64) error) bool {
+	f, err := root.Open(path)
 	if err != nil {
 		return false
 	}
@@ -277,9 +291,9 @@ func isWids(text string) bool {
 }
 
 // IsWids reports whether a file is an index of wids.
-func IsWids(path string) bool {
+func IsWids(root *vfs.Root, path string) bool {
 	head := make([]byte, headBytes)
-	return isWids(string(head[:readHead(path, head)]))
+	return isWids(string(head[:readHead(root, path, head)]))
 }
 
 // MegatronMagic begins the index of Megatron's files of tokens.
@@ -309,8 +323,8 @@ func isZlib(head []byte) bool {
 }
 
 // decompressedHead returns the first bytes that come out of a compressed file, as far as they do.
-func decompressedHead(path string) []byte {
-	s, err := OpenStream(context.Background(), path)
+func decompressedHead(root *vfs.Root, path string) []byte {
+	s, err := OpenStream(context.Background(), root, path)
 	if err != nil {
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // foreign are the formats of other loaders, by extension, and the way here.
@@ -31,12 +33,12 @@ const (
 )
 
 // ForeignFile says what a file of another loader's format is and what to do, "" if it is none.
-func ForeignFile(path string) string {
+func ForeignFile(root *vfs.Root, path string) string {
 	if what := foreign[strings.ToLower(filepath.Ext(path))]; what != "" {
 		return what
 	}
 	head := make([]byte, 64)
-	text := string(head[:readHead(path, head)])
+	text := string(head[:readHead(root, path, head)])
 	switch {
 	case len(text) > 1 && text[0] == 0x80 && text[1] >= 2 && text[1] <= 5: // a pickle's protocol
 		return foreign[".pkl"]
@@ -47,12 +49,12 @@ func ForeignFile(path string) string {
 }
 
 // strange says of a file of no known kind what it is, as far as its first bytes say.
-func strange(path string) string {
-	if what := ForeignFile(path); what != "" {
+func strange(root *vfs.Root, path string) string {
+	if what := ForeignFile(root, path); what != "" {
 		return what
 	}
 	head := make([]byte, 64)
-	text := strings.TrimLeft(string(head[:readHead(path, head)]), " \t\r\n")
+	text := strings.TrimLeft(string(head[:readHead(root, path, head)]), " \t\r\n")
 	switch {
 	case text == "":
 		return "is empty"

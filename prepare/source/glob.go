@@ -23,9 +23,9 @@ func Files(path string) ([]string, error) {
 	}
 	_, absent := vfs.Lstat(path)
 	if absent == nil {
-		if info, err := vfs.Stat(path); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0 {
+		if info, err := vfs.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("source %s: is %s, which is read only once; write its output to a file first", path,
-				describeMode(info.Mode()))
+				vfs.Describe(info.Mode()))
 		}
 		return []string{path}, nil
 	}
@@ -67,16 +67,15 @@ func Escape(path string) string {
 
 // FilesIn returns the files that path is: what it matches, or those of a folder that match
 // pattern.
-func FilesIn(path, pattern string) ([]string, error) {
+func FilesIn(root *vfs.Root, path, pattern string) ([]string, error) {
 	files, err := Files(path)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := vfs.Stat(files[0]); err != nil || !info.IsDir() {
+	if info, err := root.Stat(files[0]); err != nil || !info.IsDir() {
 		return files, nil
 	}
-	files, err = vfs.Glob(filepath.Join(Escape(files[0]), pattern))
-	if err != nil || len(files) == 0 {
+	if files = root.Glob(files[0], pattern); len(files) == 0 {
 		return nil, fmt.Errorf("source %s: the folder holds no %s", path, pattern)
 	}
 	return files, nil

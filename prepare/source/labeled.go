@@ -16,16 +16,16 @@ import (
 
 // COCOFiles returns the annotation files of a folder, as COCO itself and Roboflow lay them out. Those of instances
 // stand for the others of the same images.
-func COCOFiles(folder string) []string {
+func COCOFiles(root *vfs.Root, folder string) []string {
 	for _, pattern := range []string{
 		filepath.Join("annotations", "instances_*.json"), "_annotations.coco.json",
 		filepath.Join("*", "_annotations.coco.json"),
 		filepath.Join("annotations", "person_keypoints_*.json"), filepath.Join("annotations", "*.json"), "*.json",
 	} {
 		var files []string
-		found, _ := vfs.Glob(filepath.Join(Escape(folder), pattern))
+		found := root.Glob(folder, pattern)
 		is := make([]bool, len(found))
-		Overlap(context.Background(), len(found), func(i int) { is[i] = IsCOCO(found[i]) })
+		Overlap(context.Background(), len(found), func(i int) { is[i] = IsCOCO(root, found[i]) })
 		for i, f := range found {
 			if is[i] {
 				files = append(files, f)
@@ -42,9 +42,9 @@ func COCOFiles(folder string) []string {
 const cocoHead = 16 << 10
 
 // IsCOCO reports whether a file begins as annotations of COCO do.
-func IsCOCO(path string) bool {
+func IsCOCO(root *vfs.Root, path string) bool {
 	head := make([]byte, cocoHead)
-	head = bytes.TrimSpace(head[:readHead(path, head)])
+	head = bytes.TrimSpace(head[:readHead(root, path, head)])
 	if !bytes.HasPrefix(head, []byte("{")) {
 		return false
 	}
@@ -61,22 +61,23 @@ type VOCFolder struct{ Annotations, Images, Split string }
 
 // VOCFolders returns the folders of XML annotations in a folder: Annotations and JPEGImages, or XML files next to
 // images, at the top or in folders that are splits.
-func VOCFolders(folder string) (list []VOCFolder) {
+func VOCFolders(root *vfs.Root, folder string) (list []VOCFolder) {
 	for _, pair := range [][2]string{{"Annotations", "JPEGImages"}, {"annotations", "images"}} {
-		if f := (VOCFolder{Annotations: filepath.Join(folder, pair[0]), Images: filepath.Join(folder, pair[1])}); f.has() {
+		f := VOCFolder{Annotations: filepath.Join(folder, pair[0]), Images: filepath.Join(folder, pair[1])}
+		if f.has(root) {
 			return []VOCFolder{f}
 		}
 	}
-	if f := (VOCFolder{Annotations: folder, Images: folder}); f.has() {
+	if f := (VOCFolder{Annotations: folder, Images: folder}); f.has(root) {
 		return []VOCFolder{f}
 	}
-	entries, err := vfs.ReadDir(folder)
+	entries, err := root.ReadDir(folder)
 	if err != nil {
 		return nil
 	}
 	for _, e := range entries {
 		dir := filepath.Join(folder, e.Name())
-		if f := (VOCFolder{dir, dir, e.Name()}); IsSplit(e.Name()) && f.has() {
+		if f := (VOCFolder{dir, dir, e.Name()}); IsSplit(e.Name()) && f.has(root) {
 			list = append(list, f)
 		}
 	}
@@ -85,21 +86,21 @@ func VOCFolders(folder string) (list []VOCFolder) {
 }
 
 // has reports whether the first XML file is one of annotations.
-func (f VOCFolder) has() bool {
-	found, _ := vfs.Glob(filepath.Join(Escape(f.Annotations), "*.xml"))
+func (f VOCFolder) has(root *vfs.Root) bool {
+	found := root.Glob(f.Annotations, "*.xml")
 	if len(found) == 0 {
 		return false
 	}
 	head := make([]byte, 512)
-	return bytes.Contains(head[:readHead(found[0], head)], []byte("<annotation"))
+	return bytes.Contains(head[:readHead(root, found[0], head)], []byte("<annotation"))
 }
 
 // YOLOFile returns the YAML file of a folder that describes a set of YOLO; "" if there is none.
-func YOLOFile(folder string) string {
+func YOLOFile(root *vfs.Root, folder string) string {
 	for _, pattern := range []string{"*.yaml", "*.yml"} {
-		found, _ := vfs.Glob(filepath.Join(Escape(folder), pattern))
+		found := root.Glob(folder, pattern)
 		for _, f := range found {
-			if IsYOLO(f) {
+			if IsYOLO(root, f) {
 				return f
 			}
 		}
@@ -110,26 +111,26 @@ func YOLOFile(folder string) string {
 var yoloKeys = regexp.MustCompile(`(?m)^(train|val|names|nc)\s*:`)
 
 // IsYOLO reports whether a YAML file describes a set of YOLO.
-func IsYOLO(path string) bool {
+func IsYOLO(root *vfs.Root, path string) bool {
 	head := make([]byte, 64<<10)
 	keys := make(map[string]bool)
-	for _, m := range yoloKeys.FindAllSubmatch(head[:readHead(path, head)], -1) {
+	for _, m := range yoloKeys.FindAllSubmatch(head[:readHead(root, path, head)], -1) {
 		keys[string(m[1])] = true
 	}
 	return (keys["train"] || keys["val"]) && (keys["names"] || keys["nc"])
 }
 
 // isYOLOFolder reports whether a folder has images, and text files that list the objects on them.
-func isYOLOFolder(folder string) bool {
-	if YOLOFile(folder) != "" {
+func isYOLOFolder(root *vfs.Root, folder string) bool {
+	if YOLOFile(root, folder) != "" {
 		return true
 	}
-	if info, err := vfs.Stat(filepath.Join(folder, "images")); err != nil || !info.IsDir() {
+	if info, err := root.Stat(filepath.Join(folder, "images")); err != nil || !info.IsDir() {
 		return false
 	}
 	for _, pattern := range []string{"*.txt", filepath.Join("*", "*.txt")} {
-		found, _ := vfs.Glob(filepath.Join(Escape(folder), "labels", pattern))
-		if hasYOLORow(found) {
+		found := root.Glob(filepath.Join(folder, "labels"), pattern)
+		if hasYOLORow(root, found) {
 			return true
 		}
 	}
@@ -141,13 +142,13 @@ const mostHeads = 256
 
 // hasYOLORow reports whether one of some files begins with an object. Files of images without objects are empty, so it
 // reads more and more of them at a time: in a bucket, each takes the time of a round trip.
-func hasYOLORow(files []string) bool {
+func hasYOLORow(root *vfs.Root, files []string) bool {
 	for n := 1; len(files) > 0; n = min(2*n, mostHeads) {
 		part := files[:min(n, len(files))]
 		var found atomic.Bool
 		Overlap(context.Background(), len(part), func(i int) {
 			head := make([]byte, 64)
-			if yoloRow.Match(head[:readHead(part[i], head)]) {
+			if yoloRow.Match(head[:readHead(root, part[i], head)]) {
 				found.Store(true)
 			}
 		})
@@ -171,19 +172,19 @@ var pairNames = [][2]string{{"leftImg8bit", "gtFine"}, {"images", "masks"}, {"im
 
 // MaskPairs returns the folders of images and masks in a folder, or in folders of it that are splits; nil if there are
 // none.
-func MaskPairs(folder string) (list []MaskPair) {
+func MaskPairs(root *vfs.Root, folder string) (list []MaskPair) {
 	for _, names := range pairNames {
 		p := MaskPair{Images: filepath.Join(folder, names[0]), Masks: filepath.Join(folder, names[1])}
-		if isDir(p.Images) && isDir(p.Masks) && hasMask(p.Masks) {
+		if isDir(root, p.Images) && isDir(root, p.Masks) && hasMask(root, p.Masks) {
 			return []MaskPair{p}
 		}
 	}
 	for _, pattern := range []string{"*_mask.*", "*-mask.*"} {
-		if found, _ := vfs.Glob(filepath.Join(Escape(folder), pattern)); len(found) > 0 && IsMaskName(found[0]) {
+		if found := root.Glob(folder, pattern); len(found) > 0 && IsMaskName(found[0]) {
 			return []MaskPair{{Images: folder, Masks: folder}}
 		}
 	}
-	entries, err := vfs.ReadDir(folder)
+	entries, err := root.ReadDir(folder)
 	if err != nil {
 		return nil
 	}
@@ -191,7 +192,7 @@ func MaskPairs(folder string) (list []MaskPair) {
 		if !e.IsDir() || !IsSplit(e.Name()) {
 			continue
 		}
-		for _, p := range MaskPairs(filepath.Join(folder, e.Name())) {
+		for _, p := range MaskPairs(root, filepath.Join(folder, e.Name())) {
 			p.Split = e.Name()
 			list = append(list, p)
 		}
@@ -199,14 +200,14 @@ func MaskPairs(folder string) (list []MaskPair) {
 	return list
 }
 
-func isDir(path string) bool {
-	info, err := vfs.Stat(path)
+func isDir(root *vfs.Root, path string) bool {
+	info, err := root.Stat(path)
 	return err == nil && info.IsDir()
 }
 
 // hasMask reports whether the first file in a folder, or below it, has the name of a mask.
-func hasMask(folder string) (has bool) {
-	_ = vfs.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+func hasMask(root *vfs.Root, folder string) (has bool) {
+	_ = root.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || IsHidden(e.Name()) || strings.HasSuffix(e.Name(), ".json") {
 			return err
 		}
@@ -222,7 +223,7 @@ func IsMaskName(path string) bool {
 }
 
 // IsLabelMe reports whether a folder, or one in it, has a JSON file of LabelMe.
-func IsLabelMe(folder string) bool { return isLabelMe(folder, math.MaxInt) }
+func IsLabelMe(root *vfs.Root, folder string) bool { return isLabelMe(root, folder, math.MaxInt) }
 
 // fewNames is how many names of a class folder show that it has no JSON files. The system returns as many at once.
 // Most folders are of images, and all their names take as long as listing them again.
@@ -230,28 +231,28 @@ const fewNames = 128
 
 // seemsLabelMe is IsLabelMe that may report false if folders in the folder have more than fewNames files. JSON files
 // next to images are then an error of the folder of images, after which IsLabelMe is asked.
-func seemsLabelMe(folder string) bool { return isLabelMe(folder, fewNames) }
+func seemsLabelMe(root *vfs.Root, folder string) bool { return isLabelMe(root, folder, fewNames) }
 
 // isLabelMe looks at the first JSON file, by name, among that number of names of each folder in the folder.
-func isLabelMe(folder string, names int) bool {
-	found, _ := vfs.Glob(filepath.Join(Escape(folder), "*.json"))
+func isLabelMe(root *vfs.Root, folder string, names int) bool {
+	found := root.Glob(folder, "*.json")
 	if len(found) == 0 {
-		found = jsonIn(folder, names)
+		found = jsonIn(root, folder, names)
 	}
 	if len(found) == 0 {
 		return false
 	}
-	text, err := vfs.ReadFile(found[0], nil)
+	text, err := root.ReadFile(found[0], nil, MaxText)
 	return err == nil && bytes.Contains(text, []byte(`"shapes"`)) && bytes.Contains(text, []byte(`"imagePath"`))
 }
 
 // jsonIn returns the JSON files among that number of names of the first folder in a folder that has some.
-func jsonIn(folder string, names int) (found []string) {
+func jsonIn(root *vfs.Root, folder string, names int) (found []string) {
 	var folders []string
-	_ = vfs.EachEntry(folder, func(entries []fs.DirEntry) error { // what cannot be listed has none
+	_ = root.EachEntry(folder, func(entries []fs.DirEntry) error { // what cannot be listed has none
 		for _, e := range entries {
 			path := filepath.Join(folder, e.Name())
-			if e.IsDir() || e.Type()&fs.ModeSymlink != 0 && isDir(path) {
+			if e.IsDir() || e.Type()&fs.ModeSymlink != 0 && isDir(root, path) {
 				folders = append(folders, path)
 			}
 		}
@@ -259,7 +260,7 @@ func jsonIn(folder string, names int) (found []string) {
 	})
 	slices.Sort(folders)
 	for _, dir := range folders {
-		entries, _ := vfs.FirstEntries(dir, names)
+		entries, _ := root.FirstEntries(dir, names)
 		for _, e := range entries {
 			if strings.HasSuffix(e.Name(), ".json") {
 				found = append(found, filepath.Join(dir, e.Name()))
@@ -280,8 +281,8 @@ func afterColon(text []byte) []byte {
 }
 
 // readHead fills b with the first bytes of a file and returns how many there are.
-func readHead(path string, b []byte) int {
-	f, err := vfs.Open(path)
+func readHead(root *vfs.Root, path string, b []byte) int {
+	f, err := root.Open(path)
 	if err != nil {
 		return 0
 	}

@@ -22,7 +22,8 @@ type Options struct {
 	// are held until Close.
 	Blocks bool
 
-	// Outside allows paths in tables, and links in folders of images, that lead out of the source's folder.
+	// Outside allows paths and links in the source that lead out of its folder. Without it, they are refused: see
+	// [Root].
 	Outside bool
 
 	// Orient is whether image files are turned as EXIF says, where a source compares sizes.

@@ -18,8 +18,8 @@ import (
 
 // OpenStream opens a file that may be compressed with gzip, zlib, zstd or bzip2, as its first bytes
 // say. At the end of ctx, its cause is the error of Read.
-func OpenStream(ctx context.Context, path string) (*Stream, error) {
-	f, err := OpenUntil(ctx, path)
+func OpenStream(ctx context.Context, root *vfs.Root, path string) (*Stream, error) {
+	f, err := OpenUntil(ctx, root, path)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func TestDecompressionBomb(t *testing.T) {
 	if err := os.WriteFile(path, z.EncodeAll(make([]byte, 200<<20), nil), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	s, err := OpenStream(t.Context(), path)
+	s, err := OpenStream(t.Context(), rootOf(t, path), path)
 	if err != nil {
 		t.Fatal(err)
 	}

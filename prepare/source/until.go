@@ -12,8 +12,8 @@ import (
 
 // OpenUntil opens a file that is read until the end of ctx, whose cause is the error of its reads then. One block of
 // records can take many reads.
-func OpenUntil(ctx context.Context, path string) (vfs.File, error) {
-	f, err := vfs.Open(path)
+func OpenUntil(ctx context.Context, root *vfs.Root, path string) (vfs.File, error) {
+	f, err := root.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +72,10 @@ func (r streamUntil) Read(b []byte) (int, error) {
 	return r.ReadCloser.Read(b[:min(len(b), untilStep)])
 }
 
-// ReadDir lists a folder by name, as vfs.ReadDir does, until the end of ctx.
-func ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
+// ReadDir lists a folder by name, as Root.ReadDir does, until the end of ctx.
+func ReadDir(ctx context.Context, root *vfs.Root, path string) ([]fs.DirEntry, error) {
 	var list []fs.DirEntry
-	err := vfs.EachEntry(path, func(some []fs.DirEntry) error {
+	err := root.EachEntry(path, func(some []fs.DirEntry) error {
 		list = append(list, some...)
 		return context.Cause(ctx)
 	})

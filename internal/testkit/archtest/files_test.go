@@ -41,6 +41,9 @@ var touches = map[string]string{
 	"prepare Config.removeSkipped os.Remove":                    "one file, by the name of DEST: unlink follows no link",
 	"prepare/internal/commit/upload Buckets.takeTurn os.Remove": "one file, by the name of a part: unlink follows no link",
 	"prepare/internal/commit/upload closeSpool os.Remove":       "empty folders that this run has made: unlink and rmdir follow no link and remove no content",
+	"internal/vfs OpenFolder os.OpenFile":                       "for reading; it makes and cuts nothing",
+	"internal/vfs OpenRegular os.OpenFile":                      "for reading; it makes and cuts nothing",
+	"internal/vfs Root.open os.OpenFile":                        "for reading what the user named, or with --outside; other paths go through the os.Root",
 	"internal/sys/private Move os.Rename":                       "systems without renameat, where links need a privilege",
 	"internal/sys/private UserFolder os.MkdirAll":               "the folder --spool, which the user names, or the system's",
 	"mmapds openDirect os.OpenFile":                             "for reading; it makes and cuts nothing",
@@ -158,4 +161,33 @@ func receiver(e ast.Expr) string {
 		e = index.X
 	}
 	return e.(*ast.Ident).Name
+}
+
+// opening are the functions that open or list what is at a path, whatever stands there by now.
+var opening = map[string][]string{
+	"os":                        {"Open", "OpenFile", "ReadFile", "ReadDir", "DirFS", "Readlink"},
+	module + "/internal/vfs":    {"Open", "ReadFile", "ReadDir", "EachEntry", "WalkDir", "OpenRegular", "OpenFolder"},
+	"path/filepath":             {"EvalSymlinks", "WalkDir", "Walk", "Glob"},
+	"io/ioutil":                 {"ReadFile", "ReadDir"},
+	"github.com/edsrzf/mmap-go": {"Map"},
+}
+
+// A source opens files through its Root alone, which confines it to what the user named.
+func TestSourcesAreConfined(t *testing.T) {
+	saved := touching
+	touching = opening
+	defer func() { touching = saved }()
+	sources := 0
+	eachProductFile(t, func(dir string, file *ast.File) {
+		if dir != "prepare/source" && !strings.HasPrefix(dir, "prepare/source/") {
+			return
+		}
+		sources++
+		for _, use := range uses(file) {
+			t.Errorf("%s %s: use the Root of the source, see internal/vfs", dir, use)
+		}
+	})
+	if sources < 50 {
+		t.Errorf("%d files of sources were looked at", sources)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"path/filepath"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -18,6 +19,7 @@ import (
 // in folders, which are the classes.
 type archive struct {
 	ctx     context.Context
+	root    *vfs.Root
 	path    string
 	files   []string
 	info    source.Info
@@ -58,7 +60,7 @@ func (a *archive) groups(ctx context.Context, first int, want func(ext string) b
 
 func (a *archive) fileGroups(ctx context.Context, name string, want func(ext string) bool,
 	yield func(group, error) bool) (more bool, err error) {
-	f, err := source.OpenStream(ctx, name)
+	f, err := source.OpenStream(ctx, a.root, name)
 	if err != nil {
 		return false, err
 	}
@@ -119,7 +121,7 @@ func (a *archive) Close() (err error) {
 		err = errors.Join(err, f.close())
 	}
 	a.zips, a.tars = nil, nil
-	return err
+	return errors.Join(err, a.root.Close())
 }
 
 // Places implements source.Placed.

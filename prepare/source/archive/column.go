@@ -64,13 +64,13 @@ func (c memberColumn) put(v *source.Values, field int, g group) error {
 	}
 	switch c.kind {
 	case cellMember:
-		return c.typ.Put(v, field, column.Cell{Text: strings.TrimSpace(string(data))}, source.Confinement{})
+		return c.typ.Put(v, field, column.Cell{Text: strings.TrimSpace(string(data))}, source.File{})
 	case jsonMember:
 		value, err := c.value(data)
 		if err != nil {
 			return err
 		}
-		return c.typ.Put(v, field, value, source.Confinement{})
+		return c.typ.Put(v, field, value, source.File{})
 	case npyMember:
 		return c.putNPY(v, field, data)
 	}

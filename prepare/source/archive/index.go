@@ -33,15 +33,15 @@ const maxIndex = 64 << 20
 
 // expand puts the shards of indexes in the place of these, in the order that they have there. It returns how many
 // samples shards have by them.
-func (a *archive) expand(outside bool) (samples map[string]int64, err error) {
+func (a *archive) expand() (samples map[string]int64, err error) {
 	samples = make(map[string]int64)
 	given := a.splits
 	a.splits = source.FileSplits{Names: given.Names, Of: make(map[string]string)}
 	var files []string
 	for _, name := range a.files {
 		shards := []string{name}
-		if !strings.Contains(filepath.Base(name), ".tar") && source.IsWids(name) {
-			if shards, err = readIndex(name, outside, samples); err != nil {
+		if !strings.Contains(filepath.Base(name), ".tar") && source.IsWids(a.root, name) {
+			if shards, err = readIndex(a.root, name, samples); err != nil {
 				return nil, fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
 			}
 		}
@@ -58,9 +58,9 @@ func (a *archive) expand(outside bool) (samples map[string]int64, err error) {
 }
 
 // readIndex returns the shards of an index, and adds how many samples they have.
-func readIndex(name string, outside bool, samples map[string]int64) (files []string, err error) {
+func readIndex(root *vfs.Root, name string, samples map[string]int64) (files []string, err error) {
 	var x index
-	if err := source.ReadJSON(name, "index of wids", maxIndex, &x); err != nil {
+	if err := source.ReadJSON(root, name, "index of wids", maxIndex, &x); err != nil {
 		return nil, err
 	}
 	if x.Version != 1 {
@@ -77,9 +77,8 @@ func readIndex(name string, outside bool, samples map[string]int64) (files []str
 	if len(shards) == 0 {
 		return nil, errors.New("names no shards")
 	}
-	dir := source.Confinement{Dir: filepath.Dir(name), Outside: outside}
 	for i, s := range shards {
-		file, err := s.file(dir)
+		file, err := s.file(root, filepath.Dir(name))
 		if err == nil && (s.Samples == nil || *s.Samples < 0) {
 			err = errors.New("nsamples is not a number of samples")
 		}
@@ -96,7 +95,7 @@ func readIndex(name string, outside bool, samples map[string]int64) (files []str
 }
 
 // file returns the path of a shard.
-func (s *shard) file(dir source.Confinement) (string, error) {
+func (s *shard) file(root *vfs.Root, dir string) (string, error) {
 	path := filepath.FromSlash(s.URL)
 	switch scheme, rest, _ := strings.Cut(s.URL, "://"); {
 	case s.URL == "":
@@ -109,12 +108,13 @@ func (s *shard) file(dir source.Confinement) (string, error) {
 				shell.Penstock("preprocess 's3://BUCKET/train-{000..127}.tar' DEST"))
 		}
 	case !filepath.IsAbs(path):
-		path = filepath.Join(dir.Dir, path)
+		path = filepath.Join(dir, path)
 	}
-	if err := dir.Check(path); err != nil {
-		return "", err
+	info, err := root.Stat(path)
+	if errors.Is(err, vfs.ErrOutside) {
+		return "", source.WithoutPath(err)
 	}
-	if info, err := vfs.Stat(path); err != nil || !info.Mode().IsRegular() {
+	if err != nil || !info.Mode().IsRegular() {
 		return "", errors.New("no such file")
 	}
 	return path, nil

@@ -55,7 +55,7 @@ func TestIndexInBucket(t *testing.T) {
 		t.Errorf("is of kind %q, %v", kind, err)
 	}
 	opts := source.Options{Seen: func(int64) {}}
-	s, err := Open(t.Context(), "s3:/lab/set/index.json", opts, nil)
+	s, err := Open(t.Context(), rootOf(t, "s3:/lab/set/index.json"), "s3:/lab/set/index.json", opts, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestIndexInBucket(t *testing.T) {
 	if want := []string{"train c", "val b", "train a"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if _, err := Open(t.Context(), "s3:/lab/set/out.json", opts, nil); err == nil || !strings.Contains(err.Error(), "--outside") {
+	if _, err := Open(t.Context(), rootOf(t, "s3:/lab/set/out.json"), "s3:/lab/set/out.json", opts, nil); err == nil || !strings.Contains(err.Error(), "--outside") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -101,7 +101,7 @@ func TestMutatedIndex(t *testing.T) {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		files, err := readIndex(name, false, make(map[string]int64))
+		files, err := readIndex(rootOf(t, name), name, make(map[string]int64))
 		for _, f := range files {
 			if filepath.Dir(f) != dir || !strings.HasSuffix(f, ".tar") && f != name {
 				t.Fatalf("%s: names %s", text, f)
@@ -114,4 +114,15 @@ func TestMutatedIndex(t *testing.T) {
 	if read == 0 {
 		t.Error("no index was read")
 	}
+}
+
+// rootOf opens the files of the source at path.
+func rootOf(t testing.TB, path string) *vfs.Root {
+	t.Helper()
+	root, err := source.OpenRoot(path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
 }

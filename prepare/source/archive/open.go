@@ -6,25 +6,27 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
 // Open goes through all archives once, to find out types, classes and the number of
 // samples. A compressed archive is read as a whole for that.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	return open(ctx, "tar", path, opts, selection)
+func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
+	return open(ctx, root, "tar", path, opts, selection)
 }
 
-func open(ctx context.Context, kind, path string, opts source.Options, selection []column.Selection) (
+func open(ctx context.Context, root *vfs.Root, kind, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	files, err := source.FilesIn(path, "*."+kind+"*")
+	files, err := source.FilesIn(root, path, "*."+kind+"*")
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{ctx: ctx, path: path, files: files, splits: source.SplitsOfFiles(files),
+	a := &archive{ctx: ctx, root: root, path: path, files: files, splits: source.SplitsOfFiles(files),
 		info: source.Info{Kind: kind, Name: source.BaseName(path)}}
-	samples, err := a.expand(opts.Outside)
+	samples, err := a.expand()
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
@@ -36,7 +38,7 @@ func open(ctx context.Context, kind, path string, opts source.Options, selection
 		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, a.Close()))
 	}
 	if opts.Places && kind == "tar" {
-		a.tars = newTarFiles(files)
+		a.tars = newTarFiles(root, files)
 	}
 	return a, nil
 }
@@ -47,7 +49,7 @@ func (a *archive) scan(kind string, opts source.Options, selection []column.Sele
 		if kind != "zip" {
 			break
 		}
-		z, err := openZip(a.ctx, name)
+		z, err := openZip(a.ctx, a.root, name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
 		}
@@ -70,7 +72,7 @@ func (a *archive) scan(kind string, opts source.Options, selection []column.Sele
 
 // OpenZip is Open for zip archives. Their members are taken in the order of their names, so that those of a
 // sample follow each other, and are read when their sample is.
-func OpenZip(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+func OpenZip(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	return open(ctx, "zip", path, opts, selection)
+	return open(ctx, root, "zip", path, opts, selection)
 }

@@ -14,6 +14,7 @@ import (
 // tarFile is an archive whose members are read from their places, by any number of goroutines. It is opened by the
 // first read.
 type tarFile struct {
+	root *vfs.Root
 	path string
 
 	mu   sync.Mutex
@@ -27,9 +28,9 @@ type tarPlace struct {
 	at, bytes int64
 }
 
-func newTarFiles(paths []string) (list []*tarFile) {
+func newTarFiles(root *vfs.Root, paths []string) (list []*tarFile) {
 	for _, p := range paths {
-		list = append(list, &tarFile{path: p})
+		list = append(list, &tarFile{root: root, path: p})
 	}
 	return list
 }
@@ -47,7 +48,7 @@ func (f *tarFile) seen() *tarFile {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.was == nil {
-		f.was, _ = vfs.Stat(f.path) // the listing that follows reports what is wrong
+		f.was, _ = f.root.Stat(f.path) // the listing that follows reports what is wrong
 	}
 	return f
 }
@@ -58,7 +59,7 @@ func (f *tarFile) open() (vfs.File, error) {
 	if f.file != nil {
 		return f.file, nil
 	}
-	file, err := vfs.Open(f.path)
+	file, err := f.root.Open(f.path)
 	if err != nil {
 		return nil, source.WithoutPath(err)
 	}

@@ -24,8 +24,8 @@ type zipFile struct {
 }
 
 // openZip reads the directory of an archive.
-func openZip(ctx context.Context, name string) (*zipFile, error) {
-	f, err := source.OpenUntil(ctx, name)
+func openZip(ctx context.Context, root *vfs.Root, name string) (*zipFile, error) {
+	f, err := source.OpenUntil(ctx, root, name)
 	if err != nil {
 		return nil, err
 	}

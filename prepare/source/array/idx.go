@@ -48,15 +48,16 @@ func readIDX(r io.Reader) (h Header, err error) {
 
 // OpenIDX opens a file of MNIST's format, also compressed with gzip. With a file of images, it also reads the
 // file of labels next to it, found by its name.
-func OpenIDX(ctx context.Context, path string, _ source.Options, selection []column.Selection) (source.Source, error) {
-	files, err := idxFiles(path)
+func OpenIDX(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
+	source.Source, error) {
+	files, err := idxFiles(root, path)
 	if err != nil {
 		return nil, err
 	}
 	var columns []Column
 	var open []io.Closer
 	for _, name := range files {
-		c, f, err := idxColumn(ctx, name)
+		c, f, err := idxColumn(ctx, root, name)
 		if err != nil {
 			source.CloseFiles(open)
 			return nil, fmt.Errorf("source %s: %w", name, source.WithoutPath(err))
@@ -67,12 +68,12 @@ func OpenIDX(ctx context.Context, path string, _ source.Options, selection []col
 		source.CloseFiles(open)
 		return nil, err
 	}
-	return New("idx", path, source.BaseName(path), columns, open...)
+	return New("idx", path, source.BaseName(path), columns, append(open, root)...)
 }
 
 // idxFiles returns the files of one set: images, and labels where there are some.
-func idxFiles(path string) ([]string, error) {
-	files, err := source.FilesIn(path, "*idx*-ubyte*")
+func idxFiles(root *vfs.Root, path string) ([]string, error) {
+	files, err := source.FilesIn(root, path, "*idx*-ubyte*")
 	if err != nil {
 		return nil, err
 	}
@@ -87,16 +88,16 @@ func idxFiles(path string) ([]string, error) {
 	}
 	dir, name := filepath.Split(images[0])
 	prefix, _, _ := strings.Cut(name, "images")
-	labels, err := vfs.Glob(source.Escape(dir) + source.Escape(prefix) + "labels*")
-	if err != nil || len(labels) == 0 {
+	labels := root.Glob(filepath.Clean(dir), source.Escape(prefix)+"labels*")
+	if len(labels) == 0 {
 		return images, nil
 	}
 	return []string{images[0], labels[0]}, nil
 }
 
 // idxColumn opens a file as a column.
-func idxColumn(ctx context.Context, name string) (Column, io.Closer, error) {
-	f, err := source.OpenUntil(ctx, name)
+func idxColumn(ctx context.Context, root *vfs.Root, name string) (Column, io.Closer, error) {
+	f, err := source.OpenUntil(ctx, root, name)
 	if err != nil {
 		return Column{}, nil, err
 	}

@@ -17,8 +17,9 @@ import (
 
 // OpenNPY opens a .npy file, or a folder or glob of them: each is a field, named as its
 // file.
-func OpenNPY(ctx context.Context, path string, _ source.Options, selection []column.Selection) (source.Source, error) {
-	files, err := source.FilesIn(path, "*.npy")
+func OpenNPY(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
+	source.Source, error) {
+	files, err := source.FilesIn(root, path, "*.npy")
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +27,7 @@ func OpenNPY(ctx context.Context, path string, _ source.Options, selection []col
 	var open []io.Closer
 	var bad Rejections
 	for _, name := range files {
-		f, err := source.OpenUntil(ctx, name)
+		f, err := source.OpenUntil(ctx, root, name)
 		if err != nil {
 			source.CloseFiles(open)
 			return nil, fmt.Errorf("source %s: %w", name, source.WithoutPath(err))
@@ -46,7 +47,7 @@ func OpenNPY(ctx context.Context, path string, _ source.Options, selection []col
 		}
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	return New("npy", path, source.BaseName(path), columns, open...)
+	return New("npy", path, source.BaseName(path), columns, append(open, root)...)
 }
 
 // npyColumn returns the column that a file is.
@@ -73,8 +74,9 @@ func npyColumn(f vfs.File, name string) (Column, error) {
 }
 
 // OpenNPZ opens what numpy.savez or savez_compressed wrote: each member is a field.
-func OpenNPZ(ctx context.Context, path string, _ source.Options, selection []column.Selection) (source.Source, error) {
-	f, z, err := openZip(ctx, path)
+func OpenNPZ(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
+	source.Source, error) {
+	f, z, err := openZip(ctx, root, path)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
 	}
@@ -83,11 +85,11 @@ func OpenNPZ(ctx context.Context, path string, _ source.Options, selection []col
 		f.Close()
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	return New("npz", path, source.BaseName(path), columns, f)
+	return New("npz", path, source.BaseName(path), columns, f, root)
 }
 
-func openZip(ctx context.Context, path string) (vfs.File, *zip.Reader, error) {
-	f, err := source.OpenUntil(ctx, path)
+func openZip(ctx context.Context, root *vfs.Root, path string) (vfs.File, *zip.Reader, error) {
+	f, err := source.OpenUntil(ctx, root, path)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,30 +18,31 @@ import (
 )
 
 // Open reads the metadata of all files. It goes through the rows where there are lists, or words of labels.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	format := rows.Format{Kind: "arrow", Unit: "rows", Open: open}
 	names, err := source.Files(path)
 	if err == nil {
-		names, format.Splits, err = filesOf(path, names)
+		names, format.Splits, err = filesOf(root, path, names)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return rows.Open(ctx, path, names, format, opts, selection)
+	return rows.Open(ctx, root, path, names, format, opts, selection)
 }
 
 // filesOf returns the files of a source: of a folder those that datasets.save_to_disk names, or all.
-func filesOf(path string, names []string) ([]string, *source.FileSplits, error) {
-	if info, err := vfs.Stat(names[0]); err != nil || !info.IsDir() {
+func filesOf(root *vfs.Root, path string, names []string) ([]string, *source.FileSplits, error) {
+	if info, err := root.Stat(names[0]); err != nil || !info.IsDir() {
 		return names, nil, nil
 	}
 	folder := names[0]
 	var dict struct {
 		Splits []string `json:"splits"`
 	}
-	if err := source.ReadJSON(filepath.Join(folder, "dataset_dict.json"), "dictionary of datasets", maxJSON,
+	if err := source.ReadJSON(root, filepath.Join(folder, "dataset_dict.json"), "dictionary of datasets", maxJSON,
 		&dict); err != nil {
-		names, err := saved(path, folder)
+		names, err := saved(root, path, folder)
 		return names, nil, err
 	}
 	splits := &source.FileSplits{Names: dict.Splits, Of: make(map[string]string)}
@@ -51,7 +52,7 @@ func filesOf(path string, names []string) ([]string, *source.FileSplits, error) 
 		if s != filepath.Base(s) || s == ".." {
 			return nil, nil, fmt.Errorf("source %s: dataset_dict.json names a split %q", path, s)
 		}
-		files, err := saved(path, filepath.Join(folder, s))
+		files, err := saved(root, path, filepath.Join(folder, s))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -67,15 +68,15 @@ func filesOf(path string, names []string) ([]string, *source.FileSplits, error) 
 }
 
 // saved returns the files of a folder: those that state.json lists, as the others are caches, or else all.
-func saved(path, folder string) (names []string, err error) {
+func saved(root *vfs.Root, path, folder string) (names []string, err error) {
 	var state struct {
 		Files []struct {
 			Name string `json:"filename"`
 		} `json:"_data_files"`
 	}
-	if source.ReadJSON(filepath.Join(folder, "state.json"), "state of a dataset", maxJSON, &state) != nil ||
+	if source.ReadJSON(root, filepath.Join(folder, "state.json"), "state of a dataset", maxJSON, &state) != nil ||
 		len(state.Files) == 0 {
-		return source.FilesOf(source.Escape(folder), "arrow")
+		return source.FilesOf(root, source.Escape(folder), "arrow")
 	}
 	for _, f := range state.Files {
 		if f.Name != filepath.Base(f.Name) || f.Name == ".." {

@@ -44,8 +44,8 @@ type file struct {
 }
 
 // open reads the metadata of all messages.
-func open(ctx context.Context, path string) (rows.File, error) {
-	r, err := source.OpenUntil(ctx, path)
+func open(ctx context.Context, root *vfs.Root, path string) (rows.File, error) {
+	r, err := source.OpenUntil(ctx, root, path)
 	if err != nil {
 		return nil, err
 	}

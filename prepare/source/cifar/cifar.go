@@ -2,7 +2,6 @@
 package cifar
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -25,16 +24,17 @@ const cifarPixels = 3 * 32 * 32
 
 // Open opens the binary version of CIFAR-10 or CIFAR-100: a file of it, or its folder,
 // where the files for training and for tests are splits. https://www.cs.toronto.edu/~kriz/cifar.html
-func Open(ctx context.Context, path string, _ source.Options, selection []column.Selection) (source.Source, error) {
-	files, err := cifarFiles(path)
+func Open(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
+	source.Source, error) {
+	files, err := cifarFiles(root, path)
 	if err != nil {
 		return nil, err
 	}
-	names, err := cifarNames(filepath.Dir(files[0]))
+	names, err := cifarNames(root, filepath.Dir(files[0]))
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	parts, open, err := openParts(ctx, files, names.record())
+	parts, open, err := openParts(ctx, root, files, names.record())
 	if err != nil {
 		source.CloseFiles(open)
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -44,7 +44,7 @@ func Open(ctx context.Context, path string, _ source.Options, selection []column
 		source.CloseFiles(open)
 		return nil, err
 	}
-	s, err := array.New("cifar", path, source.BaseName(path), columns, open...)
+	s, err := array.New("cifar", path, source.BaseName(path), columns, append(open, root)...)
 	if splits := cifarSplits(files, parts.counts); err == nil && splits != nil {
 		return source.NewSplitSource(s, splits), nil
 	}
@@ -73,20 +73,19 @@ func cifarSplits(files []string, counts []int64) []store.Split {
 var cifarTests = map[string]bool{"test_batch.bin": true, "test.bin": true}
 
 // cifarFiles returns the files to read, in order.
-func cifarFiles(path string) ([]string, error) {
+func cifarFiles(root *vfs.Root, path string) ([]string, error) {
 	files, err := source.Files(path)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := vfs.Stat(files[0]); err != nil || !info.IsDir() {
+	if info, err := root.Stat(files[0]); err != nil || !info.IsDir() {
 		return files, err
 	}
-	dir := source.Escape(files[0])
+	dir := files[0]
 	for _, names := range [][]string{{"data_batch_*.bin", "test_batch.bin"}, {"train.bin", "test.bin"}} {
 		var found []string
 		for _, name := range names {
-			list, _ := vfs.Glob(filepath.Join(dir, name))
-			found = append(found, list...)
+			found = append(found, root.Glob(dir, name)...)
 		}
 		if found != nil {
 			return found, nil
@@ -101,37 +100,35 @@ type cifarClasses struct{ fine, coarse []string }
 
 // cifarNames reads the class names from the file next to the data. Without one, it assumes CIFAR-10
 // with unnamed classes.
-func cifarNames(dir string) (c cifarClasses, err error) {
-	if c.fine, err = lines(filepath.Join(dir, "fine_label_names.txt")); err != nil || c.fine != nil {
+func cifarNames(root *vfs.Root, dir string) (c cifarClasses, err error) {
+	if c.fine, err = lines(root, filepath.Join(dir, "fine_label_names.txt")); err != nil || c.fine != nil {
 		if err == nil {
-			c.coarse, err = lines(filepath.Join(dir, "coarse_label_names.txt"))
+			c.coarse, err = lines(root, filepath.Join(dir, "coarse_label_names.txt"))
 		}
 		if err == nil && c.coarse == nil {
 			err = errors.New("there is a fine_label_names.txt but no coarse_label_names.txt")
 		}
 		return c, err
 	}
-	c.fine, err = lines(filepath.Join(dir, "batches.meta.txt"))
+	c.fine, err = lines(root, filepath.Join(dir, "batches.meta.txt"))
 	return c, err
 }
 
 // lines returns the lines of a file that are not empty, nil if there is no such file.
-func lines(path string) (list []string, err error) {
-	f, err := vfs.Open(path)
+func lines(root *vfs.Root, path string) (list []string, err error) {
+	text, err := root.ReadFile(path, nil, source.MaxText)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, source.WithoutPath(err)
+		return nil, fmt.Errorf("%s: %w", filepath.Base(path), source.WithoutPath(err))
 	}
-	defer f.Close()
-	s := bufio.NewScanner(f)
-	for s.Scan() {
-		if text := strings.TrimSpace(s.Text()); text != "" {
-			list = append(list, text)
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" {
+			list = append(list, line)
 		}
 	}
-	return list, s.Err()
+	return list, nil
 }
 
 // record returns the bytes of a record: one or two class numbers, then the picture.
@@ -168,10 +165,11 @@ type parts struct {
 
 // openParts opens the files, each of which must be whole records. The files are to be
 // closed also with an error.
-func openParts(ctx context.Context, names []string, record int) (p *parts, open []io.Closer, err error) {
+func openParts(ctx context.Context, root *vfs.Root, names []string, record int) (p *parts, open []io.Closer,
+	err error) {
 	p = &parts{record: record}
 	for _, name := range names {
-		f, err := source.OpenUntil(ctx, name)
+		f, err := source.OpenUntil(ctx, root, name)
 		if err != nil {
 			return nil, open, fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
 		}

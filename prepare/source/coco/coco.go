@@ -22,27 +22,29 @@ import (
 
 // Open opens annotation files, or the folder that they are in. Images have the order of their ids, and annotations that
 // of the file, as pycocotools has them. Classes are the categories in the order of their ids.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	files, err := source.Files(path)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := vfs.Stat(files[0]); err == nil && info.IsDir() {
-		if files = source.COCOFiles(files[0]); len(files) == 0 {
+	if info, err := root.Stat(files[0]); err == nil && info.IsDir() {
+		if files = source.COCOFiles(root, files[0]); len(files) == 0 {
 			return nil, fmt.Errorf("source %s: the folder has no annotations/instances_*.json and no _annotations.coco.json; "+
 				"give the file of annotations", path)
 		}
 	}
-	s := &set{categories: make(map[int64]category)}
+	s := &set{root: root, categories: make(map[int64]category)}
 	format, err := s.open(ctx, path, files, opts)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, s.Close()))
 	}
-	return objects.New(format, s, opts, selection)
+	return objects.New(root, format, s, opts, selection)
 }
 
 // set is the images of all files.
 type set struct {
+	root       *vfs.Root
 	files      []*file
 	entries    []entry
 	categories map[int64]category
@@ -64,7 +66,7 @@ func (s *set) open(ctx context.Context, path string, files []string, opts source
 	slices.SortStableFunc(files, func(a, b string) int { return source.CompareSplits(splits.Of[a], splits.Of[b]) })
 	known := make(map[string]int64)
 	for _, name := range files {
-		f, err := openFile(ctx, name)
+		f, err := openFile(ctx, s.root, name)
 		if err != nil {
 			return format, fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
 		}
@@ -129,7 +131,7 @@ func (s *set) add(f *file, known map[string]int64, opts source.Options) error {
 		}
 	}
 	slices.SortStableFunc(found.images, func(a, b imageRecord) int { return cmp.Compare(a.ID, b.ID) })
-	if f.dir, err = f.imageFolder(found.images); err != nil {
+	if f.dir, err = f.imageFolder(s.root, found.images); err != nil {
 		return err
 	}
 	for i, img := range found.images {
@@ -177,8 +179,8 @@ func (s *set) Len() int { return len(s.entries) }
 func (s *set) Image(i int) objects.Image {
 	e := &s.entries[i]
 	return objects.Image{
-		Name: path.Join(e.file.prefix(), filepath.ToSlash(e.FileName)),
-		File: filepath.Join(e.file.dir, filepath.FromSlash(e.FileName)), Dir: e.file.dir,
+		Name:  path.Join(e.file.prefix(), filepath.ToSlash(e.FileName)),
+		File:  filepath.Join(e.file.dir, filepath.FromSlash(e.FileName)),
 		Split: e.file.split, ID: e.ID,
 		Read: func(int, int) (objects.Annotation, error) {
 			list, err := s.objects(e)

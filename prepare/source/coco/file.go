@@ -58,8 +58,8 @@ type found struct {
 	annotations map[int64][]span // by image
 }
 
-func openFile(ctx context.Context, name string) (*file, error) {
-	f, err := source.OpenUntil(ctx, name)
+func openFile(ctx context.Context, root *vfs.Root, name string) (*file, error) {
+	f, err := source.OpenUntil(ctx, root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -189,8 +189,8 @@ func each(d *json.Decoder, f func(text json.RawMessage, at int64) error) error {
 const looked = 20
 
 // imageFolder returns the folder of the images: next to the file, below it, or named after it, such as val2017
-// for annotations/instances_val2017.json.
-func (f *file) imageFolder(images []imageRecord) (string, error) {
+// for annotations/instances_val2017.json. Folders outside of the source are not looked at.
+func (f *file) imageFolder(root *vfs.Root, images []imageRecord) (string, error) {
 	here := filepath.Dir(f.name)
 	stem := strings.TrimSuffix(filepath.Base(f.name), ".json")
 	_, split, _ := strings.Cut(stem, "_")
@@ -199,12 +199,15 @@ func (f *file) imageFolder(images []imageRecord) (string, error) {
 	tried := []string{filepath.Join(up, split), filepath.Join(up, "images", split), filepath.Join(up, "images"),
 		filepath.Join(here, "images"), filepath.Join(here, stem), here, up}
 	for _, dir := range tried {
+		if !root.Inside(dir) {
+			continue
+		}
 		n := 0
 		for _, img := range images[:min(looked, len(images))] {
 			if !filepath.IsLocal(filepath.FromSlash(img.FileName)) {
 				continue
 			}
-			if info, err := vfs.Stat(filepath.Join(dir, filepath.FromSlash(img.FileName))); err == nil &&
+			if info, err := root.Stat(filepath.Join(dir, filepath.FromSlash(img.FileName))); err == nil &&
 				info.Mode().IsRegular() {
 				n++
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -37,7 +37,7 @@ func (s *set) segments(e *entry, p panoptic) (list []objects.Object, err error) 
 		return nil, fmt.Errorf("file_name %q leads out of the folder", p.File)
 	}
 	file := filepath.Join(strings.TrimSuffix(e.file.name, ".json"), filepath.FromSlash(p.File))
-	ids := sync.OnceValues(func() (idMap, error) { return readIDs(file) })
+	ids := sync.OnceValues(func() (idMap, error) { return readIDs(source.File{Root: s.root, Path: file}) })
 	for _, g := range p.Segments {
 		class, known := s.classes[g.Category]
 		if !known {
@@ -72,8 +72,8 @@ type idMap struct {
 }
 
 // readIDs reads a PNG of panoptic segments, whose ids are in its colors: red + 256 green + 65536 blue.
-func readIDs(file string) (m idMap, err error) {
-	data, err := source.File(file).Bytes(nil)
+func readIDs(file source.File) (m idMap, err error) {
+	data, err := file.Bytes(nil)
 	if err != nil {
 		return m, err
 	}

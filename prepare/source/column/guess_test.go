@@ -128,7 +128,7 @@ func FuzzGuess(f *testing.F) {
 			return
 		}
 		v := source.NewValues(1)
-		if err := typ.Put(v, 0, c, source.Confinement{}); err != nil {
+		if err := typ.Put(v, 0, c, source.File{}); err != nil {
 			t.Fatalf("%q is taken for %v, but: %v", text, typ, err)
 		}
 		if field.Ragged && len(v.Get(0))%field.RecordBytes() != 0 || !field.Ragged && len(v.Get(0)) != field.RecordBytes() {

@@ -158,8 +158,8 @@ func (t *Type) HasClasses() bool { return t.classes != nil }
 // ErrEmpty is for a cell without a value where a number is needed.
 var ErrEmpty = source.ValueError("it is empty, and a number is needed; fill such cells first (in pandas: fillna)")
 
-// Put makes the value of a cell that of a field; a path is relative to dir, and leads to a file in it.
-func (t Type) Put(v *source.Values, field int, c Cell, dir source.Confinement) error {
+// Put makes the value of a cell that of a field; a path is relative to the folder dir.
+func (t Type) Put(v *source.Values, field int, c Cell, dir source.File) error {
 	if c.Missing() && (t.Kind == Text || t.Ragged) {
 		v.Make(field, 0)
 		return nil
@@ -357,16 +357,13 @@ func FilePath(cell, dir string) string {
 }
 
 // putFile makes a file's bytes the value of a field.
-func putFile(v *source.Values, field int, path string, dir source.Confinement) error {
+func putFile(v *source.Values, field int, path string, dir source.File) error {
 	if strings.Contains(path, "://") {
 		return source.ValueError("%q is a URL; download the files first", source.Clip(path))
 	}
 	given := filepath.FromSlash(path)
-	path = FilePath(path, dir.Dir)
-	b, err := v.Buffer(field)[:0], dir.Check(path)
-	if err == nil {
-		b, err = source.File(path).Bytes(b)
-	}
+	path = FilePath(path, dir.Path)
+	b, err := source.File{Root: dir.Root, Path: path}.Bytes(v.Buffer(field))
 	v.Keep(field, b)
 	if err == nil {
 		return nil

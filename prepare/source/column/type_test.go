@@ -118,7 +118,7 @@ func TestNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := source.NewValues(1)
-		err = typ.Put(v, 0, Cell{Text: c.cell}, source.Confinement{})
+		err = typ.Put(v, 0, Cell{Text: c.cell}, source.File{})
 		switch {
 		case c.want == nil && !errors.Is(err, source.ErrValue):
 			t.Errorf("%q as %s: %v, %v; want a bad value", c.cell, c.typ, v.Get(0), err)

@@ -16,7 +16,7 @@ import (
 type chunkReaders map[string]*chunk.Reader
 
 // openChunked opens those that a dataset has, and returns the closers to call after use.
-func openChunked(d *store.Dataset) (chunkReaders, []io.Closer, error) {
+func openChunked(root *vfs.Root, d *store.Dataset) (chunkReaders, []io.Closer, error) {
 	p := make(chunkReaders)
 	for _, c := range layout.Of(d).Columns {
 		if c.Packed {
@@ -31,7 +31,7 @@ func openChunked(d *store.Dataset) (chunkReaders, []io.Closer, error) {
 	var f vfs.File // of HDF5; arrays of Zarr have files of their own
 	if d.Format != "zarr" {
 		var err error
-		if f, err = vfs.Open(d.Path); err != nil {
+		if f, err = root.Open(d.Path); err != nil {
 			return nil, nil, errors.Join(source.WithoutPath(err), closeEach(closers))
 		}
 		closers = append(closers, f)

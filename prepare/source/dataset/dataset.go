@@ -28,21 +28,19 @@ import (
 
 // OpenFlat opens a flat dataset of this module: its fields are those of the source, with
 // all that is known of them. Records are checked against the dataset's checksums.
-func OpenFlat(_ context.Context, path string, opts source.Options, selection []column.Selection) (
+func OpenFlat(_ context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	d, err := readFlat(path)
+	d, err := readFlat(root, path)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	return newDataset(d, opts, selection)
+	return newDataset(root, d, opts, selection)
 }
 
-// readFlat opens the newest generation of a flat dataset, or the one that the path names.
-func readFlat(path string) (*store.Dataset, error) {
-	if !vfs.Mounted(path) {
-		return store.OpenFlat(path)
-	}
-	folder, text, err := findManifest(path)
+// readFlat opens the newest generation of a flat dataset, or the one that the path names. Here, it compares sizes and
+// headers of all files; in a bucket, each would cost a request.
+func readFlat(root *vfs.Root, path string) (*store.Dataset, error) {
+	folder, text, err := findManifest(root, path)
 	if err != nil {
 		return nil, err
 	}
@@ -50,33 +48,35 @@ func readFlat(path string) (*store.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return opened.(*store.Dataset), nil
+	d := opened.(*store.Dataset)
+	if !vfs.Mounted(path) {
+		err = layout.CheckShards(root.Open, folder, d.Schema.Specs(), d.Manifest.Shards)
+	}
+	return d, err
 }
 
-// findManifest returns the folder of a dataset in a bucket, and the manifest of its newest generation, or of the one
-// that the path names.
-func findManifest(path string) (folder string, text []byte, err error) {
+// findManifest returns the folder of a dataset, and the manifest of its newest generation, or of the one that the path
+// names.
+func findManifest(root *vfs.Root, path string) (folder string, text []byte, err error) {
 	folder, named, _ := source.SplitGeneration(path)
-	_, text, err = store.Folder{FS: mounted(folder), Name: folder}.Find(named)
+	_, text, err = store.Folder{FS: files{root, folder}, Name: folder}.Find(named)
 	return folder, text, err
 }
 
 // OpenZarr is OpenFlat for a folder of Zarr that penstock wrote. Files returns the files of a folder.
-func OpenZarr(path string, files func(folder string) zarr.Files, opts source.Options, selection []column.Selection) (
+func OpenZarr(root *vfs.Root, path string, files func(folder string) zarr.Files, opts source.Options,
+	selection []column.Selection) (
 	source.Source, error) {
-	d, err := readZarr(path, files)
+	d, err := readZarr(root, path, files)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	return newDataset(d, opts, selection)
+	return newDataset(root, d, opts, selection)
 }
 
 // readZarr opens the newest generation of Zarr, or the one that the path names.
-func readZarr(path string, files func(folder string) zarr.Files) (*store.Dataset, error) {
-	if !vfs.Mounted(path) {
-		return store.OpenZarr(path, store.OpenOptions{})
-	}
-	folder, text, err := findManifest(path)
+func readZarr(root *vfs.Root, path string, files func(folder string) zarr.Files) (*store.Dataset, error) {
+	folder, text, err := findManifest(root, path)
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +87,15 @@ func readZarr(path string, files func(folder string) zarr.Files) (*store.Dataset
 	return opened.(*store.Dataset), nil
 }
 
-// mounted is a folder in a bucket as an fs.FS.
-type mounted string
+// files is a folder of a dataset as an fs.FS.
+type files struct {
+	root   *vfs.Root
+	folder string
+}
 
 // Open implements fs.FS.
-func (m mounted) Open(name string) (fs.File, error) {
-	f, err := vfs.Open(filepath.Join(string(m), filepath.FromSlash(name)))
+func (s files) Open(name string) (fs.File, error) {
+	f, err := s.root.Open(filepath.Join(s.folder, filepath.FromSlash(name)))
 	if err != nil {
 		return nil, err // not a nil File of another type
 	}
@@ -100,8 +103,8 @@ func (m mounted) Open(name string) (fs.File, error) {
 }
 
 // ReadDir implements fs.ReadDirFS.
-func (m mounted) ReadDir(name string) ([]fs.DirEntry, error) {
-	return vfs.ReadDir(filepath.Join(string(m), filepath.FromSlash(name)))
+func (s files) ReadDir(name string) ([]fs.DirEntry, error) {
+	return s.root.ReadDir(filepath.Join(s.folder, filepath.FromSlash(name)))
 }
 
 // ReadFlat opens the flat dataset in a folder, wherever that is: in a bucket, by its manifest.json, as for a part,
@@ -110,7 +113,12 @@ func ReadFlat(path string) (*store.Dataset, error) {
 	if !vfs.Mounted(path) {
 		return store.OpenFlat(path)
 	}
-	data, err := vfs.ReadFile(filepath.Join(path, layout.ManifestName), nil)
+	root, err := source.OpenRoot(path, source.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	data, err := root.ReadFile(filepath.Join(path, layout.ManifestName), nil, source.MaxList)
 	if err != nil {
 		return nil, err
 	}
@@ -122,16 +130,17 @@ func ReadFlat(path string) (*store.Dataset, error) {
 }
 
 // newDataset returns the source that a dataset is.
-func newDataset(d *store.Dataset, opts source.Options, selection []column.Selection) (source.Source, error) {
+func newDataset(root *vfs.Root, d *store.Dataset, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	if opts.NoNames {
 		d = d.WithoutSourceNames()
 	}
-	readers, closers, err := openChunked(d)
+	readers, closers, err := openChunked(root, d)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", d.Path, err)
 	}
-	files := new(openFiles)
-	closers = append(closers, files)
+	files := &openFiles{root: root}
+	closers = append(closers, files, root)
 	var columns []array.Column
 	for i, f := range d.Schema.Fields {
 		columns = append(columns, datasetColumn(d, i, f, readers, files))
@@ -171,7 +180,8 @@ func datasetColumn(d *store.Dataset, i int, f store.Field, readers chunkReaders,
 		whole, size := layout.Of(d).Column(i, layout.Whole), f.RecordBytes()
 		fixed := array.Fixed{Size: size}
 		c.Open = func() (array.Cursor, error) {
-			return fixed.Cursor(&extentReader{extents: whole.Extents, size: size, chunked: readers[whole.Name]}, d.Records), nil
+			return fixed.Cursor(&extentReader{root: files.root, extents: whole.Extents,
+				size: size, chunked: readers[whole.Name]}, d.Records), nil
 		}
 		c.At = func(i int64, buf []byte) ([]byte, error) {
 			buf = slices.Grow(buf, size)[:size]
@@ -190,11 +200,11 @@ func datasetColumn(d *store.Dataset, i int, f store.Field, readers chunkReaders,
 }
 
 // readFile fills b with the bytes of a file from offset on.
-func readFile(path string, b []byte, offset int64) error {
+func (r *extentReader) readFile(path string, b []byte, offset int64) error {
 	if len(b) == 0 {
 		return nil
 	}
-	f, err := vfs.Open(path)
+	f, err := r.root.Open(path)
 	if err != nil {
 		return err
 	}
@@ -204,6 +214,7 @@ func readFile(path string, b []byte, offset int64) error {
 
 // extentReader reads extents one after the other, and checks every block of them.
 type extentReader struct {
+	root    *vfs.Root
 	extents []layout.Extent
 	size    int           // bytes of a row
 	chunked *chunk.Reader // nil if the rows are stored as they are
@@ -248,7 +259,7 @@ func (r *extentReader) start() (err error) {
 		return nil
 	}
 	if e.SumsPath != "" {
-		if r.sums, err = e.LoadChecksums(r.size, readFile); err != nil {
+		if r.sums, err = e.LoadChecksums(r.size, r.readFile); err != nil {
 			return err
 		}
 	}
@@ -257,7 +268,7 @@ func (r *extentReader) start() (err error) {
 		r.file = hdf5.NewStream(context.Background(), r.chunked, r.chunked.ChunkRecords(), e.Row)
 		return nil
 	}
-	f, err := vfs.Open(e.Path)
+	f, err := r.root.Open(e.Path)
 	if err != nil {
 		return err
 	}
@@ -347,8 +358,8 @@ func (g *ragged) at(i int64, buf []byte) ([]byte, error) {
 func (g *ragged) cursor() array.Cursor {
 	return &raggedCursor{
 		ragged:  g,
-		values:  &extentReader{extents: g.values.Extents, size: g.size, chunked: g.chunked},
-		offsets: &extentReader{extents: g.offsets.Extents, size: 8},
+		values:  &extentReader{root: g.files.root, extents: g.values.Extents, size: g.size, chunked: g.chunked},
+		offsets: &extentReader{root: g.files.root, extents: g.offsets.Extents, size: 8},
 	}
 }
 
@@ -423,5 +434,9 @@ func OpenRecords(d *store.Dataset, schema store.Schema, fields []int) (source.So
 	if err != nil {
 		return nil, err
 	}
-	return newDataset(d, source.Options{}, nil)
+	root, err := source.OpenRoot(d.Path, source.Options{})
+	if err != nil {
+		return nil, source.WithoutPath(err)
+	}
+	return newDataset(root, d, source.Options{}, nil)
 }

@@ -18,10 +18,10 @@ import (
 
 // OpenHDF5 opens any HDF5 file: a dataset of this module with all that is known of it, of
 // another file every dataset that makes a field, see package hdf5.
-func OpenHDF5(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	name, generation, _ := layout.SplitGeneration(path)
-	f, err := source.OpenUntil(ctx, name)
+	f, err := source.OpenUntil(ctx, root, name)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
 	}
@@ -35,9 +35,9 @@ func OpenHDF5(ctx context.Context, path string, opts source.Options, selection [
 		if err != nil {
 			return nil, err
 		}
-		return newDataset(d, opts, selection)
+		return newDataset(root, d, opts, selection)
 	}
-	other := hdf5.New(ctx, path, f, file, opts)
+	other := hdf5.New(ctx, root, path, f, file)
 	columns, bad, err := other.Columns(selection)
 	if err != nil {
 		other.Close()

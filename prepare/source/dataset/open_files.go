@@ -11,6 +11,7 @@ import (
 // openFiles reads files by path and keeps them open until Close, up to a limit, as reading
 // records in a random order comes back to each of them. It may be used by any goroutine.
 type openFiles struct {
+	root  *vfs.Root
 	mu    sync.RWMutex
 	files map[string]vfs.File
 }
@@ -26,7 +27,7 @@ func (o *openFiles) readAt(path string, b []byte, offset int64) error {
 	if f := o.get(path); f != nil {
 		return source.ReadAt(f, b, offset)
 	}
-	f, err := vfs.Open(path)
+	f, err := o.root.Open(path)
 	if err != nil {
 		return err
 	}

@@ -7,11 +7,19 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/penstock/penstock/prepare/source"
 )
 
 // Files beyond those that stay open are read all the same, by any number of goroutines.
 func TestOpenFiles(t *testing.T) {
-	dir, files := t.TempDir(), new(openFiles)
+	dir := t.TempDir()
+	root, err := source.OpenRoot(dir, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	files := &openFiles{root: root}
 	name := func(i int) string { return filepath.Join(dir, fmt.Sprint(i)) }
 	for i := range mostOpen + 10 {
 		if err := os.WriteFile(name(i), fmt.Appendf(nil, "file %05d", i), 0o666); err != nil {

@@ -30,8 +30,8 @@ import (
 // ignored, and counted. A file whose name promises an image is a sample, whatever it holds.
 type Folder struct {
 	ctx      context.Context
-	root     string
-	fence    source.Confinement
+	root     *vfs.Root
+	dir      string
 	isImage  func(head []byte) bool
 	seen     func(n int64)
 	reported int64 // to seen
@@ -81,9 +81,6 @@ type Options struct {
 	// names for it.
 	IsImage func(head []byte) bool
 
-	// Outside allows links that lead out of the folder.
-	Outside bool
-
 	// Alone takes the images, and leaves out tables, arrays and files that have the name of an image, such as a.txt
 	// next to a.jpg; without it, these are an error.
 	Alone bool
@@ -103,9 +100,8 @@ const fewHeads = 32
 // folder, no images, a class without images, images next to class folders, a link that
 // leads back into its own folder. Samples lists it again, one folder at a time. At the end of
 // ctx, its cause is the error.
-func Open(ctx context.Context, path string, opts Options) (*Folder, error) {
-	s := &Folder{ctx: ctx, root: path, isImage: opts.IsImage, seen: opts.Seen, alone: opts.Alone,
-		fence: source.Confinement{Dir: path, Outside: opts.Outside}}
+func Open(ctx context.Context, root *vfs.Root, path string, opts Options) (*Folder, error) {
+	s := &Folder{ctx: ctx, root: root, dir: path, isImage: opts.IsImage, seen: opts.Seen, alone: opts.Alone}
 	if opts.Hold {
 		s.held = make(map[string][]entry)
 	}
@@ -122,7 +118,7 @@ func Open(ctx context.Context, path string, opts Options) (*Folder, error) {
 	if s.alone {
 		few = math.MaxInt
 	}
-	s.heads = readHeads(ctx, path, few, s.isImage)
+	s.heads = readHeads(ctx, root, path, few, s.isImage)
 	err := s.scan(ctx)
 	if s.info.Count == 0 && s.hasArray {
 		s.arrays, s.classes, s.folders, s.left = true, nil, nil, leftOut{}
@@ -151,7 +147,7 @@ func Check(path string) error {
 
 // scan fills info and folders.
 func (s *Folder) scan(ctx context.Context) error {
-	name, err := filepath.Abs(s.root)
+	name, err := filepath.Abs(s.dir)
 	if err != nil {
 		return err
 	}
@@ -179,7 +175,7 @@ func (s *Folder) scan(ctx context.Context) error {
 		return errors.New("holds no images" + s.ignoredText())
 	}
 	if err == nil && !s.alone {
-		err = s.left.err(s.root, s.info.Unit)
+		err = s.left.err(s.dir, s.info.Unit)
 	}
 	return err
 }
@@ -194,14 +190,14 @@ func (s *Folder) ignoredText() string {
 	if s.info.Ignored.Count == 1 {
 		text = "; it holds one other file, " + first
 	}
-	path := filepath.Join(s.root, filepath.FromSlash(first))
-	if dir := filepath.Dir(path); dir != filepath.Clean(s.root) && source.DetectFolder(dir) != "imagefolder" {
-		return text + fmt.Sprintf("; %s is a source of kind %s: give that", dir, source.DetectFolder(dir))
+	path := filepath.Join(s.dir, filepath.FromSlash(first))
+	if dir := filepath.Dir(path); dir != filepath.Clean(s.dir) && source.DetectFolder(s.root, dir) != "imagefolder" {
+		return text + fmt.Sprintf("; %s is a source of kind %s: give that", dir, source.DetectFolder(s.root, dir))
 	}
-	if kind := source.DetectFile(path); kind != "" {
+	if kind := source.DetectFile(s.root, path); kind != "" {
 		return text + fmt.Sprintf(", which is a source of kind %s: give that, or several such files by a glob", kind)
 	}
-	if what := source.ForeignFile(path); what != "" {
+	if what := source.ForeignFile(s.root, path); what != "" {
 		return text + ", which " + what
 	}
 	return text
@@ -226,7 +222,7 @@ func (s *Folder) scanClasses(ctx context.Context, classes []string) error {
 		s.info.Hints = append(s.info.Hints, fmt.Sprintf(
 			"the classes are %s, and all their images are in folders further down; if those are the classes, give %s "+
 				"as the source",
-			source.Enumerate(classes, 5), filepath.Join(s.root, classes[0])))
+			source.Enumerate(classes, 5), filepath.Join(s.dir, classes[0])))
 	}
 	return nil
 }
@@ -250,7 +246,7 @@ func (s *Folder) ignore(rel string, l listing) {
 	for _, name := range l.ignored {
 		s.info.Ignored.Add(slashed(rel, name))
 	}
-	s.left.add(s.root, rel, l)
+	s.left.add(s.root, s.dir, rel, l)
 }
 
 // slashed is the name of a file inside the source.
@@ -262,7 +258,7 @@ func slashed(rel, name string) string {
 func (s *Folder) Info() source.Info { return s.info }
 
 // Close implements Source.
-func (s *Folder) Close() error { return nil }
+func (s *Folder) Close() error { return s.root.Close() }
 
 // Samples implements Source.
 func (s *Folder) Samples() iter.Seq2[source.Sample, error] {
@@ -270,7 +266,7 @@ func (s *Folder) Samples() iter.Seq2[source.Sample, error] {
 		for _, f := range s.folders {
 			l, err := s.list(f.rel)
 			if err != nil {
-				yield(source.Sample{}, fmt.Errorf("source %s: %w", s.root, err))
+				yield(source.Sample{}, fmt.Errorf("source %s: %w", s.dir, err))
 				return
 			}
 			for _, e := range l.files {
@@ -326,7 +322,7 @@ func (s *Folder) index() {
 		if !held {
 			l, err := s.list(f.rel)
 			if err != nil {
-				s.failed = fmt.Errorf("source %s: %w", s.root, err)
+				s.failed = fmt.Errorf("source %s: %w", s.dir, err)
 				return
 			}
 			files = l.files
@@ -336,19 +332,17 @@ func (s *Folder) index() {
 	}
 	s.held = nil
 	if first != s.info.Count {
-		s.failed = fmt.Errorf("source %s: holds %d images, and held %d a moment ago", s.root, first, s.info.Count)
+		s.failed = fmt.Errorf("source %s: holds %d images, and held %d a moment ago", s.dir, first, s.info.Count)
 	}
 }
 
 // data returns the values of an entry.
 func (s *Folder) data(f folder, e entry) (d source.Data) {
 	switch {
-	case e.outside:
-		d = source.LeadsOutside{}
 	case e.mode != 0:
-		d = source.NotRegular{Mode: e.mode}
+		d = source.Failed{Err: vfs.NotRegular(e.mode)}
 	default:
-		d = source.File(filepath.Join(s.root, f.rel, e.name))
+		d = source.File{Root: s.root, Path: filepath.Join(s.dir, f.rel, e.name)}
 	}
 	if s.classes == nil {
 		return d

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -55,7 +56,7 @@ func tree(t *testing.T, files ...string) string {
 
 func open(t *testing.T, root string) (*Folder, error) {
 	t.Helper()
-	return Open(context.Background(), root, Options{IsImage: isPixels})
+	return Open(context.Background(), rootOf(t, root), root, Options{IsImage: isPixels})
 }
 
 // samplesOf opens root and returns "label name" of all samples.
@@ -174,7 +175,7 @@ func TestErrors(t *testing.T) {
 		{"mixed", []string{"cat/a.jpg", "b.jpg"}, "images next to folders (b.jpg next to cat/); put every image into the folder of its class, or the folders elsewhere"},
 		{"loop", []string{"cat/a.jpg", "cat/x/loop -> .."}, `folder "cat/x/loop" is a link to a folder that it is in; remove it`},
 		{"loop to the root", []string{"cat/a.jpg", "cat/loop -> .."}, "is a link to a folder that it is in; remove it"},
-		{"a link that leads outside", []string{"cat/a.jpg", "cat/loop -> ../.."}, `folder "cat/loop" is a link: it is outside of the source's folder`},
+		{"a link that leads outside", []string{"cat/a.jpg", "cat/loop -> ../.."}, `link "cat/loop": it is outside of the source's folder`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -202,7 +203,8 @@ func TestCancelledScan(t *testing.T) {
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(stop)
-	if _, err := Open(ctx, tree(t, "cat/a.jpg"), Options{IsImage: isPixels}); !errors.Is(err, stop) {
+	root := tree(t, "cat/a.jpg")
+	if _, err := Open(ctx, rootOf(t, root), root, Options{IsImage: isPixels}); !errors.Is(err, stop) {
 		t.Errorf("error %v, want the cause", err)
 	}
 }
@@ -298,7 +300,7 @@ func TestDataBesideImages(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), strings.ReplaceAll(want, "ROOT", root)) {
 			t.Errorf("%s: error %v, want %q", other, err, want)
 		}
-		s, err := Open(t.Context(), root, Options{Alone: true})
+		s, err := Open(t.Context(), rootOf(t, root), root, Options{Alone: true})
 		if err != nil {
 			t.Errorf("%s, the images alone: %v", other, err)
 		} else if s.Info().Count != 1 {
@@ -336,4 +338,15 @@ func splitsIn(t *testing.T, s source.Source) (splits, samples []string) {
 		samples = append(samples, sample.Split+" "+sample.Name)
 	}
 	return s.Info().Splits, samples
+}
+
+// rootOf opens the files of the source at path.
+func rootOf(t testing.TB, path string) *vfs.Root {
+	t.Helper()
+	root, err := source.OpenRoot(path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
 }

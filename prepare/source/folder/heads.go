@@ -18,34 +18,34 @@ type heads map[string][]byte
 // readHeads reads all files in a bucket whose names promise no image, many at a time: each costs a request. It returns
 // nil if a folder cannot be listed, which scan reports. Of files next to an image of their name it reads a few first:
 // if one is not an image itself, it leaves out the others.
-func readHeads(ctx context.Context, root string, few int, isImage func(head []byte) bool) heads {
-	if !vfs.Mounted(root) {
+func readHeads(ctx context.Context, root *vfs.Root, dir string, few int, isImage func(head []byte) bool) heads {
+	if !vfs.Mounted(dir) {
 		return nil
 	}
-	next, others, err := unnamed(ctx, root)
+	next, others, err := unnamed(ctx, root, dir)
 	if err != nil {
 		return nil
 	}
 	h := make(heads)
-	h.look(ctx, others, isImage)
+	h.look(ctx, root, others, isImage)
 	few = min(few, len(next))
-	if images := h.look(ctx, next[:few], isImage); images == few {
-		h.look(ctx, next[few:], isImage)
+	if images := h.look(ctx, root, next[:few], isImage); images == few {
+		h.look(ctx, root, next[few:], isImage)
 	}
 	return h
 }
 
 // unnamed returns the paths of all files whose names promise no image: those next to an image of their name, and
 // others.
-func unnamed(ctx context.Context, root string) (next, others []string, err error) {
+func unnamed(ctx context.Context, root *vfs.Root, dir string) (next, others []string, err error) {
 	images, found := make(map[string]bool), []string{}
-	root = filepath.Clean(root)
-	err = vfs.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	dir = filepath.Clean(dir)
+	err = root.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		path = filepath.Clean(filepath.FromSlash(path))
 		switch {
 		case err != nil:
 			return err
-		case path == root:
+		case path == dir:
 		case source.IsHidden(e.Name()) && e.IsDir():
 			return fs.SkipDir
 		case source.IsHidden(e.Name()) || !e.Type().IsRegular():
@@ -69,9 +69,9 @@ func unnamed(ctx context.Context, root string) (next, others []string, err error
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
 
 // look reads files, adds images and arrays, and returns how many are images.
-func (h heads) look(ctx context.Context, paths []string, isImage func([]byte) bool) (images int) {
+func (h heads) look(ctx context.Context, root *vfs.Root, paths []string, isImage func([]byte) bool) (images int) {
 	list := make([][]byte, len(paths))
-	source.Overlap(ctx, len(paths), func(i int) { list[i] = head(paths[i]) })
+	source.Overlap(ctx, len(paths), func(i int) { list[i] = head(root, paths[i]) })
 	for i, head := range list {
 		image := isImage(head)
 		if image || isArray(head) {
@@ -85,16 +85,16 @@ func (h heads) look(ctx context.Context, paths []string, isImage func([]byte) bo
 }
 
 // of returns the first bytes of a file of the folder; in a bucket, only of images and arrays.
-func (h heads) of(path string) []byte {
+func (h heads) of(root *vfs.Root, path string) []byte {
 	if h != nil {
 		return h[path]
 	}
-	return head(path)
+	return head(root, path)
 }
 
 // head returns the first bytes of a file, fewer or none where it cannot be read.
-func head(path string) []byte {
-	f, err := vfs.Open(path)
+func head(root *vfs.Root, path string) []byte {
+	f, err := root.Open(path)
 	if err != nil {
 		return nil
 	}

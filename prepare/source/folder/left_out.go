@@ -27,7 +27,7 @@ type leftOut struct {
 const maxRead = 20
 
 // add looks at what a folder inside the source holds.
-func (l *leftOut) add(root, rel string, list listing) {
+func (l *leftOut) add(root *vfs.Root, dir, rel string, list listing) {
 	if len(list.ignored) == 0 {
 		return
 	}
@@ -45,7 +45,7 @@ func (l *leftOut) add(root, rel string, list listing) {
 			l.data = slashed(rel, name)
 		} else if l.lists == "" && l.read < maxRead && isText(name) {
 			l.read++
-			if l.listed = imageIn(filepath.Join(root, rel, name), root); l.listed != "" {
+			if l.listed = imageIn(root, filepath.Join(dir, rel, name), dir); l.listed != "" {
 				l.lists = slashed(rel, name)
 			}
 		}
@@ -62,12 +62,9 @@ func isText(name string) bool {
 }
 
 // imageIn returns the first image that the beginning of a text names and that exists, by its path in the text's folder
-// or in root; "" if there is none.
-func imageIn(path, root string) string {
-	if info, err := vfs.Stat(path); err != nil || !info.Mode().IsRegular() { // a pipe would block
-		return ""
-	}
-	f, err := vfs.Open(path)
+// or in top; "" if there is none.
+func imageIn(root *vfs.Root, path, top string) string {
+	f, err := root.Open(path)
 	if err != nil {
 		return ""
 	}
@@ -81,8 +78,8 @@ func imageIn(path, root string) string {
 		if word = filepath.FromSlash(word); !source.IsImageName(word) || !filepath.IsLocal(word) {
 			continue
 		}
-		for _, dir := range []string{filepath.Dir(path), root} {
-			if info, err := vfs.Stat(filepath.Join(dir, word)); err == nil && info.Mode().IsRegular() {
+		for _, dir := range []string{filepath.Dir(path), top} {
+			if info, err := root.Stat(filepath.Join(dir, word)); err == nil && info.Mode().IsRegular() {
 				return filepath.ToSlash(word)
 			}
 		}

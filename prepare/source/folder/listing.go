@@ -2,6 +2,7 @@ package folder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -18,21 +19,22 @@ type listing struct {
 	files   []entry // samples
 	folders []string
 	ignored []string // neither
-	outside []string // links to folders that are outside of the source
+
+	first   string // link, by name, to a folder that is outside of the source
+	refused error  // for that
 }
 
 // entry is a file that is a sample. Millions are held in memory.
 type entry struct {
-	name    string
-	mode    fs.FileMode // 0 of a regular file
-	outside bool        // a link that leads out of the source
+	name string
+	mode fs.FileMode // 0 of a regular file, and of a link that leads out of the source
 }
 
 // list reads the folder rel of the source.
 func (s *Folder) list(rel string) (listing, error) {
 	var l listing
-	dir := filepath.Join(s.root, rel)
-	err := vfs.EachEntry(dir, func(entries []fs.DirEntry) error {
+	dir := filepath.Join(s.dir, rel)
+	err := s.root.EachEntry(dir, func(entries []fs.DirEntry) error {
 		for _, e := range entries {
 			if s.ctx.Err() != nil {
 				return context.Cause(s.ctx)
@@ -50,17 +52,13 @@ func (s *Folder) list(rel string) (listing, error) {
 		return l, inFolder(rel, err)
 	}
 	l.sort()
-	if len(l.outside) > 0 {
-		return l, fmt.Errorf("folder %q is a link: %w", slashed(rel, l.outside[0]), source.ErrOutside)
-	}
-	return l, nil
+	return l, l.refused
 }
 
 func (l *listing) sort() {
 	slices.SortFunc(l.files, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	slices.Sort(l.folders)
 	slices.Sort(l.ignored)
-	slices.Sort(l.outside)
 }
 
 // inFolder says in which folder of the source an error came up, unless it is the source.
@@ -81,18 +79,19 @@ func (s *Folder) classify(l *listing, dir string, e fs.DirEntry) {
 	}
 	path := filepath.Join(dir, name)
 	if mode&fs.ModeSymlink != 0 {
-		if info, err := vfs.Stat(path); err == nil {
+		info, err := s.root.Stat(path)
+		if errors.Is(err, vfs.ErrOutside) {
+			l.outside(path, err)
+			return
+		}
+		if err == nil {
 			mode = info.Mode().Type()
-			if s.fence.Check(path) != nil {
-				s.outside(l, name, mode)
-				return
-			}
 		}
 	}
 	switch {
 	case mode.IsDir():
 		l.folders = append(l.folders, name)
-	case mode.IsRegular() && (source.IsImageName(name) || s.isSample(s.heads.of(path))):
+	case mode.IsRegular() && (source.IsImageName(name) || s.isSample(s.heads.of(s.root, path))):
 		l.files = append(l.files, entry{name: name})
 	case !mode.IsRegular() && source.IsImageName(name):
 		l.files = append(l.files, entry{name: name, mode: mode})
@@ -108,13 +107,16 @@ func (s *Folder) isSample(head []byte) bool {
 	return s.isImage(head) || s.arrays && array
 }
 
-// outside puts a link that leads out of the source where it belongs.
-func (s *Folder) outside(l *listing, name string, mode fs.FileMode) {
-	switch {
-	case mode.IsDir():
-		l.outside = append(l.outside, name)
+// outside puts a link that leads out of the source where it belongs. It is not opened.
+func (l *listing) outside(path string, err error) {
+	name := filepath.Base(path)
+	switch info, missing := vfs.Stat(path); {
+	case missing == nil && info.IsDir():
+		if l.refused == nil || path < l.first {
+			l.first, l.refused = path, source.WithoutPath(err)
+		}
 	case source.IsImageName(name):
-		l.files = append(l.files, entry{name: name, outside: true})
+		l.files = append(l.files, entry{name: name}) // its Data fails, and says why
 	default:
 		l.ignored = append(l.ignored, name)
 	}
@@ -142,7 +144,7 @@ func (w *walker) walk(rel string) error {
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)
 	}
-	info, err := vfs.Stat(filepath.Join(w.source.root, rel))
+	info, err := w.source.root.Stat(filepath.Join(w.source.dir, rel))
 	if err != nil {
 		return inFolder(rel, err)
 	}

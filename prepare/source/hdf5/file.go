@@ -18,21 +18,21 @@ import (
 
 // File is an open file that columns are read from.
 type File struct {
-	ctx     context.Context
-	path    string
-	f       vfs.File
-	meta    *meta.File
-	pool    *chunk.Pool
-	outside bool
-	depth   int // of virtual datasets of virtual datasets
+	ctx   context.Context
+	path  string
+	f     vfs.File
+	meta  *meta.File
+	pool  *chunk.Pool
+	root  *vfs.Root
+	depth int // of virtual datasets of virtual datasets
 
 	mu    sync.Mutex
 	named map[string]vfs.File // external files, by path
 }
 
 // New returns the File that f reads. Close closes f, too.
-func New(ctx context.Context, path string, f vfs.File, file *meta.File, opts source.Options) *File {
-	return &File{ctx: ctx, path: path, f: f, meta: file, pool: chunk.NewPool(0), outside: opts.Outside}
+func New(ctx context.Context, root *vfs.Root, path string, f vfs.File, file *meta.File) *File {
+	return &File{ctx: ctx, root: root, path: path, f: f, meta: file, pool: chunk.NewPool(0)}
 }
 
 // Close lets go of the file, and of those that its datasets have elements in.
@@ -43,6 +43,7 @@ func (f *File) Close() error {
 	}
 	if f.depth == 0 {
 		f.pool.Close()
+		err = errors.Join(err, f.root.Close())
 	}
 	return err
 }
@@ -69,16 +70,11 @@ func (f *File) records(d *meta.Dataset) (Records, error) {
 }
 
 // place returns the path of a file that a dataset names, which is relative to the folder of f.
-func (f *File) place(name string) (string, error) {
-	dir := filepath.Dir(f.path)
-	path := name
-	if !filepath.IsAbs(name) {
-		path = filepath.Join(dir, filepath.FromSlash(name))
+func (f *File) place(name string) string {
+	if filepath.IsAbs(name) {
+		return name
 	}
-	if err := (source.Confinement{Dir: dir, Outside: f.outside}).Check(path); err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	return path, nil
+	return filepath.Join(filepath.Dir(f.path), filepath.FromSlash(name))
 }
 
 // external reads the external files of a dataset, one after the other.
@@ -130,11 +126,7 @@ func (f *File) open(name string) (vfs.File, error) {
 	if other := f.named[name]; other != nil {
 		return other, nil
 	}
-	path, err := f.place(name)
-	if err != nil {
-		return nil, err
-	}
-	other, err := source.OpenUntil(f.ctx, path)
+	other, err := source.OpenUntil(f.ctx, f.root, f.place(name))
 	if err != nil {
 		return nil, err
 	}

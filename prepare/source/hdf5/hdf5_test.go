@@ -47,7 +47,7 @@ func open(t testing.TB, path string) (*File, error) {
 		f.Close()
 		return nil, err
 	}
-	return New(t.Context(), path, f, m, source.Options{}), nil
+	return New(t.Context(), rootOf(t, path), path, f, m), nil
 }
 
 // read returns the values of a column, printed.
@@ -246,4 +246,15 @@ func exercise(t *testing.T, f *File) (values int, bad bool) {
 		}
 	}
 	return values, bad
+}
+
+// rootOf opens the files of the source at path.
+func rootOf(t testing.TB, path string) *vfs.Root {
+	t.Helper()
+	root, err := source.OpenRoot(path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
 }

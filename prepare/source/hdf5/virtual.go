@@ -208,7 +208,7 @@ func (v *virtual) Close() error {
 func (v *virtual) openOrigin(s meta.VirtualSource) (*origin, error) {
 	if s.File == "." {
 		f := v.file
-		return v.originIn(&File{ctx: f.ctx, path: f.path, f: f.f, meta: f.meta, pool: f.pool, outside: f.outside,
+		return v.originIn(&File{ctx: f.ctx, path: f.path, f: f.f, meta: f.meta, pool: f.pool, root: f.root,
 			depth: f.depth + 1}, s.Path)
 	}
 	file, err := v.file.other(s.File)
@@ -242,11 +242,8 @@ func (v *virtual) originIn(file *File, path string) (*origin, error) {
 
 // other opens another HDF5 file.
 func (f *File) other(name string) (*File, error) {
-	path, err := f.place(name)
-	if err != nil {
-		return nil, err
-	}
-	file, err := source.OpenUntil(f.ctx, path)
+	path := f.place(name)
+	file, err := source.OpenUntil(f.ctx, f.root, path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, errors.New("the file does not exist; put it next to the one that names it")
@@ -257,7 +254,7 @@ func (f *File) other(name string) (*File, error) {
 	if err == nil {
 		var m *meta.File
 		if m, err = meta.Open(file, info.Size()); err == nil {
-			return &File{ctx: f.ctx, path: path, f: file, meta: m, pool: f.pool, outside: f.outside, depth: f.depth + 1}, nil
+			return &File{ctx: f.ctx, path: path, f: file, meta: m, pool: f.pool, root: f.root, depth: f.depth + 1}, nil
 		}
 	}
 	return nil, errors.Join(err, file.Close())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -42,7 +43,7 @@ func TestTablesStayInTheirFolder(t *testing.T) {
 			if i < len(good) && !strings.Contains(s, fmt.Sprintf("%x", "PIXELS")) {
 				t.Errorf("%s: %s: %s", name, good[i], s)
 			}
-			if i >= len(good) && (!strings.Contains(s, source.ErrOutside.Error()) || strings.Contains(s, fmt.Sprintf("%x", "SECRET"))) {
+			if i >= len(good) && (!strings.Contains(s, vfs.ErrOutside.Error()) || strings.Contains(s, fmt.Sprintf("%x", "SECRET"))) {
 				t.Errorf("%s: %s: %s", name, bad[i-len(good)], s)
 			}
 		}
@@ -66,13 +67,13 @@ func TestImageFolderStaysInside(t *testing.T) {
 		t.Skip("no links here: ", err)
 	}
 	_, samples, err := describe(t, dir, source.Options{})
-	if err != nil || len(samples) != 3 || !strings.Contains(samples[1], source.ErrOutside.Error()) || !strings.Contains(samples[2], fmt.Sprintf("%x", "PIXELS")) {
+	if err != nil || len(samples) != 3 || !strings.Contains(samples[1], vfs.ErrOutside.Error()) || !strings.Contains(samples[2], fmt.Sprintf("%x", "PIXELS")) {
 		t.Errorf("%q, %v", samples, err)
 	}
 	if err := os.Symlink(top, filepath.Join(dir, "dog")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := describe(t, dir, source.Options{}); !errors.Is(err, source.ErrOutside) {
+	if _, _, err := describe(t, dir, source.Options{}); !errors.Is(err, vfs.ErrOutside) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -31,7 +32,7 @@ func TestLabelMe(t *testing.T) {
 		"labels/c.json: masks: object 0: a point has no area",
 		`labels/d.json: shape "dog": is of the unknown type "star"`,
 		"labels/e.json: is not a JSON file of LabelMe: it has no shapes and imagePath",
-		"labels/f.json: file "+filepath.ToSlash(filepath.Join(root, "..", "a.png"))+": "+source.ErrOutside.Error(),
+		"labels/f.json: file "+filepath.ToSlash(filepath.Join(root, "..", "a.png"))+": "+vfs.ErrOutside.Error(),
 	)
 	if got := classesOf(info); !slices.Equal(got, []string{"cat", "dog"}) {
 		t.Errorf("classes %q", got)

@@ -3,9 +3,11 @@ package kinds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/archive"
 	"github.com/penstock/penstock/prepare/source/array"
@@ -35,12 +37,7 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	kind := opts.Kind
 	if kind == "" || kind == "auto" {
 		var err error
-		if kind = opts.Found; kind == "" {
-			if kind, err = source.Detect(path); err != nil {
-				return nil, err
-			}
-		}
-		if err := source.Alone(ctx, path, kind); err != nil {
+		if kind, err = detect(ctx, path, opts); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +52,42 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	if opts.Seen == nil {
 		opts.Seen = func(int64) {}
 	}
-	return open(ctx, path, opts, selection)
+	root, err := openRoot(path, source.Options{Kind: kind, Outside: opts.Outside})
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(ctx, root, path, opts, selection)
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return s, nil
+}
+
+// openRoot is source.OpenRoot. Its error for a path that is not there is the same as that of reading it.
+func openRoot(path string, opts source.Options) (*vfs.Root, error) {
+	root, err := source.OpenRoot(path, opts)
+	if err != nil {
+		if _, missing := source.Files(path); missing != nil {
+			return nil, missing
+		}
+		return nil, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
+	}
+	return root, nil
+}
+
+// detect finds out the kind of a source, unless opts has it, and whether there is other data.
+func detect(ctx context.Context, path string, opts source.Options) (kind string, err error) {
+	root, err := openRoot(path, source.Options{Outside: opts.Outside})
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	if kind = opts.Found; kind == "" {
+		if kind, err = source.DetectIn(root, path); err != nil {
+			return "", err
+		}
+	}
+	return kind, source.Alone(ctx, root, path, kind)
 }
 
 var openers = map[string]openFunc{
@@ -69,21 +101,21 @@ var openers = map[string]openFunc{
 }
 
 // openFolder opens a folder of images. One that seemed to be of images as it is large may be of LabelMe.
-func openFolder(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+func openFolder(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	s, err := openImages(ctx, path, opts, selection)
-	if err != nil && opts.Kind != "imagefolder" && ctx.Err() == nil && source.IsLabelMe(path) {
-		return labelme.Open(ctx, path, opts, selection)
+	s, err := openImages(ctx, root, path, opts, selection)
+	if err != nil && opts.Kind != "imagefolder" && ctx.Err() == nil && source.IsLabelMe(root, path) {
+		return labelme.Open(ctx, root, path, opts, selection)
 	}
 	return s, err
 }
 
-func openImages(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+func openImages(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	if selection != nil {
 		return nil, fmt.Errorf("source %s: --fields: a folder of images has no columns", path)
 	}
-	s, err := folder.Open(ctx, path, folder.Options{IsImage: opts.IsImage, Seen: opts.Seen, Outside: opts.Outside,
+	s, err := folder.Open(ctx, root, path, folder.Options{IsImage: opts.IsImage, Seen: opts.Seen,
 		Alone: opts.Kind == "imagefolder", Hold: opts.Places})
 	if err != nil {
 		return nil, err // not s, which would be a Source that is not nil
@@ -91,7 +123,8 @@ func openImages(ctx context.Context, path string, opts source.Options, selection
 	return s, nil
 }
 
-type openFunc func(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+type openFunc func(ctx context.Context, root *vfs.Root, path string, opts source.Options,
+	selection []column.Selection) (
 	source.Source, error)
 
 // Check reports an error unless a first look at path finds a source of that kind.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -141,7 +142,7 @@ func TestHDF5ElementsElsewhere(t *testing.T) {
 		t.Error(err)
 	}
 	for _, field := range []string{"up", "root", "link", "virtual_up", "virtual_root"} {
-		if err := read(field, false); !errors.Is(err, source.ErrOutside) {
+		if err := read(field, false); !errors.Is(err, vfs.ErrOutside) {
 			t.Errorf("%s: error %v", field, err)
 		}
 		if err := read(field, true); err != nil {

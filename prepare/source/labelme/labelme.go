@@ -18,19 +18,21 @@ import (
 )
 
 // Open opens a folder of JSON files, also in folders. Those at the top may be splits. Classes are the labels, by name.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	s := &set{ctx: ctx, root: path, seen: opts.Seen, classes: make(map[string]int64)}
+func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
+	s := &set{ctx: ctx, root: root, dir: path, seen: opts.Seen, classes: make(map[string]int64)}
 	format, err := s.open()
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	return objects.New(format, objects.Slice(s.images), opts, selection)
+	return objects.New(root, format, objects.Slice(s.images), opts, selection)
 }
 
 // set is the contents of a folder.
 type set struct {
 	ctx     context.Context
-	root    string
+	root    *vfs.Root
+	dir     string
 	seen    func(int64)
 	images  []objects.Image
 	classes map[string]int64
@@ -38,7 +40,7 @@ type set struct {
 
 func (s *set) open() (format objects.Format, err error) {
 	labels, splits := make(map[string]bool), make(map[string]bool)
-	err = vfs.WalkDir(s.root, func(path string, e fs.DirEntry, err error) error {
+	err = s.root.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return source.WithoutPath(err)
@@ -55,7 +57,7 @@ func (s *set) open() (format objects.Format, err error) {
 	if err != nil {
 		return format, err
 	}
-	format = objects.Format{Kind: "labelme", Path: s.root, Classes: slices.Sorted(maps.Keys(labels)),
+	format = objects.Format{Kind: "labelme", Path: s.dir, Classes: slices.Sorted(maps.Keys(labels)),
 		Splits: slices.Collect(maps.Keys(splits))}
 	for i, name := range format.Classes {
 		s.classes[name] = int64(i)
@@ -76,7 +78,7 @@ func (s *set) open() (format objects.Format, err error) {
 
 // add takes a JSON file. One that cannot be read will be a bad sample.
 func (s *set) add(path string, labels, splits map[string]bool) error {
-	rel, err := filepath.Rel(s.root, path)
+	rel, err := filepath.Rel(s.dir, path)
 	if err != nil {
 		return err
 	}
@@ -85,8 +87,8 @@ func (s *set) add(path string, labels, splits map[string]bool) error {
 	if first, _, deeper := strings.Cut(filepath.ToSlash(rel), "/"); deeper && source.IsSplit(first) {
 		split = first
 	}
-	a, err := parse(path)
-	img := objects.Image{Name: filepath.ToSlash(rel), Dir: s.root, Split: split, File: path}
+	a, err := parse(s.root, path)
+	img := objects.Image{Name: filepath.ToSlash(rel), Split: split, File: path}
 	if err != nil {
 		img.Failed = err
 	} else {
@@ -103,7 +105,7 @@ func (s *set) add(path string, labels, splits map[string]bool) error {
 
 // read returns the objects of an image.
 func (s *set) read(path string) (out objects.Annotation, err error) {
-	a, err := parse(path)
+	a, err := parse(s.root, path)
 	if err != nil {
 		return out, err
 	}

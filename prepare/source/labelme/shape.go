@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/runs"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
@@ -33,8 +34,8 @@ type shape struct {
 	Mask   string       `json:"mask"`       // a PNG in base64, whose top left is the first point
 }
 
-func parse(path string) (a annotation, err error) {
-	text, err := source.File(path).Bytes(nil)
+func parse(root *vfs.Root, path string) (a annotation, err error) {
+	text, err := root.ReadFile(path, nil, source.MaxText)
 	if err != nil {
 		return a, err
 	}

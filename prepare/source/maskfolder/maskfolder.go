@@ -20,30 +20,32 @@ import (
 // Open opens a folder with a folder of images and one of masks, or with masks next to their images. A mask has the path
 // and the name of its image but for a suffix, such as _mask. Folders at their top whose names are those of splits are
 // splits.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	s := &set{ctx: ctx, root: path, seen: opts.Seen}
+func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
+	s := &set{ctx: ctx, root: root, dir: path, seen: opts.Seen}
 	format, err := s.open()
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	return objects.New(format, objects.Slice(s.images), opts, selection)
+	return objects.New(root, format, objects.Slice(s.images), opts, selection)
 }
 
 // set is the contents of a folder.
 type set struct {
 	ctx    context.Context
-	root   string
+	root   *vfs.Root
+	dir    string
 	seen   func(int64)
 	images []objects.Image
 }
 
 func (s *set) open() (format objects.Format, err error) {
-	pairs := source.MaskPairs(s.root)
+	pairs := source.MaskPairs(s.root, s.dir)
 	if pairs == nil {
 		return format, errors.New("the folder has no pair of folders such as images and masks, and no masks next to " +
 			"images, such as a_mask.png next to a.jpg")
 	}
-	format = objects.Format{Kind: "maskfolder", Path: s.root, MaskFiles: true}
+	format = objects.Format{Kind: "maskfolder", Path: s.dir, MaskFiles: true}
 	splits := make(map[string]bool)
 	left := 0
 	for _, p := range pairs {
@@ -51,7 +53,7 @@ func (s *set) open() (format objects.Format, err error) {
 		if err != nil {
 			return format, err
 		}
-		if p.Masks == filepath.Join(s.root, "gtFine") {
+		if p.Masks == filepath.Join(s.dir, "gtFine") {
 			format.MaskClasses = cityscapes
 		}
 		used, err := s.pair(p, masks, splits)
@@ -147,11 +149,11 @@ func (s *set) pair(p source.MaskPair, masks map[string]mask, splits map[string]b
 		}
 		name = strings.TrimSuffix(name, "_leftImg8bit")
 		file := filepath.Join(p.Images, rel)
-		inside, err := filepath.Rel(s.root, file)
+		inside, err := filepath.Rel(s.dir, file)
 		if err != nil {
 			return err
 		}
-		img := objects.Image{Name: filepath.ToSlash(inside), File: file, Dir: s.root, Split: p.Split}
+		img := objects.Image{Name: filepath.ToSlash(inside), File: file, Split: p.Split}
 		if first, _, deeper := strings.Cut(filepath.ToSlash(rel), "/"); p.Split == "" && deeper && source.IsSplit(first) {
 			img.Split = first
 		}
@@ -165,7 +167,7 @@ func (s *set) pair(p source.MaskPair, masks map[string]mask, splits map[string]b
 				return buf, source.ValueError("the image has no mask: %s is not there, also with a suffix such as _mask",
 					filepath.ToSlash(filepath.Join(p.Masks, name+".png")))
 			}
-			return m.read(buf)
+			return m.read(s.root, buf)
 		}
 		s.images = append(s.images, img)
 		s.seen(1)
@@ -175,8 +177,8 @@ func (s *set) pair(p source.MaskPair, masks map[string]mask, splits map[string]b
 }
 
 // read returns the file of a mask, with the classes of training where it has those of Cityscapes.
-func (m mask) read(buf []byte) ([]byte, error) {
-	b, err := source.File(m.path).Bytes(buf)
+func (m mask) read(root *vfs.Root, buf []byte) ([]byte, error) {
+	b, err := source.File{Root: root, Path: m.path}.Bytes(buf)
 	if err == nil && m.suffix >= 0 && suffixes[m.suffix] == "_gtFine_labelIds" {
 		b, err = trainIDs(b)
 	}
@@ -188,7 +190,7 @@ func (m mask) read(buf []byte) ([]byte, error) {
 
 // walk calls f with the files in a folder and below it, by their paths in it.
 func (s *set) walk(dir string, f func(rel string) error) error {
-	return vfs.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	return s.root.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return source.WithoutPath(err)

@@ -46,20 +46,21 @@ type fileInfo struct {
 const maxIndex = 1 << 30
 
 // Open reads the index. It goes through the samples where arrays may have several shapes, or bytes may be images.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	files, err := source.Files(path)
 	if err != nil {
 		return nil, err
 	}
 	s := &set{shards: make(map[string]*shard), splits: source.FileSplits{Of: make(map[string]string)}}
-	if err := s.add(files); err != nil {
+	if err := s.add(root, files); err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	format := rows.Format{Kind: "mds", Unit: "samples", Sorted: true, Splits: &s.splits, Open: func(ctx context.Context, name string) (
-		rows.File, error) {
-		return s.shards[name].open(ctx, name)
-	}}
-	return rows.Open(ctx, path, s.names, format, opts, selection)
+	open := func(ctx context.Context, root *vfs.Root, name string) (rows.File, error) {
+		return s.shards[name].open(ctx, root, name)
+	}
+	format := rows.Format{Kind: "mds", Unit: "samples", Sorted: true, Splits: &s.splits, Open: open}
+	return rows.Open(ctx, root, path, s.names, format, opts, selection)
 }
 
 // set is the shards of a source.
@@ -70,14 +71,14 @@ type set struct {
 }
 
 // add takes the shards of folders, or of indexes. A folder of folders that have splits' names has these splits.
-func (s *set) add(paths []string) error {
+func (s *set) add(root *vfs.Root, paths []string) error {
 	var found []string
 	for _, p := range paths {
-		if info, err := vfs.Stat(p); err != nil || !info.IsDir() {
+		if info, err := root.Stat(p); err != nil || !info.IsDir() {
 			found = append(found, p)
-		} else if _, err := vfs.Stat(filepath.Join(p, IndexName)); err == nil {
+		} else if _, err := root.Stat(filepath.Join(p, IndexName)); err == nil {
 			found = append(found, filepath.Join(p, IndexName))
-		} else if inner, _ := vfs.Glob(filepath.Join(source.Escape(p), "*", IndexName)); len(inner) > 0 {
+		} else if inner := root.Glob(p, filepath.Join("*", IndexName)); len(inner) > 0 {
 			found = append(found, inner...)
 		} else {
 			return fmt.Errorf("%s: the folder has no %s", p, IndexName)
@@ -87,7 +88,7 @@ func (s *set) add(paths []string) error {
 	slices.SortStableFunc(found, func(a, b string) int { return source.CompareSplits(of.Of[a], of.Of[b]) })
 	s.splits.Names = of.Names
 	for _, name := range found {
-		shards, err := s.index(name)
+		shards, err := s.index(root, name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, source.WithoutPath(err))
 		}
@@ -102,9 +103,9 @@ func (s *set) add(paths []string) error {
 }
 
 // index takes the shards of an index, and returns their files.
-func (s *set) index(name string) (files []string, err error) {
+func (s *set) index(root *vfs.Root, name string) (files []string, err error) {
 	var x index
-	if err := source.ReadJSON(name, "index of MDS", maxIndex, &x); err != nil {
+	if err := source.ReadJSON(root, name, "index of MDS", maxIndex, &x); err != nil {
 		return nil, err
 	}
 	if x.Version != 2 || len(x.Shards) == 0 {
@@ -113,7 +114,7 @@ func (s *set) index(name string) (files []string, err error) {
 	}
 	for i := range x.Shards {
 		h := &x.Shards[i]
-		file, err := h.file(filepath.Dir(name))
+		file, err := h.file(root, filepath.Dir(name))
 		if err == nil {
 			err = h.check()
 		}
@@ -131,7 +132,7 @@ func (s *set) index(name string) (files []string, err error) {
 }
 
 // file returns the file of a shard: the raw one, if it exists.
-func (h *shard) file(dir string) (string, error) {
+func (h *shard) file(root *vfs.Root, dir string) (string, error) {
 	for _, f := range []*fileInfo{h.Raw, h.Packed} {
 		if f == nil {
 			continue
@@ -140,7 +141,10 @@ func (h *shard) file(dir string) (string, error) {
 			return "", fmt.Errorf("%q leads out of the folder", f.Name)
 		}
 		path := filepath.Join(dir, filepath.FromSlash(f.Name))
-		info, err := vfs.Stat(path)
+		info, err := root.Stat(path)
+		if errors.Is(err, vfs.ErrOutside) {
+			return "", source.WithoutPath(err)
+		}
 		if err != nil {
 			continue
 		}

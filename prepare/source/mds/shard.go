@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/rows"
 )
@@ -20,7 +21,7 @@ import (
 //
 // A shard may be compressed as a whole. It is read from its begin to its end.
 
-func (h *shard) open(ctx context.Context, path string) (rows.File, error) {
+func (h *shard) open(ctx context.Context, root *vfs.Root, path string) (rows.File, error) {
 	if method, _, _ := strings.Cut(h.Method, ":"); h.Packed != nil && strings.HasSuffix(path, "."+method) &&
 		(method == "br" || method == "snappy") {
 		return nil, fmt.Errorf("is compressed with %s, which is not read; keep its raw file: StreamingDataset(..., "+
@@ -32,7 +33,7 @@ func (h *shard) open(ctx context.Context, path string) (rows.File, error) {
 		c.Name = h.Names[i]
 		list = append(list, c)
 	}
-	return &rows.Stream{Ctx: ctx, Path: path, List: list, Samples: h.Samples, Read: h.samples}, nil
+	return &rows.Stream{Ctx: ctx, Root: root, Path: path, List: list, Samples: h.Samples, Read: h.samples}, nil
 }
 
 func (h *shard) samples(s *source.Stream, first int64, yield func(rows.Row, error) bool) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 )
@@ -69,7 +70,7 @@ func openAt(t *testing.T, path, fields string, places bool) source.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(t.Context(), path, source.Options{Places: places, Seen: func(int64) {},
+	s, err := Open(t.Context(), rootOf(t, path), path, source.Options{Places: places, Seen: func(int64) {},
 		IsImage: func([]byte) bool { return false }}, selection)
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +257,7 @@ func TestRowsOfCutFile(t *testing.T) {
 		t.Errorf("%d bytes: %v", len(got), err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	s, err := Open(ctx, dir, source.Options{Places: true, Seen: func(int64) {}}, nil)
+	s, err := Open(ctx, rootOf(t, dir), dir, source.Options{Places: true, Seen: func(int64) {}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,4 +270,15 @@ func TestRowsOfCutFile(t *testing.T) {
 	if err := sample.Data.Read(source.NewValues(len(s.Info().Fields))); err == nil || !strings.Contains(err.Error(), "timeout") {
 		t.Errorf("after the end of the context: %v", err)
 	}
+}
+
+// rootOf opens the files of the source at path.
+func rootOf(t testing.TB, path string) *vfs.Root {
+	t.Helper()
+	root, err := source.OpenRoot(path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
 }

@@ -9,17 +9,19 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
 // Open reads what the files say of their columns. With opts.Places, rows of images are read by their numbers.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	names, err := source.FilesIn(path, "*.parquet")
+func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
+	names, err := source.FilesIn(root, path, "*.parquet")
 	if err != nil {
 		return nil, err
 	}
-	s := &reader{path: path, names: names, splits: source.SplitsOfFiles(names),
+	s := &reader{root: root, path: path, names: names, splits: source.SplitsOfFiles(names),
 		info: source.Info{Kind: "parquet", Name: source.BaseName(path), Unit: "rows"}}
 	s.info.Splits = s.splits.Names
 	err = guardParquet(func() error { return s.open(ctx, names, opts, selection) })
@@ -129,7 +131,7 @@ func (s *reader) inRuns(c *leafColumn) bool {
 
 // add opens one more file, whose columns must be those of the first.
 func (s *reader) add(ctx context.Context, name string) error {
-	f, err := source.OpenUntil(ctx, name)
+	f, err := source.OpenUntil(ctx, s.root, name)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 // reader is a source of rows of Parquet files. A struct of bytes and path, as the
 // Hugging Face hub stores images, is one column.
 type reader struct {
+	root    *vfs.Root
 	path    string
 	names   []string // of the files
 	files   []vfs.File
@@ -36,7 +37,7 @@ func (s *reader) Close() (err error) {
 		err = errors.Join(err, f.Close())
 	}
 	s.files = nil
-	return err
+	return errors.Join(err, s.root.Close())
 }
 
 // Files implements source.Filed.

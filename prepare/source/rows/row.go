@@ -6,6 +6,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/tensor"
 )
@@ -19,7 +20,7 @@ type Format struct {
 	Sorted bool
 
 	// Open returns the rows of a file, which is opened until the end of ctx.
-	Open func(ctx context.Context, path string) (File, error)
+	Open func(ctx context.Context, root *vfs.Root, path string) (File, error)
 
 	// Splits says which file is which split; nil: their names do.
 	Splits *source.FileSplits

@@ -11,12 +11,14 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
 // rows is a source of files of rows.
 type rows struct {
+	root    *vfs.Root
 	path    string
 	names   []string // of the files
 	short   []string // what the names of their rows begin with
@@ -30,9 +32,9 @@ type rows struct {
 
 // Open opens files of one format. If they do not fully describe their columns, it goes through all rows
 // once, to find types, lengths, classes and the number of rows.
-func Open(ctx context.Context, path string, names []string, format Format, opts source.Options,
+func Open(ctx context.Context, root *vfs.Root, path string, names []string, format Format, opts source.Options,
 	selection []column.Selection) (source.Source, error) {
-	s := &rows{path: path, names: names, splits: source.SplitsOfFiles(names),
+	s := &rows{root: root, path: path, names: names, splits: source.SplitsOfFiles(names),
 		info: source.Info{Kind: format.Kind, Name: source.BaseName(path), Unit: format.Unit}}
 	if format.Splits != nil {
 		s.splits = *format.Splits
@@ -61,7 +63,7 @@ func (s *rows) shorten() {
 
 func (s *rows) open(ctx context.Context, format Format, opts source.Options, selection []column.Selection) error {
 	for i, name := range s.names {
-		f, err := format.Open(ctx, name)
+		f, err := format.Open(ctx, s.root, name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.short[i], source.WithoutPath(err))
 		}
@@ -137,6 +139,7 @@ func (s *rows) Info() source.Info { return s.info }
 
 // Close implements Source.
 func (s *rows) Close() (err error) {
+	defer func() { err = errors.Join(err, s.root.Close()) }()
 	for _, f := range s.files {
 		err = errors.Join(err, f.Close())
 	}

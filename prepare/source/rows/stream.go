@@ -4,12 +4,14 @@ import (
 	"context"
 	"iter"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
 
 // Stream is a File that is read from its begin to its end. It is opened for each pass, as there may be thousands.
 type Stream struct {
 	Ctx     context.Context
+	Root    *vfs.Root
 	Path    string
 	List    []Column // see File.Columns
 	Samples int64    // see File.Count
@@ -30,7 +32,7 @@ func (f *Stream) Close() error { return nil }
 // Rows implements File.
 func (f *Stream) Rows(first int64) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		s, err := source.OpenStream(f.Ctx, f.Path)
+		s, err := source.OpenStream(f.Ctx, f.Root, f.Path)
 		if err != nil {
 			yield(nil, source.WithoutPath(err))
 			return

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 )
@@ -17,9 +18,9 @@ import (
 // first row names the columns.
 type csvFormat struct{}
 
-func OpenCSV(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+func OpenCSV(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	return openTable(ctx, "csv", path, csvFormat{}, opts, selection)
+	return openTable(ctx, root, "csv", path, csvFormat{}, opts, selection)
 }
 
 // csvRows reads one file. Lines without quotes are rows as they stand. encoding/csv does not read the others, as it

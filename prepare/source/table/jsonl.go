@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 )
@@ -17,9 +18,9 @@ import (
 // columns too, named with a dot between.
 type jsonlFormat struct{}
 
-func OpenJSONL(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+func OpenJSONL(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	return openTable(ctx, "jsonl", path, jsonlFormat{}, opts, selection)
+	return openTable(ctx, root, "jsonl", path, jsonlFormat{}, opts, selection)
 }
 
 func (jsonlFormat) open(r io.Reader) (rowReader, error) {

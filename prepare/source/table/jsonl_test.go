@@ -51,7 +51,7 @@ func TestNoteOfEmptyString(t *testing.T) {
 	if err := os.WriteFile(path, []byte("{\"a\":1}\n{\"a\":\"\"}\n{\"a\":-12}\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	src, err := OpenJSONL(t.Context(), path, source.Options{Seen: func(int64) {}}, nil)
+	src, err := OpenJSONL(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func TestCount(t *testing.T) {
 		}
 		count := func(selection ...column.Selection) (int64, int64) {
 			seen := int64(0)
-			src, err := open(t.Context(), path, source.Options{Seen: func(n int64) { seen += n }}, selection)
+			src, err := open(t.Context(), rootOf(t, path), path, source.Options{Seen: func(n int64) { seen += n }}, selection)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 )
@@ -61,7 +62,7 @@ func TestScanIsExact(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		src, err := OpenCSV(t.Context(), path, source.Options{Seen: func(int64) {}}, nil)
+		src, err := OpenCSV(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,11 +106,22 @@ func TestScanNamesTheFirstOddRow(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	src, err := OpenCSV(t.Context(), path, source.Options{Seen: func(int64) {}}, nil)
+	src, err := OpenCSV(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if origin := src.Info().Fields[0].Origin; !strings.Contains(origin, `"x" in row 50001 is not a number`) {
 		t.Error(origin)
 	}
+}
+
+// rootOf opens the files of the source at path.
+func rootOf(t testing.TB, path string) *vfs.Root {
+	t.Helper()
+	root, err := source.OpenRoot(path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
 }

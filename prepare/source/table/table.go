@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 )
@@ -31,7 +32,7 @@ type table struct {
 	width   int              // how many cells those are
 	unseen  bool             // only the first row was looked at for columns, of a file without a header
 	splits  source.FileSplits
-	outside bool // see source.Confinement
+	root    *vfs.Root
 	held    []*heldBlock
 	whole   bool // held is all blocks
 }
@@ -105,14 +106,14 @@ type tableRow struct {
 }
 
 // openTable finds out types, classes and the number of rows in a pass over all files.
-func openTable(ctx context.Context, kind, path string, format tableFormat, opts source.Options,
+func openTable(ctx context.Context, root *vfs.Root, kind, path string, format tableFormat, opts source.Options,
 	selection []column.Selection) (source.Source, error) {
-	files, err := source.FilesIn(path, "*."+kind+"*")
+	files, err := source.FilesIn(root, path, "*."+kind+"*")
 	if err != nil {
 		return nil, err
 	}
 	t := &table{ctx: ctx, format: format, path: path, files: files, splits: source.SplitsOfFiles(files),
-		outside: opts.Outside, info: source.Info{Kind: kind, Name: source.BaseName(path), Unit: "rows"}}
+		root: root, info: source.Info{Kind: kind, Name: source.BaseName(path), Unit: "rows"}}
 	t.info.Splits = t.splits.Names
 	err = t.find(ctx, opts, selection)
 	if err != nil {
@@ -127,7 +128,7 @@ func (t *table) Info() source.Info { return t.info }
 // Close implements Source.
 func (t *table) Close() error {
 	t.held = nil
-	return nil
+	return t.root.Close()
 }
 
 // rows yields the rows of all files.
@@ -177,7 +178,7 @@ func (t *table) eachFile(f func(*tableFile) error) error {
 }
 
 func (t *table) withFile(name string, f func(*tableFile) error) error {
-	r, err := source.OpenStream(t.ctx, name)
+	r, err := source.OpenStream(t.ctx, t.root, name)
 	if err != nil {
 		return err
 	}
@@ -242,7 +243,7 @@ func (r *tableRow) Read(v *source.Values) error {
 	if err != nil {
 		return err
 	}
-	dir := source.Confinement{Dir: filepath.Dir(r.file.name), Outside: t.outside}
+	dir := source.File{Root: t.root, Path: filepath.Dir(r.file.name)}
 	for i, c := range t.columns {
 		if err := c.put(v, i, cells[:len(c.from)], dir); err != nil {
 			return err
@@ -301,7 +302,7 @@ func scratchCells(v *source.Values, n int) []column.Cell {
 }
 
 // put makes the cells of a column the value of a field; a path is relative to dir, and leads to a file in it.
-func (c tableColumn) put(v *source.Values, field int, cells []column.Cell, dir source.Confinement) error {
+func (c tableColumn) put(v *source.Values, field int, cells []column.Cell, dir source.File) error {
 	if c.concat {
 		return c.putConcat(v, field, cells)
 	}

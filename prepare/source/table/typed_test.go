@@ -96,7 +96,7 @@ func TestHeldMinusZero(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	src, err := OpenCSV(t.Context(), path, source.Options{Seen: func(int64) {}, Blocks: true}, nil)
+	src, err := OpenCSV(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}, Blocks: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestHeldHeadersDiffer(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		src, err := OpenCSV(t.Context(), filepath.Join(dir, "*.csv"), source.Options{Seen: func(int64) {}, Blocks: true}, nil)
+		src, err := OpenCSV(t.Context(), rootOf(t, dir), filepath.Join(dir, "*.csv"), source.Options{Seen: func(int64) {}, Blocks: true}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,9 +201,9 @@ func TestHeldValuesAreExact(t *testing.T) {
 		path := filepath.Join(t.TempDir(), []string{"a.csv", "a.jsonl"}[i%2])
 		writeNumbers(t, rng, path)
 		open := []func(bool) (source.Source, error){func(hold bool) (source.Source, error) {
-			return OpenCSV(t.Context(), path, source.Options{Seen: func(int64) {}, Blocks: hold}, nil)
+			return OpenCSV(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}, Blocks: hold}, nil)
 		}, func(hold bool) (source.Source, error) {
-			return OpenJSONL(t.Context(), path, source.Options{Seen: func(int64) {}, Blocks: hold}, nil)
+			return OpenJSONL(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}, Blocks: hold}, nil)
 		}}[i%2]
 		held, err := open(true)
 		plain, again := open(false)

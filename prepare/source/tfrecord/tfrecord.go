@@ -6,26 +6,28 @@ import (
 	"errors"
 	"io"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/rows"
 )
 
 // Open goes through all records once, to find their features and their number.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	names, err := source.FilesOf(path, "tfrecord")
+func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
+	names, err := source.FilesOf(root, path, "tfrecord")
 	if err != nil {
 		return nil, err
 	}
-	return rows.Open(ctx, path, names, rows.Format{Kind: "tfrecord", Unit: "records", Open: open}, opts, selection)
+	return rows.Open(ctx, root, path, names, rows.Format{Kind: "tfrecord", Unit: "records", Open: open}, opts, selection)
 }
 
-func open(ctx context.Context, path string) (rows.File, error) {
-	s, err := source.OpenStream(ctx, path) // only to check now that it exists
+func open(ctx context.Context, root *vfs.Root, path string) (rows.File, error) {
+	s, err := source.OpenStream(ctx, root, path) // only to check now that it exists
 	if err != nil {
 		return nil, err
 	}
-	return &rows.Stream{Ctx: ctx, Path: path, Samples: -1, Read: read}, s.Close()
+	return &rows.Stream{Ctx: ctx, Root: root, Path: path, Samples: -1, Read: read}, s.Close()
 }
 
 func read(s *source.Stream, first int64, yield func(rows.Row, error) bool) error {

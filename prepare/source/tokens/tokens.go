@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"strings"
 
@@ -22,8 +23,9 @@ const name = "tokens"
 
 // Open opens files of tokens. Those of Megatron have sequences, which are the records. For other files, --fields says
 // how many tokens a record has.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	names, err := source.FilesOf(path, "tokens")
+func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
+	names, err := source.FilesOf(root, path, "tokens")
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +46,10 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 			files = append(files, n)
 		}
 	}
-	return rows.Open(ctx, path, files,
-		rows.Format{Kind: "tokens", Unit: "records", Open: func(ctx context.Context, path string) (rows.File, error) {
-			return open(ctx, path, given)
+	return rows.Open(ctx, root, path, files,
+		rows.Format{Kind: "tokens", Unit: "records", Open: func(ctx context.Context, root *vfs.Root, path string) (
+			rows.File, error) {
+			return open(ctx, root, path, given)
 		}}, opts, selection)
 }
 
@@ -63,31 +66,36 @@ type file struct {
 	begin, length int64
 }
 
-func open(ctx context.Context, path string, given *column.Type) (rows.File, error) {
-	data, err := source.OpenUntil(ctx, path)
+func open(ctx context.Context, root *vfs.Root, path string, given *column.Type) (rows.File, error) {
+	data, err := source.OpenUntil(ctx, root, path)
 	if err != nil {
 		return nil, err
 	}
 	f := &file{data: data, column: rows.Column{Name: name}}
-	if err := f.open(ctx, path, given); err != nil {
+	if err := f.open(ctx, root, path, given); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-func (f *file) open(ctx context.Context, path string, given *column.Type) error {
+func (f *file) open(ctx context.Context, root *vfs.Root, path string, given *column.Type) error {
 	info, err := f.data.Stat()
 	if err != nil {
 		return err
 	}
 	index := strings.TrimSuffix(path, ".bin") + ".idx"
-	if _, err := vfs.Stat(index); err == nil && index != path {
-		if f.index, err = source.OpenUntil(ctx, index); err != nil {
-			return err
-		}
-		return f.megatron(info.Size(), given)
+	if index == path {
+		return f.raw(info.Size(), given)
 	}
-	return f.raw(info.Size(), given)
+	f.index, err = source.OpenUntil(ctx, root, index)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.index = nil
+		return f.raw(info.Size(), given)
+	case err != nil:
+		return fmt.Errorf("its index: %w", source.WithoutPath(err))
+	}
+	return f.megatron(info.Size(), given)
 }
 
 // types are the numbers of types in an index of Megatron (megatron/core/datasets/indexed_dataset.py).

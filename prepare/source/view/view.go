@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/penstock/penstock/internal/block"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/prepare/source"
@@ -17,7 +18,8 @@ import (
 )
 
 // Open opens a view and the datasets that it is of, which are files of this machine.
-func Open(ctx context.Context, path string, _ source.Options, selection []column.Selection) (source.Source, error) {
+func Open(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
+	source.Source, error) {
 	ds, err := views.Open(ctx, path, views.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -31,7 +33,7 @@ func Open(ctx context.Context, path string, _ source.Options, selection []column
 		ds.Close()
 		return nil, err
 	}
-	return array.New("view", path, source.BaseName(path), chosen, ds)
+	return array.New("view", path, source.BaseName(path), chosen, ds, root)
 }
 
 // newColumn returns a field of a view.

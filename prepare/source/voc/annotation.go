@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
@@ -40,8 +41,8 @@ type object struct {
 // maxXML is the most bytes of an XML file.
 const maxXML = 64 << 20
 
-func parse(path string) (a annotation, err error) {
-	text, err := source.File(path).Bytes(nil)
+func parse(root *vfs.Root, path string) (a annotation, err error) {
+	text, err := root.ReadFile(path, nil, source.MaxText)
 	if err != nil {
 		return a, fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
 	}
@@ -69,7 +70,7 @@ func (s *set) findClasses(files []string) error {
 	for i := range n {
 		wait.Go(func() {
 			for k := i; k < len(files) && s.ctx.Err() == nil; k += n {
-				a, err := parse(files[k])
+				a, err := parse(s.root, files[k])
 				lock.Lock()
 				s.seen(1)
 				if err == nil {
@@ -99,7 +100,7 @@ func (s *set) findClasses(files []string) error {
 
 // read returns the objects of an image. Boxes are the first and the last of their pixels, counted from 1.
 func (s *set) read(path string) (out objects.Annotation, err error) {
-	a, err := parse(path)
+	a, err := parse(s.root, path)
 	if err != nil {
 		return out, err
 	}

@@ -21,19 +21,21 @@ import (
 // Open opens a folder with Annotations and JPEGImages, or with XML files next to their images, also in folders that are
 // splits. Images are those of the lists in ImageSets/Main or, where --fields asks for no objects, of
 // ImageSets/Segmentation.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	s := &set{ctx: ctx, root: path, seen: opts.Seen, dirs: make(map[string]map[string]string)}
+func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
+	s := &set{ctx: ctx, root: root, dir: path, seen: opts.Seen, dirs: make(map[string]map[string]string)}
 	format, err := s.open(selection)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	return objects.New(format, objects.Slice(s.images), opts, selection)
+	return objects.New(root, format, objects.Slice(s.images), opts, selection)
 }
 
 // set is the contents of a folder.
 type set struct {
 	ctx     context.Context
-	root    string
+	root    *vfs.Root
+	dir     string
 	seen    func(int64)
 	dirs    map[string]map[string]string // by folder, the files of images by their names without extension
 	images  []objects.Image
@@ -51,12 +53,12 @@ func (s *set) open(selection []column.Selection) (format objects.Format, err err
 	for _, w := range selection {
 		annotated = annotated || slices.Contains(objectColumns, w.Column)
 	}
-	folders := source.VOCFolders(s.root)
+	folders := source.VOCFolders(s.root, s.dir)
 	if len(folders) == 0 {
 		return format, errors.New("the folder has no XML files of annotations: neither Annotations and JPEGImages, nor " +
 			"a.xml next to a.jpg")
 	}
-	if info, err := vfs.Stat(filepath.Join(s.root, "SegmentationClass")); err == nil && info.IsDir() {
+	if info, err := s.root.Stat(filepath.Join(s.dir, "SegmentationClass")); err == nil && info.IsDir() {
 		s.masks = true
 	}
 	var files []string // of annotations
@@ -73,7 +75,7 @@ func (s *set) open(selection []column.Selection) (format objects.Format, err err
 	if annotated {
 		err = s.findClasses(files)
 	}
-	format = objects.Format{Kind: "voc", Path: s.root, Classes: s.names, Splits: s.splits, MaskFiles: s.masks,
+	format = objects.Format{Kind: "voc", Path: s.dir, Classes: s.names, Splits: s.splits, MaskFiles: s.masks,
 		MaskClasses: append([]string{"background"}, pascal...)}
 	format.Default = append([]string{objects.Images}, objectColumns...)
 	if format.Columns = slices.Clone(format.Default); s.masks {
@@ -102,8 +104,7 @@ func (s *set) list(f source.VOCFolder, annotated bool) (list []entry, err error)
 		}
 		return list, nil
 	}
-	files, err := vfs.Glob(filepath.Join(source.Escape(f.Annotations), "*.xml"))
-	for _, file := range files {
+	for _, file := range s.root.Glob(f.Annotations, "*.xml") {
 		list = append(list, entry{f, strings.TrimSuffix(filepath.Base(file), ".xml"), file, f.Split})
 	}
 	if f.Split != "" && !slices.Contains(s.splits, f.Split) {
@@ -120,12 +121,12 @@ type imageSet struct {
 
 // imageSets reads the lists of ImageSets: train, val and test, or trainval where these are not there.
 func (s *set) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet, err error) {
-	dir := filepath.Join(s.root, "ImageSets", "Main")
+	dir := filepath.Join(s.dir, "ImageSets", "Main")
 	if !annotated {
-		dir = filepath.Join(s.root, "ImageSets", "Segmentation")
+		dir = filepath.Join(s.dir, "ImageSets", "Segmentation")
 	}
 	for _, split := range []string{"train", "val", "test"} {
-		names, err := lines(filepath.Join(dir, split+".txt"))
+		names, err := lines(s.root, filepath.Join(dir, split+".txt"))
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +135,7 @@ func (s *set) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet, er
 		}
 	}
 	if sets == nil {
-		names, err := lines(filepath.Join(dir, "trainval.txt"))
+		names, err := lines(s.root, filepath.Join(dir, "trainval.txt"))
 		if names == nil || err != nil {
 			return nil, err
 		}
@@ -158,15 +159,18 @@ func (s *set) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet, er
 }
 
 // lines returns the first words of the lines of a file, nil if there is no such file.
-func lines(path string) (list []string, err error) {
-	text, err := vfs.ReadFile(path, nil)
+func lines(root *vfs.Root, path string) (list []string, err error) {
+	text, err := root.ReadFile(path, nil, source.MaxList)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, source.WithoutPath(err))
 	}
 	for line := range strings.Lines(string(text)) {
 		if words := strings.Fields(line); len(words) > 0 {
 			if !filepath.IsLocal(words[0]) {
-				return nil, fmt.Errorf("%s: %q leads out of the folder", path, words[0])
+				return nil, fmt.Errorf("%s: line %d leads out of the folder", path, len(list)+1)
 			}
 			list = append(list, words[0])
 		}
@@ -180,18 +184,18 @@ func (s *set) image(e entry) objects.Image {
 	if name, ok := s.files(e.Images)[e.name]; ok {
 		file = filepath.Join(e.Images, name)
 	}
-	rel, err := filepath.Rel(s.root, file)
+	rel, err := filepath.Rel(s.dir, file)
 	if err != nil {
 		rel = path.Base(file)
 	}
 	img := objects.Image{
-		Name: filepath.ToSlash(rel), File: file, Dir: e.Images, Split: e.split,
+		Name: filepath.ToSlash(rel), File: file, Split: e.split,
 		Read: func(int, int) (objects.Annotation, error) { return s.read(e.xml) },
 	}
 	if s.masks {
 		img.Mask = func(buf []byte) ([]byte, error) {
-			mask := filepath.Join(s.root, "SegmentationClass", e.name+".png")
-			b, err := source.File(mask).Bytes(buf)
+			mask := filepath.Join(s.dir, "SegmentationClass", e.name+".png")
+			b, err := source.File{Root: s.root, Path: mask}.Bytes(buf)
 			if err != nil {
 				return b, fmt.Errorf("file %s: %w", filepath.ToSlash(mask), err)
 			}
@@ -207,7 +211,7 @@ func (s *set) files(dir string) map[string]string {
 		return found
 	}
 	found := make(map[string]string)
-	entries, _ := source.ReadDir(s.ctx, dir) // what is missing is a bad sample
+	entries, _ := source.ReadDir(s.ctx, s.root, dir) // what is missing is a bad sample
 	for _, e := range entries {
 		if source.IsImageName(e.Name()) {
 			found[strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))] = e.Name()

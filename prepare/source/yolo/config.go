@@ -30,13 +30,10 @@ type split struct {
 // maxConfig is the most bytes of a YAML file.
 const maxConfig = 16 << 20
 
-func readConfig(file string) (c config, err error) {
-	text, err := source.File(file).Bytes(nil)
+func readConfig(root *vfs.Root, file string) (c config, err error) {
+	text, err := root.ReadFile(file, nil, maxConfig)
 	if err != nil {
-		return c, err
-	}
-	if len(text) > maxConfig {
-		return c, fmt.Errorf("has %d bytes, more than %d", len(text), maxConfig)
+		return c, source.WithoutPath(err)
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
@@ -159,13 +156,16 @@ func classesOf(n *yaml.Node) (list []string, err error) {
 }
 
 // base returns the folder that places are in: path, if it is set, otherwise that of the file.
-func (c config) base(root string) string {
-	path := filepath.FromSlash(c.path)
+func (s *set) base() string {
+	path := filepath.FromSlash(s.config.path)
 	if path != "" && !filepath.IsAbs(path) {
-		path = filepath.Join(root, path)
+		path = filepath.Join(s.dir, path)
 	}
-	if info, err := vfs.Stat(path); path != "" && err == nil && info.IsDir() {
+	if path == "" {
+		return s.dir
+	}
+	if info, err := s.root.Stat(path); err == nil && info.IsDir() {
 		return path
 	}
-	return root
+	return s.dir
 }

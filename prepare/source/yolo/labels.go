@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/runs"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
@@ -20,14 +21,14 @@ const slack = 0.01
 
 // read returns the objects in a file of labels: a class and its box, polygon, or box and keypoints in each row, as
 // parts of the width and the height. An image without a file has no objects. Repeated rows count once.
-func (c config) read(path string, w, h int) (out objects.Annotation, err error) {
+func (c config) read(root *vfs.Root, path string, w, h int) (out objects.Annotation, err error) {
 	out.Upright = true
-	text, err := source.File(path).Bytes(nil)
+	text, err := root.ReadFile(path, nil, source.MaxText)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}
 	if err != nil {
-		return out, fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
+		return out, fmt.Errorf("file %s: %w", filepath.ToSlash(path), source.WithoutPath(err))
 	}
 	var rows [][]float64
 	known := make(map[string]bool)

@@ -19,12 +19,13 @@ import (
 
 // Open opens a YAML file, the folder that it is in, or one with the folders images and labels. Images have the order of
 // their paths, split by split.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	files, err := source.Files(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &set{ctx: ctx, opts: opts, known: make(map[string]string)}
+	s := &set{ctx: ctx, opts: opts, root: root, known: make(map[string]string)}
 	if err := s.open(files[0]); err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
@@ -41,14 +42,15 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 	if format.Points == 0 {
 		format.Columns = append(format.Columns, objects.Masks, objects.Mask)
 	}
-	return objects.New(format, objects.Slice(s.images), opts, selection)
+	return objects.New(root, format, objects.Slice(s.images), opts, selection)
 }
 
 // set is the images and labels found.
 type set struct {
 	ctx    context.Context
 	opts   source.Options
-	root   string
+	root   *vfs.Root
+	dir    string // of the YAML file
 	config config
 	splits []string
 	images []objects.Image
@@ -56,27 +58,27 @@ type set struct {
 }
 
 func (s *set) open(path string) error {
-	s.root = path
-	info, err := vfs.Stat(path)
+	s.dir = path
+	info, err := s.root.Stat(path)
 	if err != nil {
 		return source.WithoutPath(err)
 	}
 	file := path
 	if info.IsDir() {
-		file = source.YOLOFile(path)
+		file = source.YOLOFile(s.root, path)
 	} else {
-		s.root = filepath.Dir(path)
+		s.dir = filepath.Dir(path)
 	}
 	if file == "" {
 		return s.openFolder()
 	}
-	if s.config, err = readConfig(file); err != nil {
+	if s.config, err = readConfig(s.root, file); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(file), err)
 	}
 	for _, split := range s.config.splits {
 		s.splits = append(s.splits, split.name)
 		for _, place := range split.places {
-			if err := s.add(split.name, s.config.base(s.root), place); err != nil {
+			if err := s.add(split.name, s.base(), place); err != nil {
 				return fmt.Errorf("%s: %s: %w", filepath.Base(file), split.name, err)
 			}
 		}
@@ -92,12 +94,16 @@ func (s *set) open(path string) error {
 
 // openFolder opens images and labels, where no YAML file describes them; the classes may have names in classes.txt.
 func (s *set) openFolder() error {
-	entries, err := source.ReadDir(s.ctx, filepath.Join(s.root, "images"))
+	entries, err := source.ReadDir(s.ctx, s.root, filepath.Join(s.dir, "images"))
 	if err != nil {
 		return errors.New("the folder has neither a YAML file with train and names, nor the folders images and labels")
 	}
-	for _, name := range []string{filepath.Join(s.root, "classes.txt"), filepath.Join(s.root, "labels", "classes.txt")} {
-		if text, err := vfs.ReadFile(name, nil); err == nil && s.config.classes == nil {
+	for _, name := range []string{filepath.Join(s.dir, "classes.txt"), filepath.Join(s.dir, "labels", "classes.txt")} {
+		text, err := s.root.ReadFile(name, nil, source.MaxText)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
+		}
+		if err == nil && s.config.classes == nil {
 			s.config.classes = strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' })
 		}
 	}
@@ -108,12 +114,12 @@ func (s *set) openFolder() error {
 		}
 	}
 	if len(splits) < 2 {
-		return s.add("", s.root, "images")
+		return s.add("", s.dir, "images")
 	}
 	slices.SortFunc(splits, source.CompareSplits)
 	s.splits = splits
 	for _, split := range splits {
-		if err := s.add(split, s.root, filepath.Join("images", split)); err != nil {
+		if err := s.add(split, s.dir, filepath.Join("images", split)); err != nil {
 			return err
 		}
 	}
@@ -126,26 +132,23 @@ func (s *set) add(split, base, place string) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(base, path)
 	}
-	info, err := vfs.Stat(path)
+	info, err := s.root.Stat(path)
 	if rest, up := strings.CutPrefix(place, "../"); err != nil && up { // as Roboflow writes it, and Ultralytics reads it
 		path = filepath.Join(base, filepath.FromSlash(rest))
-		info, err = vfs.Stat(path)
+		info, err = s.root.Stat(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no %s", path)
 	}
 	if err != nil {
-		return source.WithoutPath(err)
-	}
-	if err := (source.Confinement{Dir: s.root, Outside: s.opts.Outside}).Check(path); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", path, source.WithoutPath(err))
 	}
 	if info.IsDir() {
 		return s.addFolder(split, path)
 	}
-	text, err := vfs.ReadFile(path, nil)
+	text, err := s.root.ReadFile(path, nil, source.MaxList)
 	if err != nil {
-		return source.WithoutPath(err)
+		return fmt.Errorf("%s: %w", path, source.WithoutPath(err))
 	}
 	for line := range strings.Lines(string(text)) {
 		if line = filepath.FromSlash(strings.TrimSpace(line)); line == "" {
@@ -164,7 +167,7 @@ func (s *set) add(split, base, place string) error {
 // addFolder takes the images in a folder and those below it.
 func (s *set) addFolder(split, dir string) error {
 	before := len(s.images)
-	err := vfs.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	err := s.root.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return source.WithoutPath(err)
@@ -183,7 +186,7 @@ func (s *set) addFolder(split, dir string) error {
 }
 
 func (s *set) addImage(split, path string) error {
-	rel, err := filepath.Rel(s.root, path)
+	rel, err := filepath.Rel(s.dir, path)
 	if err != nil {
 		rel = path
 	}
@@ -194,8 +197,8 @@ func (s *set) addImage(split, path string) error {
 	s.known[name] = split
 	labels := labelFile(path)
 	s.images = append(s.images, objects.Image{
-		Name: name, File: path, Dir: s.root, Split: split,
-		Read: func(w, h int) (objects.Annotation, error) { return s.config.read(labels, w, h) },
+		Name: name, File: path, Split: split,
+		Read: func(w, h int) (objects.Annotation, error) { return s.config.read(s.root, labels, w, h) },
 	})
 	return nil
 }

@@ -22,12 +22,13 @@ import (
 
 // Open opens a hierarchy: every array of numbers that has records is a field. One that penstock wrote has the fields of
 // its manifest.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	if isDataset(path) {
-		files := func(path string) zarr.Files { return folder{ctx, path} }
-		return dataset.OpenZarr(path, files, opts, selection)
+func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
+	if isDataset(root, path) {
+		files := func(path string) zarr.Files { return folder{ctx, root, path} }
+		return dataset.OpenZarr(root, path, files, opts, selection)
 	}
-	files, closer, err := Files(ctx, path)
+	files, closer, err := Files(ctx, root, path)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
@@ -41,7 +42,7 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 		pool.Close()
 		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
 	}
-	s, err := array.New("zarr", path, source.BaseName(path), columns, dataset.Closer(pool.Close), closer)
+	s, err := array.New("zarr", path, source.BaseName(path), columns, dataset.Closer(pool.Close), closer, root)
 	if noting, ok := s.(interface{ Note(hint string) }); ok && len(bad) > 0 && len(selection) == 0 {
 		noting.Note(bad.Hint())
 	}
@@ -49,12 +50,9 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 }
 
 // isDataset reports whether penstock wrote a folder of Zarr.
-func isDataset(path string) bool {
-	if !vfs.Mounted(path) {
-		return layout.IsZarr(layout.Folder(path))
-	}
+func isDataset(root *vfs.Root, path string) bool {
 	name, _, _ := source.SplitGeneration(path)
-	_, err := vfs.Stat(filepath.Join(name, filepath.FromSlash(layout.ZarrManifest)))
+	_, err := root.Stat(filepath.Join(name, filepath.FromSlash(layout.ZarrManifest)))
 	return err == nil
 }
 
@@ -136,15 +134,15 @@ func Remedy(path string, err error) string {
 
 // Files returns the files of a folder or zip file, which are read until the end of ctx, and the Closer to call
 // after use.
-func Files(ctx context.Context, path string) (zarr.Files, io.Closer, error) {
-	info, err := vfs.Stat(path)
+func Files(ctx context.Context, root *vfs.Root, path string) (zarr.Files, io.Closer, error) {
+	info, err := root.Stat(path)
 	if err != nil {
 		return nil, nil, source.WithoutPath(err)
 	}
 	if info.IsDir() {
-		return folder{ctx, path}, dataset.Closer(func() {}), nil
+		return folder{ctx, root, path}, dataset.Closer(func() {}), nil
 	}
-	f, err := source.OpenUntil(ctx, path)
+	f, err := source.OpenUntil(ctx, root, path)
 	if err != nil {
 		return nil, nil, source.WithoutPath(err)
 	}
@@ -158,17 +156,18 @@ func Files(ctx context.Context, path string) (zarr.Files, io.Closer, error) {
 // folder is a folder, wherever it is.
 type folder struct {
 	ctx  context.Context
+	root *vfs.Root
 	path string
 }
 
 // Open implements zarr.Files.
 func (f folder) Open(name string) (zarr.File, error) {
-	return source.OpenUntil(f.ctx, filepath.Join(f.path, filepath.FromSlash(name)))
+	return source.OpenUntil(f.ctx, f.root, filepath.Join(f.path, filepath.FromSlash(name)))
 }
 
 // Folders implements zarr.Files.
 func (f folder) Folders(name string) (names []string, err error) {
-	list, err := source.ReadDir(f.ctx, filepath.Join(f.path, filepath.FromSlash(name)))
+	list, err := source.ReadDir(f.ctx, f.root, filepath.Join(f.path, filepath.FromSlash(name)))
 	for _, e := range list {
 		if e.IsDir() {
 			names = append(names, e.Name())

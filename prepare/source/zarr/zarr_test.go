@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"io"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -46,7 +47,7 @@ func mount(t *testing.T, name string) string {
 		}
 		put("x.zarr/"+m.Name, b)
 	}
-	whole, err := source.File(files + name + ".zip").Bytes(nil)
+	whole, err := os.ReadFile(files + name + ".zip")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func all(t *testing.T, path string) string {
 	if kind, err := source.Detect(path); kind != "zarr" || err != nil {
 		t.Fatalf("%s is of kind %q, %v", path, kind, err)
 	}
-	s, err := Open(t.Context(), path, source.Options{}, nil)
+	s, err := Open(t.Context(), rootOf(t, path), path, source.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,4 +147,15 @@ func TestChangedInBucket(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rootOf opens the files of the source at path.
+func rootOf(t testing.TB, path string) *vfs.Root {
+	t.Helper()
+	root, err := source.OpenRoot(path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
 }

@@ -35,8 +35,13 @@ func notDataset(path string, read error) error {
 	case isZarr(path):
 		return zarrArrays(path)
 	}
-	kind, foreign := source.Detect(path)
-	if what := source.ForeignFile(path); foreign != nil && what != "" {
+	root, failed := source.OpenRoot(path, source.Options{})
+	if failed != nil {
+		return err
+	}
+	defer root.Close()
+	kind, foreign := source.DetectIn(root, path)
+	if what := source.ForeignFile(root, path); foreign != nil && what != "" {
 		return fmt.Errorf("%w; it %s", err, what)
 	}
 	if e := (*meta.Error)(nil); kind == "hdf5" && errors.As(read, &e) { // by its name

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/runs"
 	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 )
@@ -39,7 +40,6 @@ type Annotation struct {
 type Image struct {
 	Name  string // inside the source; no other image has it
 	File  string // its path
-	Dir   string // the folder that File has to be in
 	Split string // one of Format.Splits, if there are any
 	ID    int64
 
@@ -78,8 +78,9 @@ type Format struct {
 }
 
 // New returns the images of a set as a source.
-func New(f Format, set Set, opts source.Options, selection []column.Selection) (source.Source, error) {
-	s := &samples{Format: f, set: set, orient: opts.Orient, outside: opts.Outside}
+func New(root *vfs.Root, f Format, set Set, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
+	s := &samples{Format: f, root: root, set: set, orient: opts.Orient}
 	err := s.choose(selection)
 	if err == nil && set.Len() == 0 {
 		err = errors.New("holds no images")
@@ -99,9 +100,9 @@ func New(f Format, set Set, opts source.Options, selection []column.Selection) (
 // samples is the source of a Set.
 type samples struct {
 	Format
+	root    *vfs.Root
 	set     Set
 	orient  bool
-	outside bool
 	info    source.Info
 	columns []chosen
 	reads   bool // a column needs the objects
@@ -139,7 +140,7 @@ func (s *samples) choose(selection []column.Selection) error {
 func (s *samples) Info() source.Info { return s.info }
 
 // Close implements source.Source.
-func (s *samples) Close() error { return s.set.Close() }
+func (s *samples) Close() error { return errors.Join(s.set.Close(), s.root.Close()) }
 
 // Samples implements source.Source.
 func (s *samples) Samples() iter.Seq2[source.Sample, error] {

@@ -27,10 +27,7 @@ func (r *reading) open(s *samples, img Image) (err error) {
 	if img.Failed != nil {
 		return img.Failed
 	}
-	if err = (source.Confinement{Dir: img.Dir, Outside: s.outside}).Check(img.File); err != nil {
-		return fmt.Errorf("file %s: %w", filepath.ToSlash(img.File), err)
-	}
-	if r.file, err = source.File(img.File).Bytes(r.file); err != nil {
+	if r.file, err = (source.File{Root: s.root, Path: img.File}).Bytes(r.file); err != nil {
 		return fmt.Errorf("file %s: %w", filepath.ToSlash(img.File), err)
 	}
 	c, err := imagefile.ReadConfig(r.file)

@@ -1,0 +1,38 @@
+package vfs
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// errAgain says that the system could not decide whether a name stays in its folder, as something was renamed at that
+// moment.
+var errAgain error = unix.EAGAIN
+
+// beneath returns the open folder of a Root for openBeneath, nil where the system does not have openat2 (Linux 5.6), or
+// a container forbids it. One call of it opens a name; an [os.Root] takes two for each folder on the way.
+func beneath(folder *os.Root) *os.File {
+	dir, err := folder.OpenFile(".", openFolder, 0)
+	if err != nil {
+		return nil
+	}
+	fd, err := openBeneath(dir, ".", openFolder)
+	if err != nil {
+		dir.Close()
+		return nil
+	}
+	unix.Close(fd)
+	return dir
+}
+
+// openBeneath opens a name in a folder. It follows links that stay in the folder.
+func openBeneath(dir *os.File, name string, flags int) (int, error) {
+	how := &unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := retry(func() (int, error) { return unix.Openat2(int(dir.Fd()), name, how) })
+	if err != nil && !errors.Is(err, errAgain) {
+		return -1, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	return fd, err
+}

@@ -1,0 +1,15 @@
+//go:build !linux
+
+package vfs
+
+import (
+	"errors"
+	"os"
+)
+
+var errAgain = errors.ErrUnsupported
+
+// beneath returns nil: files are opened by the [os.Root].
+func beneath(*os.Root) *os.File { return nil }
+
+func openBeneath(*os.File, string, int) (int, error) { return -1, errAgain }

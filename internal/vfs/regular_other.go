@@ -1,0 +1,7 @@
+//go:build !unix
+
+package vfs
+
+import "os"
+
+const openFile, openFolder = os.O_RDONLY, os.O_RDONLY

@@ -1,0 +1,39 @@
+package source
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+)
+
+// Root opens the files of a source.
+type Root = vfs.Root
+
+// OpenRoot opens what the source at path may read: the folder that path is, that of the file that it is, or that in
+// which a glob begins. See [Root] for the rules.
+//
+// A single file is read with others next to it only if its format names them: the index of Megatron's .bin, the shards
+// of an index, images of a table. The images of COCO's annotations/instances_train.json are next to the folder of the
+// file, so the folder above is its root.
+func OpenRoot(path string, o Options) (*Root, error) {
+	folder, _, _ := SplitGeneration(path)
+	var named []string
+	switch info, err := vfs.Stat(folder); {
+	case err != nil:
+		if list, err := braces(path); err == nil && (len(list) > 1 || list[0] != path) {
+			named = list
+		}
+		if i := strings.IndexAny(path, `*?[{\`); i >= 0 {
+			path = path[:i]
+		}
+		folder, _ = filepath.Split(path)
+	case !info.IsDir():
+		named = []string{folder}
+		folder = filepath.Dir(folder)
+	}
+	if folder = filepath.Clean(folder); o.Kind == "coco" && filepath.Base(folder) == "annotations" && named != nil {
+		folder = filepath.Dir(folder)
+	}
+	return vfs.OpenRoot(folder, o.Outside, named...)
+}
