@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/penstock/penstock/internal/sys/mmap"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -54,7 +54,7 @@ func (h *handles) file(key handle) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	mmap.Random(f)
+	vfs.Random(f)
 	if h.open == nil {
 		h.open = make(map[handle]*os.File)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/npy"
-	"github.com/penstock/penstock/internal/sys/mmap"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // isNPY reports whether a file begins as .npy files do.
@@ -22,7 +22,7 @@ func isNPY(path string) bool {
 		return false
 	}
 	defer f.Close()
-	mmap.Random(f)
+	vfs.Random(f)
 	head := make([]byte, len(npy.Magic))
 	_, err = io.ReadFull(f, head)
 	return err == nil && string(head) == npy.Magic
@@ -47,7 +47,7 @@ func openNPY(path string) (*Dataset, error) {
 		return nil, errors.Unwrap(err)
 	}
 	defer f.Close()
-	mmap.Random(f) // else a page after the header is marked, and a touch of it has the system read ahead
+	vfs.Random(f) // else a page after the header is marked, and a touch of it has the system read ahead
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

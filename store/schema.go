@@ -105,7 +105,7 @@ func (s Schema) RecordBytes() int {
 // names, boxes on an image that is not there, a normalization that is not finite.
 func (s Schema) Validate() error {
 	if len(s.Fields) == 0 {
-		return errors.New("a dataset needs a field")
+		return errors.New("no fields: a dataset needs at least one")
 	}
 	if len(s.Fields) > layout.MaxFields {
 		return fmt.Errorf("%d fields: a dataset has at most %d; choose some, or make one field of those of one type",

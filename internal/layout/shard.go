@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/penstock/penstock/internal/sys/mmap"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/tensor"
 )
@@ -138,7 +137,7 @@ func checkFile(open func(path string) (vfs.File, error), dir string, want File, 
 		return fmt.Errorf("%s: %d bytes, but the manifest says %d: %w", want.Name, info.Size(), want.Bytes, ErrCorrupt)
 	}
 	if f, ok := f.(*os.File); ok {
-		mmap.Random(f) // else a page after the header is marked, and a touch of it has the system read ahead
+		vfs.Random(f) // else a page after the header is marked, and a touch of it has the system read ahead
 	}
 	header := make([]byte, HeaderBytes)
 	if _, err := io.ReadFull(f, header); err != nil {

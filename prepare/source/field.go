@@ -42,8 +42,8 @@ func LabelField(name string, classes []string) Field {
 // Image reports whether the values are files of images.
 func (f Field) Image() bool { return f.Content == tensor.Image }
 
-// SortImagesFirst sorts what becomes fields where the format has no order of its own, or that of an alphabet: images come
-// first, so that a batch is a pair of images and labels, and all else stays in its order.
+// SortImagesFirst sorts what becomes fields where the format has no order of its own, or that of an alphabet: images
+// come first, so that a batch is a pair of images and labels, and all else stays in its order.
 func SortImagesFirst[T any](list []T, field func(T) Field) {
 	slices.SortStableFunc(list, func(a, b T) int {
 		switch x, y := field(a).Image(), field(b).Image(); {

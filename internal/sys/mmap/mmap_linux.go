@@ -119,10 +119,6 @@ func Resident(b []byte) (resident, pages int, err error) {
 	return resident, pages, nil
 }
 
-// Random advises the kernel that a file is read here and there, so that it reads what is asked
-// for and no more. It is a hint.
-func Random(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM) }
-
 // advise widens b to whole pages, which madvise demands of the start.
 func advise(b []byte, advice int) error {
 	if len(b) == 0 {

@@ -2,8 +2,6 @@
 
 package mmap
 
-import "os"
-
 // Stitch exists on Linux only.
 func Stitch([]Part) (*Mapping, error) { return nil, ErrUnsupported }
 
@@ -18,8 +16,5 @@ func Resident([]byte) (resident, pages int, err error) { return 0, 0, ErrUnsuppo
 
 // ReportsResident is true on Linux only.
 func ReportsResident(string) bool { return false }
-
-// Random does nothing.
-func Random(*os.File) {}
 
 func protected([]byte) bool { return false }

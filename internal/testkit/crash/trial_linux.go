@@ -15,7 +15,8 @@ var Crashes = flag.Int("crashes", 0,
 		"state in 96")
 
 // quarter is the flag that limits -crashes to a part of the states: .ci/run tries another part at each commit.
-var quarter = flag.Int("quarter", 0, "with -crashes: try the states of quarter 1, 2, 3 or 4 only, and no second crash from N of them; 0: try all")
+var quarter = flag.Int("quarter", 0,
+	"with -crashes: try the states of quarter 1, 2, 3 or 4 only, and no second crash from N of them; 0: try all")
 
 // few states are tried without the flag, one in this many.
 const few = 96

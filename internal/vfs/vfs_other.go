@@ -13,3 +13,6 @@ var errAgain = errors.ErrUnsupported
 func beneath(*os.Root) *os.File { return nil }
 
 func openBeneath(*os.File, string, int) (int, error) { return -1, errAgain }
+
+// Random does nothing.
+func Random(*os.File) {}

@@ -36,3 +36,7 @@ func openBeneath(dir *os.File, name string, flags int) (int, error) {
 	}
 	return fd, err
 }
+
+// Random advises the kernel that a file is read here and there, so that it reads what is asked
+// for and no more. It is a hint.
+func Random(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM) }
