@@ -80,8 +80,9 @@ func Describe(c Config) (*Summary, error) {
 // infoOf describes the source of a dataset as its manifest has it.
 func infoOf(m *store.Manifest) source.Info {
 	info := source.Info{Kind: m.Source.Kind, Unit: "samples"}
+	stored := slices.Contains([]string{"flat", "hdf5", "zarr", "view"}, info.Kind)
 	for _, f := range m.Fields {
-		info.Fields = append(info.Fields, source.Field{Field: f})
+		info.Fields = append(info.Fields, source.Field{Field: f, Stored: stored})
 	}
 	return info
 }
@@ -140,6 +141,7 @@ func (c Config) differences(m *store.Manifest) (list []string) {
 	if m.Recipe == nil || m.Source == nil {
 		return []string{"it says not how it was made"}
 	}
+	c.Images = c.Images.For(infoOf(m).Fields)
 	path, err := filepath.Abs(c.Source)
 	if err != nil {
 		return []string{err.Error()}

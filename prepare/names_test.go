@@ -80,7 +80,7 @@ func TestSourceNames(t *testing.T) {
 		}
 
 		again := config(t, c.Dest) // a dataset as source carries its names on
-		again.Images.Resize, again.Images.Crop, again.Fields, again.Images.KeepEncoded = nil, nil, "images,labels", c.Images.KeepEncoded
+		again.Images.Resize, again.Images.Crop, again.Fields = nil, nil, "images,labels"
 		mustRun(t, again)
 		if carried := sourceNames(t, again.Dest); !slices.Equal(carried, got) {
 			t.Errorf("%s as a source: %q, want %q", way.name, carried, got)

@@ -126,7 +126,7 @@ func (p *Plan) runWhole(ctx context.Context) (*Summary, error) {
 	defer p.Close()
 	r := newRun(c, p.src, p.progress)
 	r.info.Hints = append(slices.Clip(r.info.Hints), c.hints()...)
-	p.progress.Note(fieldReport{c, r.info}.String())
+	p.progress.Note(fieldReport{r.config, r.info}.String())
 	manifest, done, err := r.all(ctx, p.unfinished)
 	if err != nil {
 		return nil, r.explain(ctx, err)

@@ -54,7 +54,7 @@ func makePart(ctx context.Context, c Config, turn *part.Turn, progress Progress)
 	r := &rankRun{run: newRun(c, src, progress), turn: turn}
 	r.run.task = task{stage: fmt.Sprintf("part %d of %d", c.Rank.Index, c.Rank.Size), quiet: true}
 	if c.Rank.Index == 0 {
-		progress.Note(fieldReport{c, r.run.info}.String())
+		progress.Note(fieldReport{r.run.config, r.run.info}.String())
 	}
 	m, err := r.makePart(ctx)
 	if err != nil {

@@ -82,6 +82,7 @@ type Field struct {
 	store.Field
 	Origin  string // column, member or array that it comes from, for people
 	Derived bool   // follows from the sample's name, so it adds nothing to a fingerprint
+	Stored  bool   // a dataset stores the values as they are, so a copy of it does, too
 
 	// Boxes says how boxes are written, and whether keypoints are relative: of fields with that content.
 	Boxes BoxFormat

@@ -174,8 +174,8 @@ func newDataset(root *vfs.Root, d *store.Dataset, opts source.Options, selection
 
 // datasetColumn returns a field of a dataset.
 func datasetColumn(d *store.Dataset, i int, f store.Field, readers chunkReaders, files *openFiles) array.Column {
-	c := array.Column{Field: source.Field{Field: f, Origin: f.Name, Derived: f.Content == tensor.SourceName},
-		Count: d.Records}
+	c := array.Column{Field: source.Field{Field: f, Origin: f.Name, Derived: f.Content == tensor.SourceName,
+		Stored: true}, Count: d.Records}
 	if !f.Ragged {
 		whole, size := layout.Of(d).Column(i, layout.Whole), f.RecordBytes()
 		fixed := array.Fixed{Size: size}

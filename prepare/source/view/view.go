@@ -40,7 +40,7 @@ func Open(ctx context.Context, root *vfs.Root, path string, _ source.Options, se
 func newColumn(ctx context.Context, src loader.Source, f store.Field) array.Column {
 	r := &records{ctx: ctx, src: src, field: f}
 	return array.Column{
-		Field: source.Field{Field: f, Origin: f.Name}, Count: int64(src.Len()), At: r.at,
+		Field: source.Field{Field: f, Origin: f.Name, Stored: true}, Count: int64(src.Len()), At: r.at,
 		Open: func() (array.Cursor, error) { return &cursor{records: r}, nil },
 	}
 }

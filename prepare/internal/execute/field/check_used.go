@@ -36,7 +36,7 @@ func (c Options) checkUsed(fields []source.Field) error {
 		add(c.Normalize.Mean != nil, "normalize")
 	}
 	if !slices.ContainsFunc(fields, source.Field.Image) {
-		add(c.KeepEncoded, "keep-encoded")
+		add(c.KeepEncoded && !slices.ContainsFunc(fields, isMaskFile), "keep-encoded")
 		add(c.Rules.Orient, "exif-orientation")
 		add(c.Rules.AlphaName() != "dropped", "alpha")
 		add(c.Rules.Deep != KeepDeep, "sixteen-bit")

@@ -9,6 +9,24 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
+// For returns the options for a source with those fields. A dataset that holds images or masks as files is copied with
+// the files, unless something asks for pixels.
+func (c Options) For(fields []source.Field) Options {
+	asked := c.ChangesPixels() || c.Transforms != nil || !c.Rules.keepPixels() || c.Rules.Deep == HighByte
+	stored := 0
+	for _, f := range fields {
+		switch {
+		case !f.Image() && !isMaskFile(f):
+		case !f.Stored:
+			return c
+		default:
+			stored++
+		}
+	}
+	c.KeepEncoded = c.KeepEncoded || stored > 0 && !asked
+	return c
+}
+
 // keptField returns the job for files of images that stay files. The recipe is nil if there is
 // none for them.
 func (c Options) keptField(f source.Field, recipe json.RawMessage) (Job, error) {
