@@ -69,16 +69,23 @@ func (r *BatchReader) Read(ctx context.Context, a, b int) (Batch, error) {
 	for i := a; i < b; i++ {
 		r.indices = append(r.indices, i)
 	}
-	s := Batch{First: a, N: b - a}
-	if need := (b - a) * r.field.RecordBytes(); !r.field.Ragged && cap(r.block.Values) < need {
+	s, err := r.ReadRecords(ctx, r.indices)
+	s.First = a
+	return s, err
+}
+
+// ReadRecords returns the records of those numbers one after the other, valid until the next call.
+func (r *BatchReader) ReadRecords(ctx context.Context, numbers []int) (Batch, error) {
+	s := Batch{N: len(numbers)}
+	if need := s.N * r.field.RecordBytes(); !r.field.Ragged && cap(r.block.Values) < need {
 		r.block.Values = Aligned(need)
 	}
-	if err := r.block.Read(ctx, r.ds, r.field.Spec, r.indices); err != nil {
+	if err := r.block.Read(ctx, r.ds, r.field.Spec, numbers); err != nil {
 		return s, err
 	}
-	rows := b - a
+	rows := s.N
 	if s.Offsets = r.block.Offsets; s.Offsets != nil {
-		rows = int(s.Offsets[b-a])
+		rows = int(s.Offsets[s.N])
 	}
 	s.Values = tensor.Of(r.field.Spec, rows, r.block.Values)
 	return s, nil

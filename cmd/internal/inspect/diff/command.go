@@ -3,6 +3,7 @@ package diff
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,11 @@ largest difference. The storage format does not matter: a flat folder, Zarr and 
 the same data are equal. Fields of different types are compared as numbers. Either one may be
 what preprocess reads, such as a folder of photos or an HDF5 file with strings; image files are
 compared byte by byte.
+
+Records of two generations of a dataset are compared by their places in the files, so a record that
+was deleted is one difference. Records of other datasets are compared by their source names, if
+these are unique in both and some are the same, and otherwise by position. Numbers of records are
+those of the first dataset; numbers of added records are those of the second.
 
 Exit codes: 0 same, 1 different or unreadable, 2 wrong usage, 130 interrupted.`
 
@@ -36,6 +42,10 @@ func Command() *cobra.Command {
 		PreRunE: func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
 		RunE:    f.run,
 	})
+	cmd.Args = func(_ *cobra.Command, args []string) error { // before URLs become the paths of copies
+		f.Origins = slices.Clone(args)
+		return nil
+	}
 	f.Register(cmd)
 	flags := cmd.Flags()
 	flags.Float64Var(&f.Tolerance, "tolerance", 0, "treat numbers at most `X` apart as equal")

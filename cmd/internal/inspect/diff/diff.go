@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 )
@@ -26,11 +27,15 @@ type Comparison struct {
 	B           string       `json:"b"`
 	Same        bool         `json:"same"`
 	Tolerance   float64      `json:"tolerance"`
-	Records     int64        `json:"records"`     // whose values were compared
+	Records     int64        `json:"records"`     // that both have, whose values were compared
+	By          string       `json:"by"`          // what these correspond by: "stored place", "source name" or "position"
+	Deleted     Unmatched    `json:"deleted"`     // records that only a has
+	Added       Unmatched    `json:"added"`       // records that only b has
 	Differences []Difference `json:"differences"` // of everything but values
 	Values      []ValueDiff  `json:"values"`      // by field that both have, those without a difference included
 	Notes       []string     `json:"notes"`       // sentences: what was not compared
 	a, b        subject
+	pairs       pairs
 
 	// names are those of fields in b by their names in a, if both are generations of one dataset; otherwise nil
 	names map[string]string
@@ -38,9 +43,15 @@ type Comparison struct {
 
 // subject is one of two datasets, or raw samples.
 type subject struct {
-	dataset.Records
+	records
 	io.Closer
 	manifest *store.Manifest // nil if penstock did not write it
+}
+
+// records are values with the names of records.
+type records interface {
+	dataset.Records
+	SourceName(ctx context.Context, record int) (string, error)
 }
 
 // open opens a dataset, or the samples that one is prepared from, such as a folder of photos or an HDF5 file that does
@@ -91,16 +102,18 @@ type Options struct {
 	dataset.Selection
 	Tolerance float64       // numbers whose distance is at most this are equal
 	Data      bool          // compare only what a training sees: fields, splits and values
+	Origins   []string      // the URLs that both were fetched from, where they were; may be nil
 	Workers   int           // that read in parallel; 0 means GOMAXPROCS
 	Begin     func(n int64) // called with how many values of records will be compared; may be nil
 	Progress  func(n int64) // called with n more of them, from any goroutine; may be nil
 }
 
 // Compare compares two datasets. How they are on disk makes no difference: a flat folder and an
-// HDF5 file of the same data are the same. It holds about 8 MiB a worker.
+// HDF5 file of the same data are the same. It holds about 8 MiB a worker and,
+// of datasets that have their records in different orders, the source names.
 func Compare(ctx context.Context, a, b string, opts Options) (*Comparison, error) {
 	c := &Comparison{A: a, B: b, Tolerance: opts.Tolerance, Differences: []Difference{}, Values: []ValueDiff{},
-		Notes: []string{}}
+		Notes: []string{}, Deleted: Unmatched{First: []Record{}}, Added: Unmatched{First: []Record{}}}
 	var err error
 	if c.a, err = open(ctx, a, opts.Selection); err != nil {
 		return nil, err
@@ -110,10 +123,17 @@ func Compare(ctx context.Context, a, b string, opts Options) (*Comparison, error
 		return nil, err
 	}
 	defer c.b.Close()
-	if c.names, err = renamed(a, b); err != nil {
+	from, to, err := generations(a, b, opts.Origins)
+	if err == nil && from != nil {
+		c.names, err = edit.Renamed(layout.Folder(a), from.Generation, to.Generation)
+	}
+	if err == nil {
+		err = c.match(ctx, from, to)
+	}
+	if err != nil {
 		return nil, err
 	}
-	c.Records = int64(min(c.a.Len(), c.b.Len()))
+	c.Records = int64(c.pairs.n)
 	c.differ("records", "", fmt.Sprint(c.a.Len()), fmt.Sprint(c.b.Len()))
 	fields := c.fields()
 	c.manifests(opts)
@@ -127,7 +147,8 @@ func Compare(ctx context.Context, a, b string, opts Options) (*Comparison, error
 		}
 		c.Values = append(c.Values, v)
 	}
-	c.Same = len(c.Differences) == 0 && !slices.ContainsFunc(c.Values, func(v ValueDiff) bool { return v.Records > 0 })
+	c.Same = len(c.Differences) == 0 && c.Deleted.Records+c.Added.Records == 0 &&
+		!slices.ContainsFunc(c.Values, func(v ValueDiff) bool { return v.Records > 0 })
 	return c, nil
 }
 
@@ -141,24 +162,35 @@ func (c *Comparison) differ(what, field, a, b string) {
 // pair is a field that both datasets have.
 type pair struct{ a, b store.Field }
 
-// renamed returns the names of fields in b by those in a if both are generations of one dataset on this machine.
-func renamed(a, b string) (map[string]string, error) {
+// generations returns the manifests of both if they are generations of one dataset, on this machine or fetched from
+// one URL, else nil.
+func generations(a, b string, origins []string) (from, to *store.Manifest, err error) {
 	folder, _, given := layout.SplitGeneration(a)
 	other, _, too := layout.SplitGeneration(b)
 	x, errX := os.Stat(folder)
 	y, errY := os.Stat(other)
-	if !given && !too || errX != nil || errY != nil || !os.SameFile(x, y) {
-		return nil, nil
+	here := (given || too) && errX == nil && errY == nil && os.SameFile(x, y)
+	if !here && (len(origins) != 2 || urlOf(origins[0]) == "" || urlOf(origins[0]) != urlOf(origins[1])) {
+		return nil, nil, nil
 	}
-	from, err := store.ReadManifest(a)
+	if from, err = store.ReadManifest(a); err != nil {
+		return nil, nil, err
+	}
+	to, err = store.ReadManifest(b)
+	return from, to, err
+}
+
+// urlOf returns the URL of a dataset without options and generation; "" if it is not one.
+func urlOf(text string) string {
+	u, err := remote.ParseURL(text)
 	if err != nil {
-		return nil, err
+		return ""
 	}
-	to, err := store.ReadManifest(b)
-	if err != nil {
-		return nil, err
+	key := u.Key
+	if i := strings.LastIndexByte(key, '@'); i > 0 && layout.IsName(key[i+1:]) {
+		key = key[:i]
 	}
-	return edit.Renamed(folder, from.Generation, to.Generation)
+	return fmt.Sprintf("%s://%s/%s", u.Scheme, u.Bucket, key)
 }
 
 // paired returns the fields that both datasets have.
@@ -211,9 +243,9 @@ func (c *Comparison) values(ctx context.Context, p pair, opts Options) (ValueDif
 	n := int(c.Records)
 	parts := make([]ValueDiff, max(1, min(valueParts, n)))
 	err := dataset.InParts(ctx, n, len(parts), opts.Workers, func() func(context.Context, int, int, int) error {
-		a, b := dataset.NewBatchReader(c.a.Records, p.a), dataset.NewBatchReader(c.b.Records, p.b)
+		a, b := dataset.NewBatchReader(c.a, p.a), dataset.NewBatchReader(c.b, p.b)
 		return func(ctx context.Context, part, from, to int) error {
-			return parts[part].compare(ctx, a, b, from, to, opts)
+			return parts[part].compare(ctx, a, b, &c.pairs, from, to, opts)
 		}
 	})
 	sum := ValueDiff{Field: p.a.Name}
@@ -234,20 +266,23 @@ func (v *ValueDiff) add(o ValueDiff) {
 	}
 }
 
-// compare compares records [from, to).
-func (v *ValueDiff) compare(ctx context.Context, a, b *dataset.BatchReader, from, to int, opts Options) error {
+// compare compares pairs [from, to).
+func (v *ValueDiff) compare(ctx context.Context, a, b *dataset.BatchReader, p *pairs, from, to int,
+	opts Options) error {
 	step := min(a.Step(), b.Step())
+	var ofA, ofB []int
 	for ; from < to; from += step {
 		end := min(to, from+step)
-		x, err := a.Read(ctx, from, end)
+		ofA, ofB = p.appendTo(ofA[:0], ofB[:0], from, end)
+		x, err := a.ReadRecords(ctx, ofA)
 		if err != nil {
 			return err
 		}
-		y, err := b.Read(ctx, from, end)
+		y, err := b.ReadRecords(ctx, ofB)
 		if err != nil {
 			return err
 		}
-		v.records(x, y, opts.Tolerance)
+		v.records(x, y, ofA, opts.Tolerance)
 		if opts.Progress != nil {
 			opts.Progress(int64(end - from))
 		}

@@ -73,7 +73,7 @@ func TestDiffEverythingElse(t *testing.T) {
 	}
 	for _, want := range []string{
 		"records\n", ": 600\n", "fields of weight\n", "not there\n", "type of images\n", ": float32 (3, 8, 8)\n", "classes of labels\n",
-		`class 1 is "dog"`, `class 1 is "wolf"`, "recipe\n", "statistics of labels\n", "values that differ, of 3 records\n",
+		`class 1 is "dog"`, `class 1 is "wolf"`, "recipe\n", "statistics of labels\n", "values that differ, of 3 records compared by position\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

@@ -3,6 +3,7 @@ package diff
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -37,7 +38,7 @@ func (c *Comparison) manifests(opts Options) {
 		}
 	}
 	if opts.Split == "" {
-		c.differ("splits", "", splitsText(a), splitsText(b))
+		c.splits(a, b)
 	}
 	if !opts.Data {
 		c.recipes(a.Recipe, b.Recipe)
@@ -66,11 +67,18 @@ func classText(f store.Field, i int) string {
 	return fmt.Sprintf("class %d is %q", i, f.Classes[i])
 }
 
-func splitsText(m *store.Manifest) string {
-	splits, err := m.LiveSplits()
-	if err != nil {
-		return err.Error()
+// splits compares which records are in which split.
+func (c *Comparison) splits(a, b *store.Manifest) {
+	x, errA := a.LiveSplits()
+	y, errB := b.LiveSplits()
+	if err := errors.Join(errA, errB); err != nil {
+		c.Notes = append(c.Notes, fmt.Sprintf("splits are not compared: %v", err))
+	} else if !c.sameSplits(x, y) {
+		c.Differences = append(c.Differences, Difference{What: "splits", A: splitsText(x), B: splitsText(y)})
 	}
+}
+
+func splitsText(splits []store.Split) string {
 	texts := dataset.Map(splits, func(s store.Split) string { return fmt.Sprintf("%s %v", s.Name, s.Ranges) })
 	if len(texts) == 0 {
 		return "none"

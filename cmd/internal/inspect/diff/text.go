@@ -20,12 +20,18 @@ func (c *Comparison) Render(w io.Writer) error {
 		fmt.Fprintf(&b, "note: %s\n", shell.Line(note))
 	}
 	if c.Same {
-		fmt.Fprintf(&b, "%s and %s hold the same: %s, %s compared\n", shell.Line(c.A), shell.Line(c.B),
-			units.Counted(c.Records, "record"), units.Counted(int64(len(c.Values)), "field"))
+		fmt.Fprintf(&b, "%s and %s hold the same: %s, %s compared, by %s\n", shell.Line(c.A), shell.Line(c.B),
+			units.Counted(c.Records, "record"), units.Counted(int64(len(c.Values)), "field"), c.By)
 	}
 	for _, d := range c.Differences {
 		fmt.Fprintf(&b, "%s\n  %s: %s\n  %s: %s\n", d.title(), shell.Line(c.A), side(d.A), shell.Line(c.B), side(d.B))
 	}
+	deleted, added := "deleted", "added"
+	if c.By != byPlace {
+		deleted, added = "only in "+shell.Line(c.A), "only in "+shell.Line(c.B)
+	}
+	c.Deleted.render(&b, deleted)
+	c.Added.render(&b, added)
 	c.renderValues(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -54,8 +60,29 @@ func (c *Comparison) renderValues(b *strings.Builder) {
 				units.Count(v.Lengths), cli.Number(v.Largest))
 		}
 	}
-	if len(t.Rows) > 1 {
-		fmt.Fprintf(b, "values that differ, of %s\n%s", units.Counted(c.Records, "record"), &t)
+	switch {
+	case len(t.Rows) > 1:
+		fmt.Fprintf(b, "values that differ, of %s compared by %s\n%s", units.Counted(c.Records, "record"), c.By, &t)
+	case !c.Same:
+		fmt.Fprintf(b, "no value differs, of %s compared by %s\n", units.Counted(c.Records, "record"), c.By)
+	}
+}
+
+// render lists records that only one dataset has.
+func (u Unmatched) render(b *strings.Builder, title string) {
+	if u.Records == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s: %s\n", title, units.Counted(u.Records, "record"))
+	for _, r := range u.First {
+		fmt.Fprintf(b, "  %d", r.Number)
+		if r.Name != "" {
+			fmt.Fprintf(b, " (%s)", shell.Line(r.Name))
+		}
+		b.WriteString("\n")
+	}
+	if more := u.Records - int64(len(u.First)); more > 0 {
+		fmt.Fprintf(b, "  and %s more\n", units.Count(more))
 	}
 }
 

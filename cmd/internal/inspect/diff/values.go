@@ -9,18 +9,18 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// records compares the same records of two datasets.
-func (v *ValueDiff) records(a, b dataset.Batch, tolerance float64) {
+// records compares the same records of two datasets, by their numbers in the first one.
+func (v *ValueDiff) records(a, b dataset.Batch, numbers []int, tolerance float64) {
 	if a.Values.DType() == b.Values.DType() && slices.Equal(a.Offsets, b.Offsets) &&
 		bytes.Equal(a.Values.Bytes(), b.Values.Bytes()) {
 		return
 	}
-	for i := range a.N {
-		v.record(int64(a.First+i), a.Record(i), b.Record(i), tolerance)
+	for i, number := range numbers {
+		v.record(int64(number), a.Record(i), b.Record(i), tolerance)
 	}
 }
 
-// record compares two records of the same number.
+// record compares two records.
 func (v *ValueDiff) record(number int64, a, b tensor.View, tolerance float64) {
 	if a.Len() != b.Len() {
 		v.Lengths++
