@@ -75,6 +75,17 @@ class ExamplesTest(unittest.TestCase):
         losses = example("jax_sharded", "jax").train(data.path("images"), epochs=3)
         self.assertEqual(len(losses), 3 * (1500 // 64))
 
+    def test_keras_continues(self):
+        """In a process of its own, as a process has one backend of Keras."""
+        for library in ("keras", "torch"):
+            if importlib.util.find_spec(library) is None:
+                raise unittest.SkipTest(f"no {library}")
+        script = os.path.join(data.HERE, "..", "examples", "keras_fit.py")
+        env = {**os.environ, "PYTHONPATH": os.path.join(data.HERE, ".."), "KERAS_BACKEND": "torch", "CUDA_VISIBLE_DEVICES": ""}
+        for epochs in (3, 1):  # of 24 steps; the state that was saved last is of step 20 of the third epoch
+            ran = subprocess.run([sys.executable, script, data.path("images"), self.folder], env=env, stdout=subprocess.PIPE, text=True, check=True)
+            self.assertEqual(len(ran.stdout.split()), epochs)
+
     def test_forecast(self):
         error, persistence = example("forecast", "torch", "h5py").train(self.folder, epochs=2)
         self.assertLess(error, 0.6 * persistence)

@@ -255,6 +255,28 @@ class Rebuilt(unittest.TestCase):
             self.assertEqual(dl.epoch, 3)
 
 
+class Ignite(unittest.TestCase):
+    def test_engine(self):
+        from ignite.engine import Engine
+
+        rows = [(torch.tensor([float(i)]), i) for i in range(50)]
+        ours = torch.utils.data.TensorDataset(torch.arange(50))
+        for make in (
+            lambda: loader(shuffle=True, seed=4, output="torch"),
+            lambda: penstock.DataLoader(ours, 8, shuffle=True, seed=4),
+            lambda: penstock.DataLoader(rows, 8, shuffle=True, seed=4),
+        ):
+            with make() as dl, make() as plain:
+                seen = []
+                Engine(lambda _, batch, seen=seen: seen.append(batch[-1].tolist())).run(dl, max_epochs=3)
+                self.assertEqual(seen, [batch[-1].tolist() for _ in range(3) for batch in plain])
+        made = [c(rows, 8) for c in (penstock.DataLoader, torch.utils.data.DataLoader)]
+        both = [[], []]
+        for dl, seen in zip(made, both):
+            Engine(lambda _, batch, seen=seen: seen.append(batch[-1].tolist())).run(dl, max_epochs=2)
+        self.assertEqual(*both)
+
+
 #: A program with Accelerate alone, as Lightning looks at batch samplers too.
 SKIPS = """
 import sys, accelerate, penstock, torch
