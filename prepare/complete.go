@@ -141,7 +141,7 @@ func (c Config) differences(m *store.Manifest) (list []string) {
 	if m.Recipe == nil || m.Source == nil {
 		return []string{"it says not how it was made"}
 	}
-	c.Images = c.Images.For(infoOf(m).Fields)
+	c.Images = c.Images.For(infoOf(m).Fields, nil)
 	path, err := filepath.Abs(c.Source)
 	if err != nil {
 		return []string{err.Error()}

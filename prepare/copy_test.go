@@ -185,6 +185,22 @@ func TestCopy(t *testing.T) {
 		t.Errorf("photos of 8x8 pixels are %v", f.Spec)
 	}
 
+	c = DefaultConfig() // appended to files, and to pixels
+	c.Source, c.Dest, c.Fields = original, filepath.Join(t.TempDir(), "ds"), "photo,labels"
+	mustRun(t, c)
+	c.Append = true
+	mustRun(t, c)
+	if m := rawtest.Manifest(t, c.Dest); m.Records != 16 || m.Fields[0].Content != tensor.Image {
+		t.Errorf("%d records, photos are %v", m.Records, m.Fields[0].Spec)
+	}
+	c.Append, c.Dest, c.Images.Resize = false, filepath.Join(t.TempDir(), "ds"), []int{8, 8}
+	mustRun(t, c)
+	c.Append = true
+	mustRun(t, c)
+	if m := rawtest.Manifest(t, c.Dest); m.Records != 16 || m.Fields[0].Content != "" {
+		t.Errorf("%d records, photos of 8x8 pixels are %v", m.Records, m.Fields[0].Spec)
+	}
+
 	c = DefaultConfig() // a part of each of two ranks, in an order of its own
 	c.Source, c.Dest, c.Rank.Size, c.Shuffle = original, filepath.Join(t.TempDir(), "ds"), 2, Seed{true, 3}
 	for c.Rank.Index = range 2 {

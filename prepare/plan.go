@@ -141,7 +141,10 @@ func (p *Plan) runWhole(ctx context.Context) (*Summary, error) {
 // has left something. done reports that an earlier run has appended all.
 func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, done bool, err error) {
 	if r.config.Append {
-		if r.base, err = baseManifest(r.config); err == nil && !unfinished {
+		if r.base, err = baseManifest(r.config); err == nil {
+			r.config.Images = r.config.Images.For(r.info.Fields, r.base)
+		}
+		if err == nil && !unfinished {
 			done, err = r.appended(ctx)
 		}
 	}

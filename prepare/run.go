@@ -70,7 +70,7 @@ func newRun(c Config, src source.Source, p Progress) *run {
 	r := &run{config: c, src: src, progress: p}
 	r.info, r.undeclared = kinds.Declare(src.Info(), c.Fields, c.Instances)
 	if !c.Append { // which makes records as those that are there were made
-		r.config.Images = c.Images.For(r.info.Fields)
+		r.config.Images = c.Images.For(r.info.Fields, nil)
 	}
 	r.commits = datasetCommitter{r}
 	return r

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/store/flat"
@@ -216,4 +218,74 @@ func list(from, to int) (out []string) {
 		out = append(out, fmt.Sprintf("{%d %04d.jpg}", i, i))
 	}
 	return out
+}
+
+// Any two of random generations differ in what a look at each record finds.
+func TestDiffOfRandomGenerations(t *testing.T) {
+	for seed := range uint64(15) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		n := 40 + rng.IntN(150)
+		path := datasettest.BuildFlat(t, named, flat.Options{Splits: []string{"train", "val"}}, n, store.Info{},
+			func(i int, r *store.Record) {
+				fillNamed(same)(i, r)
+				r.Split = []string{"train", "val"}[rng.IntN(2)]
+			})
+		generations := 1
+		for range 5 {
+			ds, err := mmapds.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var some []int64
+			for i := range ds.Len() {
+				if rng.IntN(8) == 0 {
+					some = append(some, int64(i))
+				}
+			}
+			ds.Close()
+			chosen, err := edit.Choose(path, 0, some)
+			if err == nil && rng.IntN(3) > 0 {
+				_, err = edit.Delete(path, chosen, edit.Options{})
+			} else if chosen, err = edit.Choose(path, 1, []int64{int64(rng.IntN(n))}); err == nil {
+				_, err = edit.Undelete(path, chosen, edit.Options{})
+			}
+			if err == nil {
+				generations++
+			}
+		}
+		for range 6 {
+			at := [2]string{}
+			var records [2]map[int]int // numbers by stored places
+			split := []string{"", "train", "val"}[rng.IntN(3)]
+			for k := range at {
+				at[k] = fmt.Sprintf("%s@%d", path, 1+rng.IntN(generations))
+				ds, err := mmapds.Open(at[k], mmapds.WithSplit(split))
+				if err != nil {
+					t.Fatal(err)
+				}
+				records[k] = make(map[int]int)
+				for i := range ds.Len() {
+					records[k][ds.Stored(i)] = i
+				}
+				ds.Close()
+			}
+			var deleted, added int64
+			for place := range records[0] {
+				if _, both := records[1][place]; !both {
+					deleted++
+				}
+			}
+			for place := range records[1] {
+				if _, both := records[0][place]; !both {
+					added++
+				}
+			}
+			opts := Options{Selection: dataset.Selection{Split: split}, Workers: 1 + rng.IntN(3)}
+			c := diff(t, at[0], at[1], opts)
+			if c.Deleted.Records != deleted || c.Added.Records != added || c.Records != int64(len(records[0]))-deleted ||
+				c.Values[0].Records > 0 || strings.HasSuffix(changed(c), "splits") {
+				t.Errorf("seed %d, %s and %s, split %q: %s; want -%d +%d", seed, at[0], at[1], split, changed(c), deleted, added)
+			}
+		}
+	}
 }

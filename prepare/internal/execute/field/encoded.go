@@ -3,6 +3,7 @@ package field
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
@@ -10,14 +11,16 @@ import (
 )
 
 // For returns the options for a source with those fields. A dataset that holds images or masks as files is copied with
-// the files, unless something asks for pixels.
-func (c Options) For(fields []source.Field) Options {
+// the files, unless something asks for pixels, or the dataset that is appended to, if any, holds them.
+func (c Options) For(fields []source.Field, base *store.Manifest) Options {
 	asked := c.ChangesPixels() || c.Transforms != nil || !c.Rules.keepPixels() || c.Rules.Deep == HighByte
 	stored := 0
 	for _, f := range fields {
 		switch {
 		case !f.Image() && !isMaskFile(f):
-		case !f.Stored:
+		case !f.Stored, base != nil && !slices.ContainsFunc(base.Fields, func(g store.Field) bool {
+			return g.Name == f.Name && g.Content == f.Content && g.IsBytes()
+		}):
 			return c
 		default:
 			stored++
