@@ -237,6 +237,8 @@ class Windows:
         if group is not None or by.get("within") is not None:
             self._set_runs(by, group, records)
         table = by.get("origins")
+        if isinstance(table, list) and len({len(origin) for origin in table}) > 1:
+            raise Error(f"window: origins have different numbers of axes: {', '.join(map(str, sorted({len(origin) for origin in table})[:5]))}")
         self.table: np.ndarray | None = (
             None if table is None else np.asarray(table, np.int64).reshape(len(table), -1 if len(table) else len(self.axes))
         )
