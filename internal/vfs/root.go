@@ -35,10 +35,11 @@ import (
 //
 // A Root may be used by any number of goroutines until Close.
 type Root struct {
-	path    string          // of the named folder, clean
-	named   map[string]bool // files that the user named, whose links are followed
-	outside bool
-	mounted bool
+	path     string          // of the named folder, clean
+	named    map[string]bool // files that the user named, whose links are followed
+	outside  bool
+	mounted  bool
+	siblings func() string // of a source in a bucket: the folder whose files it may read, "" for none but its own
 
 	// The folder that is held open, which is above the named folder in a cache of the Hub. All are unset with outside
 	// and in buckets.
@@ -90,6 +91,17 @@ func OpenRoot(folder string, outside bool, named ...string) (*Root, error) {
 	return r, nil
 }
 
+// OpenMounted is OpenRoot for a source in a bucket, which may be a folder or a file. Whether it is a file, whose
+// siblings in a folder it may read, is asked for only if a path is none of its own: that takes requests.
+func OpenMounted(path, folder string, outside bool) *Root {
+	return &Root{path: filepath.Clean(path), outside: outside, mounted: true, siblings: sync.OnceValue(func() string {
+		if info, err := Stat(path); err != nil || info.IsDir() {
+			return ""
+		}
+		return folder
+	})}
+}
+
 // ofHub returns the folder of the repository that a folder in the cache of the Hugging Face Hub is a snapshot of, or
 // part of one, and the name of the folder in it: .../datasets--x/snapshots/REV/train. It returns "" for other folders.
 func ofHub(folder string) (repository, below string) {
@@ -135,10 +147,15 @@ func (r *Root) name(op, path string) (string, error) {
 		return "", nil
 	}
 	if r.mounted {
-		if rel, err := filepath.Rel(r.path, filepath.Clean(path)); err != nil || !filepath.IsLocal(rel) {
-			return "", &fs.PathError{Op: op, Path: path, Err: ErrOutside}
+		if isBelow(r.path, path) {
+			return "", nil
 		}
-		return "", nil
+		if r.siblings != nil {
+			if folder := r.siblings(); folder != "" && isBelow(folder, path) {
+				return "", nil
+			}
+		}
+		return "", &fs.PathError{Op: op, Path: path, Err: ErrOutside}
 	}
 	if rest, ok := strings.CutPrefix(path, r.path); ok && len(rest) > 1 && rest[0] == filepath.Separator &&
 		filepath.IsLocal(rest[1:]) {
@@ -154,6 +171,11 @@ func (r *Root) name(op, path string) (string, error) {
 		}
 	}
 	return "", &fs.PathError{Op: op, Path: path, Err: ErrOutside}
+}
+
+func isBelow(folder, path string) bool {
+	rel, err := filepath.Rel(folder, filepath.Clean(path))
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // in calls do with the name of a path in the open folder, or asIs if the path is opened as it is. A link that do

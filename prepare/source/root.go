@@ -18,6 +18,9 @@ type Root = vfs.Root
 // file, so the folder above is its root.
 func OpenRoot(path string, o Options) (*Root, error) {
 	folder, _, _ := SplitGeneration(path)
+	if vfs.Mounted(path) && !strings.ContainsAny(path, `*?[{\`) {
+		return vfs.OpenMounted(folder, folderOf(filepath.Dir(folder), o, true), o.Outside), nil
+	}
 	var named []string
 	switch info, err := vfs.Stat(folder); {
 	case err != nil:
@@ -32,8 +35,13 @@ func OpenRoot(path string, o Options) (*Root, error) {
 		named = []string{folder}
 		folder = filepath.Dir(folder)
 	}
-	if folder = filepath.Clean(folder); o.Kind == "coco" && filepath.Base(folder) == "annotations" && named != nil {
-		folder = filepath.Dir(folder)
+	return vfs.OpenRoot(folderOf(filepath.Clean(folder), o, named != nil), o.Outside, named...)
+}
+
+// folderOf returns the folder whose files a source in that folder may read.
+func folderOf(folder string, o Options, file bool) string {
+	if o.Kind == "coco" && file && filepath.Base(folder) == "annotations" {
+		return filepath.Dir(folder)
 	}
-	return vfs.OpenRoot(folder, o.Outside, named...)
+	return folder
 }

@@ -109,9 +109,9 @@ import sys, h5py
 with h5py.File(sys.argv[1]) as f:
     print(",".join(f), flush=True)
     sys.stdin.readline()
-    print(f["pages"][3][0], f["labels"][5], list(f["labels"].attrs["class_names"]), flush=True)
+    print(f["pages"][3][0], f["labels"][5], f["labels"].attrs["class_names"].tolist(), flush=True)
 with h5py.File(sys.argv[1]) as f:
-    print(",".join(f), f["emb"].shape, f["class"].attrs["class_names"][1], f["tokens/offsets"][-1], f.attrs["complete"])
+    print(",".join(f), f["emb"].shape, f["class"].attrs["class_names"].tolist()[1], f["tokens/offsets"][-1], f.attrs["complete"])
 `
 
 // h5py reads the newest generation. A program that has the file open keeps what it has opened, and so does a change:

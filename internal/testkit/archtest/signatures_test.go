@@ -140,17 +140,24 @@ func eachTypedPackage(t *testing.T, f func(typed)) {
 	t.Helper()
 	exports, ours := make(map[string]string), []goPackage(nil)
 	// The exports are those of the build that is tested: for another one, all packages would be compiled here.
-	for _, p := range goPackages(t, os.Environ(), "-export", "-tags", "nocloud,"+os.Getenv("CODECS")) {
+	for _, p := range goPackages(t, os.Environ(), "./...", "-export", "-tags", "nocloud,"+os.Getenv("CODECS")) {
 		exports[p.ImportPath] = p.Export
 	}
-	for _, p := range goPackages(t, append(os.Environ(), "CGO_ENABLED=0"), "-tags", "nocloud") {
+	for _, p := range goPackages(t, append(os.Environ(), "CGO_ENABLED=0"), "./...", "-tags", "nocloud") {
 		dir := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
 		if strings.HasPrefix(p.ImportPath, module) && !notProduct(dir) {
 			ours = append(ours, p)
 		}
 	}
 	fset := token.NewFileSet()
-	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
+		if exports[path] == "" { // a codec in Go, where the build that is tested has one in C
+			for _, p := range goPackages(t, os.Environ(), path, "-export") {
+				exports[p.ImportPath] = p.Export
+			}
+		}
+		return os.Open(exports[path])
+	})
 	for _, p := range ours {
 		var files []*ast.File
 		for _, name := range p.GoFiles {
@@ -168,11 +175,11 @@ func eachTypedPackage(t *testing.T, f func(typed)) {
 	}
 }
 
-// goPackages returns what go list says of the packages of the module and all that they need.
-func goPackages(t *testing.T, env []string, flags ...string) (list []goPackage) {
+// goPackages returns what go list says of packages and all that they need.
+func goPackages(t *testing.T, env []string, packages string, flags ...string) (list []goPackage) {
 	t.Helper()
 	args := append([]string{"list", "-deps", "-json=ImportPath,Dir,Export,GoFiles"}, flags...)
-	cmd := exec.Command("go", append(args, "./...")...)
+	cmd := exec.Command("go", append(args, packages)...)
 	cmd.Dir, cmd.Env, cmd.Stderr = "../../..", env, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
