@@ -180,7 +180,8 @@ class RecordLoader(FeedLoader):
         if "functions" in state_dict and state_dict["functions"] != self._names:
             given = state_dict["functions"]
             said = ", ".join(map(shown, given[:8])) if isinstance(given, list) else shown(given)
-            raise Error(f"the state is of a DataLoader with the functions {said}, and this one has {', '.join(self._names)}; make it with the same")
+            names = ", ".join(map(repr, self._names))
+            raise Error(f"the state is of a DataLoader with the functions {said}, and this one has {names}; make it with the same")
         state_dict = {name: value for name, value in state_dict.items() if name != "functions"}
         super().load_state_dict(state_dict)
 

@@ -627,6 +627,8 @@ def _leave(wire: Wire, memory: SharedMemory | None, child: Any, workers: Any) ->
     wire.leave()
     if memory is not None:
         memory.close()
+    if child is not None:
+        child.returncode = 0  # else Popen warns that it is still running when it is collected
 
 
 @uninterrupted()

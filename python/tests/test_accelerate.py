@@ -195,7 +195,7 @@ class AccelerateTest(unittest.TestCase):
         for rank, process in enumerate(started):
             said = process.communicate(timeout=300)[0]
             with self.subTest(rank):
-                self.assertEqual((process.returncode, said), (0, ""))
+                self.assertEqual((process.returncode, said), (0, ""), said)
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ class ResultsTest(RecordsTest):
             self.assertEqual([b.step for b in rest], list(range(step, len(want))))
             for b in rest:
                 np.testing.assert_array_equal(b["image"], want[b.step]["image"])
-        with self.assertRaisesRegex(penstock.Error, "functions changed, and this one has third"):
+        with self.assertRaisesRegex(penstock.Error, "functions 'changed', and this one has 'third'"):
             self.loader([third], **options).load_state_dict(state)
 
     def test_ranks_together_are_one(self):

@@ -100,7 +100,7 @@ func (f *flags) register(cmd *cobra.Command) {
 		"; the conversion is Pillow's and ignores color profiles")
 	fs.BoolVar(&c.Images.KeepEncoded, "keep-encoded", false,
 		"store image files instead of pixels; the loader decodes them; --resize shrinks large ones "+
-			"(default for datasets that hold files, unless a flag asks for pixels, such as --layout chw)")
+			"(default for datasets that hold files, unless a flag asks for pixels)")
 	fs.IntVar(&c.Images.Quality, "jpeg-quality", 0, "JPEG `QUALITY` of shrunk files, 1 to 100 (default 90)")
 	fs.IntVar(&c.Images.LargerThan, "larger-than", 0,
 		"shrink only files of more than `N` pixels on the side that --fit names (default SIZE)")
@@ -194,9 +194,7 @@ func (f *flags) check(args []string) error {
 	p.choose("sixteen-bit", &f.deep)
 	p.choose("cmyk", &f.cmyk)
 	f.parse(&p)
-	if f.set.Changed("keep-encoded") && !c.Images.KeepEncoded {
-		p = append(p, "--keep-encoded=false: leave it out; for the pixels of a dataset that holds files, add --layout chw")
-	}
+	c.Images.Decode = f.set.Changed("keep-encoded") && !c.Images.KeepEncoded
 	if f.quiet && f.progress != "auto" {
 		p = append(p, "--quiet, --progress "+f.progress+": choose one")
 	}

@@ -47,8 +47,6 @@ func TestFlagProblems(t *testing.T) {
 		{"a b --max-pixels -3", "--max-pixels -3: must be 1 or more"},
 		{"a b --from lance", "--from lance: must be one of auto, " + strings.Join(source.Kinds, ", ") + ", stream"},
 		{"a b --progress bars", "--progress bars: must be one of auto, json"},
-		{"a b --keep-encoded=false",
-			"--keep-encoded=false: leave it out; for the pixels of a dataset that holds files, add --layout chw"},
 		{"a b --progress json --quiet", "--quiet, --progress json: choose one"},
 		{"a b --format npz", "--format npz: must be one of flat, hdf5, zarr"},
 		{"a b --dtype int4", "--dtype int4: must be one of uint8, uint16, float16, bfloat16, float32"},

@@ -118,7 +118,7 @@ class Lightning(unittest.TestCase):
     def test_the_launcher_of_several(self):
         with mock.patch.dict(os.environ, {"RANK": "1", "WORLD_SIZE": "2"}):
             with self.assertWarnsRegex(UserWarning, 'give rank="auto"'):
-                penstock.DataLoader(data.path("images"), 100, command=data.feed()).close()
+                list(penstock.DataLoader(data.path("images"), 100, command=data.feed()))
             with penstock.DataLoader(data.path("images"), 100, command=data.feed(), rank="auto") as dl:
                 self.assertEqual((dl.rank, dl.world_size, len(dl)), (1, 2, 8))
 
@@ -285,10 +285,8 @@ accelerator = accelerate.Accelerator(cpu=True)
 dl = accelerator.prepare(penstock.DataLoader(sys.argv[1], 100, shuffle=True, seed=4, command=sys.argv[2]))
 whole = [b.indices.tolist() for b in dl]
 for skip in (accelerate.skip_first_batches, accelerator.skip_first_batches):
-    try:
-        list(skip(dl, 4))
-    except penstock.Error as e:
-        print("write loader.load_state_dict({**loader.state_dict()" in str(e))
+    dl.set_epoch(0)
+    print([b.indices.tolist() for b in skip(dl, 4)] == whole[4:])
 dl.set_epoch(0)
 dl.load_state_dict({**dl.state_dict(), "step": 4})
 print([b.indices.tolist() for b in dl] == whole[4:])

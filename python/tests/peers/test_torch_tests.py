@@ -21,6 +21,8 @@ from torch.utils import data as tud
 
 from penstock import DataLoader
 
+from tests import data
+
 CONTEXTS = (None, "fork", "spawn")
 
 
@@ -352,7 +354,8 @@ print(*[w.pid for w in batches._workers], flush=True)
 next(batches)
 {end}
 """
-            out = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120)
+            env = {**os.environ, "PYTHONPATH": os.path.dirname(data.HERE)}
+            out = subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=env, capture_output=True, text=True, timeout=120)
             self.assertEqual(out.returncode == 0, end == "pass", out.stderr)
             self.assertIn(raised, out.stderr)
             deadline = time.monotonic() + 30

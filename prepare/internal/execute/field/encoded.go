@@ -13,7 +13,7 @@ import (
 // For returns the options for a source with those fields. A dataset that holds images or masks as files is copied with
 // the files, unless something asks for pixels, or the dataset that is appended to, if any, holds them.
 func (c Options) For(fields []source.Field, base *store.Manifest) Options {
-	asked := c.ChangesPixels() || c.Transforms != nil || !c.Rules.keepPixels() || c.Rules.Deep == HighByte
+	asked := c.Decode || c.ChangesPixels() || c.Transforms != nil || !c.Rules.keepPixels() || c.Rules.Deep == HighByte
 	stored := 0
 	for _, f := range fields {
 		switch {
