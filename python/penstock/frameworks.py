@@ -208,7 +208,8 @@ def prepared(loader: Any) -> Prepared | None:
         raise Error("slice_fn_for_dispatch divides batches in one process, and each process loads its part of these; leave it out")
     placed = frame.f_locals.get("device_placement")
     common = {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
-    given = DataLoader(range(max(1, loader.records)), **common) if ordered else DataLoader(loader.dataset, batch_sampler=loader.batch_sampler)
+    numbers: Any = range(max(1, loader.records))
+    given = DataLoader(numbers, **common) if ordered else DataLoader(loader.dataset, batch_sampler=loader.batch_sampler)
     made = prepare_data_loader(
         given, asks.device, num_processes=asks.num_processes, process_index=asks.process_index, split_batches=asks.split_batches,
         put_on_device=asks.device_placement if placed is None else placed, rng_types=asks.rng_types.copy(), dispatch_batches=False,

@@ -20,7 +20,6 @@ import torch
 from torch.utils import data as tud
 
 from penstock import DataLoader
-
 from tests import data
 
 CONTEXTS = (None, "fork", "spawn")
