@@ -44,17 +44,15 @@ type directRead struct {
 
 // iocb is struct iocb of linux/aio_abi.h, and ioEvent is io_event.
 type iocb struct {
-	data      uint64
-	key       uint64 // and flags
-	opcode    uint16
-	priority  int16
-	fd        uint32
-	buf       uint64
-	bytes     uint64
-	offset    int64
-	reserved  uint64
-	flags     uint32
-	eventFile uint32
+	data   uint64
+	_      uint64 // key and flags
+	opcode uint16
+	_      int16 // priority
+	fd     uint32
+	buf    uint64
+	bytes  uint64
+	offset int64
+	_      [2]uint64 // reserved, flags and event file
 }
 
 type ioEvent struct {

@@ -308,7 +308,7 @@ func (s aSource) read(t testing.TB, dir string, outside bool) *said {
 		}
 		defer src.Close()
 		info := src.Info()
-		about, err := json.Marshal(info)
+		about, _ := json.Marshal(info)
 		out.text += string(about)
 		v := source.NewValues(len(info.Fields))
 		for _, f := range info.Fields {
