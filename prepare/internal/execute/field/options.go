@@ -27,7 +27,7 @@ type Options struct {
 	Rules       Rules
 	MaxPixels   int  // larger images are refused from their header
 	KeepEncoded bool // keep files of images, as a field of variable length: Resize makes smaller only those that are large
-	Decode      bool `json:",omitempty"` // make pixels of images also where a dataset is copied that holds them as files
+	Decode      bool // make pixels of images also where a dataset is copied that holds them as files
 	Quality     int  // of JPEGs that are made then, 1 to 100; 0 is 90
 	LargerThan  int  // pixels of the side that Fit names; smaller files are kept as they are; 0 is the size of Resize
 
