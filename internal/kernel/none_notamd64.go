@@ -18,7 +18,3 @@ func piecesF32Fast(_, _ []float64, _ []float32) (low, high float32, ok bool) { r
 
 // markFast leaves all to markBytes.
 func markFast([]uint64, string, byte) int { return 0 }
-
-const useLanes = false
-
-func shaFast(*[8][shaLanes]uint32, []byte, *[shaLanes]uint32, int) { panic("kernel: no lanes") }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/penstock/penstock/internal/digest"
-	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -22,8 +21,7 @@ type splitMetadata struct {
 	lengths []moments.Moments
 	labels  [][]int64
 	entry   [12]byte // what goes into an id; here, so that it is not allocated
-	many    []byte   // the same of a block, of some ids
-	some    []hash.Hash
+	entries []byte   // the entries of a block, in memory that is used again
 }
 
 func newSplitMetadata(s store.Schema) splitMetadata {
@@ -63,37 +61,21 @@ func (k *splitMetadata) summarize(s store.Schema, r *store.Record, digests []dig
 	}
 }
 
-// enterBlock adds the records of a block to the ids: many fields at a time, whose entries have one size.
+// enterBlock adds the records of a block to the ids.
 func (k *splitMetadata) enterBlock(s store.Schema, b *digest.Block) {
-	for _, ragged := range []bool{false, true} {
-		k.some, k.many = k.some[:0], k.many[:0]
-		size := 4
-		if ragged {
-			size += 8
-		}
-		for i, f := range s.Fields {
-			if f.Ragged != ragged {
-				continue
-			}
-			k.some = append(k.some, k.ids[i])
-			for n, sum := range b.CRC32Cs(i) {
-				k.many = binary.LittleEndian.AppendUint32(k.many, sum)
-				if ragged {
-					k.many = binary.LittleEndian.AppendUint64(k.many, uint64(b.Rows(i, n, n+1)))
-				}
-			}
-			if len(k.some) == fieldsAtOnce {
-				kernel.WriteSHA256s(k.some, k.many, size*b.N)
-				k.some, k.many = k.some[:0], k.many[:0]
+	for i, f := range s.Fields {
+		entries := k.entries[:0]
+		for n, sum := range b.CRC32Cs(i) {
+			entries = binary.LittleEndian.AppendUint32(entries, sum)
+			if f.Ragged {
+				entries = binary.LittleEndian.AppendUint64(entries, uint64(b.Rows(i, n, n+1)))
 			}
 		}
-		kernel.WriteSHA256s(k.some, k.many, size*b.N)
+		k.ids[i].Write(entries)
+		k.entries = entries
 	}
 	k.count += int64(b.N)
 }
-
-// fieldsAtOnce fills a kernel, and is small enough that the entries of the fields stay in the nearest caches.
-const fieldsAtOnce = 16
 
 // summarizeBlock adds the records of a block to the statistics.
 func (k *splitMetadata) summarizeBlock(s store.Schema, b *digest.Block) {
