@@ -219,3 +219,37 @@ func TestCrashes(t *testing.T) {
 		}
 	}
 }
+
+// An append that was killed when all was published is finished by the next process. If that one is killed too, the
+// records are not appended once more.
+func TestCrashWhileFinishing(t *testing.T) {
+	c := newCrashed(t, crashAppend, "ds")
+	dir := c.newDir(t)
+	dest := filepath.Join(dir, c.name)
+	if _, err := crashResume(dest, c.kind, crashRecords, nowhere); err != nil {
+		t.Fatal(err)
+	}
+	c.want = foldertest.Files(t, dest)
+	if err := os.Mkdir(filepath.Join(dir, ".ds.building.done"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log, err := crash.Record(dir, append(os.Environ(), builder+"="+dest, builder+"_CRASH="+c.kind), os.Args[0])
+	if errors.Is(err, crash.ErrUntraceable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := filepath.Join(crash.MemoryDir(t), "state")
+	for s := range log.States(0, 1) {
+		if err := s.Write(state); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.goOn(t, s, state); err != nil {
+			t.Errorf("%s: %v", s.What, err)
+		}
+		if err := os.RemoveAll(state); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -62,7 +62,7 @@ func (d *destination) unlock() {
 // tidy removes what a build left that was killed when it had published all; then it
 // reports true.
 func (d *destination) tidy() (done bool, err error) {
-	if done, err := d.removeNamed(spentName(d.stage)); done || err != nil {
+	if done, err := d.removeSpent(); done || err != nil {
 		return done, err
 	}
 	info, err := d.parent.Lstat(d.stage)
@@ -91,7 +91,7 @@ func (d *destination) tidy() (done bool, err error) {
 	if err := d.retire(); err != nil {
 		return true, err
 	}
-	return true, private.Remove(d.parent, spentName(d.stage), folder)
+	return d.removeSpent()
 }
 
 // committed reports whether the manifest of a stage is that of a generation of the destination. Its writer was killed
@@ -120,8 +120,9 @@ func (d *destination) committed(stage *os.Root) (bool, error) {
 	return true, errors.Join(forward(dest, m.Generation), stage.Remove(layout.ManifestName))
 }
 
-// removeNamed removes a folder from the parent, and reports whether it existed.
-func (d *destination) removeNamed(name string) (bool, error) {
+// removeSpent removes a stage whose content is published, and reports whether it existed.
+func (d *destination) removeSpent() (bool, error) {
+	name := spentName(d.stage)
 	folder, err := private.Open(d.parent, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -130,8 +131,15 @@ func (d *destination) removeNamed(name string) (bool, error) {
 		return false, err
 	}
 	defer folder.Close()
+	if d.resumesAppend() {
+		d.unlock() // before the folder, which alone tells the next process that the records are there already
+	}
 	return true, private.Remove(d.parent, name, folder)
 }
+
+// resumesAppend reports whether the build is an append that goes on where another process left it. It has nothing to do
+// where that process had published all.
+func (d *destination) resumesAppend() bool { return d.opts.Append && d.opts.Keep }
 
 func (d *destination) check() error {
 	info, err := d.parent.Lstat(d.name())

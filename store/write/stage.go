@@ -66,7 +66,7 @@ func (s *Stage) begin() error {
 	if err != nil {
 		return err
 	}
-	if done && s.dest.opts.Append && s.dest.opts.Keep {
+	if done && s.dest.resumesAppend() {
 		return fmt.Errorf("%s: these records are %w", s.dest.path, store.ErrCommitted)
 	}
 	if err := s.dest.check(); err != nil {
