@@ -8,18 +8,14 @@ import (
 	"strings"
 )
 
-// panel is a group of bars: rows of a table of bench/peers, all of them measured in Python.
-type panel struct {
-	title, head string
-	rows        []string // what the first cells begin with
-}
+// panel is a group of bars of the README's chart: the rows of a table of bench/peers that were measured in Python.
+type panel struct{ title, head string }
 
-// panels are the README's chart: one where penstock is ahead, and one where it is not.
+// panels are the README's chart: from where penstock is furthest ahead to where a loop with NumPy is level.
 var panels = []panel{
-	{"Mirrored and normalized to float32", "150,528 B, shuffled, mirrored and normalized to float32",
-		[]string{"penstock in Python", "FFCV", "DALI", "Grain", "tf.data", "PyTorch DataLoader", "SPDL"}},
-	{"As stored, not changed", "150,528 B, shuffled, batches of 64",
-		[]string{"penstock in Python", "PyTorch DataLoader", "tf.data", "FFCV", "Grain", "DALI", "SPDL"}},
+	{"Mirrored and normalized to float32", "150,528 B, shuffled, mirrored and normalized to float32"},
+	{"150,528 bytes as stored", "150,528 B, shuffled, batches of 64"},
+	{"784 bytes as stored", "784 B, shuffled, batches of 256"},
 }
 
 // Sizes of charts, in pixels. They are as narrow as is possible: a phone shows them with 340.
@@ -27,6 +23,7 @@ const (
 	chartWidth  = 480
 	chartLabels = 150 // of the names, left of the bars
 	chartValues = 96  // of the numbers, right of them
+	chartCPU    = 36  // of the microseconds behind a number
 	chartRow    = 24
 	chartTall   = 40 // of a row whose name is above its bar
 )
@@ -35,12 +32,13 @@ const chartStyle = `<style>text{font:14px system-ui,sans-serif;fill:#24292f}.h{f
 	`.b{fill:#8c959f}.p{fill:#3f51b5}` +
 	`@media(prefers-color-scheme:dark){text{fill:#e6edf3}.b{fill:#6e7681}.p{fill:#8c9eff}}</style>`
 
-// chart returns the README's chart as SVG: images per second that a loop in Python gets, by loader.
+// chart returns the README's chart as SVG: records per second that a loop in Python gets and the CPU time of each, by
+// loader, the fastest first.
 func (r results) chart() (string, error) {
 	var b strings.Builder
 	y := 0
 	for _, p := range panels {
-		bars, err := r.bars(p)
+		bars, err := r.inPython(p.head)
 		if err != nil {
 			return "", err
 		}
@@ -52,7 +50,22 @@ func (r results) chart() (string, error) {
 		}
 		y += chartRow / 2
 	}
-	return svg("Images per second in Python, by loader", b.String(), y), nil
+	return svg("Records per second in Python and microseconds of CPU a record, by loader", b.String(), y), nil
+}
+
+// inPython returns the rows of a table of bench/peers that were measured in Python, the fastest first.
+func (r results) inPython(head string) ([]bar, error) {
+	bars, err := r.bars(drawing{program: "peers", head: head, column: rate})
+	if err != nil {
+		return nil, err
+	}
+	bars = slices.DeleteFunc(bars, func(b bar) bool { return b.name == inGo })
+	for i := range bars {
+		if bars[i].cpu, err = r.number(figure{program: "peers", head: head, rows: []string{bars[i].name}, column: perRecord}); err != nil {
+			return nil, err
+		}
+	}
+	return bars, nil
 }
 
 // drawing is the chart of a table of docs/benchmarks.md.
@@ -63,7 +76,10 @@ type drawing struct {
 	less          bool   // less is better
 }
 
-const rate, perPhoto = "records/s", "us/photo"
+const rate, perRecord, perPhoto = "records/s", "us of CPU", "us/photo"
+
+// inGo is the row of the Go loader, and its name in charts: the other rows of its tables were measured in Python.
+const inGo, inGoChart = "penstock, default", "penstock in Go"
 
 // drawings are the charts of docs/benchmarks.md, one for each of its main tables.
 var drawings = []drawing{
@@ -88,25 +104,44 @@ var drawings = []drawing{
 
 // draw returns a chart as SVG, the best row first.
 func (r results) draw(d drawing) (string, error) {
-	t, err := r.table(d.program, d.head)
+	bars, err := r.bars(d)
 	if err != nil {
 		return "", err
 	}
+	most := slices.MaxFunc(bars, func(a, b bar) int { return cmp.Compare(a.rate, b.rate) }).rate
+	var b strings.Builder
+	y := heading(&b, 0, d.title)
+	for _, bar := range bars {
+		fmt.Fprintf(&b, "<text x=\"0\" y=\"%d\">%s</text>", y+14, html.EscapeString(strings.Replace(bar.name, inGo, inGoChart, 1)))
+		bar.draw(&b, 0, y+18, bar.rate/most)
+		y += chartTall
+	}
+	return svg(d.title, b.String(), y), nil
+}
+
+// bars returns the rows of a drawing's table, the best first.
+func (r results) bars(d drawing) ([]bar, error) {
+	t, err := r.table(d.program, d.head)
+	if err != nil {
+		return nil, err
+	}
 	at := slices.Index(t.cells[0], d.column)
 	if at < 0 {
-		return "", fmt.Errorf("%s: the table %q has no column %q", d.file, d.head, d.column)
+		return nil, fmt.Errorf("%s: the table %q has no column %q", d.file, d.head, d.column)
 	}
 	var bars []bar
-	most := 0.0
 	for _, row := range t.cells[1:] {
 		if d.only != "" && row[1] != d.only {
 			continue
 		}
 		n, err := leading(row[at])
 		if err != nil {
-			return "", fmt.Errorf("%s: row %q: %w", d.file, row[0], err)
+			return nil, fmt.Errorf("%s: row %q: %w", d.file, row[0], err)
 		}
-		bars, most = append(bars, bar{strings.Replace(row[0], "penstock, default", "penstock in Go", 1), n}), max(most, n)
+		bars = append(bars, bar{name: row[0], setting: row[1], rate: n})
+	}
+	if len(bars) == 0 {
+		return nil, fmt.Errorf("%s: the table %q has no row of %q", d.file, d.head, d.only)
 	}
 	slices.SortStableFunc(bars, func(a, b bar) int {
 		if d.less {
@@ -114,14 +149,7 @@ func (r results) draw(d drawing) (string, error) {
 		}
 		return cmp.Compare(b.rate, a.rate)
 	})
-	var b strings.Builder
-	y := heading(&b, 0, d.title)
-	for _, bar := range bars {
-		fmt.Fprintf(&b, "<text x=\"0\" y=\"%d\">%s</text>", y+14, html.EscapeString(bar.name))
-		bar.draw(&b, 0, y+18, bar.rate/most)
-		y += chartTall
-	}
-	return svg(d.title, b.String(), y), nil
+	return bars, nil
 }
 
 // heading writes the title of bars at y, and returns the place below it.
@@ -136,9 +164,14 @@ func (bar bar) draw(b *strings.Builder, x, y int, part float64) {
 	if strings.HasPrefix(bar.name, "penstock") {
 		class = "p"
 	}
-	width := part * float64(chartWidth-x-chartValues)
+	value, room := thousands(bar.rate), chartWidth-x-chartValues
+	if bar.cpu > 0 {
+		value += fmt.Sprintf(", %s µs", digits(bar.cpu))
+		room -= chartCPU
+	}
+	width := part * float64(room)
 	fmt.Fprintf(b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"16\"/>", class, x, y+2, max(width, 1))
-	fmt.Fprintf(b, "<text x=\"%.0f\" y=\"%d\">%s</text>\n", float64(x)+width+6, y+14, thousands(bar.rate))
+	fmt.Fprintf(b, "<text x=\"%.0f\" y=\"%d\">%s</text>\n", float64(x)+width+6, y+14, value)
 }
 
 func svg(label, body string, height int) string {
@@ -147,24 +180,11 @@ func svg(label, body string, height int) string {
 		chartWidth, height, chartWidth, height, html.EscapeString(label), chartStyle, body)
 }
 
-// bar is a loader and the records per second that it yields.
+// bar is a row of a table.
 type bar struct {
-	name string
-	rate float64
-}
-
-// bars returns the bars of a panel, the longest first.
-func (r results) bars(p panel) ([]bar, error) {
-	var list []bar
-	for _, row := range p.rows {
-		n, err := r.number(figure{program: "peers", head: p.head, rows: []string{row}, column: "records/s"})
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, bar{row, n})
-	}
-	slices.SortFunc(list, func(a, b bar) int { return cmp.Compare(b.rate, a.rate) })
-	return list, nil
+	name, setting string
+	rate          float64
+	cpu           float64 // microseconds of CPU a record; 0 if the chart does not show them
 }
 
 // thousands returns a number as people write it: 35,901.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Heads of the tables that numbers are taken from.
@@ -28,53 +29,45 @@ const (
 
 func touched(order, bytes string) string { return order + ", " + bytes + "-byte records, touch" }
 
-// ratio is a line of the README's table: how many times faster penstock is, in one language. It is the number at
-// figure, divided by the one at over if given.
+// ratio is a line of the README's table: how many times faster penstock is. In Go it is the number at figure. In
+// Python, where instead is empty, it is penstock's rate in a table of bench/peers, divided by the rate of the fastest
+// other row, which names it.
 type ratio struct {
-	what, language, instead, section string
-	figure                           figure
-	over                             *figure
+	what, instead, section string
+	figure                 figure
 }
 
 // ratios compare penstock with the usual alternatives, in the order of a user's questions.
 var ratios = []ratio{
-	{what: "JPEG photo to a 224x224 tensor", language: "Go", instead: "`image/jpeg` and `imaging` in Go",
+	{what: "JPEG photo to a 224x224 tensor", instead: "`image/jpeg` and `imaging` in Go",
 		section: "photos-to-records",
 		figure: figure{program: "transforms", head: photosHead, rows: []string{"penstock, Go / photos"},
 			column: fasterHead}},
-	{what: "JPEG photo to a 224x224 tensor", language: "Go", instead: "torchvision on Pillow",
+	{what: "JPEG photo to a 224x224 tensor", instead: "torchvision on Pillow",
 		section: "against-pythons-libraries",
 		figure: figure{program: "transforms", head: peersHead, rows: []string{"torchvision on Pillow, BILINEAR / photos"},
 			column: "vs penstock with Go"}},
-	{what: "shuffled batches, records of 784 bytes", language: "Go", instead: byTake, section: "batches",
+	{what: "shuffled batches, records of 784 bytes", instead: byTake, section: "batches",
 		figure: figure{program: "loader", head: touched("shuffled", "784"), rows: []string{wholly}, column: clockHead}},
-	inPython("shuffled batches, records of 784 bytes", "784 B, shuffled, batches of 256", "PyTorch DataLoader / by take",
-		byTake),
-	{what: "shuffled batches, records of 150,528 bytes", language: "Go", instead: byTake, section: "batches",
+	inPython("shuffled batches, records of 784 bytes", "784 B, shuffled, batches of 256"),
+	{what: "shuffled batches, records of 150,528 bytes", instead: byTake, section: "batches",
 		figure: figure{program: "loader", head: touched("shuffled", "150528"), rows: []string{wholly}, column: clockHead}},
-	inPython("shuffled batches, records of 150,528 bytes", "150,528 B, shuffled, batches of 64",
-		"PyTorch DataLoader / by take", byTake),
-	{what: "normalized to float32 and mirrored", language: "Go", instead: "DataLoader and torchvision", section: "batches",
+	inPython("shuffled batches, records of 150,528 bytes", "150,528 B, shuffled, batches of 64"),
+	{what: "normalized to float32 and mirrored", instead: "DataLoader and torchvision", section: "batches",
 		figure: figure{program: "loader", head: "shuffled, 150528-byte records, normalize", rows: []string{"DataLoader"},
 			column: clockHead}},
-	inPython("normalized to float32 and mirrored", "150,528 B, shuffled, mirrored and normalized to float32",
-		"PyTorch DataLoader / by take", byTake),
-	{what: "HDF5 images compressed by gzip, one per chunk", language: "Go", instead: "h5py", section: "hdf5",
+	inPython("normalized to float32 and mirrored", "150,528 B, shuffled, mirrored and normalized to float32"),
+	{what: "HDF5 images compressed by gzip, one per chunk", instead: "h5py", section: "hdf5",
 		figure: hdf5("hdf5", "gzip, 1 a chunk, 1 worker / h5py", cpuHead)},
 	inPython("HDF5 images compressed by gzip, one per chunk",
-		"150,528 B a gzip chunk (HDF5, Zarr), shuffled, batches of 64", "h5py", "h5py"),
+		"150,528 B a gzip chunk (HDF5, Zarr), shuffled, batches of 64"),
 }
 
 const byTake = "DataLoader, whole batches by `numpy.take`"
 
-// inPython is how many records per second penstock's loader yields in Python, of what another does, in a table of
-// bench/peers.
-func inPython(what, head, row, instead string) ratio {
-	of := func(row string) figure {
-		return figure{program: "peers", head: head, rows: []string{row}, column: "records/s"}
-	}
-	other := of(row)
-	return ratio{what, "Python", instead, "other-loaders", of("penstock in Python"), &other}
+func inPython(what, head string) ratio {
+	return ratio{what: what, section: "other-loaders",
+		figure: figure{program: "peers", head: head, rows: []string{"penstock in Python"}, column: rate}}
 }
 
 // ratios returns the README's table.
@@ -86,17 +79,33 @@ func (r results) ratios() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if x.over != nil {
-			other, err := r.number(*x.over)
+		language := "Go"
+		if x.instead == "" {
+			language = "Python"
+			rival, err := r.rival(x.figure.head)
 			if err != nil {
 				return nil, err
 			}
-			n /= other
+			x.instead = rival.name + ", " + rival.setting
+			n /= rival.rate
 		}
-		lines = append(lines, fmt.Sprintf("| %s | %s | %s | [%s](docs/benchmarks.md#%s) |", x.what, x.language, x.instead,
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s | [%s](docs/benchmarks.md#%s) |", x.what, language, x.instead,
 			digits(n), x.section))
 	}
 	return append(lines, ""), nil
+}
+
+// rival returns the fastest row of a table of bench/peers that is not penstock's.
+func (r results) rival(head string) (bar, error) {
+	bars, err := r.inPython(head)
+	if err != nil {
+		return bar{}, err
+	}
+	at := slices.IndexFunc(bars, func(b bar) bool { return !strings.HasPrefix(b.name, "penstock") })
+	if at < 0 {
+		return bar{}, fmt.Errorf("the table %q has penstock's rows alone", head)
+	}
+	return bars[at], nil
 }
 
 // target is the goal for a number.
