@@ -58,22 +58,6 @@ else:
         __class_getitem__ = classmethod(GenericAlias)
 
 
-#: Parameters that say what a feeding process does; nothing else does it.
-_FED = {
-    "transforms": None,
-    "independent": (),
-    "contents": None,
-    "batch_transforms": None,
-    "splits": None,
-    "prepare": "auto",
-    "filters": None,
-    "pack": None,
-    "verify": "off",
-    "cache_dir": None,
-    "cache_size": None,
-}
-
-
 class DataLoader(_Base[B]):
     """An iterable over the batches of a dataset, as torch.utils.data.DataLoader is.
 
@@ -99,7 +83,7 @@ class DataLoader(_Base[B]):
             these, Subsets of these, a data frame or an Arrow table of numbers. They are gathered in this process.
             (3) Any other object with ``__getitem__`` and ``__len__``, with ``__getitems__`` or with
             ``__iter__``: its code runs in ``num_workers`` processes. A prepared dataset with a ``collate_fn``, a
-            ``batch_sampler`` or ``batch_size=None`` is of this kind, too.
+            ``batch_sampler`` or ``batch_size=None``, and without ``transforms`` and other parameters of prepared datasets, is of this kind, too.
         batch_size: Records of a batch of this process; None yields single samples.
         shuffle: Visit every record once an epoch, in another order each time.
         sampler: Record numbers in any iterable. For a prepared dataset, one of penstock.samplers, of torch.utils.data, or a
@@ -111,7 +95,9 @@ class DataLoader(_Base[B]):
         num_workers: Of a prepared dataset, threads of the feeding process that make batches: None finds the number with which the
             loop is fastest, and gives cores back that training needs; 0 is one thread. Of a user's own dataset, processes: None is
             0 without ``seed``, as in torch, and one a core with it; 0 runs the code in this process.
-        collate_fn: Makes a batch of a list of samples.
+        collate_fn: Makes a batch of a list of samples. Of a prepared dataset with ``transforms``, samples are records after these, with
+            tensors (arrays, if output is another): named tuples, as batches are, which torch's default_collate takes, or with
+            batch_type=dict dicts. It runs in ``num_workers`` processes, and its random numbers follow ``seed``.
         pin_memory: Page-lock the shared memory, so that ``.to("cuda", non_blocking=True)`` does not
             block. Copies that were queued on the current stream of any device before the next batch was
             asked for are awaited before memory is used again, also where a batch was dropped at once.
@@ -403,7 +389,7 @@ class DataLoader(_Base[B]):
         self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
         engine = self._fed(request)
         self._held["fields"] = engine.session.fields
-        if self._of_torch:
+        if self._of_torch and signature.collate_fn is None:
             self._held["collate_fn"] = frameworks.not_collated
         return engine
 
@@ -418,13 +404,11 @@ class DataLoader(_Base[B]):
     def _own(self, kind: str) -> Any:
         """Return the engine for arrays in memory, or for the user's own code."""
         given = self._arguments
-        for name, default in _FED.items():
-            if given[name] is not default and given[name] != default:
-                raise ValueError(
-                    f"{name} is for a dataset that preprocess made, opened with mode='r', and without collate_fn, batch_sampler and batch_size=None: "
-                    "a feeding process does it; "
-                    "do it in the dataset's own code, or prepare the dataset: penstock preprocess SOURCE DATASET"
-                )
+        if (name := subject.fed(given)) is not None:
+            raise ValueError(
+                f"{name} is for the path of a dataset, or penstock.open of it with mode='r', which a feeding process reads: do it in the code of "
+                f"this {type(given['dataset']).__name__}, or prepare its records: penstock preprocess SOURCE DATASET, and give DATASET as the dataset"
+            )
         choice("output", given["output"], Output)
         seed = None if given["seed"] is None else count("seed", given["seed"], 0, MAX_SEED)
         if isinstance(given["sampler"], Sampler):
@@ -747,7 +731,7 @@ class DataLoader(_Base[B]):
 
     def _batches(self) -> Iterator[Any]:
         """Return an iterator over an epoch."""
-        if isinstance(self._engine, FeedLoader):
+        if isinstance(self._engine, FeedLoader) and (self._arguments["output"] != "jax" or not self._engine.collates):
             return iter(self._engine)
         if self._arguments["output"] == "jax":
             from .jax import placed

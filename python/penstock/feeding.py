@@ -29,6 +29,9 @@ class _Epoch(itertools.chain[LoaderBatch]):
 class FeedLoader:
     """The engine of a DataLoader over prepared datasets: each loop over it is an epoch."""
 
+    #: Whether the user's code makes batches of records.
+    collates = False
+
     def __init__(self, request: Request) -> None:
         self._distributed = None if request.distributed is None else samplers.Announced(request.distributed)
         self._pinning = request.pinning

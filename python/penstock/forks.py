@@ -44,14 +44,19 @@ class Owner:
 class Finalizer(weakref.finalize):  # type: ignore[type-arg]
     """A weakref.finalize of the process that made it. A child of a fork calls ``leave`` in its place, at once."""
 
-    __slots__ = ("leave",)
+    __slots__ = ("leave", "pid")
 
     leave: Callable[[], object] | None
+    #: The process that made it.
+    pid: int
     #: Those that are alive, and those that are being called.
     known: ClassVar[set[Finalizer]] = set()
 
     def __call__(self, _: object = None) -> Any:
         if self not in self.known:
+            return None
+        if os.getpid() != self.pid:  # the child of a fork collects garbage before its hook has come to this one
+            self.let_go()
             return None
         try:
             return super().__call__(_)
@@ -62,6 +67,14 @@ class Finalizer(weakref.finalize):  # type: ignore[type-arg]
         self.known.discard(self)
         return super().detach()
 
+    def let_go(self) -> None:
+        """Do in a child of a fork what is done there in place of the end."""
+        self.known.discard(self)
+        self._registry.pop(self, None)  # type: ignore[attr-defined] # detach leaves it there if the thing is collected already
+        if self.leave is not None:
+            with contextlib.suppress(OSError):
+                self.leave()
+
 
 def finalize(thing: Any, end: Callable[..., object], *args: Any, leave: Callable[..., object] | None = None) -> Finalizer:
     """Have ``end(*args)`` called once ``thing`` is collected, or at the exit of this process, or when the finalizer is called.
@@ -69,7 +82,7 @@ def finalize(thing: Any, end: Callable[..., object], *args: Any, leave: Callable
     In a child of a fork, it is not called; ``leave(*args)`` is, which closes descriptors, and does nothing that other processes see.
     """
     made = Finalizer(thing, end, *args)
-    made.leave = None if leave is None else partial(leave, *args)
+    made.leave, made.pid = None if leave is None else partial(leave, *args), os.getpid()
     made.known.add(made)
     return made
 
@@ -171,10 +184,7 @@ def _in_child() -> None:
     for first, data in kept:
         ctypes.memmove(first, data, len(data))
     for finalizer in list(Finalizer.known):
-        finalizer.detach()
-        if finalizer.leave is not None:
-            with contextlib.suppress(OSError):
-                finalizer.leave()
+        finalizer.let_go()
 
 
 def _make_private(memory: mmap.mmap) -> None:

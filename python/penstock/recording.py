@@ -13,6 +13,7 @@ from .batch import made
 from .errors import Error
 from .feeding import FeedLoader
 from .field import Field
+from .functions.call import name_of
 from .functions.random_state import record_seed
 from .functions.record import PLACE, Collate, Given, Recorder, Recording
 from .ragged import Ragged
@@ -94,11 +95,17 @@ class RecordLoader(FeedLoader):
         self._names, self._seed, self._rank, self._world = recording.names, options["seed"], options["rank"], options["world_size"]
         self._batch, self._repeats = options["batch_size"], _repeats(request.order)
         self._recorder = Recorder(recording.steps, recording.ends, options["on_error"], recording.workers == 0)
-        self._measures = Measures(workers=recording.workers, _names=(", ".join(recording.names), "collating"))
-        self._ends = recording.ends.names
-        self._work = Work(
-            self._recorder, False, True, Collate(options["on_error"]), False, recording.workers, recording.init, on_error=options["on_error"]
+        self._samples = recording.samples
+        self.collates = recording.samples is not None
+        self._ends = recording.ends.names if recording.samples is None else [*recording.ends.names, name_of(recording.samples.collate)]
+        named = ", ".join(recording.names) or "reading records", self._ends[-1] if recording.samples else "collating"
+        self._measures = Measures(workers=recording.workers, _names=named)
+            workers=recording.workers, _names=(", ".join(recording.names) or "reading records", self._ends[-1] if recording.samples else "collating")
         )
+        self._work = Work(
+            self._recorder, False, True, Collate(options["on_error"], recording.samples, recording.workers == 0), False, recording.workers,
+            recording.init, on_error=options["on_error"],
+        )  # fmt: skip
         self._loop_options = SimpleNamespace(
             num_workers=recording.workers, prefetch_factor=recording.prefetch_factor, multiprocessing_context=recording.context,
             timeout=request.timeout if recording.workers else 0, in_order=True, persistent_workers=True, snapshot_every_n_steps=1,
@@ -154,8 +161,10 @@ class RecordLoader(FeedLoader):
         self._parallel.again(plan, None)
         return plan, self._parallel
 
-    def _finished(self, values: Mapping[str, Any], message: dict[str, Any]) -> Any:
+    def _finished(self, values: Any, message: dict[str, Any]) -> Any:
         """Return a batch as the caller asked for it."""
+        if self._samples is not None:
+            return values if self._pins is None else self._pins.pinned(values)
         fields, arrays = {}, {}
         for name, x in values.items():
             rows = isinstance(x, tuple)
@@ -173,7 +182,7 @@ class RecordLoader(FeedLoader):
         return waiting <= ahead
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "functions": self._names}
+        return {**super().state_dict(), **({"functions": self._names} if self._names else {})}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         check_mapping(state_dict, "v")

@@ -76,7 +76,7 @@ class Request:
             raise ValueError(
                 "filters and pack renumber the records, and the dataset is a Subset; give the path, and sampler= one of penstock.samplers"
             )
-        batch_size, drop_last = count("batch_size", signature.batch_size, 1, _MAX_BATCH), signature.drop_last
+        batch_size, drop_last = 1 if signature.batch_size is None else count("batch_size", signature.batch_size, 1, _MAX_BATCH), signature.drop_last
         order, implied = _order(signature, of, narrowed, batch_size, drop_last)
         rank, world_size = ranks(given.rank, given.world_size, implied)
         workers = None if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_WORKERS)
@@ -281,24 +281,45 @@ def _by_field(transforms: Any, given: Any, signature: Signature) -> tuple[dict[s
 
 def _of_records(transforms: Any, given: Any, signature: Signature) -> tuple[Any, Any]:
     """Return the transforms before functions of whole records, and these with who calls them; None if there are none."""
-    if transforms is None:
+    collated = signature.collate_fn is not None or signature.batch_size is None
+    if transforms is None and not collated:
         return None, None
     from .functions.plan import divided
 
     before, steps, after = divided(transforms)
-    if not steps:
+    if not steps and not collated:
         return before, None
     for name in ("batch_transforms", "pack"):
         if getattr(given, name) is not None:
-            raise ValueError(f"{name} comes before functions of whole records ({steps[0].label}); apply it to the batches that the DataLoader yields")
+            what = f"functions of whole records ({steps[0].label})" if steps else "collate_fn, batch_sampler or batch_size=None"
+            raise ValueError(f"{name} comes before {what}; apply it to the batches that the DataLoader yields")
     from .functions.ends import Ends
     from .functions.record import Recording
     from .functions.running import cores
 
     workers = cores() if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_FUNCTION_WORKERS)
     context = signature.multiprocessing_context
-    recording = Recording(steps, Ends(after), workers, context, signature.worker_init_fn, signature.pin_memory, signature.prefetch_factor)
+    recording = Recording(
+        steps, Ends(after), workers, context, signature.worker_init_fn, signature.pin_memory, signature.prefetch_factor,
+        _samples(given, signature) if collated else None,
+    )  # fmt: skip
     return before, recording
+
+
+def _samples(given: Any, signature: Signature) -> Any:
+    """Return how the user's code, or torch's default, makes batches of records."""
+    from .functions.record import Samples
+
+    function: Any = signature.collate_fn
+    if function is None and given.output == "torch":
+        from torch.utils.data import default_collate, default_convert
+
+        function = default_collate if signature.batched else default_convert
+    elif function is None:
+        from .workers.collate import default_collate, default_convert
+
+        function = default_collate if signature.batched else default_convert
+    return Samples(function, batch_kind(given.batch_type), given.output == "torch", signature.batched)
 
 
 def _of_batches(transforms: Any) -> list[dict[str, Any]]:

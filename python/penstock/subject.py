@@ -56,10 +56,22 @@ class Subject:
         return samplers.Subset(self.indices, inner=None if order == samplers.Sequential() else order)
 
 
+#: Parameters that say what a feeding process does; nothing else does it.
+_FED = {
+    "transforms": None, "independent": (), "contents": None, "batch_transforms": None, "splits": None, "prepare": "auto", "filters": None,
+    "pack": None, "verify": "off", "cache_dir": None, "cache_size": None,
+}  # fmt: skip
+
+
+def fed(given: Mapping[str, Any]) -> str | None:
+    """Return a parameter that asks for what only a feeding process does; None if there is none."""
+    return next((name for name, default in _FED.items() if given[name] is not default and given[name] != default), None)
+
+
 def kind(given: Mapping[str, Any]) -> str:
     """Return what loads the dataset of a DataLoader's arguments: "prepared", "arrays" or "code".
 
-    A feeding process reads prepared datasets, unless functions of Python come in: then they are datasets like any other.
+    A feeding process reads prepared datasets, unless functions of Python alone make batches of them: then they are datasets like any other.
     """
     dataset = given["dataset"]
     if (
@@ -73,7 +85,7 @@ def kind(given: Mapping[str, Any]) -> str:
         )
     python = given["collate_fn"] is not None or given["batch_sampler"] is not None or given["batch_size"] is None
     if dataset is None or given["socket"] is not None or is_prepared(dataset):
-        return "code" if python and dataset is not None and given["socket"] is None else "prepared"
+        return "code" if python and dataset is not None and given["socket"] is None and fed(given) is None else "prepared"
     utils = sys.modules.get("torch.utils.data")
     if given["collate_fn"] in (None, getattr(utils, "default_collate", None)) and not (
         given["batch_size"] is None and given["batch_sampler"] is None

@@ -377,9 +377,12 @@ class Forks(unittest.TestCase):
         self.folder = folder.name
 
     def test_a_child_that_collects_a_loader_says_nothing(self):
-        """What is left of a loader that failed is collected in a worker, or at its exit: the processes are not its children."""
+        """What is left of a loader that failed is collected in a worker, or at its exit, or there before penstock knows of the fork."""
         program = (
-            "import gc, os, sys, penstock\n"
+            "import gc, os, sys\n"
+            "early = []\n"
+            "os.register_at_fork(after_in_child=lambda: early and gc.collect())\n"
+            "import penstock\n"
             "def fails(x):\n    if x[0, 0, 0] % 4 == 3: raise KeyError('a record')\n    return x\n"
             "gc.disable()\n"
             "def failed():\n"
@@ -387,7 +390,8 @@ class Forks(unittest.TestCase):
             "    cycle = [loader]\n    cycle.append(cycle)\n"
             "    try: list(loader)\n    except penstock.Error as e: return e\n"
             "kept = failed()\n"
-            "for collect in (True, False):\n"
+            "for collect in (True, False, None):\n"
+            "    if collect is None: kept = None; early.append(1)\n"
             "    child = os.fork()\n"
             "    if child == 0:\n"
             "        if collect: kept = None; gc.collect()\n"
@@ -395,7 +399,7 @@ class Forks(unittest.TestCase):
             "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
         )
         done = subprocess.run([sys.executable, "-W", "ignore", "-c", program, data.path("images")], capture_output=True, text=True, check=False)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "5\n5\n", ""))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "5\n5\n5\n", ""))
 
     def test_a_loader_within_a_loader(self):
         """The workers of the inner one are forked while batches of the outer one are on their way."""

@@ -163,15 +163,15 @@ class SubjectTest(TorchTest):
                 return {**super().__getitem__(index), "labels": 7}
 
         for dataset, options, kind, why in (
-            (Own(self.ds, [1]), {"transforms": T.ToTensor()}, ValueError, "transforms is for a dataset that preprocess made"),
-            (Relabeled(data.path("images")), {"filters": []}, ValueError, "filters is for a dataset that preprocess made"),
-            (penstock.open(data.path("images"), mode="c"), {"verify": "first"}, ValueError, "verify is for .*, opened with mode='r'"),
             (
-                self.ds,
-                {"collate_fn": list, "pack": penstock.Pack(8)},
+                Own(self.ds, [1]),
+                {"transforms": T.ToTensor()},
                 ValueError,
-                "pack is for .* and without collate_fn, batch_sampler and batch_size=None",
+                "transforms is for the path of .* do it in the code of this Own",
             ),
+            (Relabeled(data.path("images")), {"filters": []}, ValueError, "filters is for the path of a dataset"),
+            (penstock.open(data.path("images"), mode="c"), {"verify": "first"}, ValueError, "verify is for .* penstock.open of it with mode='r'"),
+            (self.ds, {"collate_fn": list, "pack": penstock.Pack(8)}, ValueError, "pack comes before collate_fn"),
             (self.ds, {"collate_fn": list, "fields": ["labels"]}, ValueError, r"give penstock.open\(path, fields=...\) as the dataset"),
             (
                 [data.path("images")] * 2,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, get_origin
 
@@ -19,6 +20,8 @@ from .random_state import kept, seed_random
 
 #: The place of functions of records among those of a pipeline, for record_seed.
 PLACE = 1 << 16
+
+_MASK = (1 << 64) - 1
 
 #: Parameters of a pipeline of albumentations, by the content of the fields that it takes.
 _ALBUMENTATIONS = {"image": "image", "mask": "mask", "boxes": "bboxes", "keypoints": "keypoints"}
@@ -152,10 +155,39 @@ class Recording:
     init: Any = None
     pin_memory: bool = False
     prefetch_factor: int | None = None
+    samples: Samples | None = None  # how the user's code makes a batch of records; None makes one as the engine does
 
     @property
     def names(self) -> list[str]:
         return [step.label for step in self.steps]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Batches that the user's code makes of records: what collate_fn or torch's default_collate returns of a list of them."""
+
+    collate: Callable[[Any], Any]
+    kind: type  # of records: BatchTuple or BatchDict
+    torch: bool  # whether records have tensors, and not arrays
+    batched: bool = True  # whether collate takes a list of records, and not one
+
+    def batch(self, made: Sequence[Made]) -> Any:
+        records = [self._record(m) for m in made]
+        seed_random(sum(m.sent.key for m in made) & _MASK)
+        return self.collate(records if self.batched else records[0])
+
+    def _record(self, m: Made) -> Any:
+        fields = m.sent.given.fields
+        of: Any = self.kind
+        return of._of({name: x if isinstance(x, (str, list)) else self._value(fields.get(name), x) for name, x in m.values.items()})
+
+    def _value(self, f: Field | None, x: Any) -> Any:
+        if not self.torch:
+            return x
+        from ..torch import tensor
+
+        array = np.asarray(x)
+        return tensor(f if f is not None and f.storage == array.dtype else Field("", array.dtype.name, array.shape), array)
 
 
 class Given:
@@ -185,6 +217,11 @@ class Sent:
     def __init__(self, given: Given, place: int) -> None:
         self.given, self.place = given, place
 
+    @property
+    def key(self) -> int:
+        """The seed of its random numbers."""
+        return self.given.keys[self.place]
+
     def __repr__(self) -> str:
         return str(self.given.indices[self.place])
 
@@ -205,7 +242,8 @@ class Recorder:
 
     def check(self, fields: Mapping[str, Field]) -> None:
         """Raise ValueError if the first function takes what there is not."""
-        self._steps[0].of(fields)
+        for step in self._steps[:1]:
+            step.of(fields)
 
     def __getitem__(self, sent: Sent) -> Made:
         if self._here:
@@ -223,11 +261,13 @@ class Recorder:
 
     def _values(self, sent: Sent) -> dict[str, Any]:
         given, place = sent.given, sent.place
+        if not self._steps:  # a record is as the engine made it
+            return {name: values[place] for name, values in given.values.items()}
         if self._resolved is None:
             self._resolved = [step.of(given.fields) for step in self._steps]
         record = {name: _decoded(given.fields.get(name), values[place]) for name, values in given.values.items()}
         layouts = {f.name: f.layout or "HWC" for f in given.fields.values() if f.layout or f.content == "image"}
-        key = given.keys[place]
+        key = sent.key
         seed_random(key)
         for step in self._resolved:
             seed = seeding(step.function) if library_of(step.function) == "albumentations" else None
@@ -278,11 +318,8 @@ def is_rows(f: Field | None) -> bool:
     return f is not None and f.ragged and not f.is_bytes
 
 
-def collate(made: Sequence[Made], on_error: str) -> tuple[dict[str, Any], list[tuple[int, str]]]:
-    """Return the records of a batch together, and the places of those that failed, with why.
-
-    A field is an array, a pair of rows and offsets, or a list of strings.
-    """
+def _complete(made: Sequence[Made], on_error: str) -> tuple[Sequence[Made], list[tuple[int, str]]]:
+    """Return the records of a batch, others in the place of those that failed, and the places of these, with why."""
     failed = [(place, m.why) for place, m in enumerate(made) if m.why]
     good = [m for m in made if not m.why]
     if not good:
@@ -291,14 +328,13 @@ def collate(made: Sequence[Made], on_error: str) -> tuple[dict[str, Any], list[t
         )
     if failed:
         made = [_other(m, good, on_error) if m.why else m for m in made]
-    fields = made[0].sent.given.fields
-    return {name: _together(name, made, fields.get(name)) for name in made[0].values}, failed
+    return made, failed
 
 
 def _other(failed: Made, good: Sequence[Made], on_error: str) -> Made:
     """Return what takes the place of a record that failed: another one of its batch, which its random numbers choose, or zeros."""
     sent = failed.sent
-    other = good[sent.given.keys[sent.place] % len(good)]
+    other = good[sent.key % len(good)]
     if on_error == "backfill":
         return other
     fields = sent.given.fields
@@ -335,10 +371,18 @@ def _together(name: str, made: Sequence[Made], f: Field | None) -> Any:
 
 
 class Collate:
-    """The collate function of those workers."""
+    """The collate function of those workers: it returns a batch, and the places of records that failed, with why.
 
-    def __init__(self, on_error: str) -> None:
-        self._on_error = on_error
+    A batch is what the user's code makes of it, or a dict of fields: each an array, a pair of rows and offsets, or a list of strings.
+    """
+
+    def __init__(self, on_error: str, samples: Samples | None, here: bool) -> None:
+        self._on_error, self._samples, self._here = on_error, samples, here
 
     def __call__(self, made: Sequence[Made]) -> Any:
-        return collate(made, self._on_error)
+        made, failed = _complete(made, self._on_error)
+        if self._samples is not None:
+            with kept() if self._here else nullcontext():
+                return self._samples.batch(made), failed
+        fields = made[0].sent.given.fields
+        return {name: _together(name, made, fields.get(name)) for name in made[0].values}, failed

@@ -1,0 +1,143 @@
+"""collate_fn and batch_size=None over prepared datasets with transforms, beside torch's DataLoader over a Dataset of the same records."""
+
+import random
+import unittest
+
+import numpy as np
+
+import penstock
+from penstock import transforms as T
+
+from . import data
+from .test_dataloader import loader
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+
+class Kept(torch.utils.data.Dataset if torch else object):
+    """Records that penstock has made: what a Dataset of the user would return."""
+
+    def __init__(self, records):
+        self.records = records
+
+    def __len__(self):
+        return len(self.records)
+
+    def __getitem__(self, i):
+        return self.records[i]
+
+
+def pairs(records):
+    return [(r["labels"].item(), r["images"]) for r in records]
+
+
+def noise(records):
+    return [np.random.rand(), random.random(), float(torch.rand(())) if torch else 0.0], [int(r[1]) for r in records]
+
+
+def plain(value):
+    """Return a value without tensors and classes of batches, to be compared."""
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    return (str(value.dtype), value.tolist()) if hasattr(value, "tolist") else value
+
+
+@unittest.skipIf(torch is None, "no torch")
+class TestBesideTorch(unittest.TestCase):
+    """The loop of torch's DataLoader over these records yields the same."""
+
+    def setUp(self):
+        self.flips = [T.RandomHorizontalFlip(), T.ToTensor()]
+        self.options = {"transforms": self.flips, "seed": 7, "output": "torch"}
+        with loader(data.path("images"), 1500, **self.options) as dl:
+            (batch,) = dl
+            self.records = [type(batch)(*(x[i] for x in batch)) for i in range(1500)]
+
+    def test_collate_fn(self):
+        rng, collates = random.Random(3), [pairs, list, len, torch.utils.data.default_collate, None]
+        for k in range(10):
+            size, collate, workers, drop = rng.choice([1, 7, 64, None]), collates[k % 5], k % 3, k % 2 == 1
+            if collate is None:
+                size = None
+            drop = drop and size is not None
+            chosen = rng.sample(range(1500), rng.randrange(40, 90))
+            if size is None:
+                collate = None if k % 2 else list  # of one record
+            want = [plain(b) for b in torch.utils.data.DataLoader(Kept(self.records), size, sampler=chosen, collate_fn=collate, drop_last=drop)]
+            options = {**self.options, "sampler": chosen, "collate_fn": collate, "drop_last": drop, "num_workers": workers}
+            with self.subTest(size=size, collate=collate, workers=workers), loader(data.path("images"), size, **options) as dl:
+                self.assertEqual(len(dl), len(want))
+                step, got = rng.randrange(len(want)), []
+                for at, batch in enumerate(dl):
+                    got.append(plain(batch))
+                    if at == step:
+                        state = dl.state_dict()
+                self.assertTrue(got == want)
+                dl.load_state_dict(state)
+                self.assertTrue([plain(b) for b in dl] == want[step + 1 :])
+
+    def test_mixup_of_torchvision(self):
+        """Its own recipe: collate_fn=lambda batch: mixup(*default_collate(batch))."""
+        try:
+            from torchvision.transforms import v2
+        except ImportError:
+            self.skipTest("no torchvision")
+        mix = v2.RandomChoice([v2.MixUp(num_classes=10), v2.CutMix(num_classes=10)])
+
+        def collate(batch):
+            return mix(*torch.utils.data.default_collate(batch))
+
+        for workers in (0, 2):
+            with loader(data.path("images"), 64, collate_fn=collate, num_workers=workers, **self.options) as dl:
+                first = list(dl)
+                dl.set_epoch(0)
+                for (images, labels), (again, others) in zip(first, dl):
+                    self.assertTrue(torch.equal(images, again) and torch.equal(labels, others))
+                self.assertEqual((tuple(images.shape[1:]), labels.shape[1], labels.dtype), ((3, 10, 16), 10, torch.float32))
+
+
+class TestCollate(unittest.TestCase):
+    def test_random_numbers_follow_the_seed(self):
+        def run(workers, epoch=0, seed=3):
+            np.random.seed(1)
+            before = np.random.get_state()[1].tolist()
+            with loader(data.path("images"), 100, transforms=T.ToTensor(), collate_fn=noise, num_workers=workers, seed=seed) as dl:
+                dl.set_epoch(epoch)
+                found = list(dl)
+            self.assertEqual(np.random.get_state()[1].tolist(), before)
+            return found
+
+        want = run(0)
+        self.assertEqual(len({tuple(numbers) for numbers, _ in want}), 15)
+        self.assertEqual(run(2), want)
+        for other in (run(0, epoch=1), run(0, seed=4)):
+            self.assertFalse({tuple(numbers) for numbers, _ in want} & {tuple(numbers) for numbers, _ in other})
+
+    def test_kinds_of_records(self):
+        for kind, want in ((tuple, penstock.batch.BatchTuple), (dict, penstock.batch.BatchDict)):
+            with loader(data.path("ragged"), 4, verify="first", collate_fn=list, batch_type=kind, num_workers=0) as dl:
+                (first, *_), ds = next(iter(dl)), penstock.open(data.path("ragged"))
+                self.assertIsInstance(first, want)
+                self.assertEqual(list(first.keys()), list(ds.fields))
+                for name in ds.fields:
+                    self.assertTrue(plain(first[name]) == plain(ds[0][name]), name)
+
+    def test_records_that_fail_are_replaced(self):
+        def fails(record: dict):
+            if record["labels"] == 2:
+                raise ValueError("a two")
+            return record
+
+        for on_error in ("backfill", "blank"):
+            options = {"transforms": [fails], "collate_fn": noise, "on_error": on_error}
+            with loader(data.path("images"), 100, num_workers=1, **options) as dl, self.assertLogs("penstock", "WARNING"):
+                labels = [label for _, some in dl for label in some]
+                self.assertGreater(dl.stats()["skipped"], 0)
+            self.assertNotIn(2, labels)
+        with loader(data.path("images"), 100, transforms=[fails], collate_fn=noise) as dl, self.assertRaisesRegex(Exception, "a two"):
+            list(dl)
