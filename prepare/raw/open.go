@@ -51,13 +51,13 @@ type Options struct {
 var datasets = []string{"flat", "hdf5", "zarr", "view"}
 
 // Is reports whether there are raw samples at a path on this machine, and not a dataset. Arrays in a folder are none:
-// they may be what is left of one.
+// they may be what is left of one. Tables that Open refuses as they have versions count, so that its error is shown.
 func Is(path string) bool {
 	if remote.IsURL(path) || strings.HasSuffix(path, ".npy") {
 		return false
 	}
 	kind, err := source.Detect(path)
-	return err == nil && !slices.Contains(datasets, kind) && kind != "npy"
+	return errors.Is(err, source.ErrVersioned) || err == nil && !slices.Contains(datasets, kind) && kind != "npy"
 }
 
 // Open lists a source, which is a path or a URL, and looks at its first usable sample, which says the types of all. At

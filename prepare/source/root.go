@@ -19,6 +19,9 @@ type Root = vfs.Root
 func OpenRoot(path string, o Options) (*Root, error) {
 	folder, _, _ := SplitGeneration(path)
 	if vfs.Mounted(path) && !strings.ContainsAny(path, `*?[{\`) {
+		if err := refuseVersioned(folder); err != nil {
+			return nil, err
+		}
 		return vfs.OpenMounted(folder, folderOf(filepath.Dir(folder), o, true), o.Outside), nil
 	}
 	var named []string
@@ -34,6 +37,11 @@ func OpenRoot(path string, o Options) (*Root, error) {
 	case !info.IsDir():
 		named = []string{folder}
 		folder = filepath.Dir(folder)
+	}
+	if named == nil {
+		if err := refuseVersioned(folder); err != nil {
+			return nil, err
+		}
 	}
 	return vfs.OpenRoot(folderOf(filepath.Clean(folder), o, named != nil), o.Outside, named...)
 }

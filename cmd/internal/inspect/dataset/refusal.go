@@ -37,7 +37,7 @@ func notDataset(path string, read error) error {
 	}
 	root, failed := source.OpenRoot(path, source.Options{})
 	if failed != nil {
-		return err
+		return fmt.Errorf("%w; it %w", err, failed)
 	}
 	defer root.Close()
 	kind, foreign := source.DetectIn(root, path)
