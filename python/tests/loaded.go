@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
-	"hash/crc32"
 	"image"
 	"image/color"
 	"image/draw"
@@ -14,7 +12,6 @@ import (
 	"path/filepath"
 
 	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -22,101 +19,6 @@ import (
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
-
-// goldenSampler is the order in which a Loader with batches of 60 and seed 9 yields records in two epochs.
-type goldenSampler struct {
-	Name    string    `json:"name"`
-	Dataset string    `json:"dataset"`
-	Batches int       `json:"batches"`
-	First   [2][]int  `json:"first"` // records of the first batch
-	CRC32   [2]uint32 `json:"crc32"` // of all records, as little endian int64
-}
-
-// allSamplers are those that a DataLoader in Python can have, with the parameters in
-// test_dataloader.py.
-func allSamplers() ([]goldenSampler, error) {
-	weights := make([]float64, 1500)
-	for i := range weights {
-		weights[i] = float64(i % 7)
-	}
-	weighted, err := sampler.NewWeighted(weights, 1000)
-	if err != nil {
-		return nil, err
-	}
-	both, err := combine.NewConcat(numbers(1500), numbers(1500))
-	if err != nil {
-		return nil, err
-	}
-	mix, err := sampler.NewMix(both.Sizes(), []float64{3, 1}, 900)
-	if err != nil {
-		return nil, err
-	}
-	var lengths []int
-	for split := range 2 { // records of a split are together
-		for i := range ragged.records {
-			if i%5/4 == split {
-				lengths = append(lengths, rows(ragged.schema.Fields[0], i))
-			}
-		}
-	}
-	buckets, err := sampler.NewLengthBuckets(lengths, 60, 5)
-	if err != nil {
-		return nil, err
-	}
-	var indices []int
-	for i := 7; i < 1400; i += 9 {
-		indices = append(indices, i)
-	}
-	var out []goldenSampler
-	for _, s := range []struct {
-		name, dataset string
-		src           loader.Source
-		order         sampler.Sampler
-	}{
-		{"sequential", "images", numbers(1500), nil},
-		{"shuffle", "images", numbers(1500), sampler.Shuffle{}},
-		{"block", "images", numbers(1500), sampler.Block{Size: 16}},
-		{"weighted", "images", numbers(1500), weighted},
-		{"mix", "both", both, mix},
-		{"length_buckets", "ragged", numbers(ragged.records), buckets},
-		{"regions", "images", numbers(1500), sampler.Regions{Count: 5, Batch: 60, Inner: sampler.Block{Size: 4}}},
-		{"subset", "images", numbers(1500), sampler.Subset{Indices: indices, Inner: sampler.Shuffle{}}},
-		{"ranges", "images", numbers(1500), sampler.Subset{Ranges: [][2]int{{3, 90}, {100, 1000}}}},
-		{"split", "images", numbers(1500), sampler.Split{Seed: 11, From: 0.25, To: 0.75, Inner: sampler.Shuffle{}}},
-	} {
-		g := goldenSampler{Name: s.name, Dataset: s.dataset}
-		if err := g.fill(s.src, s.order); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
-		}
-		out = append(out, g)
-	}
-	return out, nil
-}
-
-func (g *goldenSampler) fill(src loader.Source, order sampler.Sampler) error {
-	ld, err := loader.New(src, loader.Options{BatchSize: 60, Sampler: order, Seed: 9})
-	if err != nil {
-		return err
-	}
-	defer ld.Close()
-	g.Batches = ld.Batches(0)
-	for epoch := range g.First {
-		var all []byte
-		for b, err := range ld.Epoch(context.Background(), epoch) {
-			if err != nil {
-				return err
-			}
-			if b.Step() == 0 {
-				g.First[epoch] = append(g.First[epoch], b.Indices()...)
-			}
-			for _, i := range b.Indices() {
-				all = binary.LittleEndian.AppendUint64(all, uint64(i))
-			}
-		}
-		g.CRC32[epoch] = crc32.ChecksumIEEE(all)
-	}
-	return nil
-}
 
 // writeLoaded writes the images of a shuffled epoch with random crops, as a Loader makes them.
 func writeLoaded(folder string) error {

@@ -1,5 +1,3 @@
-import json
-import os
 import unittest
 
 import numpy as np
@@ -7,21 +5,26 @@ import numpy as np
 import penstock
 from penstock import order
 
-from .data import HERE
+from .model import order as model
 
-
-def golden(name):
-    with open(os.path.join(HERE, name)) as f:
-        return json.load(f)
+SEEDS = (0, 42, (1 << 64) - 1)
 
 
 class OrderTest(unittest.TestCase):
-    def test_is_that_of_go(self):
-        for g in golden("order.json"):
-            p = order.shuffle(g["n"], g["seed"], g["epoch"], g["run"])
-            got = p[g["first"] : g["n"]]
-            self.assertEqual(got.tolist(), g["values"], g)
-            self.assertEqual(p[-1], g["values"][-1])
+    """Beside the model of orders, in tests.model, which the engine is compared with, too."""
+
+    def test_is_the_models(self):
+        for n in (1, 2, 17, 4096, 4097, 5000):
+            for seed in SEEDS:
+                for epoch in (0, 1, 1 << 40):
+                    for run in (1, 256):
+                        self.assertEqual(order.shuffle(n, seed, epoch, run)[:].tolist(), model.block(run, n, seed, epoch), (n, seed, epoch, run))
+
+    def test_of_many_records_is_the_models(self):
+        for n in (65536, 1_000_003, 1_000_000_000, 1 << 40):
+            for seed in SEEDS:
+                image, places = model.feistel(n, seed, 3), [0, 1, n // 2, n - 2, n - 1]
+                self.assertEqual(order.shuffle(n, seed, 3)[places].tolist(), [image(x) for x in places], (n, seed))
 
     def test_is_a_permutation(self):
         for n in (0, 1, 2, 3, 4095, 4096, 4097, 4098, 4225, 65537, 100_003):
@@ -58,14 +61,16 @@ class OrderTest(unittest.TestCase):
 
 
 class PartsTest(unittest.TestCase):
-    def test_are_those_of_go(self):
-        for g in golden("regions.json"):
-            p = order.regions(g["n"], g["seed"], g["epoch"], g["count"], g["batch"], max(1, g["run"]))
-            self.assertEqual(p[:].tolist(), g["values"], g)
-            self.assertEqual([p[i] for i in range(g["n"])], g["values"])
-        for g in golden("splits.json"):
-            part = order.split(g["n"], g["seed"], g["from"], g["to"])
-            self.assertEqual(part[:].tolist(), g["values"], g)
+    def test_are_the_models(self):
+        for n, count, batch, run in ((1, 1, 1, 1), (1000, 7, 70, 1), (1000, 7, 7, 16), (5003, 16, 4096, 1), (20, 19, 38, 1), (64, 4, 16, 3)):
+            for seed in SEEDS:
+                wanted = {"kind": "regions", "count": count, "inner": {"kind": "block", "size": run}}
+                p = order.regions(n, seed, 4, count, batch, run)
+                self.assertEqual(p[:].tolist(), model.epoch_of(wanted, n, seed, 4, batch))
+                self.assertEqual([p[i] for i in range(n)], p[:].tolist())
+        for n, seed, start, stop in ((10, 0, 0, 0.25), (1001, 8, 0.3, 0.9), (5001, 7, 0.5, 1)):
+            wanted = {"kind": "split", "start": start, "stop": stop, "seed": seed}
+            self.assertEqual(order.split(n, seed, start, stop)[:].tolist(), model.epoch_of(wanted, n, 0, 0, 1))
 
     def test_regions_are_a_permutation(self):
         for n, count, batch, run in ((1, 1, 1, 1), (1000, 7, 70, 1), (1000, 7, 7, 16), (100_003, 16, 4096, 1), (20, 19, 38, 1)):
@@ -91,12 +96,16 @@ class PartsTest(unittest.TestCase):
 
 
 class BatchesTest(unittest.TestCase):
-    def test_are_those_of_go(self):
-        for g in golden("batches.json"):
-            b = order.Batches(g["n"], g["batch"], g["seed"], drop_last=g["drop"], rank=g["rank"], world_size=g["world"])
-            b.set_epoch(g["epoch"])
-            self.assertEqual([x.tolist() for x in b], g["batches"], g)
-            self.assertEqual(len(b), len(g["batches"]))
+    def test_are_the_models(self):
+        for n in (24, 25, 29, 3):
+            for world in (1, 2, 3):
+                for rank in range(world):
+                    for drop in (False, True):
+                        b = order.Batches(n, 4, 5, drop_last=drop, rank=rank, world_size=world)
+                        b.set_epoch(6)
+                        want = [records for records, _ in model.steps_of(model.permutation(n, 5, 6), 4, rank, world, drop)]
+                        self.assertEqual([x.tolist() for x in b], want, (n, world, rank, drop))
+                        self.assertEqual(len(b), len(want))
 
     def test_cover_the_epoch(self):
         b = order.Batches(1000, 64, seed=9)

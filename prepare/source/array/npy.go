@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/internal/vfs"
@@ -73,7 +72,7 @@ func npyColumn(f vfs.File, name string) (Column, error) {
 	return h.layout(field).column(field, count, f, h.Offset), nil
 }
 
-// OpenNPZ opens what numpy.savez or savez_compressed wrote: each member is a field.
+// OpenNPZ opens what numpy.savez or savez_compressed wrote: each member is a field, in the order of the archive, which is NumPy's.
 func OpenNPZ(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
 	source.Source, error) {
 	f, z, err := openZip(ctx, root, path)
@@ -118,7 +117,6 @@ func npzColumns(ctx context.Context, f vfs.File, z *zip.Reader) (columns []Colum
 		}
 		columns = append(columns, c)
 	}
-	slices.SortFunc(columns, func(a, b Column) int { return strings.Compare(a.Field.Name, b.Field.Name) })
 	return columns, bad
 }
 
