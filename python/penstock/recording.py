@@ -100,8 +100,6 @@ class RecordLoader(FeedLoader):
         self._ends = recording.ends.names if recording.samples is None else [*recording.ends.names, name_of(recording.samples.collate)]
         named = ", ".join(recording.names) or "reading records", self._ends[-1] if recording.samples else "collating"
         self._measures = Measures(workers=recording.workers, _names=named)
-            workers=recording.workers, _names=(", ".join(recording.names) or "reading records", self._ends[-1] if recording.samples else "collating")
-        )
         self._work = Work(
             self._recorder, False, True, Collate(options["on_error"], recording.samples, recording.workers == 0), False, recording.workers,
             recording.init, on_error=options["on_error"],
