@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/cputime"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
-	"github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
@@ -81,7 +81,7 @@ func BenchmarkFiltered(b *testing.B) {
 }
 
 func benchmarkFiltered(b *testing.B, ds *mmapds.Dataset, where string, batch int) {
-	set, err := filter.Find(b.Context(), ds, where)
+	set, err := expr.Find(b.Context(), ds, where)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func BenchmarkTranslate(b *testing.B) {
 	const n = 10_000_000
 	ds := openArray(b, n, 1)
 	for _, where := range []string{"sample(0.5)", "not sample(0.01)", "not sample(0.0001)", "sample(0.01)"} {
-		set, err := filter.Find(b.Context(), ds, where)
+		set, err := expr.Find(b.Context(), ds, where)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/loader/internal/digest"
-	"github.com/penstock/penstock/loader/internal/formula"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -19,8 +19,7 @@ import (
 //
 //	combine.Derive{Name: "ndvi", Expression: "(nir - red) / (nir + red)"}
 //
-// An expression has numbers, fields, + - * / **, comparisons, and the functions sqrt, exp, log, log1p, abs, minimum,
-// maximum, where and clip of NumPy. Shapes of records are broadcast as in NumPy. It is computed in float32 if each
+// An expression is an [expr.Formula]. Shapes of records are broadcast as in NumPy. It is computed in float32 if each
 // field is float32 or has fewer than 32 bits, and in float64 otherwise; comparisons are of type bool.
 type Derive struct {
 	Name       string `json:"name"`
@@ -61,7 +60,7 @@ func newDerive(src loader.Source, fields []Derive) (*View, error) {
 type derived struct {
 	base   member
 	by     Derive
-	how    *formula.Formula
+	how    *expr.Formula
 	spec   tensor.Spec
 	single bool // in float32
 	fields []derivedField
@@ -103,7 +102,7 @@ func newDerived(src loader.Source, by Derive) (*derived, error) {
 	if err != nil {
 		return nil, err
 	}
-	how, err := formula.Parse(by.Expression)
+	how, err := expr.ParseFormula(by.Expression)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +112,7 @@ func newDerived(src loader.Source, by Derive) (*derived, error) {
 	for k, name := range how.Names {
 		i := fieldOf(specs, name)
 		if i < 0 {
-			return nil, fmt.Errorf("column %d: there is no field %q; there are: %s", how.Columns[k], name, names(specs))
+			return nil, how.NoField(k, names(specs))
 		}
 		if specs[i].Ragged {
 			return nil, fmt.Errorf("records of %q have variable length; pad or pack them first", name)
@@ -213,16 +212,16 @@ func (d *derived) Gather(ctx context.Context, field string, indices []int, dst [
 }
 
 // computing is reused memory.
-type computing[T formula.Float] struct {
-	values formula.Values[T]
+type computing[T expr.Float] struct {
+	values expr.Evaluator[T]
 	data   []byte
 	record []T
 }
 
-func compute[T formula.Float](ctx context.Context, d *derived, pool *sync.Pool, indices []int, dst []byte) error {
+func compute[T expr.Float](ctx context.Context, d *derived, pool *sync.Pool, indices []int, dst []byte) error {
 	c, _ := pool.Get().(*computing[T])
 	if c == nil {
-		c = &computing[T]{values: formula.Values[T]{Fields: make([][]T, len(d.fields))}}
+		c = &computing[T]{values: expr.Evaluator[T]{Fields: make([][]T, len(d.fields))}}
 	}
 	defer pool.Put(c)
 	size, of := d.spec.Shape.Elems(), d.spec.RecordBytes()
@@ -235,7 +234,7 @@ func compute[T formula.Float](ctx context.Context, d *derived, pool *sync.Pool, 
 			}
 		}
 		out := c.values.Compute(d.how, len(some)*size)
-		formula.Store(dst[at*of:(at+len(some))*of], d.spec.DType, out)
+		expr.Store(dst[at*of:(at+len(some))*of], d.spec.DType, out)
 	}
 	return nil
 }
@@ -252,11 +251,11 @@ func (c *computing[T]) load(ctx context.Context, d *derived, i int, indices []in
 	values := slices.Grow(c.values.Fields[i][:0], n)[:n]
 	c.values.Fields[i] = values
 	if f.places == nil {
-		formula.Load(values, f.spec.DType, c.data)
+		expr.Load(values, f.spec.DType, c.data)
 		return nil
 	}
 	c.record = slices.Grow(c.record[:0], own*len(indices))[:own*len(indices)]
-	formula.Load(c.record, f.spec.DType, c.data)
+	expr.Load(c.record, f.spec.DType, c.data)
 	for k := range indices {
 		record, out := c.record[k*own:(k+1)*own], values[k*size:(k+1)*size]
 		for j, place := range f.places {

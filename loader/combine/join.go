@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/loader/internal/digest"
 	"github.com/penstock/penstock/loader/internal/padding"
 	"github.com/penstock/penstock/tensor"
@@ -150,10 +150,10 @@ func (j *Join) check() error {
 
 // setKeys finds the keys of both sides, as values that can be compared.
 func (m *match) setKeys() (err error) {
-	if m.left.key, err = filter.KeyOf(m.ctx, m.left.Source, m.left.field); err != nil {
+	if m.left.key, err = expr.KeyOf(m.ctx, m.left.Source, m.left.field); err != nil {
 		return fmt.Errorf("left: %w", err)
 	}
-	if m.right.key, err = filter.KeyOf(m.ctx, m.right.Source, m.right.field); err != nil {
+	if m.right.key, err = expr.KeyOf(m.ctx, m.right.Source, m.right.field); err != nil {
 		return fmt.Errorf("right: %w", err)
 	}
 	for _, pair := range [][2]*keyed{{&m.left, &m.right}, {&m.right, &m.left}} {
@@ -170,7 +170,7 @@ func (m *match) setKeys() (err error) {
 	return nil
 }
 
-func describeKey(k filter.Key) string {
+func describeKey(k expr.Key) string {
 	if k.Text {
 		return "a text"
 	}

@@ -12,14 +12,14 @@ import (
 
 	"github.com/penstock/penstock/internal/permute"
 	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/expr"
 )
 
 // keyed is a Source with the key by which its records are matched.
 type keyed struct {
 	member
 	field string
-	key   filter.Key
+	key   expr.Key
 }
 
 // matchPart is how many records of the right side are in memory at a time, with about 24 bytes each. The left side is
@@ -74,7 +74,7 @@ func (m *match) find() error {
 func (m *match) matchPart(first, end int) error {
 	size := 1 << bits.Len(uint(end-first)*3/2)
 	m.hashes, m.slots = make([]uint64, end-first), make([]atomic.Uint64, size)
-	err := m.right.key.Each(m.ctx, first, end, func(v *filter.Values) error {
+	err := m.right.key.Each(m.ctx, first, end, func(v *expr.Values) error {
 		for i := range v.N {
 			place := v.First + i - first
 			h := m.hash(v, i, m.right.key)
@@ -91,7 +91,7 @@ func (m *match) matchPart(first, end int) error {
 	if m.side != nil {
 		return m.duplicate()
 	}
-	err = m.left.key.Each(m.ctx, 0, m.left.Len(), func(v *filter.Values) error {
+	err = m.left.key.Each(m.ctx, 0, m.left.Len(), func(v *expr.Values) error {
 		for i := range v.N {
 			if place := m.lookup(m.hash(v, i, m.left.key)); place >= 0 {
 				m.take(v.First+i, first+place)
@@ -119,7 +119,7 @@ func (m *match) take(left, right int) {
 }
 
 // hash returns the hash of a key. Equal whole numbers of any type have the same one, and others another one.
-func (m *match) hash(v *filter.Values, i int, key filter.Key) uint64 {
+func (m *match) hash(v *expr.Values, i int, key expr.Key) uint64 {
 	if key.Text {
 		return maphash.Bytes(m.seed, v.Text(i))
 	}
@@ -217,7 +217,7 @@ func (m *match) sameMatch() (a, b int) {
 func (k *keyed) compare(ctx context.Context, a, b int) (text string, same bool, err error) {
 	var texts [2]string
 	for i, record := range []int{a, b} {
-		err := k.key.Each(ctx, record, record+1, func(v *filter.Values) error {
+		err := k.key.Each(ctx, record, record+1, func(v *expr.Values) error {
 			switch {
 			case k.key.Text:
 				texts[i] = fmt.Sprintf("%q", v.Text(0))
@@ -246,7 +246,7 @@ func (m *match) verify() error {
 			left, right = append(left, i), append(right, int(k))
 		}
 	}
-	sides := [2]filter.Key{}
+	sides := [2]expr.Key{}
 	for i, s := range []struct {
 		of      keyed
 		records []int
@@ -259,8 +259,8 @@ func (m *match) verify() error {
 			return err
 		}
 	}
-	return sides[0].Each(m.ctx, 0, len(left), func(v *filter.Values) error {
-		return sides[1].Each(m.ctx, v.First, v.First+v.N, func(w *filter.Values) error {
+	return sides[0].Each(m.ctx, 0, len(left), func(v *expr.Values) error {
+		return sides[1].Each(m.ctx, v.First, v.First+v.N, func(w *expr.Values) error {
 			for i := range w.N {
 				if string(v.Text(w.First-v.First+i)) != string(w.Text(i)) {
 					return errHash
@@ -272,8 +272,8 @@ func (m *match) verify() error {
 }
 
 // textKey returns the key of a field as strings.
-func textKey(ctx context.Context, src loader.Source, field string) (filter.Key, error) {
-	k, err := filter.KeyOf(ctx, src, field)
+func textKey(ctx context.Context, src loader.Source, field string) (expr.Key, error) {
+	k, err := expr.KeyOf(ctx, src, field)
 	if err == nil && !k.Text {
 		return k.Named()
 	}

@@ -7,7 +7,7 @@ import (
 	"sort"
 
 	"github.com/penstock/penstock/internal/subset"
-	"github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
@@ -102,7 +102,7 @@ func checkNumbers(n int, numbers []int, i int) error {
 }
 
 // rowsOfSet returns the records of a Set, as runs if these are so long that they take little memory.
-func rowsOfSet(n int, set *filter.Set) (rows, error) {
+func rowsOfSet(n int, set *expr.Set) (rows, error) {
 	if set.Len() != n {
 		return rows{}, fmt.Errorf("Set is of %d records; the Source has %d", set.Len(), n)
 	}

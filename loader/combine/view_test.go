@@ -12,7 +12,7 @@ import (
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
-	"github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -260,7 +260,7 @@ func TestSets(t *testing.T) {
 			}
 			return v
 		}
-		v := of(combine.Select{Set: filter.NewSet(n, words)})
+		v := of(combine.Select{Set: expr.NewSet(n, words)})
 		kept[combine.KindOfRows(v)]++
 		if v.Len() != len(numbers) || v.ID() != of(combine.Select{Records: numbers}).ID() {
 			t.Fatalf("%d records of identity %s, want %d of %s", v.Len(), v.ID(), len(numbers), of(combine.Select{Records: numbers}).ID())

@@ -8,7 +8,7 @@ import (
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
-	"github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -191,7 +191,7 @@ func (d *Dataset) openSelect(ctx context.Context, n *Node, open openFunc) (opene
 		}
 	}
 	if n.Where != "" {
-		if s.Set, err = filter.Find(ctx, v.src, n.Where); err != nil {
+		if s.Set, err = expr.Find(ctx, v.src, n.Where); err != nil {
 			return v, err
 		}
 	}

@@ -156,9 +156,7 @@ class DataLoader(_Base[B]):
             measurement finds smaller or faster to read. "encoded" makes the dataset of files first, and "pixels" that of pixels; "off"
             never does. See docs/raw.md.
         filters: Records to keep: an expression, as Dataset.filter takes it, or a list of (field, op, value) that must all hold, with one of ==, !=,
-            <, <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named. Integers
-            compare exactly. On a field of floats the value is rounded to the field's type, as NumPy does.
-            NaN equals nothing, but "in" finds it, as isin of pandas does.
+            <, <=, >, >=, "in" and "not in". A value is a number or a text, and compares as in an expression.
         pack: A Pack: several records of variable length in each row.
         verify: Compare records with their checksums: "off", "first" (when a block is read for the first
             time), "always", or the part of the blocks, from 0 to 1.

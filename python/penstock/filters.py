@@ -1,25 +1,31 @@
-"""Filters: conditions on the records of a DataLoader."""
+"""Filters: conditions on the records of a DataLoader, as text in the language of ``Dataset.filter``."""
 
 from __future__ import annotations
 
 import math
 import operator
 from collections.abc import Iterable, Mapping
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
 _MANY = ("in", "not in")
 _OPERATORS = ("==", "!=", "<", "<=", ">", ">=", *_MANY)
 
-#: A value as docs/feed.md has it.
-_Value = Union[int, float, str, dict[str, str]]
 
+def to_text(filters: Any) -> str:
+    """Return filters as an expression; an empty one if there are none.
 
-def to_json(filters: Any) -> list[list[Any]]:
-    """Return filters as the options of a feed have them. An expression is another option."""
-    if filters is None or isinstance(filters, str):
-        return []
+    Raises:
+        TypeError: They are neither an expression nor a list, or a value is neither a number nor a text.
+        ValueError: An expression is empty, or an entry of the list is not (field, op, value).
+    """
+    if filters is None:
+        return ""
+    if isinstance(filters, str):
+        if not filters.strip():
+            raise ValueError("filters is an empty expression; it is one such as 'labels in (1, 2)', or None for all records")
+        return filters
     if isinstance(filters, (bytes, Mapping)) or not isinstance(filters, Iterable):
         raise TypeError(
             f"filters is {filters!r:.100}; it is an expression, such as 'labels in (1, 2)', or a list of (field, op, value), such as [('labels', "
@@ -28,10 +34,10 @@ def to_json(filters: Any) -> list[list[Any]]:
     filters = list(filters)
     if len(filters) == 3 and all(isinstance(part, str) for part in filters[:2]):
         raise ValueError(f"filters is {tuple(filters)!r:.100}; it is a list of such: filters=[{tuple(filters)!r:.100}]")
-    return [_filter(f) for f in filters]
+    return " and ".join(map(_condition, filters))
 
 
-def _filter(f: Any) -> list[Any]:
+def _condition(f: Any) -> str:
     if not isinstance(f, (tuple, list)) or len(f) != 3 or not isinstance(f[0], str):
         raise ValueError(f"filters: {f!r:.100}; each is (field, op, value), such as ('labels', 'in', [1, 2])")
     name, op, value = f
@@ -40,22 +46,27 @@ def _filter(f: Any) -> list[Any]:
     if op in _MANY and (isinstance(value, (str, bytes)) or not isinstance(value, Iterable)):
         raise ValueError(f"filters: {f!r:.100}: {op!r} takes a list of values")
     try:
-        return [name, op, [_value(v) for v in (value if op in _MANY else [value])]]
+        text = f"({', '.join(map(_literal, value))})" if op in _MANY else _literal(value)
     except TypeError as e:
         raise TypeError(f"filters: {f!r:.100}: {e}") from None
+    return f"{_quoted(name, '`')} {op} {text}"
 
 
-def _value(value: Any) -> _Value:
-    """Return a value that compares exactly: an int of any size, a float, or the name of a class."""
+def _quoted(text: str, quote: str) -> str:
+    return quote + text.replace(quote, 2 * quote) + quote
+
+
+def _literal(value: Any) -> str:
+    """Return a number or a text as the language writes it, so that it compares exactly."""
     if getattr(value, "shape", None) == () and hasattr(value, "item") and getattr(value, "dtype", None) is not None:
         if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "biufU":
-            raise TypeError(f"{value!r} is not a number, nor the name of a class")
+            raise TypeError(f"{value!r} is not a number, nor a text")
         value = value.item()  # of NumPy, and tensors
     if isinstance(value, str):
-        return str(value)
+        return _quoted(value, "'")
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else {"float": str(float(value))}
+        return repr(float(value)) if math.isfinite(value) else str(float(value))
     try:
-        return operator.index(value)
+        return str(operator.index(value))
     except TypeError:
-        raise TypeError(f"{value!r:.100} is not a number, nor the name of a class") from None
+        raise TypeError(f"{value!r:.100} is not a number, nor a text") from None

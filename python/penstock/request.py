@@ -14,7 +14,7 @@ from ._dataclass import dataclass
 from .batch import BatchDict, BatchTuple
 from .errors import Error
 from .field import chosen
-from .filters import to_json
+from .filters import to_text
 from .formats import is_dataset
 from .options import Output, Prepare, Verify, choice, count
 from .options import size as in_bytes
@@ -92,7 +92,7 @@ class Request:
             "seed": seed, "fields": of.fields, "split": of.split or "", "splits": _shares(given.splits, of.split),
             "prepare": _prepare(given.prepare),
             "drop_last": implied.get("drop_last", drop_last), "in_order": signature.in_order,
-            "filters": to_json(given.filters), "where": _expression(given.filters), "timeout": float(signature.timeout),
+            "where": to_text(given.filters), "timeout": float(signature.timeout),
             "transforms": pipelines, "batch_transforms": _of_batches(given.batch_transforms),
             "contents": _contents(given.contents, given.independent), "verify": _verify(given.verify), "on_error": given.on_error,
         }  # fmt: skip
@@ -355,15 +355,6 @@ def _prepare(prepare: Prepare) -> str:
     """Return when raw samples are prepared."""
     choice("prepare", prepare, Prepare)
     return prepare
-
-
-def _expression(filters: Any) -> str:
-    """Return the filters that are an expression."""
-    if not isinstance(filters, str):
-        return ""
-    if not filters.strip():
-        raise ValueError("filters is an empty expression; it is one such as 'labels in (1, 2)', or None for all records")
-    return filters
 
 
 def _shares(splits: Mapping[str, float] | None, split: str | None) -> str:

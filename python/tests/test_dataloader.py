@@ -797,7 +797,7 @@ class DataLoaderTest(data.Copied):
             ("size is a string; it must be a list, each a whole number", {"transforms": T.RandomResizedCrop("a")}),
             ("Resize: .*size", {"transforms": T.Resize([1, 2, 3])}),
             ("on_error is", {"on_error": "ignore"}),
-            ('filter on "label": there is no such field; did you mean "labels"', {"filters": [("label", "==", 1)]}),
+            ('filter: column 1: there is no field "label"; did you mean "labels"', {"filters": [("label", "==", 1)]}),
             ("index 1 is record 1500; there are 1500 records", {"sampler": [0, 1500]}),
             ("put ToTensor or ConvertDType before it", {"transforms": T.Normalize([0.5], [0.5])}),
         ):

@@ -44,9 +44,7 @@ def value(rng, a):
     x = a[rng.randrange(len(a))]
     python = x.item()
     if rng.random() < 0.2:
-        return rng.choice(
-            [x, np.array(x), np.float64(0.1), 0.1, math.nan, math.inf, -math.inf, 0, -1, True, 2**70, -(2**70), 10**400, 0.5, 1e300, -0.0]
-        )
+        return rng.choice([x, np.array(x), np.float64(0.1), 0.1, math.nan, math.inf, -math.inf, 0, -1, True, 2**70, -(2**70), 0.5, 1e300, -0.0])
     if isinstance(python, bool):
         return rng.choice([python, int(python), float(python), 0.5])
     if isinstance(python, int):
@@ -57,16 +55,13 @@ def value(rng, a):
 
 
 def exact(v, dtype):
-    """Return a value as the number that is compared with a column: one of Python, which compares exactly."""
+    """Return a value as the number that is compared with a column: a float is rounded to the column's type, and a whole number is not."""
     v = v.item() if hasattr(v, "item") else v
-    if np.dtype(dtype).kind == "f":
-        with np.errstate(over="ignore"):
-            try:
-                rounded = float(np.array(v).astype(np.float64).astype(dtype)) if not isinstance(v, int) else float(np.array(float(v)).astype(dtype))
-            except OverflowError:
-                return v
-        return rounded if math.isfinite(rounded) or (not isinstance(v, int) and not math.isfinite(v)) else v
-    return v
+    if np.dtype(dtype).kind != "f" or not isinstance(v, float):
+        return v
+    with np.errstate(over="ignore"):
+        rounded = float(np.array(v).astype(dtype))
+    return rounded if math.isfinite(rounded) or not math.isfinite(v) else v
 
 
 def want(a, op, values):
@@ -111,21 +106,17 @@ class TestFilters(Writing):
             self.assertEqual(self.kept([(name, op, v)]), want(columns[name], op, v if op in ("in", "not in") else [v]), (case, name, op, v))
 
     def test_values(self):
-        for given, sent in [
-            (1, 1), (True, 1), (np.bool_(True), 1), (np.uint64(2**64 - 1), 2**64 - 1), (np.array(3), 3), (2**100, 2**100), (1.0, 1.0),
-            (np.str_("cat"), "cat"),
-            (np.float32(0.5), 0.5), (math.nan, {"float": "nan"}), (-np.float64("inf"), {"float": "-inf"}),
+        for given, text in [
+            (1, "1"), (True, "1"), (np.bool_(True), "1"), (np.uint64(2**64 - 1), str(2**64 - 1)), (np.array(3), "3"), (2**100, str(2**100)),
+            (1.0, "1.0"), (np.str_("it's"), "'it''s'"), (np.float32(0.5), "0.5"), (math.nan, "nan"), (-np.float64("inf"), "-inf"),
         ]:  # fmt: skip
-            (got,) = filters.to_json([("x", "==", given)])
-            self.assertEqual((got, type(got[2][0])), (["x", "==", [sent]], type(sent)))
-        self.assertEqual(
-            filters.to_json([["x", "in", {3: 4}.keys()], ("x", "not in", (i for i in range(2)))]), [["x", "in", [3]], ["x", "not in", [0, 1]]]
-        )
-        self.assertEqual(filters.to_json(None), [])
+            self.assertEqual(filters.to_text([("x`y", "==", given)]), f"`x``y` == {text}")
+        self.assertEqual(filters.to_text([["x", "in", {3: 4}.keys()], ("x", "not in", (i for i in range(2)))]), "`x` in (3) and `x` not in (0, 1)")
+        self.assertEqual((filters.to_text(None), filters.to_text([]), filters.to_text("x = 1")), ("", "", "x = 1"))
 
     def test_refused(self):
         for error, words, given in [
-            (TypeError, "1j is not a number, nor the name of a class", [("x", "==", 1j)]),
+            (TypeError, "1j is not a number, nor a text", [("x", "==", 1j)]),
             (TypeError, "None is not a number", [("x", "==", None)]),
             (TypeError, r"\[1\] is not a number", [("x", "==", [1])]),
             (TypeError, r"array\(\[1\]\) is not a number", [("x", "==", np.array([1]))]),
@@ -139,7 +130,7 @@ class TestFilters(Writing):
             (TypeError, "or a list of", 3),
         ]:
             with self.subTest(given), self.assertRaisesRegex(error, words):
-                filters.to_json(given)
+                filters.to_text(given)
 
 
 if __name__ == "__main__":

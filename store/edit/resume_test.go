@@ -8,7 +8,7 @@ import (
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
-	"github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 )
@@ -94,7 +94,7 @@ func TestStatesOfGenerationsOfViews(t *testing.T) {
 			return combine.NewZip(w, v)
 		},
 		"filter": func(a, _ loader.Source) (loader.Source, error) {
-			set, err := filter.Find(t.Context(), a, "pages[0] > 3")
+			set, err := expr.Find(t.Context(), a, "pages[0] > 3")
 			if err != nil {
 				return nil, err
 			}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/loader/combine"
-	expression "github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/expr"
 )
 
 // expressionOf returns an expression, which is read from stdin for "-": the arguments of a program are limited in size.
@@ -26,7 +26,7 @@ func expressionOf(where string, stdin io.Reader) (string, error) {
 
 // find writes the records of a dataset for which an expression holds, one bit each: record i is bit i%8 of byte i/8.
 func find(ctx context.Context, cache *datasetarg.Cache, path, text string, w io.Writer) (err error) {
-	where, err := expression.Parse(text)
+	where, err := expr.Parse(text)
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,7 @@ type Options struct {
 	Split   string         `json:"split,omitempty"`
 	Splits  string         `json:"splits,omitempty"`  // of raw samples: shares by name, such as train=0.8,val=0.2
 	Prepare rawcache.Mode  `json:"prepare,omitempty"` // of raw samples: "" is off
-	Filters []filter       `json:"filters,omitempty"` // all must hold
-	Where   string         `json:"where,omitempty"`   // an expression of loader/filter, which must hold too
+	Where   string         `json:"where,omitempty"`   // an expression of loader/expr
 	Pack    *pack          `json:"pack,omitempty"`
 	Sampler *samplerOption `json:"sampler,omitempty"` // null means the order of the dataset
 	// the part of the blocks that are compared with their checksums, or verifyFirst

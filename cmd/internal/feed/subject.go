@@ -102,7 +102,7 @@ func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []str
 			return err
 		}
 	}
-	kept, err := o.keep(ctx, s.src, fields)
+	kept, err := o.keep(ctx, s.src)
 	if err != nil {
 		return fmt.Errorf("feed: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
-	"github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
@@ -156,7 +156,7 @@ func others(ds *datasetarg.Generations, c edit.Chosen) (edit.Chosen, error) {
 }
 
 // chosen marks the records of set.
-func chosen(ds *mmapds.Dataset, set *filter.Set) edit.Chosen {
+func chosen(ds *mmapds.Dataset, set *expr.Set) edit.Chosen {
 	m := ds.Manifest()
 	out := edit.Chosen{Generation: m.Generation, Words: make([]uint64, (m.Records+63)/64)}
 	for i := range set.All() {
@@ -182,7 +182,7 @@ func commandOf(command, path, flag, value string) string {
 // choose finds the records of the newest generation for which a condition holds.
 func choose(ctx context.Context, of *datasetarg.Generations, where string, which edit.Which) (c edit.Chosen,
 	err error) {
-	parsed, err := filter.Parse(where)
+	parsed, err := expr.Parse(where)
 	if err != nil {
 		return c, err
 	}

@@ -58,7 +58,6 @@ var layers = [][]place{
 		{"loader/mlock", "page-locked memory for batches, whatever is in it"},
 		{"internal/staged", "records that are made elsewhere, several at a time, for any caller"},
 		{"loader/internal/padding", "elements to fill up records with, for loader and loader/combine"},
-		{"loader/internal/formula", "expressions over numbers, whatever these are of"},
 		{"internal/block", "values of several records at a time, whatever has them"},
 		{"internal/runs", "masks of instances as run lengths, whatever is on them"},
 		{"internal/subset", "which number the i-th member of a set is, whatever is numbered"},
@@ -148,7 +147,7 @@ var layers = [][]place{
 		{"prepare/source/hdf5", "one kind of source, as arrays: files that other programs wrote"},
 	},
 	{
-		{"loader/filter", "records of a Source for which an expression holds; views and commands ask it, and it knows none of them"},
+		{"loader/expr", "the language of expressions: records of a Source for which one holds, and numbers that one computes; views and commands ask it"},
 	},
 	{
 		{"loader/combine", "Sources of slices and functions, and of other Sources"},
@@ -309,7 +308,7 @@ var public = map[string][]string{
 	"loader/sampler": {"golang.org/x/sys"},
 	"loader/views": {"github.com/disintegration/imaging", "github.com/edsrzf/mmap-go", "github.com/klauspost/compress", "github.com/pierrec/lz4/v4",
 		"golang.org/x/image", "golang.org/x/sys"},
-	"loader/filter":  {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
+	"loader/expr":    {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"loader/combine": {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"loader":         {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"remote":         nil,

@@ -145,17 +145,22 @@ class Where(unittest.TestCase):
 
     def member(self, rng, depth):
         x, values, word = self.number(rng, depth), [constant(rng) for _ in range(rng.randrange(5))], rng.choice(("in", "not in"))
+        if values and rng.random() < 0.3:
+            values.append(Part("nan", "float", lambda active: pd.Series([math.nan] * RECORDS, dtype=object), constant=math.nan))
 
         def of(active):
             found = np.zeros(RECORDS, bool)
             for v in values:
-                found |= compared("=", x, v, active)
+                found |= compared("=", x, v, active) if v.text != "nan" else np.array(pd.Series(x.of(active)).isna())
             return (found if word == "in" else ~found) if values else np.full(RECORDS, (x.of(active) is None) or word == "not in")
 
         return Part(f"{x.text} {word} ({', '.join(v.text for v in values)})", "truth", of)
 
     def truth(self, rng, _depth):
         s, relation, value = self.frame["bool"], rng.choice(("", "=", "!=")), rng.random() < 0.5
+        if rng.random() < 0.3:
+            number = rng.choice((0, 1, 0.5, -1, 1.0, 2**64))
+            return Part(f"bool {(r := rng.choice(RELATIONS))} {number}", "truth", lambda active: relate(r, s.astype("int64"), float(number)))
         if not relation:
             return Part("bool", "truth", lambda active: s)
         return Part(f"bool {relation} {str(value).lower()}", "truth", lambda active: (s == value) == (relation == "="))
@@ -226,6 +231,8 @@ class Where(unittest.TestCase):
         return Part(name, "integer", lambda active: s.astype(object))
 
     def computed(self, rng, depth):
+        if rng.random() < 0.4:
+            return self.function(rng, depth)
         left, right, op = self.number(rng, depth - 1), self.number(rng, depth - 1), rng.choice("+-*/")
         if left.constant is not None and right.constant is not None:
             left = self.scalar(rng, 0)
@@ -243,6 +250,43 @@ class Where(unittest.TestCase):
             return pd.Series([v if -(2**63) <= v < 2**63 else 0 for v in out], dtype=object)
 
         return Part(f"({left.text} {op} {right.text})", kind, of)
+
+    def function(self, rng, depth):
+        """Return a function of NumPy; a power that rounds once, so that each of Go and C has it."""
+        x = self.number(rng, depth - 1)
+        while x.constant is not None:
+            x = self.number(rng, depth - 1)
+        low, high = constant(rng, small=True), constant(rng, small=True)
+        kind = "float" if "float" in (x.kind, low.kind, high.kind) else "integer"
+
+        def clip(active):
+            out = [one(one(v, low.constant, max), high.constant, min) for v in x.of(active)]
+            for i in np.flatnonzero(active):
+                if kind == "integer" and x.of(active)[i] >= 2**63:
+                    raise Refused(f"record {i}: .* overflows 64 bits")
+            return pd.Series([float(v) for v in out] if kind == "float" else out, dtype=object)
+
+        def absolute(active):
+            values = x.of(active)
+            for i in np.flatnonzero(active):
+                if x.kind == "integer" and (values[i] >= 2**63 or values[i] == -(2**63)):
+                    raise Refused(f"record {i}: .* overflows 64 bits")
+            return pd.Series([abs(v) for v in values], dtype=object)
+
+        def power(exponent):
+            def of(active):
+                v = np.array(x.of(active), object).astype(np.float64)
+                return pd.Series(v**exponent)
+
+            return of
+
+        return rng.choice((
+            lambda: Part(f"clip({x.text}, {low.text}, {high.text})", kind, clip),
+            lambda: Part(f"abs({x.text})", x.kind, absolute),
+            lambda: Part(f"({x.text}) ** 2", "float", power(2)),
+            lambda: Part(f"-({x.text}) ** 0.5", "float", lambda active: -power(0.5)(active)),
+            lambda: Part(f"sqrt({x.text})", "float", lambda active: pd.Series(np.sqrt(np.array(x.of(active), object).astype(np.float64)))),
+        ))()  # fmt: skip
 
     def length(self, rng, _depth):
         name = rng.choice(("tokens", "weights", "boxes", "caption", "box"))
@@ -307,6 +351,11 @@ class Where(unittest.TestCase):
         rows = [[plain(v) for v in np.ravel(row)] for row in values]
         whole = name in ("tokens", "box")
         return Part(name, "integer" if whole else "float", lambda active: rows, many=True, dtype=None if whole else "float32")
+
+
+def one(a, b, choose):
+    """Return the smaller or larger of two numbers, or NaN if one is."""
+    return math.nan if a != a or b != b else choose(a, b)
 
 
 def plain(v):

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
-	"github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/loader/views"
 )
 
@@ -69,7 +69,7 @@ type Result struct {
 	Records int    `json:"records"` // of the dataset
 	View    string `json:"view,omitempty"`
 
-	set *filter.Set
+	set *expr.Set
 }
 
 func (f *flags) run(cmd *cobra.Command, args []string) error {
@@ -91,7 +91,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 // find opens a dataset, which it returns as the part of a view, too, and finds the records.
 func find(ctx context.Context, path, where string) (r *Result, node *views.Node, err error) {
 	where = strings.TrimSpace(where)
-	parsed, err := filter.Parse(where)
+	parsed, err := expr.Parse(where)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,8 +1,9 @@
-package filter
+package expr
 
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -53,7 +54,7 @@ func (c *compiler) expression(n *node) (expression, error) {
 		return junction(n, args[0], args[1])
 	case "not":
 		return negation(n, args[0])
-	case "+", "-", "*", "/":
+	case "+", "-", "*", "/", "**":
 		return arithmetic(n, args[0], args[1])
 	}
 	return comparison(n, args[0], args[1])
@@ -63,6 +64,9 @@ func (c *compiler) expression(n *node) (expression, error) {
 func (c *compiler) negate(n *node) (expression, error) {
 	if v := n.args[0].value; n.args[0].kind == literal && v.kind == unsignedKind && v.bits == 1<<63 {
 		return constantOf(n.at, value{kind: integerKind, bits: 1 << 63}), nil // the smallest integer
+	} else if n.args[0].kind == literal && v.kind == unsignedKind { // below it
+		below := min(-float64(v.bits), math.Nextafter(-1<<63, math.Inf(-1)))
+		return constantOf(n.at, value{kind: floatKind, float: below}), nil
 	}
 	e, err := c.compile(n.args[0])
 	if err != nil {
@@ -96,6 +100,15 @@ var functions = []function{
 	{"mean", 1, 1, "mean(values)", (*compiler).reduction},
 	{"any", 1, 1, "any(values > 0)", (*compiler).quantifier},
 	{"all", 1, 1, "all(values > 0)", (*compiler).quantifier},
+	{"abs", 1, 1, "abs(number)", (*compiler).elementwise},
+	{"sqrt", 1, 1, "sqrt(number)", (*compiler).elementwise},
+	{"exp", 1, 1, "exp(number)", (*compiler).elementwise},
+	{"log", 1, 1, "log(number)", (*compiler).elementwise},
+	{"log1p", 1, 1, "log1p(number)", (*compiler).elementwise},
+	{"minimum", 2, 2, "minimum(number, number)", (*compiler).elementwise},
+	{"maximum", 2, 2, "maximum(number, number)", (*compiler).elementwise},
+	{"clip", 3, 3, "clip(number, low, high)", (*compiler).clipped},
+	{"where", 3, 3, "where(condition, number, number)", (*compiler).where},
 	{"sample", 1, 3, "sample(fraction, seed)", (*compiler).sample},
 }
 

@@ -1,4 +1,4 @@
-package filter
+package expr
 
 import (
 	"math"
@@ -79,6 +79,32 @@ func fold(e expression, parts ...expression) (expression, error) {
 		v.text = string(c.texts.at(0))
 	}
 	return constantOf(e.at, v), nil
+}
+
+// counted returns what is true or false as 1 or 0, which numbers are compared with as in NumPy.
+func counted(of expression) expression {
+	if of.kind != truthKind {
+		return of
+	}
+	if of.constant != nil {
+		return constantOf(of.at, value{kind: integerKind, bits: uint64(of.constant.number())})
+	}
+	e := expression{kindType: kindType{kind: integerKind, list: of.list}, at: of.at}
+	e.of = func(b *block, active []bool) (column, error) {
+		x, err := of.of(b, active)
+		if err != nil {
+			return x, err
+		}
+		out := column{one: x.one, offsets: x.offsets, integers: b.integers.take(len(x.truths))}
+		for i, is := range x.truths {
+			out.integers[i] = 0
+			if is {
+				out.integers[i] = 1
+			}
+		}
+		return out, nil
+	}
+	return e
 }
 
 // wantTruth reports an expression that is not true or false.

@@ -1,4 +1,4 @@
-package filter
+package expr
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type Filter struct {
 func Parse(text string) (*Filter, error) {
 	root, err := parse(text)
 	if err != nil {
-		return nil, explain(err, text)
+		return nil, explain(err, "filter: ", text)
 	}
 	return &Filter{text, root}, nil
 }
@@ -72,7 +72,7 @@ func (f *Filter) Find(ctx context.Context, src loader.Source) (*Set, error) {
 	defer src.Release()
 	e, err := newCompiler(ctx, s).condition(f.root)
 	if err != nil {
-		return nil, explain(err, f.text)
+		return nil, explain(err, "filter: ", f.text)
 	}
 	words := make([]uint64, (src.Len()+63)/64)
 	scan := &scan{ctx: ctx, src: s, end: src.Len(), step: stepOf(s, f.Fields())}
@@ -84,7 +84,7 @@ func (f *Filter) Find(ctx context.Context, src loader.Source) (*Set, error) {
 		return err
 	})
 	if err != nil {
-		return nil, explain(err, f.text)
+		return nil, explain(err, "filter: ", f.text)
 	}
 	return NewSet(src.Len(), words), nil
 }

@@ -1,4 +1,4 @@
-package filter
+package expr
 
 // junction returns the "and" or "or" of two conditions. The right one is asked only of the records for which the left
 // one does not decide, so that it may be an error for others.

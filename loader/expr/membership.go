@@ -1,4 +1,4 @@
-package filter
+package expr
 
 import (
 	"math"
@@ -12,9 +12,16 @@ func (c *compiler) in(n *node) (expression, error) {
 		return expression{}, err
 	}
 	of, list := args[0], args[1:]
+	if slices.ContainsFunc(list, func(e expression) bool { return e.number() }) {
+		of = counted(of)
+	}
 	for i, e := range list {
 		if e.constant == nil {
 			return e, failf(e.at, "a list after in has numbers and strings; write x = %s or ...", n.args[i+1].text)
+		}
+		if of.number() {
+			e = counted(e)
+			list[i] = e
 		}
 		fits := e.number() && of.number() || e.kind == of.kind || e.kind == textKind && of.label()
 		if !fits {
@@ -84,9 +91,9 @@ func inTruths(n *node, of expression, list []expression) expression {
 	})
 }
 
-// inFloats returns whether a float is equal to one of some numbers.
+// inFloats returns whether a float is equal to one of some numbers, or NaN if one of these is, as pandas' isin has it.
 func inFloats(n *node, of expression, list []expression) expression {
-	set := make(map[float64]bool, len(list))
+	set, nan := make(map[float64]bool, len(list)), false
 	for _, e := range list {
 		v := *rounded(e, of.dtype).constant
 		f := v.float
@@ -99,11 +106,12 @@ func inFloats(n *node, of expression, list []expression) expression {
 		if v.kind == floatKind || orderFloat(int64(v.bits), v.kind == unsignedKind, f) == equal {
 			set[f] = true
 		}
+		nan = nan || f != f
 	}
 	return mapped(n.at, of, func(b *block, x column) []bool {
 		out := b.truths.take(len(x.floats))
 		for i, v := range x.floats {
-			out[i] = set[v]
+			out[i] = set[v] || nan && v != v
 		}
 		return out
 	})

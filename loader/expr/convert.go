@@ -1,4 +1,4 @@
-package filter
+package expr
 
 import "github.com/penstock/penstock/tensor"
 

@@ -1,4 +1,4 @@
-package filter
+package expr
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ type Error struct {
 	Text   string // the expression
 	At     int    // the byte in it that the Error is about
 	Reason string
+
+	prefix string // "filter: "
 }
 
 // Column returns where the Error is in the expression, in characters from 1.
@@ -26,7 +28,7 @@ func (e *Error) Error() string {
 		}
 		return ' '
 	}, e.Text[first:e.At])
-	return fmt.Sprintf("filter: column %d: %s\n  %s\n  %s^", e.Column(), e.Reason, line, indent)
+	return fmt.Sprintf("%scolumn %d: %s\n  %s\n  %s^", e.prefix, e.Column(), e.Reason, line, indent)
 }
 
 // failure is an Error of a place whose text is not known there.
@@ -42,9 +44,9 @@ func failf(at int, format string, args ...any) error {
 }
 
 // explain returns an error with the text that a failure is of.
-func explain(err error, text string) error {
+func explain(err error, prefix, text string) error {
 	if f, ok := err.(failure); ok {
-		return &Error{Text: text, At: f.at, Reason: f.reason}
+		return &Error{Text: text, At: f.at, Reason: f.reason, prefix: prefix}
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package filter_test
+package expr_test
 
 import (
 	"flag"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader/combine"
-	"github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -34,7 +34,7 @@ func BenchmarkFind(b *testing.B) {
 	for _, where := range []string{"label = 7", "label in (3, 7, 12) and score > 0.5", "score * 2 - 1 < label / 100", "contains(text, 'ab')", "sample(0.1)"} {
 		b.Run(where, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := filter.Find(b.Context(), src, where); err != nil {
+				if _, err := expr.Find(b.Context(), src, where); err != nil {
 					b.Fatal(err)
 				}
 			}

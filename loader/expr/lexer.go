@@ -1,4 +1,4 @@
-package filter
+package expr
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ const (
 	text
 	name
 	quotedName
-	word   // and, or, not, in, between, true, false
+	word   // and, or, not, in, between, true, false, nan, inf
 	symbol // an operator or a bracket
 )
 
@@ -42,13 +42,14 @@ func (t token) describe() string {
 
 var words = map[string]bool{
 	"and": true, "or": true, "not": true, "in": true, "between": true, "true": true, "false": true,
+	"nan": true, "inf": true,
 }
 
 // symbols are those of the language, and some that people know from other languages, with what to write in place of
 // them; longer ones first.
 var symbols = []struct{ text, instead string }{
 	{"==", ""}, {"!=", ""}, {"<=", ""}, {">=", ""},
-	{"<>", "!="}, {"&&", "and"}, {"||", "or"}, {"**", "x * x"}, {"//", "/"},
+	{"<>", "!="}, {"&&", "and"}, {"||", "or"}, {"**", ""}, {"//", "/"},
 	{"=", ""}, {"<", ""}, {">", ""}, {"+", ""}, {"-", ""},
 	{"(", ""}, {")", ""}, {"[", ""}, {"]", ""}, {",", ""}, {":", ""},
 	{"*", ""}, {"/", ""}, {"&", "and"}, {"|", "or"}, {"!", "not"}, {"~", "not"},
@@ -80,6 +81,9 @@ func next(s string, at int) (token, int, error) {
 	}
 	if n := identifier(s[at:]); n > 0 {
 		t := token{name, s[at : at+n], at}
+		if strings.HasPrefix(s[at+n:], ".") {
+			return t, 0, failf(at+n, "'.' cannot stand here; names with such characters are written `in backticks`")
+		}
 		if lower := strings.ToLower(t.text); words[lower] && (t.text == lower || t.text == strings.ToUpper(lower)) {
 			t.kind, t.text = word, lower
 		}

@@ -1,4 +1,4 @@
-package filter
+package expr
 
 // skipping returns a condition on a field that is decided for a whole block, without reading it, where the limits of
 // the field's values say so.

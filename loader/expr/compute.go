@@ -1,4 +1,4 @@
-package formula
+package expr
 
 import (
 	"encoding/binary"
@@ -7,18 +7,18 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Float is a type in which an expression is computed.
+// Float is a type in which a [Formula] is computed.
 type Float interface{ float32 | float64 }
 
-// Values computes an expression over some elements, and keeps memory for the next ones.
-type Values[T Float] struct {
-	Fields [][]T // the elements of each of Names
+// Evaluator computes a [Formula] over some elements, and keeps memory for the next ones.
+type Evaluator[T Float] struct {
+	Fields [][]T // the elements of each of Names of the Formula
 	free   [][]T
 	n      int
 }
 
 // Compute returns the results over n elements. They are valid until the next call.
-func (v *Values[T]) Compute(f *Formula, n int) []T {
+func (v *Evaluator[T]) Compute(f *Formula, n int) []T {
 	v.n = n
 	out, own := v.of(f.root)
 	if own {
@@ -28,7 +28,7 @@ func (v *Values[T]) Compute(f *Formula, n int) []T {
 }
 
 // take returns memory for n elements.
-func (v *Values[T]) take() []T {
+func (v *Evaluator[T]) take() []T {
 	for len(v.free) > 0 {
 		last := v.free[len(v.free)-1]
 		v.free = v.free[:len(v.free)-1]
@@ -40,16 +40,19 @@ func (v *Values[T]) take() []T {
 }
 
 // of returns the values of a node, and whether their memory may be written to.
-func (v *Values[T]) of(n *node) (out []T, own bool) {
+func (v *Evaluator[T]) of(n *node) (out []T, own bool) {
 	switch n.kind {
-	case field:
+	case fieldNode:
 		return v.Fields[n.index][:v.n], false
-	case number:
+	case literal:
 		out = v.take()
 		for i := range out {
-			out[i] = T(n.value)
+			out[i] = T(n.value.number())
 		}
 		return out, true
+	}
+	if n.text == "in" {
+		return v.in(n), true
 	}
 	var args [3][]T
 	var mine [3]bool
@@ -71,6 +74,28 @@ func (v *Values[T]) of(n *node) (out []T, own bool) {
 	return out, true
 }
 
+// in returns 1 for the elements that are equal to one of some others, or NaN if one of these is.
+func (v *Evaluator[T]) in(n *node) []T {
+	found := v.take()
+	clear(found)
+	x, mine := v.of(n.args[0])
+	for _, a := range n.args[1:] {
+		y, own := v.of(a)
+		for i := range found {
+			if x[i] == y[i] || x[i] != x[i] && y[i] != y[i] {
+				found[i] = 1
+			}
+		}
+		if own {
+			v.free = append(v.free, y)
+		}
+	}
+	if mine {
+		v.free = append(v.free, x)
+	}
+	return found
+}
+
 // apply computes a function or an operator; out may be one of its operands.
 func apply[T Float](name string, out, x, y, z []T) {
 	switch name {
@@ -86,6 +111,16 @@ func apply[T Float](name string, out, x, y, z []T) {
 		one(out, x, func(x T) T { return T(math.Log(float64(x))) })
 	case "log1p":
 		one(out, x, func(x T) T { return T(math.Log1p(float64(x))) })
+	case "not":
+		one(out, x, func(x T) T { return truthOf[T](x == 0) })
+	case "and":
+		for i, v := range x {
+			out[i] = truthOf[T](v != 0 && y[i] != 0)
+		}
+	case "or":
+		for i, v := range x {
+			out[i] = truthOf[T](v != 0 || y[i] != 0)
+		}
 	case "where":
 		for i := range out {
 			if x[i] != 0 {
@@ -98,8 +133,12 @@ func apply[T Float](name string, out, x, y, z []T) {
 		for i := range out {
 			out[i] = min(max(x[i], y[i]), z[i])
 		}
+	case "+", "-", "*", "/", "**", "minimum", "maximum":
+		calculate(name, out, x, y, 1, 1)
 	default:
-		two(name, out, x, y)
+		for i, v := range x {
+			out[i] = truthOf[T](compare(name, v, y[i]))
+		}
 	}
 }
 
@@ -109,46 +148,12 @@ func one[T Float](out, x []T, f func(T) T) {
 	}
 }
 
-// two computes an operator or a function of two operands.
-func two[T Float](name string, out, x, y []T) {
-	switch y = y[:len(x)]; name {
-	case "+":
-		for i, v := range x {
-			out[i] = v + y[i]
-		}
-	case "-":
-		for i, v := range x {
-			out[i] = v - y[i]
-		}
-	case "*":
-		for i, v := range x {
-			out[i] = v * y[i]
-		}
-	case "/":
-		for i, v := range x {
-			out[i] = v / y[i]
-		}
-	case "**":
-		for i, v := range x {
-			out[i] = T(power(float64(v), float64(y[i])))
-		}
-	case "minimum":
-		for i, v := range x {
-			out[i] = min(v, y[i])
-		}
-	case "maximum":
-		for i, v := range x {
-			out[i] = max(v, y[i])
-		}
-	default:
-		for i, v := range x {
-			var is T
-			if compare(name, v, y[i]) {
-				is = 1
-			}
-			out[i] = is
-		}
+// truthOf returns 1 for true.
+func truthOf[T Float](is bool) T {
+	if is {
+		return 1
 	}
+	return 0
 }
 
 // power is math.Pow, but a square root for 0.5, as in NumPy: that of -Inf is NaN.
@@ -169,7 +174,7 @@ func compare[T Float](name string, x, y T) bool {
 		return x > y
 	case ">=":
 		return x >= y
-	case "==":
+	case "=":
 		return x == y
 	}
 	return x != y

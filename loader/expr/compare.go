@@ -1,4 +1,4 @@
-package filter
+package expr
 
 import (
 	"bytes"
@@ -8,6 +8,12 @@ import (
 
 // comparison returns the comparison of two values.
 func comparison(n *node, left, right expression) (expression, error) {
+	if left.number() {
+		right = counted(right)
+	}
+	if right.number() {
+		left = counted(left)
+	}
 	switch {
 	case left.number() && right.number() &&
 		(!left.label() || !right.label() || slices.Equal(left.classes, right.classes)):

@@ -1,4 +1,4 @@
-package filter
+package expr
 
 // kind says what values are.
 type kind int
@@ -18,6 +18,19 @@ type value struct {
 	float float64
 	text  string
 	truth bool
+}
+
+// number returns the number that it is, or 1 for true.
+func (v value) number() float64 {
+	switch v.kind {
+	case integerKind:
+		return float64(int64(v.bits))
+	case unsignedKind:
+		return float64(v.bits)
+	case truthKind:
+		return truthOf[float64](v.truth)
+	}
+	return v.float
 }
 
 // column is the values of the records of a block: those of one kind.

@@ -1,7 +1,8 @@
-package filter
+package expr
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -15,7 +16,7 @@ const (
 	literal   kindOfNode = iota // value
 	fieldNode                   // text, the name; args are indices, nil for all elements
 	call                        // text, the function
-	operator                    // text: or, and, not, a comparison, in, + - * /, negate
+	operator                    // text: or, and, not, a comparison, in, + - * / **, negate
 )
 
 // node is a part of an expression.
@@ -26,11 +27,13 @@ type node struct {
 	args []*node
 
 	value value // of a literal
+	index int   // of a field of a Formula: its place in Names
 }
 
 const (
-	maxText  = 1 << 20 // bytes of an expression
+	maxText  = 1 << 22 // bytes of an expression, most of them those of a list after "in"
 	maxDepth = 200     // of brackets in brackets
+	maxChain = 1 << 16 // operators one after the other, which are computed one within the other
 )
 
 // parser reads the tokens of an expression.
@@ -42,7 +45,7 @@ type parser struct {
 
 func parse(s string) (*node, error) {
 	if len(s) > maxText {
-		return nil, failf(0, "an expression of %d bytes; it may have %d", len(s), maxText)
+		return nil, fmt.Errorf("an expression of %d bytes; it may have %d", len(s), maxText)
 	}
 	list, err := tokens(s)
 	if err != nil {
@@ -118,7 +121,10 @@ func (p *parser) not() (*node, error) {
 // chain reads parts with operators between them, from left to right.
 func (p *parser) chain(part func() (*node, error), operators ...string) (*node, error) {
 	n, err := part()
-	for err == nil && slices.ContainsFunc(operators, p.peek().is) {
+	for length := 0; err == nil && slices.ContainsFunc(operators, p.peek().is); length++ {
+		if length == maxChain {
+			return nil, failf(p.peek().at, "more than %d operators one after the other", maxChain)
+		}
 		t, right := p.take(), (*node)(nil)
 		right, err = part()
 		n = &node{kind: operator, at: t.at, text: t.text, args: []*node{n, right}}
@@ -189,6 +195,9 @@ func (p *parser) in(left *node, at int) (*node, error) {
 		if err := p.expect(",", " or "+closing); err != nil {
 			return nil, err
 		}
+		if p.skip(closing) {
+			return n, nil
+		}
 	}
 }
 
@@ -217,10 +226,21 @@ func (p *parser) signed() (*node, error) {
 		return p.nested(p.signed)
 	}
 	if !p.skip("-") {
-		return p.value()
+		return p.power()
 	}
 	n, err := p.nested(p.signed)
 	return &node{kind: operator, at: t.at, text: "negate", args: []*node{n}}, err
+}
+
+// power reads a value, and the exponent after it, which binds tighter than a sign before it, as in Python.
+func (p *parser) power() (*node, error) {
+	base, err := p.value()
+	t := p.peek()
+	if err != nil || !p.skip("**") {
+		return base, err
+	}
+	exponent, err := p.nested(p.signed)
+	return &node{kind: operator, at: t.at, text: "**", args: []*node{base, exponent}}, err
 }
 
 // value reads a literal, a field, a call or something in parentheses.
@@ -235,6 +255,10 @@ func (p *parser) value() (*node, error) {
 		return n, err
 	case p.skip("true"), p.skip("false"):
 		return &node{at: t.at, value: value{kind: truthKind, truth: t.text == "true"}}, nil
+	case p.skip("nan"):
+		return &node{at: t.at, value: value{kind: floatKind, float: math.NaN()}}, nil
+	case p.skip("inf"):
+		return &node{at: t.at, value: value{kind: floatKind, float: math.Inf(1)}}, nil
 	case t.kind == text:
 		p.take()
 		return &node{at: t.at, value: value{kind: textKind, text: t.text}}, nil
@@ -251,7 +275,8 @@ func (p *parser) value() (*node, error) {
 	return nil, p.unexpected("a value")
 }
 
-// numberNode returns the literal of a number.
+// numberNode returns the literal of a number. A whole number beyond 64 bits is the nearest float, which is beyond all
+// integers, too.
 func numberNode(t token) (*node, error) {
 	n := &node{at: t.at}
 	if whole, err := strconv.ParseUint(t.text, 10, 64); err == nil {
@@ -264,8 +289,8 @@ func numberNode(t token) (*node, error) {
 	f, err := strconv.ParseFloat(t.text, 64)
 	plain := strings.Trim(t.text, "0123456789.eE+-") == ""
 	switch {
-	case errors.Is(err, strconv.ErrRange) || err == nil && plain && !strings.ContainsAny(t.text, ".eE"):
-		return nil, failf(t.at, "%s is too large for 64 bits", t.text)
+	case errors.Is(err, strconv.ErrRange):
+		return nil, failf(t.at, "%.100s is too large for 64 bits", t.text)
 	case err != nil || !plain:
 		return nil, failf(t.at, "%s is not a number", t.text)
 	}
@@ -291,6 +316,9 @@ func (p *parser) call(t token) (*node, error) {
 		}
 		if err := p.expect(",", " or )"); err != nil {
 			return nil, err
+		}
+		if p.skip(")") {
+			return n, nil
 		}
 	}
 }

@@ -1,8 +1,8 @@
-package filter
+package expr
 
 import "math/bits"
 
-// arithmetic returns the sum, difference, product or quotient of two numbers.
+// arithmetic returns the sum, difference, product, quotient, power, minimum or maximum of two numbers.
 func arithmetic(n *node, left, right expression, as ...string) (expression, error) {
 	op := n.text
 	if as != nil {
@@ -14,7 +14,7 @@ func arithmetic(n *node, left, right expression, as ...string) (expression, erro
 		}
 	}
 	e := expression{kindType: kindType{kind: integerKind, list: left.list || right.list}, at: n.at}
-	if left.kind == floatKind || right.kind == floatKind || op == "/" {
+	if left.kind == floatKind || right.kind == floatKind || op == "/" || op == "**" {
 		e.kind = floatKind
 	}
 	e.of = func(b *block, active []bool) (column, error) {
@@ -52,7 +52,7 @@ func (b *block) asFloats(c column, k kind) []float64 {
 	return out
 }
 
-func calculate(op string, dst, x, y []float64, sx, sy int) {
+func calculate[T Float](op string, dst, x, y []T, sx, sy int) {
 	switch op {
 	case "+":
 		for i := range dst {
@@ -64,11 +64,23 @@ func calculate(op string, dst, x, y []float64, sx, sy int) {
 		}
 	case "*":
 		for i := range dst {
-			dst[i] = float64(x[i*sx] * y[i*sy]) // a conversion, so that no compiler fuses it with a sum
+			dst[i] = T(x[i*sx] * y[i*sy]) // a conversion, so that no compiler fuses it with a sum
 		}
 	case "/":
 		for i := range dst {
 			dst[i] = x[i*sx] / y[i*sy]
+		}
+	case "**":
+		for i := range dst {
+			dst[i] = T(power(float64(x[i*sx]), float64(y[i*sy])))
+		}
+	case "minimum":
+		for i := range dst {
+			dst[i] = min(x[i*sx], y[i*sy])
+		}
+	case "maximum":
+		for i := range dst {
+			dst[i] = max(x[i*sx], y[i*sy])
 		}
 	}
 }
@@ -115,6 +127,10 @@ func exact(op string, p, q int64) (r int64, ok bool) {
 	case "-":
 		r = p - q
 		return r, (p^q)&(p^r) >= 0
+	case "minimum":
+		return min(p, q), true
+	case "maximum":
+		return max(p, q), true
 	}
 	r = p * q
 	hi, lo := bits.Mul64(magnitude(p), magnitude(q))
@@ -129,4 +145,49 @@ func magnitude(x int64) uint64 {
 		return -uint64(x)
 	}
 	return uint64(x)
+}
+
+// elementwise returns a function of one or two numbers.
+func (c *compiler) elementwise(n *node) (expression, error) {
+	args, err := c.all(n.args)
+	if err != nil {
+		return expression{}, err
+	}
+	of := args[0]
+	if !of.number() {
+		return of, failf(of.at, "%s is not a number, which %s needs", of.kindType, n.text)
+	}
+	switch {
+	case len(args) == 2:
+		return arithmetic(n, of, args[1])
+	case n.text == "abs" && of.kind != floatKind: // exact, or an error
+		negative, err := arithmetic(n, constantOf(n.at, value{kind: integerKind}), of, "-")
+		if err != nil {
+			return negative, err
+		}
+		return arithmetic(n, of, negative, "maximum")
+	}
+	e := expression{kindType: kindType{kind: floatKind, list: of.list}, at: n.at}
+	e.of = func(b *block, active []bool) (column, error) {
+		x, err := of.of(b, active)
+		if err != nil {
+			return x, err
+		}
+		numbers := b.asFloats(x, of.kind)
+		out := column{one: x.one, offsets: x.offsets, floats: b.floats.take(len(numbers))}
+		apply(n.text, out.floats, numbers, nil, nil)
+		return out, nil
+	}
+	return fold(e, of)
+}
+
+// clipped returns a number between two others.
+func (c *compiler) clipped(n *node) (expression, error) {
+	low := &node{kind: call, at: n.at, text: "maximum", args: n.args[:2]}
+	return c.elementwise(&node{kind: call, at: n.at, text: "minimum", args: []*node{low, n.args[2]}})
+}
+
+// where refuses the choice between two numbers, which "and" and "or" say of conditions.
+func (c *compiler) where(n *node) (expression, error) {
+	return expression{}, failf(n.at, "where is for derived fields; write a and x > 0 or not a and y > 0")
 }

@@ -1,4 +1,4 @@
-package filter_test
+package expr_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
-	"github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -115,6 +115,26 @@ func TestFind(t *testing.T) {
 		"label = label":                                  "[0 1 2 3 4 5]",
 		"((label)) > 0 AND NOT ok":                       "[1 3]",
 		"sample(1)":                                      "[0 1 2 3 4 5]",
+		"ok = 1":                                         "[0 2 4]",
+		"ok < 0.5":                                       "[1 3 5]",
+		"ok in (1, 2) and score != true":                 "[0 2 4]",
+		"score in (true, nan, 0.1)":                      "[0 2]",
+		"score in (1, true, 0.5)":                        "[1]",
+		"label = true":                                   "[1 3]",
+		"score < inf and -inf < score":                   "[0 1 3 4 5]",
+		"score = nan":                                    "[]",
+		"huge < 99999999999999999999":                    "[0 1 2 3 4 5]",
+		"huge = 18446744073709551616":                    "[]",
+		"-2 ** 2 = -4 and score ** 2 = 1":                "[4]",
+		"2 ** -1 ** 2 = 0.5":                             "[0 1 2 3 4 5]",
+		"any(box ** 0.5 = 3)":                            "[2]",
+		"abs(label) = 1":                                 "[1 3 5]",
+		"all(abs(box - 6) <= 2.5)":                       "[1]",
+		"sqrt(score) = 4096":                             "[5]",
+		"exp(log(big)) > 4 and maximum(big, 7) = 7":      "[4]",
+		"clip(label, 0, 1) = 1":                          "[1 2 3]",
+		"minimum(big, 3) = 3.0":                          "[0 2 4]",
+		"log1p(score) = -inf":                            "[4]",
 		"sample(0.0, 3)":                                 "[]",
 	} {
 		got, err := found(t.Context(), src, text)
@@ -131,7 +151,7 @@ func TestFind(t *testing.T) {
 }
 
 func found(ctx context.Context, src loader.Source, text string) (string, error) {
-	set, err := filter.Find(ctx, src, text)
+	set, err := expr.Find(ctx, src, text)
 	if err != nil {
 		return "", err
 	}
@@ -146,58 +166,61 @@ func found(ctx context.Context, src loader.Source, text string) (string, error) 
 func TestRefused(t *testing.T) {
 	src := records(t)
 	for text, want := range map[string]string{
-		"":                                "column 1: the expression is empty",
-		"lable = 'cat'":                   "column 1: there is no field \"lable\"; did you mean \"label\"?\n  lable = 'cat'\n  ^",
-		"ok and\nlabel = 'cta'":           "column 16: there is no class \"cta\"; did you mean \"cat\"?\n  label = 'cta'\n          ^",
-		"caption = 'ä' and labl = 1":      "column 19: there is no field \"labl\"",
-		"label = ":                        "column 9: a value was expected, not the end",
-		"label = 'cat":                    "column 9: the ' that opens a text here is not closed",
-		"label = 1 && ok":                 `"&&" is not an operator; write and`,
-		"label <> 1":                      `"<>" is not an operator; write !=`,
-		"1 < label < 3":                   "write a < b and b < c",
-		"label = 1 label":                 "the end, or and, or or was expected, not label",
-		"label":                           "a label is not a condition",
-		"score":                           "a number is not a condition; compare it, as in x > 0",
-		"caption":                         "a text is not a condition",
-		"not score":                       "column 5: a number is not a condition",
-		"box > 3":                         "column 5: this is a list of values a record; write any(...) or all(...)",
-		"box[4] > 3":                      "column 5: index 4 of an axis with 4 elements",
-		"box[0, 1] > 3":                   "box has one axis, and 2 indices",
-		"score[0] > 3":                    "score is one value a record; leave the indices out",
-		"boxes[0][1] = 1":                 "indices are in one pair of brackets: boxes[1, 2]",
-		"box['a'] = 1":                    "a whole number, or :, was expected, not 'a'",
-		"score = 'cat'":                   "a number and a text cannot be compared",
-		"ok = 1":                          "true or false and a whole number cannot be compared; write x, not x, or x = true",
-		"ok < true":                       "true and false have no order",
-		"ok + 1 = 2":                      "true or false is not a number, which + needs",
-		"label in (1, score)":             "column 14: a list after in has numbers and strings",
-		"label in (1, 'cat')":             "the list has strings and numbers",
-		"label in 1":                      "a list such as (1, 2) was expected, not 1",
-		"lenn(tokens) > 1":                "there is no function \"lenn\"; did you mean len?",
-		"len() > 1":                       "len takes 1 argument, not 0: write len(field)",
-		"len(score) > 1":                  "a number has no length",
-		"is_empty(score)":                 "every record has a value of score",
-		"is_nan(caption)":                 "a text is not a number",
-		"contains(score, 'a')":            "a number is not a text, which contains needs",
-		"contains(caption, label)":        "the second argument of contains is a text in quotes",
-		"matches(caption, '(')":           "column 18: error parsing regexp",
-		"max(score) > 1":                  "max is over the values of a record, and this is one; leave max out",
-		"any(score > 1)":                  "any is over the values of a record, and this is one",
-		"sample(2)":                       "the first argument of sample is a number from 0 to 1",
-		"sample(0.5, 'a')":                "a whole number, the seed",
-		"1e999 > score":                   "1e999 is too large for 64 bits",
-		"0x10 = label":                    "0x10 is not a number",
-		"99999999999999999999 = big":      "is too large for 64 bits",
-		"label = #":                       "'#' cannot stand here",
-		"big + 1 > 0":                     "column 5: record 0: 9223372036854775807 + 1 overflows 64 bits; make one of them a float: 1.0 * x",
-		"-big < 0":                        "record 1: 0 - -9223372036854775808 overflows",
-		"2 * huge > 0":                    "record 0: 2 * 18446744073709551615 overflows",
-		"tokens[0] = 1":                   "column 1: record 0: index 0 of 0 rows of tokens; write len(tokens) > 0 and ... before it",
-		"tokens[-2] = 1":                  "record 0: index -2 of 0 rows of tokens; write len(tokens) > 1 and",
-		"min(tokens) = 1":                 "record 0: min of no values",
-		"any(kinds = 1 and tokens = 1)":   "record 0: there are 1 values on the left, and 0 on the right",
-		"9223372036854775807 + 1 > label": "column 21: 9223372036854775807 + 1 overflows",
-		strings.Repeat("(", 300):          "nested deeper than 200",
+		"":                                      "column 1: the expression is empty",
+		"lable = 'cat'":                         "column 1: there is no field \"lable\"; did you mean \"label\"?\n  lable = 'cat'\n  ^",
+		"ok and\nlabel = 'cta'":                 "column 16: there is no class \"cta\"; did you mean \"cat\"?\n  label = 'cta'\n          ^",
+		"caption = 'ä' and labl = 1":            "column 19: there is no field \"labl\"",
+		"label = ":                              "column 9: a value was expected, not the end",
+		"label = 'cat":                          "column 9: the ' that opens a text here is not closed",
+		"label = 1 && ok":                       `"&&" is not an operator; write and`,
+		"label <> 1":                            `"<>" is not an operator; write !=`,
+		"1 < label < 3":                         "write a < b and b < c",
+		"label = 1 label":                       "the end, or and, or or was expected, not label",
+		"label":                                 "a label is not a condition",
+		"score":                                 "a number is not a condition; compare it, as in x > 0",
+		"caption":                               "a text is not a condition",
+		"not score":                             "column 5: a number is not a condition",
+		"box > 3":                               "column 5: this is a list of values a record; write any(...) or all(...)",
+		"box[4] > 3":                            "column 5: index 4 of an axis with 4 elements",
+		"box[0, 1] > 3":                         "box has one axis, and 2 indices",
+		"score[0] > 3":                          "score is one value a record; leave the indices out",
+		"boxes[0][1] = 1":                       "indices are in one pair of brackets: boxes[1, 2]",
+		"box['a'] = 1":                          "a whole number, or :, was expected, not 'a'",
+		"score = 'cat'":                         "a number and a text cannot be compared",
+		"ok = 'x'":                              "true or false and a text cannot be compared; write x, not x, or x = true",
+		"a.b = 1":                               "column 2: '.' cannot stand here; names with such characters are written `in backticks`",
+		"where(ok, 1, 2) = 1":                   "where is for derived fields; write a and",
+		"abs(big) > 0":                          "record 1: 0 - -9223372036854775808 overflows",
+		"score" + strings.Repeat(" + 1", 70000): "more than 65536 operators one after the other",
+		"ok < true":                             "true and false have no order",
+		"ok + 1 = 2":                            "true or false is not a number, which + needs",
+		"label in (1, score)":                   "column 14: a list after in has numbers and strings",
+		"label in (1, 'cat')":                   "the list has strings and numbers",
+		"label in 1":                            "a list such as (1, 2) was expected, not 1",
+		"lenn(tokens) > 1":                      "there is no function \"lenn\"; did you mean len?",
+		"len() > 1":                             "len takes 1 argument, not 0: write len(field)",
+		"len(score) > 1":                        "a number has no length",
+		"is_empty(score)":                       "every record has a value of score",
+		"is_nan(caption)":                       "a text is not a number",
+		"contains(score, 'a')":                  "a number is not a text, which contains needs",
+		"contains(caption, label)":              "the second argument of contains is a text in quotes",
+		"matches(caption, '(')":                 "column 18: error parsing regexp",
+		"max(score) > 1":                        "max is over the values of a record, and this is one; leave max out",
+		"any(score > 1)":                        "any is over the values of a record, and this is one",
+		"sample(2)":                             "the first argument of sample is a number from 0 to 1",
+		"sample(0.5, 'a')":                      "a whole number, the seed",
+		"1e999 > score":                         "1e999 is too large for 64 bits",
+		"0x10 = label":                          "0x10 is not a number",
+		"label = #":                             "'#' cannot stand here",
+		"big + 1 > 0":                           "column 5: record 0: 9223372036854775807 + 1 overflows 64 bits; make one of them a float: 1.0 * x",
+		"-big < 0":                              "record 1: 0 - -9223372036854775808 overflows",
+		"2 * huge > 0":                          "record 0: 2 * 18446744073709551615 overflows",
+		"tokens[0] = 1":                         "column 1: record 0: index 0 of 0 rows of tokens; write len(tokens) > 0 and ... before it",
+		"tokens[-2] = 1":                        "record 0: index -2 of 0 rows of tokens; write len(tokens) > 1 and",
+		"min(tokens) = 1":                       "record 0: min of no values",
+		"any(kinds = 1 and tokens = 1)":         "record 0: there are 1 values on the left, and 0 on the right",
+		"9223372036854775807 + 1 > label":       "column 21: 9223372036854775807 + 1 overflows",
+		strings.Repeat("(", 300):                "nested deeper than 200",
 	} {
 		_, err := found(t.Context(), src, text)
 		if err == nil || !strings.HasPrefix(err.Error(), "filter: column ") || !strings.Contains(err.Error(), want) {
@@ -217,9 +240,9 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets := make(map[string]*filter.Set)
+	sets := make(map[string]*expr.Set)
 	for _, text := range []string{"sample(0.1)", "sample(0.3)", "sample(0.3, 1)", "sample(0.3, 1, group)"} {
-		if sets[text], err = filter.Find(t.Context(), src, text); err != nil {
+		if sets[text], err = expr.Find(t.Context(), src, text); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -244,7 +267,7 @@ func TestSample(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("label = 'cat' and not (len(boxes) > 0 or box[0, :] in (1, 2.5)) and x not between -1 and `y z`")
 	f.Fuzz(func(t *testing.T, text string) {
-		if _, err := filter.Parse(text); err != nil && err.Error() == "" {
+		if _, err := expr.Parse(text); err != nil && err.Error() == "" {
 			t.Error("an error without a text")
 		}
 	})
