@@ -21,8 +21,9 @@ import (
 
 // Join joins the records of two Sources that have the same key.
 type Join struct {
-	// On is the field of the left side with the key: one integer, label or string per record, or "source_name", the
-	// names of the records' samples. RightOn is the field of the right side; "" means the same.
+	// On is the field of the left side with the key: one number, label or string per record, or "source_name", the
+	// names of the records' samples. Numbers of any width match if they are equal, whole ones whole ones and floats
+	// floats; NaN matches NaN, as in pandas. RightOn is the field of the right side; "" means the same.
 	On      string `json:"on"`
 	RightOn string `json:"right_on,omitempty"`
 
@@ -104,24 +105,43 @@ func NewJoin(ctx context.Context, left, right loader.Source, j Join) (*View, *Ma
 }
 
 func newJoin(ctx context.Context, left, right loader.Source, j Join, part int) (*View, *Matches, error) {
+	m, err := newMatch(ctx, left, right, &j, part)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m.view(j)
+}
+
+// Match returns the Matches of [NewJoin] without a View, so that it needs no Fill.
+func Match(ctx context.Context, left, right loader.Source, j Join) (*Matches, error) {
+	m, err := newMatch(ctx, left, right, &j, matchPart)
+	if err != nil {
+		return nil, fmt.Errorf("combine: match: %w", err)
+	}
+	_, matches := m.matches(j)
+	return matches, nil
+}
+
+// newMatch finds the matches of a Join, and sets RightOn.
+func newMatch(ctx context.Context, left, right loader.Source, j *Join, part int) (*match, error) {
 	if j.RightOn == "" {
 		j.RightOn = j.On
 	}
 	if err := j.check(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	l, err := newMember(left)
 	if err != nil {
-		return nil, nil, fmt.Errorf("left: %w", err)
+		return nil, fmt.Errorf("left: %w", err)
 	}
 	r, err := newMember(right)
 	if err != nil {
-		return nil, nil, fmt.Errorf("right: %w", err)
+		return nil, fmt.Errorf("right: %w", err)
 	}
 	m := &match{ctx: ctx, left: keyed{member: l, field: j.On}, right: keyed{member: r, field: j.RightOn}, many: j.Many,
 		part: part}
 	if err := m.setKeys(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for range 3 {
 		if err = m.find(); !errors.Is(err, errHash) {
@@ -129,10 +149,7 @@ func newJoin(ctx context.Context, left, right loader.Source, j Join, part int) (
 		}
 		m.side = nil
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return m.view(j)
+	return m, err
 }
 
 // check returns the error of an invalid Join.
@@ -163,22 +180,14 @@ func (m *match) setKeys() (err error) {
 			}
 		}
 	}
-	if m.left.key.Text != m.right.key.Text {
-		return fmt.Errorf("%s is %s on the left side, and %s is %s on the right side", m.left.field, describeKey(m.left.key),
-			m.right.field, describeKey(m.right.key))
+	if l, r := m.left.key.Kind(), m.right.key.Kind(); l != r {
+		return fmt.Errorf("%s is %s on the left side, and %s is %s on the right side", m.left.field, l, m.right.field, r)
 	}
 	return nil
 }
 
-func describeKey(k expr.Key) string {
-	if k.Text {
-		return "a text"
-	}
-	return "a whole number"
-}
-
-// view returns the joined records.
-func (m *match) view(j Join) (*View, *Matches, error) {
+// matches returns what was found, and the records of the left side that a view of it has.
+func (m *match) matches(j Join) (rows []int, out *Matches) {
 	matched := 0
 	for _, k := range m.of {
 		if k != none {
@@ -189,8 +198,8 @@ func (m *match) view(j Join) (*View, *Matches, error) {
 	if j.How == JoinLeft {
 		n = len(m.of)
 	}
-	out := &Matches{Of: make([]int, 0, n), Left: make([]int, 0, only)}
-	rows := make([]int, 0, n)
+	out = &Matches{Of: make([]int, 0, n), Left: make([]int, 0, only)}
+	rows = make([]int, 0, n)
 	for i, k := range m.of {
 		switch {
 		case k != none:
@@ -206,11 +215,17 @@ func (m *match) view(j Join) (*View, *Matches, error) {
 			out.Right = append(out.Right, i)
 		}
 	}
+	m.of = nil
+	return rows, out
+}
+
+// view returns the joined records.
+func (m *match) view(j Join) (*View, *Matches, error) {
+	rows, out := m.matches(j)
 	left := Select{Records: rows}
 	if len(rows) == m.left.Len() {
 		left.Records = nil
 	}
-	m.of = nil
 	l, err := newSelect(m.left.Source, left)
 	if err != nil {
 		return nil, nil, err

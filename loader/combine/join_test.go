@@ -173,7 +173,7 @@ func TestJoinsRefuse(t *testing.T) {
 		"On, the field with the key, is empty":                                                           {},
 		`left: there is no field "z"`:                                                                    {On: "z"},
 		`right: there is no field "q"`:                                                                   {On: "k", RightOn: "q"},
-		`left: field "f" has floats; a key is a whole number or a text`:                                  {On: "f", RightOn: "k"},
+		`f is a float on the left side, and k is a whole number on the right side`:                       {On: "f", RightOn: "k"},
 		"t is a text on the left side, and k is a whole number on the right side":                        {On: "t", RightOn: "k"},
 		"records 1 and 3 of the left side have the same k, 6; let many be true":                          {On: "k"},
 		"records 1 and 3 of the right side have the same twice, 9":                                       {On: "k", RightOn: "twice", Many: true},

@@ -118,7 +118,7 @@ func (m *match) take(left, right int) {
 	}
 }
 
-// hash returns the hash of a key. Equal whole numbers of any type have the same one, and others another one.
+// hash returns the hash of a key. Equal numbers of any type have the same one, and others another one.
 func (m *match) hash(v *expr.Values, i int, key expr.Key) uint64 {
 	if key.Text {
 		return maphash.Bytes(m.seed, v.Text(i))
@@ -218,14 +218,7 @@ func (k *keyed) compare(ctx context.Context, a, b int) (text string, same bool, 
 	var texts [2]string
 	for i, record := range []int{a, b} {
 		err := k.key.Each(ctx, record, record+1, func(v *expr.Values) error {
-			switch {
-			case k.key.Text:
-				texts[i] = fmt.Sprintf("%q", v.Text(0))
-			case k.key.Unsigned():
-				texts[i] = fmt.Sprint(uint64(v.Integers[0]))
-			default:
-				texts[i] = fmt.Sprint(v.Integers[0])
-			}
+			texts[i] = k.key.Show(v, 0)
 			return nil
 		})
 		if err != nil {

@@ -2,13 +2,15 @@ package expr
 
 import (
 	"context"
+	"fmt"
+	"math"
 
 	"github.com/penstock/penstock/loader"
 )
 
-// Key is a field with one whole number or text a record, by which records of two Sources are matched.
+// Key is a field with one number or text a record, by which records of two Sources are matched.
 type Key struct {
-	Text  bool // strings, not integers
+	Text  bool // strings, not numbers
 	Label bool // numbers with names: see [Key.Named]
 
 	src source
@@ -31,12 +33,21 @@ func KeyOf(ctx context.Context, src loader.Source, field string) (Key, error) {
 		return Key{}, err
 	case e.list:
 		return Key{}, failf(0, "field %q has several values a record; a key has one", field)
-	case e.kind == floatKind:
-		return Key{}, failf(0, "field %q has floats; a key is a whole number or a text, as 0.1 differs between types", field)
-	case e.kind == truthKind:
-		return Key{}, failf(0, "field %q is true or false; a key is a whole number or a text", field)
 	}
 	return Key{Text: e.kind == textKind, Label: e.label(), src: s, e: e}, nil
+}
+
+// Kind says what values are: Keys of one kind can be matched.
+func (k Key) Kind() string {
+	switch k.e.kind {
+	case textKind:
+		return "a text"
+	case floatKind:
+		return "a float"
+	case truthKind:
+		return "true or false"
+	}
+	return "a whole number"
 }
 
 // Named returns the Key of the names of a label.
@@ -49,7 +60,8 @@ func (k Key) Named() (Key, error) {
 // Unsigned reports whether whole numbers are uint64, and not int64.
 func (k Key) Unsigned() bool { return k.e.kind == unsignedKind }
 
-// Values are those of consecutive records: Integers, whose bits are uint64 if the Key is Unsigned, or strings.
+// Values are the values of consecutive records: strings, or Integers, whose bits are uint64 if the Key is Unsigned.
+// Floats are the bits of float64, equal for equal numbers, and all NaNs are one; false is 0, and true 1.
 type Values struct {
 	First    int
 	N        int
@@ -72,6 +84,44 @@ func (k Key) Each(ctx context.Context, first, end int, f func(v *Values) error) 
 		if err != nil {
 			return err
 		}
-		return f(&Values{First: b.first, N: b.n, Integers: c.integers, texts: c.texts})
+		return f(&Values{First: b.first, N: b.n, Integers: k.bits(b, c), texts: c.texts})
 	})
+}
+
+// bits returns numbers as integers that are equal where the numbers are.
+func (k Key) bits(b *block, c column) []int64 {
+	switch k.e.kind {
+	case floatKind:
+		out := b.integers.take(len(c.floats))
+		for i, x := range c.floats {
+			switch {
+			case x != x:
+				x = math.NaN()
+			case x == 0: // -0, too
+				x = 0
+			}
+			out[i] = int64(math.Float64bits(x))
+		}
+		return out
+	case truthKind:
+		out := b.integers.take(len(c.truths))
+		for i, is := range c.truths {
+			out[i] = int64(truthOf[float64](is))
+		}
+		return out
+	}
+	return c.integers
+}
+
+// Show returns the value of record First+i as people write it.
+func (k Key) Show(v *Values, i int) string {
+	switch k.e.kind {
+	case textKind:
+		return fmt.Sprintf("%q", v.Text(i))
+	case floatKind:
+		return fmt.Sprint(math.Float64frombits(uint64(v.Integers[i])))
+	case truthKind:
+		return fmt.Sprint(v.Integers[i] == 1)
+	}
+	return text64(v.Integers[i], k.e.kind == integerKind)
 }

@@ -132,7 +132,7 @@ func TestRefusals(t *testing.T) {
 		{"add DS a -", array(1, 2, 3), "an array of 3 rows, and"},
 		{"add DS a -", array(1, 2, 3, 4)[:4096+16], "there are 2 values, and the dataset has 4 records"},
 		{"add DS z " + table, "", "choose one with --field"},
-		{"add DS x " + table + " --on name", "", "records 0 and 1 have one key, \"n0\""},
+		{"add DS x " + table + " --on name", "", "records 0 and 1 of the right side have the same name, \"n0\""},
 		{"add DS x " + few + " --on name", "", "has no record for 3 records of"},
 		{"add DS x " + few + " --on name --missing red", "", "--missing red: not a number"},
 		{"add DS x " + few + " --on name --fields x:int64", "", "to match records by; if it has one, list it in --fields"},
@@ -151,35 +151,6 @@ func TestRefusals(t *testing.T) {
 	}
 	if m, err := store.ReadManifest(ds); err != nil || m.Generation != 1 {
 		t.Errorf("the dataset was changed: %v", err)
-	}
-}
-
-// Errors write keys as numbers, strings and lists of them.
-func TestShownKey(t *testing.T) {
-	for _, c := range []struct {
-		field store.Field
-		value string
-		want  string
-	}{
-		{store.NewField("k", tensor.Int64), "\xfe\xff\xff\xff\xff\xff\xff\xff", "-2"},
-		{store.NewField("k", tensor.Uint64), "\xfe\xff\xff\xff\xff\xff\xff\xff", "18446744073709551614"},
-		{store.NewField("k", tensor.Int32), "\xfd\xff\xff\xff", "-3"},
-		{store.NewField("k", tensor.Int8), "\x80", "-128"},
-		{store.NewField("k", tensor.Uint8), "\x80", "128"},
-		{store.NewField("k", tensor.Uint16), "\x01\x02", "513"},
-		{store.NewField("k", tensor.Bool), "\x01", "true"},
-		{store.NewField("k", tensor.Float16), "\x00\x3e", "1.5"},
-		{store.NewField("k", tensor.BFloat16), "\xc0\x3f", "1.5"},
-		{store.NewField("k", tensor.Float32), "\x00\x00\xc0\x3f", "1.5"},
-		{store.NewField("k", tensor.Float64), "\x00\x00\x00\x00\x00\x00\xf8\x3f", "1.5"},
-		{store.NewField("k", tensor.Uint16, 2), "\x01\x00\x02\x00", "[1 2]"},
-		{store.NewRagged("k", tensor.Int16), "\x01\x00", "[1]"},
-		{store.NewRagged("k", tensor.Int16), "", "[]"},
-		{store.NewRagged("k", tensor.Uint8), "a b", `"a b"`},
-	} {
-		if got := shownKey(c.field, []byte(c.value)); got != c.want {
-			t.Errorf("%s of shape %v: %s, want %s", c.field.DType, c.field.Shape, got, c.want)
-		}
 	}
 }
 
@@ -251,6 +222,34 @@ func TestClassesOfOtherTypes(t *testing.T) {
 			t.Errorf("%s: %s", args, diag)
 		} else if got := fmt.Sprint(numbersOf(t, c.ds, "label")); got != c.want {
 			t.Errorf("%s: %s, want %s", args, got, c.want)
+		}
+	}
+}
+
+// TestKeys matches labels by the names of their classes, and numbers of other types by their values.
+func TestKeys(t *testing.T) {
+	dataset := func(n int, key store.Field, keys ...byte) string {
+		schema := store.Schema{Fields: []store.Field{key, store.NewField("x", tensor.Int64)}}
+		return datasettest.BuildFlat(t, schema, flat.Options{}, n, store.Info{}, func(i int, r *store.Record) {
+			r.Values[0][0] = keys[i]
+			r.Values[1][0] = byte(10 * (i + 1))
+		})
+	}
+	label := func(classes ...string) store.Field {
+		f := store.NewField("key", tensor.Int64)
+		f.Classes = classes
+		return f
+	}
+	for _, c := range []struct{ ds, values, want string }{
+		{dataset(4, label("cat", "dog"), 0, 1, 1, 0), dataset(2, label("dog", "cat"), 0, 1), "[20 10 10 20]"},
+		{dataset(4, store.NewField("key", tensor.Int64), 7, 5, 6, 5), dataset(2, store.NewField("key", tensor.Uint8), 5, 7), "[20 10 0 10]"},
+		{dataset(4, store.NewField("key", tensor.Bool), 1, 0, 1, 1), dataset(2, store.NewField("key", tensor.Bool), 0, 1), "[20 10 20 20]"},
+	} {
+		args := []string{"add", c.ds, "y", c.values, "--field", "x", "--on", "key", "--missing", "0"}
+		if code, _, diag := run(t, "", args...); code != 0 {
+			t.Errorf("%s", diag)
+		} else if got := fmt.Sprint(numbersOf(t, c.ds, "y")); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
 }

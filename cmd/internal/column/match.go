@@ -8,13 +8,13 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/tensor"
@@ -100,30 +100,30 @@ func classOf(f store.Field, name string) ([]byte, error) {
 
 // match orders the values by a key that the dataset and the table have.
 func (f *putFlags) match(cmd *cobra.Command, of *datasetarg.Generations, v *values, old *store.Manifest,
-	field store.Field) (store.Field,
-	error) {
-	rows, err := v.src.keys(cmd.Context(), f.on)
-	if err != nil {
+	field store.Field) (_ store.Field, err error) {
+	if !slices.ContainsFunc(v.src.fields, func(g store.Field) bool { return g.Name == f.on }) {
+		err := fmt.Errorf("%s has no field %s to match records by", v.src.path, f.on)
 		if f.fields != "" {
 			err = fmt.Errorf("%w; if it has one, list it in --fields, too", err)
 		}
 		return field, err
 	}
-	ds, end, err := of.Dataset.Records(old.Generation, []string{f.on}, edit.Live)
+	mine, end, err := of.Dataset.Records(old.Generation, []string{f.on}, edit.Live)
 	if err != nil {
 		return field, err
 	}
-	mine := &table{ds, of.Path, ds.Schema().Fields, end}
-	err = v.match(cmd.Context(), mine, f.on, rows)
-	if err = errors.Join(err, end()); err != nil {
-		return field, err
+	defer func() { err = errors.Join(err, end()) }()
+	found, err := combine.Match(cmd.Context(), mine, v.src.Source, combine.Join{On: f.on, How: combine.JoinLeft, Many: true})
+	if err != nil {
+		return field, fmt.Errorf("--on %s: %s, the left side, and %s, the right side: %w", f.on, of.Path, v.src.path, err)
 	}
-	if i := slices.Index(v.order, -1); i >= 0 {
-		if field, err = f.fill(cmd.Context(), of, v, old, field, i); err != nil {
+	v.order = found.Of
+	if len(found.Left) > 0 {
+		if field, err = f.fill(cmd.Context(), of, v, old, field, found.Left); err != nil {
 			return field, err
 		}
 	}
-	if n := len(rows.records) - rows.used; n > 0 {
+	if n := len(found.Right); n > 0 {
 		cli.NewProgress(cmd.ErrOrStderr(), "column",
 			f.quiet).Note(fmt.Sprintf("keys of %s that no record of %s has: %s",
 			v.src.path, of.Path, units.Count(int64(n))))
@@ -131,116 +131,9 @@ func (f *putFlags) match(cmd *cobra.Command, of *datasetarg.Generations, v *valu
 	return field, nil
 }
 
-// keys are the records of a table by the value of a field.
-type keys struct {
-	field   store.Field
-	path    string
-	records map[string]int
-	used    int
-}
-
-// keys reads the values of a field, all of which must be different.
-func (t *table) keys(ctx context.Context, name string) (*keys, error) {
-	i := slices.IndexFunc(t.fields, func(f store.Field) bool { return f.Name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("%s has no field %s to match records by", t.path, name)
-	}
-	k := &keys{field: t.fields[i], path: t.path, records: make(map[string]int, t.Len())}
-	err := t.each(ctx, t.fields[i], func(record int, value []byte) error {
-		if first, twice := k.records[string(value)]; twice {
-			return fmt.Errorf("%s: records %d and %d have one key, %s", t.path, first, record, shownKey(k.field, value))
-		}
-		k.records[string(value)] = record
-		return nil
-	})
-	return k, err
-}
-
-// each calls f with the value of a field of every record.
-func (t *table) each(ctx context.Context, f store.Field, do func(record int, value []byte) error) error {
-	var b batch
-	step := max(1, min(1<<16, readBytes/f.RecordBytes()/16))
-	for at := 0; at < t.Len(); at += step {
-		b.indices = b.indices[:0]
-		for i := at; i < min(t.Len(), at+step); i++ {
-			b.indices = append(b.indices, i)
-		}
-		if err := b.gather(ctx, t, f); err != nil {
-			return err
-		}
-		for k, i := range b.indices {
-			if err := do(i, b.Value(k)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// shownKey returns a key as people write it: a text, a number, or a list of numbers.
-func shownKey(f store.Field, value []byte) string {
-	if f.Ragged && f.DType == tensor.Uint8 {
-		return fmt.Sprintf("%q", value)
-	}
-	var list []string
-	for ; len(value) > 0; value = value[f.DType.Size():] {
-		list = append(list, shownNumber(f.DType, value[:f.DType.Size()]))
-	}
-	if len(list) == 1 && !f.Ragged && len(f.Shape) == 0 {
-		return list[0]
-	}
-	return "[" + strings.Join(list, " ") + "]"
-}
-func shownNumber(d tensor.DType, value []byte) string {
-	var word [8]byte
-	copy(word[:], value)
-	n := binary.LittleEndian.Uint64(word[:])
-	unused := 64 - 8*d.Size() // bits
-	switch d {
-	case tensor.Bool:
-		return strconv.FormatBool(n != 0)
-	case tensor.Float16:
-		return fmt.Sprint(tensor.Half(n).Float32())
-	case tensor.BFloat16:
-		return fmt.Sprint(tensor.Brain(n).Float32())
-	case tensor.Float32:
-		return fmt.Sprint(math.Float32frombits(uint32(n)))
-	case tensor.Float64:
-		return fmt.Sprint(math.Float64frombits(n))
-	case tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64:
-		return strconv.FormatInt(int64(n<<unused)>>unused, 10)
-	}
-	return strconv.FormatUint(n, 10)
-}
-
-// match finds the record of the table for each of the dataset.
-func (v *values) match(ctx context.Context, mine *table, name string, rows *keys) error {
-	f := mine.fields[0]
-	if f.DType != rows.field.DType || f.Ragged != rows.field.Ragged || !slices.Equal(f.Shape, rows.field.Shape) {
-		return fmt.Errorf("%s is %v %v in %s, and %v %v in %s; give its type there with --fields", name, f.DType,
-			f.Shape,
-			mine.path, rows.field.DType, rows.field.Shape, rows.path)
-	}
-	v.order = make([]int, 0, mine.Len())
-	used := make(map[int]bool)
-	return mine.each(ctx, f, func(_ int, value []byte) error {
-		at, ok := rows.records[string(value)]
-		if !ok {
-			at = -1
-		} else if !used[at] {
-			used[at] = true
-			rows.used++
-		}
-		v.order = append(v.order, at)
-		return nil
-	})
-}
-
 // fill says which values records have that the table does not have: old ones, or that of --missing.
 func (f *putFlags) fill(ctx context.Context, of *datasetarg.Generations, v *values, old *store.Manifest,
-	field store.Field,
-	first int) (
-	store.Field, error) {
+	field store.Field, without []int) (store.Field, error) {
 	if f.missing != "" {
 		value, err := constant(field, f.missing)
 		v.missing = func(int64) ([]byte, error) { return value, err }
@@ -250,7 +143,7 @@ func (f *putFlags) fill(ctx context.Context, of *datasetarg.Generations, v *valu
 	if i < 0 {
 		return field,
 			fmt.Errorf("%s has no record for %d records of %s, the first of which is record %d; give their value with "+
-				"--missing", v.src.path, count(v.order, -1), of.Path, first)
+				"--missing", v.src.path, len(without), of.Path, without[0])
 	}
 	if was := old.Fields[i]; was.DType != field.DType || was.Ragged != field.Ragged || !slices.Equal(was.Shape,
 		field.Shape) {
@@ -276,15 +169,6 @@ func (f *putFlags) fill(ctx context.Context, of *datasetarg.Generations, v *valu
 		return b.Value(0), nil
 	}
 	return field, nil
-}
-
-func count(list []int, n int) (k int) {
-	for _, x := range list {
-		if x == n {
-			k++
-		}
-	}
-	return k
 }
 
 // constant returns the value of a record all of whose elements are a number, or that is a text.

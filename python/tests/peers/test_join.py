@@ -1,5 +1,6 @@
-"""Joins against merge of pandas: random keys of whole numbers, strings and labels."""
+"""Joins against merge of pandas: random keys of numbers, strings and labels."""
 
+import math
 import os
 import random
 import shutil
@@ -25,8 +26,8 @@ class Joins(unittest.TestCase):
     def test_as_pandas(self, rng: random.Random) -> None:
         folder = tempfile.mkdtemp(prefix="penstock-peers-")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        many, how, kind = rng.random() < 0.5, rng.choice(("inner", "left")), rng.choice(("int", "text", "label"))
-        words = sorted(WORDS) if kind != "int" else [3 * i - 20 for i in range(24)]
+        many, how, kind = rng.random() < 0.5, rng.choice(("inner", "left")), rng.choice(("int", "float", "text", "label"))
+        words = {"int": [3 * i - 20 for i in range(24)], "float": [*(1.5 * i - 9 for i in range(22)), math.nan, math.inf]}.get(kind) or sorted(WORDS)
         right = pd.DataFrame({"k": rng.sample(words, rng.randrange(1, 20))})
         chosen = [rng.choice(words) for _ in range(rng.randrange(1, 50))] if many else rng.sample(words, rng.randrange(1, 20))
         left = pd.DataFrame({"k": chosen})
@@ -34,6 +35,7 @@ class Joins(unittest.TestCase):
         right["note"] = [rng.choice(WORDS) for _ in range(len(right))]
         types = {
             "int": (rng.choice(("int8", "int32", "int64")), rng.choice(("int16", "int64"))),
+            "float": (rng.choice(("float16", "float32", "float64")), rng.choice(("float16", "float32", "float64"))),
             "text": ("text", "text"),
             "label": ("label", rng.choice(("text", "label"))),
         }
@@ -48,9 +50,29 @@ class Joins(unittest.TestCase):
         self.assertEqual(view.unmatched[0].tolist(), sorted(both["x"][both["_merge"] == "left_only"].astype(int)))
         self.assertEqual(sorted(right["y"][view.unmatched[1]]), sorted(both["y"][both["_merge"] == "right_only"]))
 
+    def test_duplicates(self) -> None:
+        """Keys that a side has twice are refused, as by validate= of pandas, NaN too; and 2**53 + 1 is not 2**53."""
+        folder = tempfile.mkdtemp(prefix="penstock-peers-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        for n, (keys, kind, refused) in enumerate([
+            ([2**53, 2**53 + 1], "int64", None), ([3, 3], "uint64", "the same k, 3"), ([math.nan, math.nan], "float32", "the same k, NaN"),
+            ([0.0, -0.0], "float64", "the same k, 0"), ([True, True], "bool", "the same k, true"),
+        ]):  # fmt: skip
+            right = pd.DataFrame({"k": keys, "y": [1.0, 2.0]})
+            sides = [self.dataset(os.path.join(folder, f"{side}{n}"), right.rename(columns={"y": side}), kind, None) for side in "zy"]
+            with self.subTest(kind, keys=keys):
+                merged = lambda right=right: right.rename(columns={"y": "z"}).merge(right, on="k", validate="1:1")  # noqa: E731
+                if refused is None:
+                    self.assertEqual(sides[0].join(sides[1], on="k")["y"].numpy().tolist(), merged()["y"].tolist())
+                    continue
+                with self.assertRaisesRegex(penstock.Error, refused):
+                    sides[0].join(sides[1], on="k")
+                with self.assertRaises(pd.errors.MergeError):
+                    merged()
+
     def dataset(self, path, frame, kind, rng):
         """Write a table, with its key as one of several types."""
-        classes = tuple(rng.sample(WORDS, len(WORDS)))
+        classes = tuple(rng.sample(WORDS, len(WORDS))) if rng else ()
         key = {
             "text": penstock.Field("k", "uint8", ragged=True, content="utf-8"),
             "label": penstock.Field("k", "int64", classes=classes),
@@ -58,6 +80,7 @@ class Joins(unittest.TestCase):
         others = {
             "x": penstock.Field("x", "int64"),
             "y": penstock.Field("y", "float64"),
+            "z": penstock.Field("z", "float64"),
             "note": penstock.Field("note", "uint8", ragged=True, content="utf-8"),
         }
         with penstock.Writer(path, [key, *(others[name] for name in frame.columns[1:])]) as w:
