@@ -8,19 +8,27 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// recordAxes are the lengths of the arrays of a file that are not coordinates. An array of one axis that has the name
-// of this axis is its coordinates, as in netCDF.
-type recordAxes []int64
+// recordAxes are the lengths of the arrays of a file that are not coordinates, and the arrays that are, by the name of
+// the axis. An array of one axis that has the name of this axis is its coordinates, as in netCDF.
+type recordAxes struct {
+	lengths     []int64
+	coordinates map[string]string
+}
 
 func (r *recordAxes) add(dims []string, name string, records int64) {
 	if !isCoordinate(dims, name) {
-		*r = append(*r, records)
+		r.lengths = append(r.lengths, records)
+		return
 	}
+	if r.coordinates == nil {
+		r.coordinates = make(map[string]string)
+	}
+	r.coordinates[dims[0]] = strings.TrimPrefix(name, "/")
 }
 
 // isOther reports whether an array is the coordinates of an axis that is not the one of the records.
 func (r recordAxes) isOther(dims []string, name string, records int64) bool {
-	return isCoordinate(dims, name) && len(r) > 0 && !slices.Contains(r, records)
+	return isCoordinate(dims, name) && len(r.lengths) > 0 && !slices.Contains(r.lengths, records)
 }
 
 func isCoordinate(dims []string, name string) bool {

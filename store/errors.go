@@ -14,6 +14,8 @@ var (
 	ErrCorrupt = layout.ErrCorrupt
 	// ErrUnsupported marks a file that is valid, but not one that this version reads.
 	ErrUnsupported = layout.ErrUnsupported
+	// ErrMissing marks a field or a split that a dataset does not have.
+	ErrMissing = errors.New("missing")
 	// ErrExist marks a destination that is already there.
 	ErrExist = errors.New("exists")
 	// ErrView marks an HDF5 file through which others read a flat dataset. It is ErrUnsupported,

@@ -173,6 +173,7 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	var lengths, known []string
 	var others []*meta.Dataset
 	axes := axesOf(file)
+	d.layout.Coordinates = axes.coordinates
 	for data := range file.All() {
 		name := strings.TrimPrefix(data.Path, "/")
 		if isNumbers(data) && !data.IsDimension() {
@@ -225,7 +226,7 @@ func leftOut(others []*meta.Dataset, records int64, known []string) error {
 // axesOf returns the lengths of the arrays that are not coordinates.
 func axesOf(file *meta.File) (axes recordAxes) {
 	for data := range file.All() {
-		if isNumbers(data) {
+		if isNumbers(data) && !data.IsDimension() {
 			axes.add(data.Dimensions(), data.Path, data.Records())
 		}
 	}
@@ -248,7 +249,8 @@ func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error
 	}
 	field := NewField(name, spec.DType, spec.Shape...)
 	field.Dims = namedAxes(data.Dimensions(), field.Shape)
-	c := layout.Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec, Packed: packed}
+	c := layout.Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec, Packed: packed,
+		Unaligned: packed && data.Mappable() == nil}
 	c.Add(layout.Extent{Path: d.Path, Offset: max(0, data.Layout.Offset), Count: data.Records()})
 	d.Schema.Fields, d.layout.Columns = append(d.Schema.Fields, field), append(d.layout.Columns, c)
 	return nil

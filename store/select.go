@@ -68,7 +68,7 @@ func (d *Dataset) WithoutSourceNames() *Dataset {
 }
 
 func noField(name string, known []string) error {
-	return fmt.Errorf("it has no field %q%s", name, suggest.Hint(name, known))
+	return layout.WithMark(fmt.Errorf("it has no field %q%s", name, suggest.Hint(name, known)), ErrMissing)
 }
 
 // inSplit returns the dataset with only the records of a split, which get the numbers 0, 1,
@@ -109,12 +109,13 @@ func (d *Dataset) inSplit(name string) (*Dataset, error) {
 
 func (d *Dataset) findSplit(name string) (Split, error) {
 	if d.Manifest == nil {
-		return Split{}, fmt.Errorf("it has no splits: %w", ErrUnsupported)
+		return Split{}, layout.WithMark(errors.New("it has no splits"), ErrMissing)
 	}
 	for _, s := range d.Manifest.Splits {
 		if s.Name == name {
 			return s, nil
 		}
 	}
-	return Split{}, fmt.Errorf("it has no split %q%s", name, suggest.Hint(name, d.Manifest.SplitNames()))
+	return Split{}, layout.WithMark(fmt.Errorf("it has no split %q%s", name, suggest.Hint(name, d.Manifest.SplitNames())),
+		ErrMissing)
 }

@@ -70,6 +70,7 @@ func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 			axes.add(a.Dimensions, a.Path, a.Records())
 		}
 	}
+	d.layout.Coordinates = axes.coordinates
 	for _, a := range g.Arrays {
 		name := a.Path
 		if name == "" {
@@ -199,6 +200,9 @@ func (d *Dataset) superseded(name, crc string) bool {
 func (d *Dataset) locateArray(c *layout.Column, a, sums *zarr.Array) error {
 	if a == nil || sums == nil {
 		return fmt.Errorf("it, or that of its checksums, is missing: %w", ErrCorrupt)
+	}
+	if len(a.Shape) == 0 || len(sums.Shape) == 0 {
+		return fmt.Errorf("it, or that of its checksums, has no axis of rows: %w", ErrCorrupt)
 	}
 	rows := c.RowsOf(d.Records, a.Records())
 	c.Packed = d.Manifest.Storage[c.Name] != nil

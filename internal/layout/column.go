@@ -26,6 +26,10 @@ type Column struct {
 	Rows    int64       // over all extents
 	Extents []Extent    // in order of First
 	Packed  bool        // of an HDF5 file or Zarr, and not stored as it is: in chunks, compressed, big endian
+
+	// Unaligned says that a Packed column is stored as it is, from an offset on that is no multiple of its elements' size.
+	// Extents have that: NumPy reads such elements.
+	Unaligned bool
 }
 
 // Extent is where consecutive rows of a column are: back to back in one file, from Offset

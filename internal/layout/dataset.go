@@ -18,6 +18,10 @@ type Dataset struct {
 	Arrays  map[string]*zarr.Array // of a folder of Zarr, by column
 	File    *meta.File             // the metadata of an HDF5 file; nil elsewhere
 	Digest  string                 // that identifies a .npy file; "" elsewhere
+
+	// Coordinates are the arrays of numbers of a file of another program that are the coordinates of an axis, by its
+	// name. They need not be columns.
+	Coordinates map[string]string
 }
 
 // Of returns the layout of a *store.Dataset. Package store, which imports this one, sets it: as a method it would show

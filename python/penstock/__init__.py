@@ -14,8 +14,8 @@
     with penstock.Writer("data/train") as w:       # and of what you have
         w.append({"images": path, "labels": 3})
 
-NumPy is all that is needed. HDF5 files need h5py too, to find where their records are. A DataLoader
-has batches made by the Go loader, in a process of its own: see penstock.transforms and
+NumPy is all that is needed. HDF5 and Zarr are read by the program, in a process of its own, which says where arrays lie
+that can be mapped. So is a DataLoader's every batch made by the Go loader: see penstock.transforms and
 penstock.samplers. ``penstock.torch`` has map-style datasets for torch's own DataLoader, and
 ``penstock.cuda`` opens batches that a Go process has put on a GPU.
 """

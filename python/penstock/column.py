@@ -38,9 +38,7 @@ _LARGE = 16 << 20
 class Extent:
     """Where consecutive rows are: back to back in one file, from ``offset`` on.
 
-    ``first`` is the number of the first row in the whole array. ``sums`` says in which file, and
-    from which byte on, the CRC32Cs of the rows' blocks are, and ``sums_crc32c`` is the checksum
-    of that whole file, where there are some.
+    ``first`` is the number of the first row in the whole array.
     """
 
     path: str
@@ -48,8 +46,6 @@ class Extent:
     first: int
     count: int
     npy: bool = False
-    sums: tuple[str, int] | None = None
-    sums_crc32c: str = ""
 
 
 class Column:

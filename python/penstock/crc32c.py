@@ -1,7 +1,6 @@
 """CRC32C (RFC 3720), which NumPy and the standard library do not have.
 
-``google_crc32c`` is used where it is installed; otherwise many blocks are summed at once by
-NumPy, at some hundred MB/s.
+The checksum of a manifest is compared with it. NumPy sums pieces at once, at some hundred MB/s.
 """
 
 from __future__ import annotations
@@ -10,32 +9,18 @@ import functools
 
 import numpy as np
 
-try:
-    from google_crc32c import value as _value
-except ImportError:
-    _value = None
-
 _POLYNOMIAL = 0x82F63B78
-
-
-def of_blocks(blocks: np.ndarray) -> np.ndarray:
-    """Return the CRC32C of every row of a two-dimensional array of bytes, as uint32."""
-    if _value is not None:
-        return np.array([_value(block.tobytes()) for block in blocks], np.uint32)
-    return of_blocks_numpy(blocks)
 
 
 def of_bytes(data: bytes) -> int:
     """Return the CRC32C of some bytes."""
-    if _value is not None:
-        return int(_value(data))
     if len(data) < 1 << 16:  # less work than the tables below
         return _bytewise(data)
-    return int(of_blocks_numpy(np.frombuffer(data, np.uint8).reshape(1, -1))[0])
+    return int(of_blocks(np.frombuffer(data, np.uint8).reshape(1, -1))[0])
 
 
-def of_blocks_numpy(blocks: np.ndarray) -> np.ndarray:
-    """Do what of_blocks does, with nothing but NumPy.
+def of_blocks(blocks: np.ndarray) -> np.ndarray:
+    """Return the CRC32C of every row of a two-dimensional array of bytes, as uint32, with nothing but NumPy.
 
     A CRC is the remainder of a polynomial, so that of two halves is the first one's, moved by
     the length of the second, plus the second one's. Beginning with words of 4 bytes, which are

@@ -13,18 +13,17 @@ import numpy as np
 
 from . import changing, flat, generations
 from ._urls import redacted
-from .chunked import ChunkedColumn, ChunkedExtent, ChunkedRecords
 from .column import Column, memory
 from .errors import CorruptError, Error, MissingError, NotFoundError, UnsupportedError
-from .fetched import Fetched, NoDatasetError, Program
+from .fetched import Fetched, FetchedRagged, FetchedRecords, fetched
 from .field import SOURCE_NAME, Field, chosen, from_json, listed, shown
 from .formats import find, keeps, locate, stamp
 from .generations import Held
 from .layout import Layout, column_names, select
 from .options import Mode, choice
 from .ragged import RaggedRecords
+from .reader import NoDatasetError, Opened, Reader, verify
 from .records import Piece, Places, Records
-from .verify import verify
 from .view import MAX_FILES, Source, View, is_view, read
 
 #: How many times to open a dataset that is being replaced before giving up.
@@ -77,10 +76,10 @@ class Dataset(Source):
         self.path = self._folder if self._generation is None else generations.at(self._folder, self._generation)
         self.split, self.mode = split, mode
         self._cache_dir = cache_dir
-        self._program: Program | None = None  # that reads it, if it is in a bucket
+        self._opened: Opened | None = None  # the program has it open, as some of its records are read, and not mapped
         self._held: Held | None = None
-        self._columns: dict[str, Column | ChunkedColumn] = {}
-        self._names: Records | RaggedRecords | None = None
+        self._columns: dict[str, Column] = {}
+        self._names: Any = None
         self._chosen = chosen(fields)
         self._id = ""
         self._samples = ""  # the raw samples that it is the cache of
@@ -104,8 +103,12 @@ class Dataset(Source):
     @property
     def place(self) -> str:
         """The path at which another process finds this generation, also when there is a later one."""
-        kept = "generation" in self.manifest and (self.format != "hdf5" if self._program else keeps(self._folder, self.generation))
+        kept = "generation" in self.manifest and (self.format != "hdf5" if self._is_remote else keeps(self._folder, self.generation))
         return generations.at(self._folder, self.generation) if kept else self.path
+
+    @property
+    def _is_remote(self) -> bool:
+        return "://" in self._folder
 
     @property
     def format(self) -> str:
@@ -132,15 +135,16 @@ class Dataset(Source):
         there is no such record.
         """
         index = self._places.index(record)
-        if self._program is not None:
-            return self._program.name(index)
+        if self._is_remote:
+            assert self._opened is not None
+            return self._opened.name(index)
         return "" if self._names is None else str(self._names[index])
 
     def __getstate__(self) -> dict[str, Any]:
         own = {"path": self.path, "_folder": self._folder, "_generation": self._generation, "_id": self._id, "_samples": self._samples}
-        if self._program is not None:
+        if self._is_remote:
             own["_place"] = self.place
-        return {**own, "split": self.split, "mode": self.mode, "_chosen": self._chosen, "_cache_dir": self._cache_dir, "_program": None}
+        return {**own, "split": self.split, "mode": self.mode, "_chosen": self._chosen, "_cache_dir": self._cache_dir, "_opened": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -160,20 +164,19 @@ class Dataset(Source):
         Return the number of bytes that were compared: 0 if there are no checksums. Raise
         CorruptError, with the list ``corruptions``, if some are wrong.
         """
-        if self._program is not None:
+        if self._is_remote:
             import shlex
 
             raise UnsupportedError(
                 f"{self.path}: records in a bucket are compared with their checksums when they are fetched; to compare all, run: "
                 f"penstock inspect verify {shlex.quote(self.path)}"
             )
-        try:
-            compared, corruptions, _ = verify(self._columns.values())
-        except (Error, OSError) as e:
-            self._check_unchanged(e)
-            raise
+        if not self.manifest:
+            return 0
+        self.check_place()
+        compared, corruptions = verify(self.place, self._chosen)
         if corruptions:
-            self._check_unchanged()
+            self.check_place()
             more = f", and {len(corruptions) - 1} more" if len(corruptions) > 1 else ""
             raise CorruptError(f"{corruptions[0]}{more}; make the dataset again", corruptions)
         return compared
@@ -403,8 +406,8 @@ class Dataset(Source):
 
     def close(self) -> None:
         """Forget the maps, after which records cannot be read. Memory is given back once no array over it is left."""
-        if self._program is not None:
-            self._program.close()
+        if self._opened is not None:
+            self._opened.close()
         for column in self._columns.values():
             column.close()
         self._held = None
@@ -443,15 +446,16 @@ class Dataset(Source):
         """Open the dataset of a URL, whose records a program fetches."""
         if self.mode != "r":
             raise Error(f"{self.path}: records in a bucket are fetched, and not mapped, so that they cannot be written to: open it with mode='r'")
-        program = Program(self.__dict__.get("_place", self.path), self._chosen, self.split, self._cache_dir)
+        flags = [] if self._cache_dir is None else [f"--cache-dir={os.fsdecode(self._cache_dir)}"]
+        reader = Reader(*flags)
         try:
-            self._adopt_fetched(program)
+            self._adopt_fetched(Opened(reader, self.__dict__.get("_place", self.path), self._chosen, self.split, owned=True))
         except BaseException:
-            program.close()
+            reader.close()
             raise
 
-    def _adopt_fetched(self, program: Program) -> None:
-        opened = program.opened
+    def _adopt_fetched(self, program: Opened) -> None:
+        opened = program.found
         folder, manifest = opened.get("folder", ""), opened.get("manifest") or {}
         named = generations.named_by(self.path, folder) if folder and self._generation is None else None
         if named is not None:
@@ -465,11 +469,16 @@ class Dataset(Source):
         found = str(manifest.get("id") or self.path)
         if self._id not in ("", found) or sum(b - a for a, b in self._ranges) != opened["records"]:
             raise Error(f"{self.path}: another dataset has taken its place since it was opened; open it again")
-        self._id, self._program, self._names, self._columns = found, program, None, {}
+        self._id, self._opened, self._names, self._columns = found, program, None, {}
         self.fields = {name: known[name] for name in self._chosen or _by_default(known)}
-        fetched = Fetched(program, known, list(self.fields), opened["records"])
-        self._places, self._records = fetched.places, fetched.records
-        self._one, self._many, self._range = fetched.one, fetched.many, fetched.range  # type: ignore[method-assign]
+        self._places = Places([Piece(0, 0, opened["records"])])
+        self._records = {name: fetched(program, f, self._places, lambda records: records) for name, f in known.items()}
+        self._read_together(program, lambda records: records)
+
+    def _read_together(self, opened: Opened, numbers: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Have the fields of records that are read be one request."""
+        together = Fetched(opened, self._records, list(self.fields), self._places, numbers)
+        self._one, self._many, self._range = together.one, together.many, together.range  # type: ignore[method-assign]
 
     def _locate(self) -> Layout:
         """Find out where the records are, and keep them there: of the dataset that was opened before, if one was."""
@@ -482,16 +491,11 @@ class Dataset(Source):
 
     def check_place(self) -> None:
         """Raise Error if another dataset has taken the place of this one at its path, from which other processes read."""
-        if self._program is not None or stamp(self._folder) != self._stamp:
+        if self._is_remote or stamp(self._folder) != self._stamp:
             now = Dataset.__new__(Dataset)
             now.__dict__.update(self.__getstate__())
             now._open()  # compares the id
             now.close()
-
-    def _check_unchanged(self, cause: Exception | None = None) -> None:
-        """Raise Error if the checksums at the path are not those of what is mapped."""
-        if stamp(self._folder) != self._stamp and find(self._folder, self._id) is None:
-            raise Error(f"{self.path}: it was replaced or appended to since it was opened, so its checksums are others; open it again") from cause
 
     def _adopt(self, layout: Layout) -> None:
         self._layout = layout
@@ -508,34 +512,39 @@ class Dataset(Source):
         if not self._ranges:
             raise Error(f"{self.path}: all records of split {self.split!r} are deleted")
         self._places = Places(_pieces(self._layout, self._ranges))
+        self._firsts = np.cumsum([0, *layout.counts])
+        self._is_whole = self._ranges == [(0, layout.records)]
         opened = {**self.fields, **{f.name: f for f in named}}
-        self._columns = {name: self._column(f, name) for f in opened.values() for name in column_names(f)}
-        mapped = [column for column in self._columns.values() if isinstance(column, Column)]
-        if sum(column.nbytes for column in mapped) > memory():
-            for column in mapped:
+        self._opened = layout.opened
+        self._columns = {name: self._column(f, name) for f in opened.values() for name in column_names(f) if name in layout.columns}
+        if sum(column.nbytes for column in self._columns.values()) > memory():
+            for column in self._columns.values():
                 column.scarce = column.nbytes > memory() // 8
-        self._records = {name: self._over_shards(f) for name, f in opened.items()}
+        self._records = {f.name: self._over_shards(f) for f in opened.values()}
+        if any(isinstance(self._records[name], (FetchedRecords, FetchedRagged)) for name in self.fields):
+            assert self._opened is not None
+            self._read_together(self._opened, self._numbers)
         self._names = self._records[named[0].name] if named else None
 
-    def _column(self, f: Field, name: str) -> Column | ChunkedColumn:
+    def _numbers(self, records: np.ndarray) -> np.ndarray:
+        """Return the places of records among all that are stored, deleted ones included."""
+        if self._is_whole:
+            return records
+        parts, rows = self._places.rows(records)
+        places: np.ndarray = self._firsts[parts] + rows
+        return places
+
+    def _column(self, f: Field, name: str) -> Column:
         offsets = f.ragged and name.endswith(".offsets")
         dtype, shape = (np.dtype("<i8"), ()) if offsets else (f.storage, f.shape)
-        extents = self._layout.columns[name]
-        if isinstance(extents[0], ChunkedExtent):
-            if self.mode != "r":
-                raise Error(
-                    f"{self.path}: field {name!r} is in chunks that are read, and not mapped, so that it cannot be written to: open it with mode='r'"
-                )
-            return ChunkedColumn(name, dtype, shape, extents[0])
-        return Column(name, dtype, shape, extents, self.mode)
+        return Column(name, dtype, shape, self._layout.columns[name], self.mode)
 
     def _over_shards(self, f: Field) -> Records | RaggedRecords:
-        if f.ragged:
-            values, offsets = (self._columns[name] for name in column_names(f))
-            assert isinstance(values, Column) and isinstance(offsets, Column)  # other programs have no such fields
-            return RaggedRecords(f, values, offsets, self._places)
-        column = self._columns[f.name]
-        return ChunkedRecords(f, column, self._places) if isinstance(column, ChunkedColumn) else Records(f, column, self._places)
+        columns = [self._columns[name] for name in column_names(f) if name in self._columns]
+        if not columns:
+            assert self._opened is not None
+            return fetched(self._opened, f, self._places, self._numbers)
+        return RaggedRecords(f, columns[0], columns[1], self._places) if f.ragged else Records(f, columns[0], self._places)
 
 
 def _by_default(fields: dict[str, Field]) -> list[str]:
@@ -577,7 +586,7 @@ def open_dataset(
     generation: int | str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
 ) -> Dataset | View:
-    """Open a dataset: a flat folder, Zarr, an HDF5 file (with h5py), a .npy file, a view (.view.json), or the URL of one in a bucket.
+    """Open a dataset: a flat folder, Zarr, an HDF5 file, a .npy file, a view (.view.json), or the URL of one in a bucket.
 
     It reads the manifest and the headers of the files, and no record. The dataset stays what it was
     when it was opened, also after ``penstock preprocess --overwrite`` or ``--append``.

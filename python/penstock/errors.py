@@ -10,15 +10,17 @@ from ._urls import redacted
 
 @dataclass(frozen=True)
 class Corruption:
-    """Rows [first, end) of an array in one file are not what was written."""
+    """Records [first, end) have values in an array that are not what was written. ``path`` is the file, ``reason`` the first of the reasons."""
 
     column: str
     path: str
     first: int
     end: int
+    reason: str = ""
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.column}: rows {self.first} to {self.end - 1} are not what was written"
+        reason = f": {self.reason}" if self.reason else ""
+        return f"{self.path}: {self.column}: records {self.first} to {self.end - 1} are not what was written{reason}"
 
 
 class Error(ValueError):

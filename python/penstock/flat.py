@@ -63,11 +63,6 @@ def read_manifest(path: str, name: str) -> dict[str, Any]:
         with open(file, "rb") as f:
             data = f.read(_MAX_MANIFEST + 1)
     except FileNotFoundError as e:
-        if any(os.path.exists(os.path.join(path, name)) for name in ("zarr.json", ".zgroup", ".zarray", ".zmetadata")):
-            raise UnsupportedError(
-                f"{path}: Zarr that penstock did not write: penstock.DataLoader reads it; "
-                f"to make a dataset of it, run: penstock preprocess {path} FOLDER"
-            ) from e
         raise Error(f"{path}: no {name}: this is not a penstock dataset; to convert a folder of images, run: penstock preprocess {path} OUT") from e
     except OSError as e:
         raise explained(file, e) from e
@@ -161,8 +156,6 @@ def _extent(path: str, f: Field, column: str, count: int, files: tuple[dict[str,
         first=first,
         count=rows,
         npy=True,
-        sums=(os.path.join(path, sums["name"]), HEADER_BYTES),
-        sums_crc32c=sums["crc32c"],
     )
 
 

@@ -6,9 +6,12 @@ import os
 from collections.abc import Sequence
 from typing import Optional
 
-from . import chunked, flat, generations, zarr
+from . import flat, generations, reader
 from .errors import NotFoundError
 from .layout import ZARR_MANIFEST, Layout
+
+#: A folder of Zarr has one of these files.
+_ZARR = ("zarr.json", ".zmetadata", ".zgroup", ".zarray")
 
 #: Which file a path leads to, and when that was written: it is another after any replacement.
 Stamp = Optional[tuple[int, int, int, int]]
@@ -26,7 +29,7 @@ def stamp(path: str) -> Stamp:
 def _stamped(path: str) -> str:
     if not os.path.isdir(path):
         return path
-    for name in (ZARR_MANIFEST, "manifest.json", *chunked.NODES):
+    for name in ("manifest.json", ZARR_MANIFEST, *_ZARR):
         if os.path.exists(os.path.join(path, name)):
             return os.path.join(path, name)
     return os.path.join(path, "manifest.json")
@@ -56,31 +59,29 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
     if generation is not None and generations.newest_name(path) is None and (os.path.isdir(path) or path.endswith(".npy")):
         raise generations.none(path)
     if os.path.isdir(path):
-        if os.path.exists(os.path.join(path, ZARR_MANIFEST)):
-            return zarr.locate(path, generation)
-        if chunked.is_zarr(path):
-            return chunked.locate_zarr(path, fields)
-        return flat.locate(path, generation)
-    from . import hdf5, npy
+        if _stamped(path) == os.path.join(path, "manifest.json"):
+            return flat.locate(path, generation)
+    elif not os.path.exists(path):
+        raise NotFoundError(f"{path}: no such file or folder")
+    else:
+        from . import npy
 
-    if npy.is_npy(path):
-        return npy.locate(path)
-    return hdf5.locate(path, fields, generation)
+        if npy.is_npy(path):
+            return npy.locate(path)
+    from . import containers
+
+    return containers.locate(path, fields, generation)
 
 
 def find(path: str, known: str) -> int | None:
     """Return the newest generation of the dataset at path that has this id; None if it keeps none, or has only ever had one."""
     if os.path.isdir(path):
         return flat.find(path, known)
-    from . import hdf5
-
-    return hdf5.find(path, known)
+    return reader.generations(path, known)[1]
 
 
 def keeps(path: str, generation: int) -> bool:
     """Return whether a generation of the dataset at path has a name of its own, which stays when there is a later one."""
     if os.path.isdir(path):
         return os.path.exists(os.path.join(path, generations.name(generation)))
-    from . import hdf5
-
-    return generation in hdf5.kept(path)
+    return generation in reader.generations(path)[0]

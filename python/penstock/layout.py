@@ -18,7 +18,7 @@ class Layout:
     """Fields, and where the rows of their arrays are.
 
     ``columns`` are by name: that of the field or, for a ragged one, NAME.values and
-    NAME.offsets. ``counts`` are the records of every shard. ``manifest`` is empty for an HDF5 file
+    NAME.offsets. A field that cannot be mapped has none. ``counts`` are the records of every shard. ``manifest`` is empty for an HDF5 file
     that penstock did not write.
     """
 
@@ -31,6 +31,7 @@ class Layout:
     manifest: dict[str, Any] = field(default_factory=dict)
     digest: str = ""  # of samples of the bytes of a .npy file, which has no manifest with an id
     coordinates: dict[str, str] = field(default_factory=dict)  # the arrays that are coordinates, by the name of the axis
+    opened: Any = None  # of the columns that are not mapped: the dataset that the program has open, a reader.Opened
 
     def __post_init__(self) -> None:
         #: Ranges [first, end) of records, by name.

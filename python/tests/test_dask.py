@@ -16,6 +16,8 @@ import penstock
 
 from . import data
 
+setUpModule = data.name_programs
+
 
 def need(*libraries):
     for library in libraries:
@@ -37,7 +39,7 @@ def names():
         path = data.path(name)
         if os.path.isdir(path) and os.path.exists(os.path.join(path, "manifest.json")):
             yield name
-        if name.endswith(".h5") and importlib.util.find_spec("h5py"):
+        if name.endswith(".h5"):
             yield name
 
 

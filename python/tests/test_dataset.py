@@ -16,6 +16,8 @@ from penstock import column, crc32c, dataset
 
 from . import data
 
+setUpModule = data.name_programs
+
 
 def random_key(rng, shape):
     """Return a random index of an array, one in ten of them out of range."""
@@ -372,7 +374,7 @@ class RefusedTest(data.Copied):
         for path, text in (
             (base, "no manifest.json.*preprocess .* OUT"),
             (os.path.join(base, "nothing"), "no such file"),
-            (__file__, "neither a folder nor an HDF5 file: it begins with b'"),
+            (__file__, 'neither a folder nor an HDF5 file; it begins with "'),
         ):
             with self.assertRaisesRegex(penstock.Error, text):
                 penstock.open(path)
@@ -401,7 +403,7 @@ class RefusedTest(data.Copied):
         ds = penstock.open(name)
         os.truncate(os.path.join(name, "images-00000.npy"), 5000)
         for use in (lambda: ds["images"][0], lambda: ds[0], lambda: ds[[1, 2]], lambda: ds["images"].parts, ds.verify):
-            with self.assertRaisesRegex(penstock.CorruptError, "images-00000.npy: it was truncated to 5000 bytes"):
+            with self.assertRaisesRegex(penstock.CorruptError, "images-00000.npy: (it was truncated to )?5000 bytes"):
                 use()
 
     def test_header(self):
@@ -457,7 +459,7 @@ class ReplacedTest(data.Copied):
     def test_verify_tells_a_replaced_dataset_from_a_corrupt_one(self):
         ds = penstock.open(self.path)
         self.replace()
-        with self.assertRaisesRegex(penstock.Error, "it was replaced or appended to"):
+        with self.assertRaisesRegex(penstock.Error, "another dataset has taken its place"):
             ds.verify()
 
     def test_opening_while_it_is_replaced(self):
@@ -509,13 +511,12 @@ class ReplacedTest(data.Copied):
         with h5py.File(path, "r+") as f:
             f["names"] = [b"a"] * 6
             f["long"] = np.arange(7)
-        with self.assertRaisesRegex(penstock.Error, r"dataset /names holds strings.*, which cannot be mapped.* with fields=\['g/y', 'long', 'x'\]"):
-            penstock.open(path)
-        with self.assertRaisesRegex(penstock.Error, r"one common number of records; choose some with fields=\[...\]: /g/y \(6,\), /long \(7,\)"):
-            penstock.open(path, fields=["g/y", "long"])
-        with self.assertRaisesRegex(penstock.Error, "dataset /names holds"):
+        for fields in (None, ["g/y", "long"]):
+            with self.assertRaisesRegex(penstock.Error, r"of several lengths \(g/y has 6, long has 7\).*\(fields=\[...\] in Python"):
+                penstock.open(path, fields=fields)
+        with self.assertRaisesRegex(penstock.Error, 'dataset "names"'):
             penstock.open(path, fields=["x", "names"])
-        with self.assertRaisesRegex(KeyError, "no field 'z'; there are: g/y, long, names, x"):
+        with self.assertRaisesRegex(KeyError, 'no field "z".*g/y, long, x'):
             penstock.open(path, fields=["z"])
         with penstock.open(path, fields=["x", "g/y"]) as ds:
             self.assertEqual((list(ds.fields), ds[5]["x"].tolist(), ds[5]["g/y"]), (["x", "g/y"], [10, 11], 5))
@@ -549,7 +550,7 @@ class ReplacedTest(data.Copied):
             with h5py.File(path, "r+") as f:
                 del f["int64"]
                 f["int64"] = values
-            with self.assertRaisesRegex(penstock.Error, "dataset /int64: .* but the manifest says int64"):
+            with self.assertRaisesRegex(penstock.Error, 'dataset "int64": .* but the manifest says .* int64'):
                 penstock.open(path)
 
     @unittest.skipUnless(os.path.isdir("/proc/self/fd"), "no /proc here")

@@ -127,8 +127,6 @@ class TestFieldsOfLabels(unittest.TestCase):
     def test_formats(self):
         for name in ("flat", "labels.h5", "labels.zarr"):
             with self.subTest(name):
-                if name.endswith(".h5") and importlib.util.find_spec("h5py") is None:
-                    self.skipTest("no h5py, which opens HDF5 files")
                 path = os.path.join(self.folder, name)
                 with penstock.Writer(path, self.schema) as w:
                     for n in (0, 3, 1):

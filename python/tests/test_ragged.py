@@ -7,6 +7,8 @@ import penstock
 
 from . import data
 
+setUpModule = data.name_programs
+
 
 class RaggedTest(data.Copied):
     def test_values_are_those_of_go(self):
@@ -26,10 +28,6 @@ class RaggedTest(data.Copied):
     def test_hdf5(self):
         if not os.path.exists(data.path("ragged.h5")):
             self.skipTest("no HDF5 file: Go was built without libhdf5")
-        try:
-            import h5py  # noqa: F401
-        except ImportError:
-            self.skipTest("no h5py")
         for split in (None, "train", "val"):
             name = "ragged" if split is None else f"ragged.{split}"
             ds = penstock.open(data.path("ragged.h5"), split=split)

@@ -121,10 +121,6 @@ class RefreshingTest(data.Copied):
         self.assertEqual(numbers(saved), list(range(6, self.n)))
 
     def test_a_pruned_generation_of_hdf5_is_left(self):
-        try:
-            import h5py  # noqa: F401
-        except ImportError:
-            self.skipTest("no h5py")
         path = f"{self.path}.h5"
         self.addCleanup(os.remove, path)
         penstock.preprocess(self.path, path)

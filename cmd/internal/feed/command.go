@@ -11,7 +11,6 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/version"
-	"github.com/penstock/penstock/remote"
 )
 
 const long = `Load DATASET in a separate process and hand batches to training processes through shared
@@ -32,7 +31,7 @@ type command struct {
 	datasets       []string
 	socket         string
 	where, join    string
-	records        string
+	records        bool
 	finds          bool // --where, --join or --records is given
 	client         inherited
 	workers        int
@@ -47,7 +46,7 @@ func Command() *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: "feed [flags] DATASET...", Short: "Hand batches to a training process", Long: long, Example: examples,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
-			c.finds = cmd.Flags().Changed("where") || c.join != "" || c.records != ""
+			c.finds = cmd.Flags().Changed("where") || c.join != "" || c.records
 			return c.check(args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,8 +56,8 @@ func Command() *cobra.Command {
 				return err
 			}
 			switch {
-			case c.records != "":
-				return serveRecords(cmd.Context(), &c.cache, c.datasets[0], c.records, cmd.InOrStdin(), cmd.OutOrStdout())
+			case c.records:
+				return serveRecords(cmd.Context(), &c.cache, cmd.InOrStdin(), cmd.OutOrStdout())
 			case c.join != "":
 				return matches(cmd.Context(), &c.cache, c.datasets, c.join, cmd.OutOrStdout())
 			case c.finds:
@@ -85,8 +84,8 @@ func Command() *cobra.Command {
 		"write one bit a record to stdout: whether `EXPRESSION` holds (- reads it from stdin), and exit")
 	f.StringVar(&c.join, "join", "",
 		"write which records of two DATASETs have the same key to stdout, by `JSON` such as {\"on\": \"id\"}, and exit")
-	f.StringVar(&c.records, "records", "",
-		"read records of the DATASET of a URL for a program on stdin and stdout: `JSON` of fields and split, such as {}")
+	f.BoolVar(&c.records, "records", false,
+		"describe and read the DATASETs that a program names on stdin, and write them to stdout")
 	f.IntVar(&c.workers, "workers", 0,
 		"`N` workers for clients that do not choose (default what makes their loops fastest)")
 	f.StringVar(&c.progress, "progress", "auto", "progress on standard error: `FORMAT` is auto, json")
@@ -102,7 +101,7 @@ func (c *command) check(args []string) error {
 		return nil
 	}
 	var problems []string
-	if c.datasets = args; len(args) == 0 {
+	if c.datasets = args; len(args) == 0 && !c.records {
 		problems = append(problems, "it takes a DATASET, and there is none")
 	}
 	if c.finds {
@@ -129,8 +128,8 @@ func (c *command) checkFind(args []string) (problems []string) {
 	switch {
 	case c.socket != "" || c.client.fd >= 0:
 		problems = append(problems, "--where, --join and --records start no server: leave --socket and --fd out")
-	case c.records != "" && (len(args) != 1 || !remote.IsURL(args[0]) || c.where != "" || c.join != ""):
-		problems = append(problems, "--records is for one DATASET in a bucket, without --where and --join")
+	case c.records && (len(args) > 0 || c.where != "" || c.join != ""):
+		problems = append(problems, "--records reads the names of DATASETs from stdin: leave DATASET, --where and --join out")
 	case c.join != "" && (len(args) != 2 || c.where != ""):
 		problems = append(problems, "--join is for two DATASETs, without --where")
 	case c.join == "" && len(args) > 1:

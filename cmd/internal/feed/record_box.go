@@ -1,0 +1,112 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// readBox returns elements [first, end) along each axis of a field, the first of which is that of the records. Of a
+// field in chunks it decodes those that have a part of them.
+func readBox(ctx context.Context, ds recordSource, field string, box [][2]int) ([]byte, error) {
+	i := ds.Schema().Index(field)
+	if i < 0 {
+		return nil, fmt.Errorf("no field %q is open", field)
+	}
+	f := ds.Schema().Fields[i]
+	dims := append([]int{ds.Len()}, f.Shape...)
+	if f.Ragged || len(box) != len(dims) {
+		return nil, fmt.Errorf("field %q: a box of %d axes", field, len(box))
+	}
+	for k, b := range box {
+		if b[0] < 0 || b[0] > b[1] || b[1] > dims[k] {
+			return nil, fmt.Errorf("field %q: elements %v of %d along axis %d", field, b, dims[k], k)
+		}
+	}
+	to := newBlock(box, f.DType.Size())
+	if len(to.data) == 0 {
+		return to.data, nil
+	}
+	shape := ds.ChunkShape(field)
+	if shape == nil {
+		rows := make([]int, box[0][1]-box[0][0])
+		for k := range rows {
+			rows[k] = box[0][0] + k
+		}
+		whole := make([][2]int, len(dims))
+		for k, n := range dims {
+			whole[k] = [2]int{0, n}
+		}
+		whole[0] = box[0]
+		from := newBlock(whole, f.DType.Size())
+		err := ds.Gather(ctx, field, rows, from.data)
+		to.copy(from)
+		return to.data, err
+	}
+	at := make([]int, len(dims))
+	for k := range at {
+		at[k] = box[k][0] / shape[k]
+	}
+	limits := make([][2]int, len(dims))
+	for k, n := range shape {
+		limits[k] = [2]int{0, n}
+	}
+	chunk := newBlock(limits, f.DType.Size())
+	for {
+		if err := ds.ReadChunk(ctx, field, at, chunk.data); err != nil {
+			return nil, err
+		}
+		for k := range at {
+			chunk.limits[k] = [2]int{at[k] * shape[k], (at[k] + 1) * shape[k]}
+		}
+		to.copy(chunk)
+		k := len(at) - 1
+		for ; k >= 0; k-- { // the next one, as the digits of a number
+			if at[k]++; at[k]*shape[k] < box[k][1] {
+				break
+			}
+			at[k] = box[k][0] / shape[k]
+		}
+		if k < 0 {
+			return to.data, nil
+		}
+	}
+}
+
+// block is a part of an array.
+type block struct {
+	limits [][2]int // [first, end) along each axis
+	data   []byte
+	size   int // bytes of an element
+}
+
+func newBlock(limits [][2]int, size int) *block {
+	n := size
+	for _, l := range limits {
+		n *= l[1] - l[0]
+	}
+	return &block{slices.Clone(limits), make([]byte, n), size}
+}
+
+// copy copies the elements that b and from both have.
+func (b *block) copy(from *block) { b.copyAxis(from, 0, 0, 0) }
+
+// copyAxis copies axes from k on, of the elements that are at to and at in the two along those before k.
+func (b *block) copyAxis(from *block, k, to, at int) {
+	if k == len(b.limits) {
+		copy(b.data[to*b.size:(to+1)*b.size], from.data[at*b.size:])
+		return
+	}
+	first, end := max(b.limits[k][0], from.limits[k][0]), min(b.limits[k][1], from.limits[k][1])
+	to = to*(b.limits[k][1]-b.limits[k][0]) + first - b.limits[k][0]
+	at = at*(from.limits[k][1]-from.limits[k][0]) + first - from.limits[k][0]
+	if k == len(b.limits)-1 {
+		if first < end {
+			copy(b.data[to*b.size:(to+end-first)*b.size], from.data[at*b.size:])
+		}
+		return
+	}
+	for i := range end - first {
+		b.copyAxis(from, k+1, to+i, at+i)
+	}
+}

@@ -1,0 +1,54 @@
+"""HDF5 files and Zarr: the program says what they are, and where their rows lie as they are."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from . import generations
+from .column import Extent
+from .field import Field, from_json, stored
+from .layout import Layout, column_names
+from .reader import Opened, shared
+
+
+def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:
+    """Find the arrays of an HDF5 file or a folder of Zarr: of one that penstock wrote in a generation, by default in the newest."""
+    opened = Opened(shared(), path if generation is None else generations.at(path, generation), wanted)
+    found = opened.found
+    mapped = found.get("columns", {})
+    manifest = found.get("manifest") or {}
+    fields = {f.name: f for f in map(stored if manifest else from_json, found["fields"])}
+    # All columns of a field are mapped, or none.
+    places = {f.name: [mapped.get(name) for name in column_names(f)] for f in fields.values()}
+    columns, counts = _cut({name: fields[name] for name, at in places.items() if None not in at}, mapped, found["records"])
+    unread = None if len(columns) == sum(map(len, places.values())) else opened
+    return Layout(
+        path, found["format"], found["records"], fields, columns, counts, manifest, coordinates=found.get("coordinates") or {}, opened=unread
+    )
+
+
+def _cut(fields: dict[str, Field], places: dict[str, Any], records: int) -> tuple[dict[str, list[Extent]], list[int]]:
+    """Return the extents of columns, cut where any of them begins another one, and the records of each.
+
+    Those of values are whole, as offsets count the rows of the whole column.
+    """
+    firsts = {name: [0, *itertools.accumulate(p["count"] for p in places[name])] for f in fields.values() for name in column_names(f)}
+    edges = sorted({0, records}.union(*(firsts[f.name] for f in fields.values() if not f.ragged)))
+    parts = list(zip(edges, edges[1:]))
+    columns: dict[str, list[Extent]] = {}
+    for f in fields.values():
+        for name in column_names(f):
+            if f.ragged and name.endswith(".values"):
+                columns[name] = [Extent(p["path"], p["offset"], 0, p["count"]) for p in places[name]] * len(parts)
+                continue
+            size, more = (8, 1) if f.ragged else (f.row_bytes, 0)
+            cuts, k = [], 0
+            for first, end in parts:
+                while first >= firsts[name][k + 1]:
+                    k += 1
+                p = places[name][k]
+                cuts.append(Extent(p["path"], p["offset"] + (first - firsts[name][k]) * size, first, end - first + more))
+            columns[name] = cuts
+    return columns, [end - first for first, end in parts]

@@ -1,0 +1,234 @@
+"""Random HDF5 files and Zarr groups: penstock.open, DataLoader and preprocess beside h5py and zarr.
+
+PENSTOCK_TEST_TREES is the number of files of each kind.
+"""
+
+import os
+import random
+import shutil
+import tempfile
+import unittest
+import warnings
+
+import numpy as np
+
+import penstock
+
+from . import data
+
+setUpModule = data.name_programs
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
+try:
+    import zarr
+except ImportError:
+    zarr = None
+
+TREES = int(os.environ.get("PENSTOCK_TEST_TREES", "12"))
+
+NUMBERS = ["?", "i1", "u1", "<i2", ">i2", "<u2", "<i4", ">u4", "<i8", ">i8", "<u8", "<f2", ">f2", "<f4", ">f4", "<f8", ">f8"]
+
+
+def values_of(r, shape, dtype):
+    """Return an array with values of all sizes, and those at the ends."""
+    g, dtype = np.random.default_rng(r.randrange(1 << 30)), np.dtype(dtype)
+    if dtype.kind == "b":
+        return g.random(shape) < 0.5
+    if dtype.kind == "c":
+        return (g.normal(size=shape) + 1j * g.normal(size=shape)).astype(dtype)
+    if dtype.kind == "f":
+        return np.where(g.random(shape) < 0.1, np.inf, g.normal(size=shape) * 100).astype(dtype)
+    ends = np.iinfo(dtype)
+    return g.integers(ends.min, ends.max, shape, dtype.newbyteorder("="), endpoint=True).astype(dtype)
+
+
+def equal(test, got, want, *what):
+    got, want = np.asarray(got), np.asarray(want)
+    test.assertEqual(got.shape, want.shape, what)
+    if want.dtype.kind in "biu" and got.dtype.kind in "biu":
+        test.assertTrue((got.astype(object) == want.astype(object)).all(), what)
+    else:
+        np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64), str(what))
+
+
+class Trees(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def check(self, path, want, fields=None):
+        """Have every door show the fields of a file with their values, which ``want`` has by name."""
+        with penstock.open(path, fields=fields) as ds:
+            self.assertEqual(sorted(ds.fields), sorted(want), path)
+            n = len(ds)
+            order = np.random.default_rng(n).integers(0, n, 5)
+            for name, a in want.items():
+                what = path, name, ds.fields[name]
+                numbers = penstock.bfloat16.to_float32 if ds.fields[name].dtype == "bfloat16" else np.asarray
+                equal(self, numbers(ds[name][:]), a, *what)
+                equal(self, numbers(ds[name].take(order)), a[order], *what)
+                equal(self, numbers(ds[int(order[0])][name]), a[order[0]], *what)
+                equal(self, numbers(ds[order.tolist()][name]), a[order], *what)
+                equal(self, numbers(ds[1:n:2][name]), a[1:n:2], *what)
+                box = tuple(slice(k // 3, k // 3 + max(1, k // 2)) for k in a.shape)
+                equal(self, numbers(ds[name].region(box)), a[box], *what)
+            dtypes = {name: f.dtype for name, f in ds.fields.items()}
+        with penstock.DataLoader(path, 3, fields=fields, output="numpy") as loader:
+            batches = [{name: np.array(batch[name]) for name in want} for batch in loader]
+        for name, a in want.items():
+            got = np.concatenate([b[name] for b in batches])
+            got = penstock.bfloat16.to_float32(got) if dtypes[name] == "bfloat16" and got.dtype == np.uint16 else got
+            equal(self, got, a, path, name, "DataLoader")
+        dest = path + ".flat"
+        penstock.preprocess(path, dest, **({} if fields is None else {"fields": fields}), progress=False)
+        with penstock.open(dest) as ds:
+            found = {name.replace("/", "_"): name for name in want}
+            self.assertEqual(sorted(ds.fields), sorted(found))
+            for name, was in found.items():
+                self.assertEqual(ds.fields[name].dtype, dtypes[was], (path, name))
+                got = ds[name][:]
+                equal(self, penstock.bfloat16.to_float32(got) if dtypes[was] == "bfloat16" else got, want[was], path, name, "preprocess")
+        shutil.rmtree(dest)
+
+
+@unittest.skipIf(h5py is None, "no h5py, which writes the files")
+class HDF5TreesTest(Trees):
+    def test_trees(self):
+        for seed in range(TREES):
+            r = random.Random(seed)
+            with self.subTest(seed=seed):
+                path = os.path.join(self.folder, f"{seed}.h5")
+                want = self.write(r, path)
+                self.check(path, want)
+                os.remove(path)
+
+    def write(self, r, path):
+        n, want = r.randrange(2, 12), {}
+        with h5py.File(path, "w", libver=r.choice(["earliest", "latest"])) as f:
+            names = r.sample(["x", "y", "g/z", "g/h/label", "q"], r.randrange(1, 5))
+            for name in names:
+                shape = (n, *(r.randrange(1, 6) for _ in range(r.randrange(4))))
+                self.dataset(r, f, name, shape)
+            if r.random() < 0.3:
+                f["hard"] = f[names[0]]
+            if r.random() < 0.3:
+                f["soft"] = h5py.SoftLink("/" + names[-1])
+            if r.random() < 0.2:
+                f["nowhere"] = h5py.SoftLink("/none")
+            if r.random() < 0.3:
+                f["scalar"] = 3.0
+            if r.random() < 0.3:
+                f["words"] = [b"a"] * (n + 1)
+            for name in names:
+                f[name].attrs["units"] = r.choice(["m", 3, [1.0, 2.0]])
+        with h5py.File(path) as f:
+            linked = [name for name in ("hard",) if name in f]
+            for name in names + linked:
+                want[name] = f[name][()]
+        return want
+
+    def dataset(self, r, f, name, shape):
+        kind = r.randrange(8)
+        if kind == 0:  # bits that do not count, or begin within a byte
+            dtype = r.choice(["<i2", "<u2", ">i2", "<i4", "<u4"])
+            t = h5py.h5t.py_create(np.dtype(dtype)).copy()
+            bits = r.randrange(3, 8 * np.dtype(dtype).itemsize)
+            t.set_precision(bits)
+            t.set_offset(r.randrange(8 * np.dtype(dtype).itemsize - bits + 1))
+            low = -(1 << bits - 1) if np.dtype(dtype).kind == "i" else 0
+            values = np.random.default_rng(r.randrange(1 << 30)).integers(low, low + (1 << bits), shape).astype(np.dtype(dtype).newbyteorder("="))
+            self.low_level(r, f, name, t, values)
+        elif kind == 1:  # bfloat16
+            t = h5py.h5t.IEEE_F32LE.copy()
+            t.set_fields(15, 7, 8, 0, 7)
+            t.set_size(2)
+            t.set_ebias(127)
+            values = (np.random.default_rng(r.randrange(1 << 30)).normal(size=shape).astype("<f4").view("<u4") & 0xFFFF0000).view("<f4")
+            self.low_level(r, f, name, t, values)
+        elif kind == 2:
+            values = values_of(r, shape, r.choice(NUMBERS))
+            if values.nbytes < 60000:
+                plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                plist.set_layout(h5py.h5d.COMPACT)
+                self.low_level(r, f, name, h5py.h5t.py_create(values.dtype, logical=True), values, plist)
+        elif kind == 3:  # never written
+            dtype = np.dtype(r.choice(NUMBERS[1:]))
+            options = {"chunks": True} if r.random() < 0.5 else {}
+            f.create_dataset(name, shape, dtype, fillvalue=r.choice([None, 0, 5]), **options)
+        else:
+            values, options = values_of(r, shape, r.choice(NUMBERS)), {}
+            if r.random() < 0.6:
+                options = {"chunks": tuple(r.randrange(1, k + 1) for k in shape), **r.choice([{}, {"compression": "gzip"}, {"compression": "lzf"}])}
+                options |= r.choice([{}, {"shuffle": True}, {"fletcher32": True}, {"maxshape": (None, *shape[1:])}])
+            f.create_dataset(name, data=values, **options)
+
+    def low_level(self, r, f, name, dtype, values, plist=None):
+        if "/" in name:
+            f.require_group(name.rpartition("/")[0])
+        made = h5py.h5d.create(f.id, name.encode(), dtype, h5py.h5s.create_simple(values.shape), plist)
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(values))
+
+    def test_an_odd_object_leaves_the_other_fields(self):
+        path = os.path.join(self.folder, "odd.h5")
+        with h5py.File(path, "w") as f:
+            f["x"] = np.arange(4)
+            f["refs"] = np.array([f["x"].ref] * 4, h5py.ref_dtype)
+            f["type"] = np.dtype("f4")
+            f["there"] = h5py.ExternalLink("none.h5", "/x")
+        with penstock.open(path, fields=["x"]) as ds:
+            self.assertEqual(ds["x"][:].tolist(), [0, 1, 2, 3])
+
+
+@unittest.skipIf(zarr is None, "no zarr, which writes the groups")
+class ZarrTreesTest(Trees):
+    def test_trees(self):
+        for seed in range(TREES):
+            r = random.Random(seed)
+            with self.subTest(seed=seed), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                path = os.path.join(self.folder, f"{seed}.zarr")
+                want = self.write(r, path)
+                self.check(path, want, sorted(want) if os.path.exists(os.path.join(path, "words")) else None)
+                shutil.rmtree(path)
+
+    def write(self, r, path):
+        version, n, want = r.choice([2, 3]), r.randrange(2, 12), {}
+        root = zarr.open_group(path, mode="w", zarr_format=version)
+        for name in r.sample(["x", "y", "g/z", "g/h/label", "q"], r.randrange(1, 5)):
+            shape = (n, *(r.randrange(1, 6) for _ in range(r.randrange(4))))
+            dtype = np.dtype(r.choice([*NUMBERS, "<c8", "<c16"]))
+            values = values_of(r, shape, dtype if version == 2 else dtype.newbyteorder("="))
+            chunks = tuple(r.randrange(1, k + 1) for k in shape) if r.random() < 0.6 else (r.randrange(1, n + 1), *shape[1:])
+            options = {"chunks": chunks, "fill_value": r.choice([0, 1])}
+            if r.random() < 0.5:
+                options["compressors"] = None
+            elif version == 3 and r.random() < 0.3:
+                options["shards"] = tuple(k * r.randrange(1, 3) for k in chunks)
+            a = root.create_array(name, shape=shape, dtype=values.dtype, **options)
+            if r.random() < 0.8:
+                a[...] = values
+            got = a[...]
+            want[name] = np.stack([got.real, got.imag], -1) if got.dtype.kind == "c" else got
+        if r.random() < 0.3:
+            words = root.create_array("words", shape=(n,), chunks=(n,), dtype=r.choice(["M8[s]", "U4"]))
+            words[...] = np.zeros(n, words.dtype)
+        if r.random() < 0.3:
+            zarr.consolidate_metadata(path)
+        return want
+
+    def test_stale_consolidated_metadata(self):
+        path = os.path.join(self.folder, "stale.zarr")
+        root = zarr.open_group(path, mode="w", zarr_format=2)
+        a = root.create_array("x", shape=(4,), chunks=(2,), dtype="i4")
+        a[...] = np.arange(4)
+        zarr.consolidate_metadata(path)
+        a.resize((8,))
+        with penstock.open(path) as ds:
+            self.assertEqual(len(ds), zarr.open_group(path)["x"].shape[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
