@@ -91,7 +91,8 @@ class DataLoader(_Base[B]):
             of torch say which records are visited, and how they are drawn; the draws are those of
             ``seed``. The rank, world size and seed of a DistributedSampler are taken where they are not
             given, and so is the epoch of its set_epoch.
-        batch_sampler: Lists of record numbers in any iterable, one a batch.
+        batch_sampler: Lists of record numbers in any iterable, one a batch. Of a prepared dataset with ``transforms``, it is asked for up to
+            65,536 records ahead, and random choices of transforms are functions of ``seed``, epoch and record.
         num_workers: Of a prepared dataset, threads of the feeding process that make batches: None finds the number with which the
             loop is fastest, and gives cores back that training needs; 0 is one thread. Of a user's own dataset, processes: None is
             0 without ``seed``, as in torch, and one a core with it; 0 runs the code in this process.
@@ -362,7 +363,28 @@ class DataLoader(_Base[B]):
 
     def _made(self) -> Any:
         """Return the engine."""
-        return self._prepared() if self._kind == "prepared" else self._own(self._kind)
+        if self._kind != "prepared":
+            return self._own(self._kind)
+        return self._prepared() if self._arguments["batch_sampler"] is None else self._listed()
+
+    def _listed(self) -> Any:
+        """Return the engine for datasets that a feeding process reads, in batches that a batch_sampler lists."""
+        from .listed import ListedLoader
+
+        given = self._arguments
+        signature = Signature.of({**given, "dataset": None}, iterable=False)
+        request = Request.of(given, signature, self._last)
+        self._take_class()
+        engine = ListedLoader(request, signature, given["output"] == "torch")
+        self._signature = signature = engine.signature
+        self._paths, self._split, self._given = request.subject.paths, request.subject.split, None
+        if request.subject.records is not None and not isinstance(given["dataset"], (list, tuple)):
+            self._given = given["dataset"]
+        dataset = self._opened(given["dataset"])
+        self._held = {"rank": 0, "world_size": 1, "fields": engine.fields, "dataset": dataset}
+        self._shown(signature, engine)
+        self._place = self._resolved(given["device"])
+        return engine
 
     def _prepared(self) -> FeedLoader:
         """Return the engine for datasets that a feeding process reads."""
@@ -442,26 +464,23 @@ class DataLoader(_Base[B]):
         self._held = {"rank": rank, "world_size": world_size}
         if isinstance(dataset, Samples):
             self._held["dataset"] = dataset.of
-        checked = {f.name: getattr(signature, f.name) for f in fields_of(Signature) if f.name in given}
-        self._public(
-            {
-                **given,
-                **checked,
-                "dataset": given["dataset"],
-                "sampler": engine.sampler,
-                "batch_sampler": engine.batch_sampler,
-                "collate_fn": self._collation(signature),
-            }
-        )
-        self.__multiprocessing_context = signature.multiprocessing_context
-        self._dataset_kind, self._IterableDataset_len_called = int(signature.iterable), None
+        self._shown(signature, engine)
         self._place = self._resolved(given["device"])
         return engine
+
+    def _shown(self, signature: Signature, engine: Any) -> None:
+        """Set the attributes that torch's DataLoader has, for an engine that runs Python."""
+        given = self._arguments
+        checked = {f.name: getattr(signature, f.name) for f in fields_of(Signature) if f.name in given}
+        order = {"sampler": engine.sampler, "batch_sampler": engine.batch_sampler}
+        self._public({**given, **checked, "dataset": given["dataset"], **order, "collate_fn": self._collation(signature)})
+        self.__multiprocessing_context = signature.multiprocessing_context
+        self._dataset_kind, self._IterableDataset_len_called = int(signature.iterable), None
 
     @property
     def _ordered(self) -> bool:
         """Whether the order is penstock's, which is divided by rank and world size, and not torch's."""
-        return isinstance(self._engine, FeedLoader) or self._arguments["seed"] is not None
+        return isinstance(self._engine, FeedLoader) or (self._arguments["seed"] is not None and self._kind != "prepared")
 
     def _divide(self, rank: int, world_size: int, batch_size: int, last: str) -> None:
         """Take a part of each global batch from the next loop on, from where this DataLoader is."""

@@ -144,21 +144,23 @@ _forks = 0
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 _memory: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 _holders: weakref.WeakSet[Any] = weakref.WeakSet()
-#: Addresses of whole pages and their contents at a fork, by the thread that forks: a signal may come then, whose handler forks, too.
-_kept: dict[int, list[list[tuple[int, bytes]]]] = {}
+#: The shared memory at a fork, and addresses of whole pages of it with their contents, by the thread that forks: a signal may come then, whose
+#: handler forks, too. Memory that is garbage would be unmapped if it were collected in the child before its pages are written there.
+_kept: dict[int, list[tuple[list[mmap.mmap], list[tuple[int, bytes]]]]] = {}
 
 
 def _before() -> None:
     """Copy what is held: other processes write to it once the parent has dropped its batches."""
     pages: dict[int, int] = {}
-    if _memory:
+    memory = list(_memory)
+    if memory:
         import ctypes
-    for holder in list(_holders) if _memory else ():
+    for holder in list(_holders) if memory else ():
         for address, n in holder.held():
             first = address // mmap.PAGESIZE * mmap.PAGESIZE
             end = -(-(address + n) // mmap.PAGESIZE) * mmap.PAGESIZE
             pages[first] = max(pages.get(first, 0), end - first)
-    _kept.setdefault(threading.get_ident(), []).append([(first, ctypes.string_at(first, n)) for first, n in pages.items() if n])
+    _kept.setdefault(threading.get_ident(), []).append((memory, [(first, ctypes.string_at(first, n)) for first, n in pages.items() if n]))
 
 
 def _in_parent() -> None:
@@ -173,9 +175,9 @@ def _in_child() -> None:
     _forks += 1
     for held in list(_locks):
         held._at_fork_reinit()
-    kept = _kept[threading.get_ident()].pop()
+    mapped, kept = _kept[threading.get_ident()].pop()
     _kept.clear()
-    for memory in list(_memory):
+    for memory in mapped:
         with contextlib.suppress(ValueError):  # it was closed
             _make_private(memory)
     _memory.clear()

@@ -115,7 +115,7 @@ class RecordLoader(FeedLoader):
         self._made: tuple[_Ahead, Loop] | None = None  # what comes next, if that is known
         self._records = self._passed = 0
         try:
-            super().__init__(replace(request, options=options, convert=_as_they_are, pinning=None, copies=None))
+            super().__init__(replace(request, options=options, convert=as_they_are, pinning=None, copies=None))
             self._recorder.check(self.session.fields)
         except BaseException:
             self.close()
@@ -215,7 +215,8 @@ class RecordLoader(FeedLoader):
             super().close()
 
 
-def _as_they_are(_: object, values: dict[str, Any]) -> dict[str, Any]:
+def as_they_are(_: object, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the arrays of a batch without a conversion."""
     return values
 
 

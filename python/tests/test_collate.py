@@ -38,13 +38,22 @@ def noise(records):
     return [np.random.rand(), random.random(), float(torch.rand(())) if torch else 0.0], [int(r[1]) for r in records]
 
 
+def seed_all(seed):
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
 def plain(value):
     """Return a value without tensors and classes of batches, to be compared."""
     if isinstance(value, dict):
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
-    return (str(value.dtype), value.tolist()) if hasattr(value, "tolist") else value
+    if not hasattr(value, "dtype"):
+        return value
+    array = np.asarray(value)
+    return array.dtype.name, array.shape, array.tobytes()
 
 
 @unittest.skipIf(torch is None, "no torch")
@@ -80,6 +89,58 @@ class TestBesideTorch(unittest.TestCase):
                 self.assertTrue(got == want)
                 dl.load_state_dict(state)
                 self.assertTrue([plain(b) for b in dl] == want[step + 1 :])
+
+    def test_batch_sampler(self):
+        """Lists of any length, drawn anew for each epoch, also after a resume at any step with another number of workers."""
+
+        class Lists:
+            def __iter__(self):
+                for _ in range(9):
+                    yield [int(np.random.randint(-1500, 1500)), *(random.randrange(1500) for _ in range(random.randrange(5)))]
+
+            def __len__(self):
+                return 9
+
+        u = torch.utils.data
+        makers = [
+            Lists,
+            lambda: u.BatchSampler(u.RandomSampler(range(1500)), 200, True),
+            lambda: [[5, 3], [0], [7, -1, 5]],
+            lambda: u.BatchSampler(u.WeightedRandomSampler(np.arange(1500.0), 20), 7, False),
+        ]
+        for k, collate in enumerate([pairs, list, None]):
+            workers = (0, 1, 2)[k]
+            for make in makers:
+                seed_all(k)
+                want = [[plain(b) for b in u.DataLoader(Kept(self.records), batch_sampler=make(), collate_fn=collate)]]
+                options = {**self.options, "collate_fn": collate, "num_workers": workers}
+                seed_all(k)
+                with loader(data.path("images"), 1, batch_sampler=make(), **options) as dl, self.subTest(k=k, sampler=type(make()).__name__):
+                    self.assertEqual((len(dl), len(dl.dataset), dl.batch_size), (len(want[0]), 1500, None))
+                    got, at = [], k % len(want[0])
+                    for step, batch in enumerate(dl):
+                        got.append(plain(batch))
+                        if step == at:
+                            state = dl.state_dict()
+                    self.assertTrue(got == want[0])
+                    self.assertFalse(list(dl) == got and not isinstance(make(), list))
+                seed_all(99)
+                with loader(data.path("images"), 1, batch_sampler=make(), **options) as dl, self.subTest(resumed=type(make()).__name__, k=k):
+                    dl.load_state_dict(state)
+                    self.assertTrue([plain(b) for b in dl] == got[at + 1 :])
+
+    def test_batch_sampler_of_some_records(self):
+        some = torch.utils.data.Subset(penstock.open(data.path("images")), range(1400, 10, -3))
+        with penstock.DataLoader(some, batch_sampler=[[0, 2], [-1]], command=data.feed(), num_workers=0, **self.options) as dl:
+            self.assertTrue([plain(b["images"]) for b in dl] == [plain(torch.stack([self.records[i][0] for i in r])) for r in ([1400, 1394], [11])])
+        kept = np.flatnonzero(penstock.open(data.path("images"))["labels"][:] == 1)
+        options = {**self.options, "filters": "labels == 1", "num_workers": 0}
+        with loader(data.path("images"), 1, batch_sampler=[[0, 2], [-1]], **options) as dl:
+            self.assertTrue([plain(b[0]) for b in dl] == [plain(torch.stack([self.records[kept[i]][0] for i in r])) for r in ([0, 2], [-1])])
+        with loader(data.path("images"), 1, batch_sampler=[[0], [1500]], **self.options) as dl, self.assertRaisesRegex(IndexError, "record 1500"):
+            list(dl)
+        with self.assertRaisesRegex(ValueError, "have it yield the lists of this rank"):
+            loader(data.path("images"), 1, batch_sampler=[[0]], rank=0, world_size=2, **self.options)
 
     def test_mixup_of_torchvision(self):
         """Its own recipe: collate_fn=lambda batch: mixup(*default_collate(batch))."""

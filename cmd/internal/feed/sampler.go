@@ -24,7 +24,7 @@ type samplerOption struct {
 	Field      string         `json:"field,omitempty"`       // length_buckets; "" means the only one of variable length
 	Buckets    int            `json:"buckets,omitempty"`     // length_buckets
 	Count      int            `json:"count,omitempty"`       // regions
-	Indices    *array         `json:"indices,omitempty"`     // subset: int64
+	Indices    *array         `json:"indices,omitempty"`     // subset, listed: int64
 	Ranges     [][2]int       `json:"ranges,omitempty"`      // subset: [first, end)
 	Seed       uint64         `json:"seed,omitempty"`        // split
 	Start      float64        `json:"start,omitempty"`       // split
@@ -134,11 +134,19 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 			return cmp.Or[sampler.Sampler](inner, sampler.Sequential{}), nil
 		}
 		return sampler.Subset{Indices: indices, Ranges: k.Ranges, Inner: inner}, nil
+	case "listed":
+		return listed{sampler.Subset{Indices: indices}}, nil
 	case "split":
 		return sampler.Split{Seed: k.Seed, From: k.Start, To: k.Stop, Inner: inner}, nil
 	}
 	return nil, fmt.Errorf("there is no sampler %q", k.Kind)
 }
+
+// listed is a part of an order that the client draws. Where in the epoch the part begins is not known here, so random
+// choices follow the record alone, whether or not it comes again: else they would change when a run resumes.
+type listed struct{ sampler.Subset }
+
+func (listed) Repeats() bool { return false }
 
 // measures reports whether an order follows from the lengths of the records of a field.
 func (k *samplerOption) measures(field string) bool {

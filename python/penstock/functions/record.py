@@ -379,10 +379,19 @@ class Collate:
     def __init__(self, on_error: str, samples: Samples | None, here: bool) -> None:
         self._on_error, self._samples, self._here = on_error, samples, here
 
-    def __call__(self, made: Sequence[Made]) -> Any:
+    def __call__(self, made: Sequence[Made]) -> tuple[Any, list[tuple[int, str]]]:
         made, failed = _complete(made, self._on_error)
         if self._samples is not None:
             with kept() if self._here else nullcontext():
                 return self._samples.batch(made), failed
         fields = made[0].sent.given.fields
         return {name: _together(name, made, fields.get(name)) for name in made[0].values}, failed
+
+
+class CollateAlone(Collate):
+    """A Collate that returns a batch alone, and keeps the numbers of records that failed, with why, until the next one."""
+
+    def __call__(self, made: Sequence[Made]) -> Any:
+        batch, failed = super().__call__(made)
+        self.skipped = [(made[place].sent.given.indices[made[place].sent.place], why) for place, why in failed]
+        return batch

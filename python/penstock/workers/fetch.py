@@ -147,7 +147,7 @@ class MapFetcher:
     @property
     def skipped(self) -> list[tuple[Any, str]]:
         """The records of the last batch that on_error passed over, and why."""
-        return []
+        return getattr(self._work.collate, "skipped", [])
 
 
 class IterableFetcher:

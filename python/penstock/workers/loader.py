@@ -163,7 +163,11 @@ class UserLoader:
             base_seed = None if self._seed is None else randomness.key(self._seed, epoch, self._rank) >> 1
             plan = TorchPlan(self._index_sampler, _Options(signature, workers), epoch, base_seed, within, self._torch)
             work.base_seed = plan.base_seed
-        return plan, work
+        return self._fed(plan, workers), work
+
+    def _fed(self, plan: Plan, workers: int) -> Plan:
+        """Return the plan with what workers get of each record."""
+        return plan
 
     def _begin_again(self, loop: Any) -> None:
         """Begin another epoch with the workers of a loop."""
@@ -173,7 +177,7 @@ class UserLoader:
             plan = SeededPlan(self._ordered, self._signature.batched, epoch)
         else:
             plan = TorchPlan(self._index_sampler, _Options(self._signature, self._workers()), epoch, loop.base_seed, None, self._torch)
-        loop.again(plan, epoch if self._seed is not None or said is not None else None)
+        loop.again(self._fed(plan, self._workers()), epoch if self._seed is not None or said is not None else None)
         loop.promised = self._promised
         self._latest, self._place = weakref.ref(loop), loop.place
 

@@ -109,15 +109,28 @@ def owners(index_sampler: Any) -> list[Any]:
     return [s for s in (index_sampler, getattr(index_sampler, "sampler", None)) if stateful(s)][:1]
 
 
+def generator_of(index_sampler: Any, generator: Any = None) -> Any:
+    """Return the generator that a sampler, or one that it is over, draws from; else that of the loader. None is for the global ones."""
+    at = index_sampler
+    while at is not None:
+        own = getattr(at, "generator", None)
+        if hasattr(own, "bit_generator") or hasattr(own, "get_state"):
+            return own
+        at = getattr(at, "sampler", None)
+    return generator
+
+
 class Sampled:
     """One epoch of a sampler: what it gives, one after the other, and a state from which it can go on.
 
     A sampler, batch sampler or iterator with state_dict and load_state_dict is asked for its state after each batch. Others are
-    iterated over again from the random numbers that there were: the state has those of the generators before the epoch.
+    iterated over again from the random numbers that there were: the state has those of the generators before the epoch. What they draw after that
+    goes on from there, whatever the program draws meanwhile.
     """
 
     def __init__(self, index_sampler: Any, generator: Any = None) -> None:
-        self._sampler, self._generator = index_sampler, generator
+        self._sampler, self._generator = index_sampler, generator_of(index_sampler, generator)
+        self._private: Any = None  # the global generators after a state was loaded, for this sampler alone
         self._iterator: Any = None
         # The random numbers before iter(), and before the first next(): the same object where they are equal.
         self._begun: Any = None
@@ -137,6 +150,7 @@ class Sampled:
     def begin(self) -> None:
         """Call iter() of the sampler."""
         self._begun, self._first, self.given, self._drawn, self._ended = self._random(), None, 0, [], False
+        self._private = None
         self._iterator = iter(self._sampler)
         self._initial = self._own()
 
@@ -145,10 +159,20 @@ class Sampled:
         if self._first is None:
             now = self._random()
             self._first = self._begun if now == self._begun else now
-        found = self._drawn.pop() if self._drawn else next(self._iterator)
+        found = self._drawn.pop() if self._drawn else self._drawn_next()
         self.given += 1
         self._ended = self._cut_short(found)
         return found
+
+    def _drawn_next(self) -> Any:
+        if self._private is None:
+            return next(self._iterator)
+        with randomness.undisturbed():
+            randomness.restore(self._private)
+            try:
+                return next(self._iterator)
+            finally:
+                self._private = randomness.state()
 
     def _cut_short(self, batch: Any) -> bool:
         """Return whether a batch is shorter than others, so that the batch sampler has seen the end of its sampler."""
@@ -197,6 +221,8 @@ class Sampled:
                     raise Error(f"the state is after {given} batches, and the sampler has {passed}: it is another one")
             if first is not None and not given:
                 self._drawn = list(itertools.islice(self._iterator, 1))  # now, with those random numbers
+            if begun is not None or first is not None:
+                self._private = randomness.state()
             if state.get("ended"):
                 self._iterator, self._ended = iter(()), True
         self._begun, self._first, self.given = begun or self._begun, first, given

@@ -10,7 +10,7 @@ from ..states import POSITION, check_identity, checking, only
 from ..wire import Malformed, number, part, shown
 from . import randomness
 from .fetch import stateful
-from .sampling import check_random, owners
+from .sampling import check_random, generator_of, owners
 
 #: Batches that may be under way, of which a state with in_order=False does not have all.
 _UNDER_WAY = 1 << 16
@@ -87,9 +87,10 @@ class Run:
             part(order, "ended", bool)
         own = "sampler" in order or "iterator" in order
         if not own or not given or "begun" in order or "first" in order:
-            check_random(order.get("begun"), self.signature.generator)
+            generator = generator_of(self.index_sampler, self.signature.generator)
+            check_random(order.get("begun"), generator)
             if (order.get("first") is not None or given) and order.get("first") != "begun":
-                check_random(order.get("first"), self.signature.generator)
+                check_random(order.get("first"), generator)
 
     def _check_worker(self, worker: Mapping[str, Any]) -> None:
         only(set(worker), _WORKER)
