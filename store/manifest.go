@@ -43,7 +43,7 @@ type Manifest struct {
 
 // Change is how a generation came from its parent.
 type Change struct {
-	// "append", "normalize", "add column", "set column", "drop column", "rename column", "delete", "restore records" or
+	// "append", "normalize", "add column", "set column", "drop column", "rename column", "delete", "restore records", "erase" or
 	// "restore"
 	Operation string     `json:"operation"`
 	Columns   []string   `json:"columns,omitempty"` // the fields; of a rename the old name and the new one

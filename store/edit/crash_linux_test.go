@@ -52,6 +52,10 @@ var changes = map[string]func(ds string) error{
 		_, err := Prune(ds, PruneOptions{Last: 1, Keep: []int{1}})
 		return err
 	},
+	"erase": func(ds string) error {
+		_, err := Prune(ds, PruneOptions{})
+		return err
+	},
 }
 
 // done takes a change that was made already for one that was made.
@@ -68,7 +72,7 @@ func TestCrashes(t *testing.T) {
 	for change := range changes {
 		t.Run(change, func(t *testing.T) { testCrashes(t, containers[0], change) })
 	}
-	for _, change := range []string{"add", "prune"} {
+	for _, change := range []string{"add", "prune", "erase"} {
 		t.Run("zarr/"+change, func(t *testing.T) { testCrashes(t, containers[1], change) })
 	}
 	for change := range changes {
@@ -85,6 +89,11 @@ func testCrashes(t *testing.T, in container, change string) {
 	}
 	if _, err := SetColumn(ds, emb, valuesOf(emb, 1), Options{}); err != nil {
 		t.Fatal(err)
+	}
+	if change == "erase" {
+		if _, err := Delete(ds, Chosen{Words: []uint64{0b101}}, Options{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	before := idsOf(t, ds)
 	var after []string
@@ -106,13 +115,17 @@ func testCrashes(t *testing.T, in container, change string) {
 
 // goOn checks a state, makes the change again, and checks that it is made.
 func goOn(ds, change string, before, after []string) error {
-	if err := wholeGenerations(ds, append(before, after...)); err != nil {
+	known := append(before, after...)
+	if change == "erase" { // generations between them have ids of their own
+		known = nil
+	}
+	if err := wholeGenerations(ds, known); err != nil {
 		return fmt.Errorf("before it is made again: %w", err)
 	}
 	if err := changes[change](ds); err != nil {
 		return err
 	}
-	if err := wholeGenerations(ds, append(before, after...)); err != nil {
+	if err := wholeGenerations(ds, known); err != nil {
 		return err
 	}
 	m, err := store.ReadManifest(ds)
@@ -129,13 +142,13 @@ func goOn(ds, change string, before, after []string) error {
 			return filepath.Base(name) == ".ds.commit.lock" // the next change removes the lock of a killed one
 		})
 	}
-	if len(left) > 0 && change != "prune" {
+	if len(left) > 0 && change != "prune" && change != "erase" {
 		return fmt.Errorf("left: %q", left)
 	}
 	return err
 }
 
-// wholeGenerations verifies all generations. The ids of their records are among those.
+// wholeGenerations verifies all generations. The ids of their records are among those; nil are any.
 func wholeGenerations(ds string, ids []string) error {
 	numbers, err := store.Generations(ds)
 	if err != nil {
@@ -146,7 +159,7 @@ func wholeGenerations(ds string, ids []string) error {
 		if err != nil {
 			return err
 		}
-		known := false
+		known := ids == nil
 		for _, id := range ids {
 			known = known || id == d.Manifest.ID
 		}

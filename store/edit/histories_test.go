@@ -86,6 +86,11 @@ func (c content) put(f store.Field, values [][]byte) content {
 	return out
 }
 
+// whole reports whether a record has a value in some column.
+func (c content) whole(i int) bool {
+	return slices.ContainsFunc(c.fields, func(f store.Field) bool { return !lacks(c.values[f.Name][i]) })
+}
+
 func (c content) has(name string) bool { return c.values[name] != nil }
 
 // container is a format of datasets that keep generations.
@@ -636,6 +641,24 @@ func (h *history) prune() {
 	p, err := h.d.Prune(opts)
 	if err != nil {
 		h.t.Fatal(err)
+	}
+	if now := h.kept[h.newest]; len(keep) == 1 && !h.inFile() && p.Erased > 0 {
+		erased := now.clone()
+		for name, values := range erased.values {
+			values = slices.Clone(values)
+			for i := range erased.gone {
+				values[i] = lacking
+			}
+			erased.values[name] = values
+		}
+		m, err := h.d.Manifest("")
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		h.newest, keep = m.Generation, map[int]bool{m.Generation: true}
+		h.kept[h.newest] = erased
+	} else if len(keep) == 1 && !h.inFile() && slices.ContainsFunc(slices.Collect(maps.Keys(now.gone)), now.whole) {
+		h.t.Fatalf("%+v: values of deleted records stay", p)
 	}
 	maps.DeleteFunc(h.kept, func(n int, _ content) bool { return !keep[n] })
 	if numbers, err := h.d.lists.Generations(); err != nil || !slices.Equal(numbers, slices.Sorted(maps.Keys(keep))) {

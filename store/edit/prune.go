@@ -23,6 +23,7 @@ type PruneOptions struct {
 	Within time.Duration // generations that were the newest at some time in this span
 	Keep   []int         // these
 	DryRun bool          // remove nothing, and report what would be removed
+	By     string        // the author of an erasure in the log: a command, a call
 }
 
 // Pruned describes the generations and files that Prune removed, or would remove.
@@ -31,6 +32,10 @@ type Pruned = write.Pruned
 // Prune removes generations of the dataset at path, and the files that no kept generation lists. A generation that a
 // process of this machine has open is kept, and reported. Processes of other machines are not seen: for them, Within
 // has to cover the time for which they have datasets open.
+//
+// Where only the newest generation is kept, no file and no log has anything of deleted records afterwards: columns with
+// values of such records are written again first, which makes generations, takes room for one column at a time, and
+// gives the dataset another id. Records that are left keep their places.
 //
 // In an HDF5 file it removes the links to the earlier generations. Their bytes stay in the file, so that programs that
 // have one open keep it; a copy of the dataset takes less space.
@@ -51,6 +56,28 @@ func (d *Dataset) prune(opts PruneOptions) (*Pruned, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
+	e, err := d.erasureAfter(opts)
+	if err != nil {
+		return nil, err
+	}
+	if !opts.DryRun {
+		if err := d.erase(e, opts.By); err != nil {
+			return nil, err
+		}
+	}
+	p, err := d.pruneFiles(opts, write.DryRun(opts.DryRun))
+	if err != nil || len(p.Corrupt) > 0 {
+		return p, err
+	}
+	p.Erased = e.records
+	if d.bucket != nil {
+		return p, nil
+	}
+	return p, pruneParts(p, d.name, opts)
+}
+
+// pruneFiles removes generations and files.
+func (d *Dataset) pruneFiles(opts PruneOptions, dry write.DryRun) (*Pruned, error) {
 	log, err := d.log()
 	if err != nil {
 		return nil, err
@@ -64,18 +91,12 @@ func (d *Dataset) prune(opts PruneOptions) (*Pruned, error) {
 	}
 	keep := func(n int) bool { return slices.Contains(kept, n) }
 	if d.bucket != nil {
-		return d.bucket.Prune(keep, opts.Within, write.DryRun(opts.DryRun))
+		return d.bucket.Prune(keep, opts.Within, dry)
 	}
-	var p *Pruned
 	if file, ok := d.home.(generation.File); ok {
-		p, err = file.Prune(keep, write.DryRun(opts.DryRun))
-	} else {
-		p, err = write.Prune(d.name, keep, write.DryRun(opts.DryRun))
+		return file.Prune(keep, dry)
 	}
-	if err != nil || len(p.Corrupt) > 0 {
-		return p, err
-	}
-	return p, pruneParts(p, d.name, opts)
+	return write.Prune(d.name, keep, dry)
 }
 
 // partsAge is how long parts of columns stay if they were not merged.

@@ -25,6 +25,9 @@ type Pruned struct {
 	Files       int64 `json:"files"`       // that no kept generation lists
 	Bytes       int64 `json:"bytes"`       // of those files
 
+	// Erased is how many deleted records had values in the newest generation, and have none now.
+	Erased int64 `json:"erased,omitempty"`
+
 	// Corrupt are generations that are kept and cannot be read. While there are any, nothing is removed: the files may be
 	// those of one of these.
 	Corrupt []int `json:"corrupt,omitempty"`

@@ -127,6 +127,10 @@ generation stays, and those with tags, those that --last and --within keep, and 
 of this machine has open. Processes on other machines are not seen: choose --within so that it
 covers their runs. Look at --dry-run first: what was removed cannot be restored.
 
+Deleted records are erased once no other generation is kept: columns that have their values are
+written again without these, which needs room for the largest one, and the condition of the delete
+leaves the log. The dataset has another id then.
+
 An HDF5 file forgets the generations, also those that are open, which stay readable where they are.
 Their bytes stay in the file: penstock preprocess DATASET DEST writes one without them.`
 
@@ -163,6 +167,7 @@ func Prune() *cobra.Command {
 			if ds.Dataset.InBucket() && !cmd.Flags().Changed("within") {
 				f.Within = bucketWithin
 			}
+			f.By = "penstock prune " + remote.Redact(args[0])
 			p, err := ds.Dataset.Prune(f.PruneOptions)
 			if err = errors.Join(err, ds.Close()); err != nil {
 				return err
@@ -197,6 +202,10 @@ func (f *pruneFlags) render(w io.Writer, path string, p *edit.Pruned) error {
 		}
 		text += "; their bytes stay in the file; to make one without them, run: " +
 			shell.Penstock("preprocess", path, "NEW.h5") + "\n"
+	}
+	if p.Erased > 0 {
+		text += fmt.Sprintf("%s the values of %s\n", map[bool]string{false: "erased", true: "would erase"}[f.DryRun],
+			units.Counted(p.Erased, "deleted record"))
 	}
 	if len(p.InUse) > 0 {
 		text += fmt.Sprintf("kept, as they are in use: %s\n", numbers(p.InUse))

@@ -1,0 +1,117 @@
+package edit
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5/generation"
+	"github.com/penstock/penstock/store/write"
+	"github.com/penstock/penstock/store/zarr"
+)
+
+// erasure is what is left of deleted records in the newest generation.
+type erasure struct {
+	columns []string // that have values of some
+	records int64    // that have values in some column
+	where   string   // the condition by which they were deleted
+}
+
+// erasureAfter returns what will be left once earlier generations are removed. While another generation is kept, its
+// files have the values, too, and nothing is erased; nor is it in an HDF5 file, whose bytes stay.
+func (d *Dataset) erasureAfter(opts PruneOptions) (e erasure, err error) {
+	m, err := d.Manifest("")
+	if _, inFile := d.home.(generation.File); err != nil || m.Deleted == nil || inFile {
+		return e, err
+	}
+	p, err := d.pruneFiles(opts, true)
+	if err != nil || len(p.Corrupt) > 0 {
+		return e, err
+	}
+	numbers, err := d.lists.Generations()
+	if err != nil || slices.ContainsFunc(numbers, func(n int) bool {
+		return n != m.Generation && !slices.Contains(p.Generations, n)
+	}) {
+		return e, err
+	}
+	deleted, err := m.Deleted.Words(m.Records)
+	if err != nil {
+		return e, err
+	}
+	some := make([]uint64, len(deleted))
+	for _, f := range m.Fields {
+		lacks, err := m.Deleted.Lacks(f.Name, m.Records)
+		if err != nil {
+			return e, err
+		}
+		found := false
+		for k, w := range deleted {
+			if lacks != nil {
+				w &^= lacks[k]
+			}
+			some[k], found = some[k]|w, found || w != 0
+		}
+		if found {
+			e.columns = append(e.columns, f.Name)
+		}
+	}
+	for _, w := range some {
+		e.records += int64(bits.OnesCount64(w))
+	}
+	if m.Change != nil {
+		e.where = m.Change.Where
+	}
+	return e, nil
+}
+
+// erase writes each column without values of deleted records, as a generation of its own: a kill leaves the columns
+// that come after it for the next prune. The last one says nothing of why records were deleted.
+func (d *Dataset) erase(e erasure, by string) error {
+	change := store.Change{Operation: "erase", Records: e.records, By: by}
+	for _, name := range e.columns {
+		if err := d.eraseColumn(name, change); err != nil {
+			return fmt.Errorf("column %q, whose values of deleted records are to be erased: %w", name, err)
+		}
+	}
+	if len(e.columns) > 0 || e.where == "" {
+		return nil
+	}
+	_, err := write.Edit(d.home, change, func(*write.Editing) error { return nil })
+	return err
+}
+
+// eraseColumn writes a column again. Deleted records get zeros, or no rows.
+func (d *Dataset) eraseColumn(name string, change store.Change) error {
+	m, err := d.Manifest("")
+	if err != nil {
+		return err
+	}
+	i := m.Schema().Index(name)
+	if i < 0 || m.Deleted == nil {
+		return nil // another writer came between
+	}
+	ds, end, err := d.Records(m.Generation, []string{name}, Live)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = end() }()
+	c, err := write.CreateColumn(d.home, m.Fields[i], write.ColumnOptions{Of: m.Generation, Arrays: zarr.Columns{}})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	value := valueAt(ds)
+	for k := range int64(ds.Len()) {
+		v, err := value(k)
+		if err == nil {
+			err = c.Append(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	change.Columns = []string{name}
+	_, err = c.Commit(write.Existing, change)
+	return err
+}
