@@ -57,85 +57,6 @@ func randomRanges(r *rand.Rand, n int) (list [][2]int) {
 	return list
 }
 
-// TestOverlaps compares the elements that random windows share with those that are found by looking at them.
-func TestOverlaps(t *testing.T) {
-	found := 0
-	for seed := range uint64(2 * *programs) {
-		r := random(t, seed)
-		shape := []int{1 + r.IntN(12), 1 + r.IntN(9), 1 + r.IntN(3)}
-		src, axes := numbered(t, nil, shape...), slices.Clone(shape[:2])
-		sources, align := []loader.Source{src}, combine.Align{}
-		if r.IntN(3) == 0 { // windows of x are over the elements of another field
-			align = combine.Align{Times: 1 + r.IntN(3), Per: 1 + r.IntN(3), Offset: r.IntN(3) - 1}
-			axes[0] = max(1, axes[0]*align.Per/align.Times+r.IntN(3)-1)
-			values := make([]int32, axes[0]*axes[1])
-			other, err := combine.NewArrays(combine.Array{Name: "other", Values: tensor.From(values, axes[1])})
-			if err != nil {
-				t.Fatal(err)
-			}
-			sources = append(sources, other)
-		}
-		draw := func() *combine.Windows {
-			w := combine.Window{Sizes: map[string]int{"0": 1 + r.IntN(4), "1": 1 + r.IntN(4)}, Fill: -1,
-				Stride:   map[string]int{"0": 1 + r.IntN(3), "1": 1 + r.IntN(3)},
-				Dilation: map[string]int{"0": 1 + r.IntN(2), "1": 1 + r.IntN(2)}, Pad: map[string]combine.Pad{}}
-			for _, axis := range []string{"0", "1"} {
-				if r.IntN(2) == 0 {
-					w.Pad[axis] = []combine.Pad{combine.PadConstant, combine.PadReflect, combine.PadWrap}[r.IntN(3)]
-				}
-			}
-			if r.IntN(2) == 0 {
-				w.Along = fmt.Sprint(r.IntN(2))
-				w.Ranges = randomRanges(r, axes[int(w.Along[0]-'0')])
-			}
-			if w.Ranges == nil {
-				w.Along = ""
-			}
-			if r.IntN(4) == 0 && w.Ranges == nil {
-				w.Stride, w.Origins = nil, [][]int{}
-				for range r.IntN(4) {
-					w.Pad = map[string]combine.Pad{"0": combine.PadConstant, "1": combine.PadWrap}
-					w.Origins = append(w.Origins, []int{r.IntN(axes[0]), r.IntN(axes[1])})
-				}
-			}
-			if len(sources) > 1 {
-				w.Align = map[string]map[string]combine.Align{"x": {"0": align}}
-				w.Fields = []combine.WindowField{{Name: "x", Sizes: map[string]int{"0": 1 + r.IntN(5)}}}
-				if w.Pad["0"] == combine.PadWrap {
-					delete(w.Pad, "0")
-				}
-			}
-			ws, err := combine.NewWindows(t.Context(), w, sources...)
-			if err != nil && !strings.Contains(err.Error(), "no window fits") && (len(sources) == 1 || !strings.Contains(err.Error(), "has the elements from")) {
-				t.Fatalf("seed %d: %v for %+v", seed, err, w)
-			}
-			return ws
-		}
-		a, b := draw(), draw()
-		if a == nil || b == nil {
-			continue
-		}
-		found++
-		list, err := combine.Overlaps(a, b)
-		if err != nil || len(list) != 1 {
-			t.Fatalf("seed %d: %v, %v", seed, list, err)
-		}
-		x, y := elementsOf(t, a, "x"), elementsOf(t, b, "x")
-		shared := int64(0)
-		for e := range x {
-			if y[e] {
-				shared++
-			}
-		}
-		if got := list[0]; got.Shared != shared || got.Elements != [2]int64{int64(len(x)), int64(len(y))} {
-			t.Fatalf("seed %d: %+v, want %d, %d and %d in both", seed, got, len(x), len(y), shared)
-		}
-	}
-	if found < *programs/2 {
-		t.Errorf("%d of %d cases have windows: this test sees too little", found, 2**programs)
-	}
-}
-
 // TestLabels looks for windows whose labels are in a range, and whose inputs are in the same group.
 func TestLabels(t *testing.T) {
 	found := 0
@@ -200,9 +121,6 @@ func TestLabels(t *testing.T) {
 			if ws.Origin(i, got); got[0] != o {
 				t.Fatalf("seed %d: origin %d is %d, want %d", seed, i, got[0], o)
 			}
-		}
-		if list, err := combine.Overlaps(ws, ws); err != nil || len(list) != 4 {
-			t.Fatalf("seed %d: %v, %v", seed, list, err)
 		}
 		if got := elementsOf(t, ws, "y"); len(got) == 0 {
 			t.Fatalf("seed %d: no labels", seed)

@@ -699,7 +699,7 @@ class Windowed(View):
     ) -> dict[str, Windowed]:
         """Return views of parts of the windows, such as a training and a validation set, that have no element in common.
 
-        A window that has elements of two parts is in neither. ``penstock inspect overlap`` prints what views share.
+        A window that has elements of two parts is in neither.
 
         Args:
             shares: For each name its share of the axis, or its ranges: ``{"train": 0.8, "val": 0.2}``,

@@ -13,7 +13,6 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/filter"
 	"github.com/penstock/penstock/cmd/internal/inspect/join"
 	"github.com/penstock/penstock/cmd/internal/inspect/layout"
-	"github.com/penstock/penstock/cmd/internal/inspect/overlap"
 	"github.com/penstock/penstock/cmd/internal/inspect/preview"
 	"github.com/penstock/penstock/cmd/internal/inspect/report"
 	"github.com/penstock/penstock/cmd/internal/inspect/show"
@@ -48,7 +47,6 @@ const examples = `  inspect out/flat                             a summary
   inspect verify out/flat                      compare every record with its checksum
   inspect layout out/photos.h5                 where each part is in the file
   inspect view out/flat                        an HDF5 file for h5py over its .npy files
-  inspect overlap train.view.json val.view.json    elements that their windows share
   inspect preview -o grid.png out/photos.h5    a picture of samples and their labels`
 
 // Command returns the command inspect, for cli.Main.
@@ -111,7 +109,7 @@ func Command() *cobra.Command {
 	}
 	cmd.PersistentPostRun = func(*cobra.Command, []string) { cache.Close() }
 	cmd.AddCommand(show.Command(), verify.Command(), layout.Command(), preview.Command(), diff.Command(), stats.Command(),
-		report.Command(), view.Command(), filter.Command(), join.Command(), overlap.Command())
+		report.Command(), view.Command(), filter.Command(), join.Command())
 	return cmd
 }
 

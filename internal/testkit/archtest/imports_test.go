@@ -220,7 +220,6 @@ var layers = [][]place{
 		{"cmd/internal/inspect/stats", "statistics of all values"},
 		{"cmd/internal/inspect/diff", "whether two datasets are the same"},
 		{"cmd/internal/inspect/filter", "records of a dataset or a view for which an expression holds"},
-		{"cmd/internal/inspect/overlap", "the elements that windows of views have in common"},
 		{"cmd/internal/inspect/join", "records of two datasets or views with the same key"},
 		{"cmd/internal/inspect/layout", "where each part is in a dataset's files"},
 		{"cmd/internal/inspect/verify", "whether the bytes are those that were written"},
