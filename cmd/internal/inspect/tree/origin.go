@@ -15,13 +15,12 @@ import (
 type Origin struct {
 	Program string   `json:"program"`
 	Notes   []string `json:"notes"`             // what can be a dataset, and what cannot
-	Command string   `json:"command,omitempty"` // that makes a dataset of it; "" where Conversions have it, or nothing can
-	NoData  bool     `json:"no_data,omitempty"` // there are no records in it
+	Command string   `json:"command,omitempty"` // that makes a dataset of it; "" where Conversions have it
 }
 
-// OriginOf recognizes the files of AnnData, Keras, pandas, netCDF, MATLAB and PyTables. It returns nil for others.
+// OriginOf recognizes the files of AnnData, pandas, netCDF, MATLAB and PyTables. It returns nil for others.
 func OriginOf(path string, f *meta.File) *Origin {
-	for _, try := range []func(string, *meta.File) *Origin{annData, keras, matlab, pandas, netCDF, pyTables} {
+	for _, try := range []func(string, *meta.File) *Origin{annData, matlab, pandas, netCDF, pyTables} {
 		if o := try(path, f); o != nil {
 			return o
 		}
@@ -140,21 +139,6 @@ func (o *Origin) observations(f *meta.File, fields *fieldsOf, records int64) {
 			}
 		}
 	}
-}
-
-// keras describes the weights of a network.
-func keras(_ string, f *meta.File) *Origin {
-	root := children(f, "/")
-	three := root["_layer_checkpoint_dependencies"] != nil || root["layers"] != nil &&
-		(root["vars"] != nil || root["optimizer"] != nil)
-	if textAttr(f.Root.Attrs, "keras_version") == "" && textAttr(f.Root.Attrs, "model_config") == "" &&
-		root["model_weights"] == nil && !three {
-		return nil
-	}
-	o := &Origin{Program: "Keras", NoData: true}
-	o.note("these are the weights of a network, which have no records: nothing can be a dataset. " +
-		"keras.models.load_model or model.load_weights reads them")
-	return o
 }
 
 // matlab describes MAT-files of version 7.3.

@@ -16,7 +16,7 @@ func Render(b *strings.Builder, nodes []Node, origin *Origin, repacks []Repack, 
 	renderStorage(b, nodes)
 	renderReading(b, nodes)
 	renderRepacks(b, repacks)
-	if origin == nil || origin.Command == "" && !origin.NoData {
+	if origin == nil || origin.Command == "" {
 		renderConversions(b, conversions)
 	}
 	renderOrigin(b, origin)
