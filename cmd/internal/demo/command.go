@@ -18,7 +18,7 @@ import (
 
 const long = `Make 1,200 images of shapes, a dataset of them, a report about it, and train a small network, all in
 FOLDER (penstock-demo if none is named). It needs nothing but this program, and about ten seconds.
-An earlier demo in FOLDER is overwritten.`
+An earlier demo in FOLDER is overwritten, and a folder with anything else in it is refused.`
 
 // Command returns the command. root makes the tree whose other commands it runs.
 func Command(root func() *cobra.Command) *cobra.Command {
@@ -57,7 +57,7 @@ func (d *demo) path(name string) string { return filepath.Join(d.folder, name) }
 
 func (d *demo) run() error {
 	fmt.Fprintf(d.out, "Drawing %d images into %s\n", perClass*len(classes), d.path("raw"))
-	if err := draw(d.path("raw")); err != nil {
+	if err := draw(d.folder); err != nil {
 		return err
 	}
 	dataset, report := d.path("shapes.h5"), d.path("report.html")

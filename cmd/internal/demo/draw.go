@@ -1,16 +1,20 @@
 package demo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // The images: perClass of each class, drawn at twice the side that they are trained at.
@@ -33,14 +37,43 @@ var classes = []class{
 	{"triangle", func(x, y float64) bool { return y > 2*x-1 && y > -2*x-1 }},
 }
 
-// draw writes the images as folder/CLASS/NUMBER.png, the same ones every time. The folder must be this user's own
-// and no link, since its usual name is known to all.
+// made is the file by which a demo knows its folder again.
+const made = ".penstock-demo"
+
+// draw writes the images as folder/raw/CLASS/NUMBER.png, the same ones every time. The folder must be this user's own
+// and no link, since its usual name is known to all, and be new, empty or an earlier demo's.
 func draw(folder string) error {
-	top, err := openFolder(folder)
+	folder = filepath.Clean(folder)
+	if err := os.MkdirAll(filepath.Dir(folder), 0o777); err != nil {
+		return err
+	}
+	parent, name, err := private.Parent(folder)
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	demo, err := private.Make(parent, name)
+	if err != nil {
+		return err
+	}
+	defer demo.Close()
+	if err := claim(demo, folder); err != nil {
+		return err
+	}
+	top, err := private.Make(demo, "raw")
 	if err != nil {
 		return err
 	}
 	defer top.Close()
+	entries, err := private.Entries(top)
+	if err != nil {
+		return err
+	}
+	for _, name := range entries {
+		if !slices.ContainsFunc(classes, func(c class) bool { return c.name == name }) {
+			return refused(folder, filepath.Join("raw", name))
+		}
+	}
 	for c := range classes {
 		if err := drawClass(top, c); err != nil {
 			return err
@@ -49,22 +82,32 @@ func draw(folder string) error {
 	return nil
 }
 
-// openFolder makes the folder PATH/raw, where it is not there, and opens it.
-func openFolder(folder string) (*os.Root, error) {
-	if err := os.MkdirAll(filepath.Dir(filepath.Dir(filepath.Clean(folder))), 0o777); err != nil {
-		return nil, err
+// claim marks an empty folder as a demo's, and refuses a folder with files and no mark.
+func claim(demo *os.Root, folder string) error {
+	entries, err := private.Entries(demo)
+	if err != nil || slices.Contains(entries, made) {
+		return err
 	}
-	parent, name, err := private.Parent(filepath.Dir(folder))
+	if len(entries) > 0 {
+		return refused(folder, entries[0])
+	}
+	f, err := private.Create(demo, made, 0o666)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer parent.Close()
-	demo, err := private.Make(parent, name)
-	if err != nil {
-		return nil, err
+	return f.Close()
+}
+
+func refused(folder, name string) error {
+	other := folder + "-2"
+	for n := 3; ; n++ {
+		if _, err := os.Lstat(other); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		other = fmt.Sprintf("%s-%d", folder, n)
 	}
-	defer demo.Close()
-	return private.Make(demo, filepath.Base(folder))
+	return fmt.Errorf("%s: %s is not of a demo, and a demo overwrites files; name a new folder: %s", folder, name,
+		cmp.Or(shell.Penstock("demo", other), shell.Penstock("demo FOLDER")))
 }
 
 func drawClass(top *os.Root, c int) error {

@@ -31,7 +31,12 @@ func TestDemoFollowsNoLink(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(leads, path)); err != nil {
 				t.Fatal(err)
 			}
-			err := draw(filepath.Join(dir, "penstock-demo", "raw"))
+			if at != "penstock-demo" {
+				if err := os.WriteFile(filepath.Join(dir, "penstock-demo", made), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := draw(filepath.Join(dir, "penstock-demo"))
 			if file && err != nil || !file && !errors.Is(err, private.ErrForeign) {
 				t.Errorf("got %v", err)
 			}

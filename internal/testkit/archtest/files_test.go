@@ -27,7 +27,7 @@ var touches = map[string]string{
 	"cmd/internal/rawcache Entry.Remove os.Remove":              "in the folder of the cache: unlink follows no link",
 	"cmd/internal/rawcache Entry.evict os.OpenFile":             "in the folder of the cache, to which nobody else may write, see Folder",
 	"cmd/internal/rawcache Entry.run exec.CommandContext":       "the program of this release, or the one that the user names; no shell",
-	"cmd/internal/demo openFolder os.MkdirAll":                  "the folders above that of the demo, which the user names",
+	"cmd/internal/demo draw os.MkdirAll":                        "the folders above that of the demo, which the user names",
 	"cmd/internal/demo show exec.Command":                       "the desktop's program to open the page that was just written; no shell",
 	"cmd/internal/doctor python exec.Command":                   "the Python of PATH, with a built-in program; no shell",
 	"cmd/internal/loadbench createLog os.Create":                "the file that the user names with --log, as a shell's > does",
