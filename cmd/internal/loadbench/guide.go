@@ -98,7 +98,7 @@ func (r *Result) guideCells() []string {
 	return []string{r.Name, short(r.Total), fmt.Sprintf("%.2fx", r.SpeedUp), short(r.epochs()), short(r.FirstBatch),
 		short(r.Wait.Mean),
 		short(r.Wait.P50), short(r.Wait.P95), short(r.Wait.P99),
-		fmt.Sprintf("%.0f %%", 100*r.Wait.Sum.Seconds()/max(1e-9, r.Total.Seconds())), fmt.Sprintf("%.0f %%", 100*r.Limit)}
+		fmt.Sprintf("%.0f %%", 100*r.Waited.Seconds()/max(1e-9, r.Loop.Seconds())), fmt.Sprintf("%.0f %%", 100*r.Limit)}
 }
 
 var guideHead = []string{"", "total", "speed-up", "epochs", "first", "wait mean", "p50", "p95", "p99", "waiting",

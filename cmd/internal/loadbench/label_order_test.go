@@ -4,7 +4,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -70,16 +72,32 @@ func TestLabelOrder(t *testing.T) {
 	}
 }
 
-// The setting that is recommended for records in the order of their labels does not keep neighbors together.
-func TestSettingLooksAtTheOrder(t *testing.T) {
-	rows := []Result{{Name: "slow", Sampler: "shuffle[:640]", Batch: 32, Batches: 40, Records: 400, Total: 100, Epochs: nil},
-		{Name: "fast", Sampler: "block(32)", Batch: 32, Batches: 40, Records: 40000, Total: 100}, {Name: "faster", Sampler: "sequential", Batch: 32, Batches: 40, Records: 400000, Total: 100}}
-	r := Report{Dataset: Dataset{Name: "ds"}, Tables: []Table{{Rows: rows}}}
-	for order, want := range map[string]string{"": "shuffle=False", "records are in the order of labels": "shuffle=True"} {
-		r.Order = order
-		s := r.setting()
-		if s == nil || !strings.Contains(s.Python, want) {
-			t.Errorf("order %q: %+v, want %s", order, s, want)
-		}
+// The setting to copy is the fastest in a full shuffle: faster rows in another order would train another model.
+func TestSettingShuffles(t *testing.T) {
+	row := func(order string, records int) Result {
+		return Result{Name: order, Sampler: order, Batch: 32, Batches: 40, Records: records, Total: 100, Workers: 2, Prefetch: 4}
+	}
+	r := Report{Dataset: Dataset{Name: "ds"}, Tables: []Table{{Rows: []Result{row("shuffle", 300), row("shuffle[:640]", 400),
+		row("block(32)", 4000), row("sequential", 40000), row(chunkShuffle, 40000)}}}}
+	s := r.setting()
+	if s == nil || s.Python != `penstock.DataLoader("ds", 32, shuffle=True, num_workers=2, prefetch_factor=2)` ||
+		s.Go != "loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Workers: 2, Prefetch: 4}" || !strings.HasPrefix(s.Row, "shuffle[:640]") {
+		t.Errorf("%+v", s)
+	}
+	r.Tables[0].Rows = r.Tables[0].Rows[2:]
+	if s := r.setting(); s != nil {
+		t.Errorf("without a shuffled row: %+v", s)
+	}
+}
+
+// The share of waiting in a row of the guide is the share in the verdict of that row: neither has the start of an epoch.
+func TestWaitingIsOneNumber(t *testing.T) {
+	r := Result{Name: "row", Total: 2 * time.Second, Wait: Waits{Sum: time.Second}}
+	for range 2 { // two loaders, of an epoch each
+		r.takeStats(loader.Stats{Batches: 100, Cores: 2, Workers: 2, Prefetch: 4, Wait: 500 * time.Millisecond, Starts: 460 * time.Millisecond,
+			Body: 960 * time.Millisecond, Idle: 900 * time.Millisecond})
+	}
+	if cells := r.guideCells(); cells[9] != "4 %" || !strings.Contains(r.Diagnosis, "waits 4 % of the time") {
+		t.Errorf("the table has %s, and the verdict is %s", cells[9], r.Diagnosis)
 	}
 }

@@ -67,6 +67,8 @@ type Result struct {
 	Read       int64           `json:"read_bytes,omitempty"`    // of the source
 	Wait       Waits           `json:"wait"`
 	Waits      []time.Duration `json:"waits_ns,omitempty"`
+	Waited     time.Duration   `json:"waited_ns"` // of Loop, for batches: the first ones of epochs left out, as in Diagnosis
+	Loop       time.Duration   `json:"loop_ns"`
 	Busy       Busy            `json:"busy"`
 
 	SpeedUp float64 `json:"speed_up,omitempty"`          // against the first row that ran
@@ -150,6 +152,8 @@ func (r *Result) takeStats(st loader.Stats) {
 	r.Busy.Transform += st.Transform
 	r.Busy.Collate += st.Collate
 	r.Busy.Idle += st.Idle
+	r.Waited += st.Wait - st.Starts
+	r.Loop += st.Wait - st.Starts + st.Body
 	r.Workers, r.Prefetch = st.Workers, st.Prefetch
 	r.Diagnosis = st.Diagnose().Text
 }

@@ -51,7 +51,7 @@ func (r *Report) advice(b *strings.Builder) {
 		fmt.Fprintf(b, "\n%s\n", r.Order)
 	}
 	if s := r.Setting; s != nil {
-		fmt.Fprintf(b, "\nfastest: %s; in Go and in Python:\n  %s\n  %s\n", s.Row, s.Go, s.Python)
+		fmt.Fprintf(b, "\nfastest in a full shuffle: %s; in Go and in Python:\n  %s\n  %s\n", s.Row, s.Go, s.Python)
 	}
 }
 

@@ -64,11 +64,4 @@ func TestWindowsHaveARowInTheOrderOfChunks(t *testing.T) {
 	if err := r.Text(&text); err != nil || !strings.Contains(text.String(), "bytes of chunks were decoded for each byte of the batches") {
 		t.Errorf("%v: %s", err, &text)
 	}
-	row := Result{Sampler: chunkShuffle, Batch: 8}
-	if code := row.pythonCode("w"); code != `penstock.DataLoader("w", 8, sampler=penstock.samplers.ChunkShuffle())` {
-		t.Errorf("in Python: %s", code)
-	}
-	if code := row.goCode(); !strings.Contains(code, "loader.NewChunkShuffle(src, sampler.ChunkOptions{Batch: 8})") {
-		t.Errorf("in Go: %s", code)
-	}
 }
