@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -101,7 +101,7 @@ func none(args []string) error {
 	return nil
 }
 
-// chosen returns the entries of those names, or all.
+// chosen returns the entries of those names, paths or sources, or all. A source may have several.
 func (f *flags) chosen(names []string) ([]rawcache.Entry, error) {
 	all, err := rawcache.List(f.dir)
 	if err != nil || len(names) == 0 {
@@ -109,11 +109,19 @@ func (f *flags) chosen(names []string) ([]rawcache.Entry, error) {
 	}
 	var some []rawcache.Entry
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(e rawcache.Entry) bool { return e.Name == name || e.Path == name })
-		if i < 0 {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return nil, err
+		}
+		found := false
+		for _, e := range all {
+			if e.Name == name || e.Source == name || e.Path == path || e.Source == path {
+				some, found = append(some, e), true
+			}
+		}
+		if !found {
 			return nil, fmt.Errorf("%s: there is no such dataset in the cache; penstock cache list names them", name)
 		}
-		some = append(some, all[i])
 	}
 	return some, nil
 }
