@@ -61,7 +61,8 @@ func (r results) inPython(head string) ([]bar, error) {
 	}
 	bars = slices.DeleteFunc(bars, func(b bar) bool { return b.name == inGo })
 	for i := range bars {
-		if bars[i].cpu, err = r.number(figure{program: "peers", head: head, rows: []string{bars[i].name}, column: perRecord}); err != nil {
+		bars[i].cpu, err = r.number(figure{program: "peers", head: head, rows: []string{bars[i].name}, column: perRecord})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +113,8 @@ func (r results) draw(d drawing) (string, error) {
 	var b strings.Builder
 	y := heading(&b, 0, d.title)
 	for _, bar := range bars {
-		fmt.Fprintf(&b, "<text x=\"0\" y=\"%d\">%s</text>", y+14, html.EscapeString(strings.Replace(bar.name, inGo, inGoChart, 1)))
+		name := strings.Replace(bar.name, inGo, inGoChart, 1)
+		fmt.Fprintf(&b, "<text x=\"0\" y=\"%d\">%s</text>", y+14, html.EscapeString(name))
 		bar.draw(&b, 0, y+18, bar.rate/most)
 		y += chartTall
 	}

@@ -18,7 +18,7 @@ penstock preprocess DATASET DEST turns each into the others.
   out/ds       flat: a folder of .npy files and manifest.json, which
                training maps. For one machine, or a bucket.
   out/ds.h5    HDF5: one file, .h5, .hdf5 or .hdf, for h5py and MATLAB. Records
-               are mapped; --compress gzip or zstd makes the file smaller.
+               are mapped; --compress gzip makes the file smaller.
   out/ds.zarr  Zarr 3 in shards, for zarr-python, xarray and dask.
 
 Readers without penstock:

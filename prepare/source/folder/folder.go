@@ -195,7 +195,7 @@ func (s *Folder) ignoredText() string {
 		return text + fmt.Sprintf("; %s is a source of kind %s: give that", dir, source.DetectFolder(s.root, dir))
 	}
 	if kind := source.DetectFile(s.root, path); kind != "" {
-		return text + fmt.Sprintf(", which is a source of kind %s: give that, or several such files by a glob", kind)
+		return text + fmt.Sprintf(", which is a source of kind %s: give that", kind)
 	}
 	if what := source.ForeignFile(s.root, path); what != "" {
 		return text + ", which " + what

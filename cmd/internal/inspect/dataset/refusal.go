@@ -2,16 +2,19 @@ package dataset
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/kinds"
 )
 
 // notFound is the error of a path that does not exist, with the neighbor that was probably meant.
@@ -61,9 +64,18 @@ func notDataset(path string, read error) error {
 	if made == name {
 		made = strings.TrimSuffix(made, ".h5") + "-mapped.h5"
 	}
+	src, openErr := kinds.Open(context.Background(), path, source.Options{Found: kind})
+	if openErr != nil {
+		return fmt.Errorf("%w; %w", err, openErr)
+	}
+	defer src.Close()
 	if kind != "imagefolder" { // as any folder is that nothing else is known of
 		err = fmt.Errorf("%w, but samples of kind %s", err, kind)
 	}
-	return fmt.Errorf("%w; run: %s", err, cmp.Or(shell.Penstock("preprocess", path, made),
+	command := "preprocess"
+	if slices.ContainsFunc(src.Info().Fields, source.Field.Image) {
+		command += " --keep-encoded" // images of any sizes are records then
+	}
+	return fmt.Errorf("%w; run: %s", err, cmp.Or(shell.Penstock(command, path, made),
 		shell.Penstock("preprocess SOURCE DEST")))
 }
