@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openDirect opens a file for reads past the page cache.
-func openDirect(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECT, 0)
+// readDirect has a file read past the page cache.
+func readDirect(f *os.File) error {
+	_, err := unix.FcntlInt(f.Fd(), unix.F_SETFL, unix.O_DIRECT)
 	if errors.Is(err, unix.EINVAL) {
-		return nil, fmt.Errorf("%w: %w", errNoDirect, err)
+		err = fmt.Errorf("%w: %w", errNoDirect, err)
 	}
-	return f, err
+	return err
 }
 
 // directQueue reads by Linux's asynchronous I/O, which takes reads past the page cache only: io_submit hands many of
@@ -129,7 +129,7 @@ func (p *preader) runOf(rows, list []int) int {
 // prepare adds a read of the rows that dst has room for.
 func (q *directQueue) prepare(p *preader, row int, dst []byte) error {
 	e := &p.c.meta.Extents[p.c.extent(row)]
-	f, err := p.handles.file(handle{e.Path, true})
+	f, err := p.handles.file(handle{e.Folder, e.Path, true})
 	if err != nil {
 		return p.failed(row, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-func openDirect(string) (*os.File, error) { return nil, errNoDirect }
+func readDirect(*os.File) error { return errNoDirect }
 
 // directQueue exists on Linux only.
 type directQueue struct{ made int }

@@ -22,9 +22,9 @@ var errPruned = errors.New("its generation was removed while it was being opened
 func leaseGeneration(d *store.Dataset) (*os.File, error) {
 	own := filepath.Join(d.Path, filepath.FromSlash(layout.GenerationName(d.Manifest.Generation)))
 	for range 2 {
-		f, err := lease.Shared(own)
+		f, err := lease.Shared(d.Path, own)
 		if errors.Is(err, fs.ErrNotExist) {
-			f, err = lease.Shared(filepath.Join(d.Path, filepath.FromSlash(layout.Manifest(d.Path))))
+			f, err = lease.Shared(d.Path, filepath.Join(d.Path, filepath.FromSlash(layout.Manifest(d.Path))))
 		}
 		switch {
 		case errors.Is(err, lease.ErrBusy):

@@ -41,7 +41,7 @@ type segment struct {
 func (m *memory) parts(extents []layout.Extent) []mmap.Part {
 	parts := make([]mmap.Part, len(extents))
 	for i, e := range extents {
-		parts[i] = mmap.Part{Path: e.Path, Offset: e.Offset, Bytes: e.Count * int64(m.size)}
+		parts[i] = mmap.Part{Folder: e.Folder, Path: e.Path, Offset: e.Offset, Bytes: e.Count * int64(m.size)}
 	}
 	return parts
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/mmap"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -256,7 +257,7 @@ func (o *opening) mapFile(m *memory, e layout.Extent) error {
 	if e.Count == 0 {
 		return nil
 	}
-	of, err := o.mapShared(e.Path)
+	of, err := o.mapShared(e.Folder, e.Path)
 	if err != nil {
 		return err
 	}
@@ -269,11 +270,11 @@ func (o *opening) mapFile(m *memory, e layout.Extent) error {
 }
 
 // mapShared maps a whole file, once.
-func (o *opening) mapShared(path string) (*mmap.Mapping, error) {
+func (o *opening) mapShared(folder, path string) (*mmap.Mapping, error) {
 	if m := o.shared[path]; m != nil {
 		return m, nil
 	}
-	m, err := mmap.File(path)
+	m, err := mmap.File(folder, path)
 	if err != nil {
 		return nil, err
 	}
@@ -285,11 +286,11 @@ func (o *opening) mapShared(path string) (*mmap.Mapping, error) {
 // openHDF5 reads the table of chunks of a column.
 func (o *opening) openHDF5(r *reader) error {
 	files := o.d.files
-	m, err := o.mapShared(files.Path)
+	m, err := o.mapShared("", files.Path)
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(files.Path) // for the index of the chunks
+	f, err := vfs.OpenRegular(files.Path) // for the index of the chunks
 	if err != nil {
 		return err
 	}

@@ -35,8 +35,8 @@ func (h *handles) reads() chan struct{} {
 }
 
 type handle struct {
-	path   string
-	direct bool
+	folder, path string // see vfs.OpenIn
+	direct       bool
 }
 
 // file opens a file, once in either way.
@@ -46,11 +46,12 @@ func (h *handles) file(key handle) (*os.File, error) {
 	if f := h.open[key]; f != nil {
 		return f, nil
 	}
-	open := os.Open
-	if key.direct {
-		open = openDirect
+	f, err := vfs.OpenIn(key.folder, key.path)
+	if err == nil && key.direct {
+		if err = readDirect(f); err != nil {
+			f.Close()
+		}
 	}
-	f, err := open(key.path)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func (p *preader) readIn(ctx context.Context, places chan struct{}, row int, dst
 // readRows reads rows that follow each other in a file, as many as dst has room for.
 func (p *preader) readRows(row int, dst []byte) error {
 	e := &p.c.meta.Extents[p.c.extent(row)]
-	f, err := p.handles.file(handle{e.Path, false})
+	f, err := p.handles.file(handle{e.Folder, e.Path, false})
 	n := 0
 	if err == nil {
 		n, err = f.ReadAt(dst, p.c.offsetOf(e, row))

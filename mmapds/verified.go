@@ -159,7 +159,7 @@ func (v *verified) load(k int) (*sums, error) {
 	s, e := &v.sums[k], &v.c.meta.Extents[k]
 	s.load.Do(func() {
 		s.right.Make(layout.Blocks(e.Count, v.c.size))
-		if s.want, s.err = e.LoadChecksums(v.c.size, layout.ReadFile); s.err != nil {
+		if s.want, s.err = e.LoadChecksums(v.c.size, e.ReadFile); s.err != nil {
 			first, last := v.c.recordOf(int(e.First)), v.c.recordOf(int(e.First+e.Count-1))
 			s.err = fmt.Errorf("mmapds: %w", &store.CorruptionError{Field: v.c.field, Array: v.c.meta.Name, Shard: k,
 				Path: e.Path, Offset: e.Offset, First: int64(first), Last: int64(last), Err: s.err, Asked: int64(first)})

@@ -27,7 +27,7 @@ func openFlat(path, generation string) (*Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
-	if err := layout.CheckShards(vfs.Open, path, m.Schema().Specs(), m.Shards); err != nil {
+	if err := layout.CheckShards(vfs.Folder(path), m.Schema().Specs(), m.Shards); err != nil {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
 	return newFlat(path, m), nil

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // Tag is a name of a generation, as a file of its own has it, or an HDF5 file.
@@ -37,7 +37,7 @@ func FolderAt(path string) Folder {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		return Folder{nil, path}
 	}
-	return Folder{os.DirFS(cmp.Or(path, ".")), path}
+	return Folder{vfs.Folder(path), path}
 }
 
 // Generations returns the numbers of the generations that the dataset at path keeps, in ascending order. The last

@@ -10,12 +10,13 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // openGeneration opens a generation of the HDF5 file at path, by its number or a tag; "" is the newest one. The caller
 // closes the file.
 func openGeneration(path, generation string) (*os.File, *layout.HDF5File, error) {
-	f, err := os.Open(path)
+	f, err := vfs.OpenRegular(path)
 	if err != nil {
 		return nil, nil, layout.WithoutPath(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,7 +16,7 @@ import (
 
 // isNPY reports whether a file begins as .npy files do.
 func isNPY(path string) bool {
-	f, err := os.Open(path)
+	f, err := vfs.OpenRegular(path)
 	if err != nil {
 		return false
 	}
@@ -42,7 +41,7 @@ func OpenNPY(path string) (*Dataset, error) {
 }
 
 func openNPY(path string) (*Dataset, error) {
-	f, err := os.Open(path)
+	f, err := vfs.OpenRegular(path)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}

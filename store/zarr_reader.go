@@ -121,7 +121,7 @@ func (d *Dataset) addArray(name string, spec tensor.Spec, a *zarr.Array, opts Op
 	}
 	c := layout.Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec, Packed: extents == nil}
 	for _, e := range extents {
-		c.Add(layout.Extent{Path: filepath.Join(d.Path, filepath.FromSlash(e.Name)), Offset: e.Offset, Count: e.Count})
+		c.Add(d.extent(e))
 	}
 	if c.Packed {
 		if !opts.Packed {
@@ -215,6 +215,7 @@ func (d *Dataset) locateArray(c *layout.Column, a, sums *zarr.Array) error {
 	}
 	blocks := int64(0)
 	for _, e := range extents {
+		e.Folder = filepath.Clean(d.Path)
 		e.SumsPath, e.SumsOffset = filepath.Join(d.Path, filepath.FromSlash(sums.Path), layout.ZarrSums), 4*blocks
 		blocks += layout.Blocks(e.Count, c.Spec.RecordBytes())
 		c.Add(e)
@@ -242,6 +243,12 @@ func sameArray(a *zarr.Array, spec tensor.Spec, n int64) error {
 	return nil
 }
 
+// extent returns where the rows of an array are that a file of the folder has.
+func (d *Dataset) extent(e zarr.Extent) layout.Extent {
+	return layout.Extent{Path: filepath.Join(d.Path, filepath.FromSlash(e.Name)), Folder: filepath.Clean(d.Path),
+		Offset: e.Offset, Count: e.Count}
+}
+
 // extentsOf returns the rows of the shards of an array.
 func (d *Dataset) extentsOf(a *zarr.Array, packed bool) (list []layout.Extent, err error) {
 	n := a.Records()
@@ -259,8 +266,7 @@ func (d *Dataset) extentsOf(a *zarr.Array, packed bool) (list []layout.Extent, e
 		err = fmt.Errorf("%s, with chunks that are missing, or not whole: %w", a.How(), ErrCorrupt)
 	}
 	for _, e := range extents {
-		list = append(list, layout.Extent{Path: filepath.Join(d.Path, filepath.FromSlash(e.Name)), Offset: e.Offset,
-			Count: e.Count})
+		list = append(list, d.extent(e))
 	}
 	return list, err
 }

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sync/atomic"
+
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // Checksums are CRC32Cs of consecutive blocks of an extent, as little-endian uint32s.
@@ -29,9 +30,9 @@ func (c Checksums) Compare(block int64, crc uint32) error {
 // ReaderAt fills p with the bytes of a file from off on, or says why it cannot.
 type ReaderAt func(path string, p []byte, off int64) error
 
-// ReadFile is the ReaderAt of the system's files.
-func ReadFile(path string, p []byte, off int64) error {
-	f, err := os.Open(path)
+// ReadFile is the ReaderAt of the system's files, for those of the extent.
+func (e *Extent) ReadFile(path string, p []byte, off int64) error {
+	f, err := vfs.OpenIn(e.Folder, path)
 	if err != nil {
 		return err
 	}

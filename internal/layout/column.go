@@ -1,8 +1,10 @@
 package layout
 
 import (
+	"os"
 	"strings"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -42,6 +44,7 @@ type Column struct {
 // offset more in it than there are records.
 type Extent struct {
 	Path   string // of the file
+	Folder string // of the dataset, which has all its files, see vfs.OpenIn; "" where Path is the dataset
 	Offset int64  // bytes
 	First  int64  // number of its first row in the column
 	Count  int64  // rows
@@ -164,6 +167,9 @@ func (c *Column) Cut(from *Column, index *RaggedIndex, a, b int64) error {
 	}
 	return nil
 }
+
+// Open opens the file of the rows.
+func (e *Extent) Open() (*os.File, error) { return vfs.OpenIn(e.Folder, e.Path) }
 
 // slice returns rows [a, b) of the extent. Its checksums stay if they cover no others.
 func (e Extent) slice(rowBytes int, packed bool, a, b int64) Extent {

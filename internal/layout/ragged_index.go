@@ -3,7 +3,6 @@ package layout
 import (
 	"encoding/binary"
 	"fmt"
-	"os"
 	"sort"
 )
 
@@ -13,21 +12,20 @@ type RaggedIndex struct{ Extents []RaggedExtent }
 // RaggedExtent is where consecutive records of a ragged field are: extent number k of its offsets, and
 // of its values.
 type RaggedExtent struct {
-	First, Count int64  // records
-	Offset       int64  // number that the first record's offset has in the column of offsets
-	Row, Rows    int64  // number that the first row has in the column of values, and how many there are
-	Path         string // of the file of the offsets
-	At           int64  // where they begin in it
+	First, Count int64   // records
+	Offset       int64   // number that the first record's offset has in the column of offsets
+	Row, Rows    int64   // number that the first row has in the column of values, and how many there are
+	Offsets      *Extent // where its offsets are
 }
 
 // NewRaggedIndex returns the index of a field by its columns.
 func NewRaggedIndex(offsets, values *Column) RaggedIndex {
 	x := RaggedIndex{make([]RaggedExtent, len(offsets.Extents))}
 	first := int64(0)
-	for k, e := range offsets.Extents {
-		v := &values.Extents[k]
+	for k := range offsets.Extents {
+		e, v := &offsets.Extents[k], &values.Extents[k]
 		x.Extents[k] = RaggedExtent{First: first, Count: e.Count - 1, Offset: e.First, Row: v.First, Rows: v.Count,
-			Path: e.Path, At: e.Offset}
+			Offsets: e}
 		first += e.Count - 1
 	}
 	return x
@@ -77,13 +75,13 @@ func (w *Walk) Next(end int64) (rows int64, err error) {
 
 func (w *Walk) wrong(offset int64) error {
 	return fmt.Errorf("%s: record %d: its offset %d is impossible, the values have %d rows: %w",
-		w.e.Path, w.e.First+w.e.Count-max(1, w.left), offset, w.e.Rows, ErrCorrupt)
+		w.e.Offsets.Path, w.e.First+w.e.Count-max(1, w.left), offset, w.e.Rows, ErrCorrupt)
 }
 
 // readRows reads from the file of the offsets which rows of the extent records [a, b), counted from its
 // first, have.
 func (e *RaggedExtent) readRows(a, b int64) (from, to int64, err error) {
-	f, err := os.Open(e.Path)
+	f, err := e.Offsets.Open()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -91,7 +89,7 @@ func (e *RaggedExtent) readRows(a, b int64) (from, to int64, err error) {
 	var at [3]int64
 	for i, record := range []int64{0, a, b} {
 		var buf [8]byte
-		if _, err := f.ReadAt(buf[:], e.At+8*record); err != nil {
+		if _, err := f.ReadAt(buf[:], e.Offsets.Offset+8*record); err != nil {
 			return 0, 0, err
 		}
 		at[i] = int64(binary.LittleEndian.Uint64(buf[:]))

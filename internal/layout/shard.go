@@ -3,6 +3,7 @@ package layout
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -32,12 +33,12 @@ type File struct {
 // ColumnsOf returns the columns of shards whose files are in a folder. The shards must be
 // those of a manifest that DecodeManifest returned; it does not look at the files.
 func ColumnsOf(fields []tensor.Spec, shards []Shard, dir string) []Column {
-	columns := Columns(fields)
+	columns, dir := Columns(fields), filepath.Clean(dir)
 	for _, s := range shards {
 		for k := range columns {
 			c, payload, sums := &columns[k], s.Files[2*k], s.Files[2*k+1]
 			c.Add(Extent{
-				Path: filepath.Join(dir, payload.Name), Offset: HeaderBytes, Count: rowsOf(s, c, payload),
+				Path: filepath.Join(dir, payload.Name), Folder: dir, Offset: HeaderBytes, Count: rowsOf(s, c, payload),
 				SumsPath: filepath.Join(dir, sums.Name), SumsOffset: HeaderBytes, SumsCRC32C: sums.CRC32C,
 			})
 		}
@@ -103,16 +104,16 @@ func Renamed(fields []tensor.Spec, shards []Shard) bool {
 	return false
 }
 
-// CheckShards compares sizes and headers of the files of shards in a folder with what they must be. open opens a file.
-func CheckShards(open func(path string) (vfs.File, error), dir string, fields []tensor.Spec, shards []Shard) error {
+// CheckShards compares sizes and headers of the files of shards in a folder with what they must be.
+func CheckShards(folder fs.FS, fields []tensor.Spec, shards []Shard) error {
 	columns := Columns(fields)
 	for i, s := range shards {
 		for k := range columns {
 			c, payload, sums := &columns[k], s.Files[2*k], s.Files[2*k+1]
 			rows := rowsOf(s, c, payload)
-			err := checkFile(open, dir, payload, c.Spec, rows)
+			err := checkFile(folder, payload, c.Spec, rows)
 			if err == nil {
-				err = checkFile(open, dir, sums, ChecksumSpec, Blocks(rows, c.Spec.RecordBytes()))
+				err = checkFile(folder, sums, ChecksumSpec, Blocks(rows, c.Spec.RecordBytes()))
 			}
 			if err != nil {
 				return fmt.Errorf("shard %d: %w", i, err)
@@ -123,8 +124,8 @@ func CheckShards(open func(path string) (vfs.File, error), dir string, fields []
 }
 
 // checkFile makes sure that a file has the size that it must have, and the right header.
-func checkFile(open func(path string) (vfs.File, error), dir string, want File, spec tensor.Spec, n int64) error {
-	f, err := open(filepath.Join(dir, want.Name))
+func checkFile(folder fs.FS, want File, spec tensor.Spec, n int64) error {
+	f, err := folder.Open(want.Name)
 	if err != nil {
 		return fmt.Errorf("%s: %w", want.Name, WithoutPath(err))
 	}

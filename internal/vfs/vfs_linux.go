@@ -3,6 +3,7 @@ package vfs
 import (
 	"errors"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,6 +36,24 @@ func openBeneath(dir *os.File, name string, flags int) (int, error) {
 		return -1, &os.PathError{Op: "open", Path: name, Err: err}
 	}
 	return fd, err
+}
+
+// openMember opens what is at a path in a folder, if the path has no link that leads out of it, also not for a moment.
+func openMember(folder, path string, flags int) (*os.File, error) {
+	name, err := filepath.Rel(folder, path)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.OpenFile(folder, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	fd, err := openBeneath(dir, name, flags)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: bare(err)}
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // Random advises the kernel that a file is read here and there, so that it reads what is asked

@@ -14,5 +14,8 @@ func beneath(*os.Root) *os.File { return nil }
 
 func openBeneath(*os.File, string, int) (int, error) { return -1, errAgain }
 
+// openMember leaves it to a [Root].
+func openMember(string, string, int) (*os.File, error) { return nil, errAgain }
+
 // Random does nothing.
 func Random(*os.File) {}

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // Files are the files of a hierarchy, wherever they are. Names have slashes. The methods may be called from any
@@ -35,12 +36,16 @@ type Folder string
 
 // Open implements Files.
 func (f Folder) Open(name string) (File, error) {
-	return os.Open(filepath.Join(string(f), filepath.FromSlash(name)))
+	file, err := vfs.OpenIn(filepath.Clean(string(f)), filepath.Join(string(f), filepath.FromSlash(name)))
+	if err != nil {
+		return nil, err // not a nil *os.File
+	}
+	return file, nil
 }
 
 // Folders implements Files.
 func (f Folder) Folders(name string) ([]string, error) {
-	list, err := os.ReadDir(filepath.Join(string(f), filepath.FromSlash(name)))
+	list, err := vfs.Folder(f).ReadDir(name)
 	return foldersIn(list), err
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/sys/secret"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/loader/combine"
 )
 
@@ -235,7 +236,7 @@ func Read(path string) (*Node, error) {
 }
 
 func read(path string) (*Node, error) {
-	f, err := os.Open(path)
+	f, err := vfs.OpenRegular(path)
 	if err != nil {
 		if failed := (*os.PathError)(nil); errors.As(err, &failed) {
 			err = failed.Err

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -113,7 +114,7 @@ func (z *zarrFiles) fetchNodes(ctx context.Context, dir string) error {
 	if err := together(ctx, z.op.cache.opts.InFlight, slices.Values(shared), z.fetchNode); err != nil {
 		return err
 	}
-	files, err := write.FilesOf(os.DirFS(dir), z.text)
+	files, err := write.FilesOf(vfs.Folder(dir), z.text)
 	if errors.Is(err, store.ErrCorrupt) {
 		return together(ctx, z.op.cache.opts.InFlight, slices.Values(replaced), z.fetchNode)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -20,7 +21,7 @@ type base struct {
 }
 
 func openBase(data *store.Dataset, workers int) (*base, error) {
-	f, err := os.Open(data.Path)
+	f, err := vfs.OpenRegular(data.Path)
 	if err != nil {
 		return nil, err
 	}

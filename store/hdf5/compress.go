@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
@@ -158,7 +157,7 @@ func readRows(c *layout.Column, first int64, b []byte) error {
 	for len(b) > 0 {
 		e, _ := c.Extent(first)
 		n := min(int64(len(b)), (e.First+e.Count-first)*size)
-		f, err := os.Open(e.Path)
+		f, err := e.Open()
 		if err != nil {
 			return err
 		}

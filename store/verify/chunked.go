@@ -3,23 +3,26 @@ package verify
 import (
 	"context"
 	"errors"
-	"os"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // openPacked returns a reader of a column that is packed. It stays open until the verification
 // ends.
 func (v *verifier) openPacked(c *layout.Column) (*chunk.Reader, error) {
-	f, err := os.Open(v.data.Path)
+	if v.pool == nil {
+		v.pool = chunk.NewPool(v.opts.Workers)
+	}
+	if v.data.Format == "zarr" { // whose chunks are in files of their own
+		return layout.Of(v.data).OpenColumn(c, nil, nil, chunk.Options{Pool: v.pool})
+	}
+	f, err := vfs.OpenRegular(v.data.Path)
 	if err != nil {
 		return nil, err
 	}
 	v.files = append(v.files, f)
-	if v.pool == nil {
-		v.pool = chunk.NewPool(v.opts.Workers)
-	}
 	return layout.Of(v.data).OpenColumn(c, f, nil, chunk.Options{Pool: v.pool})
 }
 
@@ -44,7 +47,7 @@ func chunkBlocks(r *chunk.Reader, per int64) int64 {
 // read fills b with rows of the job's extent from a row on.
 func (j *job) read(b []byte, row int64) error {
 	if j.packed == nil {
-		return layout.ReadFile(j.extent.Path, b, j.extent.Offset+row*int64(j.column.Spec.RecordBytes()))
+		return j.extent.ReadFile(j.extent.Path, b, j.extent.Offset+row*int64(j.column.Spec.RecordBytes()))
 	}
 	first := j.extent.Row + row
 	return layout.Mark(j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes())))
@@ -99,7 +102,7 @@ func (v *verifier) blockFault(j *job, rows []byte, row int64) error {
 	if err := j.read(rows, row); err != nil {
 		return err
 	}
-	sums, err := j.extent.ReadChecksums(row/layout.BlockRecords(j.column.Spec.RecordBytes()), 1, layout.ReadFile)
+	sums, err := j.extent.ReadChecksums(row/layout.BlockRecords(j.column.Spec.RecordBytes()), 1, j.extent.ReadFile)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ type ends struct {
 }
 
 func openEnds(x layout.Extent, at *layout.RaggedExtent) (*ends, error) {
-	f, err := os.Open(x.Path)
+	f, err := x.Open()
 	if err != nil {
 		return &ends{}, err
 	}

@@ -178,11 +178,7 @@ func (v *verifier) checkSums(j *job) {
 	if e.SumsCRC32C == "" {
 		return
 	}
-	data, err := os.ReadFile(e.SumsPath)
-	if err == nil {
-		err = e.CheckSumsFile(data)
-	}
-	if err != nil {
+	if _, err := e.LoadChecksums(j.column.Spec.RecordBytes(), e.ReadFile); err != nil {
 		v.corrupt(j, 0, max(0, e.Count-1), err)
 	}
 }
@@ -223,7 +219,7 @@ func (v *verifier) check(j *job, buf []byte) []byte {
 	}
 	var sums layout.Checksums
 	if err == nil {
-		sums, err = j.extent.ReadChecksums(j.first, j.n, layout.ReadFile)
+		sums, err = j.extent.ReadChecksums(j.first, j.n, j.extent.ReadFile)
 	}
 	if err != nil {
 		v.corrupt(j, from, to-1, err)

@@ -409,7 +409,7 @@ var errOthers = errors.New("its values are others when they are read again; writ
 // CheckReplayed compares the checksums of the rows of a column that came again with those that it had before.
 func CheckReplayed(c *layout.Column, sums []byte) error {
 	for _, e := range c.Extents {
-		before, err := e.ReadChecksums(0, layout.Blocks(e.Count, c.Spec.RecordBytes()), layout.ReadFile)
+		before, err := e.ReadChecksums(0, layout.Blocks(e.Count, c.Spec.RecordBytes()), e.ReadFile)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package write
 import (
 	"encoding/binary"
 	"io"
-	"os"
 
 	"github.com/penstock/penstock/internal/layout"
 )
@@ -67,7 +66,7 @@ type collecting struct {
 
 // rows copies an extent, changed in pieces by change if that is not nil.
 func (c *collecting) rows(e layout.Extent, change func(piece []byte) ([]byte, error)) error {
-	f, err := os.Open(e.Path)
+	f, err := e.Open()
 	if err != nil {
 		return err
 	}

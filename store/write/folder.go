@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // Folder is the open folder of a [Stage]. All files of a build are made through it.
@@ -84,7 +85,7 @@ func (f *Folder) Link(path, name string) error {
 	if os.Link(path, f.Through(name)) == nil {
 		return nil
 	}
-	from, err := os.Open(path)
+	from, err := vfs.OpenRegular(path)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/lease"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -330,7 +331,7 @@ func Forward(path string) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(path, filepath.FromSlash(layout.Manifest(path))))
+	text, err := fs.ReadFile(vfs.Folder(path), layout.Manifest(path))
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/lease"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -76,7 +76,7 @@ type Dir string
 var _ Home = Dir("")
 
 // Folder implements Home.
-func (d Dir) Folder() store.Folder { return store.Folder{FS: os.DirFS(string(d)), Name: string(d)} }
+func (d Dir) Folder() store.Folder { return store.Folder{FS: vfs.Folder(d), Name: string(d)} }
 
 // Check implements Home. It refuses what keeps no generations, and a dataset with an append that was stopped.
 func (d Dir) Check() error { return CheckChangeable(string(d)) }
@@ -106,7 +106,7 @@ func (d Dir) Commit(base *store.Manifest, next *Revision) error {
 
 // Hold implements Home by a lock.
 func (d Dir) Hold(m *store.Manifest) (release func() error, err error) {
-	held, err := lease.Shared(filepath.Join(string(d), filepath.FromSlash(layout.GenerationName(m.Generation))))
+	held, err := lease.Shared(string(d), filepath.Join(string(d), filepath.FromSlash(layout.GenerationName(m.Generation))))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return func() error { return nil }, fmt.Errorf("generation %d was removed: %w", m.Generation, fs.ErrNotExist)

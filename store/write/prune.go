@@ -153,7 +153,7 @@ func (p *pruning) choose(newest *store.Manifest, keep func(int) bool) error {
 		if n == newest.Generation || keep(n) {
 			continue
 		}
-		f, err := lease.Exclusive(filepath.Join(p.path, filepath.FromSlash(layout.GenerationName(n))))
+		f, err := lease.Exclusive(p.path, filepath.Join(p.path, filepath.FromSlash(layout.GenerationName(n))))
 		switch {
 		case errors.Is(err, lease.ErrBusy):
 			p.InUse = append(p.InUse, n)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -127,7 +128,7 @@ func ReadUnfinished(dest string) (inputs map[string]string, fields []store.Field
 	if dest, err = filepath.Abs(dest); err != nil {
 		return nil, nil, store.Kept{}, err
 	}
-	data, err := os.ReadFile(filepath.Join(StageDir(dest), JournalName))
+	data, err := fs.ReadFile(vfs.Folder(StageDir(dest)), JournalName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, store.Kept{}, nil
 	}

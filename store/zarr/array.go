@@ -118,7 +118,7 @@ func (a *array) link(k int) (linked int64, err error) {
 		return 0, nil
 	}
 	blocks := linked * layout.Blocks(a.grid.Shard, a.meta.Spec.RecordBytes())
-	b, err := old.Extents[0].ReadChecksums(0, blocks, layout.ReadFile)
+	b, err := old.Extents[0].ReadChecksums(0, blocks, old.Extents[0].ReadFile)
 	for ; len(b) > 0; b = b[4:] {
 		a.sums = append(a.sums, binary.LittleEndian.Uint32(b))
 	}

@@ -128,7 +128,7 @@ func (f *folder) adopt(c *layout.Column, g format.Grid, shards []store.Shard, ex
 		if err := f.stage.Folder.Link(f.stage.Folder.Through(s.Files[0].Name), to); err != nil {
 			return err
 		}
-		b, err := extents[i].ReadChecksums(0, layout.Blocks(s.Count, c.Spec.RecordBytes()), layout.ReadFile)
+		b, err := extents[i].ReadChecksums(0, layout.Blocks(s.Count, c.Spec.RecordBytes()), extents[i].ReadFile)
 		if err != nil {
 			return err
 		}

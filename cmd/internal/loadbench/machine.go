@@ -98,7 +98,7 @@ func (m *Machine) lookAt(s *subject, field string) {
 // preadRate reads records of an extent, spread over it, for up to a fifth of a second.
 func preadRate(e layout.Extent, size int) float64 {
 	const longest = 200 * time.Millisecond
-	f, err := os.Open(e.Path)
+	f, err := e.Open()
 	if err != nil || e.Count == 0 || size > calibrationBytes {
 		return 0
 	}

@@ -12,6 +12,8 @@ import (
 	"os"
 
 	mmapgo "github.com/edsrzf/mmap-go"
+
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // ErrUnsupported says that this system cannot do it, and what follows is up to the caller.
@@ -34,9 +36,9 @@ type mapped struct {
 	end   int64       // and where the last one ends
 }
 
-// File maps a file, which must not be empty.
-func File(path string) (*Mapping, error) {
-	f, err := os.Open(path)
+// File maps a file of a folder, as [vfs.OpenIn] opens it. It must not be empty.
+func File(folder, path string) (*Mapping, error) {
+	f, err := vfs.OpenIn(folder, path)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +75,7 @@ func (m *Mapping) Lost(from, end int) (at int, lost bool) {
 
 // Part is a piece of a file: Bytes bytes from Offset on.
 type Part struct {
+	Folder string // see vfs.OpenIn
 	Path   string
 	Offset int64
 	Bytes  int64

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // Stitch maps parts side by side, as one slice. Every Offset must be a multiple of the page
@@ -44,7 +45,7 @@ func Stitch(parts []Part) (*Mapping, error) {
 }
 
 func cover(at unsafe.Pointer, p Part) (os.FileInfo, error) {
-	f, err := os.Open(p.Path)
+	f, err := vfs.OpenIn(p.Folder, p.Path)
 	if err != nil {
 		return nil, err
 	}

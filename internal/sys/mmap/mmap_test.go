@@ -29,7 +29,7 @@ func fill(n int, seed byte) []byte {
 
 func TestFile(t *testing.T) {
 	want := fill(10000, 3)
-	m, err := File(write(t, "a", want))
+	m, err := File("", write(t, "a", want))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestFile(t *testing.T) {
 	if err := m.Unmap(); err != nil {
 		t.Errorf("second Unmap: %v", err)
 	}
-	if _, err := File(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := File("", filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
 }
@@ -51,9 +51,9 @@ func TestStitch(t *testing.T) {
 	page := os.Getpagesize()
 	a, b, c := fill(3*page, 1), fill(2*page, 2), fill(page+123, 3)
 	parts := []Part{
-		{write(t, "a", a), int64(page), int64(2 * page)},
-		{write(t, "b", b), 0, int64(2 * page)},
-		{write(t, "c", c), 0, int64(len(c))},
+		{"", write(t, "a", a), int64(page), int64(2 * page)},
+		{"", write(t, "b", b), 0, int64(2 * page)},
+		{"", write(t, "c", c), 0, int64(len(c))},
 	}
 	m, err := Stitch(parts)
 	if runtime.GOOS != "linux" {
@@ -79,7 +79,7 @@ func TestStitch(t *testing.T) {
 }
 
 func TestStitchRefusesPartialPages(t *testing.T) {
-	if _, err := Stitch([]Part{{write(t, "a", fill(100, 0)), 0, 100}, {write(t, "b", fill(100, 0)), 0, 100}}); !errors.Is(err, ErrUnsupported) {
+	if _, err := Stitch([]Part{{"", write(t, "a", fill(100, 0)), 0, 100}, {"", write(t, "b", fill(100, 0)), 0, 100}}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Stitch(nil); !errors.Is(err, ErrUnsupported) {
@@ -89,7 +89,7 @@ func TestStitchRefusesPartialPages(t *testing.T) {
 
 func TestPopulateOfTruncatedFile(t *testing.T) {
 	path := write(t, "a", fill(1<<20, 0))
-	m, err := File(path)
+	m, err := File("", path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestLost(t *testing.T) {
 	before := open()
 	var parts []Part
 	for i := range 50 {
-		parts = append(parts, Part{write(t, strconv.Itoa(i), fill(page, byte(i))), 0, int64(page)})
+		parts = append(parts, Part{"", write(t, strconv.Itoa(i), fill(page, byte(i))), 0, int64(page)})
 	}
 	m, err := Stitch(parts)
 	if err != nil {

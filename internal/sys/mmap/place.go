@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"unsafe"
+
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // Place says which bytes of a file some mapped memory is.
@@ -52,7 +54,7 @@ func (p Place) Path() string { return p.of.path }
 
 // Open opens the file, if it is still at its path.
 func (p Place) Open() (*os.File, error) {
-	f, err := os.Open(p.of.path)
+	f, err := vfs.OpenRegular(p.of.path) // wherever links lead by now: it is compared
 	if err != nil {
 		return nil, err
 	}

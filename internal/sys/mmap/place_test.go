@@ -12,7 +12,7 @@ func TestPlaceOf(t *testing.T) {
 	page := os.Getpagesize()
 	a, b := fill(3*page, 1), fill(2*page, 2)
 	paths := []string{write(t, "a", a), write(t, "b", b)}
-	parts := []Part{{paths[0], int64(page), int64(2 * page)}, {paths[1], 0, int64(len(b))}}
+	parts := []Part{{"", paths[0], int64(page), int64(2 * page)}, {"", paths[1], 0, int64(len(b))}}
 	stitched, err := Stitch(parts)
 	if runtime.GOOS != "linux" {
 		t.Skip("files are mapped side by side on Linux alone")
@@ -20,7 +20,7 @@ func TestPlaceOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := File(paths[0])
+	whole, err := File("", paths[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 func TestResident(t *testing.T) {
 	page := os.Getpagesize()
 	path := write(t, "a", fill(100*page, 1))
-	m, err := File(path)
+	m, err := File("", path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func evict(t *testing.T, path string) (in int) {
 		if err := errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)); err != nil {
 			t.Fatal(err)
 		}
-		m, err := File(path)
+		m, err := File("", path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,12 +41,12 @@ var touches = map[string]string{
 	"prepare Config.removeSkipped os.Remove":                    "one file, by the name of DEST: unlink follows no link",
 	"prepare/internal/commit/upload Buckets.takeTurn os.Remove": "one file, by the name of a part: unlink follows no link",
 	"prepare/internal/commit/upload closeSpool os.Remove":       "empty folders that this run has made: unlink and rmdir follow no link and remove no content",
+	"internal/vfs openMember os.OpenFile":                       "the folder of a dataset, by O_PATH; its files are opened beneath it",
 	"internal/vfs OpenFolder os.OpenFile":                       "for reading; it makes and cuts nothing",
 	"internal/vfs OpenRegular os.OpenFile":                      "for reading; it makes and cuts nothing",
 	"internal/vfs Root.open os.OpenFile":                        "for reading what the user named, or with --outside; other paths go through the os.Root",
 	"internal/sys/private Move os.Rename":                       "systems without renameat, where links need a privilege",
 	"internal/sys/private UserFolder os.MkdirAll":               "the folder --spool, which the user names, or the system's",
-	"mmapds openDirect os.OpenFile":                             "for reading; it makes and cuts nothing",
 	"remote/mirror opener.fetchMetadata os.Rename":              "in the folder of a mirror, to which nobody else may write, see makeCache",
 	"remote/mirror opener.skeleton os.Rename":                   "in the folder of a mirror, to which nobody else may write, see makeCache",
 	"remote/mirror makeCache os.MkdirAll":                       "the cache, which the user names, or the user's own; who owns it is checked then",
@@ -172,22 +172,55 @@ var opening = map[string][]string{
 	"github.com/edsrzf/mmap-go": {"Map"},
 }
 
-// A source opens files through its Root alone, which confines it to what the user named.
-func TestSourcesAreConfined(t *testing.T) {
+// reading are the functions that read what is at a path, and may wait for it.
+var reading = map[string][]string{
+	"os":                     {"Open", "OpenFile", "ReadFile", "DirFS"},
+	module + "/internal/vfs": {"Open", "ReadFile"},
+	"io/ioutil":              {"ReadFile"},
+}
+
+// reads are the uses of reading in packages that open finished datasets, and of no file of theirs, with their reason.
+var reads = map[string]string{
+	"cmd/internal/feed peerEnviron os.ReadFile":             "the environment of the client, in /proc",
+	"cmd/internal/inspect/preview readPipeline os.ReadFile": "the file that the user names with --transforms",
+	"loader/cuda shared os.ReadFile":                        "the maps of this process, in /proc",
+}
+
+// A source opens files through its Root alone, which confines it to what the user named. What opens finished datasets
+// does so by vfs.OpenIn and vfs.OpenRegular.
+func TestFilesAreConfined(t *testing.T) {
 	saved := touching
-	touching = opening
 	defer func() { touching = saved }()
-	sources := 0
+	sources, datasets, found := 0, 0, make(map[string]bool)
 	eachProductFile(t, func(dir string, file *ast.File) {
-		if dir != "prepare/source" && !strings.HasPrefix(dir, "prepare/source/") {
-			return
-		}
-		sources++
-		for _, use := range uses(file) {
-			t.Errorf("%s %s: use the Root of the source, see internal/vfs", dir, use)
+		switch {
+		case dir == "prepare/source" || strings.HasPrefix(dir, "prepare/source/"):
+			sources++
+			touching = opening
+			for _, use := range uses(file) {
+				t.Errorf("%s %s: use the Root of the source, see internal/vfs", dir, use)
+			}
+		case slices.ContainsFunc([]string{"store", "mmapds", "loader", "internal/layout", "internal/zarr", "internal/sys/mmap",
+			"internal/sys/lease", "cmd/internal/feed", "cmd/internal/inspect"}, func(d string) bool {
+			return dir == d || strings.HasPrefix(dir, d+"/")
+		}):
+			datasets++
+			touching = reading
+			for _, use := range uses(file) {
+				use = dir + " " + use
+				found[use] = true
+				if touches[use] == "" && reads[use] == "" {
+					t.Errorf("%s: use vfs.OpenIn, or vfs.OpenRegular for what the user names", use)
+				}
+			}
 		}
 	})
-	if sources < 50 {
-		t.Errorf("%d files of sources were looked at", sources)
+	for use := range reads {
+		if !found[use] {
+			t.Errorf("%q is gone: take it out of the table", use)
+		}
+	}
+	if sources < 50 || datasets < 100 {
+		t.Errorf("%d files of sources and %d of what opens datasets were looked at", sources, datasets)
 	}
 }

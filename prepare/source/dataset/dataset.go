@@ -50,7 +50,7 @@ func readFlat(root *vfs.Root, path string) (*store.Dataset, error) {
 	}
 	d := opened.(*store.Dataset)
 	if !vfs.Mounted(path) {
-		err = layout.CheckShards(root.Open, folder, d.Schema.Specs(), d.Manifest.Shards)
+		err = layout.CheckShards(files{root, folder}, d.Schema.Specs(), d.Manifest.Shards)
 	}
 	return d, err
 }

@@ -362,46 +362,6 @@ func (s *said) foreign(good *said) string {
 	return ""
 }
 
-// strange puts something else in the place of a file or folder. It returns false for what this system cannot make.
-func strange(t testing.TB, how, path, outside string) bool {
-	t.Helper()
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
-	var err error
-	switch how {
-	case "link":
-		err = os.Symlink(outside, path)
-	case "relative link":
-		var rel string
-		if rel, err = filepath.Rel(filepath.Dir(path), outside); err == nil {
-			err = os.Symlink(rel, path)
-		}
-	case "link by a link":
-		if err = os.Symlink(outside, path+".2"); err == nil {
-			err = os.Symlink(filepath.Base(path)+".2", path)
-		}
-	case "link to /dev/zero":
-		err = os.Symlink("/dev/zero", path)
-	case "pipe":
-		err = unix.Mkfifo(path, 0o666)
-	case "socket":
-		err = unix.Mknod(path, unix.S_IFSOCK|0o666, 0)
-	case "device":
-		if err = unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5))); err == unix.EPERM {
-			return false
-		}
-	case "folder":
-		err = os.Mkdir(path, 0o777)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return true
-}
-
-var strangeWays = []string{"link", "relative link", "link by a link", "link to /dev/zero", "pipe", "socket", "device", "folder", "swap"}
-
 // Whatever is put in the place of any file or folder of any source, also while it is read: nothing from outside of the
 // source is read or told, and nothing waits.
 func TestStrangeFolders(t *testing.T) {
@@ -418,7 +378,7 @@ func TestStrangeFolders(t *testing.T) {
 			for i, name := range names { // each file and folder as a link once, with --outside and without
 				for _, outside := range []bool{false, true} {
 					dir, out, _ := s.twins(t, t.TempDir())
-					strange(t, "link", filepath.Join(dir, name), filepath.Join(out, name))
+					foldertest.Strange(t, "link", filepath.Join(dir, name), filepath.Join(out, name))
 					got := s.read(t, dir, outside)
 					what := got.foreign(good)
 					if outside && what != "" {
@@ -429,9 +389,9 @@ func TestStrangeFolders(t *testing.T) {
 					}
 				}
 				made += 2
-				for k := i; k < len(strangeWays); k += len(names) { // and each way at some file
+				for k := i; k < len(foldertest.StrangeWays); k += len(names) { // and each way at some file
 					made++
-					s.tamper(t, good, name, strangeWays[k], uint64(k))
+					s.tamper(t, good, name, foldertest.StrangeWays[k], uint64(k))
 				}
 			}
 			if moved == 0 && !s.summed {
@@ -449,7 +409,7 @@ func TestStrangeFolders(t *testing.T) {
 		s := named(kind)
 		dir, _, names := s.twins(t, t.TempDir())
 		good := s.read(t, dir, false)
-		name, how := names[rng.IntN(len(names))], strangeWays[rng.IntN(len(strangeWays))]
+		name, how := names[rng.IntN(len(names))], foldertest.StrangeWays[rng.IntN(len(foldertest.StrangeWays))]
 		if !s.tamper(t, good, name, how, rng.Uint64()) {
 			t.Errorf("of kind %s", kind)
 		}
@@ -472,10 +432,10 @@ func (s aSource) tamper(t *testing.T, good *said, name, how string, seed uint64)
 		if err := os.Symlink(filepath.Join(out, name), link); err != nil {
 			t.Fatal(err)
 		}
-		stop := swapping(t, path, link, seed)
+		stop := foldertest.Exchange(t, path, link, seed)
 		defer stop()
 		rounds = 5
-	} else if !strange(t, how, path, filepath.Join(out, name)) {
+	} else if !foldertest.Strange(t, how, path, filepath.Join(out, name)) {
 		return true
 	}
 	for range rounds {
@@ -491,26 +451,6 @@ func (s aSource) tamper(t *testing.T, good *said, name, how string, seed uint64)
 		}
 	}
 	return true
-}
-
-// swapping exchanges two paths at random instants until stop is called.
-func swapping(t *testing.T, a, b string, seed uint64) (stop func()) {
-	end, wait := make(chan struct{}), sync.WaitGroup{}
-	rng := rand.New(rand.NewPCG(seed, 1))
-	wait.Go(func() {
-		for {
-			if err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE); err != nil {
-				t.Error(err)
-				return
-			}
-			select {
-			case <-end:
-				return
-			case <-time.After(time.Duration(rng.IntN(60)) * time.Microsecond):
-			}
-		}
-	})
-	return func() { close(end); wait.Wait() }
 }
 
 // A source in the cache of the Hugging Face Hub is links to the folder blobs next to its snapshots. They are followed,
@@ -549,7 +489,7 @@ func TestHubCaches(t *testing.T) {
 			}
 			for _, name := range names {
 				if info, err := os.Stat(filepath.Join(snapshot, name)); err == nil && !info.IsDir() && name != s.path {
-					strange(t, "link", filepath.Join(snapshot, name), filepath.Join(out, name))
+					foldertest.Strange(t, "link", filepath.Join(snapshot, name), filepath.Join(out, name))
 				}
 			}
 			if what := s.read(t, snapshot, false).foreign(good); what != "" {
@@ -603,7 +543,7 @@ func TestLargeDescriptions(t *testing.T) {
 // Every open of a source is one of a Root, whose error says what to do.
 func TestOutsideIsTold(t *testing.T) {
 	dir, out, _ := strangeSources["tokens"].twins(t, t.TempDir())
-	strange(t, "link", filepath.Join(dir, "gpt.bin"), filepath.Join(out, "gpt.bin"))
+	foldertest.Strange(t, "link", filepath.Join(dir, "gpt.bin"), filepath.Join(out, "gpt.bin"))
 	_, err := Open(t.Context(), filepath.Join(dir, "gpt.idx"), source.Options{})
 	if err == nil || !strings.Contains(err.Error(), `link "gpt.bin"`) || !strings.Contains(err.Error(), vfs.ErrOutside.Error()) {
 		t.Error(err)

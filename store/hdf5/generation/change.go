@@ -47,7 +47,7 @@ func open(path string) (c *change, err error) {
 }
 
 func (c *change) open(path string) (err error) {
-	held, err := lease.Shared(path) // libhdf5 locks files that it changes alone
+	held, err := lease.Shared("", path) // libhdf5 locks files that it changes alone
 	if errors.Is(err, lease.ErrBusy) {
 		return fmt.Errorf("another program has it open to change it: %w", store.ErrBusy)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
@@ -120,7 +119,7 @@ func joinOffsets(c *layout.Column) ([]byte, error) {
 }
 
 func readOffsets(e layout.Extent) ([]byte, error) {
-	f, err := os.Open(e.Path)
+	f, err := e.Open()
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -53,7 +54,7 @@ func Open(path string) (*Target, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: neither a folder nor a regular file", path)
 	}
-	f, err := os.Open(file)
+	f, err := vfs.OpenRegular(file)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/prepare/source/column"
 )
@@ -21,7 +22,7 @@ func openZarr(path string) (*zarr.Group, error) {
 	if info.IsDir() {
 		return zarr.Open(zarr.Folder(path))
 	}
-	f, err := os.Open(path)
+	f, err := vfs.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

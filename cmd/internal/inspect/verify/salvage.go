@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -133,7 +134,7 @@ func (v *Verification) whole(ctx context.Context, path string, w wholeFile) erro
 	if w.blocks && v.has(w.file.Name) {
 		return nil
 	}
-	got, err := fileCRC(ctx, filepath.Join(path, w.file.Name))
+	got, err := fileCRC(ctx, path, w.file.Name)
 	if err != nil {
 		return err
 	}
@@ -159,8 +160,8 @@ func (v *Verification) has(file string) bool {
 	return false
 }
 
-func fileCRC(ctx context.Context, path string) (string, error) {
-	f, err := os.Open(path)
+func fileCRC(ctx context.Context, folder, name string) (string, error) {
+	f, err := vfs.Folder(folder).Open(name)
 	if err != nil {
 		return "", err
 	}

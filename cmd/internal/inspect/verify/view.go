@@ -6,17 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5/view"
 )
 
 // viewProblem returns the error of the view in a dataset, "" if it is valid or absent.
 func viewProblem(d *store.Dataset) (string, error) {
-	got, err := os.ReadFile(filepath.Join(d.Path, view.Name))
+	got, err := fs.ReadFile(vfs.Folder(d.Path), view.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
