@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from . import bfloat16, order, samplers, transforms
     from .batch import Batch, LoaderBatch
     from .dataloader import DataLoader
-    from .dataset import Dataset
-    from .dataset import open_dataset as open
+    from .dataset import Dataset, open_dataset
     from .errors import CorruptError, Error, NotFoundError, UnsupportedError
     from .field import Field, Normalization
-    from .mapping import map_inputs as map
+    from .mapping import map_inputs
     from .pack import Pack
     from .prepare import Summary, preprocess, rechunk
     from .progress import Progress
@@ -43,12 +42,15 @@ if TYPE_CHECKING:
     from .view import View
     from .writer import Writer, merge
 
+    open, map = open_dataset, map_inputs
+
 __version__ = "0.1.0"
 
+#: What ``from penstock import *`` binds: not ``open`` and ``map``, which would take the place of Python's own.
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization",
     "NotFoundError", "Pack", "Progress", "Ragged", "RaggedRecords", "Records", "Summary", "UnsupportedError", "View", "Writer",
-    "bfloat16", "loadbench", "map", "merge", "open", "order", "preprocess", "rechunk", "samplers", "transforms",
+    "bfloat16", "loadbench", "merge", "order", "preprocess", "rechunk", "samplers", "transforms",
 ]  # fmt: skip
 
 #: The modules of names, which are imported when they are first asked for: NumPy and what a program does not need take most of the time.
@@ -79,4 +81,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -107,7 +107,7 @@ class TestPackage(unittest.TestCase):
         self.assertEqual(found, PUBLIC)
 
     def test_every_parameter_is_described(self):
-        public = {name: getattr(penstock, name) for name in penstock.__all__ if callable(getattr(penstock, name))}
+        public = {name: getattr(penstock, name) for name in (*penstock.__all__, "open", "map") if callable(getattr(penstock, name))}
         for module in (transforms, samplers):
             found = {name: value for name, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__}
             public |= {name: value for name, value in found.items() if hasattr(value, "to_json") and name not in BASES}
@@ -141,6 +141,14 @@ class TestPackage(unittest.TestCase):
             "assert penstock.open.__module__ == 'penstock.dataset' and not hasattr(penstock, 'nothing')"
         )
         subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.path.dirname(PACKAGE)})
+
+    def test_a_star_import_replaces_no_builtin(self):
+        before = {"open": open, "map": map}
+        names = dict(before)
+        exec("from penstock import *", names)
+        self.assertEqual({name: names[name] for name in before}, before)
+        self.assertEqual([name for name in penstock.__all__ if hasattr(builtins, name)], [])
+        self.assertLessEqual({"open", "map", "DataLoader"}, set(dir(penstock)))
 
     def test_dataclasses_are_those_of_the_standard_library(self):
         for options in ({}, {"frozen": True}):
