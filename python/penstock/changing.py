@@ -21,6 +21,7 @@ import numpy as np
 
 from . import _files, codec, generations, pool
 from ._program import find, popen
+from ._values import kind_of
 from .errors import Error
 from .field import Field
 from .flat import fields_of, read_manifest
@@ -78,7 +79,7 @@ _TASK = 16
 #: How many numbers of deleted records the log shows at most.
 _SHOWN = 100
 
-#: Kinds of numbers that those of a kind can become when a column is set: integers, and floats.
+#: Kinds of columns that can have numbers of a kind: integers, and floats. Whether they have these numbers, each value shows.
 _CASTS = {"i": "iuf", "u": "iuf", "f": "f"}
 
 #: The values of a column, in any form that Dataset.add_column takes.
@@ -435,30 +436,14 @@ class _Source:
             return found
         if old.classes and (found.classes or found.content == "utf-8"):
             return found
-        numbers = not (old.is_bytes or old.content or found.is_bytes or found.content or "bfloat16" in (old.dtype, found.dtype))
-        casts = old.storage.kind in _CASTS.get(found.storage.kind, "")
+        numbers = not (old.is_bytes or old.content or found.is_bytes or found.content)
+        casts = kind_of(old.numpy) in _CASTS.get(kind_of(found.numpy), "")
         if numbers and casts and (old.shape, old.ragged) == (found.shape, found.ragged):
-            if isinstance(self._values, np.ndarray):
-                self._values = self._cast(self._values, old)
             return Field(old.name, old.dtype, old.shape, ragged=old.ragged)
         raise Error(
             f"{self._ds.path}: column {old.name!r} is {_type(old)}, and the values are {_type(found)}; give values of its type, or "
             f"field=penstock.Field({old.name!r}, {found.dtype!r}, ...) to change it, or add them as another column"
         )
-
-    def _cast(self, values: np.ndarray, old: Field) -> np.ndarray:
-        """Return an array as one of a type, or name the first value that this type does not have."""
-        with np.errstate(over="ignore"):
-            out = values.astype(old.storage)
-        if out.dtype.kind in "iu":
-            low, high = np.iinfo(out.dtype).min, np.iinfo(out.dtype).max
-            wrong = (values < low) | (values > high)
-        else:
-            wrong = np.isinf(out) & ~np.isinf(values)
-        if wrong.any():
-            at = tuple(int(k[0]) for k in np.nonzero(wrong))
-            raise self._failed(at[0], ValueError(f"{values[at]} does not fit {old.dtype}"))
-        return out
 
     def _failed(self, record: int, e: Exception) -> Error:
         """Return the error for the value of a record."""

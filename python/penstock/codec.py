@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import operator
 import os
 import stat
@@ -14,6 +13,8 @@ from typing import Any, Union
 
 import numpy as np
 
+from . import _values as values
+from ._values import called as _called
 from .errors import Error
 from .field import Field, normalization_of
 
@@ -67,7 +68,7 @@ class Codec:
         """Return the parts of the message of a record: its values are not copied where they are arrays of the right type."""
         if not isinstance(record, Mapping):
             raise Error(f"a record is a dict of its fields, and not {_called(record)}")
-        head, values = [b"R", self._split(split)], []
+        head, parts = [b"R", self._split(split)], []
         for name, ragged, encode in self._encoders:
             if name not in record:
                 raise Error(f"the record has no field {name!r}, only {', '.join(map(repr, record))}; each must have {', '.join(sorted(self._names))}")
@@ -77,14 +78,14 @@ class Codec:
                 raise Unreadable(e.name, f"field {name!r}: {e.reason}") from None
             except (Error, TypeError, ValueError, OverflowError, RuntimeError) as e:  # the last are those of torch
                 raise Error(f"field {name!r}: {e}") from None
-            values.append(value)
+            parts.append(value)
             if ragged:
                 size = len(value) if isinstance(value, bytes) else value.nbytes
                 head.append(_SIZE.pack(size | _IS_NAMED if named else size))
         if len(record) > len(self._encoders):
             extra = ", ".join(repr(n) for n in record if n not in self._names)
             raise Error(f"there are fields that the first record, or the schema, does not have: {extra}")
-        return [b"".join(head), *values]
+        return [b"".join(head), *parts]
 
     def _split(self, split: str | None) -> bytes:
         if split is None and not self._splits:
@@ -131,9 +132,7 @@ def check(schema: Sequence[Field]) -> list[Field]:
             f = Field(f.name, "uint8", (), "", (), ragged=True, content=f.content)
         if f.content in ("boxes", "keypoints") and f.shape == ():  # any number of them
             f = replace(f, shape=(4,) if f.content == "boxes" else (3,), ragged=True)
-        if f.classes and (
-            f.storage.kind not in "biu" or f.dtype == "bfloat16" or len(f.classes) - 1 > (1 if f.dtype == "bool" else np.iinfo(f.storage).max)
-        ):
+        if f.classes and (f.numpy.kind not in "biu" or len(f.classes) - 1 > (1 if f.dtype == "bool" else np.iinfo(f.storage).max)):
             raise ValueError(
                 f"field {f.name!r}: its {len(f.classes)} classes need integers that reach {len(f.classes) - 1}, such as int64, not {f.dtype}"
             )
@@ -198,7 +197,8 @@ def _infer(name: str, value: Any) -> Field:
         return Field(name, "uint8", ragged=True, content="image" if _is_image(bytes(value[:16])) else "")
     if isinstance(value, str):
         return Field(name, "uint8", ragged=True, content="utf-8")
-    a, dtype = _array(value)
+    a = values.array(value)
+    dtype = values.element_type(a.dtype)
     ragged = isinstance(value, (list, tuple))
     if isinstance(value, Mapping):
         raise Error(f"field {name!r}: a dict cannot be stored; make a field of each of its values, or text of it by json.dumps")
@@ -206,6 +206,8 @@ def _infer(name: str, value: Any) -> Field:
         raise Error(f"field {name!r}: an empty list has no type; name it: schema=[penstock.Field({name!r}, 'int64', ragged=True), ...]")
     if isinstance(value, (list, tuple)) and isinstance(value[0], str):
         raise Error(f"field {name!r}: a list of strings cannot be stored; join them to one string, or store class numbers")
+    if dtype == "" and values.is_typed(value):
+        raise Error(f"field {name!r}: {_called(value)} is of {a.dtype}, which no field has; {values.instead_of(a.dtype)}")
     if dtype == "" or a.size == 0:
         raise Error(f"field {name!r}: the type of {_called(value)} cannot be inferred; name it: schema=[penstock.Field({name!r}, ...), ...]")
     shape = a.shape[1:] if ragged else a.shape
@@ -215,26 +217,6 @@ def _infer(name: str, value: Any) -> Field:
 
 def _is_image(head: bytes) -> bool:
     return head.startswith(_IMAGES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
-
-
-def _array(value: Any) -> tuple[np.ndarray, str]:
-    """Return a value as an array, and the name of its type; "" for none that a dataset has."""
-    if hasattr(value, "detach") and hasattr(value, "cpu"):  # a tensor of torch
-        value = value.detach().cpu()
-        if str(value.dtype) == "torch.bfloat16":
-            import torch
-
-            return value.contiguous().view(torch.int16).numpy().view(np.uint16), "bfloat16"
-        value = value.numpy()
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise TypeError("a masked array, some values of which are masked: give .filled(x) of it")
-    a = np.asarray(value)
-    name = a.dtype.name
-    if name == "bfloat16":  # of ml_dtypes
-        return a.view(np.uint16), name
-    if a.dtype.kind not in "biuf" or a.dtype.itemsize > 8:
-        return a, ""
-    return a, name
 
 
 def encoder(f: Field) -> _Encoder:
@@ -316,7 +298,7 @@ def _integer(value: Any) -> int:
 
 
 def _numbers(f: Field) -> _Encoder:
-    storage, shape, axes = f.storage, f.shape, len(f.shape) + f.ragged
+    dtype, shape, axes = f.numpy, f.shape, len(f.shape) + f.ragged
     kind, raw = f.dtype, f.ragged and f.dtype == "uint8" and not f.shape
     number = struct.Struct("<q" if kind == "int64" else "<d")
     exact = {"int64": int, "float64": float}.get(kind) if axes == 0 else None
@@ -331,14 +313,14 @@ def _numbers(f: Field) -> _Encoder:
             data = _bytes(value)
             _check_classes(f, np.frombuffer(data, np.uint8))
             return data, False
-        if type(value) is not np.ndarray or value.dtype != storage or kind == "bfloat16":
+        if type(value) is not np.ndarray or value.dtype != dtype:
             value = _convert(value, f)
         if f.ragged and value.shape == (0,):  # no rows: a list of none has no shape
             return b"", False
         if value.ndim != axes or value.shape[f.ragged :] != shape:
             raise ValueError(_misshapen(f, value.shape))
         _check_classes(f, value)
-        return np.ascontiguousarray(value), False
+        return values.stored(value), False
 
     return encode
 
@@ -359,73 +341,20 @@ def _misshapen(f: Field, shape: tuple[int, ...]) -> str:
 
 
 def _convert(value: Any, f: Field) -> np.ndarray:
-    """Return a value as an array of a field's type. Numbers may not change by that, but Python's floats are rounded."""
-    dtype, storage = f.dtype, f.storage
-    a, found = _array(value)
-    if found == dtype or (dtype == "bfloat16" and found == "uint16"):
-        return _unrounded(value, a.astype(storage, copy=False), dtype)
-    if a.size == 0 and not isinstance(value, (np.ndarray, np.generic)) and not hasattr(value, "detach"):
-        return np.empty(a.shape, storage)
-    if found == "" or dtype == "bfloat16":
-        bits = "; give uint16 bits, as penstock.bfloat16.from_float32 makes them, or a tensor of bfloat16" if dtype == "bfloat16" else ""
-        raise TypeError(f"{_called(value)} is not {dtype}{bits}")
-    python = not isinstance(value, (np.ndarray, np.generic)) and not hasattr(value, "detach")
-    if a.dtype.kind in "biu" and storage.kind in "iuf" and (python or np.can_cast(a.dtype, storage, "safe")):
-        return _same(value, a, storage, dtype)
-    if a.dtype.kind == "f" and storage.kind == "f" and (python or np.can_cast(a.dtype, storage, "safe")):
-        with np.errstate(over="ignore"):
-            out = a.astype(storage)
-        if (np.isinf(out) & ~np.isinf(a)).any():
-            raise OverflowError(f"{_called(value)} does not fit {dtype}, whose largest number is {np.finfo(storage).max:.6g}")
-        return _unrounded(value, out, dtype)
-    raise TypeError(f"{_called(value)} of {found} is not {dtype}; {_advice(f, found, python)}")
+    """Return a value as an array of a field's type, or say how records can have it."""
+    try:
+        return values.fitted(value, f.dtype)
+    except TypeError as e:
+        a = values.array(value)
+        found = values.element_type(a.dtype)
+        if not found or found == "uint16":
+            raise
+        raise TypeError(f"{e}; {_advice(f, a.dtype, found)}") from None
 
 
-def _advice(f: Field, found: str, python: bool) -> str:
-    if np.dtype(found).kind == "f" and f.storage.kind in "biu":
-        rest = f", {f.shape}" * bool(f.shape) + ", ragged=True" * f.ragged
-        return f"where records have fractions, say so: schema=[penstock.Field({f.name!r}, {found!r}{rest}), ...]; otherwise round them first"
-    if python:
-        return f"give values of {f.dtype}, or the type of these: schema=[penstock.Field({f.name!r}, {found!r}), ...]"
-    return f"convert it first: .astype({f.dtype!r})"
-
-
-def _same(value: Any, a: np.ndarray, storage: np.dtype, dtype: str) -> np.ndarray:
-    """Return integers, or bools, as another type that has all of them."""
-    with np.errstate(over="ignore"):
-        out = a.astype(storage)
-    if storage.kind == "f":
-        exact = 1 << (np.finfo(storage).nmant + 1)  # integers up to it are all there
-        sure = a.dtype.kind == "b" or a.size == 0 or (-exact <= int(a.min()) and int(a.max()) <= exact)
-        same = sure or all(math.isfinite(x) and int(x) == n for x, n in zip(out.ravel().tolist(), a.ravel().tolist()))
-    else:
-        same = a.size == 0 or a.dtype.kind == "b" or (np.iinfo(storage).min <= int(a.min()) and int(a.max()) <= np.iinfo(storage).max)
-    if not same:
-        raise OverflowError(f"{_called(value)} does not fit {dtype}, which would make another number of it")
-    return out
-
-
-def _unrounded(value: Any, a: np.ndarray, dtype: str) -> np.ndarray:
-    """Return floats that NumPy has converted from Python lists, unless it has rounded an integer among them."""
-    if isinstance(value, (list, tuple)) and a.dtype.kind == "f":
-        large = np.abs(a) >= 1 << (np.finfo(a.dtype).nmant + 1)
-        if (large & np.isfinite(a)).any():
-            _check_integers(value, a, dtype)
-    return a
-
-
-def _check_integers(value: Any, a: np.ndarray, dtype: str) -> None:
-    for v, x in zip(value, a):
-        if isinstance(v, (list, tuple)):
-            _check_integers(v, x, dtype)
-        elif not isinstance(v, (float, np.floating)):
-            whole = np.asarray(v)
-            if whole.dtype.kind in "iu" and not all(math.isfinite(p) and int(p) == n for p, n in zip(np.ravel(x).tolist(), whole.ravel().tolist())):
-                raise OverflowError(f"{_called(v)} among floats does not fit {dtype}, which would make another number of it")
-
-
-def _called(value: Any) -> str:
-    """Describe a value in a few words."""
-    text = repr(value) if isinstance(value, (int, float, str, bytes, bool, type(None))) else ""
-    name: str | None = type(value).__name__
-    return text if text and len(text) < 60 else f"a value of type {name}"
+def _advice(f: Field, dtype: np.dtype, found: str) -> str:
+    rest = f", {f.shape}" * bool(f.shape) + ", ragged=True" * f.ragged
+    declared = f"schema=[penstock.Field({f.name!r}, {found!r}{rest}), ...]"
+    if values.kind_of(dtype) == "f":
+        return f"where records have fractions, say so: {declared}; otherwise round them first"
+    return f"give values of {f.dtype}, or the type of these: {declared}"

@@ -15,7 +15,9 @@ import weakref
 import numpy as np
 
 from ._dataclass import dataclass
+from .bfloat16 import is_bfloat16
 from .errors import CorruptError, Error
+from .field import STORAGE
 
 try:
     import resource
@@ -272,7 +274,8 @@ def npy_header(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
 
 
 def _check_header(extent: Extent, column: Column, header: bytes) -> None:
-    want = npy_header(column.dtype, (extent.count, *column.shape))
+    dtype = np.dtype(STORAGE["bfloat16"]) if is_bfloat16(column.dtype) else column.dtype
+    want = npy_header(dtype, (extent.count, *column.shape))
     if header != want:
         at = next((i for i, (a, b) in enumerate(zip(header, want)) if a != b), len(header))
         raise CorruptError(f"{extent.path}: header differs at byte {at:#x} from that of {extent.count} records of {column.dtype} {column.shape}")

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from . import frameworks, launcher, samplers, subject
 from .attributes import PROTECTED, Shown
-from .dataset import Samples, open_dataset, open_prepared
+from .dataset import Samples, has_type, open_dataset, open_prepared
 from .errors import Error
 from .feeding import FeedLoader
 from .options import OnError, Output, Prepare, Verify, choice, count
@@ -532,9 +532,13 @@ class DataLoader(_Base[B]):
             for name in ("fields", "split"):
                 if given[name] is not None:
                     raise ValueError(f"{name} is for the path of a dataset; here, give penstock.open(path, {name}=...) as the dataset")
-            return (
-                Samples(dataset) if given["collate_fn"] is not None and hasattr(dataset, "__getitems__") and subject.is_prepared(dataset) else dataset
-            )
+            if not subject.is_prepared(dataset) or isinstance(dataset, (list, tuple)):
+                return dataset
+            default = given["collate_fn"] is None
+            # torch makes no tensors of arrays of bfloat16, nor of numbers of uint64, and none that may be written to of arrays of files.
+            wanted = has_type(dataset, ("bfloat16", "uint64") if default else ("bfloat16",)) or (default and given["batch_size"] is None)
+            tensors = wanted and given["output"] == "torch"
+            return Samples(dataset, tensors) if tensors or (not default and hasattr(dataset, "__getitems__")) else dataset
         opened: Any
         if given["output"] == "torch":
             from .torch import TorchDataset
@@ -542,7 +546,7 @@ class DataLoader(_Base[B]):
             opened = TorchDataset(os.fsdecode(dataset), fields, split)
         else:
             opened = open_dataset(os.fsdecode(dataset), fields, split)
-        return opened if given["collate_fn"] is None else Samples(opened)
+        return opened if given["collate_fn"] is None else Samples(opened, tensors=False)
 
     def _distributed(self, signature: Signature, rank: int, world_size: int) -> Any:
         """Return the sampler of a rank where there is no seed: torch's."""

@@ -6,13 +6,14 @@ import bisect
 import functools
 import itertools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import changing, flat, generations
 from ._urls import redacted
+from ._values import tensor
 from .column import Column, memory
 from .errors import CorruptError, Error, MissingError, NotFoundError, UnsupportedError
 from .fetched import Fetched, FetchedRagged, FetchedRecords, fetched
@@ -31,20 +32,41 @@ _ATTEMPTS = 16
 
 
 class Samples:
-    """Records of a map-style dataset in lists, as functions of Python take them that put samples together."""
+    """Records of a map-style dataset in lists, as functions of Python take them that put samples together.
 
-    def __init__(self, of: Any) -> None:
-        self.of = of
+    With ``tensors``, they have tensors, and not arrays.
+    """
+
+    def __init__(self, of: Any, tensors: bool) -> None:
+        self.of, self._tensors = of, tensors
 
     def __len__(self) -> int:
         return len(self.of)
 
     def __getitem__(self, index: int) -> Any:
-        return self.of[index]
+        return self._sample(self.of[index])
 
     def __getitems__(self, indices: Any) -> list[Any]:
         """Return the records of those numbers."""
-        return list(self.of.__getitems__(indices))
+        found = self.of.__getitems__(indices) if hasattr(self.of, "__getitems__") else [self.of[i] for i in indices]
+        return [self._sample(record) for record in found]
+
+    def _sample(self, record: Any) -> Any:
+        return {name: _as_tensor(value) for name, value in record.items()} if self._tensors else record
+
+
+def _as_tensor(value: Any) -> Any:
+    """Return an array or a number of NumPy as a tensor in memory of its own, and any other value as it is."""
+    return tensor(np.array(value)) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def has_type(dataset: Any, types: Sequence[str]) -> bool:
+    """Return whether records of a prepared dataset, or of a Subset or ConcatDataset of such, have arrays of one of some element types."""
+    if isinstance(dataset, Source):
+        return any(f.dtype in types for f in dataset.fields.values())
+    if type(dataset).__name__ == "TorchDataset":  # of tensors
+        return False
+    return any(has_type(part, types) for part in (dataset.datasets if hasattr(dataset, "datasets") else [dataset.dataset]))
 
 
 class Dataset(Source):
@@ -536,7 +558,7 @@ class Dataset(Source):
 
     def _column(self, f: Field, name: str) -> Column:
         offsets = f.ragged and name.endswith(".offsets")
-        dtype, shape = (np.dtype("<i8"), ()) if offsets else (f.storage, f.shape)
+        dtype, shape = (np.dtype("<i8"), ()) if offsets else (f.numpy, f.shape)
         return Column(name, dtype, shape, self._layout.columns[name], self.mode)
 
     def _over_shards(self, f: Field) -> Records | RaggedRecords:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .bfloat16 import to_float32
+from ._values import floats
 from .errors import Error
 from .field import Field
 from .ragged import RaggedRecords
@@ -129,12 +129,12 @@ class Formula:
         known = {}
         for name in self.names:
             f, x = fields[name], values[name]
-            x = (to_float32(x) if f.dtype == "bfloat16" else x).astype(dtype, copy=False)
+            x = floats(x, dtype)
             known[name] = x.reshape(len(x), *[1] * (len(field.shape) - len(f.shape)), *f.shape)
         with np.errstate(all="ignore"):
             out = self._of(self.root, known, dtype)
         shape = (len(next(iter(known.values()))), *field.shape)
-        return np.broadcast_to(out, shape).astype(field.storage)
+        return np.broadcast_to(out, shape).astype(field.numpy)
 
     def _of(self, node: Any, known: Mapping[str, np.ndarray], dtype: np.dtype) -> Any:
         if isinstance(node, ast.Constant):
@@ -179,7 +179,7 @@ class Computed(Derived):
 
     def __init__(self, formula: Formula, fields: Mapping[str, Field], records: Mapping[str, Records | RaggedRecords], count: int) -> None:
         field = formula.field(fields)
-        super().__init__(field, field.storage, field.shape, count)
+        super().__init__(field, field.numpy, field.shape, count)
         self._formula, self._fields, self._bases = formula, fields, records
         self.work = 1 + sum(records[name].work for name in formula.names)
         if self.work > MAX_WORK:

@@ -72,7 +72,7 @@ class FetchedRecords(Derived):
     mapped = False
 
     def __init__(self, opened: Opened, field: Field, places: Places, numbers: Numbers) -> None:
-        super().__init__(field, field.storage, field.shape, places.count)
+        super().__init__(field, field.numpy, field.shape, places.count)
         self._opened, self._numbers = opened, numbers
 
     def region(self, box: tuple[slice, ...]) -> np.ndarray:
@@ -96,7 +96,7 @@ class FetchedRagged(DerivedRagged):
     """A field of variable length that is read when it is indexed."""
 
     def __init__(self, opened: Opened, field: Field, places: Places, numbers: Numbers) -> None:
-        super().__init__(field, field.storage, places.count)
+        super().__init__(field, field.numpy, places.count)
         self._opened, self._numbers = opened, numbers
 
     @property

@@ -14,8 +14,7 @@ from ._dataclass import dataclass
 from ._expected import checked
 from .errors import CorruptError
 
-#: The NumPy type in which each element type is stored. There is no bfloat16 in NumPy: its 16
-#: bits are kept as uint16.
+#: The NumPy type in which each element type is stored in files: bfloat16 as its 16 bits. See numpy_type.
 STORAGE: dict[str, str] = {
     "bool": "|b1", "uint8": "|u1", "int8": "|i1",
     "uint16": "<u2", "int16": "<i2", "uint32": "<u4", "int32": "<i4", "uint64": "<u8", "int64": "<i8",
@@ -107,6 +106,11 @@ class Field:
             )
 
     @property
+    def numpy(self) -> np.dtype:
+        """The NumPy type of values; of bfloat16 that of ``penstock.bfloat16.dtype()``."""
+        return numpy_type(self.dtype)
+
+    @property
     def storage(self) -> np.dtype:
         """The NumPy type of the bytes on disk; uint16 for bfloat16."""
         return np.dtype(STORAGE[self.dtype])
@@ -147,10 +151,15 @@ class Field:
             out = np.empty(np.shape(values), np.float32)
         n = self.normalization
         if n is None or n.applied:
-            out[...] = bfloat16.to_float32(values) if self.dtype == "bfloat16" else values
+            out[...] = bfloat16.to_float32(values) if bfloat16.is_bfloat16(values.dtype) else values
             return out
         np.divide(values, np.float32(n.scale), out=out, dtype=np.float32)
         return standardized(out, n.mean, n.std, self.layout)
+
+
+def numpy_type(dtype: str) -> np.dtype:
+    """Return the NumPy type of values of an element type."""
+    return bfloat16.dtype() if dtype == "bfloat16" else np.dtype(STORAGE[dtype])
 
 
 def listed(words: Iterable[str], most: int = 24) -> str:

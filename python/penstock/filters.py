@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
+from ._values import number
 
 _MANY = ("in", "not in")
 _OPERATORS = ("==", "!=", "<", "<=", ">", ">=", *_MANY)
@@ -58,10 +58,7 @@ def _quoted(text: str, quote: str) -> str:
 
 def _literal(value: Any) -> str:
     """Return a number or a text as the language writes it, so that it compares exactly."""
-    if getattr(value, "shape", None) == () and hasattr(value, "item") and getattr(value, "dtype", None) is not None:
-        if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "biufU":
-            raise TypeError(f"{value!r} is not a number, nor a text")
-        value = value.item()  # of NumPy, and tensors
+    value = number(value)
     if isinstance(value, str):
         return _quoted(value, "'")
     if isinstance(value, float):

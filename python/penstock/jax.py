@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._values import kind_of
 from .batch import BatchDict
 from .errors import Error
 from .field import Field
@@ -87,7 +88,7 @@ def placed(batches: Iterator[Any], device: Any) -> Iterator[Any]:
     place = _resolve(device)
 
     def value(v: Any) -> Any:
-        return _array(None, np.array(v), place) if isinstance(v, (np.ndarray, np.generic)) and v.dtype.kind in "biufc" else v
+        return _array(None, np.array(v), place) if isinstance(v, (np.ndarray, np.generic)) and kind_of(v.dtype) in "biufc" else v
 
     for batch in batches:
         yield jax.tree_util.tree_map(value, batch)
@@ -138,8 +139,6 @@ def _fit(values: np.ndarray, narrow: np.dtype) -> bool:
 
 
 def _array(f: Field | None, values: np.ndarray, place: Any) -> jax.Array:
-    if f is not None and f.dtype == "bfloat16":
-        values = values.view(jnp.bfloat16)
     narrow = jax.dtypes.canonicalize_dtype(values.dtype)
     if narrow != values.dtype and values.dtype.kind in "iu" and values.size and not _fit(values, narrow):
         name = f"field {f.name!r}" if f is not None else "a batch"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ._values import full
 from .column import Column
 from .errors import CorruptError
 from .field import Field
@@ -74,7 +75,7 @@ class Ragged:
         dtype = self.values.dtype
         if dtype.kind in "biu" and not (fill == int(fill) and (dtype.kind == "b" or np.iinfo(dtype).min <= fill <= np.iinfo(dtype).max)):
             raise ValueError(f"fill is {fill!r}, which {dtype} does not hold")
-        out = np.full((len(self), length, *self.values.shape[1:]), fill, dtype)
+        out = full((len(self), length, *self.values.shape[1:]), fill, dtype)
         for i in range(len(self)):
             rows = self.values[self.offsets[i] : min(self.offsets[i + 1], self.offsets[i] + length)]
             out[i, : len(rows)] = rows

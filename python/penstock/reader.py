@@ -183,7 +183,7 @@ class Opened:
 
         def receive(answer: Any, stream: Any) -> list[Any]:
             return [
-                _read_ragged(stream, f, count, n) if f.ragged else _filled(stream, np.empty((count, *f.shape), f.storage), f, n)
+                _read_ragged(stream, f, count, n) if f.ragged else _filled(stream, np.empty((count, *f.shape), f.numpy), f, n)
                 for f, n in zip(fields, answer["bytes"])
             ]
 
@@ -195,7 +195,7 @@ class Opened:
 
     def box(self, field: Field, box: Sequence[tuple[int, int]]) -> np.ndarray:
         """Return elements [first, end) along each axis of a field."""
-        out = np.empty([end - first for first, end in box], field.storage)
+        out = np.empty([end - first for first, end in box], field.numpy)
         return self._ask([field.name], _NONE, lambda answer, stream: _filled(stream, out, field, answer["bytes"][0]), box=box)
 
     def lengths(self, field: Field, records: np.ndarray) -> np.ndarray:
@@ -284,4 +284,4 @@ def _read_ragged(stream: Any, f: Field, count: int, size: int) -> Ragged:
     offsets = _filled(stream, np.empty(count + 1, "<i8"))
     if int(offsets[-1]) * f.row_bytes != size:
         raise CorruptError(f"field {f.name!r}: {size} bytes of {count} records")
-    return Ragged(_filled(stream, np.empty((int(offsets[-1]), *f.shape), f.storage)), offsets, f.content)
+    return Ragged(_filled(stream, np.empty((int(offsets[-1]), *f.shape), f.numpy)), offsets, f.content)

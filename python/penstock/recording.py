@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from . import samplers
+from ._values import element_type
 from .batch import made
 from .errors import Error
 from .feeding import FeedLoader
@@ -168,9 +169,8 @@ class RecordLoader(FeedLoader):
             rows = isinstance(x, tuple)
             if isinstance(x, list):  # of strings
                 continue
-            array, f = x[0] if rows else x, self.session.fields.get(name)
-            dtype = "bfloat16" if f is not None and f.dtype == "bfloat16" and f.storage == array.dtype else array.dtype.name
-            fields[name] = Field(name, dtype, array.shape[1:], ragged=rows)
+            array = x[0] if rows else x
+            fields[name] = Field(name, element_type(array.dtype), array.shape[1:], ragged=rows)
             arrays[name] = Ragged(*x) if rows else x
         done = self._final(fields, arrays)
         batch = {name: done.get(name, x) for name, x in values.items()}

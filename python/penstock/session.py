@@ -150,7 +150,7 @@ class Session:
             self.fields: dict[str, Field] = {f.name: f for f in fields}
             if len(self.fields) != len(fields):
                 raise Malformed("two fields of one name")
-            self._rows = [Rows(f.storage, f.shape) for f in fields]
+            self._rows = [Rows(f.numpy, f.shape) for f in fields]
             self._built = None if self._each is None else self.kind.builder(tuple(self.fields))  # type: ignore[attr-defined]
             self._converters = [self._each(f) for f in fields if not f.ragged] if self._each is not None else []
             if None in self._converters:
@@ -576,7 +576,7 @@ def _values(slot: Slot, f: Field, rows: Rows, count: int, place: Any) -> np.ndar
     at = number(place, "at")
     if "shape" in place:  # which this batch has of its own
         try:
-            rows = Rows(f.storage, shape_of(place["shape"], f.name))
+            rows = Rows(f.numpy, shape_of(place["shape"], f.name))
         except CorruptError as e:
             raise Malformed(str(e)) from None
     if not f.ragged:

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _files
+from . import _files, bfloat16
+from ._values import floats
 from .errors import Error
 from .groups import are_missing
 from .transforms import Standardize
@@ -82,6 +83,8 @@ def statistics(
     values: Any, dims: Sequence[str], keep: Iterable[Any], groups: np.ndarray | None, ranges: Iterable[tuple[int, int]] | None, workers: int | None
 ) -> Statistics:
     """Return the statistics of a field in one pass. The result does not depend on the number of threads."""
+    if groups is not None and bfloat16.is_bfloat16(groups.dtype):
+        groups = bfloat16.to_float32(groups)
     kept = {_axis(a, values.ndim, dims) for a in ([keep] if isinstance(keep, (str, int)) else keep)}
     over = tuple(k for k in range(values.ndim) if k not in kept)
     step = max(1, _STEP // max(1, 8 * int(np.prod(values.shape[1:], dtype=np.int64))))
@@ -166,7 +169,7 @@ def _axis(axis: Any, ndim: int, dims: Sequence[str]) -> int:
 
 def _part(x: np.ndarray, over: tuple[int, ...]) -> list[np.ndarray]:
     """Return count, mean, sum of squares around it, least, largest and missing of some records."""
-    x = x.astype(np.float64)
+    x = floats(x, np.dtype(np.float64))
     good = np.isfinite(x)
     n = good.sum(axis=over, keepdims=True)
     total = x.size // max(1, n.size)

@@ -17,7 +17,6 @@ only a path; the maps are the worker's own.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,6 +27,7 @@ import torch.utils.data
 from torch.utils.data import get_worker_info
 
 from ._urls import redacted
+from ._values import tensor
 from .batch import Batch
 from .dataset import Dataset
 from .detection import detection, padding_mask
@@ -79,7 +79,7 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         #: The fields by name. A ``pending`` field is normalized when it is read.
         self.fields = _normalized(self.dataset, normalize)
         self._memory = Memory()
-        self._dtypes = {name: tensor(f, np.empty(0, f.storage)).dtype for name, f in self.fields.items()}
+        self._dtypes = {name: tensor(np.empty(0, f.numpy)).dtype for name, f in self.fields.items()}
         if transform is not None and not callable(transform) and not isinstance(transform, Mapping):
             raise TypeError(f"transform is {transform!r}; it must be a function of a record, or a dict of functions by field")
         self.transform = transform
@@ -123,11 +123,11 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
             return value
         if f.pending:
             return torch.from_numpy(f.float32(value))
-        return tensor(f, np.array(value))
+        return tensor(np.array(value))
 
     def _many(self, f: Field, values: Records | RaggedRecords, records: np.ndarray) -> Any:
         if isinstance(values, RaggedRecords):
-            return _ragged(f, values.take(records))
+            return _ragged(values.take(records))
         shape = (len(records), *f.shape)
         if f.pending:
             out = self._empty(shape, torch.float32)
@@ -191,26 +191,17 @@ def convert(fields: Mapping[str, Field], batch: Mapping[str, Any]) -> dict[str, 
 
 def converter_of(f: Field) -> Callable[[np.ndarray], torch.Tensor]:
     """Return what converts an array of a field of fixed size."""
-    return functools.partial(tensor, f) if f.dtype == "bfloat16" else torch.from_numpy
+    return tensor if f.dtype == "bfloat16" else torch.from_numpy
 
 
 def _convert(f: Field | None, values: Any) -> Any:
-    if f is None:
-        return torch.from_numpy(values)
-    return _ragged(f, values) if f.ragged else tensor(f, values)
+    return _ragged(values) if f is not None and f.ragged else tensor(values)
 
 
-def tensor(f: Field, values: np.ndarray) -> torch.Tensor:
-    """Return values of a field as a tensor over the same memory."""
-    if f.dtype == "bfloat16":
-        return torch.from_numpy(values.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(values)
-
-
-def _ragged(f: Field, batch: Ragged) -> Jagged | list[str]:
+def _ragged(batch: Ragged) -> Jagged | list[str]:
     if batch.is_text:
         return list(batch)  # type: ignore[arg-type]
-    return Jagged(tensor(f, batch.values), torch.from_numpy(batch.offsets))
+    return Jagged(tensor(batch.values), torch.from_numpy(batch.offsets))
 
 
 def _normalize(f: Field, values: Records, records: np.ndarray, out: np.ndarray) -> None:

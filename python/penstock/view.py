@@ -15,8 +15,8 @@ import numpy as np
 
 from . import _files, _urls
 from ._expected import checked, parse
+from ._values import floats, full, kind_of
 from .batch import Batch
-from .bfloat16 import to_float32
 from .column import explained
 from .derive import Computed, Formula
 from .errors import CorruptError, Error, MissingError, NotFoundError
@@ -953,7 +953,7 @@ def _groups(part: Source, name: str) -> np.ndarray:
     """Return a field whose values are those of groups."""
     values = np.asarray(part._records[name])
     if part.fields[name].dtype == "bfloat16":
-        values = to_float32(values)
+        values = floats(values, np.dtype(np.float32))
     check_groups(values, repr(name))
     return values + 0 if values.dtype.kind == "f" else values  # -0 is 0
 
@@ -978,7 +978,7 @@ def _plain(value: Any, field: Field | None) -> Any:
     """Return a value of fill for JSON: NumPy's numbers as Python's, and NaN and infinities as strings."""
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         value = value.item()
-    if isinstance(value, float) and not math.isfinite(value) and field is not None and field.storage.kind == "f" and not field.ragged:
+    if isinstance(value, float) and not math.isfinite(value) and field is not None and kind_of(field.numpy) == "f" and not field.ragged:
         return str(value)
     return value
 
@@ -990,7 +990,7 @@ def _filled(field: Field, dtype: np.dtype, value: Any) -> Records | RaggedRecord
         return _OneRagged(field, values)
     if isinstance(value, str) and value in field.classes:
         value = field.classes.index(value)
-    return _One(field, np.full((1, *field.shape), float(value) if isinstance(value, str) else value, dtype))
+    return _One(field, full((1, *field.shape), float(value) if isinstance(value, str) else value, dtype))
 
 
 class _One(Derived):

@@ -12,9 +12,9 @@ from typing import Any, get_args
 import numpy as np
 
 from ._dataclass import dataclass
-from .bfloat16 import from_float32, to_float32
+from ._values import floats, full
 from .errors import Error
-from .field import Field
+from .field import Field, numpy_type
 from .groups import are_missing, borders
 from .options import Pad
 from .order import shuffle
@@ -180,7 +180,7 @@ class Windows:
                 f"window: field {name!r}: fill is {by['fill']}, and {of!r} has {f.dtype}; "
                 "choose one that it can have, or leave the field out of outputs"
             )
-        fill = int(from_float32(np.array(self.fill, np.float32))) if f.dtype == "bfloat16" else self.fill
+        fill = full((), self.fill, f.numpy)[()] if f.dtype == "bfloat16" else self.fill
         self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes, dims=_dims_of(dims[of])), of, cuts, fill))
 
     def _cut(self, by: Mapping[str, Any], out: Mapping[str, Any], of: str, dim: str, length: int) -> Cut:
@@ -465,7 +465,7 @@ def _holds(dtype: str, x: float) -> bool:
     if dtype.startswith(("int", "uint")):
         return x.is_integer() and np.iinfo(dtype).min <= int(x) <= np.iinfo(dtype).max
     with np.errstate(over="ignore"):
-        rounded = float(to_float32(from_float32(np.array(x, np.float32)))) if dtype == "bfloat16" else float(np.dtype(dtype).type(x))
+        rounded = float(floats(full((), x, numpy_type(dtype)), np.dtype(np.float64)))
     return math.isfinite(rounded) or not math.isfinite(x)
 
 

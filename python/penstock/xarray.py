@@ -78,7 +78,7 @@ def _dimensions(field: Field, ndim: int) -> tuple[str, ...]:
 
 
 def _attributes(field: Field) -> dict[str, Any]:
-    attributes: dict[str, Any] = {"dtype": field.dtype} if field.dtype == "bfloat16" else {}
+    attributes: dict[str, Any] = {}
     if field.classes:
         attributes["classes"] = list(field.classes)
     if field.layout:

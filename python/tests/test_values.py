@@ -123,10 +123,12 @@ class BFloat16Test(unittest.TestCase):
     def test_rounds_to_nearest_even(self):
         bits = np.array([0x3F800000, 0x3F808000, 0x3F808001, 0x3F818000, 0x7F7FFFFF, 0x7FC00000, 0x7F800001, 0xFF800000, 0x80000000], np.uint32)
         want = [0x3F80, 0x3F80, 0x3F81, 0x3F82, 0x7F80, 0x7FC0, 0x7FC0, 0xFF80, 0x8000]
-        self.assertEqual(bfloat16.from_float32(bits.view(np.float32)).tolist(), want)
+        self.assertEqual(bfloat16.from_float32(bits.view(np.float32)).view(np.uint16).tolist(), want)
 
     def test_there_and_back(self):
         every = np.arange(1 << 16, dtype=np.uint16)
-        floats = bfloat16.to_float32(every)
+        floats = bfloat16.to_float32(every.view(bfloat16.dtype()))
         number = ~np.isnan(floats)
-        np.testing.assert_array_equal(bfloat16.from_float32(floats)[number], every[number])
+        np.testing.assert_array_equal(bfloat16.from_float32(floats).view(np.uint16)[number], every[number])
+        with self.assertRaisesRegex(TypeError, r"uint16, and not bfloat16; .*bits.view\(penstock.bfloat16.dtype\(\)\)"):
+            bfloat16.to_float32(every)

@@ -90,10 +90,10 @@ def _padded(values, places, pads):
 
 
 def _number(dtype, value):
-    """Return a number as an element of a type; those of bfloat16 may be their bits."""
+    """Return a number as an element of a type."""
     if dtype != "bfloat16":
         return np.dtype(dtype).type(value)
-    return penstock.bfloat16.to_float32(value).item() if isinstance(value, np.uint16) else float(value)
+    return float(value) if isinstance(value, (int, float)) else penstock.bfloat16.to_float32(value).item()
 
 
 class AxesTest(unittest.TestCase):
@@ -291,7 +291,7 @@ class AxesTest(unittest.TestCase):
         path = os.path.join(self.base, "types")
         types = ("bool", "uint8", "int16", "int64", "uint64", "float16", "bfloat16", "float32")
         with penstock.Writer(path, [penstock.Field(t, t) for t in types]) as w:
-            w.extend({t: np.zeros((), penstock.Field(t, t).storage) for t in types} for _ in range(4))
+            w.extend({t: np.zeros((), penstock.Field(t, t).numpy) for t in types} for _ in range(4))
         with penstock.open(path) as ds:
             for dtype, fill in (
                 ("uint8", 300),

@@ -274,8 +274,10 @@ class TestWriter(Writing):
             Field("b", "bfloat16", (2,)), Field("s", "uint8", content="utf-8"),
         ]  # fmt: skip
         with penstock.Writer(self.path("ds"), schema, splits=["train", "val"]) as w:
-            w.append({"x": [1, 2], "y": "dog", "rows": [], "b": np.array([0x3F80, 0x4000], np.uint16), "s": "a"}, "val")
-            w.append({"x": np.ones(2, np.float16), "y": 0, "rows": [[1, 2], [3, 4]], "b": np.zeros(2, np.uint16), "s": "b"}, "train")
+            w.append({"x": [1, 2], "y": "dog", "rows": [], "b": [1, 2], "s": "a"}, "val")
+            w.append(
+                {"x": np.ones(2, np.float16), "y": 0, "rows": [[1, 2], [3, 4]], "b": penstock.bfloat16.from_float32(np.zeros(2)), "s": "b"}, "train"
+            )
         ds = penstock.open(self.path("ds"), split="val")
         self.assertEqual((len(ds), ds[0]["y"], ds[0]["s"], ds[0]["rows"].shape, ds.classes("y")), (1, 1, "a", (0, 2), ("cat", "dog")))
 
@@ -318,7 +320,7 @@ class TestWriter(Writing):
         good = {"x": np.zeros((2, 3), np.float32), "n": 1}
         for bad, words in [
             ({"x": np.zeros((3, 2), np.float32), "n": 1}, r"record 1: field 'x': shape \(3, 2\) instead of \(2, 3\); where shapes differ"),
-            ({"x": np.zeros((2, 3)), "n": 1}, r"field 'x': .*float64 is not float32; convert it first"),
+            ({"x": np.full((2, 3), 0.1), "n": 1}, r"field 'x': 0.1 does not fit float32, which .*; to have it rounded, give .astype\('float32'\)"),
             (
                 {"x": good["x"], "n": 1.5},
                 r"field 'n': 1.5 of float64 is not int64; where records have fractions, say so: schema=\[penstock.Field\('n', 'float64'\)",

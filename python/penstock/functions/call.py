@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._dataclass import dataclass
+from .._values import array, tensor
 
 #: The kinds of values that functions take, with the annotations of parameters that say so.
 KINDS = {
@@ -236,28 +237,19 @@ class Value:
         return self.array().tobytes() if takes == "bytes" else bytes(self.array()).decode()
 
     def array(self) -> np.ndarray:
-        """Return the value as an array; bfloat16 as the bits of its numbers."""
+        """Return the value as an array."""
         value = self.value
-        if type(value) is np.ndarray:
-            return value
-        kind = type(value).__module__.partition(".")[0]
-        if hasattr(value, "detach"):  # a tensor
-            value = value.detach()
-            if str(value.dtype) == "torch.bfloat16":
-                value = value.view(sys.modules["torch"].int16)
-                return np.asarray(value.cpu().numpy()).view(np.uint16)
-            return np.asarray(value.cpu().numpy())
-        if kind == "PIL":
+        if type(value).__module__.partition(".")[0] == "PIL":
             x = np.array(value)  # which may be written to
             return x[:, :, None] if x.ndim == 2 else x
-        return np.asarray(value)
+        return array(value)
 
     def _tensor(self, takes: str) -> Any:
         import torch
 
         x = self.value
         if not isinstance(x, torch.Tensor):
-            x = torch.from_numpy(self.array())
+            x = tensor(self.array())
         if self.layout == "HWC":
             x, self.layout = x.permute(2, 0, 1), "CHW"
         if takes == "tensor":

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._values import floats, kind_of
 from ..errors import UnsupportedError
 from ..field import Field, standardized
 
@@ -46,7 +47,7 @@ class Ends:
                 dtype = np.dtype(entry.get("dtype", "float32"))
                 if dtype.kind == "u" and x.dtype != np.uint8:
                     raise UnsupportedError(f"{op} to uint8 follows a function that returns {x.dtype}; have it return uint8")
-                x = x.astype(np.float32) if dtype.kind == "f" else x
+                x = floats(x, np.dtype(np.float32)) if dtype.kind == "f" else x
             if op == "Normalize":
                 x = _normalized(x, layout, entry, f)
         return x if dtype is None else x.astype(dtype, copy=False)
@@ -58,8 +59,8 @@ def _normalized(x: np.ndarray, layout: str, entry: Mapping[str, Any], f: Field |
         if f is None or f.normalization is None:
             raise UnsupportedError("Normalize has no mean and std, and neither has the dataset; give Normalize(mean, std)")
         mean, std = f.normalization.mean, f.normalization.std
-    if x.dtype.kind != "f":
+    if kind_of(x.dtype) != "f":
         raise UnsupportedError(
             f"Normalize is for floats, and this image is {x.dtype}; put ToTensor() or ToDtype(torch.float32, scale=True) before it"
         )
-    return standardized(x.astype(np.float32), mean, std, layout)
+    return standardized(np.array(floats(x, np.dtype(np.float32))), mean, std, layout)

@@ -12,6 +12,7 @@ from typing import Any, get_origin
 import numpy as np
 
 from .._dataclass import dataclass
+from .._values import array, element_type, fitted, floats, tensor
 from ..errors import UnsupportedError
 from ..field import STORAGE, Field
 from .call import Value, WrongOutput, annotation_of, library_of, name_of, seeding
@@ -177,17 +178,8 @@ class Samples:
         return self.collate(records if self.batched else records[0])
 
     def _record(self, m: Made) -> Any:
-        fields = m.sent.given.fields
         of: Any = self.kind
-        return of._of({name: x if isinstance(x, (str, list)) else self._value(fields.get(name), x) for name, x in m.values.items()})
-
-    def _value(self, f: Field | None, x: Any) -> Any:
-        if not self.torch:
-            return x
-        from ..torch import tensor
-
-        array = np.asarray(x)
-        return tensor(f if f is not None and f.storage == array.dtype else Field("", array.dtype.name, array.shape), array)
+        return of._of({name: tensor(np.asarray(x)) if self.torch and not isinstance(x, (str, list)) else x for name, x in m.values.items()})
 
 
 class Given:
@@ -270,29 +262,42 @@ class Recorder:
         key = sent.key
         seed_random(key)
         for step in self._resolved:
-            seed = seeding(step.function) if library_of(step.function) == "albumentations" else None
+            before, albumentations = record, library_of(step.function) == "albumentations"
+            seed = seeding(step.function) if albumentations else None
             if seed is not None:
                 seed(key)
                 record = {name: _rows_last(x, layouts, name) for name, x in record.items()}
             record = step.apply(record)
-        return {name: self._plain(name, x, given.fields.get(name), layouts.get(name, "")) for name, x in record.items()}
+            if albumentations:
+                record = {name: _retyped(x, before.get(name), given.fields.get(name)) for name, x in record.items()}
+        return {name: self._plain(sent, name, x, given.fields.get(name), layouts.get(name, "")) for name, x in record.items()}
 
-    def _plain(self, name: str, x: Any, f: Field | None, layout: str) -> Any:
+    def _plain(self, sent: Sent, name: str, x: Any, f: Field | None, layout: str) -> Any:
         """Return a result as a batch takes it: an array, or a string."""
         if isinstance(x, str):
             return x
-        tensor = hasattr(x, "detach")
-        if isinstance(x, (list, tuple)):
-            x = np.asarray(x, f.storage if f is not None else None)
-        x = Value(x, "").array()
+        of_torch = hasattr(x, "detach")
+        try:
+            # Numbers in a list have no type of their own, as in a Writer.
+            x = fitted(x, f.dtype) if f is not None and isinstance(x, (list, tuple)) else Value(x, "").array()
+        except (TypeError, OverflowError) as e:
+            raise WrongOutput(
+                f"record {sent!r}: {name}: {e}; have the function return an array of the type that it wants: numpy.asarray(x, 'float64')"
+            ) from None
         if layout and x.ndim == 3:
-            x = self._ends(x, "CHW" if tensor else layout, f)
-        elif f is not None and is_rows(f):  # rows keep their type, which pipelines of albumentations change
-            x = x.reshape(0, *f.shape) if x.size == 0 else x
-            x = x.astype(f.storage, copy=False) if x.dtype.kind == f.storage.kind or x.size == 0 else x
-        if x.dtype.name not in STORAGE or x.dtype.byteorder == ">":
-            raise WrongOutput(f"{name} is {x.dtype}, which batches cannot have; have the function return arrays of {', '.join(STORAGE)}, or strings")
+            x = self._ends(x, "CHW" if of_torch else layout, f)
+        elif f is not None and is_rows(f) and x.size == 0:
+            x = x.reshape(0, *f.shape)
+        if not element_type(x.dtype):
+            raise WrongOutput(f"record {sent!r}: {name} is {x.dtype}, which batches cannot have; give arrays of {', '.join(STORAGE)}, or strings")
         return x
+
+
+def _retyped(x: Any, before: Any, f: Field | None) -> Any:
+    """Return rows in the type that they had before albumentations put boxes and labels into one array of their common type."""
+    if f is None or not is_rows(f) or not isinstance(before, np.ndarray):
+        return x
+    return floats(array(x), before.dtype) if f.content in ("boxes", "keypoints") else fitted(x, element_type(before.dtype))
 
 
 def _decoded(f: Field | None, value: Any) -> Any:
@@ -348,16 +353,19 @@ def _zeros(x: Any, f: Field | None) -> Any:
 
 
 def _together(name: str, made: Sequence[Made], f: Field | None) -> Any:
-    first = made[0].values[name]
     for m in made:
         if name not in m.values:
             raise WrongOutput(
                 f"record {m.sent!r} has no {name}, and record {made[0].sent!r} has one; have the function return the same fields for all records"
             )
     values = [m.values[name] for m in made]
+    skip = int(is_rows(f))
+    if skip:  # a record without rows has no numbers that a type could change
+        typed = [x for x in values if len(x)]
+        values = [x if len(x) or not typed else typed[0][:0] for x in values]
+    first = values[0]
     if isinstance(first, str):
         return values
-    skip = int(is_rows(f))
     for m, x in zip(made, values):
         if isinstance(x, str) or x.dtype != first.dtype or x.shape[skip:] != first.shape[skip:] or x.ndim < skip:
             got = "a string" if isinstance(x, str) else f"{x.dtype} {x.shape}"

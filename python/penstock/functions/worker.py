@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..field import STORAGE
+from .._values import element_type
+from ..field import STORAGE, numpy_type
 from ..forks import leaving
 from ..sharedfile import SharedFile
 from .call import Call, Value, WrongOutput, layout_of
@@ -187,7 +188,7 @@ class _Maker:
     def __init__(self, call: Call, setup: dict[str, Any], memory: _File, seeds: Seeds) -> None:
         given, made = setup["in"], setup["out"]
         self._call, self._memory, self._random = call, memory, seeds
-        self._dtype, self._shape = np.dtype(STORAGE[given["dtype"]]), tuple(given["shape"] or ())
+        self._dtype, self._shape = numpy_type(given["dtype"]), tuple(given["shape"] or ())
         self._open = [i for i, n in enumerate(self._shape) if n < 0]
         self._fixed = 0 if self._open else _bytes(self._dtype, self._shape)
         self._layout, self._text = given.get("layout", ""), given.get("content", "") == _TEXT
@@ -196,7 +197,7 @@ class _Maker:
         self._plain = only if len(call.steps) == 1 and only.takes == "array" and only.layout in (None, self._layout) and not self._text else None
         self._seeds = [step.seed for step in call.steps if step.seed is not None]
         if made is not None:
-            self._out_dtype, self._out_shape = np.dtype(STORAGE[made["dtype"]]), tuple(made["shape"] or ())
+            self._out_dtype, self._out_shape = numpy_type(made["dtype"]), tuple(made["shape"] or ())
             self._out_bytes = _bytes(self._out_dtype, self._out_shape)
             self._made = f"{made['dtype']} {self._out_shape}"
 
@@ -256,7 +257,7 @@ class _Maker:
         if self._plain is None:
             return self._through(x).array()
         result = self._plain.call(x)
-        return result if type(result) is np.ndarray else Value(result, "").array()
+        return result if type(result) is np.ndarray and result.dtype == self._out_dtype else Value(result, "").array()
 
     def probe(self, at: int, shape: Sequence[int], key: int) -> dict[str, Any]:
         """Return the type, shape and layout of the functions' result for one record."""
@@ -267,8 +268,8 @@ class _Maker:
             seed(key)
         value = self._through(x)
         layout, result = layout_of(value.value, value.layout), value.array()
-        dtype = "bfloat16" if str(getattr(value.value, "dtype", "")) == "torch.bfloat16" else result.dtype.name
-        if dtype not in STORAGE or result.dtype.byteorder == ">":
+        dtype = element_type(result.dtype)
+        if not dtype:
             raise WrongOutput(
                 f"it returns {type(value.value).__name__} of {result.dtype}, which batches cannot have; have it return an array, a tensor or an "
                 f"image of {', '.join(STORAGE)}"

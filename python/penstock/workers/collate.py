@@ -14,6 +14,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from .._values import array
 from .memory import Room
 
 #: The slot of the batch that this process, a worker, makes now.
@@ -194,7 +195,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     first = batch[0]
     kind = type(first)
     if isinstance(first, np.ndarray) or (kind.__module__.partition(".")[0] == "torch" and hasattr(first, "numpy")):
-        return _stack([np.asarray(b) for b in batch])
+        return _stack([b if type(b) is np.ndarray else array(b) for b in batch])
     if isinstance(first, (np.bool_, np.number)):
         found = scalars(batch)
         return np.asarray(batch) if found is None else found
@@ -221,7 +222,7 @@ def default_convert(data: Any) -> Any:
     """Return a sample as it is without batches, by the rules of torch's default_convert: tensors become arrays, tuples lists."""
     kind = type(data)
     if kind.__module__.partition(".")[0] == "torch" and hasattr(data, "numpy"):
-        return data.numpy()
+        return array(data)
     if kind.__module__ == "numpy" and isinstance(data, (np.bool_, np.number)):
         return np.asarray(data)
     if isinstance(data, Mapping):
