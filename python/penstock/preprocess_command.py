@@ -70,7 +70,7 @@ def _python(text: str) -> str:
     text = re.sub(r"--stratify=([\w-]+)", r'stratify="\1"', text)
     text = re.sub(rf"--({_SWITCHES})\b", lambda m: m[1].replace("-", "_") + "=True", text)
     text = re.sub(r"--from\b", "from_", text)
-    return re.sub(r"--([a-z][a-z-]*[a-z])", lambda m: m[1].replace("-", "_"), text)
+    return re.sub(r"(?<!tar )--([a-z][a-z-]*[a-z])", lambda m: m[1].replace("-", "_"), text)
 
 
 def widen(pipe: int) -> None:

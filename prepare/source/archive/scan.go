@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/penstock/penstock/internal/suggest"
@@ -290,6 +291,9 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 	a.info.Unit, a.info.Count = "samples", s.samples
 	given := len(selection) > 0
 	if !given {
+		if err := s.dotted(); err != nil {
+			return err
+		}
 		selection = s.all()
 		a.info.Hints = append(a.info.Hints, s.imagesOnly()...)
 	}
@@ -316,6 +320,19 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 			a.info.Hints = append(a.info.Hints, fmt.Sprintf(
 				"only %d of %d samples have a .%s; the members of a sample must follow each other, as tar --sort=name writes them",
 				m.count, s.samples, ext))
+		}
+	}
+	return nil
+}
+
+// dotted is an error for keys with a number that has a dot, such as img_0.5 of img_0.5.jpg, which would be the member
+// 5.jpg of img_0, and with img_0.7.jpg of one sample.
+func (s *archiveScan) dotted() error {
+	for _, ext := range s.order {
+		first, _, more := strings.Cut(ext, ".")
+		if _, err := strconv.ParseUint(first, 10, 64); err == nil && more {
+			return fmt.Errorf("a member's extension begins at the first dot, as in WebDataset, so .%s is one; replace the dots "+
+				"in the keys of samples, and make the archive again: %s; or choose members with --fields", ext, s.remake)
 		}
 	}
 	return nil

@@ -135,9 +135,10 @@ func (r *memberReader) next(ignored *[]string) (m member, key string, err error)
 		if h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader {
 			continue
 		}
-		if m, key = fileMember(name, h.Typeflag == tar.TypeReg || h.Typeflag == tar.TypeGNUSparse, ignored); key == "" {
-			if h.Typeflag == tar.TypeSymlink || h.Typeflag == tar.TypeLink {
-				(*ignored)[len(*ignored)-1] += " (a link, which tar --dereference --hard-dereference makes a file)"
+		regular := h.Typeflag == tar.TypeReg || h.Typeflag == tar.TypeGNUSparse || h.Typeflag == tar.TypeLink
+		if m, key = fileMember(name, regular, ignored); key == "" {
+			if h.Typeflag == tar.TypeSymlink {
+				(*ignored)[len(*ignored)-1] += " (a link, which tar --dereference makes a file)"
 			}
 			continue
 		}
@@ -169,6 +170,8 @@ func checkMember(h *tar.Header) error {
 		sparse = sparse || strings.HasPrefix(key, "GNU.sparse.")
 	}
 	switch {
+	case h.Typeflag == tar.TypeLink: // tar writes it for a file with two names, so it is one of the samples
+		return fmt.Errorf("is a hard link to %s; make the archive again with tar --hard-dereference", source.Clip(h.Linkname))
 	case sparse:
 		return errors.New("is a sparse file, which can be of any length; archive it with --sparse switched off")
 	case h.Size > source.MaxValue:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/penstock/penstock/prepare/source"
@@ -23,23 +24,33 @@ func EachMember(text []byte, prefix string, depth int, f func(column string, c C
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return source.ValueError("not JSON: %w", err)
+			return notJSON(err)
 		}
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return source.ValueError("not JSON: %w", err)
+			return notJSON(err)
 		}
 		if err := eachCell(prefix+key.(string), raw, depth, f); err != nil {
 			return err
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return source.ValueError("not JSON: %w", err)
+		return notJSON(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return source.ValueError("text after the JSON object")
 	}
 	return nil
+}
+
+// notJSON says what is wrong with text. Python writes NaN and Infinity, which its json and pandas read, and which JSON
+// does not have.
+func notJSON(err error) error {
+	if text := err.Error(); strings.Contains(text, "'N'") || strings.Contains(text, "'I'") {
+		return source.ValueError("not JSON, which has no NaN and no Infinity; write the table as CSV: "+
+			"pandas.read_json(FILE, lines=True).to_csv(OTHER, na_rep='nan', index=False): %w", err)
+	}
+	return source.ValueError("not JSON: %w", err)
 }
 
 // checkText makes sure that no text of JSON changes when encoding/json decodes it, which puts U+FFFD in the place of
@@ -83,7 +94,7 @@ func eachCell(name string, raw json.RawMessage, depth int, f func(column string,
 	case '"':
 		var text string
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return source.ValueError("not JSON: %w", err)
+			return notJSON(err)
 		}
 		f(name, Cell{Text: text, Quoted: true})
 	case '{':
