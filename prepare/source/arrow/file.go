@@ -21,7 +21,10 @@ import (
 //
 //	uint32 0xffffffff (not before Arrow 0.15), int32 size of the metadata, the metadata (Message.fbs), the body
 //
-// A file is "ARROW1", padded to 8 bytes, a stream, and a footer; only the end of the footer is needed here.
+// A file is "ARROW1", padded to 8 bytes, a stream, and a footer, which has the schema and the places of all other
+// messages. Only the footer counts, as for pyarrow: polars writes no length before the schema of the stream.
+//
+//	the footer (File.fbs), int32 size of the footer, "ARROW1"
 
 const fileMagic = "ARROW1"
 
@@ -63,19 +66,14 @@ func (f *file) read() error {
 		return err
 	}
 	f.size = info.Size()
-	begin, err := f.ends()
+	isFile, err := f.ends()
+	if err == nil && isFile {
+		err = f.footer()
+	} else if err == nil {
+		err = f.stream()
+	}
 	if err != nil {
 		return err
-	}
-	for at := begin; ; {
-		next, err := f.message(at)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("message at byte %d: %w", at, err)
-		}
-		at = next
 	}
 	if f.schema == nil {
 		return errors.New("is no Arrow stream: it has no schema")
@@ -84,28 +82,87 @@ func (f *file) read() error {
 	return nil
 }
 
-// ends returns where the stream begins.
-func (f *file) ends() (int64, error) {
+// stream reads the metadata of the messages of a stream.
+func (f *file) stream() error {
+	for at := int64(0); ; {
+		next, err := f.message(at)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("message at byte %d: %w", at, err)
+		}
+		at = next
+	}
+}
+
+// ends reports whether the file has a footer, and is not a stream.
+func (f *file) ends() (isFile bool, err error) {
 	var head, tail [8]byte
 	if f.size < 16 {
-		return 0, errors.New("is not an Arrow file: it is too short")
+		return false, errors.New("is not an Arrow file: it is too short")
 	}
 	if err := source.ReadAt(f.file, head[:], 0); err != nil {
-		return 0, err
+		return false, err
 	}
 	if bytes.HasPrefix(head[:], []byte("FEA1")) {
-		return 0, errors.New("is a Feather file of version 1; rewrite it: pandas.read_feather(FILE).to_feather(OTHER)")
+		return false, errors.New("is a Feather file of version 1; rewrite it: pandas.read_feather(FILE).to_feather(OTHER)")
 	}
 	if !bytes.HasPrefix(head[:], []byte(fileMagic)) {
-		return 0, nil
+		return false, nil
 	}
 	if err := source.ReadAt(f.file, tail[:], f.size-8); err != nil {
-		return 0, err
+		return false, err
 	}
 	if !bytes.HasSuffix(tail[:], []byte(fileMagic)) {
-		return 0, errors.New("is cut short, or was not written to its end: an Arrow file ends with " + fileMagic)
+		return false, errors.New("is cut short, or was not written to its end: an Arrow file ends with " + fileMagic)
 	}
-	return 8, nil
+	return true, nil
+}
+
+// footer reads the footer, and the metadata of the messages that it names: dictionaries first.
+func (f *file) footer() error {
+	const blockBytes = 24 // a place of a message: int64, int32 size of its metadata, int64 size of its body
+	var length [4]byte
+	end := f.size - int64(len(fileMagic)+len(length))
+	if err := source.ReadAt(f.file, length[:], end); err != nil {
+		return err
+	}
+	size := int64(int32(binary.LittleEndian.Uint32(length[:])))
+	if size < 8 || size > maxMetadata || size > end-8 {
+		return fmt.Errorf("a footer of %d bytes: %w", size, store.ErrCorrupt)
+	}
+	b := make([]byte, size)
+	if err := source.ReadAt(f.file, b, end-size); err != nil {
+		return err
+	}
+	meta := &flatbuffer{b: b}
+	t := meta.root()
+	s := t.table(1)
+	if s == nil || meta.bad {
+		return fmt.Errorf("a footer without a schema: %w", store.ErrCorrupt)
+	}
+	var err error
+	if f.schema, err = newSchema(s); err != nil {
+		return err
+	}
+	const dictionaries, batches = 2, 3 // fields of the footer
+	for _, field := range []int{dictionaries, batches} {
+		at, count := t.vector(field, blockBytes)
+		for i := range count {
+			place := meta.int64(at + i*blockBytes)
+			if place < 8 || place >= end-size {
+				return fmt.Errorf("message at byte %d: %w", place, store.ErrCorrupt)
+			}
+			if _, err := f.message(place); err != nil && err != io.EOF {
+				return fmt.Errorf("message at byte %d: %w", place, err)
+			}
+		}
+	}
+	if meta.bad {
+		return fmt.Errorf("a footer that leads out of itself: %w", store.ErrCorrupt)
+	}
+	return nil
 }
 
 // message reads the metadata of a message and returns where the next begins, io.EOF at the end of the stream.
