@@ -75,3 +75,51 @@ func TestTIFFFillOrder(t *testing.T) {
 		}
 	}
 }
+
+// Lines of CCITT group 3 may be filled up with zeros before their end, so that the end-of-line code ends with a byte, as
+// Ghostscript and fax2tiff write them, and may lack the code before the first line or after the last. libtiff reads all
+// of them.
+func TestTIFFFax(t *testing.T) {
+	const eol = "000000000001"
+	// white 8; white 3 and black 5; white 0, black 8; white 5, whose code ends with zeros, and black 3
+	lines := []string{"10011", "1000" + "0011", "00110101" + "000101", "1100" + "10"}
+	var want []byte
+	for _, white := range []int{8, 3, 0, 5} {
+		want = append(append(want, bytes.Repeat([]byte{255}, white)...), make([]byte, 8-white)...)
+	}
+	for name, f := range map[string]struct {
+		fill          bool
+		before, after string
+	}{
+		"plain":               {false, eol, eol + eol + eol + eol + eol + eol},
+		"filled":              {true, eol, eol + eol + eol + eol + eol + eol},
+		"filled, cut":         {true, eol, ""},
+		"no end at the end":   {false, eol, ""},
+		"no end at the begin": {true, "", eol},
+	} {
+		bits := f.before
+		for i, line := range lines {
+			bits += line
+			for f.fill && (len(bits)+len(eol))%8 != 0 {
+				bits += "0"
+			}
+			if i+1 < len(lines) {
+				bits += eol
+			}
+		}
+		bits += f.after
+		var strip []byte
+		for i, bit := range bits {
+			if i%8 == 0 {
+				strip = append(strip, 0)
+			}
+			strip[i/8] |= byte(bit-'0') << (7 - i%8)
+		}
+		got, err := openAll(t, New(Options{Color: Gray}), tiffFile(binary.LittleEndian, strip, [2]uint16{256, 8},
+			[2]uint16{257, 4}, [2]uint16{258, 1}, [2]uint16{259, 3}, [2]uint16{262, 0}, [2]uint16{273}, [2]uint16{277, 1},
+			[2]uint16{278, 4}, [2]uint16{279, uint16(len(strip))}, [2]uint16{292, 4}))
+		if err != nil || !bytes.Equal(got.pix, want) {
+			t.Errorf("%s: %v, error %v, want %v", name, got.pix, err, want)
+		}
+	}
+}

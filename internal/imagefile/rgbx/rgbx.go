@@ -60,7 +60,11 @@ func FromPalette(dst, src []byte, palette *Palette) {
 func Unpremultiply(dst []byte) {
 	for i := 0; i+4 <= len(dst); i += 4 {
 		a := int(dst[i+3])
-		if a == 255 || a == 0 {
+		if a == 255 {
+			continue
+		}
+		if a == 0 { // no color is left, whatever the file has
+			clear(dst[i : i+4])
 			continue
 		}
 		for k := i; k < i+3; k++ {

@@ -33,12 +33,10 @@ func (d *decoder) decompress(c *chunk) error {
 		}
 		defer z.Close()
 		r = z
-	case group3, group4:
-		format := ccitt.Group3
-		if p.compression == group4 {
-			format = ccitt.Group4
-		}
-		r = ccitt.NewReader(bytes.NewReader(c.raw), ccitt.MSB, format, c.w, c.h, &ccitt.Options{Invert: true})
+	case group3:
+		return d.fax(c)
+	case group4:
+		r = ccitt.NewReader(bytes.NewReader(c.raw), ccitt.MSB, ccitt.Group4, c.w, c.h, &ccitt.Options{Invert: true})
 	case zstd:
 		if codecs.Zstd == nil {
 			return unsupported(rewrite, "its compression is zstd, which is read only where pixels are stored")
@@ -48,13 +46,67 @@ func (d *decoder) decompress(c *chunk) error {
 		}
 		return nil
 	}
-	if _, err := io.ReadFull(r, dst); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return malformed("truncated: the strip or tile at row %d ends before its pixels do", c.y)
+	return c.read(r, dst)
+}
+
+// read fills dst with pixels of the chunk.
+func (c *chunk) read(r io.Reader, dst []byte) error {
+	_, err := io.ReadFull(r, dst)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return malformed("truncated: the strip or tile at row %d ends before its pixels do", c.y)
+	}
+	return err
+}
+
+// fax decodes CCITT group 3 (T.4) of one dimension, line by line. Zeros may stand between a line and the end-of-line
+// code (T.4 section 4.1.3), so that the code ends with a byte, as Ghostscript and fax2tiff write it. The decoder takes
+// them for a missing code. No other code has eleven zeros side by side, so lines are found without decoding.
+func (d *decoder) fax(c *chunk) error {
+	const eol = 11 // zeros before the 1 of an end of line
+	row, zeros := (c.w+7)/8, 0
+	line, ones, rest := faxLine(), 0, d.buf
+	for i := range 8*len(c.raw) + 1 {
+		end := i == 8*len(c.raw)
+		if !end && c.raw[i/8]>>(7-i%8)&1 == 0 {
+			zeros++
+			line.put(0)
+			continue
 		}
-		return err
+		if ones > 0 && (end || zeros >= eol) && len(rest) >= row {
+			r := ccitt.NewReader(bytes.NewReader(line.bytes), ccitt.MSB, ccitt.Group3, c.w, 1, &ccitt.Options{Invert: true})
+			if err := c.read(r, rest[:row]); err != nil {
+				return err
+			}
+			rest = rest[row:]
+		}
+		if zeros >= eol {
+			line, ones = faxLine(), -1 // the 1 of the code is none of the line
+		} else {
+			line.put(1)
+		}
+		ones, zeros = ones+1, 0
+	}
+	if len(rest) > 0 {
+		return c.read(bytes.NewReader(nil), rest)
 	}
 	return nil
+}
+
+// bitWriter puts bits together to bytes, the first bit of each into the highest.
+type bitWriter struct {
+	bytes []byte
+	bits  int
+}
+
+// faxLine returns a line with the end-of-line code that a decoder expects before it.
+func faxLine() bitWriter { return bitWriter{bytes: []byte{0, 0x10}, bits: 12} }
+
+func (w *bitWriter) put(bit byte) {
+	if w.bits%8 == 0 {
+		w.bytes = append(w.bytes, 0)
+	}
+	w.bytes[w.bits/8] |= bit << (7 - w.bits%8)
+	w.bits++
 }
 
 // unpackBits decodes PackBits (TIFF 6.0 section 9).
