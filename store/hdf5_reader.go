@@ -170,6 +170,11 @@ func mappable(data *meta.Dataset) error {
 // axes are left out, and any other dataset of that many records is an error.
 func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	fields := opts.Fields
+	if siblings := file.Siblings(); siblings != nil && fields == nil {
+		return siblings.Refusal(d.Path, func(fields []string) string {
+			return `fields=["` + strings.Join(fields, `", "`) + `"] in Python, mmapds.WithFields in Go`
+		})
+	}
 	var lengths, known []string
 	var others []*meta.Dataset
 	axes := axesOf(file)

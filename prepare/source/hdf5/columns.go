@@ -10,9 +10,11 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -22,6 +24,11 @@ func trim(path string) string { return strings.Trim(path, "/") }
 // datasets and links that make none. One that has records and is not read is an error then, unless it has no numbers
 // and another length than those have.
 func (f *File) Columns(selection []column.Selection) (columns []array.Column, bad array.Rejections, err error) {
+	if siblings := f.meta.Siblings(); siblings != nil && len(selection) == 0 {
+		return nil, nil, siblings.Refusal(f.path, func(fields []string) string {
+			return shell.Command("--fields", strings.Join(fields, ","))
+		})
+	}
 	var unread []unreadDataset
 	whole := make(map[string]bool) // columns that are all of a dataset of numbers
 	selection = append([]column.Selection(nil), selection...)
@@ -30,7 +37,7 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 			bad = append(bad, array.Rejection{Name: d.Path, Err: errors.New("a dimension of netCDF without values")})
 			continue
 		}
-		list, err := f.columns(d)
+		list, err := f.columns(d, numbersWanted(selection, d))
 		_, noField := d.Spec()
 		if err == nil {
 			columns = append(columns, list...)
@@ -65,6 +72,21 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 	}
 	columns, err = array.Select(columns, selection)
 	return columns, bad, err
+}
+
+// numbersWanted reports whether a selection asks for the numbers of an enumeration by their type, which it takes from
+// the selection: no other dataset is read as a type that is given.
+func numbersWanted(selection []column.Selection, d *meta.Dataset) bool {
+	if d.Err != nil || d.Type.Class != meta.Enum {
+		return false
+	}
+	for i, w := range selection {
+		if trim(w.Column) == trim(d.Path) && w.Type == d.Type.Base.DType().String() {
+			selection[i].Type = ""
+			return true
+		}
+	}
+	return false
 }
 
 // expand replaces a dataset of several columns in a selection by those.
@@ -146,11 +168,14 @@ func Fields(d *meta.Dataset) (list []source.Field, err error) {
 	return list, err
 }
 
-// columns returns a dataset as columns.
-func (f *File) columns(d *meta.Dataset) ([]array.Column, error) {
+// columns returns a dataset as columns. With numbers, an enumeration has no classes.
+func (f *File) columns(d *meta.Dataset, numbers bool) ([]array.Column, error) {
 	list, err := parts(d)
 	if err != nil {
 		return nil, err
+	}
+	if numbers && list[0].label {
+		list[0].label, list[0].field.Field = false, store.NewField(list[0].field.Name, d.Type.Base.DType())
 	}
 	r, err := f.records(d)
 	if err != nil {
@@ -174,7 +199,7 @@ func (f *File) columns(d *meta.Dataset) ([]array.Column, error) {
 
 // plain reports whether the bytes of a record are the value.
 func (p *part) plain() bool {
-	return p.name == "" && p.labels == nil && p.typ.Class != meta.Vlen && p.typ.Class != meta.String
+	return p.name == "" && !p.label && p.typ.Class != meta.Vlen && p.typ.Class != meta.String
 }
 
 // whole returns a dataset of numbers as a column.

@@ -59,7 +59,7 @@ func (f *File) one(path string) (d *meta.Dataset, c array.Column, err error) {
 	if d, err = f.meta.Dataset(path); err != nil {
 		return nil, c, err
 	}
-	list, err := f.columns(d)
+	list, err := f.columns(d, false)
 	if err == nil && (len(list) != 1 || len(d.Dims) != 1) {
 		err = fmt.Errorf("%s is not one axis of values: %w", path, meta.ErrUnsupported)
 	}

@@ -14,13 +14,13 @@ import (
 
 // part is the part of an element of a dataset that becomes a field: all of it, or a member of a compound.
 type part struct {
-	name   string // of the member, such as ".pos.x"; "" for all of an element
-	typ    *meta.Datatype
-	at     int64
-	axes   []stride
-	field  source.Field
-	labels map[int64]int64 // number of a label by its value
-	chars  bool            // the elements of a record are the letters of a text
+	name  string // of the member, such as ".pos.x"; "" for all of an element
+	typ   *meta.Datatype
+	at    int64
+	axes  []stride
+	field source.Field
+	label bool // the numbers of an enumeration that are its classes: 0 to n-1
+	chars bool // the elements of a record are the letters of a text
 }
 
 // stride is an axis of a part: n elements, bytes apart.
@@ -97,8 +97,9 @@ func (p *part) fieldOf(name string) (f source.Field, err error) {
 		}
 		return source.ContentField(name, tensor.Text), nil
 	case t.Class == meta.Enum && !t.IsBool() && p.count() == 1:
-		if f, ok := p.label(name); ok {
-			return f, nil
+		if names := classes(t); names != nil {
+			p.label = true
+			return source.LabelField(name, names), nil
 		}
 	case t.Class == meta.Complex:
 		p.axes, p.typ = append(slices.Clone(p.axes), stride{2, t.Base.Size}), t.Base
@@ -133,29 +134,20 @@ func (p *part) fieldOf(name string) (f source.Field, err error) {
 	return f, nil
 }
 
-// label returns the field of an enumeration, whose labels are numbered in the order of their values.
-func (p *part) label(name string) (source.Field, bool) {
-	if p.typ.Base.DType() == tensor.Invalid {
-		return source.Field{}, false
+// classes returns the names of an enumeration whose values are 0 to n-1, nil for others: labels are numbers that count
+// their classes, and an enumeration keeps its numbers.
+func classes(t *meta.Datatype) []string {
+	if t.Base.DType() == tensor.Invalid {
+		return nil
 	}
-	members := slices.Clone(p.typ.Members)
-	slices.SortFunc(members, func(a, b meta.Member) int {
-		if a.Value < b.Value {
-			return -1
+	names := make([]string, len(t.Members))
+	for _, m := range t.Members {
+		if m.Value < 0 || m.Value >= int64(len(names)) || names[m.Value] != "" || slices.Contains(names, m.Name) {
+			return nil
 		}
-		return 1
-	})
-	p.labels = make(map[int64]int64)
-	var names []string
-	known := make(map[string]bool, len(members))
-	for _, m := range members {
-		if _, twice := p.labels[m.Value]; twice || m.Name == "" || known[m.Name] {
-			return source.Field{}, false
-		}
-		p.labels[m.Value], known[m.Name] = int64(len(names)), true
-		names = append(names, m.Name)
+		names[m.Value] = m.Name
 	}
-	return source.LabelField(name, names), len(names) > 0
+	return names
 }
 
 // count returns how many elements a record has.
@@ -189,12 +181,13 @@ func (p *part) value(buf, record []byte, native bool, heap *meta.Heap) ([]byte, 
 	if !native {
 		decode(p.typ, buf[from:])
 	}
-	if p.labels == nil {
+	if !p.label {
 		return buf, nil
 	}
-	x, ok := p.labels[integer(p.typ.Base, buf[from:])]
-	if !ok {
-		return buf, source.ValueError("%d is none of the values of its enumeration", integer(p.typ.Base, buf[from:]))
+	x := integer(p.typ.Base, buf[from:])
+	if x < 0 || x >= int64(len(p.field.Classes)) {
+		return buf, source.ValueError("%d has no name in its enumeration; read the numbers: --fields '%s:%v'", x,
+			p.field.Origin, p.typ.Base.DType())
 	}
 	return binary.LittleEndian.AppendUint64(buf[:from], uint64(x)), nil
 }

@@ -45,7 +45,7 @@ type Padding uint8
 const (
 	NullTerm Padding = iota // up to the first NUL
 	NullPad                 // trailing NULs are not part of it
-	SpacePad                // trailing spaces are not part of it
+	SpacePad                // trailing spaces and NULs are not part of it
 )
 
 // Datatype describes one element. Fields that do not belong to its class are zero.
@@ -282,7 +282,7 @@ func (t *Datatype) Unpad(p []byte) string {
 	case NullPad:
 		return strings.TrimRight(string(p), "\x00")
 	case SpacePad:
-		return strings.TrimRight(string(p), " ")
+		return strings.TrimRight(string(p), " \x00") // h5py and MATLAB pad such strings with NULs
 	}
 	return source.UntilNUL(p)
 }

@@ -89,7 +89,11 @@ def enums():
     v = rng.integers(0, 3, N)
     for base in ("u1", ">i2", "i8"):
         t = h5py.enum_dtype({"cat": 7, "dog": 1, "emu": 100}, base)
-        create("enum%s.h5" % base.strip(">"), lambda f: f.create_dataset("e", data=np.array([1, 7, 100])[v].astype(base), dtype=t, chunks=(8,), compression="gzip"), {"e": v.astype("i8")})
+        create("enum%s.h5" % base.strip(">"), lambda f: f.create_dataset("e", data=np.array([1, 7, 100])[v].astype(base), dtype=t, chunks=(8,), compression="gzip"), {"e": np.array([1, 7, 100])[v].astype(base.strip(">"))})
+    t = h5py.enum_dtype({"emu": 2, "cat": 0, "dog": 1}, "u1")
+    create("enum-classes.h5", lambda f: f.create_dataset("e", data=v.astype("u1"), dtype=t), {"e": v.astype("i8")})
+    unnamed = np.where(v == 2, 255, v).astype("u1")
+    create("enum-unnamed.h5", lambda f: f.create_dataset("e", data=unnamed, dtype=t), {"e": unnamed}, "e:uint8")
     t = h5py.enum_dtype({"a": 0, "b": 1}, "i4")
     m = rng.integers(0, 2, (N, 3)).astype("i4")
     create("enum-array.h5", lambda f: f.create_dataset("e", data=m, dtype=t), {"e": m})
