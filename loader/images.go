@@ -2,6 +2,7 @@ package loader
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/penstock/penstock/internal/imagefile"
@@ -40,6 +41,24 @@ type Images struct {
 	// larger images are refused from their header, before memory is taken for them; 0 means 178,956,970, Pillow's limit
 	MaxPixels int
 	Orient    bool // turn and mirror each as its EXIF orientation says; torchvision ignores it
+	// that all of them have one size, for pipelines that keep sizes; nil if they may differ
+	Same *SameSize
+}
+
+// SameSize is the size that all image files of a field have, such as those of CIFAR: a pipeline may keep it. A file of
+// another size fails its record.
+type SameSize struct {
+	Width, Height int
+	Of            string // a file that has this size, for errors
+}
+
+// check returns an error if an image has another size.
+func (s *SameSize) check(m transforms.Info) error {
+	if s == nil || m.W == s.Width && m.H == s.Height {
+		return nil
+	}
+	return fmt.Errorf("its image has %dx%d pixels, but %s has %dx%d, and the pipeline keeps sizes; %w", m.W, m.H, s.Of,
+		s.Width, s.Height, ErrSizes)
 }
 
 // Output returns type and shape of what the pipeline makes. Of image files, whose sizes differ,
@@ -101,16 +120,16 @@ func oneSize(p *transforms.Pipeline, in, out transforms.Info) error {
 			return nil // labels cannot follow, or a record fails: both are reported where they matter
 		}
 		if w, h := moves.Size(); w != out.W || h != out.H {
-			return fmt.Errorf("the pipeline makes %dx%d pixels of some images, but %dx%d of another; %s", out.W, out.H, w, h,
-				oneSizeBy)
+			return fmt.Errorf("the pipeline makes %dx%d pixels of some images, but %dx%d of another; %w", out.W, out.H, w, h,
+				ErrSizes)
 		}
 	}
 	return nil
 }
 
-// oneSizeBy says what to do about a pipeline that makes several sizes.
-const oneSizeBy = "have it make one size, by RandomResizedCrop, CenterCrop, or Resize to height and width, or pad " +
-	"each batch to its largest: PadImages in Go, batch_transforms=PadToLargest() in Python"
+// ErrSizes is what errors of a pipeline that makes images of several sizes wrap. It says what to do.
+var ErrSizes = errors.New("have it make one size, by RandomResizedCrop, CenterCrop, or Resize to height and width, " +
+	"or pad each batch to its largest: PadImages in Go, batch_transforms=PadToLargest() in Python")
 
 // pipeline returns the Pipeline for stored pixels. Records keep the layout that they have, unless the Pipeline chooses
 // one.
@@ -223,6 +242,13 @@ var someSizes = [][2]int{{500, 375}, {375, 500}, {1920, 1080}, {4000, 3000}, {61
 // outputOfFiles returns the pipeline's output for image files. It may refuse some of them: a crop,
 // for example, refuses smaller ones.
 func (t Images) outputOfFiles(tensor.Spec) (out transforms.Info, err error) {
+	if t.Same != nil {
+		in := transforms.Info{W: t.Same.Width, H: t.Same.Height, C: 3}
+		if out, err = t.Pipeline.Output(in); err == nil {
+			err = oneSize(t.Pipeline, in, out)
+		}
+		return out, err
+	}
 	var from [2]int
 	for _, size := range someSizes {
 		o, failed := t.Pipeline.Output(transforms.Info{W: size[0], H: size[1], C: 3})
@@ -234,8 +260,8 @@ func (t Images) outputOfFiles(tensor.Spec) (out transforms.Info, err error) {
 		case from == [2]int{}:
 			out, from = o, size
 		case o != out:
-			return out, fmt.Errorf("the pipeline makes %v of an image of %dx%d pixels, and %v of one of %dx%d; %s", out, from[0],
-				from[1], o, size[0], size[1], oneSizeBy)
+			return out, fmt.Errorf("the pipeline makes %v of an image of %dx%d pixels, and %v of one of %dx%d; %w", out, from[0],
+				from[1], o, size[0], size[1], ErrSizes)
 		}
 	}
 	if from != [2]int{} {
@@ -246,21 +272,30 @@ func (t Images) outputOfFiles(tensor.Spec) (out transforms.Info, err error) {
 
 // fileWorker returns a function with its own decoder.
 func (t Images) fileWorker() RecordFunc {
-	w := fileWorker{
-		run:     t.Pipeline.Runner(),
-		decoder: imagefile.New(imagefile.Options{MaxPixels: t.MaxPixels, Orient: t.Orient}),
-	}
+	w := fileWorker{run: t.Pipeline.Runner(), open: t.fileOpener()}
 	return w.do
+}
+
+// fileOpener returns a function that turns an image file into the input of a Runner, with its own decoder.
+func (t Images) fileOpener() func(src []byte) (transforms.Source, error) {
+	d := imagefile.New(imagefile.Options{MaxPixels: t.MaxPixels, Orient: t.Orient})
+	return func(src []byte) (transforms.Source, error) {
+		m, err := d.Open(src)
+		if err != nil {
+			return nil, err
+		}
+		return m, t.Same.check(transforms.InfoOf(m))
+	}
 }
 
 // fileWorker is the state of one goroutine that decodes image files.
 type fileWorker struct {
-	run     *transforms.Runner
-	decoder *imagefile.Decoder
+	run  *transforms.Runner
+	open func(src []byte) (transforms.Source, error)
 }
 
 func (w *fileWorker) do(dst, src []byte, r Record) error {
-	m, err := w.decoder.Open(src)
+	m, err := w.open(src)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package loader
 import (
 	"fmt"
 
-	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/loader/internal/fill"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -54,8 +53,7 @@ func (t Images) sized() bool { return false }
 // opener returns a Runner, and the function that turns a record into its input: for image files, with its own decoder.
 func (t Images) opener(in tensor.Spec) (*transforms.Runner, func(src []byte) (transforms.Source, error), error) {
 	if isEncoded(in) {
-		d := imagefile.New(imagefile.Options{MaxPixels: t.MaxPixels, Orient: t.Orient})
-		return t.Pipeline.Runner(), func(src []byte) (transforms.Source, error) { return d.Open(src) }, nil
+		return t.Pipeline.Runner(), t.fileOpener(), nil
 	}
 	info, err := t.info(in)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/cmd/internal/feed/external"
+	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -35,6 +36,7 @@ type functions struct {
 	pool   *external.Pool // nil if there are no workers
 	batch  int            // records of a batch
 	sample func(field store.Field, try func(src []byte, r loader.Record) error) error
+	name   func(record int) string
 	stats  []functionStats
 }
 
@@ -365,4 +367,14 @@ func reportsOf(list []functionStats) (out []functionReport) {
 		})
 	}
 	return out
+}
+
+// sizeOf returns the size of the first image file of a field.
+func (fs *functions) sizeOf(f store.Field) (size *loader.SameSize, err error) {
+	err = fs.sample(f, func(src []byte, r loader.Record) error {
+		file, err := imagefile.Parse(src)
+		size = &loader.SameSize{Width: file.Config.Width, Height: file.Config.Height, Of: fs.name(r.Index)}
+		return err
+	})
+	return size, err
 }

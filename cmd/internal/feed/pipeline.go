@@ -210,7 +210,7 @@ func (o *Options) makeField(f store.Field, recipe json.RawMessage, fs *functions
 	}
 	asBytes := o.AsBytes && !o.mixesImages() && o.OnError != "blank" // of whose zeros a client would make numbers
 	if t := o.tails[f.Name]; t != nil && t.used {
-		return t.makeImages(f, asBytes)
+		return t.makeImages(f, asBytes, fs)
 	}
 	parts, err := splitRecipe(recipe)
 	if err != nil {
@@ -228,7 +228,7 @@ func (o *Options) makeField(f store.Field, recipe json.RawMessage, fs *functions
 		if pads != nil {
 			return padded(f, recipe, pads)
 		}
-		return makeImages(f, recipe, asBytes)
+		return makeImages(f, recipe, asBytes, fs)
 	}
 	m := made{field: f}
 	if f.Content == tensor.Mask && f.IsBytes() {
@@ -264,13 +264,20 @@ func (m *made) settle(f store.Field) error {
 	return nil
 }
 
-// makeImages returns the transformed field of images.
-func makeImages(f store.Field, recipe json.RawMessage, asBytes bool) (made, error) {
+// makeImages returns the transformed field of images. If the pipeline keeps sizes, all files have to have the size of
+// the first.
+func makeImages(f store.Field, recipe json.RawMessage, asBytes bool, fs *functions) (made, error) {
 	p, err := transforms.Parse(recipe)
 	if err != nil {
 		return made{field: f}, err
 	}
-	whole, err := imagesOf(f, p)
+	images := loader.Images{Pipeline: p}
+	whole, err := imagesOf(f, images)
+	if errors.Is(err, loader.ErrSizes) && f.Ragged {
+		if images.Same, err = fs.sizeOf(f); err == nil {
+			whole, err = imagesOf(f, images)
+		}
+	}
 	if err != nil || !asBytes {
 		return whole, err
 	}
@@ -278,20 +285,21 @@ func makeImages(f store.Field, recipe json.RawMessage, asBytes bool) (made, erro
 	if err != nil || n == nil {
 		return whole, err
 	}
-	m, err := imagesOf(f, pixels)
+	front := front{images.ID(), loader.Images{Pipeline: pixels, Same: images.Same}}
+	m, err := imagesOf(f, front.Images)
 	if err != nil || m.field.DType != tensor.Uint8 {
 		return whole, nil // what the front alone cannot do, the whole can
 	}
 	m.field.Normalization = n
 	m.finish = &finish{whole.field.DType, whole.field.Layout}
-	m.transform = front{loader.Images{Pipeline: p}.ID(), loader.Images{Pipeline: pixels}}
+	m.transform = front
 	return m, nil
 }
 
 // makeImages returns the result of the tail on stored pixels. Its ID is that of the whole pipeline, so that a State is
 // the same for files and pixels.
-func (t *tail) makeImages(f store.Field, asBytes bool) (made, error) {
-	m, err := makeImages(f, t.recipe, asBytes)
+func (t *tail) makeImages(f store.Field, asBytes bool, fs *functions) (made, error) {
+	m, err := makeImages(f, t.recipe, asBytes, fs)
 	if err != nil {
 		return m, err
 	}
@@ -326,8 +334,8 @@ type front struct {
 func (f front) ID() string { return f.whole }
 
 // imagesOf returns the result of a pipeline on a field of images.
-func imagesOf(f store.Field, p *transforms.Pipeline) (made, error) {
-	m := made{field: f, transform: loader.Images{Pipeline: p}}
+func imagesOf(f store.Field, images loader.Images) (made, error) {
+	m := made{field: f, transform: images}
 	m.field.Normalization = nil
 	err := m.settle(f)
 	m.image = infoOf(m.field)

@@ -140,7 +140,14 @@ func (s *subject) positions(o *Options) int {
 
 // make resolves the transforms of the fields.
 func (s *subject) make(ctx context.Context, o *Options, fields []store.Field) error {
-	fs := &functions{pool: s.pool, batch: o.BatchSize, sample: s.sampler(ctx, o)}
+	fs := &functions{pool: s.pool, batch: o.BatchSize, sample: s.sampler(ctx, o), name: func(record int) string {
+		if named, ok := s.src.(loader.NamedSource); ok {
+			if name, err := named.SourceName(ctx, record); err == nil && name != "" {
+				return name
+			}
+		}
+		return fmt.Sprintf("record %d", record)
+	}}
 	becomes, err := o.made(fields, fs)
 	if err != nil {
 		return fmt.Errorf("feed: options: %w", err)
