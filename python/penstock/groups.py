@@ -25,4 +25,5 @@ def _is_missing(group: Any) -> bool:
 
 def borders(values: np.ndarray) -> np.ndarray:
     """Return the records whose value, a number or an array of them, is not that of the record before."""
-    return np.flatnonzero((values[1:] != values[:-1]).reshape(max(0, len(values) - 1), -1).any(axis=1)) + 1
+    differ = values[1:] != values[:-1]
+    return np.flatnonzero(differ.any(axis=tuple(range(1, values.ndim)))) + 1
