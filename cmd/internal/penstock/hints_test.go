@@ -1,0 +1,213 @@
+package penstock
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"image"
+	"image/png"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+)
+
+// hints are command lines whose output names a command, and that command, in an order in which each finds what it needs.
+var hints = []struct {
+	from  string // the calls of shell.Penstock that write it, as in callsOfPenstock
+	line  string
+	named string
+}{
+	{"cmd/internal/inspect/summary/raw.go command", "inspect photos", "preprocess --keep-encoded photos photos-ds"},
+	{"cmd/internal/inspect/dataset/refusal.go command", "inspect preview -o g.png photos", "preprocess --keep-encoded photos photos.h5"},
+	{"cmd/internal/inspect/dataset/refusal.go command", "inspect preview -o g.png table.csv", "preprocess table.csv table.h5"},
+	{"cmd/internal/preprocess/summary.go inspect", "preprocess table.csv ds", "inspect ds"},
+	{"cmd/internal/inspect/dataset/target.go inspect", "inspect preview -o g.png ds/manifest.json", "inspect ds"},
+	{"store/generation.go log", "inspect ds@7", "log ds"},
+	{"cmd/internal/datasetarg/generations.go restore", "column drop ds@1 y", "restore ds@1"},
+	{"cmd/internal/inspect/report/changes.go diff", "inspect report -o r.html --against table.h5 ds", "diff ds table.h5"},
+	{"cmd/internal/inspect/report/changes.go log", "inspect report -o r.html --against 9 ds", "log ds"},
+	{"cmd/internal/preprocess/summary.go preprocess merge", "preprocess --rank 0 --world-size 1 table.csv parted", "preprocess merge parted"},
+	{"cmd/internal/preprocess/status/command.go preprocess merge", "preprocess status again", "preprocess merge again"},
+	{"cmd/internal/inspect/dataset/refusal.go preprocess merge", "inspect preview -o g.png third.parts", "preprocess merge third"},
+	{"cmd/internal/demo/draw.go demo", "demo --no-open photos", "demo photos-2"},
+	{"", "cache pin nothing", "cache list"},
+}
+
+// before are the command lines that make what those of hints find, by line.
+var before = map[string][]string{
+	"column drop ds@1 y":                   {"column rename ds y z"},
+	"preprocess status again":              {"preprocess --rank 0 --world-size 1 table.csv again"},
+	"inspect preview -o g.png third.parts": {"preprocess --rank 0 --world-size 1 table.csv third"},
+}
+
+// Every command that a message names runs as it stands, on the input that the message is about.
+func TestHintsRun(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Chdir(t.TempDir())
+	for i, name := range []string{"photos/a/0.png", "photos/a/1.png", "photos/b/0.png"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := png.Encode(f, image.NewGray(image.Rect(0, 0, 8+i, 9))); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile("table.csv", []byte("x,y\n1,2\n3,4\n5,6\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range hints {
+		for _, line := range before[h.line] {
+			if code, out, diag := run(t, strings.Fields(line)...); code != cli.ExitDone {
+				t.Fatalf("%s: code %d: %s%s", line, code, out, diag)
+			}
+		}
+		_, out, diag := run(t, strings.Fields(h.line)...)
+		text := out + diag
+		if !regexp.MustCompile(`penstock ` + regexp.QuoteMeta(h.named) + `(?:[\s,;:)]|\.?$)`).MatchString(text) {
+			t.Errorf("%s: does not name penstock %s:\n%s", h.line, h.named, text)
+			continue
+		}
+		if code, out, diag := run(t, strings.Fields(h.named)...); code != cli.ExitDone {
+			t.Errorf("%s: it names penstock %s, which ends with code %d: %s%s", h.line, h.named, code, out, diag)
+		}
+	}
+}
+
+// unrun are the calls of shell.Penstock whose commands hints leaves out: they have words in capitals for what only the
+// reader knows, or need a source that tests of their own packages make.
+var unrun = strings.Split(strings.TrimSpace(`
+cmd/internal/demo/draw.go demo FOLDER
+cmd/internal/generations/choose.go preprocess
+cmd/internal/inspect/dataset/refusal.go preprocess SOURCE DEST
+cmd/internal/inspect/dataset/refusal.go preprocess merge DEST
+cmd/internal/inspect/dataset/target.go inspect verify
+cmd/internal/inspect/dataset/zarr.go preprocess
+cmd/internal/inspect/dataset/zarr.go preprocess SOURCE DEST
+cmd/internal/inspect/layout/window.go preprocess --fields
+cmd/internal/inspect/show/command.go preprocess --pipeline
+cmd/internal/inspect/stats/text.go inspect verify
+cmd/internal/inspect/verify/view.go inspect view
+cmd/internal/loadbench/label_order.go preprocess --shuffle SEED
+cmd/internal/preprocess/normalize_command.go preprocess
+cmd/internal/preprocess/normalize_command.go preprocess SOURCE DEST --normalize
+cmd/internal/rawcache/intact.go cache
+internal/hdf5/chunk/advice.go preprocess
+internal/hdf5/meta/remedy.go preprocess
+loader/combine/derive.go preprocess VIEW DEST
+loader/diagnose.go preprocess OLD.h5 NEW.h5
+loader/views/limits.go preprocess VIEW DEST
+prepare/config.go inspect show --recipe
+prepare/config.go inspect view
+prepare/config.go inspect view DEST
+prepare/config.go preprocess merge
+prepare/internal/commit/part/parts.go preprocess SOURCE DEST --rank R --world-size N
+prepare/measure.go inspect show --recipe
+prepare/normalize.go preprocess
+prepare/raw/listing.go preprocess
+prepare/source/archive/index.go preprocess 's3://BUCKET/train-{000..127}.tar' DEST
+prepare/source/archive/index.go preprocess --append
+prepare/source/array/source.go inspect
+prepare/source/dataset/dataset.go inspect verify
+prepare/status/status.go preprocess SOURCE DEST --rank R --world-size N
+store/errors.go preprocess
+store/generation.go preprocess SOURCE DEST
+store/hdf5/generation/change.go preprocess
+store/hdf5/view/encode.go preprocess
+store/hdf5_generation.go log
+store/hdf5_reader.go preprocess OLD.h5 DEST
+store/hdf5_reader.go preprocess OLD.h5 NEW.h5
+store/hdf5_reader.go preprocess SOURCE DEST
+store/npy_reader.go preprocess OLD.npy NEW
+store/open.go inspect
+store/write/appending.go preprocess
+store/write/extend.go inspect show --recipe
+store/write/generation.go prune
+store/write/generation.go tag --remove
+store/write/normalize.go preprocess
+store/write/normalize.go preprocess SOURCE DEST
+`), "\n")
+
+// A message with a new command has a row in hints.
+func TestHintsAreListed(t *testing.T) {
+	listed := make(map[string]bool)
+	for _, name := range unrun {
+		listed[name] = false
+	}
+	for _, h := range hints {
+		if h.from != "" {
+			listed[h.from] = false
+		}
+	}
+	for _, call := range callsOfPenstock(t) {
+		if _, ok := listed[call]; !ok {
+			t.Errorf("%s: a message names a command that no test runs; add a row to hints", call)
+		}
+		listed[call] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(listed)) {
+		if !listed[name] {
+			t.Errorf("%s: there is no such call any more; take it out of the table", name)
+		}
+	}
+}
+
+// callsOfPenstock returns the file of each call of shell.Penstock with its first argument.
+func callsOfPenstock(t *testing.T) (list []string) {
+	const top = "../../.."
+	for _, dir := range []string{"cmd", "internal", "loader", "mmapds", "prepare", "remote", "store", "tensor", "transforms"} {
+		err := filepath.WalkDir(filepath.Join(top, dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Rel(top, path)
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || len(call.Args) == 0 {
+					return true
+				}
+				if s, ok := call.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Penstock" {
+					list = append(list, filepath.ToSlash(name)+" "+first(call.Args[0]))
+				}
+				return true
+			})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// first returns a string literal, or the name of a variable, at the beginning of an expression.
+func first(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BinaryExpr:
+		return first(e.X)
+	case *ast.Ident:
+		return e.Name
+	case *ast.BasicLit:
+		text, _ := strconv.Unquote(e.Value)
+		return strings.TrimSpace(text)
+	}
+	return "?"
+}
