@@ -23,7 +23,8 @@ from .samplers import Announced
 from .signature import Signature, drawn
 from .states import POSITION, check_identity, check_mapping, checking, only
 from .threads import divided
-from .wire import number
+from .wire import number, part
+from .workers.states import Run
 
 #: About as many bytes are gathered at a time, and at most as many batches.
 _GROUP_BYTES = 1 << 20
@@ -43,6 +44,15 @@ class Columns:
     arrays: list[Any]  # of NumPy, or tensors
     build: Callable[[list[Any]], Any]  # makes a batch of an array for each
     indices: np.ndarray | None = None  # the rows that count, by number; None means all
+    dataset: Any = None  # of torch, which makes samples itself; None indexes each array
+
+    def samples(self, indices: Any) -> Any:
+        """Return the samples of indices of any kind, or raise what indexing raises."""
+        if getattr(self.dataset, "__getitems__", None):
+            return self.dataset.__getitems__(indices)
+        if self.dataset is not None:
+            return [self.dataset[i] for i in indices]
+        return [self.build([a[i] for a in self.arrays]) for i in indices]
 
     def __len__(self) -> int:
         return len(self.arrays[0]) if self.indices is None else len(self.indices)
@@ -65,11 +75,11 @@ def columns(dataset: Any) -> Columns | None:
         return _named(dataset)
     utils = sys.modules.get("torch.utils.data")
     if kind is getattr(utils, "TensorDataset", None):
-        return _several(list(dataset.tensors), list)
+        return _sampled(_several(list(dataset.tensors), list), dataset)
     if kind is getattr(utils, "StackDataset", None):
-        return _named(dataset.datasets) if isinstance(dataset.datasets, dict) else _several(list(dataset.datasets), list)
+        return _sampled(_named(dataset.datasets) if isinstance(dataset.datasets, dict) else _several(list(dataset.datasets), list), dataset)
     if kind is getattr(utils, "Subset", None):
-        return _subset(columns(dataset.dataset), dataset.indices)
+        return _sampled(_subset(columns(dataset.dataset), dataset.indices), dataset)
     table = _table(dataset)
     return None if table is None else _named(table)
 
@@ -89,6 +99,11 @@ def _several(arrays: list[Any], build: Callable[[list[Any]], Any]) -> Columns | 
 def _named(arrays: Mapping[Any, Any]) -> Columns | None:
     names = list(arrays)
     return _several(list(arrays.values()), lambda values: dict(zip(names, values)))
+
+
+def _sampled(found: Columns | None, dataset: Any) -> Columns | None:
+    """Return columns whose samples are those of a dataset of torch."""
+    return None if found is None else replace(found, dataset=dataset)
 
 
 def _subset(of: Columns | None, indices: Any) -> Columns | None:
@@ -166,37 +181,50 @@ class ArrayLoader:
         output: str = "torch",
         threads: int = 1,
     ) -> None:
-        found = columns(signature.dataset)
-        if found is None:
-            raise Error("the dataset has columns that have ceased to be arrays")
-        self.signature, self.columns, self.of_torch = signature, found, output == "torch"
-        ordered = signature.sampler is not None or signature.batch_sampler is not None
-        if seed is None and output != "torch" and not ordered:
+        self.signature, self.of_torch = signature, output == "torch"
+        self._ordered = signature.sampler is not None or signature.batch_sampler is not None
+        if seed is None and output != "torch" and not self._ordered:
             seed = 0 if signature.generator is None else drawn(None, signature.generator)
+        self.gather = _Gather(self.columns, output, threads)
+        self._seed, self._last, self.part = seed, last, (rank, world_size)
         self._seeded: Batches | None = None
+        self._records = -1  # that its order is of
         self._announced: Announced | None = None  # a DistributedSampler, whose epoch is that of the next loop
-        if seed is not None and ordered:
-            from .workers.sampling import seeded
-
-            self._seeded = seeded(replace(signature, dataset=range(len(found))), seed, rank, world_size)
-            if type(signature.sampler).__name__ == "DistributedSampler":
-                self._announced = Announced(signature.sampler)
-        elif seed is not None:
-            assert signature.batch_size is not None
-            self._seeded = Batches(
-                len(found), signature.batch_size, seed, shuffle=signature.shuffle, drop_last=signature.drop_last, rank=rank, world_size=world_size
-            )
-        if self._seeded is not None:
-            self._seeded.last = last
+        self._order_again()
+        if seed is not None and self._ordered and type(signature.sampler).__name__ == "DistributedSampler":
+            self._announced = Announced(signature.sampler)
         #: Rank and world size.
         self.part = (rank, world_size) if self._seeded is None else (self._seeded.rank, self._seeded.world_size)
-        self.sampler, self.batch_sampler = _samplers(signature, found) if output == "torch" else (signature.sampler, signature.batch_sampler)
+        self.sampler, self.batch_sampler = _samplers(self) if output == "torch" else (signature.sampler, signature.batch_sampler)
         self._default = self.batch_sampler
-        self.gather = _Gather(found, output, threads)
         self._at: dict[str, Any] = {"epoch": 0, "step": 0}  # of the batch that comes next, if no loop is under way
         self.loop: _Loop | None = None  # that was made last
         self.yielded = 0
         self._started = False  # whether there was a loop, whose workers torch would keep
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the dataset as it is now."""
+        found = columns(self.signature.dataset)
+        if found is None:
+            raise Error("the dataset has columns that have ceased to be arrays; make a new DataLoader")
+        return found
+
+    def _order_again(self) -> None:
+        """Have penstock's order, if there is a seed, be one of as many records as there are now."""
+        n, s = len(self.gather), self.signature
+        if self._seed is None or (self._seeded is not None and self._records == n):
+            return
+        self._records = n
+        if self._ordered:
+            from .workers.sampling import seeded
+
+            self._seeded = seeded(replace(s, dataset=range(n)), self._seed, *self.part)
+        else:
+            assert s.batch_size is not None
+            rank, world_size = self.part
+            self._seeded = Batches(n, s.batch_size, self._seed, shuffle=s.shuffle, drop_last=s.drop_last, rank=rank, world_size=world_size)
+        self._seeded.last = self._last
 
     @property
     def at(self) -> dict[str, Any]:
@@ -223,7 +251,15 @@ class ArrayLoader:
     @property
     def records(self) -> int:
         """The number of rows."""
-        return len(self.columns)
+        return len(self.gather)
+
+    @property
+    def index_sampler(self) -> Any:
+        """The sampler that gives the record numbers of each batch."""
+        from .workers.sampling import Batched
+
+        s = self.signature
+        return self.batch_sampler if self.batch_sampler is not None else Batched(self.sampler, s.batch_size or 1, s.drop_last)
 
     @property
     def seeded(self) -> Batches | None:
@@ -240,6 +276,8 @@ class ArrayLoader:
         return n // size if self.signature.drop_last else -(-n // size)
 
     def __iter__(self) -> Iterator[Any]:
+        self.gather.look(self.columns)  # again, as torch indexes the dataset as it is then
+        self._order_again()
         said = None if self._announced is None else self._announced.said()
         if said is not None:
             self.set_epoch(said)
@@ -293,14 +331,15 @@ class ArrayLoader:
         """Raise Malformed for a position that this run cannot have."""
         number(state, "epoch")
         step = number(state, "step", 0, len(self))
-        stateful = _stateful_of(self)
         drawn = (
             self.of_torch
             and self.seeded is None
             and _is_torch(self.batch_sampler, "BatchSampler")
             and _is_torch(self.batch_sampler.sampler, "RandomSampler")
         )
-        only(names, (*POSITION, *(("drawn",) if drawn else ("sampler",) if self.seeded is None and stateful is not None else ())))
+        only(names, (*POSITION, *(("drawn",) if drawn else ("order",) if self.seeded is None else ())))
+        if "order" in state:
+            Run(self.signature, None, self.index_sampler, None, False).check_order(part(state, "order", dict), step)
         if drawn and (step or "drawn" in state):
             if self.batch_sampler.sampler.generator is None:
                 number(state, "drawn")
@@ -313,7 +352,7 @@ class ArrayLoader:
         """Return what does not change in a run."""
         s, order = self.signature, self.seeded
         if order is None:
-            return {"v": 1, "records": len(self.columns), "batch_size": s.batch_size, "drop_last": s.drop_last}
+            return {"v": 1, "records": len(self.gather), "batch_size": s.batch_size, "drop_last": s.drop_last}
         return {
             "v": 1, "records": order.n, "global_batch": order.batch_size * order.world_size, "drop_last": order.drop_last, "seed": order.seed,
             "shuffle": getattr(order, "name", order.shuffle),
@@ -337,7 +376,8 @@ class _Loop:
         self._engine = engine
         #: The position at which it began, and the number of batches of the epoch that were yielded.
         self.at, self.step, self.begun = at, at["step"], False
-        self._drawn: deque[np.ndarray] = deque()
+        self._drawn: deque[Any] = deque()
+        self.orders: deque[Any] = deque()  # of a sampler that is asked for each batch: its states after the batches that were drawn
         s = engine.signature
         self._pinned = s.pin_memory and engine.of_torch and _accelerated()
         self._batches = self._run(None)
@@ -358,17 +398,17 @@ class _Loop:
     def __next__(self) -> Any:
         return next(self._batches)
 
-    def _order(self) -> tuple[Iterator[np.ndarray], bool]:
+    def _order(self) -> tuple[Iterator[Any], bool]:
         """Return the batches of record numbers, and whether they may be asked for early."""
         e = self._engine
         if e.seeded is not None:
             e.seeded.set_epoch(self.at["epoch"], self.at["step"])
             return iter(e.seeded), True
-        indices, known, said = _order(e, self.at)
+        indices, known, said = _order(e, self.at, self.orders)
         self.at = {"epoch": self.at["epoch"], "step": self.at["step"], **said}
         return indices, known
 
-    def _run(self, begun: tuple[Iterator[np.ndarray], bool] | None) -> Iterator[Any]:
+    def _run(self, begun: tuple[Iterator[Any], bool] | None) -> Iterator[Any]:
         """Yield the batches. No local variable refers to one while the caller has it, so that its memory is free when it is dropped."""
         e = self._engine
         indices, known = self._order() if begun is None else begun
@@ -380,12 +420,14 @@ class _Loop:
                 self.begun = True
                 self.step += 1
                 e.yielded += 1
+                if self.orders:
+                    self.at = {**self.at, "order": self.orders.popleft()}
                 yield _pinned(made.pop()) if self._pinned else made.pop()
         e.ended(self)
 
-    def _some(self, indices: Iterator[np.ndarray], wanted: int) -> list[np.ndarray]:
+    def _some(self, indices: Iterator[Any], wanted: int) -> list[Any]:
         """Return the record numbers of the batches that come next."""
-        found: list[np.ndarray] = []
+        found: list[Any] = []
         while self._drawn and len(found) < wanted:
             found.append(self._drawn.popleft())
             self._drawn.extend(batch for _, batch in zip(range(1), indices))
@@ -398,23 +440,41 @@ class _Gather:
     """Gathers rows into buffers, and makes batches over these."""
 
     def __init__(self, of: Columns, output: str, threads: int) -> None:
-        self._build, self._indices, self._threads = of.build, of.indices, threads
-        self._sources, self._wrap = [], []
-        for a in of.arrays:
-            source, wrap = _source(a, output)
-            self._sources.append(source)
-            self._wrap.append(wrap)
-        self._records = len(of)
-        #: Bytes of one record.
-        self.row_bytes = sum(a.dtype.itemsize * math.prod(a.shape[1:]) for a in self._sources)
-        self._whole = [a.flags.c_contiguous and a.flags.aligned for a in self._sources]
+        self._threads, self._output = threads, output
         #: Memory of batches that was filled before, column by column.
         self.buffers: list[list[np.ndarray]] = []
         #: Groups of batches whose memory was new, as all buffers were in use.
         self.unpooled = 0
+        self._rows: list[tuple[np.dtype, tuple[int, ...]]] = []
+        self.look(of)
 
-    def batches(self, found: list[np.ndarray], checked: bool) -> list[Any]:
+    def look(self, of: Columns) -> None:
+        """Take the arrays of a dataset as they are now."""
+        self._of, self._build, self._indices = of, of.build, of.indices
+        pairs = [_source(a, self._output) for a in of.arrays]
+        self._sources, self._wrap = [source for source, _ in pairs], [wrap for _, wrap in pairs]
+        self._records = len(of)
+        #: Bytes of one record.
+        self.row_bytes = sum(a.dtype.itemsize * math.prod(a.shape[1:]) for a in self._sources)
+        self._whole = [a.flags.c_contiguous and a.flags.aligned for a in self._sources]
+        rows = [(a.dtype, a.shape[1:]) for a in self._sources]
+        if rows != self._rows:
+            self._rows, self.buffers = rows, []
+        self._plainly = self._output != "torch" or _collates_plainly()
+
+    def __len__(self) -> int:
+        return self._records
+
+    def batches(self, found: list[Any], checked: bool) -> list[Any]:
         """Return the batches of these records, whose numbers are checked if they were not."""
+        if not self._plainly:
+            return [self._collated(batch.tolist() if isinstance(batch, np.ndarray) else batch) for batch in found]
+        if not checked:
+            (batch,) = found
+            numbers = _numbers(batch)
+            if numbers is None:
+                return [self._collated(batch)]
+            found = [numbers]
         index = found[0] if len(found) == 1 else np.concatenate(found)
         if not checked:
             index = self._valid(index)
@@ -435,6 +495,14 @@ class _Gather:
             made.append(self._build([wrap(v[at:end]) for wrap, v in zip(self._wrap, values)]))
             at = end
         return made
+
+    def _collated(self, batch: Any) -> Any:
+        """Return the batch that torch's rules make of samples by indices of any kind."""
+        if self._output == "torch":
+            from torch.utils.data import default_collate
+        else:
+            from .workers.collate import default_collate
+        return default_collate(self._of.samples(batch))
 
     def _valid(self, index: np.ndarray) -> np.ndarray:
         """Return record numbers from 0 on; those below 0 count from the end."""
@@ -517,11 +585,51 @@ def _pinned(batch: Any) -> Any:
     return pin(batch)
 
 
-def _samplers(signature: Signature, found: Columns) -> tuple[Any, Any]:
+def _numbers(batch: Any) -> np.ndarray | None:
+    """Return the record numbers of a batch; None if there are other indices among them, which NumPy would make numbers of."""
+    if not isinstance(batch, np.ndarray):
+        kinds = set(map(type, batch))
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.Tensor in kinds:
+            batch = [i.item() if type(i) is torch.Tensor and i.ndim == 0 else i for i in batch]
+            kinds = set(map(type, batch))
+        if not all(kind is int or issubclass(kind, np.integer) for kind in kinds):
+            return None
+    index = np.asarray(batch)
+    return index.astype(np.int64, copy=False) if index.ndim == 1 and index.dtype.kind in "iu" else None
+
+
+def _collates_plainly() -> bool:
+    """Return whether torch's default_collate stacks arrays and tensors, as it does until the user changes default_collate_fn_map."""
+    import torch
+    from torch.utils.data._utils import collate
+
+    made: Any = collate
+    scalars = (np.bool_, np.number, np.object_)
+    known = {torch.Tensor: made.collate_tensor_fn, np.ndarray: made.collate_numpy_array_fn, scalars: made.collate_numpy_scalar_fn}
+    others = [kind for kind in made.default_collate_fn_map if kind not in known and kind not in (float, int, str, bytes)]
+    types = (torch.Tensor, np.ndarray, np.int64, np.float64, dict, list, tuple)
+    return all(made.default_collate_fn_map.get(kind) is function for kind, function in known.items()) and not any(
+        issubclass(each, kind) for kind in others for each in types
+    )
+
+
+class _Rows:
+    """The rows of a dataset, as many as there are when it is asked, for samplers of torch."""
+
+    def __init__(self, gather: _Gather) -> None:
+        self._gather = gather
+
+    def __len__(self) -> int:
+        return len(self._gather)
+
+
+def _samplers(engine: ArrayLoader) -> tuple[Any, Any]:
     """Return the samplers that torch's DataLoader has."""
     from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
 
-    source = signature.dataset if hasattr(signature.dataset, "__len__") and len(signature.dataset) == len(found) else range(len(found))
+    signature, n = engine.signature, len(engine.gather)
+    source: Any = signature.dataset if hasattr(signature.dataset, "__len__") and len(signature.dataset) == n else _Rows(engine.gather)
     sampler = signature.sampler
     if sampler is None:
         sampler = RandomSampler(source, generator=signature.generator) if signature.shuffle else SequentialSampler(source)
@@ -531,21 +639,35 @@ def _samplers(signature: Signature, found: Columns) -> tuple[Any, Any]:
     return sampler, BatchSampler(sampler, signature.batch_size, signature.drop_last)
 
 
-def _order(engine: ArrayLoader, at: Mapping[str, Any]) -> tuple[Iterator[np.ndarray], bool, dict[str, Any]]:
-    """Return the batches of record numbers from a position on, whether they may be asked for early, and what the state has to know of them."""
-    sampler, batch_sampler, step = engine.sampler, engine.batch_sampler, at["step"]
+def _order(engine: ArrayLoader, at: Mapping[str, Any], orders: deque[Any]) -> tuple[Iterator[Any], bool, dict[str, Any]]:
+    """Return the batches of record numbers from a position on, whether they may be asked for early, and what the state has to know of them.
+
+    Of a sampler that is asked for each batch, its state after each is added to ``orders``.
+    """
+    batch_sampler, step = engine.batch_sampler, at["step"]
     inner: Any = getattr(batch_sampler, "sampler", None)
     if engine.of_torch and _is_torch(batch_sampler, "BatchSampler") and _is_torch(inner, "SequentialSampler"):
         return _cut(np.arange(len(inner.data_source)), batch_sampler.batch_size, batch_sampler.drop_last, step), True, {}
     if engine.of_torch and _is_torch(batch_sampler, "BatchSampler") and _is_torch(inner, "RandomSampler"):
         return _random(batch_sampler, step, at.get("drawn"))
-    source: Iterable[Any] = batch_sampler if batch_sampler is not None else _Batched(sampler, engine.signature)
-    stateful = _stateful_of(engine)
-    if stateful is not None and "sampler" in at:
-        stateful.load_state_dict(at["sampler"])
-        step = 0
-    said = {} if stateful is None else {"sampler": stateful.state_dict()}
-    return (np.asarray(batch, np.int64) for batch in _from(source, step)), False, said
+    from .workers.sampling import Sampled
+
+    sampled = Sampled(engine.index_sampler, engine.signature.generator)
+    if "order" in at:
+        sampled.load(at["order"])
+    else:
+        sampled.begin()
+
+    def batches() -> Iterator[Any]:
+        while True:
+            try:
+                batch = sampled.next()
+            except StopIteration:
+                return
+            orders.append(sampled.state())
+            yield batch
+
+    return batches(), False, {}
 
 
 def _from(batches: Iterable[Any], step: int) -> Iterator[Any]:
@@ -554,12 +676,6 @@ def _from(batches: Iterable[Any], step: int) -> Iterator[Any]:
     for _ in zip(range(step), found):
         pass
     return found
-
-
-def _stateful_of(engine: ArrayLoader) -> Any:
-    """Return the sampler whose state is that of the order; None if there is none."""
-    samplers = (engine.batch_sampler, getattr(engine.batch_sampler, "sampler", None), engine.sampler)
-    return next((s for s in samplers if callable(getattr(s, "state_dict", None)) and callable(getattr(s, "load_state_dict", None))), None)
 
 
 def _is_torch(sampler: Any, name: str) -> bool:
@@ -612,20 +728,3 @@ def _random(batch_sampler: Any, step: int, drawn: Any) -> tuple[Iterator[np.ndar
             torch.randperm(n, generator=generator)
 
     return cut(), False, {"drawn": drawn}
-
-
-class _Batched:
-    """Batches of a sampler, without torch."""
-
-    def __init__(self, sampler: Any, signature: Signature) -> None:
-        self._sampler, self._signature = sampler, signature
-
-    def __iter__(self) -> Iterator[list[int]]:
-        batch: list[int] = []
-        for index in self._sampler:
-            batch.append(index)
-            if len(batch) == self._signature.batch_size:
-                yield batch
-                batch = []
-        if batch and not self._signature.drop_last:
-            yield batch

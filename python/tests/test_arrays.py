@@ -82,7 +82,7 @@ class Kinds(unittest.TestCase):
             ("cache_dir", "x"),
             ("batch_transforms", []),
         ):
-            with self.assertRaisesRegex(ValueError, f"^{name} is for a dataset that preprocess made"):
+            with self.assertRaisesRegex(ValueError, f"^{name} is for the path of a dataset"):
                 loader(**{name: value})
         with self.assertRaisesRegex(ValueError, "fields is for the path of a dataset"):
             loader(fields=["x"])

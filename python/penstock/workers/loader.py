@@ -29,6 +29,8 @@ _VERSION = 1
 class UserLoader:
     """Batches of a user's dataset: see the package."""
 
+    _ordered: Any = None  # penstock's order; None without a seed
+
     def __init__(
         self,
         signature: Signature,
@@ -44,11 +46,10 @@ class UserLoader:
         self._torch = output == "torch"
         _refuse(signature, seed, world_size, on_error)
         self._signature = signature
-        self._ordered: Any = None
         self._announced: samplers.Announced | None = None
+        self._last = last
         if seed is not None and not signature.iterable:
-            self._ordered = sampling.seeded(signature, seed, rank, world_size)
-            self._ordered.last = last
+            self._order_again()
             self._rank, self._world_size = self._ordered.rank, self._ordered.world_size
             if type(signature.sampler).__name__ == "DistributedSampler":
                 self._announced = samplers.Announced(signature.sampler)
@@ -60,6 +61,14 @@ class UserLoader:
         self._state: Mapping[str, Any] | None = None  # that the next loop begins at
         self._epoch: int | None = None  # of the next loop, if that was said
         self._promised: int | None = None
+
+    def _order_again(self) -> None:
+        """Have penstock's order, if there is a seed, be one of as many records as the dataset has now."""
+        signature = self._signature
+        if self._seed is None or signature.iterable or (self._ordered is not None and self._ordered.records == len(signature.dataset)):
+            return
+        self._ordered = sampling.seeded(signature, self._seed, self._rank, self._world_size)
+        self._ordered.last = self._last
 
     @property
     def signature(self) -> Signature:
@@ -118,6 +127,7 @@ class UserLoader:
         return self.batch_sampler if self._signature.batched else self.sampler
 
     def __iter__(self) -> Iterator[Any]:
+        self._order_again()
         said = None if self._announced is None else self._announced.said()
         if said is not None:
             self.set_epoch(said)

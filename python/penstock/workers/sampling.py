@@ -21,7 +21,7 @@ from .fetch import stateful
 
 def of(signature: Signature, torch: bool) -> tuple[Any, Any]:
     """Return sampler and batch_sampler as torch's DataLoader has them; torch says whether they are to be torch's classes."""
-    batched: Any = _Batches
+    batched: Any = Batched
     random: Any = _Random
     sequential: Any = _Sequential
     endless: Any = _Endless
@@ -77,7 +77,7 @@ class _Endless:
         return itertools.repeat(None)
 
 
-class _Batches:
+class Batched:
     """The records of another sampler, as lists."""
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
@@ -97,7 +97,7 @@ class _Batches:
 def _plainly_batches(sampler: Any) -> bool:
     """Return whether an object puts the records of a sampler together as torch's BatchSampler does: subclasses may do anything."""
     data = sys.modules.get("torch.utils.data")
-    return type(sampler) in (_Batches, getattr(data, "BatchSampler", _Batches))
+    return type(sampler) in (Batched, getattr(data, "BatchSampler", Batched))
 
 
 #: Stands for the same random numbers as before iter(), in a state.
@@ -303,7 +303,7 @@ class Ordered(order.Batches):
     """Penstock's order: batches of the records that a sampler of penstock.samplers names, for one rank."""
 
     def __init__(self, sampler: samplers.Sampler, n: int, batch_size: int, seed: int, drop_last: bool, rank: int, world_size: int) -> None:
-        self._sampler, self._records = sampler, n
+        self._sampler, self.records = sampler, n
         first = permutation(sampler, n, seed, 0)
         super().__init__(len(first), batch_size, seed, drop_last=drop_last, rank=rank, world_size=world_size)
         begins = np.ascontiguousarray(first[np.arange(min(len(first), _COMPARED))], np.int64)
@@ -311,7 +311,7 @@ class Ordered(order.Batches):
         self.name = f"{type(sampler).__name__} of {len(first)}, {zlib.crc32(begins.tobytes()):08x}"
 
     def permutation(self) -> Any:
-        return permutation(self._sampler, self._records, self.seed, self.epoch)
+        return permutation(self._sampler, self.records, self.seed, self.epoch)
 
 
 def permutation(sampler: samplers.Sampler | None, n: int, seed: int, epoch: int) -> Any:

@@ -67,7 +67,7 @@ class Run:
             if since >= signature.snapshot_every_n_steps:
                 raise Malformed(f"since is {shown(since)} batches after a snapshot, and snapshot_every_n_steps is {signature.snapshot_every_n_steps}")
         if state.get("order") is not None:
-            self._check_order(part(state, "order", dict), step)
+            self.check_order(part(state, "order", dict), step)
         elif step and not signature.iterable:
             raise Malformed("order is missing")
         states = part(state, "workers", list)
@@ -78,7 +78,8 @@ class Run:
         if signature.iterable:
             self._check_taken(sum(s.get("taken", 0) for s in states if s), step, max(1, workers))
 
-    def _check_order(self, order: Mapping[str, Any], step: int) -> None:
+    def check_order(self, order: Mapping[str, Any], step: int) -> None:
+        """Raise Malformed for what a sampler's order after ``step`` batches cannot be."""
         only(set(order), _ORDER)
         given = number(order, "given", step if self.signature.in_order else 0, step if self.signature.in_order else step + _UNDER_WAY)
         if "sampler" in order and not owners(self.index_sampler):
