@@ -94,9 +94,6 @@ func TestExamplesOfHelp(t *testing.T) {
 			if strings.Contains(line, "--against 1") {
 				shell(t, dir, "penstock delete out/flat --records 0")
 			}
-			if strings.Contains(line, "column merge") {
-				shell(t, dir, "penstock column add out/flat emb emb.npy --rank 0 --world-size 1")
-			}
 			shell(t, dir, line)
 			ran++
 		})

@@ -193,9 +193,8 @@ def put(
     batched: bool,
     batch_size: int,
     resume: bool,
-    part: tuple[int, int] | None = None,
 ) -> None:
-    """Add a column to a dataset, or the part of a rank, or set one: see Dataset.add_column."""
+    """Add a column to a dataset, or set one: see Dataset.add_column."""
     check_name(name)
     if field is not None and not isinstance(field, Field):
         raise TypeError(f"field is {field!r:.60}; it must be a Field, such as penstock.Field({name!r}, 'float32')")
@@ -203,18 +202,12 @@ def put(
         raise ValueError(f"field is {field.name!r}, and the column {name!r}; give them one name")
     if ds.split is not None:
         raise Error(f"{ds.path}: a column has a value for each record, and this is the split {ds.split!r}; open the dataset without split")
-    if part is not None and "://" in ds.path:
-        raise Error(
-            f"{ds.path}: ranks write parts of a column next to a dataset in a folder, and not into a bucket: add the column at once, without "
-            "rank= and world_size="
-        )
     ds.check_place()
     if verb == "add":  # before values are computed, which would be kept beside the dataset
         with ds._newest() as newest:
             if any(f["name"] == name for f in newest.manifest.get("fields", ())):
                 raise Error(f"{ds.path}: it has a column {name!r} already; set_column replaces one")
-    of_rank: Any = ds if part is None else _PartOf(ds, *part)
-    source = _Source(of_rank, name, values, count("workers", workers, 0, 1 << 12), flag("batched", batched), count("batch_size", batch_size, 1))
+    source = _Source(ds, name, values, count("workers", workers, 0, 1 << 12), flag("batched", batched), count("batch_size", batch_size, 1))
     of = source.infer() if field is None else codec.check([field])[0]
     old = fields_of(ds.manifest, ds.path).get(name) if verb == "set" else None
     if old is not None and field is None:
@@ -223,53 +216,7 @@ def put(
         _check_kept(ds, old, of)
     change = old is not None and field is not None and (old.dtype, old.shape, old.ragged) != (of.dtype, of.shape, of.ragged)
     plain = not (of.ragged or of.layout or of.content or of.classes or of.normalization or of.dtype == "bfloat16")
-    (_stream if plain else _written)(of_rank, verb, of, source, resume, change)
-
-
-def check_part(rank: Any, world_size: Any) -> tuple[int, int] | None:
-    """Return the rank and the number of ranks, or refuse them; None if neither is given."""
-    if rank is None and world_size is None:
-        return None
-    if rank is None or world_size is None:
-        raise ValueError("give both rank and world_size, such as rank=0, world_size=4, or neither")
-    world = count("world_size", world_size, 1, 99_999)
-    return count("rank", rank, 0, world - 1), world
-
-
-class _PartOf:
-    """The records of a dataset of which one rank writes values, numbered from 0."""
-
-    split = None
-
-    def __init__(self, ds: Records, rank: int, world: int) -> None:
-        self._ds, self.rank, self.world = ds, rank, world
-        self._first, self._end = rank * len(ds) // world, (rank + 1) * len(ds) // world
-        if self._first == self._end:
-            raise ValueError(f"world_size is {world}, and {ds.path} has {len(ds)} records, which are fewer: no value is of rank {rank}")
-        self.path, self.generation = ds.path, ds.generation
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        return self._ds.manifest
-
-    @property
-    def fields(self) -> Mapping[str, Field]:
-        return self._ds.fields
-
-    @property
-    def stored(self) -> np.ndarray:
-        return self._ds.stored[self._first : self._end]
-
-    def check_place(self) -> None:
-        self._ds.check_place()
-
-    def __len__(self) -> int:
-        return self._end - self._first
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return self._ds[self._first + index.start : self._first + index.stop]
-        return self._ds[self._first + index]
+    (_stream if plain else _written)(ds, verb, of, source, resume, change)
 
 
 def _check_kept(ds: Records, old: Field, field: Field) -> None:
@@ -288,8 +235,7 @@ def _check_kept(ds: Records, old: Field, field: Field) -> None:
 
 def _command(ds: Records, verb: str, change: bool) -> list[str]:
     """Return the command that writes a column, whose values are of the records that this dataset has: there may be a newer generation."""
-    part: list[str] = [f"--rank={ds.rank}", f"--world-size={ds.world}"] if isinstance(ds, _PartOf) else []
-    return ["column", verb, "--json", "--quiet", f"--of={ds.generation}", *["--change-type"] * change, *part]
+    return ["column", verb, "--json", "--quiet", f"--of={ds.generation}", *["--change-type"] * change]
 
 
 def _stream(ds: Records, verb: str, field: Field, source: _Source, resume: bool, change: bool) -> None:
@@ -354,8 +300,7 @@ def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool
     from .writer import Writer
 
     folder, base = _spool(ds.path) if "://" in ds.path else os.path.split(os.path.abspath(ds.path))
-    of_rank = f"-{ds.rank}-of-{ds.world}" if isinstance(ds, _PartOf) else ""
-    path = os.path.join(folder, f".{base}.{field.name}.values{of_rank}")
+    path = os.path.join(folder, f".{base}.{field.name}.values")
     with _files.alone(f"{path}.lock", f"{ds.path}: another call writes the column {field.name!r}"):
         stored = f"records {zlib.crc32(ds.stored.astype('<i8').tobytes()):08x} of {_last_append(ds)}"
         with Writer(path, [field], resume=resume, overwrite=not resume, _inputs=stored) as w:

@@ -251,8 +251,6 @@ class Dataset(Source):
         batched: bool = False,
         batch_size: int = 256,
         resume: bool = False,
-        rank: int | None = None,
-        world_size: int | None = None,
     ) -> Dataset:
         """Add a field with a value for each record, and return the dataset with it: the next generation.
 
@@ -277,29 +275,13 @@ class Dataset(Source):
             batch_size: The records of a batch, or the most of them in the task of a worker.
             resume: Continue after the values that an earlier call has kept, which an exception or a signal ended. They
                 must be those of the same function. Without it, they are computed again.
-            rank: This process is one of ``world_size`` that write a part of the column each: values of the records from
-                ``rank * len(ds) // world_size`` up to ``(rank + 1) * len(ds) // world_size``. An array or an iterator has those
-                only. The part is kept next to the dataset, which is returned as it is; ``merge_column`` adds the column
-                when all ranks are done.
-            world_size: The number of ranks.
 
         Raises:
             Error: There is a field of that name, a value is missing, or the function raised an exception; the Error names
                 the record.
         """
         self._check_changes()
-        part = changing.check_part(rank, world_size)
-        changing.put(self, "add", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume, part=part)
-        return self._newest() if part is None else self
-
-    def merge_column(self, name: str) -> Dataset:
-        """Add a field whose parts ranks have written by ``add_column(..., rank=, world_size=)``, and return the next generation.
-
-        Raise Error if parts are missing, or are of another generation or number of ranks.
-        """
-        self._check_changes()
-        changing.check_name(name)
-        changing.run(["column", "merge", "--json", "--", self.path, name])
+        changing.put(self, "add", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume)
         return self._newest()
 
     def set_column(

@@ -138,7 +138,6 @@ class ChangingTest(data.Copied):
             lambda ds: ds.set_column("labels", ds["labels"][:]),
             lambda ds: ds.drop_columns("labels"),
             lambda ds: ds.rename_column("labels", "kind"),
-            lambda ds: ds.merge_column("more"),
             lambda ds: ds.delete([1]),
             lambda ds: ds.restore_records(),
         ):
@@ -193,43 +192,6 @@ class ChangingTest(data.Copied):
         self.assertEqual(len(held[0]["images"]), len(ds[0]["images"]))
         del held, ds, copy
         self.assertEqual(json.loads(subprocess.run(prune, check=True, stdout=subprocess.PIPE).stdout)["generations"], [1])
-
-    def test_ranks_write_parts_of_columns(self):
-        ds = penstock.open(self.path)
-        n = len(ds)
-        calls = []
-
-        def counted(record):
-            calls.append(1)
-            if len(calls) == 40:
-                raise ValueError("stopped")
-            return total(record)
-
-        with self.assertRaisesRegex(penstock.Error, "record 3[89]: ValueError: stopped"):
-            ds.add_column("sum", counted, rank=0, world_size=3)
-        with self.assertRaisesRegex(penstock.Error, "no rank has written|these have not completed their parts: 0"):
-            ds.merge_column("sum")
-        self.assertIs(ds.add_column("sum", counted, rank=0, world_size=3, resume=True), ds)
-        self.assertLessEqual(len(calls), n // 3 + 5)
-        ds.add_column("sum", total, workers=2, rank=1, world_size=3)
-        with self.assertRaisesRegex(penstock.Error, "of 3 ranks, these have not completed their parts: 2"):
-            ds.merge_column("sum")
-        with self.assertRaisesRegex(penstock.Error, f"there are {n} values, and the dataset has {n - 2 * n // 3} records"):
-            ds.add_column("sum", np.zeros(n, np.int64), rank=2, world_size=3)
-        ds.add_column("sum", np.array([total(r) for r in ds])[2 * n // 3 :], rank=2, world_size=3)
-        for rank in range(2):
-            ds.add_column("text", lambda record: f"class {record['labels']}", rank=rank, world_size=2)
-        new = ds.merge_column("sum").merge_column("text")
-        np.testing.assert_array_equal(new["sum"][:], [total(r) for r in ds])
-        self.assertEqual(list(new["text"]), [f"class {label}" for label in ds["labels"][:]])
-        self.assertEqual([name for name in os.listdir(os.path.dirname(self.path)) if name.startswith(".images.")], [])
-        for wrong, says in (
-            ({"rank": 0}, "both rank and world_size"),
-            ({"rank": 3, "world_size": 3}, "rank"),
-            ({"rank": 0, "world_size": n + 1}, "fewer"),
-        ):
-            with self.assertRaisesRegex(ValueError, says):
-                ds.add_column("other", total, **wrong)
 
     def test_states_of_other_generations(self):
         def loader(path, fields):

@@ -1,16 +1,10 @@
 package edit
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5/generation"
 	"github.com/penstock/penstock/store/write"
@@ -70,10 +64,7 @@ func (d *Dataset) prune(opts PruneOptions) (*Pruned, error) {
 		return p, err
 	}
 	p.Erased = e.records
-	if d.bucket != nil {
-		return p, nil
-	}
-	return p, pruneParts(p, d.name, opts)
+	return p, nil
 }
 
 // pruneFiles removes generations and files.
@@ -97,61 +88,6 @@ func (d *Dataset) pruneFiles(opts PruneOptions, dry write.DryRun) (*Pruned, erro
 		return file.Prune(keep, dry)
 	}
 	return write.Prune(d.name, keep, dry)
-}
-
-// partsAge is how long parts of columns stay if they were not merged.
-const partsAge = 7 * 24 * time.Hour
-
-// pruneParts removes parts older than partsAge, and adds them to p.
-func pruneParts(p *Pruned, path string, opts PruneOptions) error {
-	folder := filepath.Clean(layout.Folder(path))
-	root, err := os.OpenRoot(filepath.Dir(folder))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !isPart(e.Name(), filepath.Base(folder)) {
-			continue
-		}
-		manifest, err := root.Stat(e.Name() + "/" + layout.ManifestName)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if time.Since(manifest.ModTime()) < max(partsAge, opts.Within) {
-			continue
-		}
-		files, err := fs.ReadDir(root.FS(), e.Name())
-		for _, f := range files {
-			if info, infoErr := f.Info(); infoErr == nil {
-				p.Files, p.Bytes = p.Files+1, p.Bytes+info.Size()
-			}
-		}
-		if err == nil && !opts.DryRun {
-			err = root.RemoveAll(e.Name())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// isPart reports whether a folder's name is that of a complete part of a column of the dataset.
-func isPart(name, dataset string) bool {
-	field, rest, ok := strings.Cut(strings.TrimPrefix(name, "."+dataset+"."), ".part-")
-	var p Part
-	if _, err := fmt.Sscanf(rest, "%05d-of-%05d", &p.Rank, &p.World); !ok || err != nil {
-		return false
-	}
-	return name == filepath.Base(partPath(dataset, field, p))
 }
 
 // Entry is a generation in a log.

@@ -23,11 +23,6 @@ rewrites nothing: add writes the new column, and drop and rename only a manifest
 generations, DATASET@3 opens one, penstock restore goes back to it. DATASET is one that penstock
 wrote: a folder of .npy files or Zarr, also in a bucket, or an HDF5 file.`
 
-const partLong = `
-
-With --rank R --world-size N, VALUES has the values of the records from R*n/N up to (R+1)*n/N of n,
-rounded down. They are kept next to DATASET until penstock column merge has those of all ranks.`
-
 const putLong = `VALUES is a .npy file, a dataset, a view, or a table, such as .parquet and .csv. Records are matched by
 position or, with --on KEY, by the column KEY of both. "-" reads a .npy file from standard input.
 
@@ -46,7 +41,7 @@ func Command() *cobra.Command {
 	root := &cobra.Command{
 		Use: "column", Short: "Add, set, drop and rename columns of a dataset", Long: long, DisableFlagsInUseLine: true,
 	}
-	root.AddCommand(add(), set(), merge(), drop(), rename())
+	root.AddCommand(add(), set(), drop(), rename())
 	return root
 }
 
@@ -60,43 +55,11 @@ func set() *cobra.Command {
 	return cmd
 }
 
-// add is put for a column that is new, all of it or a part.
+// add is put for a column that is new.
 func add() *cobra.Command {
-	f := new(putFlags)
-	cmd := put("add", "Add a column with a value for each record", (*edit.Dataset).AddColumn, f,
+	return put("add", "Add a column with a value for each record", (*edit.Dataset).AddColumn, new(putFlags),
 		"  penstock column add out/flat emb emb.npy\n"+
-			"  penstock column add out/flat score scores.csv --on source_name --missing 0\n"+
-			"  penstock column add out/flat emb emb-1.npy --rank 1 --world-size 4")
-	cmd.Long += partLong
-	cmd.Flags().IntVar(&f.part.Rank, "rank", 0, "write the part of rank `R`, from 0 on")
-	cmd.Flags().IntVar(&f.part.World, "world-size", 0, "ranks that write a part each, `N`")
-	return cmd
-}
-
-func merge() *cobra.Command {
-	var asJSON bool
-	cmd := cli.Command(&cobra.Command{
-		Use: "merge [flags] DATASET NAME", Short: "Add a column whose parts ranks have written",
-		Long: "Add a column whose parts ranks have written, by penstock column add --rank, and remove the parts.\n" +
-			"It fails if parts are missing, or of another generation or number of ranks.",
-		Example: "  penstock column merge out/flat emb",
-		PreRunE: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return cli.Usage(fmt.Sprintf("needs DATASET and NAME, and not %q", args))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return change(cmd, args[0], asJSON, func(ds *edit.Dataset) (*store.Manifest, error) {
-				if err := inFolder(ds); err != nil {
-					return nil, err
-				}
-				return edit.MergeParts(args[0], args[1], edit.Options{By: commandLine("column merge", cmd, args)})
-			})
-		},
-	})
-	cli.JSONFlag(cmd, &asJSON)
-	return cmd
+			"  penstock column add out/flat score scores.csv --on source_name --missing 0")
 }
 
 // putFlags is the command line of add and set.
@@ -105,7 +68,6 @@ type putFlags struct {
 	of                         string
 	resume, json, quiet        bool
 	replaces, changeType       bool
-	part                       edit.Part // World is 0 if the values are of all records
 }
 
 func put(verb, short string, do putFunc, f *putFlags, example string) *cobra.Command {
@@ -148,14 +110,6 @@ func (f *putFlags) problems(args []string) (list []string) {
 	}
 	if f.of != "" && !layout.IsName(f.of) {
 		list = append(list, fmt.Sprintf("--of %s: it is the number of a generation, or its tag", f.of))
-	}
-	switch {
-	case f.part == edit.Part{}:
-	case f.part.World < 1 || f.part.Rank < 0 || f.part.Rank >= f.part.World:
-		list = append(list, fmt.Sprintf("--rank %d --world-size %d: a rank is at least 0 and less than --world-size",
-			f.part.Rank, f.part.World))
-	case f.on != "":
-		list = append(list, "--rank is for values by position: leave --on out")
 	}
 	if f.on == "" && f.missing != "" {
 		list = append(list, "--missing goes with --on: by position, each record has a value")
@@ -229,44 +183,6 @@ func change(cmd *cobra.Command, arg string, asJSON bool, do func(*edit.Dataset) 
 	}
 	m, err := do(ds.Dataset)
 	return report(cmd, ds.Path, m, asJSON, errors.Join(err, ds.Close()))
-}
-
-// inFolder refuses parts of a dataset next to which no folder can be.
-func inFolder(ds *edit.Dataset) error {
-	if ds.InBucket() {
-		return errors.New("ranks write parts next to a dataset in a folder, and not into a bucket: add the column at " +
-			"once, without --rank")
-	}
-	return nil
-}
-
-// Part is the result of a rank.
-type Part struct {
-	Path   string `json:"path"`
-	Column string `json:"column"`
-	Rank   int    `json:"rank"`
-	World  int    `json:"world_size"`
-	First  int64  `json:"first"` // of its records
-	End    int64  `json:"end"`
-}
-
-func (f *putFlags) reportPart(cmd *cobra.Command, ds *datasetarg.Generations, name string) error {
-	newest, err := ds.Manifest()
-	if err != nil {
-		return err
-	}
-	base, err := f.base(ds, newest)
-	if err != nil {
-		return err
-	}
-	path := ds.Path
-	p := Part{Path: path, Column: name, Rank: f.part.Rank, World: f.part.World}
-	p.First, p.End = f.part.Range(base.Live())
-	return cli.Print(cmd.OutOrStdout(), f.json, p, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: part %d of %d of column %s: records %d to %d\n", path, p.Rank, p.World, name, p.First,
-			p.End-1)
-		return err
-	})
 }
 
 // Made is the result of a change.

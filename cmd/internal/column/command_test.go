@@ -14,7 +14,6 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/mmapds"
-	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/store/flat"
@@ -154,34 +153,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Ranks write parts of a column, from files and from standard input, and merge adds it.
-func TestParts(t *testing.T) {
-	ds := people(t)
-	front, rest := file(t, "front.npy", array(1, 2)), array(3, 4)
-	for _, c := range []struct{ args, stdin, says string }{
-		{"merge DS a", "", "no rank has written a part of it"},
-		{"add DS a " + front + " --rank 2 --world-size 2", "", "a rank is at least 0 and less than --world-size"},
-		{"add DS a " + front + " --rank 1", "", "a rank is at least 0 and less than --world-size"},
-		{"add DS a " + front + " --rank 0 --world-size 2 --on name", "", "--rank is for values by position"},
-		{"add DS a " + front + " --rank 0 --world-size 4", "", "has 2 records, and the part of rank 0 of"},
-		{"set DS label " + front + " --rank 0 --world-size 2", "", "unknown flag --rank"},
-		{"add DS a " + front + " --rank 0 --world-size 2 --json", "", ""},
-		{"merge DS a", "", "of 2 ranks, these have not completed their parts: 1"},
-		{"add DS a - --rank 1 --world-size 2", rest[:len(rest)-8], "there are 1 values, and the part has 2 records"},
-		{"add DS a - --rank 1 --world-size 2 --resume", rest[:4096] + rest[4096+8:], ""},
-		{"merge DS", "", "needs DATASET and NAME"},
-		{"merge DS a", "", ""},
-	} {
-		code, out, diag := run(t, c.stdin, strings.Fields(strings.ReplaceAll(c.args, "DS", ds))...)
-		if (code == 0) != (c.says == "") || !strings.Contains(diag, c.says) {
-			t.Fatalf("%s: code %d: %s%s, want %s", c.args, code, out, diag, c.says)
-		}
-	}
-	if got := fmt.Sprint(numbersOf(t, ds, "a")); got != "[1 2 3 4]" {
-		t.Error(got)
-	}
-}
-
 // A column from standard input that ends too early continues where it was left.
 func TestResume(t *testing.T) {
 	ds := people(t)
@@ -279,17 +250,6 @@ func TestOf(t *testing.T) {
 	}
 	if code, _, diag := run(t, array(1, 3, 4), "add", ds, "b", "-", "--of", "4"); code != 0 {
 		t.Fatal(diag)
-	}
-}
-
-// Parts of ranks are next to a dataset, where a bucket has no place for them.
-func TestPartsAreOfFolders(t *testing.T) {
-	err := inFolder(edit.InBucket(t.Context(), new(remote.Memory), "ds", t.TempDir()))
-	if err == nil || !strings.Contains(err.Error(), "not into a bucket: add the column at once, without --rank") {
-		t.Errorf("in a bucket: %v", err)
-	}
-	if err := inFolder(edit.At(people(t))); err != nil {
-		t.Error(err)
 	}
 }
 

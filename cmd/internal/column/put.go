@@ -32,18 +32,7 @@ func (f *putFlags) run(cmd *cobra.Command, args []string, do putFunc, opts edit.
 	if err != nil {
 		return err
 	}
-	if f.part.World > 0 {
-		if err := inFolder(ds.Dataset); err != nil {
-			return errors.Join(err, ds.Close())
-		}
-		do = func(_ *edit.Dataset, field store.Field, v edit.Values, opts edit.Options) (*store.Manifest, error) {
-			return nil, edit.WritePart(ds.Path, field, v, f.part, opts)
-		}
-	}
 	m, err := f.change(cmd, ds, args[1], args[2], do, opts)
-	if err == nil && f.part.World > 0 {
-		return errors.Join(f.reportPart(cmd, ds, args[1]), ds.Close())
-	}
 	return report(cmd, ds.Path, m, f.json, errors.Join(err, ds.Close()))
 }
 
@@ -59,10 +48,6 @@ func (f *putFlags) change(cmd *cobra.Command, ds *datasetarg.Generations, name, 
 	}
 	opts.Of = base.Generation
 	records := base.Live()
-	if f.part.World > 0 {
-		first, end := f.part.Range(records)
-		records = end - first
-	}
 	if values == "-" {
 		return f.stream(cmd, ds, name, old, records, do, opts)
 	}
@@ -101,9 +86,6 @@ func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name stri
 		if field, err = f.match(cmd, ds, v, old, field); err != nil {
 			return nil, err
 		}
-	case int64(src.Len()) != records && f.part.World > 0:
-		return nil, fmt.Errorf("%s has %d records, and the part of rank %d of %s has %d", src.path, src.Len(), f.part.Rank,
-			ds.Path, records)
 	case int64(src.Len()) != records:
 		return nil, fmt.Errorf("%s has %d records, and %s has %d; to match them by a column of both, use --on",
 			src.path, src.Len(), ds.Path, records)
