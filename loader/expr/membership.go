@@ -19,22 +19,23 @@ func (c *compiler) in(n *node) (expression, error) {
 		if e.constant == nil {
 			return e, failf(e.at, "a list after in has numbers and strings; write x = %s or ...", n.args[i+1].text)
 		}
-		if of.number() {
+		switch {
+		case of.label() && e.kind == textKind:
+			class := slices.Index(of.classes, e.constant.text)
+			if class < 0 {
+				return e, noClass(e.at, e.constant.text, of.classes)
+			}
+			e = constantOf(e.at, value{kind: integerKind, bits: uint64(class)})
+		case of.number():
 			e = counted(e)
-			list[i] = e
 		}
-		fits := e.number() && of.number() || e.kind == of.kind || e.kind == textKind && of.label()
-		if !fits {
+		list[i] = e
+		if fits := e.number() && of.number() || e.kind == of.kind; !fits {
 			return e, incomparable(e.at, of.kindType, e.kindType)
-		}
-		if e.kind != list[0].kind && !(e.number() && list[0].number()) {
-			return e, failf(e.at, "the list has strings and numbers; write one kind")
 		}
 	}
 	var test expression
 	switch {
-	case of.label() && len(list) > 0 && list[0].kind == textKind:
-		return inClasses(n, of, list)
 	case of.kind == textKind:
 		test = inTexts(n, of, list)
 	case of.kind == truthKind:
@@ -48,19 +49,6 @@ func (c *compiler) in(n *node) (expression, error) {
 		test = skipping(test, of, func(low, high float64) (truth, ok bool) { return false, outside(list, low, high) })
 	}
 	return fold(test, of)
-}
-
-// inClasses returns whether a label is one of some classes.
-func inClasses(n *node, of expression, list []expression) (expression, error) {
-	table := make([]bool, len(of.classes))
-	for _, e := range list {
-		i := slices.Index(of.classes, e.constant.text)
-		if i < 0 {
-			return e, noClass(e.at, e.constant.text, of.classes)
-		}
-		table[i] = true
-	}
-	return lookup(n, of, answers{classes: table}), nil
 }
 
 func inTexts(n *node, of expression, list []expression) expression {
