@@ -144,8 +144,9 @@ class DataLoader(_Base[B]):
             a CUDA device, batches are those of the CPU, and the logger "penstock" says so once.
         output: "torch", "numpy" or "jax". Fields of variable length are penstock.torch.Jagged,
             penstock.Ragged or penstock.jax.Jagged: ``batch["boxes"][0]`` are the rows of record 0,
-            ``len`` is the number of records, and ``values`` and ``offsets`` are all of them. Text is a
-            list of str.
+            ``len`` is the number of records, and ``values`` and ``offsets`` are all of them. Image files without
+            ``transforms`` are such a field, of their bytes: ``transforms=[Resize((256, 256)), ToTensor()]`` decodes them. Text is
+            a list of str.
         batch_type: Of a prepared dataset: tuple, or dict for batches that are dicts. See LoaderBatch. Other datasets yield the
             batches that torch collates from their samples.
         fields, split: The fields and the split to load; None means all.
