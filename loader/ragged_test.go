@@ -194,7 +194,7 @@ func TestPadValues(t *testing.T) {
 		spec := tensor.Spec{Name: "t", DType: c.dt, Ragged: true, Shape: tensor.Shape{2}}
 		out, err := p.Output(spec)
 		if c.want == "" {
-			if err == nil || !strings.Contains(err.Error(), "which is no "+c.dt.String()) {
+			if err == nil || !strings.Contains(err.Error(), "is not a number that "+c.dt.String()+" holds") {
 				t.Errorf("%+v: %v", c, err)
 			}
 			continue

@@ -28,26 +28,29 @@ const (
 )
 
 type dtypeInfo struct {
-	name  string
-	size  int
-	descr string // NumPy array-protocol type string, little endian
+	name     string
+	size     int
+	descr    string // NumPy array-protocol type string, little endian
+	digits   int    // binary digits of a number, without its sign
+	signed   bool
+	exponent int // largest one of a float; 0 for other types
 }
 
 var dtypes = [...]dtypeInfo{
-	Invalid:  {"invalid", 0, ""},
-	Bool:     {"bool", 1, "|b1"},
-	Uint8:    {"uint8", 1, "|u1"},
-	Int8:     {"int8", 1, "|i1"},
-	Uint16:   {"uint16", 2, "<u2"},
-	Int16:    {"int16", 2, "<i2"},
-	Uint32:   {"uint32", 4, "<u4"},
-	Int32:    {"int32", 4, "<i4"},
-	Uint64:   {"uint64", 8, "<u8"},
-	Int64:    {"int64", 8, "<i8"},
-	Float16:  {"float16", 2, "<f2"},
-	BFloat16: {"bfloat16", 2, "<u2"},
-	Float32:  {"float32", 4, "<f4"},
-	Float64:  {"float64", 8, "<f8"},
+	Invalid:  {"invalid", 0, "", 0, false, 0},
+	Bool:     {"bool", 1, "|b1", 1, false, 0},
+	Uint8:    {"uint8", 1, "|u1", 8, false, 0},
+	Int8:     {"int8", 1, "|i1", 7, true, 0},
+	Uint16:   {"uint16", 2, "<u2", 16, false, 0},
+	Int16:    {"int16", 2, "<i2", 15, true, 0},
+	Uint32:   {"uint32", 4, "<u4", 32, false, 0},
+	Int32:    {"int32", 4, "<i4", 31, true, 0},
+	Uint64:   {"uint64", 8, "<u8", 64, false, 0},
+	Int64:    {"int64", 8, "<i8", 63, true, 0},
+	Float16:  {"float16", 2, "<f2", 11, true, 15},
+	BFloat16: {"bfloat16", 2, "<u2", 8, true, 127},
+	Float32:  {"float32", 4, "<f4", 24, true, 127},
+	Float64:  {"float64", 8, "<f8", 53, true, 1023},
 }
 
 // ParseDType returns the type of that name ("uint8", "float32", "bfloat16", ...).
@@ -151,15 +154,10 @@ func HalfOf(f float32) Half {
 // Round returns the number of a type of floats that is nearest to f, ties to even; too large becomes an infinity. Of
 // other types it is f.
 func (d DType) Round(f float64) float64 {
-	switch d {
-	case Float16:
-		return float64(HalfOf(toOdd(f)).Float32())
-	case BFloat16:
-		return float64(BrainOf(toOdd(f)).Float32())
-	case Float32:
-		return float64(float32(f))
+	if !d.IsFloat() {
+		return f
 	}
-	return f
+	return d.float(d.floatWord(f))
 }
 
 // toOdd rounds to a float32 from which rounding once more gives what rounding f once does: the last bit

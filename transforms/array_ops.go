@@ -420,7 +420,7 @@ func (t PadTruncate) Resolve() (ArrayTransform, error) {
 // Output sets the first axis, and reports records without one, and a Value that the type has
 // not.
 func (t PadTruncate) Output(in tensor.Spec) (tensor.Spec, error) {
-	if v := round(t.Value, in.DType); !in.DType.IsFloat() && v != t.Value {
+	if v := in.DType.Saturate(t.Value); !in.DType.IsFloat() && v != t.Value {
 		return in, fmt.Errorf("value %v is none of %v", t.Value, in.DType)
 	}
 	switch {

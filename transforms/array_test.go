@@ -48,6 +48,7 @@ func TestArrayOps(t *testing.T) {
 		{f64, []float64{-inf, inf, 5e9}, []ArrayTransform{Cast{tensor.Uint64}}, tensor.Uint64, []float64{0, 1 << 64, 5e9}},
 		{f64, []float64{0, 0.5, -3}, []ArrayTransform{Cast{tensor.Bool}}, tensor.Bool, []float64{0, 1, 1}},
 		{f64, []float64{1.0004, 70000}, []ArrayTransform{Cast{tensor.Float16}}, tensor.Float16, []float64{1, inf}},
+		{f64, []float64{1 + 0x1p-11 + 0x1p-40, 1 - 0x1p-12 - 0x1p-40}, []ArrayTransform{Cast{tensor.Float16}}, tensor.Float16, []float64{1 + 0x1p-10, 1 - 0x1p-11}},
 		{f64, []float64{1.001, 1.01}, []ArrayTransform{Cast{tensor.BFloat16}}, tensor.BFloat16, []float64{1, 1.0078125}},
 		{f64, []float64{2.7, 3.2}, []ArrayTransform{Cast{tensor.Int8}, Cast{f64}, Scale{Factor: new(10.0)}}, f64, []float64{20, 30}},
 		{f32, []float64{1, 2, 3, 4}, []ArrayTransform{Standardize{Mean: []float64{1}, Std: []float64{2}}}, f32, []float64{0, .5, 1, 1.5}},
@@ -76,7 +77,7 @@ func TestArrayOps(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, want := range tt.want {
-			if got := number(dst[i*out.DType.Size():], out.DType); got != want {
+			if got := out.DType.Read(dst[i*out.DType.Size():]).Float64(); got != want {
 				t.Errorf("%+v of %v: element %d is %v, want %v", tt.ts, tt.x, i, got, want)
 			}
 		}
@@ -101,7 +102,7 @@ func TestArrayChunks(t *testing.T) {
 	}
 	for i, v := range x {
 		c := i / 111 % 3
-		if got := number(b[4*i:], tensor.Float32); got != float64(float32((v-mean[c])/std[c])) {
+		if got := tensor.Float32.Read(b[4*i:]).Float64(); got != float64(float32((v-mean[c])/std[c])) {
 			t.Fatalf("element %d is %v", i, got)
 		}
 	}

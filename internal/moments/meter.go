@@ -150,33 +150,14 @@ func (m *Meter) MergeEach(spec tensor.Spec, values []byte, into *Moments) {
 // wide returns n numbers, at most piece, every stride-th (of 16-bit floats, every one), as float64s that are valid
 // until the next call.
 func (m *Meter) wide(d tensor.DType, b []byte, n, stride int) []float64 {
-	v := tensor.Of(tensor.Spec{DType: d}, len(b)/d.Size(), b)
 	x := m.buf[:n]
 	switch d {
-	case tensor.Int8:
-		widen(x, tensor.As[int8](v), stride)
-	case tensor.Uint16:
-		widen(x, tensor.As[uint16](v), stride)
-	case tensor.Int16:
-		widen(x, tensor.As[int16](v), stride)
-	case tensor.Uint32:
-		widen(x, tensor.As[uint32](v), stride)
-	case tensor.Int32:
-		widen(x, tensor.As[int32](v), stride)
-	case tensor.Uint64:
-		widen(x, tensor.As[uint64](v), stride)
-	case tensor.Int64:
-		widen(x, tensor.As[int64](v), stride)
 	case tensor.Float16:
-		widen(x, halves(m.floats[:n], tensor.As[tensor.Half](v)), 1)
+		widen(x, halves(m.floats[:n], tensor.Elements[tensor.Half](b)))
 	case tensor.BFloat16:
-		widen(x, brains(m.floats[:n], tensor.As[tensor.Brain](v)), 1)
-	case tensor.Float32:
-		widen(x, tensor.As[float32](v), stride)
-	case tensor.Float64:
-		widen(x, tensor.As[float64](v), stride)
+		widen(x, brains(m.floats[:n], tensor.Elements[tensor.Brain](b)))
 	default:
-		panic("moments: no numbers of type " + d.String())
+		tensor.Floats(x, d, b, stride)
 	}
 	return x
 }
@@ -237,10 +218,9 @@ func (p *pieces) next() bool {
 	return true
 }
 
-func widen[T int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 | float64](dst []float64, src []T,
-	stride int) {
-	for i := range dst {
-		dst[i] = float64(src[i*stride])
+func widen(dst []float64, src []float32) {
+	for i, v := range src[:len(dst)] {
+		dst[i] = float64(v)
 	}
 }
 
@@ -317,7 +297,7 @@ func (m *Meter) momentsOfFloats(x []float32) Moments {
 	sum, low, high := kernel.SumF32(x)
 	if notFinite(sum) {
 		wide := m.buf[:len(x)]
-		widen(wide, x, 1)
+		widen(wide, x)
 		return Of(wide)
 	}
 	n := int64(len(x))

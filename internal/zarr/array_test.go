@@ -77,29 +77,36 @@ func values(t testing.TB, name string) []byte {
 		case dtype == tensor.Bool:
 			b = append(b, 0)
 		case dtype.IsFloat():
-			b = append(b, n.float(x)...)
+			b = append(b, element(n, x)...)
 			if parts == 2 {
-				b = append(b, n.float(x/2)...)
+				b = append(b, element(n, x/2)...)
 			}
 		default:
-			b = append(b, n.little(uint64(x))...)
+			b = append(b, element(n, x)...)
 		}
 	}
+	return b
+}
+
+func element(n number, x float64) []byte {
+	b := make([]byte, n.dtype.Size())
+	tensor.PutFloats(b, n.dtype, []float64{x})
 	return b
 }
 
 func fillOf(n number, name string) []byte {
 	switch {
 	case strings.Contains(name, "nan"):
-		return n.float(math.NaN())
+		return element(n, math.NaN())
 	case n.dtype == tensor.Bool:
 		return []byte{1}
 	case n.parts == 2:
-		return append(n.float(7), n.float(0)...)
+		return append(element(n, 7), element(n, 0)...)
 	case n.dtype.IsFloat():
-		return n.float(7)
+		return element(n, 7)
 	}
-	return n.little(3<<62 - 1) // -(1<<62) - 1
+	b, _ := n.dtype.AppendExact(nil, tensor.Int(-(1<<62)-1))
+	return b
 }
 
 // checkAll compares the values of all arrays in a folder.
@@ -168,4 +175,25 @@ func TestArraysOfLibraries(t *testing.T) {
 	dir := t.TempDir()
 	pythontest.Run(t, "import zarr.codecs.numcodecs, tensorstore", "-W", "ignore", "testdata/generate.py", dir)
 	checkAll(t, dir, 160)
+}
+
+// A fill value that the type does not have is refused, as NumPy does, and not cut.
+func TestFillValues(t *testing.T) {
+	for _, c := range []struct {
+		dtype tensor.DType
+		text  string
+		want  string // of the element; "" is refused
+	}{
+		{tensor.Uint8, "255", "255"}, {tensor.Uint8, "300", ""}, {tensor.Uint8, "-1", ""}, {tensor.Int8, "-128", "-128"},
+		{tensor.Int8, "200", ""}, {tensor.Int32, `"NaN"`, ""}, {tensor.Int32, "3.0", "3"}, {tensor.Int32, "3.5", ""},
+		{tensor.Int64, "-9223372036854775808", "-9223372036854775808"}, {tensor.Int64, "9223372036854775808", ""},
+		{tensor.Uint64, "18446744073709551615", "18446744073709551615"}, {tensor.Bool, "true", "true"}, {tensor.Bool, "1", ""},
+		{tensor.Float16, "0.1", "0.1"}, {tensor.Float16, "1e6", "+Inf"}, {tensor.BFloat16, `"-Infinity"`, "-Inf"},
+		{tensor.Float64, `"0x7ff8000000000001"`, "NaN"},
+	} {
+		b, err := number{dtype: c.dtype, parts: 1}.fillValue([]byte(c.text))
+		if c.want == "" && err == nil || c.want != "" && (err != nil || c.dtype.Text(b) != c.want) {
+			t.Errorf("%s of %v: %x, %v; want %q", c.text, c.dtype, b, err, c.want)
+		}
+	}
 }

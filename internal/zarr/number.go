@@ -3,7 +3,6 @@ package zarr
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"math"
@@ -127,34 +126,28 @@ func (n number) part(text json.RawMessage) ([]byte, bool) {
 		}
 		return []byte{map[bool]byte{true: 1}[b]}, true
 	}
+	f, notFloat := strconv.ParseFloat(string(text), 64)
 	if n.dtype.IsFloat() {
-		f, err := strconv.ParseFloat(string(text), 64)
-		return n.float(f), err == nil
+		b := make([]byte, n.dtype.Size())
+		tensor.PutFloats(b, n.dtype, []float64{f}) // too large is infinite, as for zarr-python
+		return b, notFloat == nil
 	}
-	var bits uint64
-	if i, err := strconv.ParseInt(string(text), 10, 64); err == nil {
-		bits = uint64(i)
-	} else if u, err := strconv.ParseUint(string(text), 10, 64); err == nil {
-		bits = u
-	} else if f, err := strconv.ParseFloat(string(text), 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-		bits = uint64(int64(f))
-	} else {
-		return nil, false
+	b, err := n.dtype.AppendParsed(nil, string(text))
+	if err != nil && notFloat == nil && math.Abs(f) < 1<<53 {
+		b, err = n.dtype.AppendExact(nil, tensor.Float(f)) // an integer that is written as 3.0
 	}
-	return n.little(bits), true
+	return b, err == nil
 }
 
 // special returns the numbers that have names, or are written as their bytes.
 func (n number) special(s string) ([]byte, bool) {
+	special, is := map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}[s]
 	switch {
 	case !n.dtype.IsFloat() && s == "":
-		return n.little(0), true
-	case s == "NaN":
-		return n.float(math.NaN()), true
-	case s == "Infinity":
-		return n.float(math.Inf(1)), true
-	case s == "-Infinity":
-		return n.float(math.Inf(-1)), true
+		return make([]byte, n.dtype.Size()), true
+	case is:
+		b, err := n.dtype.AppendExact(nil, tensor.Float(special))
+		return b, err == nil
 	case strings.HasPrefix(s, "0x"):
 		b, err := hex.DecodeString(s[2:])
 		slices.Reverse(b)
@@ -162,33 +155,4 @@ func (n number) special(s string) ([]byte, bool) {
 	}
 	b, err := base64.StdEncoding.DecodeString(s) // of a complex number of version 2
 	return b, err == nil && len(b) == n.bytes()
-}
-
-// little returns the low bytes of bits, as many as a number has.
-func (n number) little(bits uint64) []byte {
-	return binary.LittleEndian.AppendUint64(nil, bits)[:n.dtype.Size()]
-}
-
-// float returns a float of that type.
-func (n number) float(f float64) []byte {
-	switch n.dtype {
-	case tensor.Float64:
-		return n.little(math.Float64bits(f))
-	case tensor.Float32:
-		return n.little(uint64(math.Float32bits(float32(f))))
-	case tensor.BFloat16:
-		return n.little(uint64(bfloat16(float32(f))))
-	case tensor.Float16:
-		return n.little(uint64(tensor.HalfOf(float32(f))))
-	}
-	return nil
-}
-
-// bfloat16 returns the bits of the nearest bfloat16.
-func bfloat16(f float32) uint16 {
-	b := math.Float32bits(f)
-	if f != f {
-		return uint16(b>>16) | 0x40
-	}
-	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }

@@ -234,7 +234,7 @@ func compute[T expr.Float](ctx context.Context, d *derived, pool *sync.Pool, ind
 			}
 		}
 		out := c.values.Compute(d.how, len(some)*size)
-		expr.Store(dst[at*of:(at+len(some))*of], d.spec.DType, out)
+		tensor.PutFloats(dst[at*of:(at+len(some))*of], d.spec.DType, out)
 	}
 	return nil
 }
@@ -247,15 +247,14 @@ func (c *computing[T]) load(ctx context.Context, d *derived, i int, indices []in
 	if err := d.base.Gather(ctx, f.spec.Name, indices, c.data); err != nil {
 		return err
 	}
+	if f.places == nil {
+		c.values.Fields[i] = tensor.AppendFloats(c.values.Fields[i][:0], f.spec.DType, c.data)
+		return nil
+	}
 	n := len(indices) * size
 	values := slices.Grow(c.values.Fields[i][:0], n)[:n]
 	c.values.Fields[i] = values
-	if f.places == nil {
-		expr.Load(values, f.spec.DType, c.data)
-		return nil
-	}
-	c.record = slices.Grow(c.record[:0], own*len(indices))[:own*len(indices)]
-	expr.Load(c.record, f.spec.DType, c.data)
+	c.record = tensor.AppendFloats(c.record[:0], f.spec.DType, c.data)
 	for k := range indices {
 		record, out := c.record[k*own:(k+1)*own], values[k*size:(k+1)*size]
 		for j, place := range f.places {

@@ -3,11 +3,9 @@ package combine
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -355,7 +353,11 @@ func filled(spec tensor.Spec, classes []string, value any) (Array, error) {
 
 // repeated returns the elements of a record that all have one value.
 func repeated(spec tensor.Spec, value any) ([]byte, error) {
-	element, err := filling(spec.DType, value)
+	number, err := numberOf(value)
+	if err != nil {
+		return nil, err
+	}
+	element, err := spec.DType.AppendNearest(nil, number)
 	if err != nil {
 		return nil, err
 	}
@@ -364,54 +366,22 @@ func repeated(spec tensor.Spec, value any) ([]byte, error) {
 	return out, nil
 }
 
-// filling returns the bytes of a value, rounded if the field is of floats.
-func filling(dt tensor.DType, value any) ([]byte, error) {
-	var x float64
+// numberOf returns a number of Go or JSON.
+func numberOf(value any) (tensor.Number, error) {
 	switch v := value.(type) {
 	case float64:
-		x = v
+		return tensor.Float(v), nil
 	case int:
-		return filling(dt, int64(v))
+		return tensor.Int(int64(v)), nil
 	case int64:
-		if x = float64(v); !dt.IsFloat() && dt != tensor.Bool {
-			return whole(dt, v)
-		}
+		return tensor.Int(v), nil
 	case uint64:
-		x = float64(v)
-		switch {
-		case dt == tensor.Uint64:
-			return binary.LittleEndian.AppendUint64(nil, v), nil
-		case v <= math.MaxInt64:
-			return filling(dt, int64(v))
-		}
+		return tensor.Uint(v), nil
 	case bool:
 		if v {
-			x = 1
+			return tensor.Int(1), nil
 		}
-	default:
-		return nil, fmt.Errorf("%v is not a number", value)
+		return tensor.Int(0), nil
 	}
-	if !math.IsInf(dt.Round(x), 0) {
-		x = dt.Round(x)
-	}
-	out, err := padding.Element(dt, x)
-	if err != nil {
-		return nil, fmt.Errorf("%v is not a value of %v", value, dt)
-	}
-	return out, nil
-}
-
-// whole returns the bytes of a whole number.
-func whole(dt tensor.DType, v int64) ([]byte, error) {
-	shift := 64 - 8*dt.Size()
-	back := int64(uint64(v) << shift >> shift)
-	if slices.Contains([]tensor.DType{tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64}, dt) {
-		back = v << shift >> shift
-	} else if v < 0 {
-		back = 0
-	}
-	if back != v {
-		return nil, fmt.Errorf("%d is not a value of %v", v, dt)
-	}
-	return binary.LittleEndian.AppendUint64(nil, uint64(v))[:dt.Size():dt.Size()], nil
+	return tensor.Number{}, fmt.Errorf("%v is not a number", value)
 }

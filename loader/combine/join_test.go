@@ -180,7 +180,7 @@ func TestJoinsRefuse(t *testing.T) {
 		`how is "outer"; it must be inner or left`:                                                       {On: "k", How: "outer"},
 		"fill is for how \"left\"":                                                                       {On: "k", Fill: fill},
 		"how \"left\" needs fill, values for records without a match; there is none for y, twice, label": {On: "k", Many: true, How: combine.JoinLeft},
-		`fill: field "y": 256 is not a value of uint8`:                                                   with("y", 256),
+		`fill: field "y": 256 is not a number that uint8 holds`:                                          with("y", 256),
 		`fill: field "y": there is no class "a"`:                                                         with("y", "a"),
 		`fill: field "label": there is no class "c"`:                                                     with("label", "c"),
 		`fill: the right side has no field "z"; there are: y, twice, label`:                              with("z", 1),
@@ -213,9 +213,9 @@ func TestFillValues(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"i": 9007199254740993, "u": 18446744073709551615, "s": -128, "f": "-inf"}`: "[9007199254740993] [18446744073709551615] [-128] [-Inf]",
 		`{"i": -9223372036854775808, "u": 3, "s": 127, "f": 1e1}`:                    "[-9223372036854775808] [3] [127] [10]",
-		`{"i": 9223372036854775808, "u": 0, "s": 0, "f": 0}`:                         `field "i": 9223372036854775808 is not a value of int64`,
-		`{"i": 0, "u": -1, "s": 0, "f": 0}`:                                          `field "u": -1 is not a value of uint64`,
-		`{"i": 0, "u": 0, "s": 128, "f": 0}`:                                         `field "s": 128 is not a value of int8`,
+		`{"i": 9223372036854775808, "u": 0, "s": 0, "f": 0}`:                         `field "i": 9223372036854775808 is not a number that int64 holds`,
+		`{"i": 0, "u": -1, "s": 0, "f": 0}`:                                          `field "u": -1 is not a number that uint64 holds`,
+		`{"i": 0, "u": 0, "s": 128, "f": 0}`:                                         `field "s": 128 is not a number that int8 holds`,
 		`{"i": null, "u": 0, "s": 0, "f": 0}`:                                        `field "i": null is not a value; give a number, a text or []`,
 	} {
 		j := combine.Join{On: "k", How: combine.JoinLeft}

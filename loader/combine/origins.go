@@ -3,7 +3,6 @@ package combine
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -261,7 +260,7 @@ func borders(ctx context.Context, src *member, field string) (list []int, err er
 // comparable gives equal floats equal bytes (0 and -0), and reports whether none is NaN.
 func comparable(floats []byte, d tensor.DType) bool {
 	for size := d.Size(); len(floats) > 0; floats = floats[size:] {
-		x := floatOf(floats[:size], d)
+		x := d.Read(floats).Float64()
 		if math.IsNaN(x) {
 			return false
 		}
@@ -270,19 +269,6 @@ func comparable(floats []byte, d tensor.DType) bool {
 		}
 	}
 	return true
-}
-
-// floatOf returns the value of the bytes of a float.
-func floatOf(b []byte, d tensor.DType) float64 {
-	switch d {
-	case tensor.Float16:
-		return float64(tensor.Half(binary.LittleEndian.Uint16(b)).Float32())
-	case tensor.BFloat16:
-		return float64(tensor.Brain(binary.LittleEndian.Uint16(b)).Float32())
-	case tensor.Float32:
-		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(b))
 }
 
 // checkTable reports an invalid origin.

@@ -387,27 +387,11 @@ func (p *planner) fill(f *windowed) (err error) {
 		f.fill = make([]byte, d.Size())
 		return nil
 	}
-	if f.fill, err = filling(d, numberOf(d, p.w.Fill)); err != nil || d.IsFloat() && overflows(d, p.w.Fill) {
+	if f.fill, err = d.AppendNearest(nil, tensor.Float(p.w.Fill)); err != nil {
 		return fmt.Errorf("Fill is %v, and %q has %s; choose one that it can have, or leave the field out", p.w.Fill,
 			f.in.Name, d)
 	}
 	return nil
-}
-
-// overflows reports whether a number is rounded to an infinity.
-func overflows(d tensor.DType, x float64) bool { return math.IsInf(d.Round(x), 0) && !math.IsInf(x, 0) }
-
-// numberOf returns a number in the precision of a type of floats, and for another one as a whole number, if it is one.
-func numberOf(d tensor.DType, x float64) any {
-	switch {
-	case d.IsFloat():
-		return d.Round(x)
-	case math.Trunc(x) != x || x < math.MinInt64 || x >= 1<<64:
-		return x
-	case x < 1<<63:
-		return int64(x)
-	}
-	return uint64(x)
 }
 
 // dimsOf returns the names of the axes of windows, the first of which numbers these; nil if there are none.

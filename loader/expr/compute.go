@@ -1,11 +1,6 @@
 package expr
 
-import (
-	"encoding/binary"
-	"math"
-
-	"github.com/penstock/penstock/tensor"
-)
+import "math"
 
 // Float is a type in which a [Formula] is computed.
 type Float interface{ float32 | float64 }
@@ -178,56 +173,4 @@ func compare[T Float](name string, x, y T) bool {
 		return x == y
 	}
 	return x != y
-}
-
-// Load sets dst to the elements of a type that are in data.
-func Load[T Float](dst []T, d tensor.DType, data []byte) {
-	le := binary.LittleEndian
-	for i := range dst {
-		switch d {
-		case tensor.Bool, tensor.Uint8:
-			dst[i] = T(data[i])
-		case tensor.Int8:
-			dst[i] = T(int8(data[i]))
-		case tensor.Uint16:
-			dst[i] = T(le.Uint16(data[2*i:]))
-		case tensor.Int16:
-			dst[i] = T(int16(le.Uint16(data[2*i:])))
-		case tensor.Float16:
-			dst[i] = T(tensor.Half(le.Uint16(data[2*i:])).Float32())
-		case tensor.BFloat16:
-			dst[i] = T(tensor.Brain(le.Uint16(data[2*i:])).Float32())
-		case tensor.Uint32:
-			dst[i] = T(le.Uint32(data[4*i:]))
-		case tensor.Int32:
-			dst[i] = T(int32(le.Uint32(data[4*i:])))
-		case tensor.Float32:
-			dst[i] = T(math.Float32frombits(le.Uint32(data[4*i:])))
-		case tensor.Uint64:
-			dst[i] = T(le.Uint64(data[8*i:]))
-		case tensor.Int64:
-			dst[i] = T(int64(le.Uint64(data[8*i:])))
-		default:
-			dst[i] = T(math.Float64frombits(le.Uint64(data[8*i:])))
-		}
-	}
-}
-
-// Store writes values as elements of a type: bool, float32 or float64.
-func Store[T Float](dst []byte, d tensor.DType, values []T) {
-	le := binary.LittleEndian
-	switch d {
-	case tensor.Bool:
-		for i, x := range values {
-			dst[i] = byte(x)
-		}
-	case tensor.Float32:
-		for i, x := range values {
-			le.PutUint32(dst[4*i:], math.Float32bits(float32(x)))
-		}
-	default:
-		for i, x := range values {
-			le.PutUint64(dst[8*i:], math.Float64bits(float64(x)))
-		}
-	}
 }

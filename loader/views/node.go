@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/secret"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/tensor"
 )
 
 // Suffix is how the name of a file ends that is a view.
@@ -265,14 +266,19 @@ func read(path string) (*Node, error) {
 	return n, nil
 }
 
-// ints returns whole numbers as int.
-func ints[T int32 | int64 | uint32 | uint64](in []T) ([]int, error) {
-	out := make([]int, len(in))
-	for i, v := range in {
-		if v < 0 || uint64(v) > math.MaxInt {
-			return nil, fmt.Errorf("number %d of record numbers is %d", i, v)
+// recordNumbers returns the integers of a view as int.
+func recordNumbers(v tensor.View) ([]int, error) {
+	d, b := v.DType(), v.Bytes()
+	if d.IsFloat() || d == tensor.Bool {
+		return nil, fmt.Errorf("the numbers are %v; record numbers are integers", d)
+	}
+	out := make([]int, 0, v.Len())
+	for ; len(b) > 0; b = b[d.Size():] {
+		n, ok := d.Read(b).Int64()
+		if !ok || n < 0 || n > math.MaxInt {
+			return nil, fmt.Errorf("number %d of record numbers is %s", len(out), d.Text(b))
 		}
-		out[i] = int(v)
+		out = append(out, int(n))
 	}
 	return out, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/tensor"
 )
 
 // Part is an opened dataset: *mmapds.Dataset and *mirror.Dataset are.
@@ -297,7 +296,7 @@ func (n *Numbers) load() ([]int, error) {
 	err = ds.Guard(func() error {
 		v, err := ds.Slice(spec.Name, 0, ds.Len())
 		if err == nil {
-			out, err = asInts(v)
+			out, err = recordNumbers(v)
 		}
 		return err
 	})
@@ -305,19 +304,4 @@ func (n *Numbers) load() ([]int, error) {
 		return nil, fmt.Errorf("%s: %w", n.Path, err)
 	}
 	return out, nil
-}
-
-// asInts returns whole numbers as int.
-func asInts(v tensor.View) ([]int, error) {
-	switch v.DType() {
-	case tensor.Int64:
-		return ints(tensor.As[int64](v))
-	case tensor.Uint64:
-		return ints(tensor.As[uint64](v))
-	case tensor.Int32:
-		return ints(tensor.As[int32](v))
-	case tensor.Uint32:
-		return ints(tensor.As[uint32](v))
-	}
-	return nil, fmt.Errorf("the numbers are %v; record numbers are int32, int64, uint32 or uint64", v.DType())
 }

@@ -255,7 +255,7 @@ class TestView(unittest.TestCase):
             for batch in (view[0:4], again[0:4], next(iter(loader))):
                 for name, value in fill.items():
                     np.testing.assert_array_equal(batch[name], np.array([value, 5, value, value], table[name].dtype))
-        for value, error in ((None, "null is not a value"), (2**63, "9223372036854775808 is not a value of int64")):
+        for value, error in ((None, "null is not a value"), (2**63, "9223372036854775808 is not a number that int64 holds")):
             with self.assertRaisesRegex(penstock.Error, error):
                 left.join(table, on="k", how="left", fill={**fill, "i": value})
         with self.assertRaisesRegex(TypeError, "nan and inf for fields of floats"):

@@ -92,6 +92,7 @@ func TestColumns(t *testing.T) {
 		{args: "add DS b -", stdin: array(5, 6, 7, 8), field: "b", want: "[5 6 7 8]"},
 		{args: "add DS c " + file(t, "c.csv", "x,y\n1,9\n1,8\n1,7\n1,6\n") + " --field y --fields y:int64", field: "c", want: "[9 8 7 6]"},
 		{args: "add DS d " + file(t, "d.csv", "id,d\n30,1\n0,2\n99,3\n") + " --on id --fields id:int64,d:int64 --missing 7", field: "d", want: "[2 7 7 1]"},
+		{args: "add DS e " + file(t, "m.csv", "id,e\n30,1\n0,2\n99,3\n") + " --on id --fields id:int64,e:int64 --missing 9007199254740993", field: "e", want: "[2 9007199254740993 9007199254740993 1]"},
 		{args: "set DS label " + file(t, "l.csv", "name,label\nn0,dog\nn3,emu\n") + " --on name", field: "label", want: "[1 1 0 2]"},
 		{args: "set DS a " + file(t, "e.csv", "name,a\nn1,-1\n") + " --on name", field: "a", want: "[1 18446744073709551615 3 4]"},
 		{args: "rename DS a z", field: "z", want: "[1 18446744073709551615 3 4]"},
@@ -133,7 +134,7 @@ func TestRefusals(t *testing.T) {
 		{"add DS z " + table, "", "choose one with --field"},
 		{"add DS x " + table + " --on name", "", "records 0 and 1 of the right side have the same name, \"n0\""},
 		{"add DS x " + few + " --on name", "", "has no record for 3 records of"},
-		{"add DS x " + few + " --on name --missing red", "", "--missing red: not a number"},
+		{"add DS x " + few + " --on name --missing red", "", `--missing: "red" is not a value of type `},
 		{"add DS x " + few + " --on name --fields x:int64", "", "to match records by; if it has one, list it in --fields"},
 		{"add DS x " + few + " --on age", "", "age"},
 		{"set DS label " + file(t, "n.npy", array(0, 1, 2, 3)), "", "label 2, but there are 2 classes"},
@@ -259,7 +260,7 @@ func TestSetKeepsTheType(t *testing.T) {
 		f.Name = "a"
 		return datasettest.BuildFlat(t, store.Schema{Fields: []store.Field{f}}, flat.Options{}, len(values), store.Info{},
 			func(i int, r *store.Record) {
-				b, err := element(f, values[i])
+				b, err := f.DType.AppendNearest(nil, tensor.Float(values[i]))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -287,6 +288,7 @@ func TestSetKeepsTheType(t *testing.T) {
 		{of(tensor.Float32), tensor.Float64, math.NaN(), ""},
 		{of(tensor.Float32), tensor.Float64, 1e300, "record 1: 1e+300 is not a number that float32 holds"},
 		{of(tensor.Float64), tensor.Int32, -7, ""},
+		{of(tensor.Float32), tensor.Int64, 1<<24 + 1, "record 1: 16777217 is not a number that float32 holds"},
 		{of(tensor.Bool), tensor.Uint8, 1, "column a is bool, and the values are uint8"},
 		{label, tensor.Uint8, 1, ""},
 		{label, tensor.Uint8, 2, "label 2, but there are 2 classes"},

@@ -2,12 +2,9 @@ package column
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -26,13 +23,13 @@ func (f *putFlags) like(v *values, old, field store.Field) (store.Field, error) 
 	switch {
 	case len(old.Classes) > 0 && len(field.Classes) > 0:
 		old.Classes = slices.Clone(old.Classes)
-		numbers := make([]uint64, len(field.Classes))
+		numbers := make([]int64, len(field.Classes))
 		for i, name := range field.Classes {
 			k := slices.Index(old.Classes, name)
 			if k < 0 {
 				k, old.Classes = len(old.Classes), append(old.Classes, name)
 			}
-			numbers[i] = uint64(k)
+			numbers[i] = int64(k)
 		}
 		v.change = func(value []byte) ([]byte, error) { return renumber(value, field.DType, numbers, old.DType) }
 		return old, nil
@@ -72,22 +69,15 @@ func typeName(f store.Field) string {
 }
 
 // renumber returns numbers of classes, of type from, as others of type to.
-func renumber(value []byte, from tensor.DType, numbers []uint64, to tensor.DType) (out []byte, err error) {
-	for ; len(value) > 0; value = value[from.Size():] {
-		var word [8]byte
-		copy(word[:], value[:from.Size()])
-		n := binary.LittleEndian.Uint64(word[:])
-		if n >= uint64(len(numbers)) {
-			return nil, fmt.Errorf("class %d of %d: %w", n, len(numbers), store.ErrCorrupt)
+func renumber(value []byte, from tensor.DType, numbers []int64, to tensor.DType) (out []byte, err error) {
+	for ; len(value) > 0 && err == nil; value = value[from.Size():] {
+		n, ok := from.Read(value).Int64()
+		if !ok || n < 0 || n >= int64(len(numbers)) {
+			return nil, fmt.Errorf("class %s of %d: %w", from.Text(value), len(numbers), store.ErrCorrupt)
 		}
-		out = appendNumber(out, to, numbers[n])
+		out, err = to.AppendExact(out, tensor.Int(numbers[n]))
 	}
-	return out, nil
-}
-
-// appendNumber appends an integer of a type, which holds it: the schema has as many classes as fit.
-func appendNumber(out []byte, d tensor.DType, n uint64) []byte {
-	return binary.LittleEndian.AppendUint64(out, n)[:len(out)+d.Size()]
+	return out, err
 }
 
 func classOf(f store.Field, name string) ([]byte, error) {
@@ -95,7 +85,7 @@ func classOf(f store.Field, name string) ([]byte, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("%q is not a class of %s: %q", name, f.Name, f.Classes[:min(len(f.Classes), 20)])
 	}
-	return appendNumber(nil, f.DType, uint64(i)), nil
+	return f.DType.AppendExact(nil, tensor.Int(int64(i)))
 }
 
 // match orders the values by a key that the dataset and the table have.
@@ -184,36 +174,10 @@ func constant(f store.Field, text string) (value []byte, err error) {
 	if len(f.Classes) > 0 && slices.Contains(f.Classes, text) {
 		return classOf(f, text)
 	}
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return nil, fmt.Errorf("--missing %s: not a number, which %s holds", text, f.Name)
-	}
-	one, err := element(f, x)
 	for range f.RecordBytes() / f.DType.Size() {
-		value = append(value, one...)
-	}
-	return value, err
-}
-
-// element returns a number as an element of a field.
-func element(f store.Field, x float64) ([]byte, error) {
-	size := f.DType.Size()
-	b := make([]byte, 8)
-	switch {
-	case f.DType == tensor.Float64:
-		binary.LittleEndian.PutUint64(b, math.Float64bits(x))
-	case f.DType == tensor.Float32:
-		binary.LittleEndian.PutUint32(b, math.Float32bits(float32(x)))
-	case x == 0: // of every type
-	case f.DType == tensor.Float16 || f.DType == tensor.BFloat16:
-		return nil, fmt.Errorf("--missing %v: of %v only 0 can be given", x, f.DType)
-	case x != math.Trunc(x) || math.Abs(x) > 1<<53:
-		return nil, fmt.Errorf("--missing %v is not a number that %v holds", x, f.DType)
-	default:
-		binary.LittleEndian.PutUint64(b, uint64(int64(x)))
-		if err := fits(f.DType, int64(x)); err != nil {
-			return nil, fmt.Errorf("--missing %w", err)
+		if value, err = f.DType.AppendParsed(value, text); err != nil {
+			return nil, fmt.Errorf("--missing: %w, the type of %s", err, f.Name)
 		}
 	}
-	return b[:size], nil
+	return value, nil
 }

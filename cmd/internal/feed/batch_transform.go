@@ -225,15 +225,14 @@ func (m *mixing) worker(fields []made) loader.CollateFunc {
 	}
 	var labels []int64
 	return func(d *loader.MutableBatch) error {
-		numbers, err := numbersOf(d.Field(fields[m.labels].field.Name))
-		if err != nil {
-			return err
-		}
+		v := d.Field(fields[m.labels].field.Name)
+		dtype, values := v.DType(), v.Bytes()
 		labels = labels[:0]
 		for i := range d.Len() {
-			l := int64(numbers(i))
-			if l < 0 || l >= int64(m.classes) {
-				return fmt.Errorf("record %d has the label %d, and there are %d classes", d.Indices()[i], l, m.classes)
+			l, ok := dtype.Read(values[i*dtype.Size():]).Int64()
+			if !ok || l < 0 || l >= int64(m.classes) {
+				return fmt.Errorf("record %d has the label %s, and there are %d classes", d.Indices()[i],
+					dtype.Text(values[i*dtype.Size():]), m.classes)
 			}
 			labels = append(labels, l)
 		}

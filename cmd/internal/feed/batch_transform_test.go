@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,5 +113,50 @@ func TestBatchTransformsOfZero(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.recipe, err, c.want)
 		}
+	}
+}
+
+// halves are plain, with labels that no class has.
+type halves struct{ plain }
+
+func (h halves) Specs() []tensor.Spec {
+	specs := h.plain.Specs()
+	specs[1].DType = tensor.Float32
+	return specs
+}
+
+func (h halves) Slice(field string, a, b int) (tensor.View, error) {
+	if field != "labels" {
+		return h.plain.Slice(field, a, b)
+	}
+	return tensor.From(slices.Repeat([]float32{0.5}, b-a)), nil
+}
+
+func (h halves) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	if field != "labels" {
+		return h.plain.Gather(ctx, field, indices, dst)
+	}
+	for i := range indices {
+		copy(dst[4*i:], tensor.From([]float32{0.5}).Bytes())
+	}
+	return nil
+}
+
+// A label with a fraction is refused, and does not become a class.
+func TestLabelsAreWhole(t *testing.T) {
+	fields, m, err := mixed(t, `[{"op":"MixUp","num_classes":2}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ld, err := loader.New(halves{}, loader.Options{BatchSize: 2, Collate: m.collate(fields)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ld.Close()
+	for _, err := range ld.Epoch(context.Background(), 0) {
+		if want := "has the label 0.5, and there are 2 classes"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+		break
 	}
 }

@@ -2,12 +2,12 @@ package generations
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,40 +99,25 @@ func arrayNumbers(r io.Reader, n int64) ([]int64, error) {
 	if h.Shape[0] > n {
 		return nil, tooMany(n)
 	}
-	var order binary.ByteOrder = binary.LittleEndian
-	if h.BigEndian {
-		order = binary.BigEndian
-	}
 	var numbers []int64
 	element := make([]byte, h.DType.Size())
 	for i := range h.Shape[0] {
 		if _, err := io.ReadFull(r, element); err != nil {
 			return nil, fmt.Errorf("element %d of %d: %w", i, h.Shape[0], err)
 		}
-		numbers = append(numbers, integer(element, order, h.DType))
+		if h.BigEndian {
+			slices.Reverse(element)
+		}
+		number, ok := h.DType.Read(element).Int64()
+		if !ok {
+			return nil, fmt.Errorf("element %d of %d: %s is larger than any number of a record", i, h.Shape[0],
+				h.DType.Text(element))
+		}
+		numbers = append(numbers, number)
 	}
 	return numbers, nil
 }
 
 func tooMany(n int64) error {
 	return fmt.Errorf("there are more numbers than records: the dataset has %d; give each number once", n)
-}
-
-// integer returns an element; a uint64 that is too large for a number of a record becomes negative, which is none.
-func integer(b []byte, order binary.ByteOrder, d tensor.DType) int64 {
-	switch d {
-	case tensor.Uint8:
-		return int64(b[0])
-	case tensor.Int8:
-		return int64(int8(b[0]))
-	case tensor.Uint16:
-		return int64(order.Uint16(b))
-	case tensor.Int16:
-		return int64(int16(order.Uint16(b)))
-	case tensor.Uint32:
-		return int64(order.Uint32(b))
-	case tensor.Int32:
-		return int64(int32(order.Uint32(b)))
-	}
-	return int64(order.Uint64(b))
 }

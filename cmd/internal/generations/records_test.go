@@ -143,10 +143,12 @@ func TestRecordsByNumber(t *testing.T) {
 		t.Errorf("the log shows %q", by)
 	}
 	for text, want := range map[string]string{
-		"":                   "no number",
-		"1\nx\n":             `line 2: "x" is not the number`,
-		"-1":                 "record -1: ",
-		array[:99]:           "header: ",
+		"":         "no number",
+		"1\nx\n":   `line 2: "x" is not the number`,
+		"-1":       "record -1: ",
+		array[:99]: "header: ",
+		string(layout.Header(tensor.Spec{DType: tensor.Uint64}, 1)) + strings.Repeat("\xff", 8): "element 0 of 1: " +
+			"18446744073709551615 is larger than any number of a record",
 		array[:len(array)-1]: "element 1 of 2",
 		string(layout.Header(tensor.Spec{DType: tensor.Float32}, 2)):                "numbers of records are integers",
 		string(layout.Header(tensor.Spec{DType: tensor.Int64}, 1<<50)):              "more numbers than records",

@@ -208,7 +208,7 @@ func numbers(t *datatype.Datatype, raw []byte) any {
 	case d == tensor.Bool:
 		return convert(words, func(w uint64) bool { return w != 0 })
 	case d.IsFloat():
-		return convert(words, func(w uint64) float64 { return floatOf(d, w) })
+		return convert(words, func(w uint64) float64 { return d.Number(w).Float64() })
 	}
 	left, right := t.Shifts()
 	if left == 0 && right == 0 {
@@ -236,16 +236,4 @@ func word(p []byte, swapped bool) uint64 {
 	var b [8]byte
 	copy(b[8-len(p):], p)
 	return binary.BigEndian.Uint64(b[:])
-}
-
-func floatOf(d tensor.DType, bits uint64) float64 {
-	switch d {
-	case tensor.Float16:
-		return float64(tensor.Half(bits).Float32())
-	case tensor.BFloat16:
-		return float64(tensor.Brain(bits).Float32())
-	case tensor.Float32:
-		return float64(math.Float32frombits(uint32(bits)))
-	}
-	return math.Float64frombits(bits)
 }

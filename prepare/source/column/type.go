@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -268,65 +267,16 @@ func (t *Type) appendNumbers(b []byte, text string) ([]byte, error) {
 
 // AppendNumber appends one number, which must fit into the type.
 func AppendNumber(b []byte, word string, d tensor.DType) ([]byte, error) {
-	if len(word) == 4 || len(word) == 5 {
-		switch word {
-		case "true", "True", "TRUE":
-			word = "1"
-		case "false", "False", "FALSE":
-			word = "0"
+	if d == tensor.Float32 || d == tensor.Float64 {
+		if x, err := parseFloat(word, 8*d.Size()); err == nil {
+			return d.AppendNearest(b, tensor.Float(x))
 		}
 	}
-	bits := d.Size() * 8
-	if d.IsFloat() {
-		x, err := parseFloat(word, max(bits, 32))
-		if err != nil || exceeds(x, d) {
-			return b, fmt.Errorf("%q is not a value of type %v", source.Clip(word), d)
-		}
-		return appendFloat(b, x, d), nil
-	}
-	var n uint64
-	var err error
-	switch d {
-	case tensor.Bool:
-		n, err = strconv.ParseUint(word, 10, 1)
-	case tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64:
-		n, err = strconv.ParseUint(strings.TrimPrefix(word, "+"), 10, bits)
-	default:
-		var i int64
-		i, err = strconv.ParseInt(word, 10, bits)
-		n = uint64(i)
-	}
+	b, err := d.AppendParsed(b, word)
 	if err != nil {
-		return b, fmt.Errorf("%q is not a value of type %v", source.Clip(word), d)
+		err = fmt.Errorf("%q is not a value of type %v", source.Clip(word), d)
 	}
-	var bytes [8]byte
-	binary.LittleEndian.PutUint64(bytes[:], n)
-	return append(b, bytes[:d.Size()]...), nil
-}
-
-// exceeds reports whether a finite number would become infinite in a type of 16 bits.
-func exceeds(x float64, d tensor.DType) bool {
-	switch {
-	case math.IsInf(x, 0):
-		return false
-	case d == tensor.Float16:
-		return math.IsInf(float64(tensor.HalfOf(float32(x)).Float32()), 0)
-	case d == tensor.BFloat16:
-		return math.IsInf(float64(tensor.BrainOf(float32(x)).Float32()), 0)
-	}
-	return false
-}
-
-func appendFloat(b []byte, x float64, d tensor.DType) []byte {
-	switch d {
-	case tensor.Float16:
-		return binary.LittleEndian.AppendUint16(b, uint16(tensor.HalfOf(float32(x))))
-	case tensor.BFloat16:
-		return binary.LittleEndian.AppendUint16(b, uint16(tensor.BrainOf(float32(x))))
-	case tensor.Float32:
-		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x)))
-	}
-	return binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+	return b, err
 }
 
 // MaxClasses is more than any classifier has.

@@ -81,6 +81,8 @@ func TestNumbers(t *testing.T) {
 		{"bfloat16", "1", []byte{0x80, 0x3f}},
 		{"float16", "65504", []byte{0xff, 0x7b}},
 		{"float16", "70000", nil},
+		{"float16", "1.00048828125", []byte{0, 0x3c}}, // half-way, and no further
+		{"float16", "1.0004882812500000000001", []byte{1, 0x3c}},
 		{"float16", "-65520", nil},
 		{"float16", "inf", []byte{0, 0x7c}},
 		{"float16", "-inf", []byte{0, 0xfc}},

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/prepare/source"
@@ -127,7 +125,7 @@ func (m *mapped) Next() ([]byte, error) {
 
 // texts returns all elements of a dataset, as strings.
 func (f *File) texts(path string) (list []string, err error) {
-	d, c, err := f.one(path)
+	_, c, err := f.one(path)
 	if err != nil {
 		return nil, err
 	}
@@ -145,25 +143,11 @@ func (f *File) texts(path string) (list []string, err error) {
 			return nil, err
 		}
 		if !c.Field.IsBytes() {
-			b = numberText(d.Type, b)
+			b = []byte(c.Field.DType.Text(b))
 		}
 		list = append(list, string(b))
 	}
 	return list, nil
-}
-
-// numberText prints a number.
-func numberText(t *meta.Datatype, b []byte) []byte {
-	switch x := integer(t, b); {
-	case t.DType() == tensor.Float32:
-		return strconv.AppendFloat(nil, float64(math.Float32frombits(uint32(x))), 'g', -1, 32)
-	case t.DType() == tensor.Float64:
-		return strconv.AppendFloat(nil, math.Float64frombits(uint64(x)), 'g', -1, 64)
-	case t.IsBool():
-		return strconv.AppendBool(nil, x != 0)
-	default:
-		return strconv.AppendInt(nil, x, 10)
-	}
 }
 
 // sparse returns the rows of a matrix that is compressed by rows: for each the values that are not zero, and their

@@ -1,7 +1,6 @@
 package external
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/penstock/penstock/internal/imagefile"
@@ -227,15 +226,17 @@ func (f Floats) Worker(in tensor.Spec, _ int) (loader.RecordFunc, error) {
 	}
 	fromStep, fromPlane := strides(in.Layout)
 	toStep, toPlane := strides(f.Layout)
-	narrow, err := narrowerOf(f.DType)
-	var wide []float32 // before they are narrowed
-	if narrow != nil {
+	if !f.DType.IsFloat() {
+		return nil, fmt.Errorf("pixels of floats cannot become %v", f.DType)
+	}
+	var wide []float32 // before they become another type
+	if f.DType != tensor.Float32 {
 		wide = make([]float32, pixels*channels)
 	}
 	return func(dst, src []byte, _ loader.Record) error {
 		x := tensor.As[float32](tensor.Of(tensor.Spec{DType: tensor.Float32}, pixels*channels, src))
 		out := wide
-		if narrow == nil {
+		if wide == nil {
 			out = tensor.As[float32](tensor.Of(tensor.Spec{DType: tensor.Float32}, pixels*channels, dst))
 		}
 		for c := range channels {
@@ -246,30 +247,9 @@ func (f Floats) Worker(in tensor.Spec, _ int) (loader.RecordFunc, error) {
 				from, to = from+fromStep, to+toStep
 			}
 		}
-		if narrow != nil {
-			narrow(dst, out)
+		if wide != nil {
+			tensor.PutFloats(dst, f.DType, out)
 		}
 		return nil
-	}, err
-}
-
-// narrowerOf returns what writes float32 as another type; nil for float32 itself.
-func narrowerOf(t tensor.DType) (func(dst []byte, x []float32), error) {
-	switch t {
-	case tensor.Float32:
-		return nil, nil
-	case tensor.Float16:
-		return func(dst []byte, x []float32) {
-			for i, v := range x {
-				binary.LittleEndian.PutUint16(dst[2*i:], uint16(tensor.HalfOf(v)))
-			}
-		}, nil
-	case tensor.BFloat16:
-		return func(dst []byte, x []float32) {
-			for i, v := range x {
-				binary.LittleEndian.PutUint16(dst[2*i:], uint16(tensor.BrainOf(v)))
-			}
-		}, nil
-	}
-	return nil, fmt.Errorf("pixels of floats cannot become %v", t)
+	}, nil
 }

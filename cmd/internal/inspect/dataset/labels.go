@@ -2,11 +2,11 @@ package dataset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/tensor"
 )
 
 // LabelField returns the field of labels: the one that is named, else the first with class names, else the first of one
@@ -32,6 +32,9 @@ func LabelField(ds *mmapds.Dataset, named, shown string) (labels *store.Field, e
 	return labels, nil
 }
 
+// ErrNoLabels is for a number that no class has, because it is larger than any int64.
+var ErrNoLabels = errors.New("not labels, which are smaller than 2^63")
+
 // LabelStep is how many labels are read at once.
 const LabelStep = 1 << 16
 
@@ -52,7 +55,13 @@ func ReadLabels(ctx context.Context, ds *mmapds.Dataset, labels *store.Field) ([
 		if err := ds.Gather(ctx, labels.Name, indices, part); err != nil {
 			return nil, err
 		}
-		values = AppendInts(values, tensor.Of(labels.Spec, len(indices), part))
+		for i := range indices {
+			label, ok := labels.DType.Read(part[i*size:]).Int64()
+			if !ok {
+				return nil, fmt.Errorf("%w: record %d of %q has %s", ErrNoLabels, a+i, labels.Name, labels.DType.Text(part[i*size:]))
+			}
+			values = append(values, label)
+		}
 	}
 	return values, nil
 }

@@ -111,8 +111,16 @@ func TestApart(t *testing.T) {
 	if n != 3 || largest != 0.25 {
 		t.Errorf("%d elements, at most %v apart", n, largest)
 	}
-	if n, largest := apartInts([]int64{math.MinInt64, 1 << 60}, []int64{math.MaxInt64, 1<<60 + 1}, 0); n != 2 || largest != math.MaxUint64 {
+	signed := tensor.From([]int64{math.MinInt64, 1 << 60})
+	if n, largest := apart(signed, tensor.From([]int64{math.MaxInt64, 1<<60 + 1}), 0); n != 2 || largest != math.MaxUint64 {
 		t.Errorf("%d whole numbers, at most %v apart", n, largest)
+	}
+	large := tensor.From([]uint64{math.MaxUint64, 1<<63 + 5})
+	if n, largest := apart(large, tensor.From([]int64{-1, 5}), 0); n != 2 || largest != math.MaxUint64 {
+		t.Errorf("%d numbers of uint64 and int64, at most %v apart", n, largest)
+	}
+	if n, largest := apart(large, tensor.From([]uint64{math.MaxUint64, 5}), 0); n != 1 || largest != 1<<63 {
+		t.Errorf("%d numbers of uint64, at most %v apart", n, largest)
 	}
 }
 

@@ -49,7 +49,7 @@ func apart(a, b tensor.View, tolerance float64) (n int64, largest float64) {
 		return 0, 0
 	}
 	if !a.DType().IsFloat() && !b.DType().IsFloat() {
-		return apartInts(dataset.AppendInts(nil, a), dataset.AppendInts(nil, b), tolerance)
+		return apartInts(a, b, tolerance)
 	}
 	x, y := dataset.Floats(a), dataset.Floats(b)
 	for i := range x {
@@ -69,13 +69,14 @@ func apart(a, b tensor.View, tolerance float64) (n int64, largest float64) {
 }
 
 // apartInts does so without rounding.
-func apartInts(x, y []int64, tolerance float64) (n int64, largest float64) {
-	for i := range x {
-		if x[i] == y[i] {
+func apartInts(a, b tensor.View, tolerance float64) (n int64, largest float64) {
+	x, y := a.Bytes(), b.Bytes()
+	for ; len(x) > 0; x, y = x[a.DType().Size():], y[b.DType().Size():] {
+		i, j := a.DType().Read(x), b.DType().Read(y)
+		if i == j {
 			continue
 		}
-		low, high := min(x[i], y[i]), max(x[i], y[i])
-		if d := float64(uint64(high) - uint64(low)); d > tolerance {
+		if d := i.Apart(j); d > tolerance {
 			n++
 			largest = max(largest, d)
 		}

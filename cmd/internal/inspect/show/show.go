@@ -140,7 +140,9 @@ func (v *Reader) value(f store.Field, x tensor.View) Value {
 	texts := elements(x, v.opts.Elements)
 	out.Elements = numbers(texts)
 	if len(f.Classes) > 0 && len(texts) == 1 {
-		out.Class = dataset.ClassName(f, dataset.AppendInts(nil, x)[0])
+		if class, ok := f.DType.Read(x.Bytes()).Int64(); ok {
+			out.Class = dataset.ClassName(f, class)
+		}
 	}
 	if n := len(x.Bytes()) / f.DType.Size(); n > 1 {
 		m := dataset.Moments(moments.Of(dataset.Floats(x)))

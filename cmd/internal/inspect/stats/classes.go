@@ -3,6 +3,7 @@ package stats
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -28,6 +29,9 @@ func ClassesOf(ctx context.Context, ds *mmapds.Dataset) (out Classes, err error)
 		return out, err
 	}
 	numbers, err := dataset.ReadLabels(ctx, ds, field)
+	if errors.Is(err, dataset.ErrNoLabels) {
+		return out, nil
+	}
 	if err != nil {
 		return out, err
 	}

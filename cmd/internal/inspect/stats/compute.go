@@ -131,9 +131,9 @@ func (c *computation) lengths(ctx context.Context, f store.Field) (LengthStats, 
 func (c *computation) instances(ctx context.Context, f store.Field) (list []Label, err error) {
 	counts := make([]int64, len(f.Classes))
 	err = dataset.NewBatchReader(c.ds, f).Each(ctx, 0, c.ds.Len(), func(b dataset.Batch) error {
-		for _, v := range dataset.AppendInts(nil, tensor.Of(f.Spec, int(b.Offsets[b.N]), b.Values.Bytes())) {
-			if v >= 0 && v < int64(len(counts)) {
-				counts[v]++
+		for rows := b.Values.Bytes(); len(rows) > 0; rows = rows[f.DType.Size():] {
+			if class, ok := f.DType.Read(rows).Int64(); ok && class >= 0 && class < int64(len(counts)) {
+				counts[class]++
 			}
 		}
 		return nil

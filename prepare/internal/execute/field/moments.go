@@ -23,31 +23,10 @@ func newMoments(at int, s tensor.Spec, want NormalizedField) *Moments {
 
 // Add takes a record into account, or all rows of one of variable length.
 func (f *Moments) Add(record []byte) {
-	f.x = widened(f.x[:0], tensor.Of(f.spec, len(record)/f.spec.RecordBytes(), record))
+	f.x = tensor.AppendFloats(f.x[:0], f.spec.DType, record)
 	for place, x := 0, f.x; len(x) > 0; place, x = (place+1)%len(f.sums), x[f.inner:] {
 		f.sums[place].Merge(moments.InOrder(x[:f.inner]))
 	}
-}
-
-// widened appends the elements of a view of floats.
-func widened(x []float64, v tensor.View) []float64 {
-	switch v.DType() {
-	case tensor.Float64:
-		return append(x, tensor.As[float64](v)...)
-	case tensor.Float32:
-		for _, e := range tensor.As[float32](v) {
-			x = append(x, float64(e))
-		}
-	case tensor.Float16:
-		for _, e := range tensor.As[tensor.Half](v) {
-			x = append(x, float64(e.Float32()))
-		}
-	case tensor.BFloat16:
-		for _, e := range tensor.As[tensor.Brain](v) {
-			x = append(x, float64(e.Float32()))
-		}
-	}
-	return x
 }
 
 // Transform returns what brings the field to mean 0 and deviation 1; a place of one value

@@ -1,9 +1,9 @@
 package field
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/prepare/source"
@@ -62,7 +62,7 @@ func (p *Places) Convert(v *source.Values) error {
 		if len(b)%size != 0 || !f.Ragged && len(b) != size {
 			return fmt.Errorf("%s: %w", f.Name, source.ValueError("%d bytes are not rows of %d", len(b), size))
 		}
-		p.x = decimals(p.x[:0], b, f.DType)
+		p.x = tensor.AppendFloats(p.x[:0], f.DType, b)
 		if f.Boxes.Relative {
 			w, h, err := p.size(v, i)
 			if err != nil {
@@ -81,12 +81,10 @@ func (p *Places) Convert(v *source.Values) error {
 		if f.Content == tensor.Boxes {
 			p.x = corners(p.x, f.Boxes)
 		}
-		out := p.values[i][:0]
-		for _, x := range p.x {
-			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32(x)))
-		}
+		out := slices.Grow(p.values[i][:0], 4*len(p.x))[:4*len(p.x)]
+		tensor.PutFloats(out, tensor.Float32, p.x)
 		if f.Content == tensor.Boxes {
-			if err := transforms.CheckBoxes(floats(out)); err != nil {
+			if err := transforms.CheckBoxes(tensor.AppendFloats[float32](nil, tensor.Float32, out)); err != nil {
 				return fmt.Errorf("%s: %w", f.Name, source.ValueError("%w", err))
 			}
 		}
@@ -94,15 +92,6 @@ func (p *Places) Convert(v *source.Values) error {
 		v.Borrow(i, out)
 	}
 	return nil
-}
-
-// floats returns the numbers of float32 in b.
-func floats(b []byte) []float32 {
-	out := make([]float32, len(b)/4)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return out
 }
 
 // corners converts boxes of another layout to left, top, right and bottom: of rotated ones those of all their
@@ -163,35 +152,4 @@ func (p *Places) size(v *source.Values, field int) (w, h int, err error) {
 	}
 	w, h = c.Opened(p.orient)
 	return w, h, nil
-}
-
-// decimals appends numbers of any type.
-func decimals(to []float64, b []byte, dt tensor.DType) []float64 {
-	size := dt.Size()
-	for ; len(b) >= size; b = b[size:] {
-		var word [8]byte
-		copy(word[:], b[:size])
-		n := binary.LittleEndian.Uint64(word[:])
-		switch dt {
-		case tensor.Float64:
-			to = append(to, math.Float64frombits(n))
-		case tensor.Float32:
-			to = append(to, float64(math.Float32frombits(uint32(n))))
-		case tensor.Float16:
-			to = append(to, float64(tensor.Half(n).Float32()))
-		case tensor.BFloat16:
-			to = append(to, float64(tensor.Brain(n).Float32()))
-		case tensor.Int8:
-			to = append(to, float64(int8(n)))
-		case tensor.Int16:
-			to = append(to, float64(int16(n)))
-		case tensor.Int32:
-			to = append(to, float64(int32(n)))
-		case tensor.Int64:
-			to = append(to, float64(int64(n)))
-		default:
-			to = append(to, float64(n))
-		}
-	}
-	return to
 }
