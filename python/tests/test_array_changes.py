@@ -131,6 +131,12 @@ class TestBesideTorch(unittest.TestCase):
                 with self.subTest(make=make.__name__, options=options):
                     self.assertEqual(found[1], found[0])
 
+    def test_single_elements_with_strides_from_a_worker(self):
+        x = torch.arange(8.0)
+        samples = [x[::8], x[3::5], x.as_strided((1, 1), (3, 5)), torch.arange(4)[1:].as_strided((1,), (0,))]
+        got = list(penstock.DataLoader(samples, batch_size=None, num_workers=1))
+        self.assertEqual([plain(t) for t in got], [plain(t) for t in samples])
+
     def test_a_dataset_that_grows_with_a_seed(self):
         d = u.TensorDataset(torch.arange(20))
         own = [0, 1, 2]

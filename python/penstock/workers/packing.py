@@ -164,7 +164,8 @@ def _reduced_tensor(torch: Any, value: Any) -> Any:
 
 def _bytes(torch: Any, value: Any) -> np.ndarray:
     """Return the memory of a contiguous tensor."""
-    found: np.ndarray = value.reshape(-1).view(torch.uint8).numpy()
+    flat = value.as_strided((value.numel(),), (1,))  # reshape would keep the stride of a single element, whatever it is
+    found: np.ndarray = flat.view(torch.uint8).numpy()
     return found
 
 
