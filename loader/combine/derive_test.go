@@ -85,6 +85,8 @@ func TestDeriveRefused(t *testing.T) {
 		"a[0]":               "a formula computes with all elements of a; indices are for filters",
 		"where(a = 'x',1,2)": "column 11: a text is not a number",
 		"a + d":              "cannot be broadcast",
+
+		strings.Repeat("a + ", 150) + "a": "more than 100 operations",
 	} {
 		_, err := combine.NewDerive(src, combine.Derive{Name: "y", Expression: text})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `combine: derive: "y": `) {

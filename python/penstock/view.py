@@ -18,7 +18,7 @@ from ._expected import checked, parse
 from ._values import floats, full, kind_of
 from .batch import Batch
 from .column import explained
-from .derive import Computed, Formula
+from .derive import Computed, formulas
 from .errors import CorruptError, Error, MissingError, NotFoundError
 from .field import Field, chosen, listed, shown
 from .flat import MAX_RECORDS
@@ -175,8 +175,8 @@ class Source:
     def derive(self, **expressions: str) -> View:
         """Return a view with more fields, which expressions compute from these: ``ds.derive(ndvi="(nir - red) / (nir + red)")``.
 
-        Expressions have numbers, fields, ``+ - * / **``, comparisons, and NumPy's ``sqrt``, ``exp``, ``log``, ``log1p``, ``abs``, ``minimum``,
-        ``maximum``, ``where`` and ``clip``. Shapes of records are broadcast as in NumPy. All is computed in float32 if each field is float32
+        Expressions have the operators of ``filter`` and NumPy's ``sqrt``, ``exp``, ``log``, ``log1p``, ``abs``, ``minimum``, ``maximum``,
+        ``where`` and ``clip``. Shapes of records are broadcast as in NumPy. All is computed in float32 if each field is float32
         or has fewer than 32 bits, and else in float64; a comparison has results of bool.
 
         Args:
@@ -543,10 +543,10 @@ class _Derive(View):
         if not expressions:
             raise Error("derive: no expressions; give a name and an expression for each field: ds.derive(ndvi='(nir - red) / (nir + red)')")
         fields, records = dict(base.fields), dict(base._records)
-        for e in expressions:
+        for e, formula in zip(expressions, formulas(expressions)):
             if e["name"] in fields:
                 raise Error(f"derive: two fields have the name {e['name']!r}; choose another name")
-            made = Computed(Formula(e["name"], e["expression"]), base.fields, base._records, len(base))
+            made = Computed(formula, base.fields, base._records, len(base))
             fields[e["name"]], records[e["name"]] = made.field, made
         view = cls([base], fields, records, len(base))
         view._expressions = [dict(e) for e in expressions]

@@ -16,8 +16,6 @@ from . import data
 
 setUpModule = data.name_programs
 
-#: Random expressions in a run of test_random.
-COUNT = int(os.environ.get("PENSTOCK_TEST_DERIVE", "30"))
 N = 7
 SHAPES = {
     "i1": (3, 4),
@@ -50,26 +48,6 @@ TYPES = {
 SMALL = ["i1", "u1", "i2", "u2", "h", "f", "b"]
 
 
-def random_text(rng, names, depth):
-    """Return an expression that Python reads alike."""
-    k = rng.integers(0, 12) if depth else rng.integers(0, 2)
-    sub = [random_text(rng, names, depth - 1) for _ in range(3)] if k > 1 else []
-    if k == 0:
-        return str(rng.choice(["0", "1", "2.5", ".5", "3.", "1e3", "0.1", "2E-2"]))
-    if k == 1:
-        return str(rng.choice(names))
-    if k <= 5:
-        return f"{sub[0]} {rng.choice(['+', '-', '*', '/', '**'])} {sub[1]}"
-    if k == 6:
-        return f"{rng.choice(['-', '+'])}{sub[0]}"
-    if k == 7:
-        return f"({sub[0]} {rng.choice(['<', '<=', '>', '>=', '==', '!='])} {sub[1]})"
-    if k == 8:
-        return f"({sub[0]})"
-    name = str(rng.choice(["sqrt", "exp", "log", "log1p", "abs", "minimum", "maximum", "where", "clip"]))
-    return f"{name}({', '.join(sub[: {'minimum': 2, 'maximum': 2, 'where': 3, 'clip': 3}.get(name, 1)])})"
-
-
 class DeriveTest(unittest.TestCase):
     def setUp(self):
         self.base = tempfile.mkdtemp()
@@ -91,33 +69,6 @@ class DeriveTest(unittest.TestCase):
             self.values[name] = x
         with penstock.Writer(self.path, [penstock.Field(n, TYPES[n], s) for n, s in SHAPES.items()]) as w:
             w.extend({n: x[i] for n, x in self.values.items()} for i in range(N))
-
-    def test_random(self):
-        rng = np.random.default_rng(int(os.environ.get("PENSTOCK_TEST_SEED", "1")))
-        expressions = {}
-        with penstock.open(self.path) as ds:
-            while len(expressions) < COUNT:
-                names = SMALL if rng.integers(2) else list(SHAPES)
-                text = random_text(rng, names, 3)
-                try:
-                    ds.derive(x=text)
-                except penstock.Error as e:
-                    self.assertRegex(str(e), "names no field|comparison cannot go on")
-                    continue
-                expressions[f"x{len(expressions)}"] = text
-            view = ds.derive(**expressions)
-            view.save(os.path.join(self.base, "d.view.json"))
-            with penstock.DataLoader(os.path.join(self.base, "d.view.json"), N, output="numpy") as loader:
-                batch = next(iter(loader))
-                for name, text in expressions.items():
-                    with self.subTest(text):
-                        mine, got = view[name][:], batch[name]
-                        self.assertEqual((mine.dtype, mine.shape), (got.dtype, got.shape))
-                        exact = not any(f in text for f in ("exp", "log", "**"))
-                        tolerance = {"rtol": 0} if exact else {"rtol": 1e-4, "atol": 1e-5}
-                        np.testing.assert_allclose(np.float64(mine), np.float64(got), **tolerance)
-                        for n in ("i4", "u4", "i8", "u8", "d"):
-                            self.assertTrue(n not in text or mine.dtype != np.float32)
 
     def test_numpy(self):
         """Results are those of NumPy over arrays of the type in which they are computed."""
@@ -199,33 +150,20 @@ class DeriveTest(unittest.TestCase):
     def test_refused(self):
         """Python and the program refuse the same."""
         cases = {
-            "nri + 1": "column 1: there is no field 'nri'", "f +": "column 4: not an expression", "": "", "(f": "", "f)": "",
-            "1 + 2": "names no field", "a.b": "", "f // 2": "", "f % 2": "", "not f": "",
-            "f < 1 < 2": "a comparison cannot go on", "foo(f)": "there is no function foo; there are: abs, clip",
-            "sqrt(f, 1)": "sqrt has 2 arguments, and takes 1",
-            "f + 0x1f": "0x1f is not a number", "f + 1_0": "1_0 is not a number", "f + 1e999": "1e999 is too large", "f + 1j": "1j is not a number",
-            "f and h": "", "lambda: f": "", "f if f else h": "",
-            "__import__('os')": "", "where(f, c=1)": "", "f[0]": "", "f, h": "", "f = 1": "", "f\n": "", "é + f": "", "f ** ": "",
-            "abs()": "abs has 0 arguments", "(f, h)": "", "True + f": "",
-            "+".join(["f"] * 150): "more than 100 operations", "(" * 150 + "f" + ")" * 150: "", "- " * 150 + "f": "more than 100",
-            "x" * 70000: "it may have",
+            "nri + 1": "column 1: there is no field 'nri'; there are: .*\n  nri \\+ 1\n  \\^", "f +": "column 4: a value was expected",
+            "1 + 2": "it names no field", "é + f": "there is no field 'é'", "foo(f)": "there is no function foo of formulas",
         }  # fmt: skip
         file = os.path.join(self.base, "bad.view.json")
         with penstock.open(self.path) as ds:
-            for k, (text, reason) in enumerate(cases.items()):
-                with self.subTest(text[:40]):
-                    if len(text) < 140 or "may have" in reason or "more" in reason:
-                        with self.assertRaisesRegex(penstock.Error, f"derive: 'y': .*{reason}"):
-                            ds.derive(y=text)
-                    if k % 16:
-                        continue
-                    with open(file, "w") as f:
-                        json.dump(
-                            {"penstock": "view", "version": 1, "derive": {"dataset": self.path}, "expressions": [{"name": "y", "expression": text}]},
-                            f,
-                        )
-                    with self.assertRaisesRegex(penstock.Error, "derive"):
-                        penstock.DataLoader(file, output="numpy").close()
+            for text, reason in cases.items():
+                with self.subTest(text), self.assertRaisesRegex(penstock.Error, f"derive: 'y': .*{reason}"):
+                    ds.derive(y=text)
+                with open(file, "w") as f:
+                    json.dump(
+                        {"penstock": "view", "version": 1, "derive": {"dataset": self.path}, "expressions": [{"name": "y", "expression": text}]}, f
+                    )
+                with self.subTest(text), self.assertRaisesRegex(penstock.Error, "derive"):
+                    penstock.DataLoader(file, output="numpy").close()
             for options, text in (
                 ({}, "no expressions"),
                 ({"": "f"}, "the name of a field is ''"),

@@ -31,6 +31,8 @@ type asked struct {
 	History *history `json:"history,omitempty"` //
 	Verify  *opening `json:"verify,omitempty"`  // have all records of files here compared with their checksums
 
+	Formulas []string `json:"formulas,omitempty"` // expressions of derived fields, to be parsed
+
 	Dataset int      `json:"dataset"`
 	Fields  []string `json:"fields"`        // in the order of the answer
 	Names   bool     `json:"names"`         // in place of fields: what the source called the records
@@ -175,6 +177,8 @@ func (s *recordServer) serve(ctx context.Context, a *asked) error {
 			c = compared{Error: cli.Worded(err.Error()), Kind: kindOf(err)}
 		}
 		return s.writeLine(c)
+	case a.Formulas != nil:
+		return s.writeLine(map[string][]parsed{"formulas": formulas(a.Formulas)})
 	case a.Close != 0:
 		ds := s.open[a.Close]
 		if ds == nil {

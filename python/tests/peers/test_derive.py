@@ -1,6 +1,5 @@
 """Derived fields against NumPy: random expressions, which Python's own parser reads, over arrays of the types in which they are computed."""
 
-import json
 import os
 import random
 import re
@@ -141,18 +140,15 @@ class Derive(unittest.TestCase):
             used = [n for n in SHAPES if n in re.findall(r"\w+", text)]
             if used and not (INEXACT.search(text) and CHOICE.search(text)):
                 expressions[f"x{len(expressions)}"], python[f"x{len(python)}"] = text, (other, used)
-        view = {"penstock": "view", "version": 1, "derive": {"dataset": self.path}}
-        with open(self.path + ".view.json", "w") as f:
-            json.dump(view | {"expressions": [{"name": name, "expression": text} for name, text in expressions.items()]}, f)
-        with penstock.DataLoader(self.path + ".view.json", N, output="numpy") as loader:
+        with penstock.open(self.path) as ds, ds.derive(**expressions) as view, penstock.DataLoader(view, N, output="numpy") as loader:
             batch = next(iter(loader))
             for name, text in expressions.items():
                 want, dtype = self.want(*python[name])
-                got = batch[name]
-                self.assertIn(got.dtype, (dtype, np.dtype(bool)), text)
-                want = np.broadcast_to(np.asarray(want, np.float64), (N, *[1] * (3 - got.ndim), *got.shape[1:])).reshape(got.shape)
                 tolerance = {"rtol": 1e-5, "atol": 1e-6} if INEXACT.search(text) else {"rtol": 0}
-                np.testing.assert_allclose(np.float64(got), want, err_msg=text, **tolerance)
+                for got in (batch[name], view[name][:]):
+                    self.assertIn(got.dtype, (dtype, np.dtype(bool)), text)
+                    shaped = np.broadcast_to(np.asarray(want, np.float64), (N, *[1] * (3 - got.ndim), *got.shape[1:])).reshape(got.shape)
+                    np.testing.assert_allclose(np.float64(got), shaped, err_msg=text, **tolerance)
 
 
 if __name__ == "__main__":
