@@ -131,6 +131,13 @@ class TestBesideTorch(unittest.TestCase):
                 with self.subTest(make=make.__name__, options=options):
                     self.assertEqual(found[1], found[0])
 
+    def test_an_iterator_for_workers(self):
+        """Each worker would yield all of its items."""
+        for make in (lambda: (i for i in range(6)), lambda: map(abs, range(6)), lambda: zip(range(6))):
+            self.assertEqual(sum(len(batch) if torch.is_tensor(batch) else len(batch[0]) for batch in penstock.DataLoader(make(), 4)), 6)
+            with self.assertRaisesRegex(ValueError, "each of 2 workers would yield all items: give num_workers=0"):
+                penstock.DataLoader(make(), 4, num_workers=2)
+
     def test_single_elements_with_strides_from_a_worker(self):
         x = torch.arange(8.0)
         samples = [x[::8], x[3::5], x.as_strided((1, 1), (3, 5)), torch.arange(4)[1:].as_strided((1,), (0,))]

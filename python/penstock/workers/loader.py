@@ -311,6 +311,11 @@ def _refuse(signature: Signature, seed: int | None, world_size: int, on_error: s
             f"{type(signature.dataset).__name__} is a DataPipe, which torch's own DataLoader shuffles and divides over workers; "
             "give an IterableDataset or a Dataset, or take torch.utils.data.DataLoader for it"
         )
+    if signature.iterable and signature.num_workers and _is_iterator(signature.dataset):
+        raise ValueError(
+            f"dataset is a {type(signature.dataset).__name__}, an iterator, of which each of {signature.num_workers} workers would yield all items: "
+            "give num_workers=0, or an object whose __iter__ takes its share by penstock.workers.get_worker_info()"
+        )
     choice("on_error", on_error, OnError)
     if on_error != "fail" and (seed is None or signature.iterable):
         raise ValueError(f'on_error="{on_error}" is for datasets that are indexed, with seed=; catch the exception in the dataset, or give seed=')
@@ -320,6 +325,11 @@ def _refuse(signature: Signature, seed: int | None, world_size: int, on_error: s
         raise ValueError(
             "rank and world_size are for datasets that are indexed: have the dataset's __iter__ take its share, by rank and get_worker_info()"
         )
+
+
+def _is_iterator(dataset: Any) -> bool:
+    """Return whether a dataset is an iterator of Python's own, such as a generator, which cannot know of workers."""
+    return hasattr(dataset, "__next__") and type(dataset).__module__ in ("builtins", "itertools")
 
 
 def _pass_epoch(listener: Any, epoch: int) -> None:
