@@ -179,6 +179,19 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	var others []*meta.Dataset
 	axes := axesOf(file)
 	d.layout.Coordinates = axes.coordinates
+	add := func(data *meta.Dataset, name string) error {
+		if err := d.addForeign(data, name, opts.Packed); err != nil {
+			return fmt.Errorf("dataset %q: %w", name, err)
+		}
+		lengths = append(lengths, fmt.Sprintf("%s has %d", name, data.Records()))
+		if len(lengths) > 1 && data.Records() != d.Records {
+			return fmt.Errorf("its datasets are of several lengths (%s), so they are not fields of one dataset; name those "+
+				"that belong together (fields=[...] in Python, mmapds.WithFields in Go): %w",
+				strings.Join(lengths, ", "), ErrUnsupported)
+		}
+		d.Records = data.Records()
+		return nil
+	}
 	for data := range file.All() {
 		name := strings.TrimPrefix(data.Path, "/")
 		if isNumbers(data) && !data.IsDimension() {
@@ -192,20 +205,20 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 			others = append(others, data)
 			continue
 		}
-		if err := d.addForeign(data, name, opts.Packed); err != nil {
-			return fmt.Errorf("dataset %q: %w", name, err)
+		if err := add(data, name); err != nil {
+			return err
 		}
-		lengths = append(lengths, fmt.Sprintf("%s has %d", name, data.Records()))
-		if len(lengths) > 1 && data.Records() != d.Records {
-			return fmt.Errorf("its datasets are of several lengths (%s), so they are not fields of one dataset; name those "+
-				"that belong together (fields=[...] in Python, mmapds.WithFields in Go): %w",
-				strings.Join(lengths, ", "), ErrUnsupported)
-		}
-		d.Records = data.Records()
 	}
 	for _, name := range fields {
-		if d.Schema.Index(name) < 0 {
+		if d.Schema.Index(name) >= 0 {
+			continue
+		}
+		data, err := file.Dataset("/" + name) // over soft links
+		if err != nil || !isNumbers(data) {
 			return noField(name, known)
+		}
+		if err := add(data, name); err != nil {
+			return err
 		}
 	}
 	if len(d.layout.Columns) == 0 {

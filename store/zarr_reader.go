@@ -106,6 +106,12 @@ func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 	if len(d.layout.Columns) == 0 {
 		return fmt.Errorf("it has no array of numbers with an axis of records: %w", ErrUnsupported)
 	}
+	for _, a := range g.Arrays {
+		if opts.Fields == nil && errors.Is(a.Err, zarr.ErrUnsupported) && len(a.Shape) > 0 && a.Shape[0] == d.Records {
+			return fmt.Errorf("array %q has a value for each record, and would be left out: %w; open the others by name (%s)",
+				a.Path, a.Err, strings.Join(known, ", "))
+		}
+	}
 	return nil
 }
 

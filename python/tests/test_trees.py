@@ -1,6 +1,6 @@
 """Random HDF5 files and Zarr groups: penstock.open, DataLoader and preprocess beside h5py and zarr.
 
-PENSTOCK_TEST_TREES is the number of files of each kind.
+PENSTOCK_TEST_TREES is the number of files of each kind, and PENSTOCK_TEST_SEED that of the first one.
 """
 
 import os
@@ -27,7 +27,8 @@ try:
 except ImportError:
     zarr = None
 
-TREES = int(os.environ.get("PENSTOCK_TEST_TREES", "12"))
+FIRST = int(os.environ.get("PENSTOCK_TEST_SEED", "0"))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("PENSTOCK_TEST_TREES", "12")))
 
 NUMBERS = ["?", "i1", "u1", "<i2", ">i2", "<u2", "<i4", ">u4", "<i8", ">i8", "<u8", "<f2", ">f2", "<f4", ">f4", "<f8", ">f8"]
 
@@ -97,7 +98,7 @@ class Trees(unittest.TestCase):
 @unittest.skipIf(h5py is None, "no h5py, which writes the files")
 class HDF5TreesTest(Trees):
     def test_trees(self):
-        for seed in range(TREES):
+        for seed in SEEDS:
             r = random.Random(seed)
             with self.subTest(seed=seed):
                 path = os.path.join(self.folder, f"{seed}.h5")
@@ -171,6 +172,17 @@ class HDF5TreesTest(Trees):
         made = h5py.h5d.create(f.id, name.encode(), dtype, h5py.h5s.create_simple(values.shape), plist)
         made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(values))
 
+    def test_a_soft_link_is_a_field_where_it_is_named(self):
+        path = os.path.join(self.folder, "soft.h5")
+        with h5py.File(path, "w") as f:
+            f["g/x"] = np.arange(4)
+            f["y"] = np.arange(4) * 2
+            f["soft"] = h5py.SoftLink("/g/x")
+        with penstock.open(path, fields=["soft", "y"]) as ds, penstock.DataLoader(path, 4, fields=["soft", "y"], output="numpy") as loader:
+            self.assertEqual(list(ds.fields), ["soft", "y"])
+            for batch in (ds[:], next(iter(loader))):
+                self.assertEqual((batch["soft"].tolist(), batch["y"].tolist()), ([0, 1, 2, 3], [0, 2, 4, 6]))
+
     def test_an_odd_object_leaves_the_other_fields(self):
         path = os.path.join(self.folder, "odd.h5")
         with h5py.File(path, "w") as f:
@@ -185,13 +197,17 @@ class HDF5TreesTest(Trees):
 @unittest.skipIf(zarr is None, "no zarr, which writes the groups")
 class ZarrTreesTest(Trees):
     def test_trees(self):
-        for seed in range(TREES):
+        for seed in SEEDS:
             r = random.Random(seed)
             with self.subTest(seed=seed), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 path = os.path.join(self.folder, f"{seed}.zarr")
                 want = self.write(r, path)
-                self.check(path, want, sorted(want) if os.path.exists(os.path.join(path, "words")) else None)
+                words = os.path.exists(os.path.join(path, "words"))
+                for door in (penstock.open, penstock.DataLoader, lambda p: penstock.preprocess(p, p + ".flat", progress=False)) if words else ():
+                    with self.assertRaisesRegex(penstock.Error, "words"):
+                        door(path)
+                self.check(path, want, sorted(want) if words else None)
                 shutil.rmtree(path)
 
     def write(self, r, path):
