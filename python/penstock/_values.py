@@ -163,8 +163,7 @@ def _as_floats(a: np.ndarray, want: np.dtype, typed: bool) -> np.ndarray:
     exact = 1 << (_PRECISION[dtype])  # integers up to it are all there
     if whole and (a.dtype.kind == "b" or a.size == 0 or (-exact <= int(a.min()) and int(a.max()) <= exact)):
         return floats(a, want)
-    with np.errstate(over="ignore"):
-        out = floats(a, want)
+    out = floats(a, want)
     if whole:
         numbers = zip(floats(out, np.dtype(np.float64)).ravel().tolist(), a.ravel().tolist())
         wrong = np.array([not (math.isfinite(x) and int(x) == n) for x, n in numbers]).reshape(a.shape)
@@ -215,9 +214,10 @@ def _check_integers(value: Any, a: np.ndarray, dtype: str) -> None:
 
 def floats(a: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Return numbers as floats of a type, the nearest ones: for calculations."""
-    if bfloat16.is_bfloat16(dtype):
-        return a if bfloat16.is_bfloat16(a.dtype) else bfloat16.from_float32(a)
-    return (bfloat16.to_float32(a) if bfloat16.is_bfloat16(a.dtype) else a).astype(dtype, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinity, and a NaN that signals
+        if bfloat16.is_bfloat16(dtype):
+            return a if bfloat16.is_bfloat16(a.dtype) else bfloat16.from_float32(a)
+        return (bfloat16.to_float32(a) if bfloat16.is_bfloat16(a.dtype) else a).astype(dtype, copy=False)
 
 
 def full(shape: tuple[int, ...], number: Any, dtype: np.dtype) -> np.ndarray:

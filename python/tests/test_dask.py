@@ -47,7 +47,11 @@ def equal(a, b):
     """Whether two arrays of a field are equal, those of objects too."""
     if a.dtype != object:
         return a.shape == b.shape and a.tobytes() == b.tobytes()
-    return len(a) == len(b) and all(type(x) is type(y) and np.array_equal(x, y) for x, y in zip(a, b))
+    return len(a) == len(b) and all(type(x) is type(y) and np.shape(x) == np.shape(y) and _bytes(x) == _bytes(y) for x, y in zip(a, b))
+
+
+def _bytes(value):
+    return value if isinstance(value, str) else value.tobytes()
 
 
 def values(ds, name):

@@ -65,7 +65,7 @@ class TransformsTest(unittest.TestCase):
         for i, last in enumerate(LAST):
             ops = [*OPS[i::4], *tails.get(last, [last])]
             with penstock.DataLoader(data.path("images"), 3, output="numpy", transforms=ops, command=data.feed()) as loader:
-                self.assertEqual(next(iter(loader))["images"].dtype, loader.fields["images"].storage, ops)
+                self.assertEqual(next(iter(loader))["images"].dtype, loader.fields["images"].numpy, ops)
         for t in SIZES:
             with penstock.DataLoader(
                 data.path("images"), 3, output="numpy", transforms=[*BOXES, t, T.Resize((8, 9)), T.ToImage()], command=data.feed()

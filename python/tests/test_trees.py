@@ -81,7 +81,7 @@ class Trees(unittest.TestCase):
             batches = [{name: np.array(batch[name]) for name in want} for batch in loader]
         for name, a in want.items():
             got = np.concatenate([b[name] for b in batches])
-            got = penstock.bfloat16.to_float32(got) if dtypes[name] == "bfloat16" and got.dtype == np.uint16 else got
+            got = penstock.bfloat16.to_float32(got) if penstock.bfloat16.is_bfloat16(got.dtype) else got
             equal(self, got, a, path, name, "DataLoader")
         dest = path + ".flat"
         penstock.preprocess(path, dest, **({} if fields is None else {"fields": fields}), progress=False)
