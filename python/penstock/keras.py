@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from collections import deque
@@ -13,6 +14,7 @@ from typing import Any, Union
 import keras
 import numpy as np
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter  # which get_data_adapter of Keras takes as it is
+from keras.src.trainers.data_adapters.data_adapter_utils import class_weight_to_sample_weights
 
 from .dataloader import DataLoader
 from .errors import Error
@@ -34,19 +36,31 @@ class Data(DataAdapter):
     save a state: Keras fetches batches ahead, which ``state_dict`` leaves out. Without it, ``fit`` trains the same batches, and
     there is no state. Give validation data a Data of its own.
 
-    Keras does not pass ``class_weight``, ``sample_weight`` and ``y`` of ``fit`` to it: name the fields here.
+    Give ``y``, ``sample_weight`` and ``class_weight`` here: those of ``fit`` are refused.
 
     Args:
         loader: A DataLoader with output="numpy", or with "torch" or "jax" on that backend.
         inputs, targets, weights: The fields of x, y and sample_weight; a list of names becomes a dict of arrays.
+        class_weight: The weight of each class of targets, one field, as ``fit`` takes it; 1 for classes that are not in it. Not
+            together with weights.
     """
 
-    def __init__(self, loader: DataLoader[Any], inputs: Fields, targets: Fields | None = None, weights: str | int | None = None) -> None:
+    def __init__(
+        self,
+        loader: DataLoader[Any],
+        inputs: Fields,
+        targets: Fields | None = None,
+        weights: str | int | None = None,
+        class_weight: Mapping[int, float] | None = None,
+    ) -> None:
         backend, output = keras.backend.backend(), loader.output  # type: ignore[attr-defined]
         if output not in ("numpy", backend):
             raise ValueError(f'the backend of Keras is {backend}, and the DataLoader has output="{output}"; give it output="numpy"')
         if weights is not None and targets is None:
             raise ValueError("weights are of targets; give targets, too")
+        if class_weight is not None and (weights is not None or not isinstance(targets, (str, int))):
+            raise ValueError("class_weight is for targets of one field, without weights")
+        self._class_weight = class_weight
         self._loader = loader
         self._names = [names for names in (inputs, targets, weights) if names is not None]
         self._lock, self._pass = threading.Lock(), object()
@@ -99,7 +113,8 @@ class Data(DataAdapter):
                 if batch is None:
                     return
                 self._fetched.append(self._loader.state_dict())
-            yield tuple(self._value(batch, names) for names in self._names)
+            values = tuple(self._value(batch, names) for names in self._names)
+            yield values if self._class_weight is None else (*values, class_weight_to_sample_weights(values[1], self._class_weight))
 
     def _value(self, batch: Any, names: Fields) -> Any:
         if not isinstance(names, (str, int)):
@@ -137,7 +152,15 @@ class Data(DataAdapter):
 
     @property
     def num_batches(self) -> int | None:
-        """The batches of a whole epoch; None if the dataset has no length."""
+        """The batches of a whole epoch; None if the dataset has no length.
+
+        Keras asks for it where it takes an adapter and leaves out the other data that ``fit`` was given, which would be a silent loss.
+        """
+        caller = sys._getframe(1).f_locals
+        for name in ("y", "sample_weight", "class_weight"):
+            if caller.get("x") is self and caller.get(name) is not None:
+                here = {"y": "targets", "sample_weight": "weights"}.get(name, name)
+                raise ValueError(f"{name}: Keras does not pass it to this data; give it there: penstock.keras.Data(loader, ..., {here}=...)")
         try:
             return len(self._loader)
         except TypeError:

@@ -92,6 +92,12 @@ def program():
             for batch in shuffled:
                 plain.train_on_batch(batch[inputs], batch[targets])
         equal(model, plain)
+        for name in ("y", "sample_weight", "class_weight"):
+            try:
+                made().fit(given(), verbose=0, **{name: {0: 2.0} if name == "class_weight" else y})
+                raise AssertionError(f"{name} is left out")
+            except ValueError as e:
+                assert f"{name}: Keras does not pass it" in str(e), e
         for after in stops:
             stopped = given()
             watch = Watch(stopped, after)
@@ -134,6 +140,12 @@ def program():
                 w.append({"x": record, "y": target})
         check(path, "x", "y", (3, STEPS + 6, 2 * STEPS))  # tf.data looks at two batches, and one remains
         check_passes(path, "x", "y")
+        labels, weights = np.arange(RECORDS) % 3, {0: 2.0, 2: 0.5}
+        ours, plain = made(), made()
+        batches = penstock.DataLoader((x, labels), 8, output="numpy", num_workers=0)
+        ours.fit(penstock.keras.Data(batches, 0, 1, class_weight=weights), verbose=0)
+        plain.fit(x, labels, batch_size=8, shuffle=False, class_weight=weights, verbose=0)
+        np.testing.assert_allclose(ours.get_weights()[0], plain.get_weights()[0], rtol=1e-5)
         check((x, y), 0, 1, (STEPS + 2,))
         check([*zip(x, y)], 0, 1, (STEPS + 2,))
         with penstock.DataLoader(path, 8, output="torch" if keras.backend.backend() == "jax" else "jax", num_workers=0) as other:
