@@ -7,6 +7,8 @@ of this process, in one of this user.
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
 import stat
 import time
@@ -22,6 +24,75 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_READ = os.O_RDONLY
+for _name in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
+    _READ |= getattr(os, _name, 0)
+
+
+def open_in(folder: str | None, path: str) -> io.FileIO:
+    """Open a regular file of a finished dataset for reading, without a buffer: the twin of Go's vfs.OpenIn.
+
+    A stranger may have made the dataset. A link in the path is followed as long as it stays in the folder of the dataset; in the
+    cache of the Hugging Face Hub, in the folder of the repository. Of a dataset that is one file, which the user named, the
+    folder is None and links are followed.
+
+    Raises:
+        Error: It is a link out of the folder, or a pipe, socket, device or folder.
+        OSError: The system does not open it.
+    """
+    try:
+        if folder is None:
+            fd = os.open(path, _READ)
+        elif os.path.dirname(path) == folder.rstrip(os.sep):
+            fd = os.open(path, _READ | _NOFOLLOW)
+        else:
+            fd = _open_beneath(folder, path)
+    except OSError as e:
+        if e.errno == errno.ENXIO:
+            raise Error(f"{path}: it is a socket, not a file") from None
+        if folder is None or e.errno not in (errno.ELOOP, errno.EMLINK):
+            raise
+        fd = _open_beneath(folder, path)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise Error(f"{path}: it is a pipe, a device or a folder, not a file")
+    return open(fd, "rb", buffering=0)
+
+
+def _open_beneath(folder: str, path: str) -> int:
+    """Open what a path leads to in a folder, by each folder on the way: none can be exchanged for a link meanwhile."""
+    root, real = os.path.realpath(folder), os.path.realpath(path)
+    root = _repository(root) or root
+    if os.path.commonpath([root, real]) != root:
+        raise Error(
+            f"{path}: it is a link out of the dataset's folder; if you trust the dataset, copy it: penstock preprocess {folder} COPY --outside"
+        )
+    if os.open not in os.supports_dir_fd:
+        return os.open(real, _READ)
+    *folders, name = os.path.relpath(real, root).split(os.sep)
+    at = os.open(root, _READ | os.O_DIRECTORY)
+    try:
+        for below in folders:
+            above, at = at, os.open(below, _READ | os.O_DIRECTORY | _NOFOLLOW, dir_fd=at)
+            os.close(above)
+        return os.open(name, _READ | _NOFOLLOW, dir_fd=at)
+    finally:
+        os.close(at)
+
+
+def _repository(folder: str) -> str | None:
+    """Return the repository whose snapshot a folder in the cache of the Hugging Face Hub is in."""
+    parts = folder.split(os.sep)
+    for i in range(len(parts) - 3, -1, -1):
+        if parts[i].startswith(("datasets--", "models--", "spaces--")) and parts[i + 1] == "snapshots":
+            repository = os.sep.join(parts[: i + 1])
+            blobs = os.path.join(repository, "blobs")
+            if os.path.isdir(blobs) and not os.path.islink(blobs):
+                return repository
+    return None
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ import weakref
 import numpy as np
 
 from ._dataclass import dataclass
+from ._files import open_in
 from .bfloat16 import is_bfloat16
 from .errors import CorruptError, Error
 from .field import STORAGE
@@ -47,6 +48,7 @@ class Extent:
     offset: int
     first: int
     count: int
+    folder: str | None = None  #: of the dataset, see _files.open_in
     npy: bool = False
 
 
@@ -191,7 +193,7 @@ _with_descriptors = 0
 def _map(extent: Extent, column: Column, size: int, start: int) -> tuple[mmap.mmap, tuple[int, int] | None]:
     """Check the file of an extent, and map its bytes from start on; of a mapping without a descriptor, say which file it is."""
     global _with_descriptors
-    with open(extent.path, "rb", buffering=0) as f:
+    with open_in(extent.folder, extent.path) as f:
         read_as_asked(f)
         reserve(f.fileno())
         status = os.fstat(f.fileno())

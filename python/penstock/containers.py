@@ -22,14 +22,15 @@ def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str
     fields = {f.name: f for f in map(stored if manifest else from_json, found["fields"])}
     # All columns of a field are mapped, or none.
     places = {f.name: [mapped.get(name) for name in column_names(f)] for f in fields.values()}
-    columns, counts = _cut({name: fields[name] for name, at in places.items() if None not in at}, mapped, found["records"])
+    folder = generations.split(path)[0] if found["format"] == "zarr" else None
+    columns, counts = _cut({name: fields[name] for name, at in places.items() if None not in at}, mapped, found["records"], folder)
     unread = None if len(columns) == sum(map(len, places.values())) else opened
     return Layout(
         path, found["format"], found["records"], fields, columns, counts, manifest, coordinates=found.get("coordinates") or {}, opened=unread
     )
 
 
-def _cut(fields: dict[str, Field], places: dict[str, Any], records: int) -> tuple[dict[str, list[Extent]], list[int]]:
+def _cut(fields: dict[str, Field], places: dict[str, Any], records: int, folder: str | None) -> tuple[dict[str, list[Extent]], list[int]]:
     """Return the extents of columns, cut where any of them begins another one, and the records of each.
 
     Those of values are whole, as offsets count the rows of the whole column.
@@ -41,7 +42,7 @@ def _cut(fields: dict[str, Field], places: dict[str, Any], records: int) -> tupl
     for f in fields.values():
         for name in column_names(f):
             if f.ragged and name.endswith(".values"):
-                columns[name] = [Extent(p["path"], p["offset"], 0, p["count"]) for p in places[name]] * len(parts)
+                columns[name] = [Extent(p["path"], p["offset"], 0, p["count"], folder) for p in places[name]] * len(parts)
                 continue
             size, more = (8, 1) if f.ragged else (f.row_bytes, 0)
             cuts, k = [], 0
@@ -49,6 +50,6 @@ def _cut(fields: dict[str, Field], places: dict[str, Any], records: int) -> tupl
                 while first >= firsts[name][k + 1]:
                     k += 1
                 p = places[name][k]
-                cuts.append(Extent(p["path"], p["offset"] + (first - firsts[name][k]) * size, first, end - first + more))
+                cuts.append(Extent(p["path"], p["offset"] + (first - firsts[name][k]) * size, first, end - first + more, folder))
             columns[name] = cuts
     return columns, [end - first for first, end in parts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import os
 import re
 import reprlib
@@ -13,6 +14,7 @@ import numpy as np
 
 from . import crc32c, generations
 from ._expected import WHOLE, checked, parse
+from ._files import open_in
 from .column import HEADER_BYTES, Extent, explained
 from .errors import CorruptError, Error, UnsupportedError
 from .field import Field, stored
@@ -60,7 +62,7 @@ def read_manifest(path: str, name: str) -> dict[str, Any]:
     """Read the manifest that has this name in a folder."""
     file = os.path.join(path, name)
     try:
-        with open(file, "rb") as f:
+        with io.BufferedReader(open_in(path, file)) as f:
             data = f.read(_MAX_MANIFEST + 1)
     except FileNotFoundError as e:
         raise Error(f"{path}: no {name}: this is not a penstock dataset; to convert a folder of images, run: penstock preprocess {path} OUT") from e
@@ -152,6 +154,7 @@ def _extent(path: str, f: Field, column: str, count: int, files: tuple[dict[str,
     first = before[-1].first + before[-1].count if before else 0
     return Extent(
         path=os.path.join(path, payload["name"]),
+        folder=path,
         offset=HEADER_BYTES,
         first=first,
         count=rows,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Optional
 
 from . import flat, generations, reader
-from .errors import NotFoundError
+from ._files import open_in
+from .errors import Error, NotFoundError
 from .layout import ZARR_MANIFEST, Layout
 
 #: A folder of Zarr has one of these files.
@@ -43,9 +44,9 @@ def is_dataset(path: str) -> bool:
     if path.endswith((".npy", ".view.json")):
         return True
     try:
-        with open(path, "rb") as f:
+        with open_in(None, path) as f:
             return f.read(8) == b"\x89HDF\r\n\x1a\n"
-    except OSError:
+    except (Error, OSError):
         return True  # its error is reported by the one who opens it
 
 

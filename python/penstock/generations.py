@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._expected import WHOLE, parse
+from ._files import open_in
 from ._urls import redacted
 from .column import explained, reserve
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
@@ -133,7 +134,7 @@ def tags(path: str) -> dict[str, int]:
         tag, ending = os.path.splitext(entry)
         if ending != ".json" or not _TAG.match(tag):
             continue
-        with open(os.path.join(folder, entry), "rb") as f:
+        with open_in(path, os.path.join(folder, entry)) as f:
             text = f.read(_MAX_TAG)
         found[tag] = parse(text, {"generation": WHOLE}, f"{path}: tag {tag!r}", "the name of a generation")["generation"]
     return found
@@ -205,6 +206,11 @@ class Held:
             weakref.finalize(self, os.close, held)
 
 
+def _descriptor(folder: str, path: str) -> int:
+    with open_in(folder, path) as f:
+        return os.dup(f.fileno())
+
+
 def _lease(path: str, generation: int) -> int | None:
     """Lock the generation of a dataset, so that no prune removes its files, and return the descriptor that holds the lock.
 
@@ -216,9 +222,9 @@ def _lease(path: str, generation: int) -> int | None:
     for _ in range(_ATTEMPTS):
         try:
             try:
-                held = os.open(own, os.O_RDONLY | os.O_CLOEXEC)
+                held = _descriptor(path, own)
             except FileNotFoundError:
-                held = os.open(os.path.join(path, newest_name(path) or "manifest.json"), os.O_RDONLY | os.O_CLOEXEC)
+                held = _descriptor(path, os.path.join(path, newest_name(path) or "manifest.json"))
         except OSError as e:
             raise explained(path, e) from e
         reserve(held)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import os
 import re
@@ -10,6 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from ._files import open_in
 from .column import Extent, check_inside, explained, read_as_asked
 from .errors import CorruptError, Error, UnsupportedError
 from .field import STORAGE, Field
@@ -25,17 +27,17 @@ _DTYPES = {np.dtype(stored): name for name, stored in STORAGE.items() if name !=
 def is_npy(path: str) -> bool:
     """Return whether a file begins as .npy files do."""
     try:
-        with open(path, "rb", buffering=0) as f:
+        with open_in(None, path) as f:
             read_as_asked(f)
             return f.read(len(_MAGIC)) == _MAGIC
-    except OSError:
+    except (Error, OSError):
         return False
 
 
 def locate(path: str) -> Layout:
     """Read the header of an array, and check that the file has all of it."""
     try:
-        with open(path, "rb") as f:
+        with io.BufferedReader(open_in(None, path)) as f:
             read_as_asked(f)
             shape, fortran, dtype = _header(path, f)
             offset, size = f.seek(0, os.SEEK_CUR), os.fstat(f.fileno()).st_size
