@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import keyword
-import opcode
 import operator
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -18,7 +16,6 @@ from .shared import Rows, Slot
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_keys, dict_values
     from collections.abc import ItemsView
-    from types import FrameType
     from typing import SupportsIndex
 
     from typing_extensions import Self
@@ -259,15 +256,6 @@ class BatchTuple(LoaderBatch[V], tuple[V, ...]):
         """Return the fields by name."""
         return dict(zip(self._fields, self))
 
-    def __iter__(self) -> Iterator[V]:
-        if (count := _unpacked(sys._getframe(1))) not in (None, len(self)):
-            names = ", ".join(self._fields)
-            raise ValueError(
-                f"{count} names for a batch of {len(self)} fields: {names}; give the DataLoader fields=[...] with the {count} that you want, "
-                "or take them by name: batch[NAME]"
-            )
-        return tuple.__iter__(self)
-
     def keys(self) -> tuple[str, ...]:
         """Return the names of the fields."""
         return self._fields
@@ -309,21 +297,6 @@ class BatchTuple(LoaderBatch[V], tuple[V, ...]):
         shown = (f"{name} {getattr(v, 'dtype', type(v).__name__)}{list(getattr(v, 'shape', ()))}" for name, v in self.items())
         number = f" {self.step} of epoch {self.epoch}" if hasattr(self, "_message") else ""
         return f"<penstock batch{number}: {', '.join(shown)}>"
-
-
-def _unpacked(frame: FrameType) -> int | None:
-    """Return among how many names a frame divides the batch, as in ``images, labels = batch``; None if it does something else.
-
-    Columns that are added to a dataset make its batches longer, and Python's own error would not say which fields these are.
-    """
-    code, at = frame.f_code.co_code, frame.f_lasti
-    if opcode.opname[code[at]] != "UNPACK_SEQUENCE":
-        return None
-    before = at - 2
-    while before > 0 and opcode.opname[code[before]] == "CACHE":
-        before -= 2
-    # What a call returned may be a map or an iterator over batches, and not the batch.
-    return None if opcode.opname[code[before]].startswith(("CALL", "EXTENDED_ARG")) else code[at + 1]
 
 
 @functools.cache

@@ -67,27 +67,6 @@ class ChangingTest(data.Copied):
             self.assertEqual(os.stat(os.path.join(self.path, name)).st_ino, inode, name)
         self.assertEqual([f for f in os.listdir(os.path.dirname(self.path)) if f.startswith(".")], [])
 
-    def test_a_loop_over_fewer_names_says_which_fields_there_are(self):
-        penstock.open(self.path).add_column("score", np.arange(len(penstock.open(self.path))))
-        message = r"^2 names for a batch of 3 fields: images, labels, score; give the DataLoader fields=\[...\] with the 2 that you want"
-        with penstock.DataLoader(self.path, 64, output="numpy") as loader:
-            with self.assertRaisesRegex(ValueError, message):
-                for _images, _labels in loader:
-                    pass
-            for _images, _labels, _score in loader:
-                pass
-            batch = next(iter(loader))
-            with self.assertRaisesRegex(ValueError, message):
-                _images, _labels = batch
-            with self.assertRaisesRegex(ValueError, "^4 names for a batch of 3 fields"):
-                _a, _b, _c, _d = batch
-            _images, *_rest = batch
-            one, other = map(tuple, (batch, batch))
-            self.assertEqual((len(list(batch)), len(one), len(other), len(_rest)), (3, 3, 3, 2))
-        with penstock.DataLoader(self.path, 64, output="numpy", fields=["images", "labels"]) as loader:
-            for _images, _labels in loader:
-                pass
-
     def test_texts_by_workers(self):
         ds = penstock.open(self.path)
         for options in ({}, {"batched": True, "batch_size": 64}):
