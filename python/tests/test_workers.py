@@ -128,6 +128,10 @@ def fail(i):
     raise KeyError(f"no record {i}")
 
 
+def end(i):
+    raise StopIteration
+
+
 def fail_strangely(i):
     class Strange(Exception):
         def __init__(self, one, two):
@@ -407,6 +411,11 @@ class Failures(unittest.TestCase):
         with self.assertRaises(KeyError) as caught:
             list(loader(Fails(8, [3], fail), batch_size=2))
         self.assertEqual(caught.exception.args, ("no record 3",))
+
+    def test_stop_iteration_does_not_end_the_epoch(self):
+        for options in ({}, {"num_workers": 2}, {"seed": 1}, {"seed": 1, "num_workers": 2}):
+            with self.subTest(options), self.assertRaisesRegex(RuntimeError, "raised StopIteration, which would end the epoch"):
+                list(loader(Fails(8, [3], end), batch_size=2, **options))
 
     def test_exceptions_that_cannot_be_pickled(self):
         with self.assertRaisesRegex(RuntimeError, "Caught Strange in DataLoader worker process 0"):

@@ -7,6 +7,7 @@ of the seed, the epoch and the record.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import logging
 import time
@@ -94,6 +95,19 @@ def stateful(value: Any) -> bool:
     return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
 
 
+def _whole(fetch: Callable[[Any, Task], Any]) -> Callable[[Any, Task], Any]:
+    """Have a method raise RuntimeError for a StopIteration of user code, as generators do (PEP 479): it would end the epoch without a word."""
+
+    @functools.wraps(fetch)
+    def fetched(self: Any, task: Task) -> Any:
+        try:
+            return fetch(self, task)
+        except StopIteration as e:
+            raise RuntimeError("the dataset or collate_fn raised StopIteration, which would end the epoch; raise another exception") from e
+
+    return fetched
+
+
 class MapFetcher:
     """Batches of a dataset that is indexed."""
 
@@ -101,6 +115,7 @@ class MapFetcher:
         self._work, self._meter, self._dataset = work, meter, work.dataset
         self._slow = True
 
+    @_whole
     def fetch(self, task: Task) -> Any:
         meter = self._meter
         meter.start()
@@ -244,6 +259,7 @@ class SeededFetcher:
         self._pattern: Any = _BLANK  # a sample, for on_error="blank"
         self.skipped: list[tuple[Any, str]] = []
 
+    @_whole
     def fetch(self, task: Task) -> Any:
         meter, work = self._meter, self._work
         self.skipped = []
