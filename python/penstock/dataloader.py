@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields as fields_of
 from dataclasses import replace
 from types import GenericAlias
@@ -191,6 +191,7 @@ class DataLoader(_Base[B]):
 
     _last = "equal"  # how the last global batch is divided: see loader.Last
     _drawn: Any = None  # by Accelerate
+    _named: Sequence[np.ndarray] = ()  # record numbers and weights that a prepared dataset's engine was made with: see _renew
     _warned = False
     __initialized = False  # _DataLoader__initialized, by which programs make torch's DataLoader take another batch_sampler
 
@@ -409,6 +410,7 @@ class DataLoader(_Base[B]):
         # Python's pickle gets the values that hold.
         self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
         engine = self._fed(request)
+        self._named = subject.named(self._arguments)
         self._held["fields"] = engine.session.fields
         if self._of_torch and signature.collate_fn is None:
             self._held["collate_fn"] = frameworks.not_collated
@@ -728,6 +730,8 @@ class DataLoader(_Base[B]):
 
     def __len__(self) -> int:
         self._assign()
+        if isinstance(self._engine, FeedLoader) and not subject.still_named(self._arguments, self._named, lengths=True):
+            self._renew(self._engine)
         return len(self._engine)
 
     if not TYPE_CHECKING:  # where it has none
@@ -737,6 +741,8 @@ class DataLoader(_Base[B]):
 
     def __iter__(self) -> Iterator[B]:  # type: ignore[override] # torch names the class of its iterator
         self._assign()
+        if isinstance(self._engine, FeedLoader) and not subject.still_named(self._arguments, self._named):
+            self._renew(self._engine)
         self._warn_of_others()
         if self._progress is None:
             return self._batches()
@@ -765,6 +771,18 @@ class DataLoader(_Base[B]):
 
         self._prefetcher = Prefetcher(self._engine, self._place)
         return iter(self._prefetcher)
+
+    def _renew(self, engine: FeedLoader) -> None:
+        """Read the records that a Subset or a sampler of torch names by now: torch reads indices and weights at iter()."""
+        begins = engine.begins()
+        if begins["step"]:
+            raise Error(
+                f"a state was loaded that begins at batch {begins['step']}, and the indices or weights have changed since; "
+                "change them before load_state_dict, or begin the epoch anew: set_epoch"
+            )
+        self._reopen(self._arguments["dataset"])
+        self._engine.set_epoch(begins["epoch"])
+        engine.close()
 
     def _assign(self) -> None:
         """Have the engine know what was assigned to attributes, which holds from the next loop on, as in torch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -141,6 +141,37 @@ def resolve(dataset: Any, fields: Any, split: str | None) -> Subject:
     records = sum(p.records for p in parts) if same and all(p.opened is not None for p in parts) else None
     opened = tuple(p.opened for p in parts if p.opened is not None)
     return Subject([p.path for p in parts], fields, split or own, transforms, records, indices, opened)
+
+
+def named(arguments: Mapping[str, Any]) -> list[np.ndarray]:
+    """Return copies of the record numbers and weights that a DataLoader's dataset and sampler of torch name now: torch reads them at iter()."""
+    return [np.asarray(values).copy() for values in _named(arguments)]
+
+
+def still_named(arguments: Mapping[str, Any], named: Sequence[np.ndarray], lengths: bool = False) -> bool:
+    """Return whether they name as many records as when ``named`` was returned, and, unless only lengths are asked for, the same."""
+    return all(len(a) == len(b) and (lengths or np.array_equal(a, b)) for a, b in zip(_named(arguments), named))
+
+
+def _named(arguments: Mapping[str, Any]) -> Iterator[Any]:
+    for d in _subsets(arguments["dataset"]):
+        yield d.indices
+    sampler = arguments["sampler"]
+    if type(sampler).__module__.startswith("torch.utils.data"):
+        for name in ("indices", "weights"):
+            if hasattr(sampler, name):
+                yield getattr(sampler, name)
+
+
+def _subsets(d: Any) -> Iterator[Any]:
+    """Yield the Subsets of torch in a dataset."""
+    kind = _torch_class(d)
+    if kind == "Subset":
+        yield d
+        yield from _subsets(d.dataset)
+    elif kind == "ConcatDataset" or isinstance(d, (list, tuple)):
+        for part in d.datasets if kind else d:
+            yield from _subsets(part)
 
 
 def numbers(what: str, indices: Any, records: int) -> np.ndarray:

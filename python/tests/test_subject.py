@@ -100,6 +100,40 @@ class SubjectTest(TorchTest):
     def load(self, dataset, batch_size=64, **options):
         return penstock.DataLoader(dataset, batch_size, output="numpy", command=data.feed(), **options)
 
+    def test_indices_and_weights_that_change(self):
+        """As active learning and pseudo labels change them: torch reads them at each iter()."""
+        subset = self.u.Subset(self.ds, list(range(100)))
+        both = self.u.ConcatDataset([subset, self.ds])
+        with self.load(subset) as dl, self.load(both) as of_both, self.load(subset, shuffle=True, seed=1) as shuffled:
+            self.assertEqual((len(dl), records(dl), len(records(of_both)), len(records(shuffled))), (2, list(range(100)), 1600, 100))
+            subset.indices.append(700)
+            subset.indices[0] = 9
+            want = [9, *range(1, 100), 700]
+            self.assertEqual((len(dl), records(dl), records(of_both)[:101]), (2, want, want))
+            self.assertEqual((dl.epoch, sorted(records(shuffled)), shuffled.epoch), (2, sorted(want), 2))
+            subset.indices = list(range(200))
+            self.assertEqual((len(dl), records(dl)), (4, list(range(200))))
+            state = dl.state_dict()
+            subset.indices = [1, 2]
+            self.assertEqual((records(dl), dl.epoch), ([1, 2], 4))
+            subset.indices = list(range(200))
+            for _ in zip(range(2), dl):
+                state = dl.state_dict()
+            subset.indices = list(range(300))
+            with self.load(self.u.Subset(self.ds, list(range(200)))) as again:
+                again.load_state_dict(state)
+                again.dataset.indices[0] = 5
+                with self.assertRaisesRegex(penstock.Error, "indices or weights have changed since"):
+                    iter(again)
+        if torch is not None:
+            weights = torch.zeros(1500)
+            weights[3] = 1
+            sampler = self.u.WeightedRandomSampler(weights, 40)
+            with self.load(self.ds, sampler=sampler) as dl:
+                self.assertEqual(records(dl), [3] * 40)
+                sampler.weights[3], sampler.weights[8] = 0, 1
+                self.assertEqual(records(dl), [8] * 40)
+
     def test_a_subset_is_loaded_alone(self):
         order = np.random.default_rng(1).permutation(1500)
         train, val = self.u.Subset(self.ds, order[:1200].tolist()), self.u.Subset(self.ds, order[1200:])
