@@ -43,8 +43,8 @@ type Manifest struct {
 
 // Change is how a generation came from its parent.
 type Change struct {
-	// "append", "normalize", "add column", "set column", "drop column", "rename column", "delete", "restore records", "erase" or
-	// "restore"
+	// "append", "normalize", "add column", "set column", "drop column", "rename column", "delete", "restore records",
+	// "erase" or "restore"
 	Operation string     `json:"operation"`
 	Columns   []string   `json:"columns,omitempty"` // the fields; of a rename the old name and the new one
 	From      int        `json:"from,omitempty"`    // of a restore: the generation that was restored

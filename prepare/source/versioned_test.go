@@ -18,7 +18,7 @@ func TestVersionedTablesAreRefused(t *testing.T) {
 	}{
 		{"delta", []string{"_delta_log/00000000000000000000.json"}, "kind=a/year=1", "deltalake.DeltaTable("},
 		{"iceberg", []string{"metadata/00009-a.metadata.json", "metadata/00010-b.metadata.json"}, "data/kind=a",
-			`metadata/00010-b.metadata.json").scan()`},
+			`metadata/00010-b.metadata.json`},
 		{"hudi", []string{".hoodie/hoodie.properties", "2024/01/.hoodie_partition_metadata"}, "2024/01", `format("hudi")`},
 		{"lance", []string{"_versions/1.manifest"}, "data", "lance.dataset("},
 	} {
@@ -37,6 +37,17 @@ func TestVersionedTablesAreRefused(t *testing.T) {
 			if _, err := Detect(path); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: error %v, want what has %s", path, err, c.want)
 			}
+		}
+		strange := filepath.Join(t.TempDir(), `x'; touch made; "'`)
+		if err := os.Rename(table, strange); err != nil {
+			t.Fatal(err)
+		}
+		quoted := `'` + strings.ReplaceAll(strange, `'`, `'\''`)
+		if _, err := Detect(strange); err == nil || !strings.Contains(err.Error(), quoted) {
+			t.Errorf("%s: the command of error %v does not have the word %s", c.name, err, quoted)
+		}
+		if err := os.Rename(strange, table); err != nil {
+			t.Fatal(err)
 		}
 		if kind, err := Detect(filepath.Join(data, "1.parquet")); kind != "parquet" || err != nil {
 			t.Errorf("%s: a file that is named: kind %q, error %v", c.name, kind, err)

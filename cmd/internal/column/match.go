@@ -103,7 +103,8 @@ func (f *putFlags) match(cmd *cobra.Command, of *datasetarg.Generations, v *valu
 		return field, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	found, err := combine.Match(cmd.Context(), mine, v.src.Source, combine.Join{On: f.on, How: combine.JoinLeft, Many: true})
+	join := combine.Join{On: f.on, How: combine.JoinLeft, Many: true}
+	found, err := combine.Match(cmd.Context(), mine, v.src.Source, join)
 	if err != nil {
 		return field, fmt.Errorf("--on %s: %s, the left side, and %s, the right side: %w", f.on, of.Path, v.src.path, err)
 	}

@@ -72,7 +72,8 @@ func npyColumn(f vfs.File, name string) (Column, error) {
 	return h.layout(field).column(field, count, f, h.Offset), nil
 }
 
-// OpenNPZ opens what numpy.savez or savez_compressed wrote: each member is a field, in the order of the archive, which is NumPy's.
+// OpenNPZ opens what numpy.savez or savez_compressed wrote: each member is a field, in the order of the archive, as in
+// numpy.load.
 func OpenNPZ(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
 	source.Source, error) {
 	f, z, err := openZip(ctx, root, path)

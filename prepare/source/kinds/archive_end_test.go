@@ -129,14 +129,12 @@ func checkPieces(t *testing.T, kind, text, files, want string) {
 	}
 }
 
-// Images only whose names share the part before the first dot are samples of several images, and a hint reports that.
+// Images only whose names share the part before the first dot would be one sample of several images: refused, with what to do.
 func TestDottedNamesOfImages(t *testing.T) {
-	s := mustOpen(t, write(t, "x.tar", packed(t, "x1.5.png=P", "x1.6.png=Q")), source.Options{})
-	defer s.Close()
-	hints := strings.Join(s.Info().Hints, "|")
-	for _, want := range []string{"x1.5.png", "x1.6.png", "one sample", "unpack"} {
-		if !strings.Contains(hints, want) {
-			t.Errorf("hints %q do not contain %q", hints, want)
+	_, _, err := describe(t, write(t, "x.tar", packed(t, "x1.5.png=P", "x1.6.png=Q")), source.Options{})
+	for _, want := range []string{".5.png", "first dot", "replace the dots", "--fields"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not contain %q", err, want)
 		}
 	}
 }

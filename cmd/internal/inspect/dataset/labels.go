@@ -58,7 +58,8 @@ func ReadLabels(ctx context.Context, ds *mmapds.Dataset, labels *store.Field) ([
 		for i := range indices {
 			label, ok := labels.DType.Read(part[i*size:]).Int64()
 			if !ok {
-				return nil, fmt.Errorf("%w: record %d of %q has %s", ErrNoLabels, a+i, labels.Name, labels.DType.Text(part[i*size:]))
+				value := labels.DType.Text(part[i*size:])
+				return nil, fmt.Errorf("%w: record %d of %q has %s", ErrNoLabels, a+i, labels.Name, value)
 			}
 			values = append(values, label)
 		}

@@ -196,9 +196,9 @@ func TestDescribeErrors(t *testing.T) {
 	ds := datasettest.Animals(t)
 	for path, want := range map[string]string{
 		filepath.Join(dir, "nowhere"): "no such file or folder",
-		dir:                           "run: penstock preprocess ",
+		dir:                           "holds no images",
 		write("a.txt", "hello"):       "not a dataset (a folder or an HDF5 file)",
-		write("rows.h5", "PAR1PAR1"):  "rows-mapped.h5",
+		write("rows.h5", "PAR1PAR1"):  "is not a Parquet file: it is too short",
 		write("empty.h5", ""):         "not a dataset (a folder or an HDF5 file); it is empty",
 		write("text.h5", "hello"):     `it begins with "hello", and has no HDF5 signature`,
 		write("zeros.h5", string(make([]byte, 600))):                    "it begins with zeros",
