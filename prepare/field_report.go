@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -37,7 +38,7 @@ func (r fieldReport) String() string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s is a source of kind %s\n%s", r.config.Source, r.info.Kind, &b)
+	return fmt.Sprintf("%s is a source of kind %s\n%s", shell.Line(r.config.Source), r.info.Kind, &b)
 }
 
 // alike counts the first fields that are of one type and have their own columns.
@@ -57,7 +58,7 @@ func (r fieldReport) typeOf(b *strings.Builder, f source.Field) {
 	case f.Name:
 		fmt.Fprintf(b, "%s: %s\n", f.Name, r.becomes(f))
 	default:
-		fmt.Fprintf(b, "%s becomes %s: %s\n", f.Origin, f.Name, r.becomes(f))
+		fmt.Fprintf(b, "%s becomes %s: %s\n", shell.Line(f.Origin), f.Name, r.becomes(f))
 	}
 }
 
@@ -71,7 +72,9 @@ func (r fieldReport) typesOfMany(b *strings.Builder, fields []source.Field) {
 	}
 	fmt.Fprintf(b, "columns %s to %s become %d fields: %s each\n", first, last, len(fields), r.becomes(fields[0]))
 	if prefix := commonPrefix(fields); prefix != "" && !fields[0].Ragged && fields[0].Classes == nil {
-		fmt.Fprintf(b, "to make one field of them, use --fields '%s*=%s:%s'\n", prefix, prefix, fields[0].DType)
+		if word, ok := shell.Quote(fmt.Sprintf("%s*=%s:%s", prefix, prefix, fields[0].DType)); ok {
+			fmt.Fprintf(b, "to make one field of them, use --fields %s\n", word)
+		}
 	}
 }
 

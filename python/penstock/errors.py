@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ._dataclass import dataclass
-from ._urls import redacted
+from ._urls import redacted, shown
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,13 @@ class Corruption:
 
 
 class Error(ValueError):
-    """A dataset cannot be used. The text says where, what, and what to do. It has no secrets of URLs."""
+    """A dataset cannot be used. The text says where, what, and what to do. It has no secrets of URLs.
+
+    Names in it may be a stranger's: characters that a terminal obeys are escaped, and the lines after the first are indented.
+    """
 
     def __init__(self, *text: object) -> None:
-        super().__init__(*(redacted(t) if isinstance(t, str) else t for t in text))
+        super().__init__(*(shown(redacted(t)) if isinstance(t, str) else t for t in text))
 
 
 class NotFoundError(Error, FileNotFoundError):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import samplers, subject
+from ._dataclass import dataclass
 from .functions.random_state import record_seed
 from .functions.record import PLACE, CollateAlone, Given, Recorder, Recording, Sent
 from .recording import as_they_are
@@ -74,6 +75,14 @@ class _Fed(Plan):
         return found
 
 
+@dataclass(frozen=True)
+class Listed(samplers.Subset):
+    """A part of an order that is drawn here, list by list: where it begins changes no random choice of a transform."""
+
+    def to_json(self, arrays: samplers.Arrays) -> dict[str, Any]:
+        return {**super().to_json(arrays), "kind": "listed"}
+
+
 class ListedLoader(UserLoader):
     """The engine of a DataLoader over prepared datasets whose batches a batch_sampler lists.
 
@@ -108,7 +117,7 @@ class ListedLoader(UserLoader):
         self._session.close()
         options = {**self._request.options, "batch_size": size}
         of = self._request.subject.indices
-        listed = samplers.Listed(order if of is None else of[order])
+        listed = Listed(order if of is None else of[order])
         session = self._session = Session(replace(self._request, options=options, order=listed))
         at = {"epoch": epoch, "step": 0}
         while at["epoch"] == epoch and at["step"] < session.batches:

@@ -228,14 +228,6 @@ class Subset(Sampler):
 
 
 @dataclass(frozen=True)
-class Listed(Subset):
-    """A part of an order that is drawn here, list by list: where it begins changes no random choice of a transform."""
-
-    def to_json(self, arrays: Arrays) -> dict[str, Any]:
-        return {**super().to_json(arrays), "kind": "listed"}
-
-
-@dataclass(frozen=True)
 class Split(Sampler):
     """A random part of the records, the same in every epoch.
 

@@ -154,7 +154,7 @@ def _loader(given: Any, batch_size: int | None, options: Mapping[str, Any]) -> t
         if options:
             raise ValueError(f"{', '.join(options)}: for the DataLoader of a dataset; give batch_size too, or make the loader with them")
         if isinstance(given, (str, bytes, os.PathLike)) or not hasattr(given, "__iter__"):
-            raise ValueError(f"{_name(given, given)} is a dataset; give batch_size=, and a DataLoader of it is measured")
+            raise ValueError(f"{redacted(str(_name(given, given)))} is a dataset; give batch_size=, and a DataLoader of it is measured")
         return given, False
     if hasattr(given, "batch_size") and hasattr(given, "dataset") and hasattr(given, "__iter__"):
         raise ValueError(f"the loader has batches of {given.batch_size}; leave batch_size out")

@@ -377,7 +377,7 @@ class View(Source):
         """
         path = os.fsdecode(path)
         if not is_view(path):
-            raise ValueError(f"{path}: the name of a view ends with {SUFFIX}")
+            raise ValueError(f"{_urls.redacted(path)}: the name of a view ends with {SUFFIX}")
         folder = os.path.dirname(os.path.abspath(path))
         kept: dict[str, str] = {}
 
@@ -1104,7 +1104,7 @@ def _rows(base: Source, numbers: Numbers | Runs | None) -> Rows:
 
 def _check(part: Any) -> None:
     if not isinstance(part, Source):
-        raise TypeError(f"{part!r:.60} is not a dataset; give penstock.open(path), or a view of such")
+        raise TypeError(f"{_urls.redacted(repr(part))[:60]} is not a dataset; give penstock.open(path), or a view of such")
 
 
 def _applied(f: Field) -> Any:

@@ -18,6 +18,8 @@ import penstock._typing
 from penstock import samplers, transforms
 from penstock._dataclass import dataclass
 
+from . import data
+
 PACKAGE = os.path.dirname(penstock.__file__)
 
 #: Public names that are builtins too, as those of tarfile, gzip and multiprocessing.Pool, and flags of preprocess;
@@ -141,6 +143,23 @@ class TestPackage(unittest.TestCase):
             "assert penstock.open.__module__ == 'penstock.dataset' and not hasattr(penstock, 'nothing')"
         )
         subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.path.dirname(PACKAGE)})
+
+    def test_errors_show_names_of_strangers(self):
+        """Characters that a terminal obeys are escaped, and a line break begins an indented line."""
+        shown = str(penstock.Error("x\x1b[31m\nFAKE\n  already\u202e"))
+        self.assertEqual(shown, "x\\x1b[31m\n  FAKE\n  already\\u202e")
+        url = "http://user:SECRET@h/x.csv?sig=SECRET"
+        for call in (
+            lambda: penstock.loadbench(url),
+            lambda: penstock.open(self.made()).concat(url),
+            lambda: penstock.open(self.made()).select([0]).save(url),
+        ):
+            with self.assertRaises((ValueError, TypeError)) as caught:
+                call()
+            self.assertNotIn("SECRET", str(caught.exception))
+
+    def made(self):
+        return data.path("images")
 
     def test_a_star_import_replaces_no_builtin(self):
         before = {"open": open, "map": map}

@@ -251,18 +251,25 @@ func (e *renamed) Error() string { return e.text }
 
 func (e *renamed) Unwrap() error { return e.error }
 
-// ApartURLs refuses a destination inside a source, or the other way round.
+// ApartURLs refuses URLs that are none, and a destination inside a source, or the other way round.
 func ApartURLs(source, dest string) error {
-	if !remote.IsURL(source) || !remote.IsURL(dest) {
+	var parsed []*remote.URL
+	for _, text := range []string{source, dest} {
+		if !remote.IsURL(text) {
+			continue
+		}
+		u, err := remote.ParseURL(text)
+		if err != nil {
+			return err
+		}
+		parsed = append(parsed, u)
+	}
+	if len(parsed) < 2 {
 		return nil
 	}
-	s, err := remote.ParseURL(source)
-	if err != nil {
-		return err
-	}
-	d, err := remote.ParseURL(dest)
-	if err != nil || s.Name() != d.Name() || s.Scheme == "file" {
-		return err
+	s, d := parsed[0], parsed[1]
+	if s.Name() != d.Name() || s.Scheme == "file" {
+		return nil
 	}
 	a, b := "/"+s.Key+"/", "/"+d.Key+"/"
 	if s.Key == "" || d.Key == "" || strings.HasPrefix(a, b) || strings.HasPrefix(b, a) {
