@@ -235,8 +235,8 @@ def check(p, run, want):
         try:
             with run.loader(p.rank, p.world, p.workers) as loader:
                 run.batches(loader)
-        except (penstock.Error, ValueError, IndexError):
-            return None
+        except (penstock.Error, ValueError, IndexError) as e:
+            return f"the engine fails: {e}" if "goroutine" in str(e) or "ended" in str(e) else None
         return "no error"
     with run.loader(p.rank, p.world, p.workers) as loader:
         loader.set_epoch(p.epoch)

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/rawcache"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/transforms"
@@ -245,6 +246,9 @@ func (s *subject) sampler(ctx context.Context, o *Options) func(f store.Field,
 				at = append(at, i)
 			}
 		} else {
+			if err := sampler.Validate(order, s.src.Len()); err != nil {
+				return err
+			}
 			seq := order.Epoch(s.src.Len(), o.Seed, 0)
 			at = make([]int, min(mostSamples, seq.Len()))
 			seq.Fill(0, at)

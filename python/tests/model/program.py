@@ -200,6 +200,9 @@ def expect(program: Program, epoch: int, rank: int, world: int, start: int = 0) 
     for chosen, mask in divided[start:]:
         fields = views.batch(columns, chosen)
         if program.transforms and "images" in fields:
-            fields["images"] = np.stack([pixels.apply(program.transforms, image) for image in fields["images"]])
+            images = [pixels.apply(program.transforms, image) for image in fields["images"]]
+            if program.container == "raw" and all(s["name"] != "ToTensor" for s in program.transforms):
+                images = [np.moveaxis(image, 0, 2) for image in images]  # as Pillow's images are to NumPy
+            fields["images"] = np.stack(images)
         found.append(Step([numbers[r] for r in chosen], mask, fields))
     return found
