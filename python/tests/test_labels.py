@@ -45,6 +45,9 @@ def gray_png(pixels):
     return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
+setUpModule = data.name_programs
+
+
 class TestLabels(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -109,9 +112,6 @@ class TestFieldsOfLabels(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        patch = mock.patch.dict(os.environ, {"PENSTOCK_PREPROCESS": data.preprocess()})
-        patch.start()
-        self.addCleanup(patch.stop)
         self.schema = [
             penstock.Field("images", "uint8", (5, 6, 3), layout="HWC"), penstock.Field("boxes", "float32", content="boxes", instances="objects"),
             penstock.Field("labels", "int64", ragged=True, instances="objects"), penstock.Field("mask", "uint16", (5, 6), content="mask"),

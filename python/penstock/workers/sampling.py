@@ -120,6 +120,16 @@ def generator_of(index_sampler: Any, generator: Any = None) -> Any:
     return generator
 
 
+def makes_generator(index_sampler: Any) -> bool:
+    """Return whether a sampler that is not torch's own has a generator, or makes one in its first epoch, as Accelerate's does."""
+    at = index_sampler
+    while at is not None:
+        if hasattr(at, "generator") and not type(at).__module__.startswith(("torch.utils.data", "penstock.")):
+            return True
+        at = getattr(at, "sampler", None)
+    return False
+
+
 class Sampled:
     """One epoch of a sampler: what it gives, one after the other, and a state from which it can go on.
 
@@ -235,13 +245,20 @@ class Sampled:
 
     def _restore(self, encoded: Mapping[str, Any]) -> None:
         randomness.restore(randomness.decode(encoded))
-        if self._generator is not None:
+        if self._generator is not None and "generator" in encoded:
             _set_generator_state(self._generator, encoded["generator"])
 
 
-def check_random(encoded: Any, generator: Any) -> None:
-    """Raise Error if this is not what the generators, and that of the loader if it has one, can go back to."""
+def check_random(encoded: Any, generator: Any, made: bool = False) -> None:
+    """Raise Error if this is not what the generators, and that of the loader if it has one, can go back to.
+
+    ``made`` says that the sampler makes its generator itself, when it is iterated over: then its state is no use before.
+    """
     randomness.decode(encoded)
+    if made:
+        if "generator" in encoded:
+            randomness.check_torch(encoded["generator"])
+        return
     if (generator is not None) != ("generator" in encoded):
         raise Malformed("generator= is given to one of the two DataLoaders only")
     if generator is not None and hasattr(generator, "bit_generator"):

@@ -10,7 +10,7 @@ from ..states import POSITION, check_identity, checking, only
 from ..wire import Malformed, number, part, shown
 from . import randomness
 from .fetch import stateful
-from .sampling import check_random, generator_of, owners
+from .sampling import check_random, generator_of, makes_generator, owners
 
 #: Batches that may be under way, of which a state with in_order=False does not have all.
 _UNDER_WAY = 1 << 16
@@ -88,10 +88,10 @@ class Run:
             part(order, "ended", bool)
         own = "sampler" in order or "iterator" in order
         if not own or not given or "begun" in order or "first" in order:
-            generator = generator_of(self.index_sampler, self.signature.generator)
-            check_random(order.get("begun"), generator)
+            generator, made = generator_of(self.index_sampler, self.signature.generator), makes_generator(self.index_sampler)
+            check_random(order.get("begun"), generator, made)
             if (order.get("first") is not None or given) and order.get("first") != "begun":
-                check_random(order.get("first"), generator)
+                check_random(order.get("first"), generator, made)
 
     def _check_worker(self, worker: Mapping[str, Any]) -> None:
         only(set(worker), _WORKER)
