@@ -19,6 +19,9 @@ from tests import data
 RESUMES = int(os.environ.get("PENSTOCK_TEST_WINDOW_RESUMES", "8"))
 
 
+setUpModule = data.name_programs
+
+
 def write_zarr(path, name, values, chunks, shape=None):
     """Write an array as Zarr in chunks of zlib. Without values there are no chunks, so that it is zeros of a shape."""
     shape = values.shape if shape is None else shape
