@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -39,13 +38,14 @@ var versioned = []struct {
 // data in Iceberg.
 func refuseVersioned(folder string) error {
 	for dir := filepath.Clean(folder); ; dir = filepath.Dir(dir) {
-		entries, err := vfs.ReadDir(dir) // once: in a bucket, each look is a request
+		entries, err := vfs.Glob(filepath.Join(Escape(dir), "*")) // once: in a bucket, each look is a request
 		if err != nil {
 			return nil // whoever reads the folder says so
 		}
 		for _, v := range versioned {
 			first, _, _ := strings.Cut(v.mark, "/")
-			if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { ok, _ := filepath.Match(first, e.Name()); return ok }) {
+			marks := func(path string) bool { ok, _ := filepath.Match(first, filepath.Base(path)); return ok }
+			if !slices.ContainsFunc(entries, marks) {
 				continue
 			}
 			found, err := vfs.Glob(filepath.Join(Escape(dir), filepath.FromSlash(v.mark)))
