@@ -19,18 +19,21 @@ var ErrVersioned = errors.New("its folder also holds rows that were deleted or r
 // versioned are the formats of tables with a log of versions. Their folders keep the files of earlier versions, with
 // rows that were deleted or replaced, and only the log says which files the table has now.
 var versioned = []struct {
-	mark string // a glob of what the folder of a table holds
-	name string
-	code string // a program of Python that writes the present rows of the table, its first argument
-	file bool   // the argument is the newest file that the glob matches, not the folder
+	// globs, one of which the folder of a table matches; none begins with a pattern, which would list the folder
+	marks []string
+	name  string
+	code  string // a program of Python that writes the present rows of the table, its first argument
+	file  bool   // the argument is the newest file that a glob matches, not the folder
 }{
-	{"_delta_log", "a Delta table", `import sys, deltalake, pyarrow.parquet as p; ` +
+	{[]string{"_delta_log"}, "a Delta table", `import sys, deltalake, pyarrow.parquet as p; ` +
 		`p.write_table(deltalake.DeltaTable(sys.argv[1]).to_pyarrow_table(), "table.parquet")`, false},
-	{"metadata/*.metadata.json", "an Iceberg table", `import sys, pyiceberg.table as t, pyarrow.parquet as p; ` +
+	{[]string{"metadata/*.metadata.json"}, "an Iceberg table", `import sys, pyiceberg.table as t, pyarrow.parquet as p; ` +
 		`p.write_table(t.StaticTable.from_metadata(sys.argv[1]).scan().to_arrow(), "table.parquet")`, true},
-	{".hoodie*", "a Hudi table", `import sys, pyspark.sql as s; s.SparkSession.builder.getOrCreate()` +
-		`.read.format("hudi").load(sys.argv[1]).write.parquet("table.parquet")`, false},
-	{"_versions/*.manifest", "a Lance dataset", `import sys, lance, pyarrow.parquet as p; ` +
+	{[]string{".hoodie", ".hoodie_partition_metadata", ".hoodie_partition_metadata.parquet",
+		".hoodie_partition_metadata.orc"},
+		"a Hudi table", `import sys, pyspark.sql as s; s.SparkSession.builder.getOrCreate()` +
+			`.read.format("hudi").load(sys.argv[1]).write.parquet("table.parquet")`, false},
+	{[]string{"_versions/*.manifest"}, "a Lance dataset", `import sys, lance, pyarrow.parquet as p; ` +
 		`p.write_table(lance.dataset(sys.argv[1]).to_table(), "table.parquet")`, false},
 }
 
@@ -38,18 +41,21 @@ var versioned = []struct {
 // data in Iceberg.
 func refuseVersioned(folder string) error {
 	for dir := filepath.Clean(folder); ; dir = filepath.Dir(dir) {
-		entries, err := vfs.Glob(filepath.Join(Escape(dir), "*")) // once: in a bucket, each look is a request
-		if err != nil {
-			return nil // whoever reads the folder says so
+		var names []string // of a folder in a bucket, where one list is fewer requests than a look for each mark
+		if vfs.Mounted(dir) {
+			names, _ = vfs.Glob(filepath.Join(Escape(dir), "*")) // whoever reads the folder reports an error
 		}
 		for _, v := range versioned {
-			first, _, _ := strings.Cut(v.mark, "/")
-			marks := func(path string) bool { ok, _ := filepath.Match(first, filepath.Base(path)); return ok }
-			if !slices.ContainsFunc(entries, marks) {
-				continue
+			var found []string
+			for _, mark := range v.marks {
+				first, _, _ := strings.Cut(mark, "/")
+				if vfs.Mounted(dir) && !slices.Contains(names, filepath.Join(dir, first)) {
+					continue
+				}
+				some, _ := vfs.Glob(filepath.Join(Escape(dir), filepath.FromSlash(mark))) // the patterns are right
+				found = append(found, some...)
 			}
-			found, err := vfs.Glob(filepath.Join(Escape(dir), filepath.FromSlash(v.mark)))
-			if err != nil || len(found) == 0 {
+			if len(found) == 0 {
 				continue
 			}
 			argument := dir

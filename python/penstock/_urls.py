@@ -14,14 +14,17 @@ _OPEN = re.compile(r"(?:region|endpoint|profile|anonymous|use_path_style|storage
 _CLOSING = re.compile(r"[.,;:!?)\]}\\]*\Z")
 
 
-#: Control characters but for line breaks and tabs, and the line breaks after which text is not indented.
-_OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _UNINDENTED = re.compile(r"\n(?=[^\s])")
 
 
+def printable(text: str) -> str:
+    """Return text with what a terminal would obey escaped, but for line breaks."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
 def shown(text: str) -> str:
-    """Return text for a terminal: without characters that it obeys, and with each line after the first one indented."""
-    return _UNINDENTED.sub("\n  ", _OBEYED.sub(lambda found: repr(found[0])[1:-1], text))
+    """Return text for a terminal: ``printable``, and with each line after the first one indented."""
+    return _UNINDENTED.sub("\n  ", printable(text))
 
 
 def redacted(text: str) -> str:

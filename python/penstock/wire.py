@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ._urls import printable
 from .errors import Error
 
 _LENGTH = struct.Struct("<I")
@@ -73,8 +74,7 @@ def part(message: Any, name: str, kind: type) -> Any:
 
 def text(message: Any, name: str) -> str:
     """Return a text of a message without what a terminal would obey, and not longer than an error may be."""
-    value = part(message, name, str)[:10_000]
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in value)
+    return printable(part(message, name, str)[:10_000])
 
 
 def shown(value: Any) -> str:

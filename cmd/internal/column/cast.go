@@ -16,8 +16,8 @@ func castable(from, to tensor.DType) bool {
 	return false
 }
 
-// cast returns numbers of a type as those of another one, for which castable holds. Floats are rounded to the nearest;
-// the error names the first number that does not fit, such as an integer that a float does not hold exactly.
+// cast converts the numbers in value from one type to another, for which castable holds. Floats are rounded to the
+// nearest; the error names the first number that does not fit, such as an integer that a float does not hold exactly.
 func cast(value []byte, from, to tensor.DType) (out []byte, err error) {
 	put := tensor.DType.AppendExact
 	if from.IsFloat() {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// readBox returns elements [first, end) along each axis of a field, the first of which is that of the records. Of a
-// field in chunks it decodes those that have a part of them.
+// readBox returns the elements of a field within a box: [first, end) for each axis, records first. In a chunked field
+// it decodes the chunks that the box touches.
 func readBox(ctx context.Context, ds recordSource, field string, box [][2]int) ([]byte, error) {
 	i := ds.Schema().Index(field)
 	if i < 0 {

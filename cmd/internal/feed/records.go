@@ -60,8 +60,8 @@ type kept struct {
 	Found       int   `json:"found,omitempty"`       // 0 if no generation has the id
 }
 
-// opened answers opening. Of files here, the records are all that are stored, deleted ones and those of all splits
-// included.
+// opened is the answer to a request to open a dataset. Records counts every stored record of a local dataset: the
+// client maps the files, and leaves out deleted records and other splits itself.
 type opened struct {
 	Error string `json:"error,omitempty"` // nothing is open
 	// of the error: "raw", as the URL may be that of raw samples, "missing", of a field or a split, "generation", of one
@@ -91,14 +91,14 @@ type rowsAt struct {
 // each, and then its rows.
 type answered struct {
 	Error string  `json:"error,omitempty"`
-	Kind  string  `json:"kind,omitempty"`  // as that of opened
+	Kind  string  `json:"kind,omitempty"`  // the error's kind: see opened.Kind
 	Bytes []int64 `json:"bytes,omitempty"` // of the rows of each field
 }
 
 // compared answers Verify.
 type compared struct {
 	Error       string    `json:"error,omitempty"`
-	Kind        string    `json:"kind,omitempty"` // as that of opened
+	Kind        string    `json:"kind,omitempty"` // the error's kind: see opened.Kind
 	Bytes       int64     `json:"bytes"`
 	Corruptions []corrupt `json:"corruptions,omitempty"`
 }
