@@ -223,7 +223,6 @@ class BucketTest(unittest.TestCase):
         for refused, text in (
             (lambda: old.drop_columns("text"), "only the newest generation can be changed"),
             (lambda: first.add_column("text", ["x"] * n), "it has a column .text. already"),
-            (lambda: first.add_column("part", np.arange(n), rank=0, world_size=2), "add the column at once, without rank= and world_size="),
         ):
             with self.assertRaisesRegex(penstock.Error, text):
                 refused()
