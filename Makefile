@@ -25,7 +25,7 @@ demo: deps build ## raw images to datasets, inspected, previewed and trained fro
 test: deps ## every test, with what this machine has
 	@.ci/test
 
-engines: ## the examples of Slurm, Spark, Ray, Dask and Beam on these engines, with workers killed and ranks run twice (ENGINES="dask", TIMES=3)
+engines: ## the examples of Slurm, Spark, Ray and Dask on these engines, with workers killed and ranks run twice (ENGINES="dask", TIMES=3)
 	@.ci/engines $(SOURCE)
 
 test-peers: ## random cases against torch, torchvision, pandas and others (after .ci/deps python, or PYTHON=one that has them; PEERS_CASES=20000)
