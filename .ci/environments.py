@@ -99,8 +99,8 @@ def install(name, folder):
     part, began = Path(f"{folder}.part.{os.getpid()}"), time.monotonic()
     try:
         create(part)
-        installed = subprocess.run([f"{part}/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-deps",
-                                    "--requirement", str(packages(name))], check=False, stdout=sys.stderr)
+        installed = subprocess.run([f"{part}/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir",
+                                    "--no-deps", "--requirement", str(packages(name))], check=False, stdout=sys.stderr)
         if installed.returncode != 0:
             raise Missing(f"pip cannot install {packages(name).relative_to(ROOT)}; its reasons are above")
         for script in (part / "bin").iterdir():  # they have the folder's name

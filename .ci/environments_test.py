@@ -12,7 +12,8 @@ from unittest import mock
 sys.dont_write_bytecode = True
 import environments  # noqa: E402
 
-MAKE = "import sys; sys.path.insert(0, sys.argv[1]); import environments, pathlib; environments.ROOT = pathlib.Path(sys.argv[2]); print(environments.make('test'))"
+MAKE = "import sys; sys.path.insert(0, sys.argv[1]); import environments, pathlib; " \
+    "environments.ROOT = pathlib.Path(sys.argv[2]); print(environments.make('test'))"
 
 
 class Environments(unittest.TestCase):

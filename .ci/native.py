@@ -81,9 +81,10 @@ def fetch(home):
             (path.parent / "__init__.py").touch()
             path.write_text(METADATA, "utf-8")
         with environments.pip() as pip:
-            done = subprocess.run([*pip, "download", "--disable-pip-version-check", "--timeout", "15", "--retries", "1", "--no-deps", "--no-build-isolation", "--use-pep517",
-                                   "--require-hashes", "--dest", str(part), "--requirement", str(PACKAGES)],
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env={**os.environ, "PYTHONPATH": str(backend)})
+            done = subprocess.run([*pip, "download", "--disable-pip-version-check", "--timeout", "15", "--retries", "1", "--no-deps",
+                                   "--no-build-isolation", "--use-pep517", "--require-hashes", "--dest", str(part), "--requirement", str(PACKAGES)],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                                  env={**os.environ, "PYTHONPATH": str(backend)})
         if done.returncode != 0:
             raise Missing("pip cannot fetch .ci/native.txt from PyPI:\n" + "\n".join(done.stdout.splitlines()[-10:]))
         shutil.rmtree(backend)

@@ -51,7 +51,8 @@ def go_tests(seconds: float) -> None:
             continue
         ran = tests(binary, seconds / 2, "-test.v", "-test.run=^TestGPU", "-test.skip=^TestGPUTests$")
         done = {k: re.findall(rf"^--- {k}: (TestGPU\w+)", ran.stdout, re.M) for k in ("PASS", "FAIL", "SKIP")}
-        line(f"tests of loader/cuda {what}", f"{len(done['PASS'])} passed, {len(done['FAIL'])} failed, {len(done['SKIP'])} skipped", ran.returncode == 0)
+        line(f"tests of loader/cuda {what}", f"{len(done['PASS'])} passed, {len(done['FAIL'])} failed, {len(done['SKIP'])} skipped",
+             ran.returncode == 0)
         if binary == "cuda.test":
             cases = len(re.findall(r"^    --- PASS: TestGPUNormalize/", ran.stdout, re.M))
             line("normalization on the device, bit for bit", f"{cases} cases", cases >= 54)
@@ -86,7 +87,8 @@ def go_rates(seconds: float) -> None:
     line("limit: copies of one page-locked buffer", f"{limit:.1f} GB/s")
     for way in ("pinned", "pageable", "direct", "normalized"):
         rate = metrics(ran.stdout, f"GPUPrefetch/{way}").get("GB/s", 0)
-        line(f"batches in Go, {way}", f"{rate:.1f} GB/s, {rate / limit if limit else 0:.3f} of the limit", rate >= 0.95 * limit > 0 if way == "pinned" else None)
+        line(f"batches in Go, {way}", f"{rate:.1f} GB/s, {rate / limit if limit else 0:.3f} of the limit",
+             rate >= 0.95 * limit > 0 if way == "pinned" else None)
     for part in ("0.5", "1", "2"):
         m = metrics(ran.stdout, f"GPUOverlap/compute={part}")
         ratio = m.get("step/max", 9e9)
@@ -204,7 +206,8 @@ def bits(folder: str) -> None:
     from penstock import transforms as T
 
     path, differ, n = dataset(folder, 1003, 32), 0, 0
-    for last in ([T.ToTensor(), T.Normalize()], [T.ToImage(), T.ToDtype("float16", scale=True)], [T.ToImage(), T.ToDtype("bfloat16", scale=True), T.Normalize()]):
+    for last in ([T.ToTensor(), T.Normalize()], [T.ToImage(), T.ToDtype("float16", scale=True)],
+                 [T.ToImage(), T.ToDtype("bfloat16", scale=True), T.Normalize()]):
         options = {"transforms": [T.RandomHorizontalFlip(), *last], "seed": 3}
         with penstock.DataLoader(path, 100, device=where(), **options) as device, penstock.DataLoader(path, 100, **options) as cpu:
             for a, b in zip(device, cpu):
@@ -242,7 +245,8 @@ def opens(folder: str) -> None:
         once()
     free_after, resident_after = used()
     grown = (resident_after - resident) / 1e6
-    line(f"memory after {n} opens and closes", f"{(free - free_after) / 1e6:.1f} MB more on the device, {grown:.1f} MB on the host", free_after >= free and grown < 20)
+    line(f"memory after {n} opens and closes", f"{(free - free_after) / 1e6:.1f} MB more on the device, {grown:.1f} MB on the host",
+         free_after >= free and grown < 20)
 
 
 def training(folder: str) -> None:
@@ -315,7 +319,8 @@ def training(folder: str) -> None:
         "DataLoader": lambda: pairs(penstock.DataLoader(path, batch, **ours)),
         "DataLoader, pin_memory": lambda: pairs(penstock.DataLoader(path, batch, pin_memory=True, **ours)),
         "DataLoader, device": lambda: pairs(penstock.DataLoader(path, batch, device=on, **ours)),
-        "torch's, pin_memory and DataPrefetcher": lambda: endless(DataPrefetcher(torch.utils.data.DataLoader(Records(), batch, pin_memory=not ON_CPU, **workers, **options))),
+        "torch's, pin_memory and DataPrefetcher": lambda: endless(
+            DataPrefetcher(torch.utils.data.DataLoader(Records(), batch, pin_memory=not ON_CPU, **workers, **options))),
     }
     for size in ("small", "large"):
         rates = {name: [] for name in makers}
@@ -359,7 +364,8 @@ def network(size: str):
 
 def loadbench(seconds: float) -> None:
     """The tutorial's table: the rows on the device are measured where there is one."""
-    ran = subprocess.run([PROGRAM, "loadbench", "--quiet", "--markdown", "--quick", "--synthetic"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)
+    ran = subprocess.run([PROGRAM, "loadbench", "--quiet", "--markdown", "--quick", "--synthetic"],
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)
     rows = [row for row in ran.stdout.splitlines() if "device" in row]
     measured = [row for row in rows if row.startswith("|") and "n/a" not in row]
     print(ran.stdout)
@@ -444,7 +450,7 @@ def main() -> int:
             ran |= run(stage, why, min(left, 600), folder)
             print(f"{'':<6}({stage}: {time.monotonic() - began:.0f} s)", flush=True)
     if not ran:
-        print(f"nothing measured: {why and 'no GPU' or 'every stage was skipped'}")
+        print(f"nothing measured: {(why and 'no GPU') or 'every stage was skipped'}")
     else:
         print(f"{short} short" if short else "none short")
     return short > 0

@@ -42,7 +42,7 @@ def make(folder):
     a = images()
     gz = {"compression": "gzip", "compression_opts": 4}
     kinds = {
-        "flat": {}, "one": dict(chunks=(1,) + a.shape[1:], **gz), "many": dict(chunks=(32,) + a.shape[1:], **gz), "auto": dict(chunks=True, **gz),
+        "flat": {}, "one": dict(chunks=(1, *a.shape[1:]), **gz), "many": dict(chunks=(32, *a.shape[1:]), **gz), "auto": dict(chunks=True, **gz),
     }
     for name, kw in kinds.items():
         with h5py.File(os.path.join(folder, name + ".h5"), "w") as f:
@@ -59,7 +59,7 @@ def make(folder):
             with h5py.File(os.path.join(folder, name + ".h5"), "w") as f:
                 f.create_dataset("x", data=counts, chunks=(1, 128, 256), compression=kw)
     for libver in ("earliest", "latest"):
-        with h5py.File(os.path.join(folder, "index-%s.h5" % libver), "w", libver=libver) as f:
+        with h5py.File(os.path.join(folder, f"index-{libver}.h5"), "w", libver=libver) as f:
             f.create_dataset("x", data=np.zeros((INDEX, 16), "u1"), chunks=(1, 16))
     open(done, "w").close()
 
@@ -89,7 +89,7 @@ def describe():
     ways = [{"name": "read", "text": "a record at a time, or sorted lists"}]
     if hasattr(h5py.h5d.DatasetID, "chunk_iter"):
         ways.append({"name": "index", "text": "list all chunks"})
-    text = "h5py %s on libhdf5 %s" % (h5py.__version__, h5py.version.hdf5_version)
+    text = f"h5py {h5py.__version__} on libhdf5 {h5py.version.hdf5_version}"
     if hdf5plugin:
         text += " with hdf5plugin " + hdf5plugin.version
     return {"text": text, "ways": ways}

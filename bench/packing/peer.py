@@ -17,7 +17,7 @@ import numpy as np
 def write(path, a, kind):
     level, _, shuffle = kind.partition(" ")
     with h5py.File(path, "w") as f:
-        f.create_dataset("images", data=a, chunks=(1,) + a.shape[1:], compression="gzip", compression_opts=int(level), shuffle=shuffle != "")
+        f.create_dataset("images", data=a, chunks=(1, *a.shape[1:]), compression="gzip", compression_opts=int(level), shuffle=shuffle != "")
 
 
 def main():
@@ -26,7 +26,7 @@ def main():
     for line in sys.stdin:
         q = json.loads(line)
         if not q["do"]:
-            answer = {"text": "h5py %s, HDF5 %s" % (h5py.__version__, h5py.version.hdf5_version)}
+            answer = {"text": f"h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}"}
         else:
             wall, cpu = time.perf_counter(), time.process_time()
             write(path, a[q["from"]:q["to"]], q["set"])

@@ -127,7 +127,7 @@ def _(w):
         yield from (f.result() for f in waiting)
 
     def loop():
-        out = np.empty((w.batch,) + w.shape, "u1")
+        out = np.empty((w.batch, *w.shape), "u1")
         for i in steps(np.random.permutation(len(a)), w.batch):
             yield w.take(a, i, out[:len(i)])
     yield "one loop", loop
@@ -141,7 +141,7 @@ def _(w):
     def write(path):
         with h5py.File(path, "w") as f:
             a = w.array()
-            f.create_dataset("x", data=a, **(dict(chunks=(1,) + a.shape[1:], compression="gzip", compression_opts=4) if w.gzip else {}))
+            f.create_dataset("x", data=a, **({"chunks": (1, *a.shape[1:]), "compression": "gzip", "compression_opts": 4} if w.gzip else {}))
     path = w.made("h5py", write)
     yield None
     d = h5py.File(path, "r")["x"]
@@ -160,7 +160,7 @@ def _(w):
     pool = ThreadPoolExecutor(THREADS)
 
     def read(i):
-        return np.stack([d[(slice(int(k), int(k) + 1),) + rest] for k in i])
+        return np.stack([d[(slice(int(k), int(k) + 1), *rest)] for k in i])
 
     def threads():
         waiting = []
@@ -181,8 +181,8 @@ def _(w):
     def write(path):
         a = w.array()
         spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": os.path.abspath(path)}, "metadata": {
-            "shape": list(a.shape), "data_type": "uint8", "codecs": [{"name": "bytes"}] + codecs,
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1] + list(a.shape[1:])}}}}
+            "shape": list(a.shape), "data_type": "uint8", "codecs": [{"name": "bytes"}, *codecs],
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, *a.shape[1:]]}}}}
         d = ts.open(spec, create=True).result()
         for k in range(0, len(a), 64):
             d[k:k + 64] = a[k:k + 64]
@@ -215,7 +215,7 @@ def _(w):
         def __getitems__(self, i):
             return torch.from_numpy(w.take(a, i))
     for workers in 0, THREADS:
-        options = dict(persistent_workers=True, multiprocessing_context="fork") if workers else {}
+        options = {"persistent_workers": True, "multiprocessing_context": "fork"} if workers else {}
         loader = torch.utils.data.DataLoader(Batches(), w.batch, shuffle=True, num_workers=workers, collate_fn=whole, **options)
         yield f"by take, {workers} workers", lambda loader=loader: (x.numpy() for x in loader)
 
@@ -267,7 +267,8 @@ def _(w):
         options.threading.private_threadpool_size = THREADS
         ds = ds.prefetch(tf.data.AUTOTUNE).with_options(options)
         return lambda: ds.as_numpy_iterator()
-    yield "slices, shuffled by a window of 1,000", finish(tf.data.Dataset.from_tensor_slices(a).shuffle(1000).batch(w.batch, num_parallel_calls=THREADS))
+    yield "slices, shuffled by a window of 1,000", finish(
+        tf.data.Dataset.from_tensor_slices(a).shuffle(1000).batch(w.batch, num_parallel_calls=THREADS))
     all = tf.constant(a)
     order = tf.data.Dataset.range(len(a)).shuffle(len(a)).batch(w.batch)
     yield "gather", finish(order.map(lambda i: tf.gather(all, i), num_parallel_calls=THREADS))
@@ -313,7 +314,8 @@ def _(w):
 
         def __getitem__(self, i):
             return (np.array(a[i]),)
-    path = w.made("ffcv", lambda path: DatasetWriter(path, {"x": NDArrayField(np.dtype("u1"), w.shape)}, num_workers=1).from_indexed_dataset(Records()))
+    path = w.made("ffcv", lambda path: DatasetWriter(
+        path, {"x": NDArrayField(np.dtype("u1"), w.shape)}, num_workers=1).from_indexed_dataset(Records()))
     yield None
     from ffcv.fields.decoders import NDArrayDecoder
     own = [NDArrayDecoder()] + ([fused()] if w.normalized else [])
@@ -325,6 +327,7 @@ def _(w):
 def fused():
     """Mirrors every second record and normalizes, in one operation."""
     from dataclasses import replace
+
     from ffcv.pipeline.allocation_query import AllocationQuery
     from ffcv.pipeline.compiler import Compiler
     from ffcv.pipeline.operation import Operation
@@ -387,9 +390,11 @@ def _(w):
     def data():  # by default it decodes a hundred records for each that it wants
         return litdata.StreamingDataset(path, shuffle=True, batch_decode=0)
 
-    def loop(all=data()):
+    every = data()
+
+    def loop():
         rows = []
-        for x in all:
+        for x in every:
             rows.append(x)
             if len(rows) == w.batch:
                 yield batch(rows)
@@ -440,7 +445,8 @@ def _(w):
 
     def record(x):
         return np.frombuffer(x[0], "u1").reshape(w.shape)
-    data = webdataset.WebDataset(files, shardshuffle=len(files), empty_check=False).shuffle(1000).to_tuple("bin").map(record).batched(w.batch, collation_fn=np.stack)
+    data = webdataset.WebDataset(files, shardshuffle=len(files), empty_check=False).shuffle(1000)
+    data = data.to_tuple("bin").map(record).batched(w.batch, collation_fn=np.stack)
     yield "a loop", lambda: (b for b in data)
     import torch
     torch.set_num_threads(1)

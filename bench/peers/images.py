@@ -13,6 +13,7 @@ import os
 import struct
 import sys
 import time
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -48,7 +49,7 @@ def geometry(w, h):
         nw, nh = SHORTER, int(SHORTER * h / w)
     else:
         nw, nh = int(SHORTER * w / h), SHORTER
-    return nw, nh, int(round((nw - SIDE) / 2)), int(round((nh - SIDE) / 2))
+    return nw, nh, round((nw - SIDE) / 2), round((nh - SIDE) / 2)
 
 
 def planes(hwc, floats):
@@ -92,8 +93,8 @@ def opencv(filter):
 
 def torchvision_pillow(filter):
     size = [tv1.Resize(SHORTER, TV_FILTERS[filter]), tv1.CenterCrop(SIDE)]
-    full = tv1.Compose(size + [tv1.ToTensor(), tv1.Normalize(MEAN, STD)])
-    byte = tv1.Compose(size + [tv1.PILToTensor()])
+    full = tv1.Compose([*size, tv1.ToTensor(), tv1.Normalize(MEAN, STD)])
+    byte = tv1.Compose([*size, tv1.PILToTensor()])
 
     def do(data, floats):
         m = Image.open(io.BytesIO(data)).convert("RGB")
@@ -105,7 +106,7 @@ def torchvision_tensor(filter):
     tv = v2 or tv1
     size = [tv.Resize(SHORTER, TV_FILTERS[filter], antialias=True), tv.CenterCrop(SIDE)]
     scale = v2.ToDtype(torch.float32, scale=True) if v2 else tv1.ConvertImageDtype(torch.float32)
-    full = tv.Compose(size + [scale, tv.Normalize(MEAN, STD)])
+    full = tv.Compose([*size, scale, tv.Normalize(MEAN, STD)])
     byte = tv.Compose(size)
 
     def do(data, floats):
@@ -142,17 +143,17 @@ def all_sizes(data):
 
 
 def versions():
-    return "Pillow %s (libjpeg-turbo %s), OpenCV %s, torchvision %s, torch %s, NumPy %s, Python %s" % (
-        PIL.__version__, features.version("libjpeg_turbo"), cv2.__version__, torchvision.__version__, torch.__version__, np.__version__, sys.version.split()[0])
+    return (f"Pillow {PIL.__version__} (libjpeg-turbo {features.version('libjpeg_turbo')}), OpenCV {cv2.__version__}, "
+            f"torchvision {torchvision.__version__}, torch {torch.__version__}, NumPy {np.__version__}, Python {sys.version.split()[0]}")
 
 
 def answer(q, folder, sets):
     if not q["do"]:
-        ways = [{"name": "%s %s" % (n, t), "text": text} for n, text, _ in WAYS for t in ("uint8", "float32")]
+        ways = [{"name": f"{n} {t}", "text": text} for n, text, _ in WAYS for t in ("uint8", "float32")]
         return {"text": versions(), "ways": ways}
     if q["set"] not in sets:
         names = sorted(glob.glob(os.path.join(folder, q["set"], "*", "*")))
-        sets[q["set"]] = [open(n, "rb").read() for n in names]
+        sets[q["set"]] = [Path(n).read_bytes() for n in names]
     files = sets[q["set"]][q["from"]:q["to"]]
     if q["do"] == "all sizes":
         with open(q["out"], "wb") as out:
@@ -177,7 +178,7 @@ def main():
         try:
             a = answer(json.loads(line), sys.argv[1], sets)
         except Exception as e:
-            a = {"error": "images.py: %s: %s" % (type(e).__name__, e)}
+            a = {"error": f"images.py: {type(e).__name__}: {e}"}
         print(json.dumps(a), flush=True)
 
 

@@ -170,7 +170,7 @@ WAYS = {"penstock": penstock_way, "torchvision": torchvision_way, "albumentation
 
 
 def measure(opened):
-    """Return images per second of a loader from its first batch on, and CPU seconds per image of this process and its children, which have ended then."""
+    """Return images per second of a loader from its first batch on, and CPU seconds per image of this process and its ended children."""
     before, images = os.times(), 0
     with opened as loader:
         batches = iter(loader)

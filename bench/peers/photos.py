@@ -25,11 +25,11 @@ def cpu_time():
     while todo:
         pid = todo.pop()
         try:
-            with open("/proc/%d/stat" % pid) as f:
+            with open(f"/proc/{pid}/stat") as f:
                 fields = f.read().rsplit(")", 1)[1].split()
             total += sum(map(int, fields[11:15]))
-            for task in os.listdir("/proc/%d/task" % pid):
-                with open("/proc/%d/task/%s/children" % (pid, task)) as f:
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{task}/children") as f:
                     todo += map(int, f.read().split())
         except OSError:
             pass
@@ -75,11 +75,11 @@ except ImportError:
 try:
     import torch
     import torchvision
+    from PIL import Image
     from torchvision import transforms as tv1
     from torchvision.transforms import v2
-    from PIL import Image
     torch.set_num_threads(1)
-    VERSIONS.append("torchvision %s" % torchvision.__version__)
+    VERSIONS.append(f"torchvision {torchvision.__version__}")
 
     class Photos(torch.utils.data.Dataset):
         def __init__(self, load, transform):
@@ -107,17 +107,19 @@ try:
 
     @way("torchvision tensors, DataLoader, 2 workers")
     def _():
-        return loading(tensor, v2.Compose([v2.RandomResizedCrop(SIDE, antialias=True), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]))
+        return loading(tensor, v2.Compose([
+            v2.RandomResizedCrop(SIDE, antialias=True), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]))
 except ImportError:
     pass
 
 try:
     from concurrent.futures import ThreadPoolExecutor
+
     import cv2
     import numpy as np
     import simplejpeg
     cv2.setNumThreads(1)
-    VERSIONS.append("simplejpeg %s, OpenCV %s" % (simplejpeg.__version__, cv2.__version__))
+    VERSIONS.append(f"simplejpeg {simplejpeg.__version__}, OpenCV {cv2.__version__}")
     SCALE = np.float32(1 / (255 * np.array(STD)))[:, None, None]
     SHIFT = np.float32(np.array(MEAN) / np.array(STD))[:, None, None]
 
@@ -158,7 +160,7 @@ except ImportError:
 try:
     import nvidia.dali
     from nvidia.dali import fn, pipeline_def, types
-    VERSIONS.append("DALI %s" % nvidia.dali.__version__)
+    VERSIONS.append(f"DALI {nvidia.dali.__version__}")
 
     def dali(antialias):
         @pipeline_def(batch_size=BATCH, num_threads=THREADS, device_id=None)
@@ -189,11 +191,12 @@ except ImportError:
     pass
 
 try:
+    from importlib.metadata import version
+
+    import numpy as np
     import spdl.io
     import spdl.pipeline
-    import numpy as np
-    from importlib.metadata import version
-    VERSIONS.append("SPDL %s" % version("spdl"))
+    VERSIONS.append("SPDL {}".format(version("spdl")))
 
     @way("SPDL, 2 threads")
     def _():
@@ -204,13 +207,15 @@ try:
             codec = packets.codec
             x, y, w, h = draw(codec.width, codec.height)
             flip = ",hflip" if random.random() < .5 else ""
-            frames = spdl.io.decode_packets(packets, filter_desc="crop=%d:%d:%d:%d,scale=%d:%d:flags=bilinear%s,format=pix_fmts=rgb24" % (w, h, x, y, SIDE, SIDE, flip))
+            frames = spdl.io.decode_packets(
+                packets, filter_desc=f"crop={w}:{h}:{x}:{y},scale={SIDE}:{SIDE}:flags=bilinear{flip},format=pix_fmts=rgb24")
             m = spdl.io.to_numpy(spdl.io.convert_frames(frames))
             return (np.float32(m.reshape(SIDE, SIDE, 3).transpose(2, 0, 1)) / 255 - mean) / std
 
         def epoch():
             order, n = random.sample(FILES, len(FILES)), 0
-            p = spdl.pipeline.PipelineBuilder().add_source(order).pipe(one, concurrency=THREADS).aggregate(BATCH).pipe(np.stack).add_sink(2).build(num_threads=THREADS)
+            p = spdl.pipeline.PipelineBuilder().add_source(order).pipe(one, concurrency=THREADS)
+            p = p.aggregate(BATCH).pipe(np.stack).add_sink(2).build(num_threads=THREADS)
             with p.auto_stop():
                 for b in p:
                     n += len(b)
@@ -220,15 +225,15 @@ except ImportError:
     pass
 
 try:
-    import ffcv
+    from importlib.metadata import version
+
     import numpy as np
     from ffcv.fields import IntField, RGBImageField
     from ffcv.fields.rgb_image import RandomResizedCropRGBImageDecoder
     from ffcv.loader import Loader, OrderOption
     from ffcv.transforms import NormalizeImage, RandomHorizontalFlip, ToTensor, ToTorchImage
     from ffcv.writer import DatasetWriter
-    from importlib.metadata import version
-    VERSIONS.append("FFCV %s" % version("ffcv"))
+    VERSIONS.append("FFCV {}".format(version("ffcv")))
 
     @way("FFCV, JPEG of quality 95, 2 workers")
     def _():
@@ -241,30 +246,34 @@ try:
             def __getitem__(self, i):
                 return Image.open(FILES[i]).convert("RGB"), 0
         if not os.path.exists(path):
-            DatasetWriter(path, {"image": RGBImageField(write_mode="jpg", jpeg_quality=95), "label": IntField()}, num_workers=1).from_indexed_dataset(Photos())
+            writer = DatasetWriter(path, {"image": RGBImageField(write_mode="jpg", jpeg_quality=95), "label": IntField()}, num_workers=1)
+            writer.from_indexed_dataset(Photos())
         mean, std = (255 * np.array(v) for v in (MEAN, STD))
         loader = Loader(path, batch_size=BATCH, num_workers=THREADS, order=OrderOption.RANDOM, os_cache=True, pipelines={
-            "image": [RandomResizedCropRGBImageDecoder((SIDE, SIDE)), RandomHorizontalFlip(), NormalizeImage(mean, std, np.float32), ToTensor(), ToTorchImage()], "label": None})
+            "image": [RandomResizedCropRGBImageDecoder((SIDE, SIDE)), RandomHorizontalFlip(), NormalizeImage(mean, std, np.float32),
+                      ToTensor(), ToTorchImage()], "label": None})
         return lambda: sum(len(b[0]) for b in loader)
 except ImportError:
     pass
 
 try:
     import tensorflow as tf
-    VERSIONS.append("tf.data of TensorFlow %s" % tf.__version__)
+    VERSIONS.append(f"tf.data of TensorFlow {tf.__version__}")
 
     @way("tf.data, 2 threads")
     def _():
         def one(path):
             data = tf.io.read_file(path)
             begin, size, _ = tf.image.sample_distorted_bounding_box(
-                tf.image.extract_jpeg_shape(data), tf.zeros([1, 0, 4]), area_range=(.08, 1), aspect_ratio_range=(3 / 4, 4 / 3), max_attempts=10, use_image_if_no_bounding_boxes=True)
+                tf.image.extract_jpeg_shape(data), tf.zeros([1, 0, 4]), area_range=(.08, 1), aspect_ratio_range=(3 / 4, 4 / 3), max_attempts=10,
+                use_image_if_no_bounding_boxes=True)
             window = tf.concat([begin[:2], size[:2]], 0)
             m = tf.image.random_flip_left_right(tf.image.resize(tf.image.decode_and_crop_jpeg(data, window, channels=3), (SIDE, SIDE)))
             return tf.transpose((m / 255 - MEAN) / STD, (2, 0, 1))
         options = tf.data.Options()
         options.threading.private_threadpool_size = THREADS
-        ds = tf.data.Dataset.from_tensor_slices(FILES).shuffle(len(FILES)).map(one, num_parallel_calls=THREADS).batch(BATCH).prefetch(2).with_options(options)
+        ds = tf.data.Dataset.from_tensor_slices(FILES).shuffle(len(FILES)).map(one, num_parallel_calls=THREADS)
+        ds = ds.batch(BATCH).prefetch(2).with_options(options)
         return lambda: sum(len(b) for b in ds)
 except ImportError:
     pass
@@ -280,7 +289,7 @@ def answer(q, epochs):
     share = len(FILES) / n  # DALI's last batch is full
     cost = {"wall": (time.perf_counter() - wall) * share, "cpu": (cpu_time() - cpu) * share}
     if abs(n - len(FILES)) >= BATCH:
-        return {"error": "photos.py: %s: %d photos of %d" % (q["do"], n, len(FILES))}
+        return {"error": f"photos.py: {q['do']}: {n} photos of {len(FILES)}"}
     return cost
 
 
@@ -291,7 +300,7 @@ def main():
         try:
             a = answer(json.loads(line), epochs)
         except Exception as e:
-            a = {"error": "photos.py: %s: %s" % (type(e).__name__, e)}
+            a = {"error": f"photos.py: {type(e).__name__}: {e}"}
         print(json.dumps(a), file=out, flush=True)
 
 

@@ -13,6 +13,7 @@ import os
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -85,9 +86,9 @@ def workers_time():
     """CPU seconds of child processes that still run."""
     ns = 0
     for stat in glob.glob("/proc/self/task/*/children"):
-        for pid in open(stat).read().split():
-            for task in glob.glob("/proc/%s/task/*/schedstat" % pid):
-                ns += int(open(task).read().split()[0])
+        for pid in Path(stat).read_text().split():
+            for task in glob.glob(f"/proc/{pid}/task/*/schedstat"):
+                ns += int(Path(task).read_text().split()[0])
     return ns / 1e9
 
 
@@ -96,22 +97,22 @@ class Bench:
         self.folder = folder
         self.rng = np.random.default_rng(1)
 
-    @functools.cache
+    @functools.cache  # noqa: B019 - one object, which lives as long as the process
     def array(self, name):
         # Mode "c": PyTorch wants memory that could be written to. Nothing is.
         return np.load(os.path.join(self.folder, name, "x-00000.npy"), mmap_mode="c")
 
-    @functools.cache
+    @functools.cache  # noqa: B019 - one object, which lives as long as the process
     def hdf5(self, name):
         path = os.path.join(self.folder, name + ".h5")
         with h5py.File(path, "w") as f:
             f.create_dataset("x", data=self.array(name))
         return h5py.File(path, "r")["x"]
 
-    @functools.cache
+    @functools.cache  # noqa: B019 - one object, which lives as long as the process
     def loader(self, name, kind, workers, shuffled, normalize):
         data = kind(self.array(name), normalize)
-        options = dict(persistent_workers=True, prefetch_factor=2, multiprocessing_context="fork") if workers else {}
+        options = {"persistent_workers": True, "prefetch_factor": 2, "multiprocessing_context": "fork"} if workers else {}
         if kind is Batches:
             options["collate_fn"] = whole
         return DataLoader(data, batch_size=BATCH[name], shuffle=shuffled, num_workers=workers, **options)
@@ -147,23 +148,21 @@ class Bench:
         return do
 
     def ways(self):
-        list = []
-        for w in 0, 2, 4:
-            list.append(("DataLoader %d" % w, "DataLoader, %d workers" % w, self.torch(Records, w), True))
-        for w in (0, 2, 4) if BATCHED else ():
-            list.append(("DataLoader batches %d" % w, "DataLoader by take, %d workers" % w, self.torch(Batches, w), True))
-        list.append(("memmap one by one", "numpy.memmap, m[i]", self.one_by_one(self.array), False))
-        list.append(("memmap", "numpy.memmap, take or m[a:b]", self.batched(self.array), False))
-        list.append(("h5py one by one", "h5py, d[i]", self.one_by_one(self.hdf5), False))
-        list.append(("h5py", "h5py, d[list] or d[a:b]", self.batched(self.hdf5), False))
-        return list
+        return [
+            *((f"DataLoader {w}", f"DataLoader, {w} workers", self.torch(Records, w), True) for w in (0, 2, 4)),
+            *((f"DataLoader batches {w}", f"DataLoader by take, {w} workers", self.torch(Batches, w), True) for w in (0, 2, 4) if BATCHED),
+            ("memmap one by one", "numpy.memmap, m[i]", self.one_by_one(self.array), False),
+            ("memmap", "numpy.memmap, take or m[a:b]", self.batched(self.array), False),
+            ("h5py one by one", "h5py, d[i]", self.one_by_one(self.hdf5), False),
+            ("h5py", "h5py, d[list] or d[a:b]", self.batched(self.hdf5), False),
+        ]
 
     def answer(self, q):
         if not q["do"]:
             names = ["sequential touch", "shuffled touch", "shuffled normalize"]
-            return {"text": "torch %s, torchvision %s, NumPy %s, h5py %s (libhdf5 %s), Python %s" % (
-                torch.__version__, torchvision.__version__, np.__version__, h5py.__version__, h5py.version.hdf5_version, sys.version.split()[0]),
-                "ways": [{"name": "%s %s" % (k, n), "text": text} for k in names for n, text, _, both in self.ways() if both or "touch" in k]}
+            return {"text": f"torch {torch.__version__}, torchvision {torchvision.__version__}, NumPy {np.__version__}, "
+                f"h5py {h5py.__version__} (libhdf5 {h5py.version.hdf5_version}), Python {sys.version.split()[0]}",
+                "ways": [{"name": f"{k} {n}", "text": text} for k in names for n, text, _, both in self.ways() if both or "touch" in k]}
         order, work, name = q["do"].split(" ", 2)
         do = {n: f for n, _, f, _ in self.ways()}[name]
         wall, cpu = time.perf_counter(), time.process_time() + workers_time()
@@ -177,7 +176,7 @@ def main():
         try:
             a = bench.answer(json.loads(line))
         except Exception as e:
-            a = {"error": "records.py: %s: %s" % (type(e).__name__, e)}
+            a = {"error": f"records.py: {type(e).__name__}: {e}"}
         print(json.dumps(a), flush=True)
 
 

@@ -13,9 +13,11 @@ import sys
 
 import ray
 
+PROGRAM = os.environ.get("PENSTOCK", "penstock")  # of this machine: tasks take its value
 
-def penstock(*arguments, program=os.environ.get("PENSTOCK", "penstock")):
-    run = subprocess.run([program, *arguments], stderr=subprocess.PIPE, text=True)
+
+def penstock(*arguments):
+    run = subprocess.run([PROGRAM, *arguments], stderr=subprocess.PIPE, text=True)
     if run.returncode not in (0, 3):  # 3: some samples were skipped, as --on-error skip asks for
         raise RuntimeError(run.stderr.strip() or f"penstock ended with code {run.returncode}")
 
