@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/prepare/internal/commit/upload"
 	"github.com/penstock/penstock/remote"
@@ -30,7 +31,7 @@ func openAppendTarget(b *upload.Buckets, d *upload.Destination, format string) (
 			d.URL, fs.ErrNotExist)
 	case errors.Is(err, fs.ErrNotExist) || err == nil && to.manifest.Metadata != nil || format != part.Flat:
 		return nil, fmt.Errorf("--append: %s is not a flat dataset, and in a bucket only these are appended to; make one of "+
-			"it: %s: %w", d.URL, write.MakeFlat(d.URL.String()), store.ErrUnsupported)
+			"it: %s: %w", d.URL, shell.Rewrite(d.URL.String(), ""), store.ErrUnsupported)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", d.URL, err)
 	}

@@ -37,7 +37,7 @@ func measuredSplit(dataset string, figures Normalize, split string) (string, err
 	if ds.Manifest != nil {
 		if ds.Manifest.Deleted != nil {
 			return "", fmt.Errorf("records are deleted, and the statistics of what is stored count them; write the others "+
-				"out, with their own: %s: %w", shell.Penstock("preprocess", dataset, "DEST")+" --normalize dataset",
+				"out, with their own: %s: %w", shell.Rewrite(dataset, "--normalize dataset"),
 				store.ErrUnsupported)
 		}
 		names = ds.Manifest.SplitNames()

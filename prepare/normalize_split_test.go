@@ -167,7 +167,7 @@ func TestNormalizeWithDeletedRecords(t *testing.T) {
 	}
 	for _, split := range []string{"", allRecords} {
 		_, _, err := SetNormalization(c.Dest, normalizeOf(t, "dataset"), split)
-		if !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "DEST --normalize dataset") {
+		if !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "-flat --normalize dataset") {
 			t.Errorf("%q: %v", split, err)
 		}
 	}

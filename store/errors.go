@@ -33,5 +33,5 @@ var (
 func NoGenerations(path string) error {
 	return fmt.Errorf("%s keeps no generations and cannot be changed: datasets that penstock wrote do; to convert it, "+
 		"run: %s: %w", path,
-		shell.Penstock("preprocess", path, "FOLDER"), ErrUnsupported)
+		shell.Rewrite(path, ""), ErrUnsupported)
 }

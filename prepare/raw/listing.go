@@ -75,7 +75,7 @@ func checkHeld(path, kind string) error {
 	n, err := sourceBytes(path)
 	if err == nil && n > mostHeld {
 		err = fmt.Errorf("source %s: its %s of type %s can be read in their order only; prepare it: %s",
-			path, units.Bytes(n), kind, shell.Penstock("preprocess", path, "DATASET"))
+			path, units.Bytes(n), kind, shell.Rewrite(path, ""))
 	}
 	return err
 }

@@ -117,7 +117,8 @@ def resumed(kind, make, configuration, folder, size):
             for step, batch in enumerate(loader):
                 seen.append((epoch, numbers(batch)))
                 if seen is whole and (epoch, step) == (1, 0):
-                    a.save_state(where)
+                    with a.main_process_first():  # all of them write dl_state_dict.bin, into each other where they are as fast
+                        a.save_state(where)
                     a.wait_for_everyone()
                     del seen[:]
     return whole, rest

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
@@ -93,17 +91,7 @@ func newAppending(home Home, stage *Stage, schema store.Schema, opts ShardOption
 
 func errZarrAppend(name string) error {
 	return fmt.Errorf("it is Zarr, whose arrays would be written again with more records; make a flat dataset of it, "+
-		"which takes more: %s: %w", MakeFlat(name), store.ErrUnsupported)
-}
-
-// MakeFlat returns the command that makes a flat dataset of the one at a path or URL, next to it.
-func MakeFlat(name string) string {
-	at, query, options := strings.Cut(name, "?")
-	at = strings.TrimSuffix(at, path.Ext(at)) + "-flat"
-	if options {
-		at += "?" + query
-	}
-	return shell.Penstock("preprocess", name, at)
+		"which takes more: %s: %w", shell.Rewrite(name, ""), store.ErrUnsupported)
 }
 
 // begunWith returns the generation that the append in the stage was begun with, or the newest one for a new append.

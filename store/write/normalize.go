@@ -1,7 +1,6 @@
 package write
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -39,8 +38,7 @@ func setNormalization(path, split string, choose NormalizationFunc) (*store.Mani
 			return nil, err
 		}
 		return nil, fmt.Errorf("the normalization of %s stays as it was written; write the dataset again: %s: %w", kind,
-			cmp.Or(shell.Penstock("preprocess", path, "DEST"), shell.Penstock("preprocess SOURCE DEST"))+" --normalize ...",
-			store.ErrUnsupported)
+			shell.Rewrite(path, "--normalize dataset"), store.ErrUnsupported)
 	}
 	if Unfinished(path) {
 		return nil, errors.New("an append to it was stopped; finish that with --append --resume, or remove " +

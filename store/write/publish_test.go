@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/internal/sys/private"
@@ -54,19 +53,5 @@ func TestKilledWhileReplacing(t *testing.T) {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-// The command has a name that is not taken, and the options of a URL stay behind it.
-func TestMakeFlat(t *testing.T) {
-	for name, want := range map[string]string{
-		"s3://lab/ds.zarr": "preprocess s3://lab/ds.zarr s3://lab/ds-flat",
-		"s3://lab/a.b/ds":  "preprocess s3://lab/a.b/ds s3://lab/a.b/ds-flat",
-		"s3://lab/ds.h5?endpoint=http://host:1": "preprocess 's3://lab/ds.h5?endpoint=http://host:1' " +
-			"'s3://lab/ds-flat?endpoint=http://host:1'",
-	} {
-		if got := MakeFlat(name); !strings.HasSuffix(got, want) {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }

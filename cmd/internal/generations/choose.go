@@ -201,7 +201,7 @@ func (f *pruneFlags) render(w io.Writer, path string, p *edit.Pruned) error {
 			text = verb + " no generation"
 		}
 		text += "; their bytes stay in the file; to make one without them, run: " +
-			shell.Penstock("preprocess", path, "NEW.h5") + "\n"
+			shell.Penstock("preprocess", path, strings.TrimSuffix(path, ".h5")+"-new.h5") + "\n"
 	}
 	if p.Erased > 0 {
 		text += fmt.Sprintf("%s the values of %s\n", map[bool]string{false: "erased", true: "would erase"}[f.DryRun],

@@ -1,6 +1,7 @@
 package penstock
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -21,7 +22,7 @@ import (
 
 // hints are command lines whose output names a command, and that command, in an order in which each finds what it needs.
 var hints = []struct {
-	from  string // the calls of shell.Penstock that write it, as in callsOfPenstock
+	from  string // the calls of package shell that write it, as in callsOfPenstock
 	line  string
 	named string
 }{
@@ -39,19 +40,33 @@ var hints = []struct {
 	{"cmd/internal/inspect/dataset/refusal.go preprocess merge", "inspect preview -o g.png third.parts", "preprocess merge third"},
 	{"cmd/internal/demo/draw.go demo", "demo --no-open photos", "demo photos-2"},
 	{"", "cache pin nothing", "cache list"},
+	{"cmd/internal/generations/choose.go preprocess", "prune changed.h5", "preprocess changed.h5 changed-new.h5"},
+	{"store/hdf5/view/encode.go preprocess", "inspect view less", "preprocess less less-flat"},
+	{"store/errors.go preprocess", "log numbers.npy", "preprocess numbers.npy numbers-flat"},
+	{"prepare/normalize.go preprocess", "preprocess normalize pixels dataset", "preprocess pixels pixels-flat --normalize dataset"},
+	{"store/write/normalize.go preprocess", "preprocess normalize stored.h5 imagenet", "preprocess stored.h5 stored-flat --normalize dataset"},
+	{"store/write/generation.go prune", "preprocess --append table.csv long.h5", "prune long.h5"},
+	{"store/write/generation.go tag --remove", "preprocess --append table.csv tagged.h5", "tag --remove tagged.h5 best"},
 }
 
 // before are the command lines that make what those of hints find, by line.
 var before = map[string][]string{
-	"column drop ds@1 y":                   {"column rename ds y z"},
-	"preprocess status again":              {"preprocess --rank 0 --world-size 1 table.csv again"},
-	"inspect preview -o g.png third.parts": {"preprocess --rank 0 --world-size 1 table.csv third"},
+	"column drop ds@1 y":                      {"column rename ds y z"},
+	"preprocess status again":                 {"preprocess --rank 0 --world-size 1 table.csv again"},
+	"inspect preview -o g.png third.parts":    {"preprocess --rank 0 --world-size 1 table.csv third"},
+	"prune changed.h5":                        {"preprocess table.csv changed.h5", "column rename changed.h5 y z"},
+	"inspect view less":                       {"preprocess table.csv less", "delete less --where x=1"},
+	"preprocess normalize pixels dataset":     {"preprocess --resize 8x8 photos pixels", "delete pixels --records 0"},
+	"preprocess normalize stored.h5 imagenet": {"preprocess --resize 8x8 photos stored.h5", "inspect verify stored.h5"},
+	"preprocess --append table.csv long.h5":   {"preprocess table.csv long.h5", "column rename long.h5 y z", "column rename long.h5 z y"},
+	"preprocess --append table.csv tagged.h5": {"preprocess table.csv tagged.h5", "tag tagged.h5 best"},
 }
 
 // Every command that a message names runs as it stands, on the input that the message is about.
 func TestHintsRun(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Chdir(t.TempDir())
+	dir := t.TempDir()
+	t.Chdir(dir)
 	for i, name := range []string{"photos/a/0.png", "photos/a/1.png", "photos/b/0.png"} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 			t.Fatal(err)
@@ -67,8 +82,11 @@ func TestHintsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile("table.csv", []byte("x,y\n1,2\n3,4\n5,6\n"), 0o666); err != nil {
-		t.Fatal(err)
+	numbers := fmt.Sprintf("\x93NUMPY\x01\x00v\x00%-117s\n%016d", "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", 0)
+	for name, text := range map[string]string{"table.csv": "x,y\n1,2\n3,4\n5,6\n", "numbers.npy": numbers} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, h := range hints {
 		for _, line := range before[h.line] {
@@ -77,7 +95,7 @@ func TestHintsRun(t *testing.T) {
 			}
 		}
 		_, out, diag := run(t, strings.Fields(h.line)...)
-		text := out + diag
+		text := strings.ReplaceAll(out+diag, dir+string(filepath.Separator), "")
 		if !regexp.MustCompile(`penstock ` + regexp.QuoteMeta(h.named) + `(?:[\s,;:)]|\.?$)`).MatchString(text) {
 			t.Errorf("%s: does not name penstock %s:\n%s", h.line, h.named, text)
 			continue
@@ -92,7 +110,6 @@ func TestHintsRun(t *testing.T) {
 // reader knows, or need a source that tests of their own packages make.
 var unrun = strings.Split(strings.TrimSpace(`
 cmd/internal/demo/draw.go demo FOLDER
-cmd/internal/generations/choose.go preprocess
 cmd/internal/inspect/dataset/refusal.go preprocess SOURCE DEST
 cmd/internal/inspect/dataset/refusal.go preprocess merge DEST
 cmd/internal/inspect/dataset/target.go inspect verify
@@ -117,29 +134,24 @@ prepare/config.go inspect view DEST
 prepare/config.go preprocess merge
 prepare/internal/commit/part/parts.go preprocess SOURCE DEST --rank R --world-size N
 prepare/measure.go inspect show --recipe
-prepare/normalize.go preprocess
 prepare/raw/listing.go preprocess
 prepare/source/archive/index.go preprocess 's3://BUCKET/train-{000..127}.tar' DEST
 prepare/source/archive/index.go preprocess --append
 prepare/source/array/source.go inspect
 prepare/source/dataset/dataset.go inspect verify
 prepare/status/status.go preprocess SOURCE DEST --rank R --world-size N
-store/errors.go preprocess
 store/generation.go preprocess SOURCE DEST
 store/hdf5/generation/change.go preprocess
-store/hdf5/view/encode.go preprocess
 store/hdf5_generation.go log
 store/hdf5_reader.go preprocess OLD.h5 DEST
 store/hdf5_reader.go preprocess OLD.h5 NEW.h5
 store/hdf5_reader.go preprocess SOURCE DEST
+prepare/append_target.go preprocess
+store/write/bucket/home.go preprocess
 store/npy_reader.go preprocess OLD.npy NEW
 store/open.go inspect
 store/write/appending.go preprocess
 store/write/extend.go inspect show --recipe
-store/write/generation.go prune
-store/write/generation.go tag --remove
-store/write/normalize.go preprocess
-store/write/normalize.go preprocess SOURCE DEST
 `), "\n")
 
 // A message with a new command has a row in hints.
@@ -166,7 +178,8 @@ func TestHintsAreListed(t *testing.T) {
 	}
 }
 
-// callsOfPenstock returns the file of each call of shell.Penstock with its first argument.
+// callsOfPenstock returns the file of each call of shell.Penstock with its first argument, and of each call of
+// shell.Rewrite with preprocess.
 func callsOfPenstock(t *testing.T) (list []string) {
 	const top = "../../.."
 	for _, dir := range []string{"cmd", "internal", "loader", "mmapds", "prepare", "remote", "store", "tensor", "transforms"} {
@@ -184,8 +197,11 @@ func callsOfPenstock(t *testing.T) (list []string) {
 				if !ok || len(call.Args) == 0 {
 					return true
 				}
-				if s, ok := call.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Penstock" {
+				switch s, ok := call.Fun.(*ast.SelectorExpr); {
+				case ok && s.Sel.Name == "Penstock":
 					list = append(list, filepath.ToSlash(name)+" "+first(call.Args[0]))
+				case ok && s.Sel.Name == "Rewrite" && len(call.Args) == 2:
+					list = append(list, filepath.ToSlash(name)+" preprocess")
 				}
 				return true
 			})

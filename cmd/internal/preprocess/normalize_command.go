@@ -80,7 +80,7 @@ func (n *normalizeFlags) check(args []string) error {
 	}
 	if remote.IsURL(n.dataset) {
 		usage.Problems = append(usage.Problems, "DATASET: it must be a folder of this machine; to write one from it, run: "+
-			shell.Penstock("preprocess", remote.Redact(n.dataset), "DEST")+" --normalize "+shell.Line(args[1]))
+			shell.Rewrite(remote.Redact(n.dataset), "--normalize "+shell.Line(args[1])))
 	}
 	if len(usage.Problems) > 0 {
 		return usage

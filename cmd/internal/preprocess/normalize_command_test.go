@@ -122,18 +122,18 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.h5")
 	rawtest.Put(t, filepath.Dir(file), "x.h5", []byte("x"))
 	for want, args := range map[string][]string{
-		"needs DATASET and STATISTICS":                     {c.Dest},
-		"STATISTICS: none leaves nothing to store":         {c.Dest, "none"},
-		"STATISTICS: must be one of none":                  {c.Dest, "vgg"},
-		"applied when they are written":                    {c.Dest, "dataset:x@0"},
-		"which is not given":                               {c.Dest, "imagenet", "--split", "train"},
-		"preprocess s3://lab/ds DEST --normalize imagenet": {"s3://lab/ds", "imagenet"},
-		`there is no such split`:                           {c.Dest, "dataset", "--split", "train"},
-		"normalization of an HDF5 file":                    {h5.Dest, "imagenet"},
-		"normalization of Zarr":                            {zarr.Dest, "imagenet"},
-		"neither a folder nor an HDF5 file":                {file, "imagenet"},
-		"no uint8 images whose normalization":              {floats.Dest, "imagenet"},
-		"no such file":                                     {c.Dest + "x", "imagenet"},
+		"needs DATASET and STATISTICS":                                 {c.Dest},
+		"STATISTICS: none leaves nothing to store":                     {c.Dest, "none"},
+		"STATISTICS: must be one of none":                              {c.Dest, "vgg"},
+		"applied when they are written":                                {c.Dest, "dataset:x@0"},
+		"which is not given":                                           {c.Dest, "imagenet", "--split", "train"},
+		"preprocess s3://lab/ds s3://lab/ds-flat --normalize imagenet": {"s3://lab/ds", "imagenet"},
+		`there is no such split`:                                       {c.Dest, "dataset", "--split", "train"},
+		"normalization of an HDF5 file":                                {h5.Dest, "imagenet"},
+		"normalization of Zarr":                                        {zarr.Dest, "imagenet"},
+		"neither a folder nor an HDF5 file":                            {file, "imagenet"},
+		"no uint8 images whose normalization":                          {floats.Dest, "imagenet"},
+		"no such file":                                                 {c.Dest + "x", "imagenet"},
 	} {
 		if _, err := runNormalize(t, args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want an error with %q", args, err, want)

@@ -1,7 +1,9 @@
 package shell
 
 import (
+	"cmp"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -14,6 +16,22 @@ import (
 // every program that imports this module. The command is taken as it is, and words are quoted as by [Command].
 func Penstock(command string, words ...string) string {
 	return Command(started()+command, words...)
+}
+
+// Rewrite returns the command line that makes a dataset of what is at a path or URL: a folder next to it whose name
+// ends in -flat. The words of flags, "" for none, are taken as they are. Where the name cannot be printed, the line
+// says SOURCE and DEST.
+func Rewrite(name, flags string) string {
+	at, query, options := strings.Cut(name, "?")
+	at = strings.TrimSuffix(at, path.Ext(at)) + "-flat"
+	if options {
+		at += "?" + query
+	}
+	line := cmp.Or(Penstock("preprocess", name, at), Penstock("preprocess SOURCE DEST"))
+	if flags != "" {
+		line += " " + flags
+	}
+	return line
 }
 
 // started is the prefix of a command, from this program's name.

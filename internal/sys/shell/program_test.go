@@ -2,6 +2,7 @@ package shell
 
 import (
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -26,5 +27,19 @@ func TestPenstock(t *testing.T) {
 	}
 	if got := Penstock("inspect", "a\n"); got != "" {
 		t.Error(got)
+	}
+}
+
+// The command has a name that is not taken, and the options of a URL stay behind it.
+func TestRewrite(t *testing.T) {
+	for name, want := range map[string]string{
+		"s3://lab/ds.zarr": "preprocess s3://lab/ds.zarr s3://lab/ds-flat",
+		"s3://lab/a.b/ds":  "preprocess s3://lab/a.b/ds s3://lab/a.b/ds-flat",
+		"s3://lab/ds.h5?endpoint=http://host:1": "preprocess 's3://lab/ds.h5?endpoint=http://host:1' " +
+			"'s3://lab/ds-flat?endpoint=http://host:1'",
+	} {
+		if got := Rewrite(name, ""); !strings.HasSuffix(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

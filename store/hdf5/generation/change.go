@@ -64,7 +64,7 @@ func (c *change) open(path string) (err error) {
 	}
 	if c.end, err = seal.End(c.file, info.Size()); errors.Is(err, seal.ErrNone) {
 		return fmt.Errorf("another program has changed the file, so it is left as it is; write a new one: %s: %w",
-			shell.Penstock("preprocess", path, "DEST"), store.ErrUnsupported)
+			shell.Rewrite(path, ""), store.ErrUnsupported)
 	}
 	if err != nil {
 		return layout.WithoutPath(err)

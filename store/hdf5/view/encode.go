@@ -35,7 +35,7 @@ func EncodeAbsolute(d *store.Dataset) ([]byte, error) {
 func encodeNames(d *store.Dataset, name func(path string) (string, error)) ([]byte, error) {
 	if d.Manifest != nil && d.Manifest.Deleted != nil {
 		return nil, fmt.Errorf("%s has deleted records, which a view of its files would show; write the others out: %s: %w",
-			d.Path, shell.Penstock("preprocess", d.Path, "FOLDER"), store.ErrUnsupported)
+			d.Path, shell.Rewrite(d.Path, ""), store.ErrUnsupported)
 	}
 	var failed error
 	data, err := encodeView(d, func(path string) string {

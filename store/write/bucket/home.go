@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
@@ -63,7 +64,7 @@ func (h *Home) Check() error {
 // ErrObject is the error of a change of one object.
 func (h *Home) ErrObject() error {
 	return fmt.Errorf("it is one object, and a bucket cannot change a part of one; make a flat dataset of it, which "+
-		"changes: %s: %w", write.MakeFlat(h.client.Name(h.key)), store.ErrUnsupported)
+		"changes: %s: %w", shell.Rewrite(h.client.Name(h.key), ""), store.ErrUnsupported)
 }
 
 // IsObject reports whether the key is that of an object, and not of a dataset's folder.
