@@ -2,6 +2,7 @@
 # For other scripts to read: gotest runs go test with its arguments, and says which tests were skipped, and why; model runs programs of
 # the model.
 export GOFLAGS="${GOFLAGS-} -timeout=30m" # of a package's tests: a busy machine takes its time
+export OMP_NUM_THREADS=1            # torch's threads wait by spinning: twice the processor time for the small models of tests
 root=$PWD
 gotest() { go run "$root/.ci/gotest.go" "$@"; }
 
