@@ -6,10 +6,10 @@ that both processes map, and sends a few numbers for each: no byte of a batch is
 pickled on its way. Memory is in slots, one a batch; a slot is given back when nothing in this
 process refers to its batch any more. The messages are in docs/feed.md.
 
-Arrays in memory are gathered in this process, and a dataset of the user's own code runs in worker processes of Python.
+A dataset of the user's own code runs in worker processes of Python, and arrays in memory are gathered in this process.
 
 Module signature checks the parameters that torch has too, subject recognizes datasets, and request has what is asked of a
-feeding process; feeding, arrays and workers have the three engines, and this module their common part.
+feeding process; feeding and workers have the two engines, and this module their common part.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .options import OnError, Output, Prepare, Verify, choice, count
 from .pack import Pack
 from .request import Request, ranks
 from .samplers import MAX_SEED, Sampler
-from .signature import Signature, context
+from .signature import Signature, context, drawn
 
 if TYPE_CHECKING:
     import jax
@@ -449,19 +449,18 @@ class DataLoader(_Base[B]):
         if world_size > 1 and seed is None:
             signature = replace(signature, sampler=self._distributed(signature, rank, world_size), shuffle=False)
         output = "torch" if given["output"] == "torch" else "numpy"
-        engine: Any
+        from .workers import Gather, UserLoader
+
         if kind == "arrays":
             if given["on_error"] != "fail":
                 raise ValueError(f"on_error is {given['on_error']!r}; it is for records that may fail, and arrays in memory have none: leave it out")
-            from .arrays import ArrayLoader
-
             threads = _cores() if given["num_workers"] is None else signature.num_workers or 1
-            engine = ArrayLoader(signature, seed=seed, rank=rank, world_size=world_size, last=self._last, output=output, threads=threads)
+            signature = replace(signature, dataset=Gather(dataset, output, threads))
+            if seed is None and output == "numpy" and signature.sampler is None and signature.batch_sampler is None:
+                seed = 0 if signature.generator is None else drawn(None, signature.generator)
         else:
-            from .workers import UserLoader
-
             _warn_of_many(signature.num_workers)
-            engine = UserLoader(signature, seed=seed, rank=rank, world_size=world_size, last=self._last, on_error=given["on_error"], output=output)
+        engine = UserLoader(signature, seed=seed, rank=rank, world_size=world_size, last=self._last, on_error=given["on_error"], output=output)
         rank, world_size = engine.part
         self._signature = signature
         self._held = {"rank": rank, "world_size": world_size}
@@ -707,7 +706,7 @@ class DataLoader(_Base[B]):
     @property
     def records(self) -> int:
         """Records of the dataset, or rows if they are packed."""
-        return int(self._engine.records) if hasattr(self._engine, "records") else len(self.dataset)
+        return int(self._engine.records) if hasattr(self._engine, "records") else len(self._engine.signature.dataset)
 
     def classes(self, field: str = "labels") -> tuple[str, ...]:
         """Return the names of the values 0, 1, ... of a label field; none if it has no names.

@@ -379,8 +379,10 @@ class Batches:
         return whole + (1 if rest and not left_out else 0) - self.step
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        order = self.permutation()
-        size, step, end = self.batch_size, self.step, self.step + len(self)
+        return self._batches(self.permutation(), self.step, self.step + len(self))
+
+    def _batches(self, order: Any, step: int, end: int) -> Iterator[np.ndarray]:
+        size = self.batch_size
         whole = self.n // (size * self.world_size)  # batches that can be divided evenly
         while step < end:
             steps = max(1, min(end, whole) - step) if step < whole else 1

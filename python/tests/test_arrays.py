@@ -11,7 +11,8 @@ import unittest
 import numpy as np
 
 import penstock
-from penstock.arrays import _MAX_BUFFERS, columns
+from penstock.arrays import columns
+from penstock.workers.gather import _MAX_BUFFERS
 
 try:
     import torch
@@ -120,6 +121,7 @@ class Order(unittest.TestCase):
             self.assertEqual(rows(loader(sampler=order, drop_last=True)), want[: len(want) // 10 * 10])
         self.assertEqual([y.tolist() for _, y in loader(batch_size=1, batch_sampler=[[1, 2], np.array([3]), (4, -1)])], [[1, 2], [3], [4, 102]])
         self.assertEqual(rows(loader(sampler=(i for i in (3, 4)))), [3, 4])
+        self.assertEqual([y.tolist() for _, y in loader(batch_size=1, batch_sampler=[[slice(0, 2), slice(5, 7)]])], [[[0, 1], [5, 6]]])
         with self.assertRaisesRegex(IndexError, "index 103 is out of bounds for 103 records"):
             rows(loader(sampler=[1, 103]))
         self.assertEqual([rows(loader(sampler=[5, 9, 7, 6], batch_size=1, rank=r, world_size=2, seed=1)) for r in (0, 1)], [[5, 7], [9, 6]])
@@ -184,7 +186,7 @@ class State(unittest.TestCase):
         state = loader(seed=3, shuffle=True).state_dict()
         for options, what in (
             ({"seed": 4, "shuffle": True}, "seed 3, and this one has 4"),
-            ({"seed": 3}, "shuffle True"),
+            ({"seed": 3}, "sampler 'Shuffle of 103"),
             ({"seed": 3, "batch_size": 9, "shuffle": True}, "global_batch 10"),
         ):
             with self.assertRaisesRegex(penstock.Error, f"the state is of a DataLoader with {what}"):

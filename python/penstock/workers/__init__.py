@@ -1,6 +1,6 @@
-"""The engine for a user's own dataset: samples by Python code, in worker processes, into shared memory.
+"""The engine for a user's own dataset: samples by Python code, in worker processes, into shared memory, or rows of arrays in this process.
 
-Package-private; penstock.DataLoader makes a UserLoader when its dataset is an object with ``__getitem__`` or ``__iter__``::
+Package-private; penstock.DataLoader makes a UserLoader when its dataset is an object with ``__getitem__`` or ``__iter__``, or a Gather of arrays::
 
     loader = UserLoader(signature, seed=None, rank=0, world_size=1, on_error="fail", output="torch")
 
@@ -37,7 +37,8 @@ before the first iter(). Attributes and methods:
 
 from __future__ import annotations
 
+from .gather import Gather
 from .info import WorkerInfo, get_worker_info
 from .loader import UserLoader
 
-__all__ = ["UserLoader", "WorkerInfo", "get_worker_info"]
+__all__ = ["Gather", "UserLoader", "WorkerInfo", "get_worker_info"]

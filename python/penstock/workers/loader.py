@@ -18,6 +18,7 @@ from ..signature import Signature
 from ..states import check_mapping
 from . import collate, randomness, sampling
 from .fetch import Work
+from .gather import Gather, GatherLoop
 from .loops import Loop, ParallelLoop, Place, SerialLoop
 from .measure import Measures
 from .plans import Plan, SeededPlan, TorchPlan
@@ -46,6 +47,7 @@ class UserLoader:
         self._torch = output == "torch"
         _refuse(signature, seed, world_size, on_error)
         self._signature = signature
+        self._gather: Gather | None = signature.dataset if isinstance(signature.dataset, Gather) else None
         self._announced: samplers.Announced | None = None
         self._last = last
         if seed is not None and not signature.iterable:
@@ -53,7 +55,7 @@ class UserLoader:
             self._rank, self._world_size = self._ordered.rank, self._ordered.world_size
             if type(signature.sampler).__name__ == "DistributedSampler":
                 self._announced = samplers.Announced(signature.sampler)
-        self.sampler, self.batch_sampler = sampling.of(signature, self._torch)
+        self.sampler, self.batch_sampler = sampling.of(signature, signature.dataset if self._gather is None else self._gather.source, self._torch)
         self._persistent: Any = None  # the loop whose workers stay
         self._latest: weakref.ref[Loop] | None = None
         self._place: Place | None = None  # where the last loop is
@@ -79,6 +81,11 @@ class UserLoader:
     def signature(self, signature: Signature) -> None:
         _refuse(signature, self._seed, self._world_size, self._on_error)
         self._signature = signature
+
+    @property
+    def gathers(self) -> bool:
+        """Whether batches are gathered from arrays, without a collate_fn."""
+        return self._gather is not None
 
     @property
     def part(self) -> tuple[int, int]:
@@ -127,6 +134,8 @@ class UserLoader:
         return self.batch_sampler if self._signature.batched else self.sampler
 
     def __iter__(self) -> Iterator[Any]:
+        if self._gather is not None:
+            self._gather.look()
         self._order_again()
         said = None if self._announced is None else self._announced.said()
         if said is not None:
@@ -142,7 +151,8 @@ class UserLoader:
         self._iterator = None
         state, self._state = self._state, None
         plan, work = self._planned(state, workers)
-        kind = _of_torch(ParallelLoop if workers else SerialLoop) if self._torch else ParallelLoop if workers else SerialLoop
+        kind: Any = GatherLoop if self.gathers else ParallelLoop if workers else SerialLoop
+        kind = _of_torch(kind) if self._torch else kind
         loop = kind(plan, work, self._measures, _Options(signature, workers), _within(state))
         loop.promised = self._promised
         self._latest, self._place = weakref.ref(loop), loop.place
@@ -171,7 +181,7 @@ class UserLoader:
             work.base_seed = randomness.key(self._seed or 0, epoch) >> 1
         else:
             base_seed = None if self._seed is None else randomness.key(self._seed, epoch, self._rank) >> 1
-            plan = TorchPlan(self._index_sampler, _Options(signature, workers), epoch, base_seed, within, self._torch)
+            plan = TorchPlan(self._index_sampler, _Options(signature, workers), epoch, base_seed, within, self._torch, self.gathers)
             work.base_seed = plan.base_seed
         return self._fed(plan, workers), work
 
@@ -186,7 +196,8 @@ class UserLoader:
         if self._ordered is not None:
             plan = SeededPlan(self._ordered, self._signature.batched, epoch)
         else:
-            plan = TorchPlan(self._index_sampler, _Options(self._signature, self._workers()), epoch, loop.base_seed, None, self._torch)
+            options = _Options(self._signature, self._workers())
+            plan = TorchPlan(self._index_sampler, options, epoch, loop.base_seed, None, self._torch, self.gathers)
         loop.again(self._fed(plan, self._workers()), epoch if self._seed is not None or said is not None else None)
         loop.promised = self._promised
         self._latest, self._place = weakref.ref(loop), loop.place
@@ -244,7 +255,8 @@ class UserLoader:
         signature = self._signature
         identity = {"penstock": _VERSION, "kind": "iterable" if signature.iterable else "map", "seed": self._seed}
         if self._ordered is None:
-            return {**identity, "shuffle": bool(signature.shuffle), "batch_size": signature.batch_size, "drop_last": signature.drop_last}
+            records = {} if self._gather is None else {"records": len(self._gather)}
+            return {**identity, **records, "shuffle": signature.shuffle, "batch_size": signature.batch_size, "drop_last": signature.drop_last}
         return {
             **identity, "records": len(signature.dataset), "sampler": self._ordered.name,
             "global_batch": (signature.batch_size or 1) * self._world_size, "drop_last": signature.drop_last,
@@ -259,7 +271,7 @@ class UserLoader:
         batches = None
         with contextlib.suppress(TypeError, NotImplementedError):  # of a sampler without a length
             batches = None if self._signature.iterable else len(self)
-        run = Run(self._signature, self._seed, self._index_sampler, batches, self._ordered is not None)
+        run = Run(self._signature, self._seed, self._index_sampler, batches, self._ordered is not None, self.gathers)
         run.check(state_dict, self._identity())
         self._check_workers(state_dict)
         self._state, self._epoch = dict(state_dict), None
@@ -275,11 +287,11 @@ class UserLoader:
 
     def stats(self) -> dict[str, Any]:
         """Return what the loader did since it was made. Times are nanoseconds; those of workers are sums."""
-        return self._measures.numbers()
+        return self._measures.numbers() if self._gather is None else self._gather.stats(self._measures.batches)
 
     def diagnose(self) -> str:
         """Return a sentence that says what limits the loop, and what to do."""
-        return self._measures.diagnose()
+        return str(self.stats()["diagnose"])
 
     def close(self) -> None:
         """End the workers."""
@@ -287,6 +299,8 @@ class UserLoader:
         if loop is not None:
             loop.close()
         self._iterator = None
+        if self._gather is not None:
+            self._gather.buffers.clear()
 
 
 class _Options:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .fetch import Task
-from .sampling import Ordered, Sampled
+from .sampling import Drawn, Ordered, Sampled
 
 
 class Plan:
@@ -18,6 +18,8 @@ class Plan:
     fixed = True
     #: Whether its states need nothing of the workers.
     light = False
+    #: A bound of all record numbers, if they may be had as ``arrays``, before they are due; else None.
+    below: int | None = None
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -35,6 +37,14 @@ class Plan:
     def delivered(self, task: Task, number: int) -> None:
         """Take note that a batch, which a worker made, is yielded."""
 
+    def arrays(self) -> Iterator[np.ndarray]:
+        """Return the record numbers of all batches that come next."""
+        raise NotImplementedError
+
+    def passed(self) -> None:
+        """Take note that the next batch of ``arrays`` is yielded."""
+        raise NotImplementedError
+
     @property
     def steps(self) -> int:
         """The number of batches of the epoch that are yielded."""
@@ -51,9 +61,13 @@ class TorchPlan(Plan):
     ``base_seed`` seeds the workers; None draws it from torch's generator or, without torch, numpy.random's.
     """
 
-    def __init__(self, index_sampler: Any, options: Any, epoch: int, base_seed: int | None, state: Mapping[str, Any] | None, torch: bool) -> None:
-        self._sampler, self._options, self._state = index_sampler, options, state
-        self._sampled = Sampled(index_sampler, options.generator)
+    def __init__(
+        self, index_sampler: Any, options: Any, epoch: int, base_seed: int | None, state: Mapping[str, Any] | None, torch: bool, arrays: bool
+    ) -> None:
+        self._sampler, self._state = index_sampler, state
+        self._sampled: Any = Drawn(index_sampler) if arrays and Drawn.takes(index_sampler) else Sampled(index_sampler, options.generator)
+        self.below = getattr(self._sampled, "below", None)
+        self._every, self._iterable = options.snapshot_every_n_steps, options.iterable
         self._step = 0
         self._number = self._start = 0
         self._next = 0
@@ -88,13 +102,19 @@ class TorchPlan(Plan):
     def next(self) -> Task:
         records = self._sampled.next()
         j, self._number = self._start + self._number, self._number + 1
-        n = self._options.snapshot_every_n_steps
-        wanted = n == 1 or self._options.iterable or (j + self._workers) // n > j // n
-        return Task(0, records, snapshot=wanted, order=None if self._options.iterable else self._sampled.state())
+        n = self._every
+        wanted = n == 1 or self._iterable or (j + self._workers) // n > j // n
+        return Task(0, records, snapshot=wanted, order=None if self._iterable else self._sampled.state())
 
     def delivered(self, task: Task, number: int) -> None:
         self._step, self._order = self._step + 1, task.order
         self._next = (number + 1) % max(1, self._workers)
+
+    def arrays(self) -> Iterator[np.ndarray]:
+        return self._sampled.rest()  # type: ignore[no-any-return]
+
+    def passed(self) -> None:
+        self._step += 1
 
     @property
     def steps(self) -> int:
@@ -102,8 +122,8 @@ class TorchPlan(Plan):
 
     def state(self) -> dict[str, Any]:
         order = self._order
-        if order is None and not self._options.iterable and self._sampled.begun:
-            order = self._sampled.state(0)
+        if (order is None or self.below is not None) and not self._iterable and self._sampled.begun:
+            order = self._sampled.state(self._step)
         return {"epoch": self.epoch, "step": self._step, "base_seed": self.base_seed, "next": self._next, "order": order}
 
 
@@ -116,25 +136,29 @@ class SeededPlan(Plan):
     def __init__(self, ordered: Ordered, batched: bool, epoch: int, step: int = 0, done: Any = ()) -> None:
         self._ordered, self._batched, self._epoch = ordered, batched, epoch
         self._step, self._done = step, set(done)
-        self._steps: Iterator[Task] = iter(())
+        self.below = None if done else ordered.records
+        self._steps: Iterator[Any] = iter(())
 
     def __len__(self) -> int:
         self._ordered.set_epoch(self._epoch)
         return len(self._ordered)
 
     def begin(self) -> None:
-        self._steps = self._tasks(self._step, frozenset(self._done))
+        done = frozenset(self._done)
+        self._steps = ((k, records) for k, records in enumerate(self.arrays(), self._step) if k not in done)
 
     begin_serial = begin
 
-    def _tasks(self, step: int, done: frozenset[int]) -> Iterator[Task]:
-        self._ordered.set_epoch(self._epoch, step)
-        for k, records in enumerate(self._ordered, step):
-            if k not in done:
-                yield Task(0, np.asarray(records, np.int64), self._epoch, k)
+    def arrays(self) -> Iterator[np.ndarray]:
+        self._ordered.set_epoch(self._epoch, self._step)
+        return iter(self._ordered)
+
+    def passed(self) -> None:
+        self._step += 1
 
     def next(self) -> Task:
-        return next(self._steps)
+        step, records = next(self._steps)
+        return Task(0, records, self._epoch, step)
 
     def delivered(self, task: Task, number: int) -> None:
         self._done.add(task.step)

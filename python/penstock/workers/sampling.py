@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import sys
 import zlib
@@ -19,8 +20,8 @@ from . import randomness
 from .fetch import stateful
 
 
-def of(signature: Signature, torch: bool) -> tuple[Any, Any]:
-    """Return sampler and batch_sampler as torch's DataLoader has them; torch says whether they are to be torch's classes."""
+def of(signature: Signature, source: Any, torch: bool) -> tuple[Any, Any]:
+    """Return sampler and batch_sampler as torch's DataLoader has them over a source; torch says whether they are to be torch's classes."""
     batched: Any = Batched
     random: Any = _Random
     sequential: Any = _Sequential
@@ -35,9 +36,9 @@ def of(signature: Signature, torch: bool) -> tuple[Any, Any]:
         if signature.iterable:
             sampler = endless()
         elif signature.shuffle:
-            sampler = random(signature.dataset, generator=signature.generator)
+            sampler = random(source, generator=signature.generator)
         else:
-            sampler = sequential(signature.dataset)
+            sampler = sequential(source)
     if batches is None and signature.batch_size is not None:
         batches = batched(sampler, signature.batch_size, signature.drop_last)
     return sampler, batches
@@ -247,6 +248,99 @@ class Sampled:
         randomness.restore(randomness.decode(encoded))
         if self._generator is not None and "generator" in encoded:
             _set_generator_state(self._generator, encoded["generator"])
+
+
+class Drawn:
+    """One epoch of torch's BatchSampler over its RandomSampler or SequentialSampler, as arrays: the same draws, without a list of integers.
+
+    Its state has the seed, or the state of the sampler's generator, that the epoch is drawn from.
+    """
+
+    def __init__(self, batches: Any) -> None:
+        self._batches = batches
+        self._drawn: Any = None
+        self._iterator: Iterator[Any] | None = None
+        self.given = 0
+        self._n = len(batches.sampler.data_source)
+        #: All record numbers are below it, and the first batch alone draws; None if each batch has to be asked for when it is due.
+        self.below = self._n if getattr(batches.sampler, "generator", None) is None else None
+
+    @staticmethod
+    def takes(batches: Any) -> bool:
+        """Return whether an object is of the very classes of torch: what is derived of them may do anything."""
+        data: Any = sys.modules.get("torch.utils.data")
+        return type(batches) is getattr(data, "BatchSampler", None) and type(batches.sampler) in (data.RandomSampler, data.SequentialSampler)
+
+    @property
+    def begun(self) -> bool:
+        return self._iterator is not None
+
+    def begin(self, given: int = 0, drawn: Any = None) -> None:
+        self._drawn, self.given, self._iterator = drawn, given, self._from(given)
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.begin(int(state["given"]), state["drawn"])
+
+    def next(self) -> Any:
+        found = next(self.rest())
+        self.given += 1
+        return found
+
+    def rest(self) -> Iterator[Any]:
+        """Return an iterator over all batches that come next."""
+        assert self._iterator is not None
+        return self._iterator
+
+    def state(self, given: int | None = None) -> dict[str, Any]:
+        return {"given": self.given if given is None else given, "drawn": self._drawn}
+
+    def _from(self, step: int) -> Iterator[Any]:
+        """Yield the batches after some, and draw where torch's sampler does."""
+        sampler, size, drop_last = self._batches.sampler, self._batches.batch_size, self._batches.drop_last
+        n, generator = self._n, None
+        if not hasattr(sampler, "generator"):
+            order = np.arange(n)
+        else:
+            import torch
+
+            generator = self._generator(sampler.generator)
+            if sampler.replacement or sampler.num_samples != n:
+                again = copy.copy(sampler)
+                again.generator = generator
+                yield from map(np.asarray, itertools.islice(type(self._batches)(again, size, drop_last), step, None))
+                return
+            order = torch.randperm(n, generator=generator).numpy()
+        for at in range(step * size, n - size + 1, size):
+            yield order[at : at + size]
+        if generator is not None and generator is sampler.generator:  # whose end BatchSampler looks for
+            torch.randperm(n, generator=generator)
+        if n % size and not drop_last and step * size < n:
+            yield order[n - n % size :]
+
+    def _generator(self, own: Any) -> Any:
+        """Return the generator of the epoch, at the state with which it begins."""
+        import torch
+
+        if own is None:
+            self._drawn = int(torch.empty((), dtype=torch.int64).random_().item()) if self._drawn is None else self._drawn
+            return torch.Generator().manual_seed(self._drawn)
+        if self._drawn is None:
+            self._drawn = _generator_state(own)
+        else:
+            _set_generator_state(own, self._drawn)
+        return own
+
+    def check(self, state: Mapping[str, Any]) -> None:
+        """Raise Malformed for what is not the state of such an epoch."""
+        drawn, random = state.get("drawn"), hasattr(self._batches.sampler, "generator")
+        if drawn is None and (not random or not state["given"]):
+            return
+        if random and self._batches.sampler.generator is None:
+            number(state, "drawn")
+        elif random:
+            randomness.check_torch(drawn)
+        else:
+            raise Malformed("drawn is of another order")
 
 
 def check_random(encoded: Any, generator: Any, made: bool = False) -> None:

@@ -10,7 +10,7 @@ from ..states import POSITION, check_identity, checking, only
 from ..wire import Malformed, number, part, shown
 from . import randomness
 from .fetch import stateful
-from .sampling import check_random, generator_of, makes_generator, owners
+from .sampling import Drawn, check_random, generator_of, makes_generator, owners
 
 #: Batches that may be under way, of which a state with in_order=False does not have all.
 _UNDER_WAY = 1 << 16
@@ -35,6 +35,7 @@ class Run:
     #: The number of batches of an epoch; None if it is not known.
     batches: int | None
     ordered: bool
+    arrays: bool
 
     def check(self, state: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
         """Raise Error for a state that this run cannot have, or that is of another one."""
@@ -67,7 +68,7 @@ class Run:
             if since >= signature.snapshot_every_n_steps:
                 raise Malformed(f"since is {shown(since)} batches after a snapshot, and snapshot_every_n_steps is {signature.snapshot_every_n_steps}")
         if state.get("order") is not None:
-            self.check_order(part(state, "order", dict), step)
+            self._check_order(part(state, "order", dict), step)
         elif step and not signature.iterable:
             raise Malformed("order is missing")
         states = part(state, "workers", list)
@@ -78,10 +79,14 @@ class Run:
         if signature.iterable:
             self._check_taken(sum(s.get("taken", 0) for s in states if s), step, max(1, workers))
 
-    def check_order(self, order: Mapping[str, Any], step: int) -> None:
+    def _check_order(self, order: Mapping[str, Any], step: int) -> None:
         """Raise Malformed for what a sampler's order after ``step`` batches cannot be."""
-        only(set(order), _ORDER)
+        drawn = Drawn(self.index_sampler) if self.arrays and Drawn.takes(self.index_sampler) else None
+        only(set(order), _ORDER if drawn is None else ("given", "drawn"))
         given = number(order, "given", step if self.signature.in_order else 0, step if self.signature.in_order else step + _UNDER_WAY)
+        if drawn is not None:
+            drawn.check(order)
+            return
         if "sampler" in order and not owners(self.index_sampler):
             raise Malformed("it has a state of a sampler, and this sampler has no load_state_dict")
         if "ended" in order:
