@@ -9,8 +9,8 @@ from typing import Any
 
 from . import samplers, subject
 from ._dataclass import dataclass
-from .functions.random_state import record_seed
 from .functions.record import PLACE, CollateAlone, Given, Recorder, Recording, Sent
+from .randomness import record_seed
 from .recording import as_they_are
 from .request import Request
 from .session import Session

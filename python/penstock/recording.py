@@ -15,9 +15,9 @@ from .errors import Error
 from .feeding import FeedLoader
 from .field import Field
 from .functions.call import name_of
-from .functions.random_state import record_seed
 from .functions.record import PLACE, Collate, Given, Recorder, Recording
 from .ragged import Ragged
+from .randomness import record_seed
 from .states import check_mapping
 from .wire import Malformed, shown
 from .workers.fetch import Task, Work

@@ -20,9 +20,9 @@ from typing import Any
 
 from .. import forks
 from ..errors import Error
+from ..randomness import undisturbed
 from ..sharedfile import SharedFile
 from .call import Call
-from .random_state import kept
 from .worker import Finished, Worker
 
 #: How many seconds workers have to exit on their own.
@@ -163,7 +163,7 @@ class Here:
             if wire in ready or not (ready or self._worker.ready):
                 return
             try:
-                with kept():
+                with undisturbed():
                     self._worker.raised = None
                     self._worker.step() if self._begun else self._worker.begin()
                     self._begun = True

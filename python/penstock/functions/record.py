@@ -15,14 +15,12 @@ from .._dataclass import dataclass
 from .._values import array, element_type, fitted, floats, tensor
 from ..errors import UnsupportedError
 from ..field import STORAGE, Field
+from ..randomness import MASK, seed_random, undisturbed
 from .call import Value, WrongOutput, annotation_of, library_of, name_of, seeding
 from .ends import Ends
-from .random_state import kept, seed_random
 
 #: The place of functions of records among those of a pipeline, for record_seed.
 PLACE = 1 << 16
-
-_MASK = (1 << 64) - 1
 
 #: Parameters of a pipeline of albumentations, by the content of the fields that it takes.
 _ALBUMENTATIONS = {"image": "image", "mask": "mask", "boxes": "bboxes", "keypoints": "keypoints"}
@@ -174,7 +172,7 @@ class Samples:
 
     def batch(self, made: Sequence[Made]) -> Any:
         records = [self._record(m) for m in made]
-        seed_random(sum(m.sent.key for m in made) & _MASK)
+        seed_random(sum(m.sent.key for m in made) & MASK)
         return self.collate(records if self.batched else records[0])
 
     def _record(self, m: Made) -> Any:
@@ -239,7 +237,7 @@ class Recorder:
 
     def __getitem__(self, sent: Sent) -> Made:
         if self._here:
-            with kept():
+            with undisturbed():
                 return self._made(sent)
         return self._made(sent)
 
@@ -263,9 +261,9 @@ class Recorder:
         seed_random(key)
         for step in self._resolved:
             before, albumentations = record, library_of(step.function) == "albumentations"
-            seed = seeding(step.function) if albumentations else None
-            if seed is not None:
-                seed(key)
+            own = seeding(step.function) if albumentations else None
+            if own is not None:
+                own(key)
                 record = {name: _rows_last(x, layouts, name) for name, x in record.items()}
             record = step.apply(record)
             if albumentations:
@@ -390,7 +388,7 @@ class Collate:
     def __call__(self, made: Sequence[Made]) -> tuple[Any, list[tuple[int, str]]]:
         made, failed = _complete(made, self._on_error)
         if self._samples is not None:
-            with kept() if self._here else nullcontext():
+            with undisturbed() if self._here else nullcontext():
                 return self._samples.batch(made), failed
         fields = made[0].sent.given.fields
         return {name: _together(name, made, fields.get(name)) for name in made[0].values}, failed

@@ -19,9 +19,9 @@ import numpy as np
 from .._values import element_type
 from ..field import STORAGE, numpy_type
 from ..forks import leaving
+from ..randomness import Seeds, seed_random
 from ..sharedfile import SharedFile
 from .call import Call, Value, WrongOutput, layout_of
-from .random_state import Seeds, seed_random
 
 VERSION = 1
 

@@ -17,8 +17,8 @@ from typing import Any, Callable
 
 import numpy as np
 
+from .. import randomness
 from ..errors import Error
-from . import randomness
 from .memory import Board
 
 #: From how many nanoseconds a record on it is slow.
@@ -265,7 +265,7 @@ class SeededFetcher:
         self.skipped = []
         meter.start()
         records = task.records.tolist() if isinstance(task.records, np.ndarray) else list(task.records)
-        of_batch = randomness.key(self._seed, task.epoch, task.step, work.rank, -1)
+        of_batch = randomness.record_seed(self._seed, task.epoch, task.step, work.rank, place=randomness.OF_BATCH)
         samples = self._samples(records, task.epoch, of_batch)
         meter.next(0)
         for generator, drawn in zip(self._generators, self._drawn):
@@ -301,7 +301,7 @@ class SeededFetcher:
 
     def _look(self, i: int, place: int, epoch: int) -> Any:
         """Return a sample, and see which generators it draws from."""
-        number = randomness.key(self._seed, epoch, i)
+        number = randomness.record_seed(self._seed, epoch, i)
         for generator in self._generators:
             generator.seed(number)
         before = [None if drawn else g.state() for g, drawn in zip(self._generators, self._drawn)]
@@ -316,7 +316,7 @@ class SeededFetcher:
         if numbers[Board.stop]:
             raise Stopped
         if True in self._drawn:
-            number = randomness.key(self._seed, epoch, i)
+            number = randomness.record_seed(self._seed, epoch, i)
             for generator, drawn in zip(self._generators, self._drawn):
                 if drawn:
                     generator.seed(number)
@@ -332,8 +332,8 @@ class SeededFetcher:
         """Return the sample of another record in place of one that failed: which one is a function of the seed and the epoch."""
         n = len(self._dataset)
         for k in range(self._CANDIDATES):
-            number = randomness.key(self._seed, epoch, i, k)
-            randomness.seed(number)
+            number = randomness.record_seed(self._seed, epoch, i, k, place=randomness.OF_OTHER)
+            randomness.seed_random(number)
             try:
                 return self._dataset[number % n]
             except Exception as e:

@@ -11,12 +11,12 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any, Callable
 
-from .. import samplers
+from .. import randomness, samplers
 from ..errors import Error, UnsupportedError
 from ..options import OnError, choice
 from ..signature import Signature
 from ..states import check_mapping
-from . import collate, randomness, sampling
+from . import collate, sampling
 from .fetch import Work
 from .gather import Gather, GatherLoop
 from .loops import Loop, ParallelLoop, Place, SerialLoop
@@ -178,9 +178,9 @@ class UserLoader:
         epoch, plan = self._next_epoch(state), Plan()
         if self._ordered is not None:
             plan = SeededPlan(self._ordered, signature.batched, epoch, *((within["step"], within.get("done", ())) if within else ()))
-            work.base_seed = randomness.key(self._seed or 0, epoch) >> 1
+            work.base_seed = randomness.record_seed(self._seed or 0, epoch, 0, place=randomness.OF_WORKER) >> 1
         else:
-            base_seed = None if self._seed is None else randomness.key(self._seed, epoch, self._rank) >> 1
+            base_seed = None if self._seed is None else randomness.record_seed(self._seed, epoch, self._rank, place=randomness.OF_WORKER) >> 1
             plan = TorchPlan(self._index_sampler, _Options(signature, workers), epoch, base_seed, within, self._torch, self.gathers)
             work.base_seed = plan.base_seed
         return self._fed(plan, workers), work

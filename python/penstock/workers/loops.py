@@ -17,8 +17,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Callable
 
-from .. import forks
-from . import failure, pins, randomness, worker
+from .. import forks, randomness
+from . import failure, pins, worker
 from .fetch import IterableFetcher, MapFetcher, Meter, SeededFetcher, Task, Work
 from .measure import Measures
 from .plans import Plan
@@ -391,5 +391,5 @@ def _of_workers(state: Mapping[str, Any] | None, number: int) -> list[Any]:
 def _seeded(number: int) -> tuple[Any, ...]:
     """Return the states of the generators when they are seeded."""
     with randomness.undisturbed():
-        randomness.seed(number)
+        randomness.seed_random(number)
         return randomness.state()

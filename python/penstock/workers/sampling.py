@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import order, samplers
+from .. import order, randomness, samplers
 from ..errors import Error, UnsupportedError
 from ..request import ranks, seed_of
 from ..signature import Signature
 from ..wire import Malformed, number
-from . import randomness
 from .fetch import stateful
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .. import randomness
 from ..states import POSITION, check_identity, checking, only
 from ..wire import Malformed, number, part, shown
-from . import randomness
 from .fetch import stateful
 from .sampling import Drawn, check_random, generator_of, makes_generator, owners
 

@@ -14,9 +14,10 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from .. import randomness
 from ..forks import leaving
 from ..sharedfile import SharedFile
-from . import collate, failure, info, packing, profile, randomness
+from . import collate, failure, info, packing, profile
 from .channel import Channel, Closed
 from .fetch import IterableFetcher, MapFetcher, Meter, SeededFetcher, Stopped, Task, Work
 from .memory import DUMP, Board, Writer
