@@ -11,7 +11,7 @@ of unittest, and imports what it needs. A test of random cases is decorated:
             ...
 
 It runs 200 times, each time with a generator of its own; `PEERS_CASES=20000` sets the number for all, and `PEERS_CASES=x10`
-multiplies each. The seed is random and printed: `PEERS_SEED=n` repeats a run, and `PEERS_CASE=i` runs one case of it.
+multiplies each. The seed is random and printed: `PEERS_SEED=n` repeats a run, `PEERS_CASES=FIRST:COUNT` runs some cases of it and `PEERS_CASE=i` one.
 """
 
 import functools
@@ -25,12 +25,15 @@ SEED = int(os.environ.get("PEERS_SEED") or random.SystemRandom().randrange(1 << 
 SHOWN = 5  # failing cases that are printed; the others are counted
 
 
-def number(default):
-    """Return how many cases a test runs: default, unless PEERS_CASES says otherwise."""
-    wanted = os.environ.get("PEERS_CASES", "")
+def chosen(default):
+    """Return the numbers of the cases that a test runs: the first ones, as many as default, unless the environment says otherwise."""
+    wanted, one = os.environ.get("PEERS_CASES", ""), os.environ.get("PEERS_CASE")
+    if one:
+        return range(int(one), int(one) + 1)
     if wanted.startswith("x"):
-        return default * int(wanted[1:])
-    return int(wanted or default)
+        return range(default * int(wanted[1:]))
+    first, _, count = wanted.rpartition(":")
+    return range(int(first or 0), int(first or 0) + int(count or default))
 
 
 def cases(default):
@@ -39,10 +42,8 @@ def cases(default):
     def decorate(check):
         @functools.wraps(check)
         def run(self):
-            one = os.environ.get("PEERS_CASE")
-            chosen = range(number(default)) if not one else [int(one)]
             failed, ran, skipped = [], 0, 0
-            for i in chosen:
+            for i in chosen(default):
                 try:
                     check(self, random.Random(f"{SEED} {check.__qualname__} {i}"))
                     ran += 1

@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import BatchSampler, Dataset, DistributedSampler, IterableDataset, RandomSampler, TensorDataset, get_worker_info
 
 import penstock
-from tests.peers import SEED, number
+from tests.peers import SEED, chosen
 from tests.peers.test_user_datasets import copied, same, seed_all
 
 #: By what their samples are: repository, file and line, and the arguments besides the dataset, as ABBREVIATED.
@@ -234,7 +234,7 @@ def seen(make, arguments, seed, epochs):
 class PublicUses(unittest.TestCase):
     def test_same_batches(self):
         """Each use at least twice; `PEERS_CASES=1000` varies the values of their variables further."""
-        known, cases, differ = list(uses()), number(200), []
+        known, cases, differ = list(uses()), len(chosen(200)), []
         self.assertEqual(len(known), 86)
         for k in range(cases):
             kind, place, given = known[k % len(known)]
