@@ -353,7 +353,7 @@ class DataLoader(_Base[B]):
             )
         self._prefetcher: Any = None
         self._progress: frameworks.Prepared | None = None  # by Accelerate
-        self._kind = subject.kind(arguments)
+        self._kind = subject.engine(arguments)
         self._engine: Any = self._made()
         if output == "jax" and device is not None:
             self._check_sharding()
@@ -365,9 +365,7 @@ class DataLoader(_Base[B]):
 
     def _made(self) -> Any:
         """Return the engine."""
-        if self._kind != "prepared":
-            return self._own(self._kind)
-        return self._prepared() if self._arguments["batch_sampler"] is None else self._listed()
+        return {"feed": self._prepared, "lists": self._listed, "arrays": self._own, "code": self._own}[self._kind]()
 
     def _listed(self) -> Any:
         """Return the engine for datasets that a feeding process reads, in batches that a batch_sampler lists."""
@@ -424,23 +422,16 @@ class DataLoader(_Base[B]):
 
         return RecordLoader(request)
 
-    def _own(self, kind: str) -> Any:
+    def _own(self) -> Any:
         """Return the engine for arrays in memory, or for the user's own code."""
-        given = self._arguments
-        if (name := subject.fed(given)) is not None:
-            raise ValueError(
-                f"{name} is for the path of a dataset, or penstock.open of it with mode='r', which a feeding process reads: do it in the code of "
-                f"this {type(given['dataset']).__name__}, or prepare its records: penstock preprocess SOURCE DATASET, and give DATASET as the dataset"
-            )
+        given, arrays = self._arguments, self._kind == "arrays"
         choice("output", given["output"], Output)
         seed = None if given["seed"] is None else count("seed", given["seed"], 0, MAX_SEED)
         if isinstance(given["sampler"], Sampler):
             samplers.check_for_own(given["sampler"], seed)
         dataset = self._own_dataset()
         rank, world_size = (0, 1) if given["rank"] is None and given["world_size"] is None else ranks(given["rank"], given["world_size"], {})
-        signature = Signature.of(
-            {**given, "dataset": dataset}, 0 if seed is None or kind == "arrays" else _cores(), False if kind == "arrays" else None
-        )
+        signature = Signature.of({**given, "dataset": dataset}, 0 if seed is None or arrays else _cores(), False if arrays else None)
         self._take_class()
         if given["collate_fn"] is None and signature.batched and type(dataset).__name__ == "TorchDataset" and self._of_torch:
             from .torch import TorchDataset, collate  # of whole batches, and of records of variable length
@@ -451,7 +442,7 @@ class DataLoader(_Base[B]):
         output = "torch" if given["output"] == "torch" else "numpy"
         from .workers import Gather, UserLoader
 
-        if kind == "arrays":
+        if arrays:
             if given["on_error"] != "fail":
                 raise ValueError(f"on_error is {given['on_error']!r}; it is for records that may fail, and arrays in memory have none: leave it out")
             threads = _cores() if given["num_workers"] is None else signature.num_workers or 1
@@ -482,7 +473,7 @@ class DataLoader(_Base[B]):
     @property
     def _ordered(self) -> bool:
         """Whether the order is penstock's, which is divided by rank and world size, and not torch's."""
-        return isinstance(self._engine, FeedLoader) or (self._arguments["seed"] is not None and self._kind != "prepared")
+        return isinstance(self._engine, FeedLoader) or (self._arguments["seed"] is not None and self._kind in ("arrays", "code"))
 
     def _divide(self, rank: int, world_size: int, batch_size: int, last: str) -> None:
         """Take a part of each global batch from the next loop on, from where this DataLoader is."""

@@ -63,15 +63,11 @@ _FED = {
 }  # fmt: skip
 
 
-def fed(given: Mapping[str, Any]) -> str | None:
-    """Return a parameter that asks for what only a feeding process does; None if there is none."""
-    return next((name for name, default in _FED.items() if given[name] is not default and given[name] != default), None)
+def engine(given: Mapping[str, Any]) -> str:
+    """Return what loads the dataset of a DataLoader's arguments.
 
-
-def kind(given: Mapping[str, Any]) -> str:
-    """Return what loads the dataset of a DataLoader's arguments: "prepared", "arrays" or "code".
-
-    A feeding process reads prepared datasets, unless functions of Python alone make batches of them: then they are datasets like any other.
+    "feed" is a feeding process, and "lists" one whose batches a batch_sampler lists: they read prepared datasets, unless functions of Python alone
+    make batches of these: then they are datasets like any other. "arrays" gathers arrays in memory, and "code" runs the dataset's code.
     """
     dataset = given["dataset"]
     if (
@@ -83,9 +79,25 @@ def kind(given: Mapping[str, Any]) -> str:
             f"{dataset[0]}: no such file or directory; a list of strings is a list of the paths of datasets: "
             "for a dataset of strings, give numpy.array(strings)"
         )
-    python = given["collate_fn"] is not None or given["batch_sampler"] is not None or given["batch_size"] is None
+    fed = next((name for name, default in _FED.items() if given[name] is not default and given[name] != default), None)
+    lists = given["batch_sampler"] is not None
+    python = given["collate_fn"] is not None or lists or given["batch_size"] is None
     if dataset is None or given["socket"] is not None or is_prepared(dataset):
-        return "code" if python and dataset is not None and given["socket"] is None and fed(given) is None else "prepared"
+        if python and fed is None and dataset is not None and given["socket"] is None:
+            return "code"
+        return "lists" if lists else "feed"
+    found = _own(given)
+    if fed is not None:
+        raise ValueError(
+            f"{fed} is for the path of a dataset, or penstock.open of it with mode='r', which a feeding process reads: do it in the code of "
+            f"this {type(dataset).__name__}, or prepare its records: penstock preprocess SOURCE DATASET, and give DATASET as the dataset"
+        )
+    return found
+
+
+def _own(given: Mapping[str, Any]) -> str:
+    """Return what loads a dataset that is not prepared."""
+    dataset = given["dataset"]
     utils = sys.modules.get("torch.utils.data")
     if given["collate_fn"] in (None, getattr(utils, "default_collate", None)) and not (
         given["batch_size"] is None and given["batch_sampler"] is None
