@@ -29,7 +29,7 @@ from .errors import Error
 from .feeding import FeedLoader
 from .options import OnError, Output, Prepare, Verify, choice, count
 from .pack import Pack
-from .request import Request, ranks
+from .request import Request, ranks, seed_of
 from .samplers import MAX_SEED, Sampler
 from .signature import Signature, context, drawn
 
@@ -134,8 +134,8 @@ class DataLoader(_Base[B]):
             torch.distributed, if it is initialized, or from the environment of the launcher (torchrun,
             Accelerate, Slurm, MPI, Kubernetes); without either, it is rank 0 of 1. None is rank 0 of 1,
             all of the data, with a warning where a launcher started several processes.
-        seed: Of the order and of all random choices: 64 bits. None means 0 for a prepared dataset, or the seed of Lightning's
-            seed_everything; for the other two kinds the order, and random numbers in workers, are torch's, drawn from its generators.
+        seed: Of the order and of all random choices: 64 bits. None means 0 for a prepared dataset, also with a ``collate_fn``, or the seed of
+            Lightning's seed_everything; for the other two kinds the order, and random numbers in workers, are torch's, drawn from its generators.
         device: "cuda", "cuda:1" or a torch.device: batches are on that device, as tensors for the
             current stream. Two batches are copied there, by a stream of their own, while the device
             works on an earlier one. Trailing ``transforms`` that convert images to floats
@@ -432,6 +432,8 @@ class DataLoader(_Base[B]):
         dataset = self._own_dataset()
         rank, world_size = (0, 1) if given["rank"] is None and given["world_size"] is None else ranks(given["rank"], given["world_size"], {})
         signature = Signature.of({**given, "dataset": dataset}, 0 if seed is None or arrays else _cores(), False if arrays else None)
+        if seed is None and signature.sampler is None and signature.batch_sampler is None and subject.is_prepared(given["dataset"]):
+            seed = seed_of(None, {}) if signature.generator is None else drawn(None, signature.generator)  # the order that transforms would have
         self._take_class()
         if given["collate_fn"] is None and signature.batched and type(dataset).__name__ == "TorchDataset" and self._of_torch:
             from .torch import TorchDataset, collate  # of whole batches, and of records of variable length

@@ -38,6 +38,10 @@ def noise(records):
     return [np.random.rand(), random.random(), float(torch.rand(())) if torch else 0.0], [int(r[1]) for r in records]
 
 
+def labels_of(records):
+    return [int(r["labels"]) for r in records]
+
+
 def seed_all(seed):
     random.seed(seed)
     np.random.seed(seed)
@@ -89,6 +93,21 @@ class TestBesideTorch(unittest.TestCase):
                 self.assertTrue(got == want)
                 dl.load_state_dict(state)
                 self.assertTrue([plain(b) for b in dl] == want[step + 1 :])
+
+    def test_the_order_is_that_of_a_loader_without_it(self):
+        """A prepared dataset has one order, whatever makes its batches, also for a rank and after a resume."""
+        for options in ({"shuffle": True}, {"shuffle": True, "seed": 7}, {"shuffle": True, "rank": 1, "world_size": 2}, {}):
+            with loader(data.path("images"), 50, **options) as dl:
+                want = [batch.labels.tolist() for batch in dl]
+            with loader(data.path("images"), 50, collate_fn=labels_of, num_workers=0, **options) as dl, self.subTest(options):
+                got = []
+                for batch in dl:
+                    got.append(batch)
+                    if len(got) == 3:
+                        state = dl.state_dict()
+                self.assertEqual(got, want)
+                dl.load_state_dict(state)
+                self.assertEqual(list(dl), want[3:])
 
     def test_batch_sampler(self):
         """Lists of any length, drawn anew for each epoch, also after a resume at any step with another number of workers."""
