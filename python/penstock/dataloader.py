@@ -32,6 +32,7 @@ from .pack import Pack
 from .request import Request, ranks, seed_of
 from .samplers import MAX_SEED, Sampler
 from .signature import Signature, context, drawn
+from .threads import cores
 
 if TYPE_CHECKING:
     import jax
@@ -954,11 +955,10 @@ def _again(cls: type[DataLoader], arguments: dict[str, Any], last: str, state: d
 
 def _warn_of_many(workers: int | None) -> None:
     """Warn, in torch's words, of more processes than cores."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if workers is not None and workers > cores:
+    if workers is not None and workers > (most := cores()):
         warnings.warn(
             f"This DataLoader will create {workers} worker processes in total. Our suggested max number of worker in current system is "
-            f"{cores}, which is smaller than what this DataLoader is going to create. Please be aware that excessive worker creation might "
+            f"{most}, which is smaller than what this DataLoader is going to create. Please be aware that excessive worker creation might "
             "get DataLoader running slow or even freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
             stacklevel=4,
         )
@@ -966,6 +966,5 @@ def _warn_of_many(workers: int | None) -> None:
 
 def _cores() -> int:
     """Return the number of cores that this process may use, if those of its launcher's on this host have a share each."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     local = os.environ.get("LOCAL_WORLD_SIZE", "")
-    return max(1, cores // int(local)) if local.isdecimal() and int(local) else cores
+    return max(1, cores() // int(local)) if local.isdecimal() and int(local) else cores()

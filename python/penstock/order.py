@@ -19,6 +19,8 @@ from typing import Any, overload
 
 import numpy as np
 
+from .randomness import mix64
+
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _ROUNDS = 8
@@ -212,7 +214,7 @@ class _Regions(Permutation):
         super().__init__(n)
         self._count, self._size, self._each = count, n // count, batch // count
         self._full = self._size // self._each * self._each  # records of a region that are in full shares
-        seeds = (_mix((seed + (i + 1) * _GOLDEN) & _MASK) for i in range(count))
+        seeds = (mix64((seed + (i + 1) * _GOLDEN) & _MASK) for i in range(count))
         self._inner = [shuffle(self._size, s, epoch, run) for s in seeds]
 
     def _at(self, positions: np.ndarray) -> np.ndarray:
@@ -269,21 +271,15 @@ class _SplitMix:
         """Return a number in [0, m), each with equal probability (Lemire, 2019)."""
         while True:
             self._state = (self._state + _GOLDEN) & _MASK
-            product = _mix(self._state) * m
+            product = mix64(self._state) * m
             if product & _MASK >= (1 << 64) % m:
                 return product >> 64
 
 
 def _epoch_key(seed: int, epoch: int, i: int) -> int:
-    s = _mix((seed + (2 * i + 1) * _GOLDEN) & _MASK)
-    e = _mix((epoch + (2 * i + 2) * _GOLDEN) & _MASK)
-    return _mix((s + (e << 32 | e >> 32) + _GOLDEN) & _MASK)
-
-
-def _mix(x: int) -> int:
-    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & _MASK
-    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & _MASK
-    return x ^ x >> 31
+    s = mix64((seed + (2 * i + 1) * _GOLDEN) & _MASK)
+    e = mix64((epoch + (2 * i + 2) * _GOLDEN) & _MASK)
+    return mix64((s + (e << 32 | e >> 32) + _GOLDEN) & _MASK)
 
 
 _30, _27, _31, _32 = map(np.uint64, (30, 27, 31, 32))
@@ -293,7 +289,7 @@ _FIRST, _SECOND, _LOW = map(np.uint64, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 
 def _feistel(x: np.ndarray, other: np.ndarray, key: np.uint64, m: np.uint64, h: np.ndarray, t: np.ndarray) -> None:
     """Add to x a hash of other below m, modulo m: a round, in place, with h and t for scratch.
 
-    The hash is the upper 64 bits of _mix(other + key) * m. NumPy's unsigned numbers are modulo
+    The hash is the upper 64 bits of mix64(other + key) * m. NumPy's unsigned numbers are modulo
     2**64, and m is below 2**32, as n is below 2**62.
     """
     np.add(other, key, out=h)

@@ -59,17 +59,18 @@ def record_seed(seed: int, epoch: int, record: int, position: int | None = None,
         place: The place of the function in its pipeline, or one of OF_BATCH, OF_OTHER and OF_WORKER.
     """
     if position is not None:
-        record ^= _mix64(position + 1)
-    state = _mix(_mix(_mix(_mix64(seed + _FUNCTION + place)) ^ epoch) ^ record)
+        record ^= mix64(position + 1)
+    state = _mix(_mix(_mix(mix64(seed + _FUNCTION + place)) ^ epoch) ^ record)
     return _mix(state)
 
 
 def _mix(x: int) -> int:
     """A step of SplitMix64, and its finaliser."""
-    return _mix64(x + 0x9E3779B97F4A7C15)
+    return mix64(x + 0x9E3779B97F4A7C15)
 
 
-def _mix64(x: int) -> int:
+def mix64(x: int) -> int:
+    """The finaliser of SplitMix64."""
     x &= MASK
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
     x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK

@@ -22,6 +22,7 @@ from .pack import Pack
 from .ragged import Ragged
 from .shared import Pinning
 from .signature import Signature, drawn
+from .threads import cores
 
 # Limits of options, which are those of package loader.
 _MAX_BATCH = 1 << 30
@@ -295,7 +296,6 @@ def _of_records(transforms: Any, given: Any, signature: Signature) -> tuple[Any,
             raise ValueError(f"{name} comes before {what}; apply it to the batches that the DataLoader yields")
     from .functions.ends import Ends
     from .functions.record import Recording
-    from .functions.running import cores
 
     workers = cores() if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_FUNCTION_WORKERS)
     context = signature.multiprocessing_context

@@ -1,4 +1,4 @@
-"""Threads that copy and convert rows: NumPy lets others run meanwhile."""
+"""Cores, and threads that copy and convert rows: NumPy lets others run meanwhile."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 
 _pools: dict[int, ThreadPoolExecutor] = {}  # by process: a child of a fork has none of its parent's threads
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def divided(work: Callable[[int, int], object], rows: int, parts: int) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import builtins
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Error
+from ..threads import cores
 from .call import Call
 from .processes import Here, Processes
 
@@ -28,13 +28,6 @@ class Functions:
         if self.workers == 0:
             return Here(self.calls)
         return Processes(self.calls, self.workers or cores(), self.context, self.init)
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def failure(said: str, raised: Any, workers: Processes | Here) -> Error:

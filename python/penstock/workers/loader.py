@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import sys
 import warnings
 import weakref
@@ -16,6 +15,7 @@ from ..errors import Error, UnsupportedError
 from ..options import OnError, choice
 from ..signature import Signature
 from ..states import check_mapping
+from ..threads import cores
 from . import collate, sampling
 from .fetch import Work
 from .gather import Gather, GatherLoop
@@ -161,9 +161,7 @@ class UserLoader:
 
     def _workers(self) -> int:
         workers = self._signature.num_workers
-        if workers is None:
-            workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return workers
+        return cores() if workers is None else workers
 
     def _planned(self, state: Mapping[str, Any] | None, workers: int) -> tuple[Plan, Work]:
         """Return the batches of a loop that begins, at a state, and what workers do."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..advice import more_at_once, times_as_fast
+from ..threads import cores
 from .profile import Stack, hottest
 
 #: A wait shorter than this share of the loop is not what limits it.
@@ -80,13 +81,13 @@ class Measures:
         inner = hottest(self._stacks)
         if inner is not None and inner[0].partition(" (")[0].rpartition(".")[2] != slowest.rpartition(".")[2]:
             text += f", {inner[1]:.0%} of it in {inner[0]}"
-        load, cores = busy / max(self.loop_ns * self.workers, 1), _cores()
+        load, n = busy / max(self.loop_ns * self.workers, 1), cores()
         number, gain = more_at_once(self.loop_ns, self.loop_ns - self.wait_ns, busy, self.workers)
         enough = f"num_workers={number} would make the loop {times_as_fast(gain)}"
         if not self.workers and self._waits():
             text += f", in this process; it waits for something else than a core: {enough}"
         elif not self.workers:
-            text += f", in this process; num_workers={cores} would use all cores"
+            text += f", in this process; num_workers={n} would use all cores"
         else:
             text += f"; {self.workers} worker{'s are' if self.workers > 1 else ' is'} busy {min(load, 1):.0%} of the time"
             if load < _BUSY:
@@ -94,7 +95,7 @@ class Measures:
             if self._waits():
                 text += f", mostly for something else than a core: {enough}"
             else:
-                text += f": num_workers={cores} would use all cores" if self.workers < cores else f", and there are {cores} cores"
+                text += f": num_workers={n} would use all cores" if self.workers < n else f", and there are {n} cores"
         return text + self._stored(share) if slowest == self._names[0] else text
 
     def _stored(self, share: float) -> str:
@@ -121,7 +122,3 @@ def storing(dataset: Any, batch: Any) -> str:
         names = getattr(batch, "_fields", ("x", "y") if len(batch) == 2 else tuple(f"x{k}" for k in range(len(batch))))
         sample = f"dict(zip({tuple(names)!r}, dataset[i]))"
     return f"penstock.map(lambda i: {sample}, range(len(dataset)), 'NEW')"
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
