@@ -16,10 +16,9 @@ import (
 // cold is a Source on slow storage that notes what it was asked for, in order.
 type cold struct {
 	*memory
-	hinted   []int // records that Prefetch named
-	unhinted []int // records that were read before that
-	warmed   []int // records that Warm named
-	broken   error // what Warm returns
+	hinted []int // records that Prefetch named
+	warmed []int // records that Warm named
+	broken error // what Warm returns
 }
 
 func (c *cold) Prefetch(field string, a, b int) error {
@@ -30,11 +29,6 @@ func (c *cold) Prefetch(field string, a, b int) error {
 }
 
 func (c *cold) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
-	for _, r := range indices {
-		if field == "x" && !slices.Contains(c.hinted, r) {
-			c.unhinted = append(c.unhinted, r)
-		}
-	}
 	time.Sleep(time.Millisecond) // slower than memory, by the rule of Loader
 	return c.memory.Gather(ctx, field, indices, dst)
 }
@@ -78,26 +72,9 @@ func TestHintsAreShort(t *testing.T) {
 	}
 }
 
-func TestSlowReadsAreHintedPrefetch(t *testing.T) {
-	c := &cold{memory: newMemorySource(100, 4)}
-	ld := openCold(t, c, loader.Options{BatchSize: 10, Workers: 1, Sampler: sampler.Shuffle{}})
-	next, stop := pull(ld)
-	for range 10 {
-		next(t)
-	}
-	stop()
-	if len(c.unhinted) != 0 {
-		t.Errorf("records %v were read before they were hinted", c.unhinted)
-	}
-	slices.Sort(c.hinted)
-	if n := len(slices.Compact(c.hinted)); n != 100 {
-		t.Errorf("%d of 100 records were hinted", n)
-	}
-}
-
-// Long records that Gather reads are not announced, but for those of a run, which may become views, and those that are
+// Records that Gather reads are not announced, but for those of a run, which may become views, and those that are
 // transformed one by one.
-func TestLongRecordsAreNotAnnounced(t *testing.T) {
+func TestGatheredRecordsAreNotAnnounced(t *testing.T) {
 	for _, c := range []struct {
 		change func(*loader.Options)
 		want   int
@@ -109,13 +86,15 @@ func TestLongRecordsAreNotAnnounced(t *testing.T) {
 			o.Transforms, o.Timeout = map[string]loader.Transform{"x": negate{}}, time.Hour
 		}, 40},
 	} {
-		src := &cold{memory: newMemorySource(40, 64<<10)}
-		o := loader.Options{BatchSize: 10, Workers: 1, Sampler: sampler.Shuffle{}, Seed: 3}
-		c.change(&o)
-		records(t, openCold(t, src, o))
-		slices.Sort(src.hinted)
-		if got := len(slices.Compact(src.hinted)); got != c.want {
-			t.Errorf("%+v: %d records were announced, want %d", o, got, c.want)
+		for _, width := range []int{4, 64 << 10} {
+			src := &cold{memory: newMemorySource(40, width)}
+			o := loader.Options{BatchSize: 10, Workers: 1, Sampler: sampler.Shuffle{}, Seed: 3}
+			c.change(&o)
+			records(t, openCold(t, src, o))
+			slices.Sort(src.hinted)
+			if got := len(slices.Compact(src.hinted)); got != c.want {
+				t.Errorf("%+v, %d bytes: %d records were announced, want %d", o, width, got, c.want)
+			}
 		}
 	}
 }

@@ -49,9 +49,6 @@ func foresee(e *order.Epoch, step int, room []int, records int) (next []int) {
 // goroutines, from their CPUs.
 const prefetchBytes = 2 << 20
 
-// longRecord is the size from which a record is worth a separate read.
-const longRecord = 64 << 10
-
 // readAhead has storage work on the next batch of a Filler while it fills one.
 type readAhead struct {
 	plan     *Plan
@@ -60,7 +57,7 @@ type readAhead struct {
 
 // next asks the Source to start reading the front of the batch that this Filler will make
 // after b. It costs a system call per run of records; so the caller asks only while reads are not as fast as
-// memory. Nor is it asked for long records that are gathered: the Source has enough reads of those under way
+// memory. Nor is it asked for single records that are gathered: the Source has enough reads of a batch under way
 // anyway, and announcing their pages as well made it slower.
 //
 // The first batches of a pass have no batch before them to announce them, and announce themselves.
@@ -84,7 +81,7 @@ func (a *readAhead) prefetch(indices []int, cold bool) {
 		n := order.RunLength(indices)
 		first := indices[0]
 		for f := range a.plan.Fields {
-			if fd := &a.plan.Fields[f]; !fd.Made() && (n > 1 || fd.Stored < longRecord || !a.plan.gathers(fd, first, cold)) {
+			if fd := &a.plan.Fields[f]; !fd.Made() && (n > 1 || !a.plan.gathers(fd, first, cold)) {
 				// The read that follows reports what is wrong.
 				_ = a.plan.Source.Records.Prefetch(fd.In.Name, first, first+min(n, room))
 			}
