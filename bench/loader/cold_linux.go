@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,165 +20,176 @@ import (
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/tensor"
 )
 
-// cold compares shuffled images that are not in the page cache with as many reads of the system, 32
-// at a time. It reports how late a goroutine is meanwhile that only wakes up every millisecond, and
-// how late it is while this program sleeps, in turn with the others and for about as long; and how
-// many page faults had to wait for the disk.
+// coldSets have a gigabyte each, of which a round reads some records; one by one it reads coldSingly of them.
+var coldSets = []struct{ size, batch, records int }{
+	{512, 256, 4096}, {4096, 256, 4096}, {32_768, 128, 2048}, {150_528, 32, 1024}, {1 << 20, 16, 256},
+}
+
+const (
+	coldBytes  = 1 << 30
+	coldSingly = 256
+)
+
+// cold compares random records of a file that is not in the page cache with loops of pread.
 func (b *bench) cold() error {
-	d := *b.sets[1]
-	d.name = "cold" // a file of its own: pages that somebody maps stay in the cache
-	if err := d.write(d.path(b)); err != nil {
-		return err
+	for _, set := range coldSets {
+		if !strings.Contains(fmt.Sprint(set.size), b.o.match) {
+			continue
+		}
+		d := dataset{name: "random", n: coldBytes / set.size, shape: tensor.Shape{1, 1, set.size}, batch: set.batch}
+		c := &coldBench{dataset: d, dir: d.path(b), python: b.python}
+		err := c.write(c.dir)
+		if err == nil {
+			err = c.compare(b.o.rounds, set.records)
+		}
+		if err = errors.Join(err, os.RemoveAll(c.dir)); err != nil {
+			return err
+		}
 	}
-	c := &coldBench{d: &d, dir: d.path(b), beats: make(map[string][]time.Duration), faults: make(map[string]int64)}
-	list := []measure.Contender{
-		c.contender("nothing: asleep", func() error { time.Sleep(nap); return nil }),
-		c.contender("32 preads in flight", c.preads),
-		c.contender("32 preads in flight, into batches", c.batches),
-		c.contender("penstock", func() error { return c.epoch(0, mmapds.ReadAuto) }),
-		c.contender("penstock, 1 worker", func() error { return c.epoch(1, mmapds.ReadAuto) }),
-		c.contender("penstock, 2 workers", func() error { return c.epoch(2, mmapds.ReadAuto) }),
-		c.contender("penstock, 2 workers, O_DIRECT", func() error { return c.epoch(2, mmapds.ReadDirect) }),
-	}
-	results, err := measure.Rounds(b.o.rounds, d.n, d.n, list)
-	if err != nil {
-		return err
-	}
-	measure.Lines(os.Stdout, "Cold/150528", "record", results)
-	rows := [][]string{{"shuffled, 150528-byte records, cold", "records/s", "GB/s",
-		"of the bandwidth of the preads, fastest rounds", "clock", "major faults"}}
-	late := [][]string{{"a heartbeat is late by more than asleep", "half of the beats", "95 of 100", "99 of 100",
-		"at most"}}
-	idle := c.beats[results[0].Name]
-	late = append(late, append([]string{"asleep it is late by"}, lateness(idle, nil)...))
-	for _, r := range results[1:] {
-		row := append([]string{r.Name}, rate(r, d.size())...)
-		rows = append(rows, append(row, fastest(results[1], r), results[1].Over(r, measure.Wall).String(),
-			fmt.Sprint(c.faults[r.Name])))
-		late = append(late, append([]string{r.Name}, lateness(c.beats[r.Name], idle)...))
-	}
-	measure.Table(os.Stdout, late)
-	measure.Table(os.Stdout, rows)
-	fmt.Printf("in memory when a round began: at most %.0f %% of the bytes\n\n", 100*c.warm)
 	return nil
 }
 
 type coldBench struct {
-	d      *dataset
+	dataset
 	dir    string
-	warm   float64 // largest part that was in memory before a round
-	round  uint64
-	beats  map[string][]time.Duration
-	faults map[string]int64
+	python *measure.Child // or nil
+	warm   float64        // largest part that was in memory before a contender began
 }
 
-// nap is about as long as an epoch takes.
-const nap = 300 * time.Millisecond
-
-// contender drops the file from the page cache, then measures f.
-func (c *coldBench) contender(name string, f func() error) measure.Contender {
-	return measure.Contender{Name: name, Do: func(int, int) (s measure.Cost, err error) {
-		if err := c.drop(); err != nil {
-			return s, err
-		}
-		before := majorFaults()
-		late := beats(func() error {
-			s, err = measure.Time(f)
-			return err
-		})
-		c.beats[name] = append(c.beats[name], late...)
-		c.faults[name] += majorFaults() - before
-		return s, err
-	}}
-}
-
-func (c *coldBench) file() (*os.File, error) { return os.Open(filepath.Join(c.dir, "x-00000.npy")) }
-
-// majorFaults returns how many pages this process had to wait for, in its own code or in
-// system calls.
-func majorFaults() int64 {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		panic(err)
+// contenders returns the loops of pread, the first of which reads one record at a time, and then the others.
+func (c *coldBench) contenders() (list []measure.Contender, loops int) {
+	add := func(name string, items int, do func(order []int) (measure.Cost, error)) {
+		list = append(list, measure.Contender{Name: name, Items: items, Do: func(from, to int) (measure.Cost, error) {
+			return do(rand.Perm(c.n)[:to-from])
+		}})
 	}
-	return u.Majflt
+	add("pread, 1 thread", coldSingly, c.preads(1, 0))
+	add("pread, 2 threads", 0, c.preads(2, 0))
+	add("pread, 8 threads", 0, c.preads(8, 0))
+	add("pread, 32 threads", 0, c.preads(32, 0))
+	add("pread, 32 threads, O_DIRECT", 0, c.preads(32, unix.O_DIRECT))
+	loops = len(list)
+	add("penstock, loader", 0, c.mapped(mmapds.ReadAuto, c.epoch))
+	add("penstock, loader, ReadDirect", 0, c.mapped(mmapds.ReadDirect, c.epoch))
+	add("penstock, Gather of a batch", 0, c.mapped(mmapds.ReadAuto, c.gather(c.batch)))
+	add("penstock, Gather of one record", coldSingly, c.mapped(mmapds.ReadAuto, c.gather(1)))
+	add("penstock, At", coldSingly, c.mapped(mmapds.ReadAuto, c.at))
+	if c.python == nil {
+		return list, loops
+	}
+	for _, way := range []string{
+		"os.pread, NumPy", "numpy.memmap, m[i]", "torch.from_numpy(m)[i]", "penstock in Python, ds[i]",
+	} {
+		add(way, coldSingly, func(order []int) (measure.Cost, error) {
+			if err := c.drop(); err != nil {
+				return measure.Cost{}, err
+			}
+			a, err := c.python.Ask(measure.Request{Do: "cold " + way, Set: c.name, Order: order})
+			return a.Cost, err
+		})
+	}
+	return list, loops
+}
+
+func (c *coldBench) compare(rounds, records int) error {
+	list, loops := c.contenders()
+	results, err := measure.Rounds(rounds, records, records, list)
+	if err != nil {
+		return err
+	}
+	measure.Lines(os.Stdout, fmt.Sprintf("Cold/%d", c.size()), "record", results)
+	best := slices.MinFunc(results[:loops], func(a, b measure.Result) int {
+		return cmp.Compare(a.Median(measure.Wall), b.Median(measure.Wall))
+	})
+	rows := [][]string{{fmt.Sprintf("cold, %d-byte records", c.size()), "records/s", "GB/s", "of the best loop of pread",
+		"of pread, 1 thread", "bytes read for each used"}}
+	for _, r := range results {
+		row := append([]string{r.Name}, rate(r, c.size())...)
+		rows = append(rows, append(row, best.Over(r, measure.Wall).String(), results[0].Over(r, measure.Wall).String(),
+			measure.Digits(r.Median(measure.Read)/float64(c.size()))))
+	}
+	measure.Table(os.Stdout, rows)
+	fmt.Printf("cold, %d-byte records: at most %.0f %% were in memory before\n\n", c.size(), 100*c.warm)
+	return nil
 }
 
 // drop has the system forget the file's pages, and notes how many it kept.
 func (c *coldBench) drop() error {
-	f, err := c.file()
+	if err := dropPages(c.dir); err != nil {
+		return err
+	}
+	f, err := os.Open(filepath.Join(c.dir, "x-00000.npy"))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)); err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	var st unix.Cachestat_t
-	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{Len: uint64(info.Size())}, &st, 0); err != nil {
+	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{}, &st, 0); err != nil {
 		return fmt.Errorf("cachestat, which says whether the cache is cold: %w", err)
 	}
-	c.warm = max(c.warm, float64(st.Cache)*float64(os.Getpagesize())/float64(info.Size()))
+	c.warm = max(c.warm, float64(st.Cache)*float64(os.Getpagesize())/float64(c.n*c.size()))
 	return nil
 }
 
-// shuffled opens the file for reads without readahead, and returns another order of its records each time.
-func (c *coldBench) shuffled() (f *os.File, order []int, err error) {
-	if f, err = c.file(); err != nil {
-		return nil, nil, err
-	}
-	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	c.round++
-	return f, rand.New(rand.NewPCG(c.round, 1)).Perm(c.d.n), nil
-}
-
-// preads reads all records in random order, by 32 goroutines.
-func (c *coldBench) preads() error {
-	f, order, err := c.shuffled()
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	size := c.d.size()
-	var next atomic.Int64
-	var crew sync.WaitGroup
-	var errs [32]error
-	for k := range errs {
-		crew.Go(func() {
-			buf := make([]byte, size)
-			for errs[k] == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(order) {
-					return
-				}
-				_, errs[k] = f.ReadAt(buf, 4096+int64(order[i]*size))
-				runtime.KeepAlive(touch(buf)) // as a training step would, and the epochs do
+// preads reads records by some threads, into memory that suits O_DIRECT.
+func (c *coldBench) preads(threads, flags int) func(order []int) (measure.Cost, error) {
+	const block = 4096 // of the header, too
+	return func(order []int) (cost measure.Cost, err error) {
+		fd, err := unix.Open(filepath.Join(c.dir, "x-00000.npy"), unix.O_RDONLY|flags, 0)
+		if err != nil {
+			return cost, err
+		}
+		defer unix.Close(fd)
+		if err := errors.Join(unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM), c.drop()); err != nil {
+			return cost, err
+		}
+		var next atomic.Int64
+		return measure.Time(func() error {
+			var all sync.WaitGroup
+			errs := make([]error, threads)
+			for k := range errs {
+				all.Go(func() {
+					buf, err := unix.Mmap(-1, 0, c.size()+2*block, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+					for i := next.Add(1) - 1; err == nil && i < int64(len(order)); i = next.Add(1) - 1 {
+						at, n := order[i]*c.size(), c.size()
+						from := at
+						if flags != 0 {
+							from = at &^ (block - 1)
+							n = (at + n - from + block - 1) &^ (block - 1)
+						}
+						_, err = unix.Pread(fd, buf[:n], int64(block+from))
+						runtime.KeepAlive(touch(buf[at-from:][:c.size()])) // as training would
+					}
+					errs[k] = errors.Join(err, unix.Munmap(buf))
+				})
 			}
+			all.Wait()
+			return errors.Join(errs...)
 		})
 	}
-	crew.Wait()
-	return errors.Join(errs[:]...)
 }
 
-// epoch opens the dataset and reads it once, shuffled.
-func (c *coldBench) epoch(workers int, read mmapds.ReadMode) error {
-	ds, err := mmapds.Open(c.dir, mmapds.WithRead(read))
-	if err != nil {
-		return err
+// mapped opens the dataset and has do read records.
+func (c *coldBench) mapped(mode mmapds.ReadMode, do func(ds *mmapds.Dataset, order []int) error,
+) func(order []int) (measure.Cost, error) {
+	return func(order []int) (cost measure.Cost, err error) {
+		ds, err := mmapds.Open(c.dir, mmapds.WithRead(mode))
+		if err != nil {
+			return cost, err
+		}
+		defer ds.Close()
+		if err := c.drop(); err != nil {
+			return cost, err
+		}
+		return measure.Time(func() error { return do(ds, order) })
 	}
-	defer ds.Close()
-	c.round++
-	ld, err := loader.New(ds, loader.Options{BatchSize: c.d.batch, Sampler: sampler.Shuffle{}, Seed: c.round,
-		Workers: workers})
+}
+
+func (c *coldBench) epoch(ds *mmapds.Dataset, order []int) error {
+	ld, err := loader.New(ds, loader.Options{BatchSize: c.batch, Sampler: sampler.Subset{Indices: order}})
 	if err != nil {
 		return err
 	}
@@ -191,43 +203,29 @@ func (c *coldBench) epoch(workers int, read mmapds.ReadMode) error {
 	return nil
 }
 
-// beats returns how late a goroutine woke up each time, while f ran.
-func beats(f func() error) (late []time.Duration) {
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			began := time.Now()
-			time.Sleep(time.Millisecond)
-			late = append(late, time.Since(began)-time.Millisecond)
-			select {
-			case <-stop:
-				return
-			default:
+func (c *coldBench) gather(batch int) func(ds *mmapds.Dataset, order []int) error {
+	dst := make([]byte, batch*c.size())
+	return func(ds *mmapds.Dataset, order []int) error {
+		for some := range slices.Chunk(order, batch) {
+			if err := ds.Gather(context.Background(), "x", some, dst[:len(some)*c.size()]); err != nil {
+				return err
 			}
+			runtime.KeepAlive(touch(dst))
 		}
-	}()
-	_ = f() // its caller keeps the error
-	close(stop)
-	<-done
-	return late
-}
-
-// lateness writes quantiles, less those of control if there is one.
-func lateness(late, control []time.Duration) (out []string) {
-	for _, q := range []float64{0.5, 0.95, 0.99, 1} {
-		d := quantile(late, q)
-		if control != nil {
-			d -= quantile(control, q)
-		}
-		out = append(out, fmt.Sprintf("%.2f ms", d.Seconds()*1e3))
+		return nil
 	}
-	return out
 }
 
-func quantile(list []time.Duration, q float64) time.Duration {
-	slices.Sort(list)
-	return list[min(len(list)-1, int(q*float64(len(list))))]
+func (c *coldBench) at(ds *mmapds.Dataset, order []int) error {
+	records, err := ds.Records("x")
+	for _, i := range order {
+		var data []byte
+		if err == nil {
+			data, err = records.At(i)
+		}
+		runtime.KeepAlive(touch(data))
+	}
+	return err
 }
 
 // dropPages has the system forget the pages of a dataset's files.
@@ -241,63 +239,10 @@ func dropPages(dir string) error {
 		if err != nil {
 			return err
 		}
-		err = unix.Fdatasync(int(f.Fd()))
-		if err == nil {
-			err = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
-		}
-		f.Close()
+		err = errors.Join(unix.Fdatasync(int(f.Fd())), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close())
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// batches reads all records in random order by 32 goroutines, into a ring of batches that this one hands out in order:
-// the least that any loader of batches does. Reads go on across their borders.
-func (c *coldBench) batches() error {
-	f, order, err := c.shuffled()
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	size := c.d.size()
-	const ring = 4
-	buffers := make([][]byte, ring)
-	left := make([]sync.WaitGroup, (c.d.n+c.d.batch-1)/c.d.batch)
-	for i := range left {
-		left[i].Add(min(c.d.batch, c.d.n-i*c.d.batch))
-	}
-	free := make(chan int, c.d.n) // places that may be read
-	for k := range min(ring*c.d.batch, c.d.n) {
-		free <- k
-	}
-	for k := range buffers {
-		buffers[k] = make([]byte, c.d.batch*size)
-	}
-	var crew sync.WaitGroup
-	errs := make([]error, 32)
-	for k := range errs {
-		crew.Go(func() {
-			for i := range free {
-				at := i % (ring * c.d.batch)
-				buf := buffers[at/c.d.batch][at%c.d.batch*size:][:size]
-				if _, err := f.ReadAt(buf, 4096+int64(order[i]*size)); err != nil {
-					errs[k] = err
-				}
-				left[i/c.d.batch].Done()
-			}
-		})
-	}
-	for b := range left {
-		left[b].Wait()
-		n := min(c.d.batch, c.d.n-b*c.d.batch)
-		runtime.KeepAlive(touch(buffers[b%ring][:n*size]))
-		for k := (b + ring) * c.d.batch; k < min((b+ring+1)*c.d.batch, c.d.n); k++ {
-			free <- k
-		}
-	}
-	close(free)
-	crew.Wait()
-	return errors.Join(errs...)
 }

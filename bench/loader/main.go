@@ -25,13 +25,13 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.dir, "dir", os.TempDir(),
-		"where a folder for the files is made, 700 MB with peers, and removed: a disk, for the part cold")
-	flag.StringVar(&o.python, "python", "", "Python with torch, NumPy and h5py, to be measured too")
+		"where a folder for the files is made, 1.4 GB, and removed: a disk, for the part cold")
+	flag.StringVar(&o.python, "python", "", "Python with torch, NumPy, h5py and penstock, to be measured too")
 	flag.StringVar(&o.peers, "peers", "", "folder of records.py; default: bench/peers")
 	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: sequential, shuffled, normalize, verified, "+
 		"cold, open, defaults, diagnose; default: all")
-	flag.StringVar(&o.match, "match", "", "workloads of defaults, scenes of diagnose and record sizes of sequential and "+
-		"shuffled to do: those whose name has this; default: all")
+	flag.StringVar(&o.match, "match", "", "workloads of defaults, scenes of diagnose and record sizes of sequential, "+
+		"shuffled and cold to do: those whose name has this; default: all")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
 	flag.Parse()
 	if err := run(o); err != nil {

@@ -2,7 +2,7 @@
 
 usage: records.py FOLDER    one JSON request a line in, one JSON answer a line out
 
-FOLDER holds the datasets 784 and 150528. A request is an epoch, in order or shuffled.
+FOLDER holds the datasets 784 and 150528, and random. A request is an epoch, in order or shuffled, or some records ("cold").
 Every batch is touched once in every cache line ("touch"), or made normalized float32 with every
 second record mirrored ("normalize"). CPU time includes that of DataLoader's workers.
 """
@@ -10,6 +10,7 @@ import functools
 import glob
 import json
 import os
+import resource
 import sys
 import time
 import warnings
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import penstock
 import torch
 import torchvision
 from torch.utils.data import DataLoader, Dataset
@@ -147,6 +149,28 @@ class Bench:
                     touch(np.take(d, order[k:k + step], axis=0))
         return do
 
+    def cold(self, way, folder, records):
+        """Reads records one by one of a file that is not in memory, and returns what that takes."""
+        path = os.path.join(folder, "x-00000.npy")
+        m = np.load(path, mmap_mode="c")
+        ds = penstock.open(folder)
+        with open(path, "rb", buffering=0) as f:
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+            read = {
+                "os.pread, NumPy": lambda i: np.frombuffer(os.pread(f.fileno(), m.strides[0], 4096 + i * m.strides[0]), np.uint8),
+                "numpy.memmap, m[i]": m.__getitem__,
+                "torch.from_numpy(m)[i]": torch.from_numpy(m).__getitem__,
+                "penstock in Python, ds[i]": lambda i: ds[i]["x"],
+            }[way]
+            wall, cpu, blocks = time.perf_counter(), time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_inblock
+            for i in records:
+                touch(read(i))
+            return {
+                "wall": time.perf_counter() - wall,
+                "cpu": time.process_time() - cpu,
+                "read": 512 * (resource.getrusage(resource.RUSAGE_SELF).ru_inblock - blocks),
+            }
+
     def ways(self):
         return [
             *((f"DataLoader {w}", f"DataLoader, {w} workers", self.torch(Records, w), True) for w in (0, 2, 4)),
@@ -163,6 +187,8 @@ class Bench:
             return {"text": f"torch {torch.__version__}, torchvision {torchvision.__version__}, NumPy {np.__version__}, "
                 f"h5py {h5py.__version__} (libhdf5 {h5py.version.hdf5_version}), Python {sys.version.split()[0]}",
                 "ways": [{"name": f"{k} {n}", "text": text} for k in names for n, text, _, both in self.ways() if both or "touch" in k]}
+        if q["do"].startswith("cold "):
+            return self.cold(q["do"][5:], os.path.join(self.folder, q["set"]), q["order"])
         order, work, name = q["do"].split(" ", 2)
         do = {n: f for n, _, f, _ in self.ways()}[name]
         wall, cpu = time.perf_counter(), time.process_time() + workers_time()

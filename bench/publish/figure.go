@@ -12,43 +12,46 @@ import (
 // figure locates a number: the lowest (or the highest, if more is worse) in a column, of the rows
 // whose first cells begin like this.
 type figure struct {
-	program, head string
+	program, head string   // of a table, or of several with severalHeads between them
 	rows          []string // what the first cells begin with, with " / " between cells
 	column        string
 	worst         bool // the highest of them
 }
 
+// severalHeads is what no head of a table has.
+const severalHeads = " | "
+
 // number returns the number at f: of "1.09 [1.05..1.15]" the first.
 func (r results) number(f figure) (float64, error) {
-	t, err := r.table(f.program, f.head)
-	if err != nil {
-		return 0, err
-	}
-	at := slices.Index(t.cells[0], f.column)
-	if at < 0 {
-		return 0, fmt.Errorf("%s.txt, table %q has no column %q, but %q", f.program, f.head, f.column, t.cells[0])
-	}
 	var found []float64
-	for _, row := range t.cells[1:] {
-		if !f.matches(row) {
-			continue
-		}
-		x, err := leading(row[at])
+	for _, head := range strings.Split(f.head, severalHeads) {
+		t, err := r.table(f.program, head)
 		if err != nil {
-			return 0, fmt.Errorf("%s.txt, table %q, row %q: %w", f.program, f.head, row[0], err)
+			return 0, err
 		}
-		found = append(found, x)
-	}
-	if len(found) == 0 {
-		return 0, fmt.Errorf("%s.txt, table %q has no row %q", f.program, f.head, f.rows)
-	}
-	best := found[0]
-	for _, x := range found {
-		if f.worst == (x > best) {
-			best = x
+		at := slices.Index(t.cells[0], f.column)
+		if at < 0 {
+			return 0, fmt.Errorf("%s.txt, table %q has no column %q, but %q", f.program, head, f.column, t.cells[0])
+		}
+		before := len(found)
+		for _, row := range t.cells[1:] {
+			if !f.matches(row) {
+				continue
+			}
+			x, err := leading(row[at])
+			if err != nil {
+				return 0, fmt.Errorf("%s.txt, table %q, row %q: %w", f.program, head, row[0], err)
+			}
+			found = append(found, x)
+		}
+		if len(found) == before {
+			return 0, fmt.Errorf("%s.txt, table %q has no row %q", f.program, head, f.rows)
 		}
 	}
-	return best, nil
+	if f.worst {
+		return slices.Max(found), nil
+	}
+	return slices.Min(found), nil
 }
 
 func (f figure) matches(row []string) bool {

@@ -12,10 +12,11 @@ import (
 	"github.com/penstock/penstock/internal/sys/cputime"
 )
 
-// Cost is the time that work took, in seconds.
+// Cost is what work took: times in seconds.
 type Cost struct {
-	Wall float64 `json:"wall"` // by the clock
-	CPU  float64 `json:"cpu"`  // CPU time of all threads of the process
+	Wall float64 `json:"wall"`           // by the clock
+	CPU  float64 `json:"cpu"`            // CPU time of all threads of the process
+	Read float64 `json:"read,omitempty"` // bytes that storage read for the process, where the system counts them
 }
 
 // CPU returns the CPU time.
@@ -23,6 +24,9 @@ func CPU(s Cost) float64 { return s.CPU }
 
 // Wall returns the time by the clock.
 func Wall(s Cost) float64 { return s.Wall }
+
+// Read returns the bytes read from storage.
+func Read(s Cost) float64 { return s.Read }
 
 // Time measures f.
 func Time(f func() error) (Cost, error) {
@@ -35,17 +39,20 @@ func Time(f func() error) (Cost, error) {
 type Began struct {
 	wall time.Time
 	cpu  time.Duration
+	read int64
 }
 
 // Begin looks at the clocks.
-func Begin() Began { return Began{time.Now(), cputime.Clock()} }
+func Begin() Began { return Began{time.Now(), cputime.Clock(), cputime.StorageRead()} }
 
 // Cost returns what the work took up to now.
 func (b Began) Cost() Cost {
-	return Cost{time.Since(b.wall).Seconds(), (cputime.Clock() - b.cpu).Seconds()}
+	return Cost{time.Since(b.wall).Seconds(), (cputime.Clock() - b.cpu).Seconds(), float64(cputime.StorageRead() - b.read)}
 }
 
 // Per returns what one of n items took.
-func (s Cost) Per(n int) Cost { return Cost{s.Wall / float64(n), s.CPU / float64(n)} }
+func (s Cost) Per(n int) Cost {
+	return Cost{s.Wall / float64(n), s.CPU / float64(n), s.Read / float64(n)}
+}
 
-func (s Cost) plus(o Cost) Cost { return Cost{s.Wall + o.Wall, s.CPU + o.CPU} }
+func (s Cost) plus(o Cost) Cost { return Cost{s.Wall + o.Wall, s.CPU + o.CPU, s.Read + o.Read} }

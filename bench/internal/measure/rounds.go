@@ -53,7 +53,9 @@ func AtOnce(one, other func(from, to int) (Cost, error)) func(from, to int) (Cos
 			done.Go(func() { both[i], errs[i] = do(from, to) })
 		}
 		done.Wait()
-		return Cost{time.Since(start).Seconds(), both[0].CPU + both[1].CPU}.Per(2), errors.Join(errs[:]...)
+		sum := both[0].plus(both[1])
+		sum.Wall = time.Since(start).Seconds()
+		return sum.Per(2), errors.Join(errs[:]...)
 	}
 }
 
