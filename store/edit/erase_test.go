@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
 
@@ -80,6 +82,35 @@ func testErases(t *testing.T, h *history) {
 	}
 	if p, err = h.d.Prune(PruneOptions{}); err != nil || p.Erased != 0 || len(p.Generations) != 0 {
 		t.Errorf("again: %+v, %v", p, err)
+	}
+}
+
+// TestErasureIsPostponed keeps the generation that was the newest while a reader has it open, and for the time of Within,
+// and does not say that its values are erased.
+func TestErasureIsPostponed(t *testing.T) {
+	for _, within := range []time.Duration{0, time.Hour} {
+		ds := small(t)
+		if _, err := Delete(ds, Chosen{Words: []uint64{6}}, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := At(ds).pruneFiles(PruneOptions{}, false); err != nil { // only the newest has the values
+			t.Fatal(err)
+		}
+		reader, err := mmapds.Open(ds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if within > 0 {
+			reader.Close()
+		}
+		p, err := Prune(ds, PruneOptions{Within: within})
+		if err != nil || p.Erased != 0 || p.Postponed != 2 || (len(p.InUse) > 0) != (within == 0) {
+			t.Errorf("within %v: %+v, %v", within, p, err)
+		}
+		reader.Close()
+		if p, err = Prune(ds, PruneOptions{}); err != nil || p.Files == 0 || p.Postponed != 0 {
+			t.Errorf("within %v, again: %+v, %v", within, p, err)
+		}
 	}
 }
 

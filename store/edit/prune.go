@@ -63,8 +63,17 @@ func (d *Dataset) prune(opts PruneOptions) (*Pruned, error) {
 	if err != nil || len(p.Corrupt) > 0 {
 		return p, err
 	}
-	p.Erased = e.records
-	return p, nil
+	if opts.DryRun {
+		p.Erased = e.records
+		return p, nil
+	}
+	kept, err := d.lists.Generations()
+	if len(kept) > 1 {
+		p.Postponed = e.records
+	} else {
+		p.Erased = e.records
+	}
+	return p, err
 }
 
 // pruneFiles removes generations and files.

@@ -25,8 +25,12 @@ type Pruned struct {
 	Files       int64 `json:"files"`       // that no kept generation lists
 	Bytes       int64 `json:"bytes"`       // of those files
 
-	// Erased is how many deleted records had values in the newest generation, and have none now.
+	// Erased is how many deleted records had values, and have none now.
 	Erased int64 `json:"erased,omitempty"`
+
+	// Postponed is how many deleted records have values in earlier generations alone, which are kept for now: a process
+	// has them open, or they were the newest lately.
+	Postponed int64 `json:"postponed,omitempty"`
 
 	// Corrupt are generations that are kept and cannot be read. While there are any, nothing is removed: the files may be
 	// those of one of these.

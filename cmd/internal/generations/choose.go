@@ -95,7 +95,7 @@ func Restore() *cobra.Command {
 			if err = errors.Join(err, ds.Close()); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: generation %d\n", ds.Path, m.Generation)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: generation %d\n", shell.Line(ds.Path), m.Generation)
 			return err
 		},
 	})
@@ -206,6 +206,10 @@ func (f *pruneFlags) render(w io.Writer, path string, p *edit.Pruned) error {
 	if p.Erased > 0 {
 		text += fmt.Sprintf("%s the values of %s\n", map[bool]string{false: "erased", true: "would erase"}[f.DryRun],
 			units.Counted(p.Erased, "deleted record"))
+	}
+	if p.Postponed > 0 {
+		text += fmt.Sprintf("the values of %s are in earlier generations, which are kept for now; prune again later\n",
+			units.Counted(p.Postponed, "deleted record"))
 	}
 	if len(p.InUse) > 0 {
 		text += fmt.Sprintf("kept, as they are in use: %s\n", numbers(p.InUse))
