@@ -139,14 +139,14 @@ func makeCache(dir string) error {
 	return nil
 }
 
-// openFolder makes and opens the folder of a mirror. It opens only files inside.
+// openFolder makes and opens the folder of a mirror, which has files of this user alone. It opens only files inside.
 func openFolder(dir string) (*os.Root, error) {
 	parent, name, err := private.Parent(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer parent.Close()
-	return private.Make(parent, name)
+	return private.MakeTrusted(parent, name)
 }
 
 // folderName returns the name of a mirror: the same for the same content from the same place.

@@ -40,3 +40,30 @@ func TestPlantedMirror(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A mirror is refused if others could write to it, or have written to it.
+func TestMirrorOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	open, mixed := filepath.Join(dir, "open"), filepath.Join(dir, "mixed")
+	if err := errors.Join(os.Mkdir(open, 0o700), os.Chmod(open, 0o777), os.MkdirAll(filepath.Join(mixed, "x"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if folder, err := openFolder(mixed); err != nil {
+		t.Errorf("one of this user: %v", err)
+	} else {
+		folder.Close()
+	}
+	refused := []string{open}
+	if os.Geteuid() == 0 { // who alone can make a file of another user
+		planted := filepath.Join(mixed, "x", "c.0")
+		if err := errors.Join(os.WriteFile(planted, nil, 0o600), os.Chown(planted, 61002, 61002)); err != nil {
+			t.Fatal(err)
+		}
+		refused = append(refused, mixed)
+	}
+	for _, path := range refused {
+		if _, err := openFolder(path); !errors.Is(err, private.ErrForeign) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -53,6 +53,47 @@ func Make(parent *os.Root, name string) (*os.Root, error) {
 	return Open(parent, name)
 }
 
+// MakeTrusted is Make for a folder whose files are used as they are found. It is [ErrForeign] if others may write to
+// it, or if another user's file is in it.
+func MakeTrusted(parent *os.Root, name string) (*os.Root, error) {
+	if err := parent.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, Unwritable(parent, err)
+	}
+	folder, err := Own(parent, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := narrow(folder, 0o022); err != nil {
+		return nil, err
+	}
+	if err := ownFiles(folder); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return folder, nil
+}
+
+// ownFiles refuses a folder with a file that has another owner than the folder.
+func ownFiles(folder *os.Root) error {
+	owner, err := folder.Stat(".")
+	if err != nil {
+		return err
+	}
+	return fs.WalkDir(folder.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && !sameOwner(info, owner) {
+			err = fmt.Errorf("%s belongs to another user: %w; remove %s", filepath.Join(folder.Name(), name), ErrForeign,
+				folder.Name())
+		}
+		return err
+	})
+}
+
 // Open opens the folder name in parent. It must be a real folder, not a link, and belong to this user;
 // otherwise the error is [ErrForeign]. If others may write to it, they may not from now on.
 func Open(parent *os.Root, name string) (*os.Root, error) {
@@ -315,7 +356,7 @@ func UserFolder(folder string) (*os.Root, error) {
 			continue
 		}
 		if err == nil && made != nil {
-			err = narrow(own)
+			err = narrow(own, 0o077)
 		}
 		return own, err
 	}
@@ -347,7 +388,7 @@ func FindUserFolder(folder string) (*os.Root, error) {
 	defer parent.Close()
 	own, err := Own(parent, userName())
 	if err == nil {
-		err = narrow(own)
+		err = narrow(own, 0o077)
 	}
 	return own, err
 }
@@ -366,14 +407,14 @@ func checkShared(folder *os.Root) error {
 	return err
 }
 
-// narrow refuses a folder that others may read or write.
-func narrow(folder *os.Root) error {
+// narrow refuses and closes a folder with permissions for others that are in mask.
+func narrow(folder *os.Root, mask fs.FileMode) error {
 	info, err := folder.Stat(".")
-	if err != nil || !modes || info.Mode().Perm()&0o077 == 0 {
+	if err != nil || !modes || info.Mode().Perm()&mask == 0 {
 		return err
 	}
 	probe, err := probe(folder)
-	if err == nil && probe.Mode().Perm()&0o077 == 0 {
+	if err == nil && probe.Mode().Perm()&mask == 0 {
 		err = fmt.Errorf("%s: others may use it (%v): %w; remove it", folder.Name(), info.Mode(), ErrForeign)
 	}
 	if err != nil {
