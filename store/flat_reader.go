@@ -10,6 +10,9 @@ import (
 // maxManifest bounds the memory that opening a dataset can take.
 const maxManifest = 1 << 30
 
+// maxTag bounds the file of a tag.
+const maxTag = 1 << 16
+
 // OpenFlat reads the manifest of a flat dataset and checks every file's size and header
 // against it. It does not read payloads: see the verification of package mmapds.
 //

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -102,7 +101,7 @@ func (f Folder) Tags() ([]Tag, error) {
 			continue
 		}
 		t := Tag{Name: name}
-		text, err := fs.ReadFile(f.FS, layout.Tags+"/"+e.Name())
+		text, err := f.readBounded(layout.Tags+"/"+e.Name(), maxTag)
 		if err == nil {
 			err = json.Unmarshal(text, &t)
 		}
@@ -206,16 +205,16 @@ func (f Folder) newest() (m *Manifest, text []byte, err error) {
 
 // read reads the manifest in a file.
 func (f Folder) read(name string) (m *Manifest, text []byte, err error) {
-	text, err = f.readBounded(name)
+	text, err = f.readBounded(name, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("no %s in it (%w), so it is not a dataset of penstock, or its build did not finish; "+
 			"to make a dataset of samples, run: %s", name, fs.ErrNotExist, shell.Penstock("preprocess SOURCE DEST"))
 	}
+	if errors.Is(err, vfs.ErrTooLarge) {
+		return nil, nil, fmt.Errorf("%s: %w: %w", name, err, ErrUnsupported)
+	}
 	if err != nil {
 		return nil, nil, layout.WithoutPath(err)
-	}
-	if len(text) > maxManifest {
-		return nil, nil, fmt.Errorf("%s: larger than 1 GiB: %w", name, ErrUnsupported)
 	}
 	if m, err = DecodeManifest(text); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
@@ -223,14 +222,14 @@ func (f Folder) read(name string) (m *Manifest, text []byte, err error) {
 	return m, text, nil
 }
 
-// readBounded reads a file, or a byte more than a manifest can have.
-func (f Folder) readBounded(name string) ([]byte, error) {
+// readBounded returns the content of a file of at most that many bytes.
+func (f Folder) readBounded(name string, most int64) ([]byte, error) {
 	file, err := f.FS.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, maxManifest+1))
+	return vfs.ReadWhole(file, most)
 }
 
 // ReadGeneration reads the manifest of a generation of the dataset at path, and when that was committed, which is also

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // Manifest describes a dataset's content and how it was made. It has no dates in it, so the
@@ -207,11 +208,11 @@ func checkSeal(text []byte) error {
 func DecodeManifest(data []byte) (*Manifest, error) {
 	m, err := parseManifest(data)
 	if err != nil {
-		return nil, err
+		return nil, shell.Bounded(err)
 	}
 	for _, err := range []error{checkSeal(data), m.Validate()} {
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", err, ErrCorrupt)
+			return nil, shell.Bounded(fmt.Errorf("%w: %w", err, ErrCorrupt))
 		}
 	}
 	return m, nil
@@ -230,7 +231,7 @@ func parseManifest(data []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("more than one JSON value: %w", ErrCorrupt)
 	}
 	if m.Format != layout.FormatName {
-		return nil, fmt.Errorf("format is %q, not %q: %w", m.Format, layout.FormatName, ErrUnsupported)
+		return nil, fmt.Errorf("format is not %q: %w", layout.FormatName, ErrUnsupported)
 	}
 	if m.Version < 1 || m.Version > layout.FormatVersion {
 		return nil, fmt.Errorf("format version %d; this program reads 1 to %d: %w", m.Version, layout.FormatVersion,

@@ -317,6 +317,32 @@ func (r *Root) ReadFile(path string, buf []byte, most int64) ([]byte, error) {
 		return buf, err
 	}
 	defer f.Close()
+	return readWhole(f, buf, size, most)
+}
+
+// ReadNamed returns the content of a regular file that a user named, of at most that many bytes, wherever links lead.
+// It does not wait. Its error does not name the path.
+func ReadNamed(path string, most int64) ([]byte, error) {
+	f, err := OpenRegular(path)
+	if err != nil {
+		return nil, bare(err)
+	}
+	defer f.Close()
+	text, err := ReadWhole(f, most)
+	return text, bare(err)
+}
+
+// ReadWhole returns the content of an open file of at most that many bytes.
+func ReadWhole(f fs.File, most int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return readWhole(f, nil, info.Size(), most)
+}
+
+// readWhole appends what is in a file, which is said to have size bytes, to buf.
+func readWhole(f io.Reader, buf []byte, size, most int64) ([]byte, error) {
 	if size > most {
 		return buf, tooLarge(size, most)
 	}
@@ -339,8 +365,11 @@ func (r *Root) ReadFile(path string, buf []byte, most int64) ([]byte, error) {
 	}
 }
 
+// ErrTooLarge is the error of a file that has more bytes than what reads it takes.
+var ErrTooLarge = errors.New("is too large")
+
 func tooLarge(size, most int64) error {
-	return fmt.Errorf("has %d bytes, more than %d", size, most)
+	return fmt.Errorf("%w: it has %d bytes, more than %d", ErrTooLarge, size, most)
 }
 
 // Stat describes what a path leads to.

@@ -309,3 +309,26 @@ func TestNestedDerive(t *testing.T) {
 	}
 	ds.Close()
 }
+
+// An error of a file that a view names, and that is no dataset, quotes nothing that is in it.
+func TestNoBytesOfOthers(t *testing.T) {
+	const secret = "SECRET0123456789"
+	dir := t.TempDir()
+	dataset(t, filepath.Join(dir, "a"), "x", 0, 6)
+	for name, text := range map[string]string{
+		"text": secret, "x.h5": secret, "x.npy": secret, "x.csv": secret, "x.zip": secret, "x.view.json": secret, "y.view.json": `{"penstock": "` + secret + `"}`,
+		"folder/manifest.json": `{"format": "` + secret + `", "version": 1}`, "zarr/zarr.json": secret,
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, text)
+		for _, node := range []string{`"dataset": "` + path + `"}`, `"select": {"dataset": "a"}, "records": "` + path + `"}`, `"dataset": "` + filepath.Dir(path) + `"}`} {
+			err := readSome(t.Context(), write(t, filepath.Join(dir, "case.view.json"), head+node))
+			if err == nil || strings.Contains(err.Error(), secret[:6]) {
+				t.Errorf("%s: %v", node, err)
+			}
+		}
+	}
+}

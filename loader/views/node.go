@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/internal/sys/secret"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/tensor"
@@ -237,24 +237,16 @@ func Read(path string) (*Node, error) {
 }
 
 func read(path string) (*Node, error) {
-	f, err := vfs.OpenRegular(path)
-	if err != nil {
-		if failed := (*os.PathError)(nil); errors.As(err, &failed) {
-			err = failed.Err
-		}
-		return nil, err
+	text, err := vfs.ReadNamed(path, maxFile)
+	if errors.Is(err, vfs.ErrTooLarge) {
+		return nil, fmt.Errorf("%w; name a .npy file of record numbers in \"records\"", err)
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, err
-	}
-	if len(text) > maxFile {
-		return nil, fmt.Errorf("more than %d bytes; name a .npy file of record numbers in \"records\"", maxFile)
 	}
 	n, err := Parse(text)
 	if err != nil {
-		return nil, err
+		return nil, shell.Bounded(err)
 	}
 	folder := filepath.Dir(path)
 	n.Datasets(func(p *string) {

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from typing import IO, Any
 
-from .errors import Error
+from .errors import Error, UnsupportedError
 from .forks import Owner, finalize, lock
 
 try:
@@ -60,6 +60,19 @@ def open_in(folder: str | None, path: str) -> io.FileIO:
         os.close(fd)
         raise Error(f"{path}: it is a pipe, a device or a folder, not a file")
     return open(fd, "rb", buffering=0)
+
+
+def read_in(folder: str | None, path: str, most: int) -> bytes:
+    """Return the bytes of a file that ``open_in`` opens.
+
+    Raises:
+        UnsupportedError: It has more bytes than ``most``.
+    """
+    with io.BufferedReader(open_in(folder, path)) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise UnsupportedError(f"{path}: it is too large: {size} bytes, more than {most}")
+        return file.read(size)
 
 
 def _open_beneath(folder: str, path: str) -> int:

@@ -14,12 +14,26 @@ _OPEN = re.compile(r"(?:region|endpoint|profile|anonymous|use_path_style|storage
 _CLOSING = re.compile(r"[.,;:!?)\]}\\]*\Z")
 
 
+_LONGEST = 8000
 _UNINDENTED = re.compile(r"\n(?=[^\s])")
 
 
+def line(text: str) -> str:
+    """Return text for one line of a terminal: with what cannot be printed escaped, line breaks too."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def printable(text: str) -> str:
-    """Return text with what a terminal would obey escaped, but for line breaks."""
-    return text if text.isprintable() else "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+    """Return text for a terminal: ``line`` of each of its lines."""
+    return "\n".join(map(line, text.split("\n")))
+
+
+def bounded(text: str) -> str:
+    """Return the text of an error without its middle, if it is too long to read."""
+    if len(text) <= _LONGEST:
+        return text
+    first, last = text[: _LONGEST // 2], text[-_LONGEST // 4 :]
+    return f"{first} ... ({len(text) - len(first) - len(last)} characters are left out) ... {last}"
 
 
 def shown(text: str) -> str:

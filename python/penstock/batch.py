@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
+from ._urls import line
 from .shared import Rows, Slot
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Batch(Generic[V]):
         return (self[i] for i in range(self._count))
 
     def __repr__(self) -> str:
-        return f"<penstock batch of {self._count} records: {', '.join(self.arrays)}>"
+        return f"<penstock batch of {self._count} records: {', '.join(map(line, self.arrays))}>"
 
 
 class LoaderBatch(Generic[V]):
@@ -294,7 +295,7 @@ class BatchTuple(LoaderBatch[V], tuple[V, ...]):
         raise AttributeError(f"a batch has no attribute {name!r}; its fields are: {', '.join(self._fields)}")
 
     def __repr__(self) -> str:
-        shown = (f"{name} {getattr(v, 'dtype', type(v).__name__)}{list(getattr(v, 'shape', ()))}" for name, v in self.items())
+        shown = (f"{line(name)} {getattr(v, 'dtype', type(v).__name__)}{list(getattr(v, 'shape', ()))}" for name, v in self.items())
         number = f" {self.step} of epoch {self.epoch}" if hasattr(self, "_message") else ""
         return f"<penstock batch{number}: {', '.join(shown)}>"
 

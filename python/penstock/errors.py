@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ._dataclass import dataclass
-from ._urls import redacted, shown
+from ._urls import bounded, redacted, shown
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,11 @@ class Error(ValueError):
     """A dataset cannot be used. The text says where, what, and what to do. It has no secrets of URLs.
 
     Names in it may be a stranger's: characters that a terminal obeys are escaped, and the lines after the first are indented.
+    The middle of a text of more than 8,000 characters is left out.
     """
 
     def __init__(self, *text: object) -> None:
-        super().__init__(*(shown(redacted(t)) if isinstance(t, str) else t for t in text))
+        super().__init__(*(shown(redacted(bounded(t))) if isinstance(t, str) else t for t in text))
 
 
 class NotFoundError(Error, FileNotFoundError):

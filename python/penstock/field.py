@@ -12,6 +12,7 @@ import numpy as np
 from . import bfloat16
 from ._dataclass import dataclass
 from ._expected import checked
+from ._urls import line
 from .errors import CorruptError
 
 #: The NumPy type in which each element type is stored in files: bfloat16 as its 16 bits. See numpy_type.
@@ -171,7 +172,7 @@ def listed(words: Iterable[str], most: int = 24) -> str:
 
 def shown(fields: Iterable[Field]) -> str:
     """Return names, types and shapes of fields for people."""
-    return listed(f"{f.name} {f.dtype}{list(f.shape)}{'*' if f.ragged else ''}" for f in fields)
+    return listed(f"{line(f.name)} {f.dtype}{list(f.shape)}{'*' if f.ragged else ''}" for f in fields)
 
 
 def standardized(x: np.ndarray, mean: Iterable[float], std: Iterable[float], layout: str) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import os
 import re
 import reprlib
@@ -14,7 +13,7 @@ import numpy as np
 
 from . import crc32c, generations
 from ._expected import WHOLE, checked, parse
-from ._files import open_in
+from ._files import read_in
 from .column import HEADER_BYTES, Extent, explained
 from .errors import CorruptError, Error, UnsupportedError
 from .field import Field, stored
@@ -62,14 +61,11 @@ def read_manifest(path: str, name: str) -> dict[str, Any]:
     """Read the manifest that has this name in a folder."""
     file = os.path.join(path, name)
     try:
-        with io.BufferedReader(open_in(path, file)) as f:
-            data = f.read(_MAX_MANIFEST + 1)
+        data = read_in(path, file, _MAX_MANIFEST)
     except FileNotFoundError as e:
         raise Error(f"{path}: no {name}: this is not a penstock dataset; to convert a folder of images, run: penstock preprocess {path} OUT") from e
     except OSError as e:
         raise explained(file, e) from e
-    if len(data) > _MAX_MANIFEST:
-        raise UnsupportedError(f"{file}: more than {_MAX_MANIFEST} bytes")
     return decode_manifest(data, file)
 
 

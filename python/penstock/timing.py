@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from . import _files
-from ._urls import redacted
+from ._urls import line, redacted
 from .errors import Error
 
 #: How often the CPU time of other processes is read, in seconds: they may end before the loop does.
@@ -366,7 +366,7 @@ def _lines(r: Report) -> list[str]:
 
     later = [s for s in r.steps if s.batch] or r.steps
     first = [s for s in r.steps if not s.batch]
-    head = f"{r.name}: {r.records:,} records in {_time(r.seconds)}, {r.rate:,.0f} records/s"
+    head = f"{line(r.name)}: {r.records:,} records in {_time(r.seconds)}, {r.rate:,.0f} records/s"
     lines = [*textwrap.wrap(head, _WIDTH), "", f"  {'':8}{'median':>10}{'p90':>10}{'max':>10}{'sum':>10}"]
     for name, values in (("wait", [s.wait for s in later]), ("step", [s.body for s in later])):
         cells = (_quantile(values, 0.5), _quantile(values, 0.9), max(values), sum(values))

@@ -19,7 +19,7 @@ from ._values import floats, full, kind_of
 from .batch import Batch
 from .column import explained
 from .derive import Computed, formulas
-from .errors import CorruptError, Error, MissingError, NotFoundError
+from .errors import CorruptError, Error, MissingError, NotFoundError, UnsupportedError
 from .field import Field, chosen, listed, shown
 from .flat import MAX_RECORDS
 from .forks import finalize
@@ -1218,12 +1218,11 @@ def _check_node(node: Any, where: str, depth: int = 0) -> None:
 def _parsed(path: str) -> dict[str, Any]:
     """Read a view in a file, and check all of it but the files that it names."""
     try:
-        with open(path, "rb") as f:
-            text = f.read(MAX_FILE + 1)
+        text = _files.read_in(None, path, MAX_FILE)
     except OSError as e:
         raise explained(path, e) from e
-    if len(text) > MAX_FILE:
-        raise CorruptError(f'view {path}: more than {MAX_FILE} bytes; name a .npy file of record numbers in "records"')
+    except UnsupportedError as e:
+        raise UnsupportedError(f'view {e}; name a .npy file of record numbers in "records"') from None
     where = f"view {path}"
     node: dict[str, Any] = parse(text, {"penstock?": object, "version?": object}, where, "a view")
     if node.get("penstock") != "view":

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._urls import printable
+from ._urls import bounded, printable
 from .errors import Error
 
 _LENGTH = struct.Struct("<I")
@@ -74,7 +74,7 @@ def part(message: Any, name: str, kind: type) -> Any:
 
 def text(message: Any, name: str) -> str:
     """Return a text of a message without what a terminal would obey, and not longer than an error may be."""
-    return printable(part(message, name, str)[:10_000])
+    return printable(bounded(part(message, name, str)))
 
 
 def shown(value: Any) -> str:

@@ -11,9 +11,11 @@ import xarray
 from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
+from ._files import open_in
 from ._urls import redacted
 from .dask import Lazy
 from .dataset import Dataset
+from .errors import Error
 from .field import Field
 from .view import absolute
 
@@ -63,9 +65,10 @@ class PenstockBackend(BackendEntrypoint):
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """Report whether it is the folder of a dataset."""
         try:
-            with open(os.path.join(os.fspath(filename_or_obj), "manifest.json"), "rb") as f:
+            folder = os.fspath(filename_or_obj)
+            with open_in(folder, os.path.join(folder, "manifest.json")) as f:
                 return b"penstock" in f.read(4096)
-        except (OSError, TypeError):
+        except (OSError, TypeError, Error):
             return False
 
 

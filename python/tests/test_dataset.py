@@ -374,7 +374,7 @@ class RefusedTest(data.Copied):
         for path, text in (
             (base, "no manifest.json.*preprocess .* OUT"),
             (os.path.join(base, "nothing"), "no such file"),
-            (__file__, 'neither a folder nor an HDF5 file; it begins with "'),
+            (__file__, "neither a folder nor an HDF5 file; it has no HDF5 signature"),
         ):
             with self.assertRaisesRegex(penstock.Error, text):
                 penstock.open(path)

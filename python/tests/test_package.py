@@ -11,7 +11,11 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
+
+import h5py
+import numpy as np
 
 import penstock
 import penstock._typing
@@ -148,6 +152,21 @@ class TestPackage(unittest.TestCase):
         """Characters that a terminal obeys are escaped, and a line break begins an indented line."""
         shown = str(penstock.Error("x\x1b[31m\nFAKE\n  already\u202e"))
         self.assertEqual(shown, "x\\x1b[31m\n  FAKE\n  already\\u202e")
+        long = str(penstock.Error("where: " + "x" * 10**6 + ": what to do"))
+        self.assertRegex(long, r"\Awhere: x.* \(994019 characters are left out\) .*x: what to do\Z")
+        self.assertLess(len(long), 8000)
+
+    def test_names_of_strangers_stay_in_their_line(self):
+        """What is printed of a dataset, view or batch has neither a line break nor what a terminal obeys."""
+        name = "x\nFAKE\x1b[31m\u202e"
+        with tempfile.TemporaryDirectory() as base:
+            path = os.path.join(base, f"{name}.h5")
+            with h5py.File(path, "w") as f:
+                f[name] = np.zeros((4, 2), "f4")
+            with penstock.open(path) as ds, penstock.DataLoader(path, 2) as loader:
+                for shown in (ds, ds.select([0]), loader, next(iter(loader))):
+                    self.assertTrue(repr(shown).isprintable(), repr(shown))
+                    self.assertIn("records" if shown is loader else "FAKE", repr(shown))
         url = "http://user:SECRET@h/x.csv?sig=SECRET"
         for call in (
             lambda: penstock.loadbench(url),

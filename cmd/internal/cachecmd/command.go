@@ -155,7 +155,7 @@ func (f *flags) list(w io.Writer) error {
 			if e.Transforms != nil {
 				stored = "pixels"
 			}
-			t.Add(shell.Line(e.Name), units.Bytes(e.Bytes), stored, state, "used "+used, shell.Line(e.Source))
+			t.Add(e.Name, units.Bytes(e.Bytes), stored, state, "used "+used, e.Source)
 		}
 		text := t.String()
 		for _, e := range all {

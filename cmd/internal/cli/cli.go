@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/internal/sys/secret"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -77,7 +78,7 @@ func Run(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.W
 	}
 	prepare(cmd, args)
 	cmd.SetArgs(args)
-	cmd.SetIn(stdin)
+	cmd.SetIn(&input{ctx: ctx, from: stdin})
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	ran, err := cmd.ExecuteContextC(ctx)
@@ -92,7 +93,8 @@ func Run(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.W
 		err = Usage(text)
 	}
 	code := exitCode(ctx, err)
-	fmt.Fprintf(stderr, "%s: %s\n", cmd.Name(), indented(Printable(remote.RedactURLs(Worded(err.Error())))))
+	text := remote.RedactURLs(Worded(shell.Bounded(err).Error()))
+	fmt.Fprintf(stderr, "%s: %s\n", cmd.Name(), indented(shell.Lines(text)))
 	if code == ExitUsage {
 		fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", ran.CommandPath())
 	}

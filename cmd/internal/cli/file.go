@@ -9,13 +9,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/vfs"
 )
+
+// ReadFile returns the content of a regular file that an option names, of at most 16 MiB. Its error does not name the
+// path.
+func ReadFile(path string) ([]byte, error) { return vfs.ReadNamed(path, 16<<20) }
 
 // WriteFile writes the output of write to the file at path. A file is never found half-written:
 // it is created next to path under another name, and renamed. Other kinds of files, such as
-// /dev/null or a pipe, are written to in place.
+// /dev/null or a pipe that a process reads, are written to in place.
 func WriteFile(path string, write func(io.Writer) error) error {
 	return explain(path, writeFile(path, write))
 }
@@ -55,7 +61,7 @@ func explain(path string, err error) error {
 
 func writeFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody reads is an error
 		if err != nil {
 			return err
 		}

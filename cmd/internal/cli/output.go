@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // JSONFlag adds the flag --json.
@@ -30,17 +32,18 @@ func PrintJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Screen writes to w what text does. On a terminal, lines that are too long are broken as Fit does.
+// Screen writes to w what text does, without characters that a terminal obeys. On a terminal, lines that are too long
+// are broken as Fit does.
 func Screen(w io.Writer, text func(io.Writer) error) error {
-	width := TerminalWidth(w)
-	if width <= 0 {
-		return text(w)
-	}
 	var b strings.Builder
 	if err := text(&b); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, Fit(b.String(), width))
+	lines := shell.Lines(b.String())
+	if width := TerminalWidth(w); width > 0 {
+		lines = Fit(lines, width)
+	}
+	_, err := io.WriteString(w, lines)
 	return err
 }
 

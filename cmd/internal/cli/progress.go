@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -118,7 +119,7 @@ func (p *Progress) Print(text string) {
 	if IsTerminal(p.out) {
 		clear = "\r\x1b[K" // over the bar
 	}
-	fmt.Fprintf(p.out, "%s%s: %s\n", clear, p.name, Printable(text))
+	fmt.Fprintf(p.out, "%s%s: %s\n", clear, p.name, shell.Lines(text))
 }
 
 // Note prints lines, unless the Progress is quiet. There must be no stage.
@@ -132,6 +133,6 @@ func (p *Progress) Note(text string) {
 		return
 	}
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(p.out, "%s: %s\n", p.name, Printable(strings.TrimRight(line, "\n")))
+		fmt.Fprintf(p.out, "%s: %s\n", p.name, shell.Lines(strings.TrimRight(line, "\n")))
 	}
 }

@@ -27,9 +27,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program waits for Ctrl-C and then tidies up, or never does.
+// program waits for Ctrl-C, or for its input, and then tidies up, or never does.
 func program(cmd *cobra.Command, kind string) error {
 	fmt.Fprintln(cmd.OutOrStdout(), "started")
+	if kind == "reading" {
+		_, err := cmd.InOrStdin().Read(make([]byte, 1))
+		return fmt.Errorf("%w; tidied up", err)
+	}
 	<-cmd.Context().Done()
 	if kind == "stubborn" {
 		fmt.Fprintln(cmd.OutOrStdout(), "tidying")
@@ -46,12 +50,18 @@ func TestSignals(t *testing.T) {
 	}{
 		{"polite", os.Interrupt, "tool: interrupted; tidied up\n"},
 		{"polite", unix.SIGTERM, "tool: interrupted; tidied up\n"},
+		{"reading", unix.SIGTERM, "tool: interrupted; tidied up\n"},
 		{"stubborn", os.Interrupt, ""},
 	}
 	for _, c := range cases {
 		t.Run(fmt.Sprint(c.kind, c.signal), func(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), programKey+"="+c.kind)
+			in, err := cmd.StdinPipe() // nothing comes
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
 			var errOut strings.Builder
 			cmd.Stderr = &errOut
 			out, err := cmd.StdoutPipe()

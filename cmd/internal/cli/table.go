@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // Bar draws value as a share of largest, width characters wide, in steps of an eighth of a character. A
@@ -25,7 +27,7 @@ const BarWidth = 32
 
 // Table aligns rows of cells, two spaces apart. A column whose letter in Align is 'r' is
 // flush right, others are flush left. Indent spaces stand before each row. A cell of more than Wide characters, if that
-// is not 0, moves the rest of its own row and leaves the column as it is.
+// is not 0, moves the rest of its own row and leaves the column as it is. Cells are single lines, escaped by Add.
 type Table struct {
 	Align  string
 	Indent int
@@ -34,7 +36,13 @@ type Table struct {
 }
 
 // Add appends a row.
-func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
+func (t *Table) Add(cells ...string) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = shell.Line(cell)
+	}
+	t.Rows = append(t.Rows, row)
+}
 
 // String returns the rows, each with a newline and without trailing spaces.
 func (t *Table) String() string {

@@ -203,7 +203,8 @@ func report(cmd *cobra.Command, path string, m *store.Manifest, asJSON bool, err
 		made.Columns = append(made.Columns, f.Name)
 	}
 	return cli.Print(cmd.OutOrStdout(), asJSON, made, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: generation %d: %s\n", path, m.Generation, strings.Join(made.Columns, ", "))
+		_, err := fmt.Fprintf(w, "%s: generation %d: %s\n", shell.Line(path), m.Generation,
+			shell.Line(strings.Join(made.Columns, ", ")))
 		return err
 	})
 }

@@ -67,7 +67,7 @@ func render(w io.Writer, log []edit.Entry) error {
 	t := cli.Table{Align: "r"}
 	for _, e := range log {
 		if e.Corrupt != "" {
-			t.Add(fmt.Sprint(e.Generation), "", strings.Join(e.Tags, ", "), datasetarg.Done(e), "", shell.Line(e.Corrupt))
+			t.Add(fmt.Sprint(e.Generation), "", strings.Join(e.Tags, ", "), datasetarg.Done(e), "", e.Corrupt)
 			continue
 		}
 		t.Add(fmt.Sprint(e.Generation), e.Time.Local().Format("2006-01-02 15:04:05"), strings.Join(e.Tags, ", "),

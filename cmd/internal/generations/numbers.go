@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/penstock/penstock/internal/npy"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -27,7 +27,7 @@ func recordNumbers(text string, stdin io.Reader, n int64) ([]int64, error) {
 	if numberList.MatchString(text) {
 		return listedNumbers(text, n)
 	}
-	f, err := os.Open(text)
+	f, err := vfs.OpenRegular(text)
 	if err != nil {
 		return nil, fmt.Errorf("neither numbers, such as 3,7,10-20, nor a file: %w", err)
 	}

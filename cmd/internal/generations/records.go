@@ -213,7 +213,7 @@ func restoreRecords(cmd *cobra.Command, arg string, f *choiceFlags) error {
 	if err = errors.Join(err, ds.Close()); err != nil {
 		return err
 	}
-	return changed(ds.Path, m).render(cmd.OutOrStdout())
+	return report(cmd, ds.Path, m, false, nil)
 }
 
 func (f *choiceFlags) undelete(cmd *cobra.Command, ds *datasetarg.Generations) (*store.Manifest, error) {
@@ -270,7 +270,7 @@ func (c *Changed) render(w io.Writer) error {
 	if c.operation != "delete" {
 		verb = "restored"
 	}
-	_, err := fmt.Fprintf(w, "%s: generation %d: %s %s, %s left\n", c.Path, c.Generation, verb,
+	_, err := fmt.Fprintf(w, "%s: generation %d: %s %s, %s left\n", shell.Line(c.Path), c.Generation, verb,
 		units.Counted(c.Changed, "record"), units.Count(c.Records))
 	return err
 }

@@ -11,6 +11,8 @@ import (
 	"html"
 	"io"
 	"strings"
+
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 //go:embed frame.html
@@ -25,8 +27,7 @@ type Body struct {
 }
 
 // Add appends format, in which {} stands for the next value: HTML is taken as it is, and everything else as
-// [fmt.Sprint] prints it, escaped so that it can stand between elements and in attributes within double quotes. It
-// panics if there are more or fewer values than {}.
+// [Escape] spells it. It panics if there are more or fewer values than {}.
 func (b *Body) Add(format HTML, values ...any) {
 	parts := strings.Split(string(format), "{}")
 	if len(parts) != len(values)+1 {
@@ -35,7 +36,7 @@ func (b *Body) Add(format HTML, values ...any) {
 	for i, part := range parts {
 		b.text.WriteString(part)
 		if i < len(values) {
-			b.text.WriteString(escaped(values[i]))
+			b.text.WriteString(Escape(values[i]))
 		}
 	}
 }
@@ -43,12 +44,13 @@ func (b *Body) Add(format HTML, values ...any) {
 // HTML returns what was added.
 func (b *Body) HTML() HTML { return HTML(b.text.String()) }
 
-// escaped returns a value as it stands in a page. A page may hold no NUL.
-func escaped(v any) string {
+// Escape returns a value as [fmt.Sprint] prints it, for a place between elements or in an attribute within double
+// quotes. Control characters are spelled as on a terminal.
+func Escape(v any) string {
 	if text, ok := v.(HTML); ok {
 		return string(text)
 	}
-	return strings.ReplaceAll(html.EscapeString(fmt.Sprint(v)), "\x00", "\uFFFD")
+	return html.EscapeString(shell.Lines(fmt.Sprint(v)))
 }
 
 // Write writes a page. Style is CSS in addition to that of the frame.

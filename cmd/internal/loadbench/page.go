@@ -3,7 +3,6 @@ package loadbench
 import (
 	_ "embed"
 	"fmt"
-	"html"
 	"io"
 	"strings"
 
@@ -113,6 +112,6 @@ func inline(svg, title string) htmlpage.HTML {
 	if at := strings.Index(svg, "<svg"); at > 0 {
 		svg = svg[at:]
 	}
-	svg = strings.Replace(svg, "<svg", `<svg role="img" aria-label="`+html.EscapeString(title)+`"`, 1)
+	svg = strings.Replace(svg, "<svg", `<svg role="img" aria-label="`+htmlpage.Escape(title)+`"`, 1)
 	return htmlpage.HTML(strings.ReplaceAll(svg, "#000000", "currentColor"))
 }

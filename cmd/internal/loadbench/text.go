@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
 )
 
@@ -24,7 +25,7 @@ func (r *Report) Text(w io.Writer) error {
 		b.WriteString("\nInterrupted: these tables are partial; rows that were not finished are missing.\n")
 	}
 	r.advice(&b)
-	_, err := io.WriteString(w, cli.Wrap(cli.Printable(b.String()), width, 2))
+	_, err := io.WriteString(w, cli.Wrap(shell.Lines(b.String()), width, 2))
 	return err
 }
 
@@ -38,7 +39,7 @@ func (r *Report) Markdown(w io.Writer) error {
 		t.remarks(&b)
 	}
 	r.advice(&b)
-	_, err := io.WriteString(w, cli.Printable(b.String()))
+	_, err := io.WriteString(w, shell.Lines(b.String()))
 	return err
 }
 
@@ -57,7 +58,7 @@ func (r *Report) advice(b *strings.Builder) {
 
 func (r *Report) head(b *strings.Builder) {
 	d, m := &r.Dataset, &r.Machine
-	b.WriteString(d.Name)
+	b.WriteString(shell.Line(d.Name))
 	if d.Records > 0 {
 		fmt.Fprintf(b, ": %s", units.Counted(int64(d.Records), "record"))
 	}
@@ -65,10 +66,10 @@ func (r *Report) head(b *strings.Builder) {
 		fmt.Fprintf(b, " of %s", units.Counted(int64(d.RecordBytes), "byte"))
 	}
 	if len(d.Fields) > 0 {
-		fmt.Fprintf(b, ": %s", strings.Join(d.Fields, ", "))
+		fmt.Fprintf(b, ": %s", shell.Line(strings.Join(d.Fields, ", ")))
 	}
 	if d.Remote != "" {
-		b.WriteString("\n" + d.Remote)
+		b.WriteString("\n" + shell.Line(d.Remote))
 	}
 	fmt.Fprintf(b, "\n%s", units.Counted(int64(m.Cores), "core"))
 	for _, text := range []string{m.CPU, m.OS + "/" + m.Arch, m.Go} {

@@ -104,10 +104,10 @@ func (n *normalizeFlags) run(out io.Writer) error {
 	}
 	for _, f := range m.Fields {
 		if layout.PixelBytes(f.Spec) && f.Normalization != nil && !f.Normalization.Applied {
-			fmt.Fprintf(out, "%s: mean %.4g, standard deviation %.4g of x/255%s\n", f.Name, f.Normalization.Mean,
+			fmt.Fprintf(out, "%s: mean %.4g, standard deviation %.4g of x/255%s\n", shell.Line(f.Name), f.Normalization.Mean,
 				f.Normalization.Std, of)
 		}
 	}
-	_, err = fmt.Fprintf(out, "%s: id %s, generation %d\n", n.dataset, m.ID, m.Generation)
+	_, err = fmt.Fprintf(out, "%s: id %s, generation %d\n", shell.Line(n.dataset), m.ID, m.Generation)
 	return err
 }

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/transforms"
@@ -53,21 +53,10 @@ var recipeFlags = []string{
 // transformFlags are the flags that transforms replace.
 var transformFlags = []string{"resize", "fit", "crop", "filter", "pass-order", "layout", "dtype"}
 
-// maxPipeline bounds what is read.
-const maxPipeline = 16 << 20
-
 func readPipelineFile(path string) (*pipelineFile, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, errors.Unwrap(err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxPipeline+1))
+	data, err := cli.ReadFile(path)
 	if err != nil {
 		return nil, err
-	}
-	if len(data) > maxPipeline {
-		return nil, errors.New("is larger than 16 MiB")
 	}
 	return parsePipelineFile(data)
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/prepare"
@@ -21,13 +20,13 @@ import (
 func printText(out io.Writer, s *prepare.Summary) error {
 	w := new(strings.Builder)
 	printLines(w, s)
-	_, err := io.WriteString(out, cli.Printable(w.String()))
+	_, err := io.WriteString(out, shell.Lines(w.String()))
 	return err
 }
 
 func printLines(w io.Writer, s *prepare.Summary) {
 	took := time.Duration(s.Seconds * float64(time.Second))
-	fmt.Fprintf(w, "%s: %s, %s, %s\n", s.Dest, units.Counted(s.Records, "record"), units.Bytes(s.Bytes),
+	fmt.Fprintf(w, "%s: %s, %s, %s\n", shell.Line(s.Dest), units.Counted(s.Records, "record"), units.Bytes(s.Bytes),
 		prepare.FormatNames[s.Format])
 	printFields(w, s)
 	if s.Classes == nil && s.Source.Kind == "imagefolder" {

@@ -2,7 +2,6 @@ package meta
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"strings"
 
@@ -77,7 +76,7 @@ func beginning(r io.ReaderAt, size int64) string {
 	if len(bytes.Trim(b, "\x00")) == 0 {
 		return "begins with zeros, as a copy or download that was stopped; fetch it again"
 	}
-	return fmt.Sprintf("begins with %.16q, and has no HDF5 signature at byte 0, 512, 1024, ...", b)
+	return "has no HDF5 signature at byte 0, 512, 1024, ..."
 }
 
 // readSuperblock parses the superblock and sets base and field sizes of s.

@@ -40,14 +40,33 @@ func Command(prefix string, words ...string) string {
 	return line
 }
 
-// Line returns text from a file for a line of a terminal: with characters in it that cannot be printed, line breaks
-// too, it is spelled as Go spells strings.
+// Line returns text for one line of a terminal: characters that cannot be printed, line breaks too, are spelled as in
+// a string of Go.
 func Line(s string) string {
 	if printable(s) {
 		return s
 	}
-	quoted := strconv.Quote(s)
-	return quoted[1 : len(quoted)-1]
+	var b strings.Builder
+	for len(s) > 0 {
+		_, n := utf8.DecodeRuneInString(s)
+		character := s[:n]
+		if !printable(character) {
+			quoted := strconv.Quote(character)
+			character = quoted[1 : len(quoted)-1]
+		}
+		b.WriteString(character)
+		s = s[n:]
+	}
+	return b.String()
+}
+
+// Lines returns text for a terminal: Line of each of its lines.
+func Lines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = Line(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func printable(s string) bool {

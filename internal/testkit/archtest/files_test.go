@@ -182,7 +182,6 @@ var reading = map[string][]string{
 // reads are the uses of reading in packages that open finished datasets, and of no file of theirs, with their reason.
 var reads = map[string]string{
 	"cmd/internal/feed peerEnviron os.ReadFile":             "the environment of the client, in /proc",
-	"cmd/internal/inspect/preview readPipeline os.ReadFile": "the file that the user names with --transforms",
 	"loader/cuda shared os.ReadFile":                        "the maps of this process, in /proc",
 }
 

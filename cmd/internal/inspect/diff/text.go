@@ -56,7 +56,7 @@ func (c *Comparison) renderValues(b *strings.Builder) {
 	t.Add("", "records", "first", "elements", "other lengths", "largest difference")
 	for _, v := range c.Values {
 		if v.Records > 0 {
-			t.Add(shell.Line(v.Field), units.Count(v.Records), units.Count(*v.First), units.Count(v.Elements),
+			t.Add(v.Field, units.Count(v.Records), units.Count(*v.First), units.Count(v.Elements),
 				units.Count(v.Lengths), cli.Number(v.Largest))
 		}
 	}

@@ -49,7 +49,7 @@ func (l *Layout) renderChunks(b *strings.Builder) {
 	for _, m := range l.Chunks {
 		name, shape := shell.Line(m.Field), joined(m.Shape, "x")
 		if m.Problem != "" {
-			t.Add(name, shape, "# "+shell.Line(m.Problem))
+			t.Add(name, shape, "# "+m.Problem)
 			continue
 		}
 		row := []string{name, shape}
@@ -96,7 +96,7 @@ func ListChunks(w io.Writer, path string, asJSON bool) error {
 	}
 	list := chunked(p.Meta)
 	if len(list) == 0 && !asJSON {
-		_, err := fmt.Fprintf(w, "%s: none of its datasets is chunked\n", path)
+		_, err := fmt.Fprintf(w, "%s: none of its datasets is chunked\n", shell.Line(path))
 		return err
 	}
 	b := bufio.NewWriterSize(w, 1<<16)

@@ -64,7 +64,7 @@ func (l *Layout) renderMaps(b *strings.Builder) {
 			name += fmt.Sprintf("_%d", m.Shard)
 		}
 		if m.Python == "" {
-			t.Add(name, "# cannot be mapped: "+shell.Line(m.Reason))
+			t.Add(name, "# cannot be mapped: "+m.Reason)
 			continue
 		}
 		t.Add(name, "= "+m.Python)

@@ -221,7 +221,8 @@ func (w *Windows) Render(out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", shell.Line(w.Path))
 	for _, a := range w.Arrays {
-		fmt.Fprintf(&b, "\n%s  %s%v over %s\n", a.Field, a.DType, tensor.Shape(a.Shape), strings.Join(a.Axes, ", "))
+		fmt.Fprintf(&b, "\n%s  %s%v over %s\n", shell.Line(a.Field), a.DType, tensor.Shape(a.Shape),
+			shell.Line(strings.Join(a.Axes, ", ")))
 		t := cli.Table{Indent: 2}
 		t.Add("window", fmt.Sprint(tensor.Shape(a.Window)), units.Bytes(a.Bytes))
 		how, count := "not in chunks: pages of a cold file", ""

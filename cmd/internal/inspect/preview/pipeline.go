@@ -4,19 +4,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/transforms"
 )
 
 // readPipeline reads transforms from a file of YAML or JSON: a list of them, or one under transforms, as preprocess
 // --pipeline takes it.
 func readPipeline(path string) (*transforms.Pipeline, error) {
-	text, err := os.ReadFile(path)
+	text, err := cli.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	var file any
 	if err := yaml.Unmarshal(text, &file); err != nil {

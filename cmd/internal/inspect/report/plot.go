@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html"
 	"math"
 	"slices"
 	"strings"
@@ -51,7 +50,7 @@ func plot(title string, names []string, list []*stats.Histogram) htmlpage.HTML {
 	largest := largestValue(list)
 	var b strings.Builder
 	fmt.Fprintf(&b, `<figure class="plot"><svg viewBox="0 0 100 %d" preserveAspectRatio="none" role="img" aria-label="%s, from %s to %s"><title>%s</title>`,
-		plotHigh, html.EscapeString(title), cli.Number(low), cli.Number(largest), html.EscapeString(title))
+		plotHigh, htmlpage.Escape(title), cli.Number(low), cli.Number(largest), htmlpage.Escape(title))
 	for i, h := range list {
 		fmt.Fprintf(&b, `<path class="series %s" d="%s"/>`, seriesClass(names, i), outline(h, low, high, densest))
 	}
@@ -117,7 +116,7 @@ func legend(names []string) string {
 	}
 	var b strings.Builder
 	for i, name := range names {
-		fmt.Fprintf(&b, `<i class="key %s"></i>%s `, seriesClass(names, i), html.EscapeString(name))
+		fmt.Fprintf(&b, `<i class="key %s"></i>%s `, seriesClass(names, i), htmlpage.Escape(name))
 	}
 	return b.String()
 }

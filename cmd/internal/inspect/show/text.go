@@ -29,7 +29,7 @@ func (s *Record) Render(w io.Writer) error {
 	b.WriteByte('\n')
 	t := cli.Table{Indent: 2}
 	for _, v := range s.Values {
-		t.Add(shell.Line(v.Field), v.typeText(), v.String())
+		t.Add(v.Field, v.typeText(), v.String())
 	}
 	b.WriteString(t.String())
 	_, err := io.WriteString(w, b.String())

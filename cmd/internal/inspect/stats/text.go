@@ -142,7 +142,7 @@ func (s *FieldStats) renderLabels(b *strings.Builder, classes int) {
 	}
 	t := cli.Table{Indent: 2, Align: "rlr"}
 	for _, l := range labels {
-		t.Add(fmt.Sprint(l.Value), cli.Shorten(shell.Line(l.Name), 32), units.Count(l.Records),
+		t.Add(fmt.Sprint(l.Value), cli.Shorten(l.Name, 32), units.Count(l.Records),
 			cli.Bar(l.Records, most, cli.BarWidth))
 	}
 	b.WriteString(t.String())
@@ -175,7 +175,7 @@ func (s *FieldStats) renderClasses(b *strings.Builder, classes, width int) {
 	}
 	t.Add(head...)
 	for _, c := range shown {
-		row := []string{strings.TrimSpace(fmt.Sprintf("%d %s", c.Value, cli.Shorten(shell.Line(c.Name), 32))),
+		row := []string{strings.TrimSpace(fmt.Sprintf("%d %s", c.Value, cli.Shorten(c.Name, 32))),
 			units.Count(c.Records)}
 		t.Add(append(row, dataset.Map(c.Channels, func(m store.Moments) string {
 			return cli.Decimal(m.Mean) + " (" + cli.Decimal(m.Std) + ")"

@@ -51,7 +51,7 @@ func (r *Raw) Render(w io.Writer) error {
 	t.Add("format", "raw samples ("+r.Kind+"), not prepared")
 	t.Add("records", units.Count(int64(r.Records)))
 	if r.Splits != nil {
-		t.Add("splits", shell.Line(source.Enumerate(r.Splits, 8)))
+		t.Add("splits", source.Enumerate(r.Splits, 8))
 	}
 	if r.Ignored > 0 {
 		t.Add("ignored", units.Counted(r.Ignored, "other file"))
@@ -75,7 +75,7 @@ func fieldsText(fields []store.Field) string {
 		if f.Classes != nil {
 			classes = units.Count(int64(len(f.Classes))) + " classes: " + shell.Line(source.Enumerate(f.Classes, 5))
 		}
-		t.Add(shell.Line(f.Name), f.DType.String(), dataset.ShapeText(f.Spec), classes)
+		t.Add(f.Name, f.DType.String(), dataset.ShapeText(f.Spec), classes)
 	}
 	return "\nFields\n" + t.String()
 }

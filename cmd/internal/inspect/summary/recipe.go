@@ -44,7 +44,7 @@ func renderRecipe(b *strings.Builder, r *store.Recipe) {
 			lines = []string{""}
 		}
 		for _, line := range lines {
-			t.Add(row.Op, shell.Line(line))
+			t.Add(row.Op, line)
 			row.Op = ""
 		}
 	}

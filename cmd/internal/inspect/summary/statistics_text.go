@@ -25,7 +25,7 @@ func renderClasses(b *strings.Builder, f Field, most int) {
 	low, high := classRange(f.Classes)
 	t := cli.Table{Indent: 2, Align: "rlr"}
 	for i, c := range shown {
-		row := []string{strconv.Itoa(i), cli.Shorten(shell.Line(c.Name), 32)}
+		row := []string{strconv.Itoa(i), cli.Shorten(c.Name, 32)}
 		if c.Records != nil {
 			row = append(row, units.Count(*c.Records), cli.Bar(*c.Records, high, cli.BarWidth))
 		}

@@ -200,7 +200,7 @@ func TestDescribeErrors(t *testing.T) {
 		write("a.txt", "hello"):       "not a dataset (a folder or an HDF5 file)",
 		write("rows.h5", "PAR1PAR1"):  "is not a Parquet file: it is too short",
 		write("empty.h5", ""):         "not a dataset (a folder or an HDF5 file); it is empty",
-		write("text.h5", "hello"):     `it begins with "hello", and has no HDF5 signature`,
+		write("text.h5", "hello"):     "it has no HDF5 signature",
 		write("zeros.h5", string(make([]byte, 600))):                    "it begins with zeros",
 		write("lfs.h5", "version https://git-lfs.github.com/spec/v1\n"): "it is a pointer of Git LFS; fetch the file itself: git lfs pull",
 		t.TempDir(): "not a dataset (a folder or an HDF5 file); it is empty",

@@ -60,7 +60,7 @@ func (s *Summary) renderHead(b *strings.Builder) {
 		t.Add("id", s.ID)
 	}
 	if s.Unmappable != "" {
-		t.Add("maps", "not as a whole: "+shell.Line(s.Unmappable))
+		t.Add("maps", "not as a whole: "+s.Unmappable)
 	}
 	b.WriteString(t.String())
 }
@@ -115,7 +115,7 @@ func (s *Summary) renderFields(b *strings.Builder) {
 	t := cli.Table{Indent: 2, Align: "lllrr"}
 	t.Add("", "type", "shape", "a record", "all")
 	for _, f := range s.Fields {
-		t.Add(shell.Line(f.Name), f.DType.String(), f.ShapeText(), s.RecordText(f), units.Bytes(f.Bytes))
+		t.Add(f.Name, f.DType.String(), f.ShapeText(), s.RecordText(f), units.Bytes(f.Bytes))
 	}
 	fmt.Fprintf(b, "\nFields\n%s", &t)
 }
@@ -146,7 +146,7 @@ func (s *Summary) renderSplits(b *strings.Builder) {
 	t := cli.Table{Indent: 2, Align: "lrrl"}
 	for _, split := range s.Splits {
 		share := strconv.FormatFloat(100*float64(split.Records)/float64(max(1, s.Records)), 'f', 1, 64)
-		t.Add(shell.Line(split.Name), units.Count(split.Records), share+" %", cli.Bar(split.Records, s.Records, cli.BarWidth))
+		t.Add(split.Name, units.Count(split.Records), share+" %", cli.Bar(split.Records, s.Records, cli.BarWidth))
 	}
 	fmt.Fprintf(b, "\nSplits\n%s", &t)
 }
@@ -159,10 +159,10 @@ func (s *Summary) renderLengths(b *strings.Builder) {
 		if !f.Ragged {
 			continue
 		}
-		row := []string{shell.Line(f.Name), "", "", cli.Decimal(float64(f.Rows) / float64(max(1, s.Records))), ""}
+		row := []string{f.Name, "", "", cli.Decimal(float64(f.Rows) / float64(max(1, s.Records))), ""}
 		if f.Statistics != nil && f.Statistics.Lengths != nil {
 			n := f.Statistics.Lengths
-			row = []string{shell.Line(f.Name), cli.Number(n.Min), cli.Number(n.Max), cli.Decimal(n.Mean), cli.Decimal(n.Std)}
+			row = []string{f.Name, cli.Number(n.Min), cli.Number(n.Max), cli.Decimal(n.Mean), cli.Decimal(n.Std)}
 		}
 		t.Add(append(row, units.Count(f.Rows))...)
 	}
@@ -257,9 +257,9 @@ func (s *Summary) renderPython(b *strings.Builder) {
 		if f.DType == tensor.BFloat16 {
 			line += "  # bfloat16, as uint16 bits: NumPy has no such type"
 		}
-		t.Add(shell.Line(dataset.Identifier(f.Name)), line)
+		t.Add(dataset.Identifier(f.Name), line)
 		if f.Ragged {
-			t.Add(shell.Line(dataset.Identifier(f.Name+"_offsets")), "= "+f.Offsets)
+			t.Add(dataset.Identifier(f.Name+"_offsets"), "= "+f.Offsets)
 		}
 	}
 	fmt.Fprintf(b, "\nIn Python\n%s", &t)

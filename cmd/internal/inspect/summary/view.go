@@ -55,7 +55,7 @@ func (v *View) Render(w io.Writer) error {
 		t.Add("id", v.ID)
 	}
 	for _, path := range v.Datasets {
-		t.Add("of", shell.Line(path))
+		t.Add("of", path)
 	}
 	b.WriteString(t.String())
 	b.WriteString(fieldsText(v.Fields))

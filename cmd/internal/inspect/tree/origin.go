@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/prepare/source/hdf5"
 )
 
@@ -258,9 +259,9 @@ func renderOrigin(b *strings.Builder, o *Origin) {
 	if o == nil {
 		return
 	}
-	fmt.Fprintf(b, "\nWritten by %s\n", o.Program)
+	fmt.Fprintf(b, "\nWritten by %s\n", shell.Line(o.Program))
 	for _, note := range o.Notes {
-		fmt.Fprintf(b, "  - %s\n", note)
+		fmt.Fprintf(b, "  - %s\n", shell.Line(note))
 	}
 	if o.Command != "" {
 		fmt.Fprintf(b, "  To make a dataset\n    %s\n", o.Command)

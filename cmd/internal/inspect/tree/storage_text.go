@@ -125,10 +125,10 @@ func renderReading(b *strings.Builder, nodes []Node) {
 			continue
 		}
 		r := n.Storage.Reading
-		t.Add(shell.Line(n.Path[1:]), factor(r.PerRecord), factor(r.PerBatch), nanos(r.Nanos), nanos(r.ConvertedNanos))
+		t.Add(n.Path[1:], factor(r.PerRecord), factor(r.PerBatch), nanos(r.Nanos), nanos(r.ConvertedNanos))
 		for _, p := range r.Problems {
 			problems = true
-			t.Add("  - " + shell.Line(p))
+			t.Add("  - " + p)
 		}
 	}
 	if problems {

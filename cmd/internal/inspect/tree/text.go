@@ -35,7 +35,7 @@ func renderTree(b *strings.Builder, nodes []Node) {
 		}
 		t.Add(append([]string{indent + nodeName(n)}, nodeCells(n)...)...)
 		for _, a := range n.Attributes {
-			t.Add(indent+"  @"+shell.Line(a.Name), a.typeText(), attributeText(a))
+			t.Add(indent+"  @"+a.Name, a.typeText(), attributeText(a))
 		}
 	}
 	fmt.Fprintf(b, "\nTree\n%s", &t)

@@ -77,7 +77,7 @@ func printStatus(w io.Writer, s *status.Status, dest string) error {
 		fmt.Fprintf(&b, "Join them: %s\n", cmp.Or(shell.Penstock("preprocess merge", dest),
 			shell.Penstock("preprocess merge")))
 	}
-	_, err := io.WriteString(w, cli.Printable(b.String()))
+	_, err := io.WriteString(w, shell.Lines(b.String()))
 	return err
 }
 
