@@ -3,7 +3,9 @@
 test_torch_loader has prepared datasets.
 """
 
+import os
 import random
+import tempfile
 import unittest
 
 import torch
@@ -96,6 +98,20 @@ class Distributed(unittest.TestCase):
         for epoch in (0, 1):
             self.assertEqual({i for part in parts for batch in part[epoch] for i in batch}, there)
             self.assertEqual(len({tuple(map(len, part[epoch])) for part in parts}), 1)
+
+    def test_raw_samples(self):
+        """Lightning makes a DistributedSampler of the loader's dataset, which is a path here."""
+        with tempfile.TemporaryDirectory() as folder:
+            table = os.path.join(folder, "table.csv")
+            with open(table, "w") as f:
+                f.write("x\n" + "".join(f"{i}\n" for i in range(51)))
+            seen = []
+            for rank in range(2):
+                with penstock.DataLoader(table, 4, shuffle=True, seed=5, prepare="off", command=data.feed()) as whole:
+                    sampler = tud.DistributedSampler(whole.dataset, 2, rank)
+                with penstock.DataLoader(table, 4, sampler=sampler, seed=5, prepare="off", command=data.feed(), batch_type=dict) as part:
+                    seen += [x for batch in part for x in batch["x"][torch.from_numpy(batch.mask)].tolist()]
+            self.assertEqual(sorted(seen), list(range(51)))
 
     def test_the_epoch_of_a_prepared_dataset(self):
         ds = penstock.open(data.path("images"))
