@@ -40,7 +40,11 @@ func newDerive(src loader.Source, fields []Derive) (*View, error) {
 		return nil, errors.New("no expressions")
 	}
 	sources := []loader.Source{src}
-	for _, f := range fields {
+	for k, f := range fields {
+		earlier := func(d Derive) bool { return d.Name == f.Name }
+		if fieldOf(src.Specs(), f.Name) >= 0 || slices.ContainsFunc(fields[:k], earlier) {
+			return nil, fmt.Errorf("two fields have the name %q; choose another name", f.Name)
+		}
 		d, err := newDerived(src, f)
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", f.Name, err)

@@ -3,7 +3,6 @@ package expr
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -45,7 +44,7 @@ func ParseFormula(text string) (*Formula, error) {
 	return f, nil
 }
 
-// mostNested limits operations in each other, as Python and readers of JSON have limits of their own.
+// mostNested limits operations in each other, and so the arrays that an Evaluator has in memory at a time.
 const mostNested = 100
 
 func (n *node) depth() (d int) {
@@ -108,38 +107,4 @@ func (n *node) truth() bool {
 // NoField returns the error that the k-th of Names is not among some fields.
 func (f *Formula) NoField(k int, fields string) error {
 	return explain(failf(f.at[k], "there is no field %q; there are: %s", f.Names[k], fields), "", f.text)
-}
-
-// Tree returns the expression for a program that computes it, as JSON: a number, "nan", "inf", true or false; an object
-// with the name of a field; or a list of an operator or a function and its arguments.
-func (f *Formula) Tree() any { return f.root.tree() }
-
-func (n *node) tree() any {
-	switch {
-	case n.kind == fieldNode:
-		return map[string]string{"field": n.text}
-	case n.kind == literal && n.value.kind == truthKind:
-		return n.value.truth
-	case n.kind == literal:
-		if x := n.value.number(); x != x {
-			return "nan"
-		} else if !math.IsInf(x, 0) {
-			return x
-		}
-		return "inf"
-	}
-	list := []any{n.text}
-	for _, a := range n.args {
-		list = append(list, a.tree())
-	}
-	return list
-}
-
-// Columns returns where each of Names comes first, in characters from 1.
-func (f *Formula) Columns() []int {
-	list := make([]int, len(f.at))
-	for i, at := range f.at {
-		list[i] = (&Error{Text: f.text, At: at}).Column()
-	}
-	return list
 }

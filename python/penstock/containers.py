@@ -10,12 +10,12 @@ from . import generations
 from .column import Extent
 from .field import Field, from_json, stored
 from .layout import Layout, column_names
-from .reader import Opened, shared
+from .reader import Opened, named, shared
 
 
 def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:
     """Find the arrays of an HDF5 file or a folder of Zarr: of one that penstock wrote in a generation, by default in the newest."""
-    opened = Opened(shared(), path if generation is None else generations.at(path, generation), wanted)
+    opened = Opened(shared(), named(path if generation is None else generations.at(path, generation), wanted))
     found = opened.found
     mapped = found.get("columns", {})
     manifest = found.get("manifest") or {}

@@ -16,14 +16,14 @@ from ._urls import redacted
 from ._values import tensor
 from .column import Column, memory
 from .errors import CorruptError, Error, MissingError, NotFoundError, UnsupportedError
-from .fetched import Fetched, FetchedRagged, FetchedRecords, fetched
+from .fetched import fetched, is_fetched
 from .field import SOURCE_NAME, Field, chosen, from_json, listed, shown
 from .formats import find, keeps, locate, stamp
 from .generations import Held
 from .layout import Layout, column_names, select
 from .options import Mode, choice
 from .ragged import RaggedRecords
-from .reader import NoDatasetError, Opened, Reader, verify
+from .reader import NoDatasetError, Opened, Reader, named, verify
 from .records import Piece, Places, Records
 from .view import MAX_FILES, Source, View, is_view, read
 
@@ -217,7 +217,7 @@ class Dataset(Source):
         known = str(self.manifest.get("id") or self._layout.digest)
         return f"{known}/{self.split}" if known and self.split else known
 
-    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
+    def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
         """Return the dataset as it is in a view, with its path as ``path`` writes it."""
         node = {"dataset": path(self.place), "id": self.state_id, "split": self.split, "fields": self._chosen and list(self._chosen)}
         return {name: value for name, value in node.items() if value}
@@ -453,7 +453,7 @@ class Dataset(Source):
         flags = [] if self._cache_dir is None else [f"--cache-dir={os.fsdecode(self._cache_dir)}"]
         reader = Reader(*flags)
         try:
-            self._adopt_fetched(Opened(reader, self.__dict__.get("_place", self.path), self._chosen, self.split, owned=True))
+            self._adopt_fetched(Opened(reader, named(self.__dict__.get("_place", self.path), self._chosen, self.split), owned=True))
         except BaseException:
             reader.close()
             raise
@@ -478,11 +478,6 @@ class Dataset(Source):
         self._places = Places([Piece(0, 0, opened["records"])])
         self._records = {name: fetched(program, f, self._places, lambda records: records) for name, f in known.items()}
         self._read_together(program, lambda records: records)
-
-    def _read_together(self, opened: Opened, numbers: Callable[[np.ndarray], np.ndarray]) -> None:
-        """Have the fields of records that are read be one request."""
-        together = Fetched(opened, self._records, list(self.fields), self._places, numbers)
-        self._one, self._many, self._range = together.one, together.many, together.range  # type: ignore[method-assign]
 
     def _locate(self) -> Layout:
         """Find out where the records are, and keep them there: of the dataset that was opened before, if one was."""
@@ -525,7 +520,7 @@ class Dataset(Source):
             for column in self._columns.values():
                 column.scarce = column.nbytes > memory() // 8
         self._records = {f.name: self._over_shards(f) for f in opened.values()}
-        if any(isinstance(self._records[name], (FetchedRecords, FetchedRagged)) for name in self.fields):
+        if any(is_fetched(self._records[name]) for name in self.fields):
             assert self._opened is not None
             self._read_together(self._opened, self._numbers)
         self._names = self._records[named[0].name] if named else None

@@ -29,12 +29,17 @@ def fetched(opened: Opened, field: Field, places: Places, numbers: Numbers) -> F
     return made(opened, field, places, numbers)
 
 
+def is_fetched(records: Any) -> bool:
+    """Report whether records of a field are read, and not mapped; no records are to be read."""
+    return records is None or isinstance(records, (FetchedRecords, FetchedRagged))
+
+
 class Fetched:
-    """The records of a Dataset some fields of which are read: all of these are one request."""
+    """The records of a Dataset or a View some fields of which are read: all of these are one request."""
 
     def __init__(self, opened: Opened, records: Mapping[str, Any], shown: Sequence[str], places: Places, numbers: Numbers) -> None:
         self._opened, self._records, self._shown, self._places, self._numbers = opened, records, shown, places, numbers
-        self._asked = [records[name].field for name in shown if isinstance(records[name], (FetchedRecords, FetchedRagged))]
+        self._asked = [records[name].field for name in shown if is_fetched(records[name])]
         self._mapped = [name for name in shown if all(name != f.name for f in self._asked)]
 
     def one(self, record: int) -> dict[str, Any]:
@@ -45,20 +50,19 @@ class Fetched:
 
     def many(self, records: np.ndarray) -> Batch[Any]:
         """Return the records of those numbers."""
-        if len(records) > _rows(self._asked):
-            return Batch({name: self._records[name].take(records) for name in self._shown}, len(records))
         for name in self._mapped:
             if hasattr(self._records[name], "announce"):
                 self._records[name].announce(records)
-        values = {f.name: found for f, found in zip(self._asked, self._opened.take(self._asked, self._numbers(records)))}
-        return Batch({name: values[name] if name in values else self._records[name].take(records) for name in self._shown}, len(records))
+        return self._batch(records, records)
 
     def range(self, key: slice) -> Batch[Any]:
         """Return the records of a slice."""
-        if not self._mapped:
-            return self.many(np.arange(*key.indices(self._places.count), dtype=np.int64))
-        count = len(range(*key.indices(self._places.count)))
-        return Batch({name: self._records[name][key] for name in self._shown}, count)
+        return self._batch(np.arange(*key.indices(self._places.count), dtype=np.int64), key)
+
+    def _batch(self, records: np.ndarray, key: Any) -> Batch[Any]:
+        few = len(records) <= _rows(self._asked)
+        values = {f.name: found for f, found in zip(self._asked, self._opened.take(self._asked, self._numbers(records)))} if few else {}
+        return Batch({name: values[name] if name in values else self._records[name][key] for name in self._shown}, len(records))
 
 
 def _rows(fields: Sequence[Field]) -> int:

@@ -89,8 +89,6 @@ class RaggedRecords:
     content is utf-8 or source-name; ``a[i:j]`` and ``a[[3, 1, 2]]`` are a Ragged.
     """
 
-    work = 0
-
     def __init__(self, field: Field, values: Column, offsets: Column, places: Places) -> None:
         self.field = field
         self.dtype = values.dtype

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import json
 import os
+import struct
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +30,10 @@ class NoDatasetError(NotFoundError):
 
 
 _T = TypeVar("_T")
-_NONE = np.zeros(0, "<i8")
+
+#: The kinds of reads, and how the answer to one begins.
+_RECORDS, _LENGTHS, _NAMES, _BOX = range(1, 5)
+_READ = bytes(8)
 
 #: Errors of a dataset that cannot be opened, by what the program calls them.
 _KINDS = {
@@ -58,10 +62,10 @@ class Reader:
 
     def ask(self, message: Mapping[str, Any]) -> Any:
         """Send a request that is answered by a line, and return it. Raise Error if the answer is one."""
-        return self.request(json.dumps(message).encode(), b"", _whole)
+        return self.request(json.dumps(message).encode() + b"\n", _whole)
 
-    def request(self, message: bytes, records: bytes, receive: Callable[[Any, Any], _T], starts: int = 0) -> _T:
-        """Send a request, and return what ``receive`` makes of the line that answers it and of the stream after that.
+    def request(self, text: bytes, receive: Callable[[Any, Any], _T], starts: int = 0) -> _T:
+        """Send a request, and return what ``receive`` makes of the object that answers it, None of a read, and of the stream after that.
 
         ``starts`` is that of the Reader when the dataset was opened that the request is for. Raise Restarted if the program
         was started again since then.
@@ -76,14 +80,14 @@ class Reader:
             process = self._process
             assert process is not None and process.stdin is not None and process.stdout is not None
             self._between = False
-            self._send(process.stdin.fileno(), message + b"\n" + records)
-            line = process.stdout.readline()
-            if not line.endswith(b"\n"):
-                _ended()
-            answer = json.loads(line)
-            if "error" in answer:
-                self._between = True
-                raise _KINDS.get(answer.get("kind", ""), Error)(answer["error"])
+            self._send(process.stdin.fileno(), text)
+            answer = None
+            length = _exactly(process.stdout, 8)
+            if length != _READ:
+                answer = json.loads(_exactly(process.stdout, int.from_bytes(length, "little")))
+                if "error" in answer:
+                    self._between = True
+                    raise _KINDS.get(answer.get("kind", ""), Error)(answer["error"])
             received = receive(answer, process.stdout)
             self._between = True
             return received
@@ -155,17 +159,22 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-class Opened:
-    """A dataset that the program has open, or only described, as all its arrays can be mapped.
+def named(path: str, fields: Sequence[str] | None, split: str | None = None) -> dict[str, Any]:
+    """Return what asks for a dataset by its path or URL."""
+    asked = {"path": path, "fields": None if fields is None else list(fields), "split": split}
+    return {name: value for name, value in asked.items() if value is not None}
 
-    ``found`` describes it: its format, manifest, fields, number of records and, of files here, where the rows of arrays are.
-    ``owned`` has the program end with it.
+
+class Opened:
+    """A dataset or a view that the program has open, or only described, as all its arrays can be mapped.
+
+    ``asked`` says what: see ``named``, or a view in JSON. ``found`` describes it: its format, manifest, fields, number of
+    records and, of files here, where the rows of arrays are. ``owned`` has the program end with it.
     """
 
-    def __init__(self, reader: Reader, path: str, fields: Sequence[str] | None, split: str | None = None, owned: bool = False) -> None:
-        asked = {"path": path, "fields": None if fields is None else list(fields), "split": split}
-        self._reader, self._path, self._owned, self._closed = reader, path, owned, False
-        self._asked = json.dumps({"open": {name: value for name, value in asked.items() if value is not None}}).encode()
+    def __init__(self, reader: Reader, asked: Mapping[str, Any], owned: bool = False) -> None:
+        self._reader, self._path, self._owned, self._closed = reader, asked.get("path", "a view"), owned, False
+        self._asked = json.dumps({"open": asked}, default=np.ndarray.tolist).encode() + b"\n"
         self._numbers: list[tuple[int, int]] = []  # of the dataset, and the start of the program that gave it
         self.found: dict[str, Any] = self._open()
         self._finalizer = forks.finalize(self, _forget, reader, self._numbers)
@@ -175,50 +184,52 @@ class Opened:
             self._numbers[:] = [(found.get("dataset", 0), self._reader.starts)]
             return found
 
-        return self._reader.request(self._asked, b"", receive)
+        found = self._reader.request(self._asked, receive)
+        self._places = {f["name"]: k for k, f in enumerate(found.get("fields", []))}
+        return found
 
     def take(self, fields: Sequence[Field], records: np.ndarray) -> list[Any]:
         """Return records by number: an array for each field, or a Ragged."""
         count = len(records)
 
-        def receive(answer: Any, stream: Any) -> list[Any]:
+        def receive(_: Any, stream: Any) -> list[Any]:
+            sizes = _sizes(stream, len(fields))
             return [
                 _read_ragged(stream, f, count, n) if f.ragged else _filled(stream, np.empty((count, *f.shape), f.numpy), f, n)
-                for f, n in zip(fields, answer["bytes"])
+                for f, n in zip(fields, sizes)
             ]
 
-        return self._ask([f.name for f in fields], records, receive)
+        return self._ask(_RECORDS, fields, records, receive)
 
     def fill(self, field: Field, records: np.ndarray, out: np.ndarray) -> None:
         """Read records of a field of fixed size into memory that they fit."""
-        self._ask([field.name], records, lambda answer, stream: _filled(stream, out, field, answer["bytes"][0]))
+        self._ask(_RECORDS, [field], records, lambda _, stream: _filled(stream, out, field, *_sizes(stream, 1)))
 
     def box(self, field: Field, box: Sequence[tuple[int, int]]) -> np.ndarray:
         """Return elements [first, end) along each axis of a field."""
         out = np.empty([end - first for first, end in box], field.numpy)
-        return self._ask([field.name], _NONE, lambda answer, stream: _filled(stream, out, field, answer["bytes"][0]), box=box)
+        return self._ask(_BOX, [field], np.array(box).reshape(-1), lambda _, stream: _filled(stream, out, field, *_sizes(stream, 1)))
 
     def lengths(self, field: Field, records: np.ndarray) -> np.ndarray:
         """Return the numbers of rows of records of a ragged field."""
         offsets = np.empty(len(records) + 1, "<i8")
-        return np.diff(self._ask([field.name], records, lambda _, stream: _filled(stream, offsets), lengths=True))
+        return np.diff(self._ask(_LENGTHS, [field], records, lambda _, stream: _filled(stream, offsets, None, *_sizes(stream, 1))))
 
     def name(self, record: int) -> str:
         """Return what the source called a record; "" if that is not known."""
         names = Field("names", "uint8", ragged=True)
-        found = self._ask([], np.array([record]), lambda answer, stream: _read_ragged(stream, names, 1, answer["bytes"][0]), names=True)
+        found = self._ask(_NAMES, [], np.array([record]), lambda _, stream: _read_ragged(stream, names, 1, *_sizes(stream, 1)))
         return str(present(found.values, "source-name"))
 
-    def _ask(self, fields: list[str], records: np.ndarray, receive: Callable[[Any, Any], _T], **more: Any) -> _T:
+    def _ask(self, kind: int, fields: Sequence[Field], numbers: np.ndarray, receive: Callable[[Any, Any], _T]) -> _T:
         """Ask for records, and return what ``receive`` makes of the answer."""
         if self._closed:
             raise Error(f"{self._path}: it was closed; open it again")
-        numbers = records.astype("<i8", copy=False).tobytes()
         while True:
             number, starts = self._numbers[0]
-            text = json.dumps({"dataset": number, "fields": fields, "records": len(records), **more})
+            text = struct.pack(f"<B3x3I{len(fields)}I", kind, number, len(fields), len(numbers), *(self._places[f.name] for f in fields))
             try:
-                return self._reader.request(text.encode(), numbers, receive, starts)
+                return self._reader.request(text + numbers.astype("<i8", copy=False).tobytes(), receive, starts)
             except Restarted:
                 self._again()
             except Error as e:
@@ -265,18 +276,25 @@ def verify(path: str, fields: Sequence[str] | None) -> tuple[int, list[Corruptio
     return found["bytes"], corruptions
 
 
+def _exactly(stream: Any, size: int) -> bytes:
+    """Return bytes of a stream."""
+    text: bytes = stream.read(size)
+    if len(text) != size:
+        _ended()
+    return text
+
+
+def _sizes(stream: Any, fields: int) -> tuple[int, ...]:
+    """Return the bytes of the rows of each field of an answer."""
+    return struct.unpack(f"<{fields}q", _exactly(stream, 8 * fields))
+
+
 def _filled(stream: Any, out: np.ndarray, field: Field | None = None, size: int | None = None) -> np.ndarray:
     """Fill an array, of a field in an answer, with bytes of a stream, and return it."""
     if field is not None and out.nbytes != size:
         raise CorruptError(f"field {field.name!r}: {size} bytes of {len(out)} records")
-    if not out.nbytes:
-        return out
-    rest = out.reshape(-1).view(np.uint8).data
-    while rest:
-        n = stream.readinto(rest)
-        if not n:
-            _ended()
-        rest = rest[n:]
+    if out.nbytes and stream.readinto(out.reshape(-1).view(np.uint8).data) != out.nbytes:
+        _ended()
     return out
 
 

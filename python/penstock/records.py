@@ -101,7 +101,6 @@ class Records:
     """
 
     mapped = True  #: whether slices may be views
-    work = 0  #: expressions that are computed for a value
 
     def __init__(self, field: Field, column: Column, places: Places) -> None:
         self.field = field

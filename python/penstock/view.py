@@ -18,14 +18,15 @@ from ._expected import checked, parse
 from ._values import floats, full, kind_of
 from .batch import Batch
 from .column import explained
-from .derive import Computed, formulas
 from .errors import CorruptError, Error, MissingError, NotFoundError, UnsupportedError
-from .field import Field, chosen, listed, shown
+from .fetched import Fetched, Numbers, fetched, is_fetched
+from .field import Field, chosen, from_json, listed, shown
 from .flat import MAX_RECORDS
 from .forks import finalize
 from .found import Matches, found, is_temporary, joined, of_table
 from .options import Pad, count
 from .ragged import DerivedRagged, Ragged, RaggedRecords
+from .reader import Opened, shared
 from .records import Derived, Piece, Places, Records
 from .samplers import MAX_SEED
 from .windows import Windows, check_groups, described, parts_of_axis, parts_of_groups, whole
@@ -56,7 +57,7 @@ MAX_ELEMENTS, MAX_SCALE = 1 << 31, 1 << 16
 #: Opens a dataset: path, fields, split.
 Opener = Callable[..., Any]
 
-Numbers = Union[slice, range, Sequence[int], np.ndarray]
+Chosen = Union[slice, range, Sequence[int], np.ndarray]
 
 
 def is_view(path: str) -> bool:
@@ -115,6 +116,11 @@ class Source:
     def _many(self, records: np.ndarray) -> Batch[Any]:
         return Batch({name: self._records[name].take(records) for name in self.fields}, len(records))
 
+    def _read_together(self, opened: Opened, numbers: Numbers) -> None:
+        """Have the fields of records that are read be one request."""
+        together = Fetched(opened, self._records, list(self.fields), self._places, numbers)
+        self._one, self._many, self._range = together.one, together.many, together.range  # type: ignore[method-assign]
+
     def indices(self, key: Any) -> np.ndarray:
         """Return the record numbers, from 0 on, that a list, an array or a mask chooses. Raise IndexError if there is one that does not exist."""
         return self._places.indices(key)
@@ -123,11 +129,14 @@ class Source:
         """Return what the source called a record; "" if that is not known."""
         raise NotImplementedError
 
-    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
-        """Return the source as JSON, with its paths as ``path`` writes them."""
+    def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
+        """Return the source as JSON, with its paths as ``path`` writes them.
+
+        With ``found``, the records of filters are numbers, so that no program finds them again.
+        """
         raise NotImplementedError
 
-    def select(self, records: Numbers | None = None, *, fields: Iterable[str] | None = None, rename: Mapping[str, str] | None = None) -> View:
+    def select(self, records: Chosen | None = None, *, fields: Iterable[str] | None = None, rename: Mapping[str, str] | None = None) -> View:
         """Return a view of some records and fields.
 
         Args:
@@ -177,7 +186,8 @@ class Source:
 
         Expressions have the operators of ``filter`` and NumPy's ``sqrt``, ``exp``, ``log``, ``log1p``, ``abs``, ``minimum``, ``maximum``,
         ``where`` and ``clip``. Shapes of records are broadcast as in NumPy. All is computed in float32 if each field is float32
-        or has fewer than 32 bits, and else in float64; a comparison has results of bool.
+        or has fewer than 32 bits, and else in float64; a comparison has results of bool. Datasets that were opened with mode="c" are
+        refused: what was written to their arrays is in the memory of this process, and the program reads the files.
 
         Args:
             **expressions: For each new field its expression. A name that exists is refused: ``select(fields=)`` leaves a field out.
@@ -354,9 +364,7 @@ class View(Source):
     def path(self) -> str:  # type: ignore[override]
         """The file of the view: that which ``penstock.open`` read, or a temporary one, for the process that reads the records of a DataLoader."""
         if not self._file:
-            for part in self.datasets():
-                if part.mode == "c":
-                    raise Error(f"{part.path} was opened with mode='c'; a view that another process reads needs datasets with mode='r'")
+            _check_shared(self)
             folder = _files.temporary("view-")
             finalize(self, _files.remove, folder)
             file = os.path.join(folder, f"view{SUFFIX}")
@@ -453,7 +461,7 @@ class _Select(View):
     """Some records and fields."""
 
     @classmethod
-    def of(cls, base: Source, numbers: Numbers | Runs | None, fields: Sequence[str] | None, rename: Mapping[str, str] | None) -> _Select:
+    def of(cls, base: Source, numbers: Chosen | Runs | None, fields: Sequence[str] | None, rename: Mapping[str, str] | None) -> _Select:
         rows = _rows(base, numbers)
         names = list(base.fields) if fields is None else list(fields)
         new = dict(rename or {})
@@ -488,10 +496,10 @@ class _Select(View):
     _new: dict[str, str]
     _where = ""
 
-    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
+    def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
         base = self.parts_of[0]
-        node: dict[str, Any] = {"select": base.to_json(path)}
-        if self._where:
+        node: dict[str, Any] = {"select": base.to_json(path, found)}
+        if self._where and not found:
             node["where"] = self._where
         elif isinstance(self._rows, Runs):
             node["ranges"] = self._rows.ranges()
@@ -527,35 +535,43 @@ class _Zip(View):
                 fields[name], records[name] = f, part._records[name]
         return cls(parts, fields, records, len(parts[0]))
 
-    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
-        return {"zip": [part.to_json(path) for part in self.parts_of]}
+    def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
+        return {"zip": [part.to_json(path, found) for part in self.parts_of]}
 
     def _source_name(self, record: int) -> str:
         return next(filter(None, (part.source_name(record) for part in self.parts_of)), "")
 
 
 class _Derive(View):
-    """Fields, and those that are computed from them."""
+    """Fields, and those that the program computes from them."""
 
     @classmethod
     def of(cls, base: Source, expressions: Sequence[Mapping[str, str]]) -> View:
         _check(base)
         if not expressions:
             raise Error("derive: no expressions; give a name and an expression for each field: ds.derive(ndvi='(nir - red) / (nir + red)')")
-        fields, records = dict(base.fields), dict(base._records)
-        for e, formula in zip(expressions, formulas(expressions)):
-            if e["name"] in fields:
-                raise Error(f"derive: two fields have the name {e['name']!r}; choose another name")
-            made = Computed(formula, base.fields, base._records, len(base))
-            fields[e["name"]], records[e["name"]] = made.field, made
+        for e in expressions:
+            if not isinstance(e["name"], str) or not e["name"]:
+                raise Error(f"derive: the name of a field is {e['name']!r}; it is a str, such as 'ndvi'")
+            if not isinstance(e["expression"], str):
+                raise Error(f"derive: {e['name']!r} is {e['expression']!r:.60}; it is an expression, such as '(nir - red) / (nir + red)'")
+        _check_shared(base)
+        base.check_place()
+        opened = Opened(shared(), {"view": {"derive": base.to_json(absolute, found=True), "expressions": list(expressions)}})
+        fields, records, places = dict(base.fields), dict(base._records), Places([Piece(0, 0, len(base))])
+        for f in map(from_json, opened.found["fields"]):
+            fields.setdefault(f.name, f)
+            if is_fetched(records.get(f.name)):  # one request has all that are read
+                records[f.name] = fetched(opened, f, places, _same)
         view = cls([base], fields, records, len(base))
         view._expressions = [dict(e) for e in expressions]
+        view._read_together(opened, _same)
         return view
 
     _expressions: list[dict[str, str]]
 
-    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
-        return {"derive": self.parts_of[0].to_json(path), "expressions": self._expressions}
+    def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
+        return {"derive": self.parts_of[0].to_json(path, found), "expressions": self._expressions}
 
     def _source_name(self, record: int) -> str:
         return self.parts_of[0].source_name(record)
@@ -603,8 +619,8 @@ class _Join(View):
         """The numbers of the records of the left side, and of the right side, without a match."""
         return self._matches.left, self._matches.right
 
-    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
-        return {"join": [part.to_json(path) for part in self.parts_of], "match": self._match}
+    def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
+        return {"join": [part.to_json(path, found) for part in self.parts_of], "match": self._match}
 
     def _source_name(self, record: int) -> str:
         return self.parts_of[0].source_name(int(self._left[record]))
@@ -637,8 +653,8 @@ class _Concat(View):
 
     _ends: np.ndarray
 
-    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
-        return {"concat": [part.to_json(path) for part in self.parts_of]}
+    def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
+        return {"concat": [part.to_json(path, found) for part in self.parts_of]}
 
     def _source_name(self, record: int) -> str:
         k = int(np.searchsorted(self._ends, record, side="right"))
@@ -827,8 +843,8 @@ class Windowed(View):
 
         return of_windows(self, records)
 
-    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
-        parts = [part.to_json(path) for part in self.parts_of]
+    def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
+        parts = [part.to_json(path, found) for part in self.parts_of]
         return {"window": parts[0] if len(parts) == 1 else parts, "by": self._by}
 
     def _source_name(self, record: int) -> str:
@@ -840,8 +856,7 @@ class _Picked(Derived):
 
     def __init__(self, base: Records, field: Field, rows: Rows) -> None:
         super().__init__(field, base.dtype, base.shape[1:], _count(rows))
-        self._base, self._rows = base, rows
-        self.mapped, self.work = base.mapped, base.work
+        self._base, self._rows, self.mapped = base, rows, base.mapped
 
     def region(self, box: tuple[slice, ...]) -> np.ndarray:
         """Return a box of the array: a slice with a start and an end for each axis."""
@@ -864,7 +879,7 @@ class _Joined(Derived):
 
     def __init__(self, parts: Sequence[Records], field: Field, ends: np.ndarray) -> None:
         super().__init__(field, parts[0].dtype, parts[0].shape[1:], int(ends[-1]))
-        self._bases, self._ends, self.work = parts, ends, max(part.work for part in parts)
+        self._bases, self._ends = parts, ends
 
     def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
         for k, here, local in _by_part(records, self._ends):
@@ -880,7 +895,6 @@ class _Pieces(Derived):
 
     def __init__(self, windows: Windows, out: Any, base: Records) -> None:
         super().__init__(out.field, base.dtype, out.field.shape, windows.count)
-        self.work = base.work
         self._windows, self._out, self._base = windows, out, base
 
     def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
@@ -947,6 +961,17 @@ class _JoinedRagged(DerivedRagged):
             out: Ragged = self._bases[k][a:b]
             return out
         return super()._between_records(start, stop)
+
+
+def _same(records: np.ndarray) -> np.ndarray:
+    return records
+
+
+def _check_shared(base: Source) -> None:
+    """Raise Error if a dataset may have been written to in the memory of this process, which no other one reads."""
+    for part in base.datasets() if isinstance(base, View) else [base]:
+        if part.mode == "c":
+            raise Error(f"{part.path} was opened with mode='c'; a view that another process reads needs datasets with mode='r'")
 
 
 def _groups(part: Source, name: str) -> np.ndarray:
@@ -1086,7 +1111,7 @@ def _spans(start: int, stop: int, ends: np.ndarray) -> list[tuple[int, int, int]
     return spans
 
 
-def _rows(base: Source, numbers: Numbers | Runs | None) -> Rows:
+def _rows(base: Source, numbers: Chosen | Runs | None) -> Rows:
     """Return the numbers of the records that are chosen, as a range where they follow each other."""
     _check(base)
     if numbers is None:

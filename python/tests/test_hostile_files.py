@@ -335,18 +335,17 @@ class LimitsTest(HostileFilesTest):
         return path
 
     def test_limits_are_those_of_the_format(self) -> None:
-        from penstock import derive, flat, view
+        from penstock import flat, view
 
         with open(os.path.join(data.HERE, "..", "..", "docs", "format.md"), encoding="utf-8") as f:
             rows = f.read().partition("| limit of a view |")[2].split("\n\n")[0].split("\n")[2:]
-        found = [int(row.split("|")[-2]) for row in rows]
+        found = [int(row.split("|")[-2]) for row in rows if "expressions" not in row]  # which the program limits
         limits = [
             view.MAX_FILE,
             view.MAX_DEPTH,
             view.MAX_FILES,
             view.MAX_DATASETS,
             flat.MAX_RECORDS,
-            derive.MAX_WORK,
             view.MAX_ELEMENTS,
             view.MAX_SCALE,
         ]

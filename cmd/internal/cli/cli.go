@@ -102,7 +102,7 @@ func Run(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.W
 }
 
 // ofPackage is the beginning of a package's error: its name, and perhaps what it did to which path.
-var ofPackage = regexp.MustCompile(`^(?:store|mmapds|loader|remote): (?:(?:open|create) ("[^"]*"): )?`)
+var ofPackage = regexp.MustCompile(`^(?:store|mmapds|loader|combine|remote): (?:(?:open|create) ("[^"]*"): )?`)
 
 // Worded returns the error of a package of Go for users of commands: without the package, with the path first.
 func Worded(text string) string {

@@ -117,8 +117,12 @@ type Options struct {
 
 // Any opens a DATASET: that of a path or a URL, or a view of several. It fetches no records.
 func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset, error) {
-	node := &views.Node{Dataset: path, Fields: o.Fields, Split: o.Split}
-	return node.Open(ctx, views.Options{Open: func(ctx context.Context, path string, fields []string, split string) (
+	return c.View(ctx, &views.Node{Dataset: path, Fields: o.Fields, Split: o.Split}, o)
+}
+
+// View opens a view, each of whose DATASETs is opened as Any opens one.
+func (c *Cache) View(ctx context.Context, n *views.Node, o Options) (*views.Dataset, error) {
+	return n.Open(ctx, views.Options{Open: func(ctx context.Context, path string, fields []string, split string) (
 		views.Part, error) {
 		if remote.IsURL(path) {
 			return c.openURL(ctx, path, fields, split, o)

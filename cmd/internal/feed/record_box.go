@@ -4,24 +4,28 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/penstock/penstock/store"
 )
 
-// readBox returns the elements of a field within a box: [first, end) for each axis, records first. In a chunked field
-// it decodes the chunks that the box touches.
-func readBox(ctx context.Context, ds recordSource, field string, box [][2]int) ([]byte, error) {
-	i := ds.Schema().Index(field)
-	if i < 0 {
-		return nil, fmt.Errorf("no field %q is open", field)
+// readBox returns the elements of a field within a box: edges has the first and the end for each axis, records first.
+// In a chunked field it decodes the chunks that the box touches.
+func readBox(ctx context.Context, ds recordSource, fields []store.Field, edges []int) ([]byte, error) {
+	if len(fields) != 1 {
+		return nil, fmt.Errorf("a box of %d fields", len(fields))
 	}
-	f := ds.Schema().Fields[i]
+	f, field := fields[0], fields[0].Name
 	dims := append([]int{ds.Len()}, f.Shape...)
-	if f.Ragged || len(box) != len(dims) {
-		return nil, fmt.Errorf("field %q: a box of %d axes", field, len(box))
+	if f.Ragged || len(edges) != 2*len(dims) {
+		return nil, fmt.Errorf("field %q: a box of %d edges", field, len(edges))
 	}
-	for k, b := range box {
+	box := make([][2]int, len(dims))
+	for k := range box {
+		b := [2]int{edges[2*k], edges[2*k+1]}
 		if b[0] < 0 || b[0] > b[1] || b[1] > dims[k] {
 			return nil, fmt.Errorf("field %q: elements %v of %d along axis %d", field, b, dims[k], k)
 		}
+		box[k] = b
 	}
 	to := newBlock(box, f.DType.Size())
 	if len(to.data) == 0 {

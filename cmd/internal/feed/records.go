@@ -16,6 +16,8 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/mirror"
@@ -23,29 +25,42 @@ import (
 	"github.com/penstock/penstock/store/verify"
 )
 
-// asked is a line that --records reads: one of its parts, or a request for records of a dataset that is open. The
-// numbers of the records follow it, 64 bits each.
+// asked is a line that --records reads: a JSON object with one of these. Reads of records, which are many, are binary:
+// see readHead. Each answer begins with the length of a JSON object, 64 bits, and that.
 type asked struct {
 	Open    *opening `json:"open,omitempty"`
-	Close   int      `json:"close,omitempty"`   // a dataset that is not needed any more; it is not answered
-	History *history `json:"history,omitempty"` //
-	Verify  *opening `json:"verify,omitempty"`  // have all records of files here compared with their checksums
-
-	Formulas []string `json:"formulas,omitempty"` // expressions of derived fields, to be parsed
-
-	Dataset int      `json:"dataset"`
-	Fields  []string `json:"fields"`        // in the order of the answer
-	Names   bool     `json:"names"`         // in place of fields: what the source called the records
-	Lengths bool     `json:"lengths"`       // of fields that are ragged: only the offsets
-	Box     [][2]int `json:"box,omitempty"` // of one field, in place of records: elements [first, end) along each axis
-	Records int      `json:"records"`
+	Close   int      `json:"close,omitempty"` // a dataset that is not needed any more; it is not answered
+	History *history `json:"history,omitempty"`
+	Verify  *opening `json:"verify,omitempty"` // have all records of files here compared with their checksums
 }
 
-// opening says which part of a dataset is opened.
+// readHead is how a read begins. The places of fields in the answer to Open follow, 32 bits each, and numbers, 64 bits
+// each, which are those of records, or the edges of a box.
+//
+// The answer begins with a length of 0, and then has the bytes of the rows of each field, 64 bits each, and the rows.
+// Before the rows of a ragged field are its offsets.
+type readHead struct {
+	Kind    uint8
+	_       [3]uint8
+	Dataset uint32
+	Fields  uint32
+	Numbers uint32
+}
+
+// The kinds of reads. None is that of a brace, with which a line begins.
+const (
+	recordsRead uint8 = iota + 1
+	lengthsRead       // of ragged fields: only the offsets
+	namesRead         // in place of fields: what the source called the records
+	boxRead           // of one field, in place of records: elements [first, end) along each axis
+)
+
+// opening says which part of a dataset, or which view, is opened.
 type opening struct {
-	Path   string   `json:"path"`             // or the URL
-	Fields []string `json:"fields,omitempty"` // nil means all
-	Split  string   `json:"split,omitempty"`  // of a URL; "" means all
+	Path   string      `json:"path"`             // or the URL
+	View   *views.Node `json:"view,omitempty"`   // in place of Path, Fields and Split
+	Fields []string    `json:"fields,omitempty"` // nil means all
+	Split  string      `json:"split,omitempty"`  // of a URL; "" means all
 }
 
 // history asks which generations an HDF5 file keeps, and which is the newest of them that has an id.
@@ -87,12 +102,10 @@ type rowsAt struct {
 	Count  int64  `json:"count"`
 }
 
-// answered is the line that answers a request. The bytes of each field follow, of a ragged one its offsets, 64 bits
-// each, and then its rows.
-type answered struct {
-	Error string  `json:"error,omitempty"`
-	Kind  string  `json:"kind,omitempty"`  // the error's kind: see opened.Kind
-	Bytes []int64 `json:"bytes,omitempty"` // of the rows of each field
+// refused answers a read that failed.
+type refused struct {
+	Error string `json:"error"`
+	Kind  string `json:"kind,omitempty"` // see opened.Kind
 }
 
 // compared answers Verify.
@@ -133,27 +146,31 @@ type recordServer struct {
 	last  int // the number of the dataset that was opened last
 	r     *bufio.Reader
 	w     *bufio.Writer
+
+	numbers []int         // of the read that is being answered
+	parts   []fetchedRows // of its fields; they keep their memory
 }
 
-// serveRecords opens datasets, and answers requests for records of them until there are no more.
+// serveRecords opens datasets, and answers reads of records of them until there are no more.
 func serveRecords(ctx context.Context, cache *datasetarg.Cache, in io.Reader, out io.Writer) (err error) {
-	s := &recordServer{cache, map[int]recordSource{}, 0, bufio.NewReaderSize(in, 1<<16), bufio.NewWriterSize(out, 1<<16)}
+	s := &recordServer{cache: cache, open: map[int]recordSource{}, r: bufio.NewReaderSize(in, 1<<16),
+		w: bufio.NewWriterSize(out, 1<<16)}
 	defer func() {
 		for _, ds := range s.open {
 			err = errors.Join(err, ds.Close())
 		}
 	}()
 	for {
-		line, err := s.r.ReadBytes('\n')
+		first, err := s.r.Peek(1)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		var a asked
-		if err == nil {
-			err = json.Unmarshal(line, &a)
-		}
-		if err == nil {
-			err = s.serve(ctx, &a)
+		switch {
+		case err != nil:
+		case first[0] == '{':
+			err = s.serve(ctx)
+		default:
+			err = s.read(ctx)
 		}
 		if err != nil {
 			return err
@@ -161,37 +178,38 @@ func serveRecords(ctx context.Context, cache *datasetarg.Cache, in io.Reader, ou
 	}
 }
 
-func (s *recordServer) serve(ctx context.Context, a *asked) error {
+// serve answers a line.
+func (s *recordServer) serve(ctx context.Context) error {
+	line, err := s.r.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	var a asked
+	if err := json.Unmarshal(line, &a); err != nil {
+		return err
+	}
 	switch {
 	case a.Open != nil:
 		o, err := s.opened(ctx, a.Open)
 		if err != nil {
 			o = &opened{Error: cli.Worded(err.Error()), Kind: kindOf(err)}
 		}
-		return s.writeLine(o)
+		return s.writeObject(o)
 	case a.History != nil:
-		return s.writeLine(a.History.kept())
+		return s.writeObject(a.History.kept())
 	case a.Verify != nil:
 		c, err := a.Verify.verify(ctx)
 		if err != nil {
 			c = compared{Error: cli.Worded(err.Error()), Kind: kindOf(err)}
 		}
-		return s.writeLine(c)
-	case a.Formulas != nil:
-		return s.writeLine(map[string][]parsed{"formulas": formulas(a.Formulas)})
-	case a.Close != 0:
-		ds := s.open[a.Close]
-		if ds == nil {
-			return fmt.Errorf("dataset %d is not open", a.Close)
-		}
-		delete(s.open, a.Close)
-		return ds.Close()
+		return s.writeObject(c)
 	}
-	ds := s.open[a.Dataset]
+	ds := s.open[a.Close]
 	if ds == nil {
-		return fmt.Errorf("dataset %d is not open", a.Dataset)
+		return fmt.Errorf("dataset %d is not open", a.Close)
 	}
-	return s.answer(ctx, ds, a)
+	delete(s.open, a.Close)
+	return ds.Close()
 }
 
 func kindOf(err error) string {
@@ -210,6 +228,9 @@ func kindOf(err error) string {
 
 // opened opens a dataset, and says what it is.
 func (s *recordServer) opened(ctx context.Context, o *opening) (*opened, error) {
+	if o.View != nil {
+		return s.openView(ctx, o.View)
+	}
 	if !remote.IsURL(o.Path) {
 		return s.openHere(o)
 	}
@@ -231,6 +252,58 @@ func (s *recordServer) opened(ctx context.Context, o *opening) (*opened, error) 
 	}
 	s.keep(w, ds)
 	return w, nil
+}
+
+// openView opens a view, all records of which are read here.
+func (s *recordServer) openView(ctx context.Context, n *views.Node) (*opened, error) {
+	ds, err := s.cache.View(ctx, n, datasetarg.Options{})
+	if err != nil {
+		return nil, err
+	}
+	can, err := loader.CapabilitiesOf(ds.Source)
+	if err != nil {
+		return nil, errors.Join(err, ds.Close())
+	}
+	w := &opened{Format: "view", Records: ds.Source.Len(), Fields: ds.Fields}
+	s.keep(w, viewRecords{ds, can})
+	return w, nil
+}
+
+// viewRecords are the records of a view.
+type viewRecords struct {
+	*views.Dataset
+	can loader.Capabilities
+}
+
+func (v viewRecords) Len() int             { return v.Source.Len() }
+func (v viewRecords) Schema() store.Schema { return store.Schema{Fields: v.Fields} }
+
+func (v viewRecords) Gather(ctx context.Context, field string, records []int, dst []byte) error {
+	return v.Source.Gather(ctx, field, records, dst)
+}
+
+func (v viewRecords) Lengths(ctx context.Context, field string, records []int, offsets []int64) error {
+	return v.can.Ragged.Lengths(ctx, field, records, offsets)
+}
+
+func (v viewRecords) GatherRagged(ctx context.Context, field string, records []int, offsets []int64, dst []byte) (
+	[]byte, error) {
+	return v.can.Ragged.GatherRagged(ctx, field, records, offsets, dst)
+}
+
+func (v viewRecords) ChunkShape(field string) []int {
+	if v.can.Grid == nil {
+		return nil
+	}
+	return v.can.Grid.ChunkShape(field)
+}
+
+func (v viewRecords) ReadChunk(ctx context.Context, field string, at []int, dst []byte) error {
+	return v.can.Grid.ReadChunk(ctx, field, at, dst)
+}
+
+func (v viewRecords) SourceName(ctx context.Context, record int) (string, error) {
+	return v.can.SourceName(ctx, record)
 }
 
 func (s *recordServer) keep(w *opened, ds recordSource) {
@@ -313,13 +386,19 @@ func (o *opening) verify(ctx context.Context) (c compared, err error) {
 	return c, err
 }
 
-func (s *recordServer) writeLine(line any) error {
-	text, err := json.Marshal(line)
+func (s *recordServer) writeObject(object any) error {
+	text, err := json.Marshal(object)
 	if err != nil {
 		return err
 	}
-	_, err = s.w.Write(append(text, '\n'))
+	s.writeNumber(int64(len(text)))
+	_, err = s.w.Write(text)
 	return errors.Join(err, s.w.Flush())
+}
+
+// writeNumber writes 64 bits. An error is that of the next Flush.
+func (s *recordServer) writeNumber(n int64) {
+	_, _ = s.w.Write(binary.LittleEndian.AppendUint64(s.w.AvailableBuffer(), uint64(n)))
 }
 
 // fetchedRows is a field of an answer.
@@ -329,104 +408,128 @@ type fetchedRows struct {
 	err     error
 }
 
-// answer reads the numbers of records, and writes the records.
-func (s *recordServer) answer(ctx context.Context, ds recordSource, a *asked) error {
-	records, err := readNumbers(s.r, a.Records)
+// mostKept is the size of the largest answer whose memory is used for the next one.
+const mostKept = 1 << 20
+
+// read answers a read.
+func (s *recordServer) read(ctx context.Context) error {
+	b, err := s.r.Peek(16)
 	if err != nil {
 		return err
 	}
-	var parts []fetchedRows
-	if err := ds.Guard(func() error { parts, err = fetch(ctx, ds, a, records); return err }); err != nil {
-		return s.writeLine(answered{Error: cli.Worded(err.Error()), Kind: kindOf(err)})
+	h := readHead{Kind: b[0], Dataset: binary.LittleEndian.Uint32(b[4:]), Fields: binary.LittleEndian.Uint32(b[8:]),
+		Numbers: binary.LittleEndian.Uint32(b[12:])}
+	_, _ = s.r.Discard(len(b))
+	ds := s.open[int(h.Dataset)]
+	if ds == nil {
+		return fmt.Errorf("dataset %d is not open", h.Dataset)
 	}
-	var line answered
-	for _, p := range parts {
-		line.Bytes = append(line.Bytes, int64(len(p.rows)))
+	all := ds.Schema().Fields
+	fields := make([]store.Field, 0, 8)
+	for range h.Fields {
+		if b, err = s.r.Peek(4); err != nil {
+			return err
+		}
+		i := binary.LittleEndian.Uint32(b)
+		if _, _ = s.r.Discard(4); int(i) >= len(all) {
+			return fmt.Errorf("field %d of %d", i, len(all))
+		}
+		fields = append(fields, all[i])
 	}
-	text, err := json.Marshal(line)
-	if err != nil {
-		return err
+	s.numbers = s.numbers[:0]
+	for range h.Numbers {
+		if b, err = s.r.Peek(8); err != nil {
+			return err
+		}
+		s.numbers = append(s.numbers, int(binary.LittleEndian.Uint64(b)))
+		_, _ = s.r.Discard(8)
 	}
-	if _, err := s.w.Write(append(text, '\n')); err != nil {
-		return err
+	if err := ds.Guard(func() error { return s.fetch(ctx, ds, h.Kind, fields) }); err != nil {
+		return s.writeObject(refused{cli.Worded(err.Error()), kindOf(err)})
 	}
-	for _, p := range parts {
+	s.writeNumber(0)
+	for _, p := range s.parts {
+		s.writeNumber(int64(len(p.rows)))
+	}
+	for k := range s.parts {
+		p := &s.parts[k]
 		for _, n := range p.offsets {
-			if _, err := s.w.Write(binary.LittleEndian.AppendUint64(s.w.AvailableBuffer(), uint64(n))); err != nil {
-				return err
-			}
+			s.writeNumber(n)
 		}
 		if _, err := s.w.Write(p.rows); err != nil {
 			return err
+		}
+		if cap(p.rows) > mostKept {
+			p.rows = nil
 		}
 	}
 	return s.w.Flush()
 }
 
-func readNumbers(r io.Reader, n int) ([]int, error) {
-	if n < 0 || n > 1<<31 {
-		return nil, fmt.Errorf("%d records are asked for", n)
+// isRemote reports whether records are fetched over a network.
+func isRemote(ds recordSource) bool {
+	switch d := ds.(type) {
+	case *mirror.Dataset:
+		return true
+	case viewRecords:
+		return d.can.LookaheadBytes() > 0
 	}
-	numbers, b := make([]int, 0, min(n, 1<<16)), make([]byte, 8)
-	for range n {
-		if _, err := io.ReadFull(r, b); err != nil {
-			return nil, err
-		}
-		numbers = append(numbers, int(binary.LittleEndian.Uint64(b)))
-	}
-	return numbers, nil
+	return false
 }
 
-// fetch reads the fields of records, all at once.
-func fetch(ctx context.Context, ds recordSource, a *asked, records []int) ([]fetchedRows, error) {
-	for _, i := range records {
+// fetch reads fields of records, side by side unless it is one record of this machine, for which that takes longer.
+func (s *recordServer) fetch(ctx context.Context, ds recordSource, kind uint8, fields []store.Field) error {
+	if kind == boxRead {
+		rows, err := readBox(ctx, ds, fields, s.numbers)
+		s.parts = append(s.parts[:0], fetchedRows{rows: rows})
+		return err
+	}
+	for _, i := range s.numbers {
 		if i < 0 || i >= ds.Len() {
-			return nil, fmt.Errorf("record %d of %d", i, ds.Len())
+			return fmt.Errorf("record %d of %d", i, ds.Len())
 		}
 	}
-	if a.Box != nil && len(a.Fields) == 1 {
-		rows, err := readBox(ctx, ds, a.Fields[0], a.Box)
-		return []fetchedRows{{rows: rows}}, err
+	if kind == namesRead {
+		s.parts = append(s.parts[:0], names(ctx, ds, s.numbers))
+		return s.parts[0].err
 	}
-	if a.Names {
-		p := names(ctx, ds, records)
-		return []fetchedRows{p}, p.err
-	}
-	parts := make([]fetchedRows, len(a.Fields))
-	if len(parts) == 1 {
-		parts[0] = fetchField(ctx, ds, a.Fields[0], records, a.Lengths)
-		return parts, parts[0].err
+	s.parts = slices.Grow(s.parts[:0], len(fields))[:len(fields)]
+	if len(fields) == 1 || len(s.numbers) == 1 && !isRemote(ds) {
+		for k := range fields {
+			if s.parts[k].fetch(ctx, ds, &fields[k], s.numbers, kind); s.parts[k].err != nil {
+				return s.parts[k].err
+			}
+		}
+		return nil
 	}
 	var all sync.WaitGroup
-	for k, name := range a.Fields {
-		all.Go(func() { parts[k] = fetchField(ctx, ds, name, records, a.Lengths) })
+	for k := range fields {
+		all.Go(func() { s.parts[k].fetch(ctx, ds, &fields[k], s.numbers, kind) })
 	}
 	all.Wait()
-	for _, p := range parts {
+	for _, p := range s.parts {
 		if p.err != nil {
-			return nil, p.err
+			return p.err
 		}
 	}
-	return parts, nil
+	return nil
 }
 
-func fetchField(ctx context.Context, ds recordSource, name string, records []int, lengths bool) (p fetchedRows) {
-	i := ds.Schema().Index(name)
-	if i < 0 {
-		return fetchedRows{err: fmt.Errorf("no field %q is open", name)}
+// fetch reads a field of records.
+func (p *fetchedRows) fetch(ctx context.Context, ds recordSource, f *store.Field, records []int, kind uint8) {
+	p.err, p.offsets = nil, p.offsets[:0]
+	if !f.Ragged {
+		n := len(records) * f.RecordBytes()
+		p.rows = slices.Grow(p.rows[:0], n)[:n]
+		p.err = ds.Gather(ctx, f.Name, records, p.rows)
+		return
 	}
-	if f := ds.Schema().Fields[i]; !f.Ragged {
-		p.rows = make([]byte, len(records)*f.RecordBytes())
-		p.err = ds.Gather(ctx, name, records, p.rows)
-		return p
+	p.offsets = slices.Grow(p.offsets, len(records)+1)[:len(records)+1]
+	if p.rows = p.rows[:0]; kind == lengthsRead {
+		p.err = ds.Lengths(ctx, f.Name, records, p.offsets)
+		return
 	}
-	p.offsets = make([]int64, len(records)+1)
-	if lengths {
-		p.err = ds.Lengths(ctx, name, records, p.offsets)
-		return p
-	}
-	p.rows, p.err = ds.GatherRagged(ctx, name, records, p.offsets, nil)
-	return p
+	p.rows, p.err = ds.GatherRagged(ctx, f.Name, records, p.offsets, p.rows)
 }
 
 // names returns what the source called records; "" where that is not known.

@@ -145,10 +145,12 @@ class Derive(unittest.TestCase):
             for name, text in expressions.items():
                 want, dtype = self.want(*python[name])
                 tolerance = {"rtol": 1e-5, "atol": 1e-6} if INEXACT.search(text) else {"rtol": 0}
-                for got in (batch[name], view[name][:]):
-                    self.assertIn(got.dtype, (dtype, np.dtype(bool)), text)
-                    shaped = np.broadcast_to(np.asarray(want, np.float64), (N, *[1] * (3 - got.ndim), *got.shape[1:])).reshape(got.shape)
-                    np.testing.assert_allclose(np.float64(got), shaped, err_msg=text, **tolerance)
+                got = batch[name]
+                self.assertIn(got.dtype, (dtype, np.dtype(bool)), text)
+                shaped = np.broadcast_to(np.asarray(want, np.float64), (N, *[1] * (3 - got.ndim), *got.shape[1:])).reshape(got.shape)
+                np.testing.assert_allclose(np.float64(got), shaped, err_msg=text, **tolerance)
+                for read in (view[name][:], view[:][name], view[list(range(N))][name], np.stack([view[i][name] for i in range(N)])):
+                    self.assertEqual((read.dtype, read.tobytes()), (got.dtype, got.tobytes()), text)
 
 
 if __name__ == "__main__":
