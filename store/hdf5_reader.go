@@ -167,7 +167,7 @@ func mappable(data *meta.Dataset) error {
 }
 
 // locateForeign takes datasets of numbers with one common number of records. Without fields, the coordinates of other
-// axes are left out, and any other dataset of that many records is an error.
+// axes and what cannot be read are left out, and any other dataset of that many records is an error.
 func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	fields := opts.Fields
 	if siblings := file.Siblings(); siblings != nil && fields == nil {
@@ -177,6 +177,7 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	}
 	var lengths, known []string
 	var others []*meta.Dataset
+	var unread error
 	axes := axesOf(file)
 	d.layout.Coordinates = axes.coordinates
 	add := func(data *meta.Dataset, name string) error {
@@ -201,6 +202,10 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 			data.Records()) || data.IsDimension() {
 			continue
 		}
+		if err := data.Unreadable(); fields == nil && errors.Is(err, meta.ErrUnsupported) {
+			unread = fmt.Errorf("dataset %q: %w", name, err)
+			continue
+		}
 		if fields == nil && !isNumbers(data) {
 			others = append(others, data)
 			continue
@@ -220,6 +225,9 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 		if err := add(data, name); err != nil {
 			return err
 		}
+	}
+	if len(d.layout.Columns) == 0 && unread != nil {
+		return unread
 	}
 	if len(d.layout.Columns) == 0 {
 		return fmt.Errorf("it has no dataset of numbers with an axis of records: %w", ErrUnsupported)

@@ -6,6 +6,7 @@ PENSTOCK_TEST_TREES is the number of files of each kind, and PENSTOCK_TEST_SEED 
 import os
 import random
 import shutil
+import subprocess
 import tempfile
 import unittest
 import warnings
@@ -60,10 +61,11 @@ class Trees(unittest.TestCase):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def check(self, path, want, fields=None):
-        """Have every door show the fields of a file with their values, which ``want`` has by name."""
+    def check(self, path, want, fields=None, ordered=False):
+        """Have every door show the fields of a file with their values, which ``want`` has by name, perhaps in order."""
+        inorder = list if ordered else sorted
         with penstock.open(path, fields=fields) as ds:
-            self.assertEqual(sorted(ds.fields), sorted(want), path)
+            self.assertEqual(inorder(ds.fields), inorder(want), path)
             n = len(ds)
             order = np.random.default_rng(n).integers(0, n, 5)
             for name, a in want.items():
@@ -78,7 +80,8 @@ class Trees(unittest.TestCase):
                 equal(self, numbers(ds[name].region(box)), a[box], *what)
             dtypes = {name: f.dtype for name, f in ds.fields.items()}
         with penstock.DataLoader(path, 3, fields=fields, output="numpy") as loader:
-            batches = [{name: np.array(batch[name]) for name in want} for batch in loader]
+            batches = [{name: np.array(batch[name]) for name in inorder(batch.keys())} for batch in loader]
+        self.assertEqual(inorder(batches[0]), inorder(want), path)
         for name, a in want.items():
             got = np.concatenate([b[name] for b in batches])
             got = penstock.bfloat16.to_float32(got) if penstock.bfloat16.is_bfloat16(got.dtype) else got
@@ -87,7 +90,7 @@ class Trees(unittest.TestCase):
         penstock.preprocess(path, dest, **({} if fields is None else {"fields": fields}), progress=False)
         with penstock.open(dest) as ds:
             found = {name.replace("/", "_"): name for name in want}
-            self.assertEqual(sorted(ds.fields), sorted(found))
+            self.assertEqual(inorder(ds.fields), inorder(found))
             for name, was in found.items():
                 self.assertEqual(ds.fields[name].dtype, dtypes[was], (path, name))
                 got = ds[name][:]
@@ -103,12 +106,14 @@ class HDF5TreesTest(Trees):
             with self.subTest(seed=seed):
                 path = os.path.join(self.folder, f"{seed}.h5")
                 want = self.write(r, path)
-                self.check(path, want)
+                self.check(path, want, ordered=True)
                 os.remove(path)
 
     def write(self, r, path):
         n, want = r.randrange(2, 12), {}
-        with h5py.File(path, "w", libver=r.choice(["earliest", "latest"])) as f:
+        with h5py.File(path, "w", libver=r.choice(["earliest", "latest"]), track_order=r.random() < 0.5) as f:
+            if r.random() < 0.5:
+                f.create_group("g/h", track_order=True)
             names = r.sample(["x", "y", "g/z", "g/h/label", "q"], r.randrange(1, 5))
             for name in names:
                 shape = (n, *(r.randrange(1, 6) for _ in range(r.randrange(4))))
@@ -126,10 +131,18 @@ class HDF5TreesTest(Trees):
             for name in names:
                 f[name].attrs["units"] = r.choice(["m", 3, [1.0, 2.0]])
         with h5py.File(path) as f:
-            linked = [name for name in ("hard",) if name in f]
-            for name in names + linked:
-                want[name] = f[name][()]
+            for name in self.names(f):
+                if name in [*names, "hard", "soft"]:
+                    want[name] = f[name][()]
         return want
+
+    def names(self, group):
+        """Yield the names of datasets, as h5py iterates over groups and what links lead to."""
+        for name in group:
+            if isinstance(group.get(name), h5py.Group):
+                yield from (f"{name}/{inner}" for inner in self.names(group[name]))
+            else:
+                yield name
 
     def dataset(self, r, f, name, shape):
         kind = r.randrange(8)
@@ -192,6 +205,25 @@ class HDF5TreesTest(Trees):
             f["there"] = h5py.ExternalLink("none.h5", "/x")
         with penstock.open(path, fields=["x"]) as ds:
             self.assertEqual(ds["x"][:].tolist(), [0, 1, 2, 3])
+
+    def test_what_cannot_be_read_leaves_the_other_fields(self):
+        path = os.path.join(self.folder, "filter.h5")
+        with h5py.File(path, "w") as f:
+            f["x"], f["y"] = np.arange(8).reshape(4, 2), np.arange(4)
+            plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            plist.set_chunk((1, 3))
+            plist.set_filter(40000, h5py.h5z.FLAG_OPTIONAL, (1,))
+            odd = h5py.h5d.create(f.id, b"odd", h5py.h5t.STD_U8LE, h5py.h5s.create_simple((4, 3)), plist)
+            for i in range(4):
+                odd.write_direct_chunk((i, 0), b"abcd", 0)
+        with h5py.File(path) as f:
+            self.assertRaises(OSError, lambda: f["odd"][0])
+            self.check(path, {name: f[name][()] for name in ("x", "y")})
+        for read in (penstock.open, penstock.DataLoader, lambda p, fields: penstock.preprocess(p, path + ".flat", fields=fields, progress=False)):
+            with self.assertRaisesRegex(penstock.Error, "odd.*filter 40000"):
+                read(path, fields=["odd", "y"])
+        text = subprocess.run([data.penstock(), "inspect", path], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(text, "odd .*is not read: filter 40000")
 
 
 @unittest.skipIf(zarr is None, "no zarr, which writes the groups")

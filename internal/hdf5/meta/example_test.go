@@ -38,6 +38,7 @@ func ExampleOpen() {
 	// /g/u1 uint8 [4 3] contiguous
 	// /i8be big-endian int64 [3] contiguous
 	//   copied: type big-endian int64 cannot be mapped: its bytes must be swapped
+	// /soft uint8 [4 3] contiguous
 	// /typed float32 [2] contiguous
 	//   copied: storage that was never allocated cannot be mapped
 }

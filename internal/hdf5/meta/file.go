@@ -82,8 +82,23 @@ func (f *File) open() (*File, error) {
 			f.scales[d.HeaderAt] = path.Base(d.Path)
 		}
 	}
+	f.followSoft()
 	f.extents = source.TidyExtents(f.extents)
 	return f, nil
+}
+
+// followSoft has soft links to datasets of this file be names of these, as they are for other programs.
+func (f *File) followSoft() {
+	for l := range f.Walk() {
+		if l.Kind != Soft {
+			continue
+		}
+		if to, err := f.Lookup(l.Path); err == nil && to.Dataset != nil {
+			d := *to.Dataset
+			d.Path = l.Path
+			l.Dataset = &d
+		}
+	}
 }
 
 // session returns a source with a fresh budget.
@@ -136,8 +151,8 @@ func (p *parser) cacheImage(m message.Message) error {
 	return c.Err
 }
 
-// All visits all datasets, depth first, in name order. A dataset with several hard links
-// comes once for each.
+// All visits all datasets, depth first, in the order of links. A dataset with several links, hard or soft, comes once
+// for each.
 func (f *File) All() iter.Seq[*Dataset] {
 	return func(yield func(*Dataset) bool) {
 		for l := range f.Walk() {
@@ -157,7 +172,7 @@ func (f *File) Datasets() []*Dataset {
 	return list
 }
 
-// Walk visits every link below the root, a group's before what is in it, in name order.
+// Walk visits every link below the root, a group's before what is in it, in their order.
 func (f *File) Walk() iter.Seq[*Link] {
 	return func(yield func(*Link) bool) { f.Root.walk(yield) }
 }

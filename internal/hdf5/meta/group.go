@@ -3,6 +3,7 @@ package meta
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +34,8 @@ func (k LinkKind) String() string {
 }
 
 // Link is one entry of a group. A hard link has exactly one of Group, Dataset and Type,
-// unless Loop is set or Err says why the object could not be read.
+// unless Loop is set or Err says why the object could not be read. A soft link has the Dataset that it leads to, if
+// any.
 type Link struct {
 	Name    string
 	Path    string // from the root group, for example "/train/images"
@@ -61,19 +63,34 @@ type Group struct {
 	Path       string
 	Object     Object
 	Attrs      Attrs
-	Links      []Link // in name order (byte-wise)
+	Links      []Link // as they were created if the group tracks that, else in name order (byte-wise)
 	HeaderAt   int64  // offset of the object header
 	HeaderSize int64  // bytes of it, continuation blocks included
 	Version    int    // of the object header, 1 or 2
+
+	byName []int32 // Links in name order
 }
 
 // Get returns the link of that name.
 func (g *Group) Get(name string) (*Link, bool) {
-	i, ok := slices.BinarySearchFunc(g.Links, name, func(l Link, n string) int { return cmp.Compare(l.Name, n) })
+	i, ok := slices.BinarySearchFunc(g.byName, name, func(i int32, n string) int {
+		return cmp.Compare(g.Links[i].Name, n)
+	})
 	if !ok {
 		return nil, false
 	}
-	return &g.Links[i], true
+	return &g.Links[g.byName[i]], true
+}
+
+// sorted visits the links in name order.
+func (g *Group) sorted() iter.Seq[*Link] {
+	return func(yield func(*Link) bool) {
+		for _, i := range g.byName {
+			if !yield(&g.Links[i]) {
+				return
+			}
+		}
+	}
 }
 
 // Limits of the tree of names.
@@ -90,24 +107,32 @@ func (p *parser) group(o *object, path string) (*Group, error) {
 	g := &Group{Path: path, Attrs: o.attrs, HeaderAt: p.src.Abs(o.addr), HeaderSize: o.headerSize, Version: o.version,
 		Object: o.facts}
 	p.trail = append(p.trail, o.addr)
-	for _, raw := range o.links {
+	slices.SortStableFunc(o.links, func(a, b rawLink) int {
+		if o.tracked && a.order != b.order {
+			return cmp.Compare(a.order, b.order)
+		}
+		return cmp.Compare(a.name, b.name)
+	})
+	for i, raw := range o.links {
 		l, err := p.link(raw, path)
 		if err != nil {
 			return nil, source.InPath(err, strings.TrimSuffix(path, "/")+"/"+raw.name)
 		}
-		g.Links = append(g.Links, l)
+		g.Links, g.byName = append(g.Links, l), append(g.byName, int32(i))
 	}
 	p.trail = p.trail[:len(p.trail)-1]
-	slices.SortStableFunc(g.Links, func(a, b Link) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(g.byName, func(i, j int32) int { return cmp.Compare(g.Links[i].Name, g.Links[j].Name) })
 	return g, p.unique(g, o)
 }
 
 // unique refuses two links of one name, which no path could name.
 func (p *parser) unique(g *Group, o *object) error {
-	for i := 1; i < len(g.Links); i++ {
-		if g.Links[i].Name == g.Links[i-1].Name {
-			return p.src.ErrorAt(source.ErrCorrupt, o.addr, "group", "two links are named %q", g.Links[i].Name)
+	last := ""
+	for l := range g.sorted() {
+		if l.Name == last {
+			return p.src.ErrorAt(source.ErrCorrupt, o.addr, "group", "two links are named %q", l.Name)
 		}
+		last = l.Name
 	}
 	return nil
 }

@@ -69,6 +69,8 @@ func compareLink(t *testing.T, f *File, l *Link, a answer) {
 
 func kindOf(l *Link) string {
 	switch {
+	case l.Kind != Hard:
+		return l.Kind.String()
 	case l.Loop:
 		return "loop"
 	case l.Group != nil:

@@ -15,7 +15,7 @@ func linkMessage(c *source.Cursor) (l rawLink, err error) {
 		kind = c.U8()
 	}
 	if flags&0x04 != 0 {
-		c.Skip(8) // creation order
+		l.order = int64(c.U64())
 	}
 	if flags&0x10 != 0 {
 		c.Skip(1) // character set
@@ -63,16 +63,17 @@ func (p *messages) compactLinks(h *message.Header) (links []rawLink, err error) 
 	return links, nil
 }
 
-// denseLinks reads the links that a fractal heap holds, if the group has one.
-func (p *messages) denseLinks(m message.Message) (links []rawLink, err error) {
+// denseLinks reads the links that a fractal heap holds, if the group has one, and whether the group tracks the order in
+// which links are created.
+func (p *messages) denseLinks(m message.Message) (links []rawLink, tracked bool, err error) {
 	c := m.Cursor(p.src, "link info message")
 	c.Version(0, 0)
-	if c.U8()&1 != 0 {
+	if tracked = c.U8()&1 != 0; tracked {
 		c.Skip(8) // highest creation order
 	}
 	heapAddr, root := c.Addr(), c.Addr()
 	if c.Err != nil || heapAddr == source.Undef {
-		return nil, c.Err
+		return nil, tracked, c.Err
 	}
 	err = p.denseObjects(heapAddr, root, tree.LinkName, func(rec *source.Cursor) (id []byte, shared bool) {
 		rec.Skip(4) // hash of the name
@@ -83,5 +84,5 @@ func (p *messages) denseLinks(m message.Message) (links []rawLink, err error) {
 		links = append(links, l)
 		return err
 	})
-	return links, err
+	return links, tracked, err
 }

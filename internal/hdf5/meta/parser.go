@@ -33,6 +33,7 @@ type object struct {
 	attrs      Attrs
 	isGroup    bool
 	links      []rawLink
+	tracked    bool // links have the order in which they were created
 	dataset    *Dataset
 	typ        *datatype.Datatype
 	headerSize int64
@@ -77,7 +78,7 @@ func (p *parser) classify(o *object, h *message.Header) (err error) {
 		o.links, err = p.shared.symbolTable(table, &p.sb)
 	case isNew:
 		o.isGroup = true
-		o.links, err = p.newGroup(h, info)
+		o.links, o.tracked, err = p.newGroup(h, info)
 	case hasType && hasSpace:
 		o.dataset, err = p.shared.dataset(h)
 	case hasType:
@@ -88,11 +89,10 @@ func (p *parser) classify(o *object, h *message.Header) (err error) {
 	return err
 }
 
-func (p *parser) newGroup(h *message.Header, info message.Message) ([]rawLink, error) {
-	links, err := p.shared.compactLinks(h)
-	if err != nil {
-		return nil, err
+func (p *parser) newGroup(h *message.Header, info message.Message) (links []rawLink, tracked bool, err error) {
+	if links, err = p.shared.compactLinks(h); err != nil {
+		return nil, false, err
 	}
-	dense, err := p.shared.denseLinks(info)
-	return append(links, dense...), err
+	dense, tracked, err := p.shared.denseLinks(info)
+	return append(links, dense...), tracked, err
 }

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"github.com/penstock/penstock/internal/hdf5/meta/message"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
@@ -17,7 +18,27 @@ func (d *Dataset) Remedy(from, to string) string {
 	if len(d.External) > 0 || d.Layout.Kind == message.Virtual {
 		return shell.Penstock("preprocess") + " " + from + " " + to
 	}
-	path, strange := "", false
+	f, strange := d.unknownFilter()
+	if !strange {
+		return ""
+	}
+	path := pluginPath
+	if f.ID == message.FilterScaleOffset || f.ID == message.FilterNbit {
+		path = ""
+	}
+	return path + "h5repack -f NONE " + from + " " + to
+}
+
+// Unreadable returns why no element of the dataset can be read here, nil if that is not known.
+func (d *Dataset) Unreadable() error {
+	if f, strange := d.unknownFilter(); strange && d.Err == nil {
+		return source.Refuse("%v cannot be decoded here", f)
+	}
+	return d.Err
+}
+
+// unknownFilter returns the first filter that package chunk does not undo.
+func (d *Dataset) unknownFilter() (f message.Filter, found bool) {
 	for i, f := range d.Filters {
 		switch f.ID {
 		case message.FilterDeflate, message.FilterShuffle, message.FilterFletcher32, message.FilterLZF, message.FilterSzip,
@@ -28,13 +49,8 @@ func (d *Dataset) Remedy(from, to string) string {
 			if i == 0 {
 				continue
 			}
-		default:
-			path = pluginPath
 		}
-		strange = true
+		return f, true
 	}
-	if !strange {
-		return ""
-	}
-	return path + "h5repack -f NONE " + from + " " + to
+	return f, false
 }

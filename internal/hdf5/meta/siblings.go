@@ -65,8 +65,7 @@ func (s *siblingScan) group(g *Group) uint64 {
 	h.SetSeed(s.seed)
 	found := false
 	families := make(map[uint64]*Siblings)
-	for i := range g.Links {
-		l := &g.Links[i]
+	for l := range g.sorted() {
 		switch {
 		case l.Dataset != nil:
 			found = true
@@ -114,8 +113,8 @@ func alike(d *Dataset) string {
 
 // members appends the datasets of a group.
 func members(g *Group, path string, list []*SiblingData) []*SiblingData {
-	for i := range g.Links {
-		switch l := &g.Links[i]; {
+	for l := range g.sorted() {
+		switch {
 		case l.Dataset != nil:
 			list = append(list, &SiblingData{Path: l.Path[len(path)+1:], Data: l.Dataset})
 		case l.Group != nil:

@@ -14,6 +14,7 @@ type rawLink struct {
 	addr   uint64 // Hard
 	target string // Soft, External
 	file   string // External
+	order  int64  // of its creation, where the group tracks that
 }
 
 // symbolTable reads the links of an old-format group: a B-tree over symbol table nodes

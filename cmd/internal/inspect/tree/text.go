@@ -54,7 +54,11 @@ func nodeCells(n Node) []string {
 	case n.Kind == "dataset":
 		return []string{n.typeText(), n.storage(), n.verdict()}
 	case n.Target != "":
-		return []string{n.Kind + " to " + shell.Line(n.Target)}
+		text := n.Kind + " to " + shell.Line(n.Target)
+		if n.Reason != "" {
+			text += ", skipped: " + shell.Line(n.Reason)
+		}
+		return []string{text}
 	case n.Kind == "type":
 		return []string{"type " + n.DType}
 	case n.Reason != "":

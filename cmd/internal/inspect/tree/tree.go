@@ -52,9 +52,9 @@ func Of(f *meta.File) []Node {
 	root.object(f.Root.Object)
 	nodes := []Node{root}
 	for l := range f.Walk() {
-		n := nodeOf(l)
+		n := nodeOf(f, l)
 		n.object(l.Object)
-		if l.Err == nil && l.Dataset != nil {
+		if l.Kind == meta.Hard && l.Err == nil && l.Dataset != nil {
 			n.Storage = storageOf(l.Dataset, l.Object.Links)
 		}
 		nodes = append(nodes, n)
@@ -70,13 +70,16 @@ func (n *Node) object(o meta.Object) {
 	}
 }
 
-func nodeOf(l *meta.Link) Node {
+func nodeOf(f *meta.File, l *meta.Link) Node {
 	n := Node{Path: l.Path}
 	switch {
 	case l.Err != nil:
 		n.Kind, n.Reason = "unreadable", l.Err.Error()
 	case l.Kind == meta.Soft:
 		n.Kind, n.Target = "soft link", l.Target
+		if _, err := f.Lookup(l.Path); err != nil {
+			n.Reason = err.Error()
+		}
 	case l.Kind == meta.External:
 		n.Kind, n.Target = "external link", l.File+":"+l.Target
 	case l.Kind == meta.UserDefined:
