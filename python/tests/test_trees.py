@@ -220,10 +220,10 @@ class HDF5TreesTest(Trees):
             self.assertRaises(OSError, lambda: f["odd"][0])
             self.check(path, {name: f[name][()] for name in ("x", "y")})
         for read in (penstock.open, penstock.DataLoader, lambda p, fields: penstock.preprocess(p, path + ".flat", fields=fields, progress=False)):
-            with self.assertRaisesRegex(penstock.Error, "odd.*filter 40000"):
+            with self.assertRaisesRegex(penstock.Error, "odd.*filter .*40000"):
                 read(path, fields=["odd", "y"])
         text = subprocess.run([data.penstock(), "inspect", path], capture_output=True, text=True, check=True).stdout
-        self.assertRegex(text, "odd .*is not read: filter 40000")
+        self.assertRegex(text, "odd .*is not read: filter .*40000")
 
 
 @unittest.skipIf(zarr is None, "no zarr, which writes the groups")

@@ -56,7 +56,7 @@ func newPipeline(filters []meta.Filter, elem int64, size int) (pipeline, error) 
 		}
 		if s.scaled.size > 0 || f.ID == meta.FilterNbit {
 			if i > 0 {
-				return p, fmt.Errorf("%v after others cannot be decoded here: %w", f, meta.ErrUnsupported)
+				return p, fmt.Errorf("filter %v after others cannot be decoded here: %w", f, meta.ErrUnsupported)
 			}
 			p.bits = true
 			compressors = 0

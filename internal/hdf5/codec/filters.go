@@ -27,5 +27,5 @@ func New(f meta.Filter, chunkBytes int) (Codec, error) {
 	case meta.FilterBitshuffle:
 		return newBitshuffle(f.Params)
 	}
-	return nil, fmt.Errorf("%v cannot be decoded here: %w", f, meta.ErrUnsupported)
+	return nil, fmt.Errorf("filter %v cannot be decoded here: %w", f, meta.ErrUnsupported)
 }

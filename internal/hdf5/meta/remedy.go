@@ -32,7 +32,7 @@ func (d *Dataset) Remedy(from, to string) string {
 // Unreadable returns why no element of the dataset can be read here, nil if that is not known.
 func (d *Dataset) Unreadable() error {
 	if f, strange := d.unknownFilter(); strange && d.Err == nil {
-		return source.Refuse("%v cannot be decoded here", f)
+		return source.Refuse("filter %v cannot be decoded here", f)
 	}
 	return d.Err
 }
