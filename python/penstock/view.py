@@ -129,6 +129,10 @@ class Source:
         """Return what the source called a record; "" if that is not known."""
         raise NotImplementedError
 
+    def check_place(self) -> None:
+        """Raise Error if another dataset has taken the place of one of these at its path."""
+        raise NotImplementedError
+
     def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
         """Return the source as JSON, with its paths as ``path`` writes them.
 
