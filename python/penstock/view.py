@@ -973,7 +973,8 @@ def _same(records: np.ndarray) -> np.ndarray:
 
 def _check_shared(base: Source) -> None:
     """Raise Error if a dataset may have been written to in the memory of this process, which no other one reads."""
-    for part in base.datasets() if isinstance(base, View) else [base]:
+    parts: list[Any] = base.datasets() if isinstance(base, View) else [base]
+    for part in parts:
         if part.mode == "c":
             raise Error(f"{part.path} was opened with mode='c'; a view that another process reads needs datasets with mode='r'")
 

@@ -119,7 +119,7 @@ func split(unread []unreadDataset, length int64, bad array.Rejections) (rejected
 		r := array.Rejection{Name: d.Path, Err: d.err}
 		_, noNumbers := d.Spec()
 		switch {
-		case d.Unreadable() != nil, d.Err == nil && (d.Null || len(d.Dims) == 0 || d.Type.Class == meta.Reference),
+		case d.Err == nil && (d.Null || len(d.Dims) == 0 || d.Type.Class == meta.Reference),
 			d.Err == nil && noNumbers != nil && length >= 0 && d.Records() != length:
 			bad = append(bad, r)
 		default:
