@@ -19,8 +19,6 @@ from typing import Any, overload
 
 import numpy as np
 
-from .randomness import mix64
-
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _ROUNDS = 8
@@ -28,6 +26,14 @@ _MAX_TABLE = 4096
 _TABLE_KEY = 1 << 16
 _RUN_KEY = (1 << 16) + 1
 _SPLIT_EPOCH = -1 << 62
+
+
+def mix64(x: int) -> int:
+    """The finaliser of SplitMix64."""
+    x &= _MASK
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & _MASK
+    return x ^ x >> 31
 
 
 def shuffle(n: int, seed: int, epoch: int, run: int = 1) -> Permutation:

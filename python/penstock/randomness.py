@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .order import mix64
 from .wire import Malformed, number, part
 
 MASK = (1 << 64) - 1
@@ -67,14 +68,6 @@ def record_seed(seed: int, epoch: int, record: int, position: int | None = None,
 def _mix(x: int) -> int:
     """A step of SplitMix64, and its finaliser."""
     return mix64(x + 0x9E3779B97F4A7C15)
-
-
-def mix64(x: int) -> int:
-    """The finaliser of SplitMix64."""
-    x &= MASK
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
-    return x ^ x >> 31
 
 
 class _Words:

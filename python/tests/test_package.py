@@ -24,6 +24,8 @@ from penstock._dataclass import dataclass
 
 from . import data
 
+setUpModule = data.name_programs
+
 PACKAGE = os.path.dirname(penstock.__file__)
 
 #: Public names that are builtins too, as those of tarfile, gzip and multiprocessing.Pool, and flags of preprocess;

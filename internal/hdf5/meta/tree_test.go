@@ -51,7 +51,9 @@ const basicTree = `superblock %d, user block 512
 /g/u1@name string[3] ascii abc
 /g/up loop
 /i8be big-endian int64 [3] [3] contiguous mappable: type big-endian int64 cannot be mapped: its bytes must be swapped
-/soft soft /g/u1
+/soft uint8 [4 3] [4 3] contiguous mappable: <nil>
+/soft@mean float32 [0.5 0.25]
+/soft@name string[3] ascii abc
 /type type float32
 /typed float32 [2] [2] contiguous mappable: storage that was never allocated cannot be mapped
 `
