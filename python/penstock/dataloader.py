@@ -346,6 +346,8 @@ class DataLoader(_Base[B]):
         socket: str | os.PathLike[str] | None = None,
         command: str | os.PathLike[str] | None = None,
     ) -> None:
+        if isinstance(dataset, subject.Unopened):  # of another DataLoader, as Lightning makes one with its sampler
+            dataset = dataset.given
         arguments = {name: value for name, value in locals().items() if name != "self"}
         self._arguments = arguments
         if pin_memory_device:
@@ -381,7 +383,7 @@ class DataLoader(_Base[B]):
         self._paths, self._split, self._given = request.subject.paths, request.subject.split, None
         if request.subject.records is not None and not isinstance(given["dataset"], (list, tuple)):
             self._given = given["dataset"]
-        dataset = self._opened(given["dataset"])
+        dataset = self._opened(given["dataset"], engine)
         self._held = {"rank": 0, "world_size": 1, "fields": engine.fields, "dataset": dataset}
         self._shown(signature, engine)
         self._place = self._resolved(given["device"])
@@ -614,26 +616,26 @@ class DataLoader(_Base[B]):
         if not isinstance(self._engine, FeedLoader):
             return self._held.get(name, given)
         if name == "dataset":
-            return self._opened(given)
+            return self._opened(given, self._engine)
         if name == "sampler" and self._of_torch:
             if "sampler" not in self._held:
                 self._held["sampler"] = frameworks.sampler_of(self, given, self.rank, self.world_size)
             return self._held["sampler"]
         return self._held.get(name, given)
 
-    def _opened(self, given: Any) -> Any:
+    def _opened(self, given: Any, engine: Any) -> Any:
         """Return the dataset that was given or, of a path, opened in this process too: for its length, its classes or single records."""
         if self._given is not None:
             return self._given
         if len(self._paths) != 1 or "://" in self._paths[0]:
-            return given
+            return subject.Unopened(given, engine.records)
         try:
             if self._arguments["prepare"] == "off":
                 self._given = open_prepared(self._paths[0], split=self._split)
             else:
                 self._given = open_dataset(self._paths[0], split=self._split, cache_dir=self._arguments["cache_dir"])
         except Error:
-            return given
+            return subject.Unopened(given, engine.records)
         return self._given
 
     def __setattr__(self, name: str, value: Any) -> None:

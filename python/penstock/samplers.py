@@ -382,21 +382,23 @@ class _Over:
 
     def distributed(self, sampler: Any, batch_size: int, drop_last: bool) -> tuple[Sampler, Mapping[str, Any]]:
         """Return what a DistributedSampler implies: all ranks together have its records."""
-        named = isinstance(sampler.dataset, (str, os.PathLike))  # raw samples, or a URL: its length is that of the name
-        n, replicas = self.records if named else len(sampler.dataset), sampler.num_replicas
+        if isinstance(sampler.dataset, (str, os.PathLike)):
+            raise TypeError(
+                "a DistributedSampler over a path, whose length is that of its name: give rank= and world_size= to the DataLoader in its place"
+            )
+        n, replicas = len(sampler.dataset), sampler.num_replicas
         options = {"rank": sampler.rank, "world_size": replicas, "drop_last": drop_last}
         if sampler.shuffle:
             options["seed"] = sampler.seed
-        left = n % replicas if n and sampler.drop_last and not drop_last else 0
+        left = n % replicas if sampler.drop_last and not drop_last else 0
         if left and sampler.shuffle:
             raise UnsupportedError(
                 f"DistributedSampler(drop_last=True) leaves out {left} of {n} records, so that {replicas} ranks have as many; "
                 "give drop_last=True to the DataLoader, which leaves out the last batch, or leave it out of the sampler"
             )
-        if n is not None and not sampler.drop_last and -(-n // replicas) % batch_size == 0:
+        if not sampler.drop_last and -(-n // replicas) % batch_size == 0:
             options["drop_last"] = False  # the records that the sampler repeats fill the last batch
-        inner = Shuffle() if sampler.shuffle else None
-        return self.first(n - left, inner) if n is not None else inner or Sequential(), options
+        return self.first(n - left, Shuffle() if sampler.shuffle else None), options
 
 
 class _Noticed(int):

@@ -12,6 +12,7 @@ import numpy as np
 
 from . import generations, samplers
 from ._dataclass import dataclass
+from ._urls import redacted
 from .dataset import Dataset
 from .errors import NotFoundError, UnsupportedError
 from .view import View
@@ -54,6 +55,19 @@ class Subject:
             chosen = numbers("sampler", order.indices, len(self.indices))
             return samplers.Subset(self.indices[chosen], inner=order.inner)
         return samplers.Subset(self.indices, inner=None if order == samplers.Sequential() else order)
+
+
+class Unopened:
+    """Stands for records that this process did not open, such as raw samples, several datasets or a URL: it has their number."""
+
+    def __init__(self, given: Any, records: int) -> None:
+        self.given, self._records = given, records
+
+    def __len__(self) -> int:
+        return self._records
+
+    def __repr__(self) -> str:
+        return f"<{self._records} records of {redacted(repr(self.given))}>"
 
 
 #: Parameters that say what a feeding process does; nothing else does it.
