@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
+	"github.com/penstock/penstock/tensor"
 )
 
 // The users of these tests, where the test may act as others.
@@ -253,5 +256,33 @@ func TestWideStageIsNarrowed(t *testing.T) {
 	defer s.Abort()
 	if info, err := os.Stat(stageDir(dest)); err != nil || info.Mode().Perm()&0o022 != 0 {
 		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// A process that may not open a file for each field is told how many it needs.
+func TestTooManyFields(t *testing.T) {
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	schema := store.Schema{Fields: make([]store.Field, 300)}
+	for i := range schema.Fields {
+		schema.Fields[i] = store.Field{Spec: tensor.Spec{Name: fmt.Sprint("x", i), DType: tensor.Uint8}, Storage: "|u1"}
+	}
+	few := before
+	few.Cur = 128
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(filepath.Join(t.TempDir(), "ds"), schema, Options{})
+	if err == nil {
+		err = w.Append(store.NewRecord(schema))
+		defer w.Close()
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, syscall.EMFILE) || !strings.HasSuffix(err.Error(), "run ulimit -n 400") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -1,8 +1,10 @@
 package write
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -63,7 +65,9 @@ func (s *section) files(k int, shard int, rows int64) (payload, sums store.File)
 func (s *section) openShard() error {
 	for k := range s.arrays {
 		payload, _ := s.files(k, len(s.shards), 0)
-		if err := s.arrays[k].create(s.prefix + payload.Name); err != nil {
+		if err := s.arrays[k].create(s.prefix + payload.Name); errors.Is(err, syscall.EMFILE) {
+			return fmt.Errorf("%w: a writer has a file of each field open; run ulimit -n %d", err, len(s.arrays)+100)
+		} else if err != nil {
 			return err
 		}
 		if s.columns[k].Part == layout.Offsets {
