@@ -89,7 +89,8 @@ func bareLiterals(t *testing.T, path string) (made int, err error) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Penstock" {
+			s, ok := n.Fun.(*ast.SelectorExpr)
+			if name, own := n.Fun.(*ast.Ident); ok && s.Sel.Name == "Penstock" || own && name.Name == "Penstock" { // in its package
 				made++
 				return false
 			}

@@ -15,9 +15,20 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// ReadFile returns the content of a regular file that an option names, of at most 16 MiB. Its error does not name the
-// path.
-func ReadFile(path string) ([]byte, error) { return vfs.ReadNamed(path, 16<<20) }
+// ReadFile returns the content of a regular file that an option names, or of the pipe that a shell makes for
+// <(COMMAND), of at most 16 MiB. Its error does not name the path.
+func ReadFile(path string) ([]byte, error) {
+	const most = 16 << 20
+	if !strings.HasPrefix(path, "/dev/fd/") {
+		return vfs.ReadNamed(path, most)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, errors.New("there is no such descriptor")
+	}
+	defer f.Close()
+	return vfs.ReadWhole(f, most)
+}
 
 // WriteFile writes the output of write to the file at path. A file is never found half-written:
 // it is created next to path under another name, and renamed. Other kinds of files, such as

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -27,6 +28,17 @@ func TestReadFile(t *testing.T) {
 		}
 	}
 	if text, err := ReadFile(small); string(text) != "x" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	if err := errors.Join(func() error { _, err := write.WriteString("piped"); return err }(), write.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := ReadFile(fmt.Sprintf("/dev/fd/%d", read.Fd())); string(text) != "piped" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}
 	if err := WriteFile(pipe, func(io.Writer) error { return nil }); !errors.Is(err, unix.ENXIO) {

@@ -53,7 +53,7 @@ with h5py.File(f"{dir}/only.h5", "w") as f:
 		t.Errorf("only: error %v", err)
 	}
 	info, err := open("dangling", "")
-	if err != nil || len(info.Fields) != 1 || !strings.Contains(strings.Join(info.Hints, " "), `/w (a soft link to /nothing: group "/" has no "nothing")`) || strings.Contains(strings.Join(info.Hints, " "), "/y") {
+	if err != nil || len(info.Fields) != 2 || !strings.Contains(strings.Join(info.Hints, " "), `/w (a soft link to /nothing: group "/" has no "nothing")`) || strings.Contains(strings.Join(info.Hints, " "), "/y") {
 		t.Errorf("dangling: %v, hints %q", err, info.Hints)
 	}
 }
