@@ -2,9 +2,8 @@
 
     python3 accelerate_loop.py DATASET CHECKPOINT [WORKERS] [EPOCHS]
 
-A DataLoader is registered for checkpointing as any object with a state_dict is: save_state and
-load_state then keep its place, for any number of workers. It takes this process's share of each
-batch by rank and world_size, so Accelerate need not prepare it.
+Accelerate divides a prepared DataLoader among processes. With use_stateful_dataloader, save_state and
+load_state keep its place in the epoch, for any number of workers.
 """
 
 from __future__ import annotations
@@ -22,14 +21,12 @@ from penstock.transforms import Compose, Normalize, RandomHorizontalFlip, Random
 
 def train(path: str, checkpoint: str, num_workers: int = 2, epochs: int = 2) -> None:
     """Train, save after every fourth batch, and print a line for each batch."""
-    accelerator = accelerate.Accelerator(cpu=True)
+    stateful = accelerate.DataLoaderConfiguration(use_stateful_dataloader=True)
+    accelerator = accelerate.Accelerator(cpu=True, dataloader_config=stateful)
     transforms = Compose([RandomResizedCrop(8), RandomHorizontalFlip(), ToTensor(), Normalize([0.5] * 3, [0.25] * 3)])
-    loader = penstock.DataLoader(
-        path, 64, shuffle=True, transforms=transforms, num_workers=num_workers, rank=accelerator.process_index, world_size=accelerator.num_processes
-    )
+    loader = penstock.DataLoader(path, 64, shuffle=True, transforms=transforms, num_workers=num_workers)
     model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 8, len(penstock.open(path).classes())))
-    model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1))
-    accelerator.register_for_checkpointing(loader)
+    model, optimizer, loader = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1), loader)
     if os.path.isdir(checkpoint):
         accelerator.load_state(checkpoint)
     for epoch in range(loader.epoch, epochs):

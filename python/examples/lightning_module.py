@@ -2,8 +2,8 @@
 
     python3 lightning_module.py DATASET CHECKPOINT
 
-A LightningDataModule returns a penstock.DataLoader as it would return torch's. Lightning keeps their
-state_dict in its checkpoints, and gives it back when training continues from one.
+A LightningDataModule returns a penstock.DataLoader as it would return torch's. Lightning divides it among
+processes, keeps its state_dict in checkpoints, and gives it back when training continues from one.
 """
 
 from __future__ import annotations
@@ -24,11 +24,8 @@ class Images(lightning.LightningDataModule):
         self.path, self.batch_size, self.num_workers = path, batch_size, num_workers
 
     def train_dataloader(self) -> penstock.DataLoader:
-        rank, world_size = (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
         transforms = Compose([RandomHorizontalFlip(), ToTensor(), Normalize([0.5] * 3, [0.25] * 3)])
-        return penstock.DataLoader(
-            self.path, self.batch_size, shuffle=True, transforms=transforms, num_workers=self.num_workers, rank=rank, world_size=world_size
-        )
+        return penstock.DataLoader(self.path, self.batch_size, shuffle=True, transforms=transforms, num_workers=self.num_workers)
 
 
 class Model(lightning.LightningModule):

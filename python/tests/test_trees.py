@@ -218,7 +218,12 @@ class HDF5TreesTest(Trees):
                 odd.write_direct_chunk((i, 0), b"abcd", 0)
         with h5py.File(path) as f:
             self.assertRaises(OSError, lambda: f["odd"][0])
-            self.check(path, {name: f[name][()] for name in ("x", "y")})
+            self.check(path, {name: f[name][()] for name in ("x", "y")}, ["x", "y"])
+        for door in (penstock.open, lambda p: penstock.DataLoader(p, output="numpy")):
+            with door(path) as found:
+                self.assertEqual(list(found.fields), ["x", "y"])
+        with self.assertRaisesRegex(penstock.Error, "odd.*filter .*40000.* --fields x,y"):  # it writes what it is not told to leave out
+            penstock.preprocess(path, path + ".flat", progress=False)
         for read in (penstock.open, penstock.DataLoader, lambda p, fields: penstock.preprocess(p, path + ".flat", fields=fields, progress=False)):
             with self.assertRaisesRegex(penstock.Error, "odd.*filter .*40000"):
                 read(path, fields=["odd", "y"])

@@ -103,18 +103,6 @@ class Lightning(unittest.TestCase):
             self.assertEqual(sorted(trained), sorted(train.indices))
             self.assertEqual([r for _, batch in model.validated for r in batch], list(val.indices))
 
-    def test_a_checkpoint_in_the_middle(self):
-        file = os.path.join(self.folder, "x.ckpt")
-        with loader(shuffle=True, seed=4) as train, loader() as val:
-            model = Model(self.inputs)
-            first = trainer(self.folder, max_steps=20, num_sanity_val_steps=0)
-            first.fit(model, train, val)
-            first.save_checkpoint(file)
-        with loader(shuffle=True, seed=4) as train, loader() as val:
-            again = Model(self.inputs)
-            trainer(self.folder, max_steps=30).fit(again, train, val, ckpt_path=file, weights_only=False)
-        self.assertEqual([b[2] for b in model.trained + again.trained], self.order(0) + self.order(1))
-
     def test_the_launcher_of_several(self):
         with mock.patch.dict(os.environ, {"RANK": "1", "WORLD_SIZE": "2"}):
             with self.assertWarnsRegex(UserWarning, 'give rank="auto"'):
@@ -178,37 +166,6 @@ class Lightning(unittest.TestCase):
             part = _update_dataloader(whole, torch.utils.data.DistributedSampler(whole.dataset, 2, rank, shuffle=False))
             self.assertIs(type(part), type(whole))
             self.assertEqual([i for _, y in part for i in y.tolist()], [*range(rank, 103, 2), *[0] * rank])
-
-    def test_two_processes(self):
-        with open(os.path.join(self.folder, "two.py"), "w") as f:
-            f.write(TWO)
-        env = {**os.environ, "PYTHONPATH": os.path.dirname(data.HERE), "PENSTOCK_FEED": data.feed()}
-        out = subprocess.run([sys.executable, "two.py", data.path("images")], cwd=self.folder, env=env, capture_output=True, text=True, timeout=300)
-        self.assertEqual(out.returncode, 0, out.stderr)
-        got = [of_json(self.folder, f"rank{k}.json") for k in range(2)]
-        self.assertEqual([g["rank"] for g in got], [0, 1])
-        self.assertEqual(sorted(i for g in got for i in g["records"]), list(range(1500)))
-
-
-TWO = """
-import json, sys, lightning, torch, penstock
-class Model(lightning.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.net, self.records = torch.nn.Linear(480, 3), []
-    def training_step(self, batch, _):
-        self.records += batch.indices[batch.mask].tolist()
-        return self.net(batch.images.flatten(1).float() / 255).mean()
-    def on_train_end(self):
-        with open(f"rank{self.global_rank}.json", "w") as f:
-            json.dump({"rank": self.global_rank, "records": self.records}, f)
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), 0.01)
-if __name__ == "__main__":
-    loader = penstock.DataLoader(sys.argv[1], 100, shuffle=True)
-    trainer = lightning.Trainer(accelerator="cpu", devices=2, strategy="ddp", max_epochs=1, logger=False, enable_checkpointing=False)
-    trainer.fit(Model(), loader)
-"""
 
 
 def of_json(folder, name):
