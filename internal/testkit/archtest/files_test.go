@@ -181,8 +181,8 @@ var reading = map[string][]string{
 
 // reads are the uses of reading in packages that open finished datasets, and of no file of theirs, with their reason.
 var reads = map[string]string{
-	"cmd/internal/feed peerEnviron os.ReadFile":             "the environment of the client, in /proc",
-	"loader/cuda shared os.ReadFile":                        "the maps of this process, in /proc",
+	"cmd/internal/feed peerEnviron os.ReadFile": "the environment of the client, in /proc",
+	"loader/cuda shared os.ReadFile":            "the maps of this process, in /proc",
 }
 
 // A source opens files through its Root alone, which confines it to what the user named. What opens finished datasets
