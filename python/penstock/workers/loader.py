@@ -150,6 +150,8 @@ class UserLoader:
             return persistent  # type: ignore[no-any-return]
         self._iterator = None
         state, self._state = self._state, None
+        if state is not None and state["finished"] and state.get("order") is not None:
+            sampling.sampled(self._index_sampler, signature.generator, self.gathers).pass_over(state["order"])
         plan, work = self._planned(state, workers)
         kind: Any = GatherLoop if self.gathers else ParallelLoop if workers else SerialLoop
         kind = _of_torch(kind) if self._torch else kind

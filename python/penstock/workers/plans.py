@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .fetch import Task
-from .sampling import Drawn, Ordered, Sampled
+from .sampling import Ordered, sampled
 
 
 class Plan:
@@ -65,7 +65,7 @@ class TorchPlan(Plan):
         self, index_sampler: Any, options: Any, epoch: int, base_seed: int | None, state: Mapping[str, Any] | None, torch: bool, arrays: bool
     ) -> None:
         self._sampler, self._state = index_sampler, state
-        self._sampled: Any = Drawn(index_sampler) if arrays and Drawn.takes(index_sampler) else Sampled(index_sampler, options.generator)
+        self._sampled = sampled(index_sampler, options.generator, arrays)
         self.below = getattr(self._sampled, "below", None)
         self._every, self._iterable = options.snapshot_every_n_steps, options.iterable
         self._step = 0

@@ -237,6 +237,15 @@ class Sampled:
                 self._iterator, self._ended = iter(()), True
         self._begun, self._first, self.given = begun or self._begun, first, given
 
+    def pass_over(self, state: Mapping[str, Any]) -> None:
+        """Have a generator that is not global draw what it drew in an epoch that has ended: the next one goes on from there."""
+        if self._generator is None or "generator" not in (state.get("begun") or ()):
+            return
+        self.load(state)
+        with randomness.undisturbed():
+            for _ in self._iterator:
+                pass
+
     def _random(self) -> Any:
         own = self._generator
         if own is None:
@@ -279,6 +288,13 @@ class Drawn:
 
     def load(self, state: Mapping[str, Any]) -> None:
         self.begin(int(state["given"]), state["drawn"])
+
+    def pass_over(self, state: Mapping[str, Any]) -> None:
+        """Have a generator that is not global draw what it drew in an epoch that has ended: the next one goes on from there."""
+        if isinstance(state["drawn"], bytes):
+            self.load(state)
+            for _ in self.rest():
+                pass
 
     def next(self) -> Any:
         found = next(self.rest())
@@ -340,6 +356,11 @@ class Drawn:
             randomness.check_torch(drawn)
         else:
             raise Malformed("drawn is of another order")
+
+
+def sampled(index_sampler: Any, generator: Any, arrays: bool) -> Any:
+    """Return an epoch of a sampler: of arrays, whose batches need no lists, where its draws are known."""
+    return Drawn(index_sampler) if arrays and Drawn.takes(index_sampler) else Sampled(index_sampler, generator)
 
 
 def check_random(encoded: Any, generator: Any, made: bool = False) -> None:
