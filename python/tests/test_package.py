@@ -165,7 +165,7 @@ class TestPackage(unittest.TestCase):
             path = os.path.join(base, f"{name}.h5")
             with h5py.File(path, "w") as f:
                 f[name] = np.zeros((4, 2), "f4")
-            with penstock.open(path) as ds, penstock.DataLoader(path, 2) as loader:
+            with penstock.open(path) as ds, penstock.DataLoader(path, 2, output="numpy") as loader:
                 for shown in (ds, ds.select([0]), loader, next(iter(loader))):
                     self.assertTrue(repr(shown).isprintable(), repr(shown))
                     self.assertIn("records" if shown is loader else "FAKE", repr(shown))
