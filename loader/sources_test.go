@@ -72,8 +72,8 @@ func TestHintsAreShort(t *testing.T) {
 	}
 }
 
-// Records that Gather reads are not announced, but for those of a run, which may become views, and those that are
-// transformed one by one.
+// Records that Gather reads are not announced. Records of a run, which may become views, and records that are
+// transformed one by one, are.
 func TestGatheredRecordsAreNotAnnounced(t *testing.T) {
 	for _, c := range []struct {
 		change func(*loader.Options)

@@ -34,8 +34,8 @@ type asked struct {
 	Verify  *opening `json:"verify,omitempty"` // have all records of files here compared with their checksums
 }
 
-// readHead is how a read begins. The places of fields in the answer to Open follow, 32 bits each, and numbers, 64 bits
-// each, which are those of records, or the edges of a box.
+// readHead is how a read begins. The places of fields in the answer to Open follow, 32 bits each, and 64-bit numbers:
+// record numbers, or the edges of a box.
 //
 // The answer begins with a length of 0, and then has the bytes of the rows of each field, 64 bits each, and the rows.
 // Before the rows of a ragged field are its offsets.
@@ -47,7 +47,7 @@ type readHead struct {
 	Numbers uint32
 }
 
-// The kinds of reads. None is that of a brace, with which a line begins.
+// The kinds of reads. No kind has the number of a brace, with which a line begins.
 const (
 	recordsRead uint8 = iota + 1
 	lengthsRead       // of ragged fields: only the offsets
@@ -396,7 +396,7 @@ func (s *recordServer) writeObject(object any) error {
 	return errors.Join(err, s.w.Flush())
 }
 
-// writeNumber writes 64 bits. An error is that of the next Flush.
+// writeNumber writes 64 bits. The next Flush returns its error.
 func (s *recordServer) writeNumber(n int64) {
 	_, _ = s.w.Write(binary.LittleEndian.AppendUint64(s.w.AvailableBuffer(), uint64(n)))
 }

@@ -57,6 +57,7 @@ func namesOf(f *meta.File) names {
 	n := names{map[int64]string{f.Root.HeaderAt: "/"}, map[int64]*meta.Dataset{}}
 	for l := range f.Walk() {
 		switch {
+		case l.Kind == meta.Soft: // the object has a name of its own
 		case l.Dataset != nil:
 			n.headers[l.Dataset.HeaderAt] = l.Path
 			if l.Dataset.Layout.Kind == meta.Contiguous {
