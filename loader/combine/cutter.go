@@ -233,6 +233,8 @@ func beyond(pad Pad, i, lo, hi int) int {
 
 func mod(a, n int) int { return ((a % n) + n) % n }
 
+func floorDiv(a, n int) int { return (a - mod(a, n)) / n }
+
 // consecutive returns the records of the Source for windows [a, b), if they follow each other there.
 func (w *cutter) consecutive(field string, a, b int) (p *member, name string, first, end int, ok bool) {
 	f, err := w.field(field)
@@ -246,7 +248,7 @@ func (w *cutter) consecutive(field string, a, b int) (p *member, name string, fi
 		return f.part, f.in.Name, first, first + n, ok
 	}
 	c := &f.cuts[0]
-	if w.origins.table != nil || len(w.axes) > 1 || c.axis < 0 || w.axes[0].stride*c.times != n*c.per {
+	if w.origins.table != nil || len(w.axes) > 1 || c.axis < 0 || w.axes[0].stride != n {
 		return nil, "", 0, 0, false
 	}
 	w.origins.of(b-1, &at)

@@ -26,4 +26,4 @@ func NewJoinInParts(ctx context.Context, left, right loader.Source, j Join, part
 }
 
 // Limits are those that docs/format.md has, by how their rows begin.
-var Limits = map[string]int{"records": maxRecords, "expressions": maxWork, "`sizes`": maxElements, "`times`": maxScale}
+var Limits = map[string]int{"records": maxRecords, "expressions": maxWork, "`sizes`": maxElements}

@@ -18,11 +18,9 @@ type origins struct {
 	axes  []axis
 	table [][]int // nil for a grid
 
-	// Of the axis of groups and ranges, -1 if there is none: its runs, the elements that windows of each may have,
-	// and the origins in those up to each.
+	// Of the axis of groups and ranges, -1 if there is none: its runs, and the origins in those up to each.
 	runAxis int
 	runs    [][2]int
-	reach   [][2]int
 	ends    []int
 	firsts  []int // the first origin of each run
 }
@@ -53,12 +51,12 @@ func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*o
 		if i == o.runAxis {
 			a.count = o.countRuns(a)
 		} else {
-			a.first, a.count = a.grid([2]int{0, a.n}, [2]int{0, a.n})
+			a.first, a.count = a.grid([2]int{0, a.n})
 		}
 		if a.count == 0 {
 			return nil, fmt.Errorf("axis %q: no window fits: windows have %d elements, from %d to %d of the origin, and the "+
-				"axis has %d%s%s",
-				a.name, a.most-a.least+1, a.least, a.most, a.n, a.alignedCuts(), o.longest(i))
+				"axis has %d%s",
+				a.name, a.most-a.least+1, a.least, a.most, a.n, o.longest(i))
 		}
 		if o.n > (1<<62)/a.count {
 			return nil, errors.New("there are more windows than can be numbered")
@@ -68,23 +66,11 @@ func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*o
 	return o, nil
 }
 
-// grid returns the first origin of a run, and how many it has. Labels have elements of the run, and the other
-// fields of the reach around it.
-func (a *axis) grid(run, reach [2]int) (first, count int) {
-	first, end := reach[0], reach[1]
-	for i := range a.cuts {
-		c, of := &a.cuts[i], reach
-		if c.label {
-			of = run
-		}
-		lo, hi := c.within(of[0], of[1], a.n)
-		if lo >= hi {
-			return first, 0
-		}
-		if a.pad == "" || c.label {
-			lo, hi = c.origins(lo, hi)
-			first, end = max(first, lo), min(end, hi)
-		}
+// grid returns the first origin of a run, and how many it has.
+func (a *axis) grid(run [2]int) (first, count int) {
+	first, end := run[0], run[1]
+	if a.pad == "" {
+		first, end = first-min(0, a.least), end-max(0, a.most)
 	}
 	if first += a.offset; first >= end {
 		return first, 0
@@ -94,22 +80,12 @@ func (a *axis) grid(run, reach [2]int) (first, count int) {
 
 // countRuns returns how many origins the runs have.
 func (o *origins) countRuns(a *axis) (n int) {
-	for i, r := range o.runs {
-		first, count := a.grid(r, o.reach[i])
+	for _, r := range o.runs {
+		first, count := a.grid(r)
 		n += count
 		o.ends, o.firsts = append(o.ends, n), append(o.firsts, first)
 	}
 	return n
-}
-
-// alignedCuts describes the cuts of fields of another resolution, for errors.
-func (a *axis) alignedCuts() (text string) {
-	for _, c := range a.cuts {
-		if c.aligned {
-			text += fmt.Sprintf("; windows of %q have %d, from %d on, and that field has %d", c.field, c.span()+1, c.lead, c.n)
-		}
-	}
-	return text
 }
 
 // longest describes the lengths of the runs of an axis.
@@ -126,8 +102,8 @@ func (o *origins) longest(i int) string {
 
 // setRuns finds the groups and ranges.
 func (o *origins) setRuns(ctx context.Context, w *Window, parts []member) error {
-	if w.Ranges == nil && (w.Along != "" || w.Labels != nil) {
-		return errors.New("Along and Labels say what Ranges are of, which are missing")
+	if w.Ranges == nil && w.Along != "" {
+		return errors.New("Along is the axis of Ranges, which are missing")
 	}
 	if w.Group == "" && w.Ranges == nil {
 		return nil
@@ -136,10 +112,6 @@ func (o *origins) setRuns(ctx context.Context, w *Window, parts []member) error 
 		return err
 	}
 	a := &o.axes[o.runAxis]
-	labels := slices.ContainsFunc(a.cuts, func(c axisCut) bool { return c.label })
-	if w.Labels != nil && !labels {
-		return fmt.Errorf("no field of Labels has the axis %q, which Ranges are of", a.name)
-	}
 	for i, r := range w.Ranges {
 		if r[0] < 0 || r[1] <= r[0] || r[1] > a.n {
 			return fmt.Errorf("range %d is [%d, %d); axis %q has %d elements", i, r[0], r[1], a.name, a.n)
@@ -153,17 +125,12 @@ func (o *origins) setRuns(ctx context.Context, w *Window, parts []member) error 
 	if w.Ranges == nil {
 		o.runs = [][2]int{{0, a.n}}
 	}
-	groups := [][2]int{{0, a.n}}
 	if w.Group != "" {
 		cuts, err := borders(ctx, &parts[0], w.Group)
 		if err != nil {
 			return fmt.Errorf("group: %w", err)
 		}
-		o.runs, groups = divide(o.runs, cuts), divide(groups, cuts)
-	}
-	o.reach = o.runs
-	if labels {
-		o.reach = around(o.runs, groups)
+		o.runs = divide(o.runs, cuts)
 	}
 	return nil
 }
@@ -195,15 +162,6 @@ func (o *origins) findRunAxis(w *Window, parts []member) error {
 			"axis of Ranges in Along")
 	}
 	return nil
-}
-
-// around returns the group of each run.
-func around(runs, groups [][2]int) (out [][2]int) {
-	for _, r := range runs {
-		i := sort.Search(len(groups), func(i int) bool { return groups[i][1] > r[0] })
-		out = append(out, groups[i])
-	}
-	return out
 }
 
 // divide cuts ranges at some places.
@@ -276,9 +234,6 @@ func (o *origins) checkTable(w *Window) error {
 	if w.Stride != nil || w.Offset != nil {
 		return errors.New("Stride and Offset are for a grid of origins, and Origins has them one by one; leave them out")
 	}
-	if w.Labels != nil {
-		return errors.New("Labels are for a grid of origins, and Origins has them one by one; leave Labels out")
-	}
 	o.n = len(o.table)
 	for i, at := range o.table {
 		if len(at) != len(o.axes) {
@@ -290,22 +245,10 @@ func (o *origins) checkTable(w *Window) error {
 			if !ok {
 				return fmt.Errorf("origin %d is %d on axis %q, which has %d elements%s", i, x, a.name, a.n, o.longest(k))
 			}
-			if err := a.checkOrigin(x, lo, hi); err != nil {
-				return fmt.Errorf("origin %d is %d on axis %q: %w", i, x, a.name, err)
+			if a.pad == "" && (x+a.least < lo || x+a.most >= hi) {
+				return fmt.Errorf("origin %d is %d on axis %q, and its window has the elements from %d to %d of those from %d to "+
+					"%d; choose a Pad, or leave the origin out", i, x, a.name, x+a.least, x+a.most, lo, hi-1)
 			}
-		}
-	}
-	return nil
-}
-
-// checkOrigin reports an origin with windows that are beyond elements [lo, hi).
-func (a *axis) checkOrigin(x, lo, hi int) error {
-	for i := range a.cuts {
-		c := &a.cuts[i]
-		first, end := c.within(lo, hi, a.n)
-		if at := c.start(x); first >= end || a.pad == "" && (at < first || at+c.span() >= end) {
-			return fmt.Errorf("the window of %q has the elements from %d to %d, and those from %d to %d exist; choose a "+
-				"Pad, or leave it out", c.field, at, at+c.span(), first, end-1)
 		}
 	}
 	return nil
@@ -365,15 +308,14 @@ func (o *origins) of(record int, p *place) {
 		if r > 0 {
 			i -= o.ends[r-1]
 		}
-		p.at[k], p.lo, p.hi = o.firsts[r]+i*a.stride, o.reach[r][0], o.reach[r][1]
+		p.at[k], p.lo, p.hi = o.firsts[r]+i*a.stride, o.runs[r][0], o.runs[r][1]
 	}
 }
 
 // bounds returns the elements of an axis of a field that a window may have.
 func (o *origins) bounds(c *cut, p *place) (lo, hi int) {
-	hi = o.axes[c.axis].n
 	if c.axis == o.runAxis {
-		lo, hi = p.lo, p.hi
+		return p.lo, p.hi
 	}
-	return c.within(lo, hi, o.axes[c.axis].n)
+	return 0, o.axes[c.axis].n
 }

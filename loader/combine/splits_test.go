@@ -57,80 +57,6 @@ func randomRanges(r *rand.Rand, n int) (list [][2]int) {
 	return list
 }
 
-// TestLabels looks for windows whose labels are in a range, and whose inputs are in the same group.
-func TestLabels(t *testing.T) {
-	found := 0
-	for seed := range uint64(2 * *programs) {
-		r := random(t, seed)
-		n := 4 + r.IntN(20)
-		group := make([]int64, n)
-		for i := 1; i < n; i++ {
-			if group[i] = group[i-1]; r.IntN(6) == 0 {
-				group[i]++
-			}
-		}
-		src := numbered(t, group, n)
-		w := combine.Window{Sizes: map[string]int{"0": 1 + r.IntN(4)}, Ranges: randomRanges(r, n), Labels: []string{"y"},
-			Stride: map[string]int{"0": 1 + r.IntN(2)},
-			Fields: []combine.WindowField{{Name: "x"}, {Name: "y", Of: "x", Lead: map[string]int{"0": r.IntN(6) - 1}, Sizes: map[string]int{"0": 1 + r.IntN(2)}}}}
-		if r.IntN(2) == 0 {
-			w.Group = "group"
-		} else {
-			clear(group)
-		}
-		if w.Ranges == nil {
-			continue
-		}
-		size, lead, label := w.Sizes["0"], w.Fields[1].Lead["0"], w.Fields[1].Sizes["0"]
-		var want []int
-		for _, run := range w.Ranges {
-			for a := run[0]; a < run[1]; {
-				b := a + 1
-				for b < run[1] && group[b] == group[a] {
-					b++
-				}
-				first := -1
-				for o := range n {
-					last := max(o+size, o+lead+label) - 1
-					if o+lead < a || o+lead+label > b || min(o, o+lead) < 0 || last >= n || group[min(o, o+lead)] != group[a] || group[last] != group[a] {
-						continue
-					}
-					if first < 0 {
-						first = o
-					}
-					if (o-first)%w.Stride["0"] == 0 {
-						want = append(want, o)
-					}
-				}
-				a = b
-			}
-		}
-		ws, err := combine.NewWindows(t.Context(), w, src)
-		if len(want) == 0 {
-			if err == nil || !strings.Contains(err.Error(), "no window fits") {
-				t.Fatalf("seed %d: %v for %+v", seed, err, w)
-			}
-			continue
-		}
-		found++
-		if err != nil || ws.Len() != len(want) {
-			t.Fatalf("seed %d: %v windows, want %d of %+v, groups %v: %v", seed, ws, len(want), w, group, err)
-		}
-		for i, o := range want {
-			got := make([]int, 1)
-			if ws.Origin(i, got); got[0] != o {
-				t.Fatalf("seed %d: origin %d is %d, want %d", seed, i, got[0], o)
-			}
-		}
-		if got := elementsOf(t, ws, "y"); len(got) == 0 {
-			t.Fatalf("seed %d: no labels", seed)
-		}
-	}
-	if found < *programs/4 {
-		t.Errorf("%d of %d cases have windows: this test sees too little", found, 2**programs)
-	}
-}
-
 // TestSplits divides axes, and finds no element in two parts.
 func TestSplits(t *testing.T) {
 	for seed := range uint64(*programs) {
@@ -192,17 +118,15 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// TestAlong refuses ranges and labels that say nothing.
+// TestAlong refuses ranges of an axis that has none.
 func TestAlong(t *testing.T) {
 	src := numbered(t, []int64{0, 0, 1, 1}, 4, 6)
 	size := map[string]int{"0": 2, "1": 2}
 	only := []combine.WindowField{{Name: "x"}}
 	for want, w := range map[string]combine.Window{
-		"Along and Labels say what Ranges are of":    {Sizes: size, Along: "1", Fields: only},
+		"Along is the axis of Ranges":                {Sizes: size, Along: "1", Fields: only},
 		`Along is "2", which is not an axis`:         {Sizes: size, Along: "2", Ranges: [][2]int{{0, 2}}, Fields: only},
 		"groups are of the records":                  {Sizes: size, Along: "1", Ranges: [][2]int{{0, 2}}, Group: "group", Fields: only},
-		`Labels has "y"`:                             {Sizes: size, Labels: []string{"y"}, Ranges: [][2]int{{0, 2}}, Fields: only},
-		"leave Labels out":                           {Sizes: size, Labels: []string{"x"}, Ranges: [][2]int{{0, 2}}, Fields: only, Origins: [][]int{{0, 0}}},
 		`range 0 is [0, 7); axis "1" has 6 elements`: {Sizes: size, Along: "1", Ranges: [][2]int{{0, 7}}, Fields: only},
 	} {
 		if _, err := combine.NewWindows(t.Context(), w, src); err == nil || !strings.Contains(err.Error(), want) {

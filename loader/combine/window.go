@@ -3,7 +3,6 @@ package combine
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -39,22 +38,14 @@ type Window struct {
 
 	Dims map[string][]string `json:"dims,omitempty"` // the names of the axes of fields, in place of those of the Source
 
-	// Align says where fields of the Sources that have another resolution have the elements of axes, by field and
-	// axis. Sizes, dilations and leads of a WindowField of one are in its own elements. Without Sizes, it has as many
-	// as cover those of the Window: Sizes * Times / Per.
-	Align map[string]map[string]Align `json:"align,omitempty"`
-
 	// Group names a field of the first Source: where its value changes from one record to the next, another group
 	// begins. Ranges are ranges [first, end) of records. No window crosses from one group, or out of a range.
 	Group  string   `json:"group,omitempty"`
 	Ranges [][2]int `json:"within,omitempty"`
 
-	// Along names the axis that Ranges are of, in place of that of the records. Labels are the fields of the records
-	// that stay in Ranges, while the others may be of elements before and after: inputs, whose last hours a split
-	// shares with the one before. None means all fields, so that splits of ranges that do not overlap have no element
-	// in common.
-	Along  string   `json:"along,omitempty"`
-	Labels []string `json:"labels,omitempty"`
+	// Along names the axis of Ranges. The default is the axis of the records. Windows of ranges that do not overlap
+	// have no element in common.
+	Along string `json:"along,omitempty"`
 
 	// Origins are the origins, in place of a grid: for each record one number for each axis of Sizes, in the order of
 	// the axes of the first field that has them.
@@ -99,18 +90,25 @@ type axis struct {
 	n              int // elements
 	stride, offset int
 	pad            Pad
-	cuts           []axisCut
-	least, most    int // offsets of the first and last element of any field that is not aligned from the origin
+	least, most    int // offsets of the first and last element of any field from the origin
 	first, count   int // the grid of origins, on an axis without runs
-	of             int // the number of the axis in the first field that has it and is not aligned
+	of             int // the number of the axis in the first field that has it
 }
 
-// axisCut is how a field of the records is cut there.
-type axisCut struct {
-	cut
-	field string
-	label bool // of Window.Labels
+// cut describes how an axis of a field is cut.
+type cut struct {
+	axis     int // -1 stays whole
+	n        int // elements in the field
+	size     int
+	dilation int
+	lead     int // from the element of the origin to the first one
 }
+
+// start returns the first element of the window with an origin.
+func (c *cut) start(origin int) int { return origin + c.lead }
+
+// span returns how far the last element of a window is after its first one.
+func (c *cut) span() int { return (c.size - 1) * c.dilation }
 
 // windowed is a field of the records.
 type windowed struct {
@@ -232,12 +230,8 @@ func axesIn(list []array) string {
 	return strings.Join(of, "; ")
 }
 
-// maxElements limits the numbers of a Window of which two are multiplied, and maxScale those of an Align, which the
-// length of an axis is multiplied with.
-const (
-	maxElements = 1 << 31
-	maxScale    = 1 << 16
-)
+// maxElements limits the numbers of a Window of which two are multiplied.
+const maxElements = 1 << 31
 
 // checkNumbers reports a number that is too large to compute with.
 func (w *Window) checkNumbers() error {
@@ -254,12 +248,6 @@ func (w *Window) checkNumbers() error {
 	for _, f := range w.Fields {
 		errs = append(errs, check("Sizes", f.Sizes, maxElements), check("Dilation", f.Dilation, maxElements),
 			check("Lead", f.Lead, maxRecords))
-	}
-	for _, axes := range w.Align {
-		for name, a := range axes {
-			errs = append(errs, check("Align", map[string]int{name: a.Times}, maxScale),
-				check("Align", map[string]int{name: a.Per}, maxScale), check("Align", map[string]int{name: a.Offset}, maxRecords))
-		}
 	}
 	for i, origin := range w.Origins {
 		if slices.ContainsFunc(origin, func(n int) bool { return n > maxRecords || n < -maxRecords }) {
@@ -310,11 +298,6 @@ func (p *planner) plan() error {
 			return fmt.Errorf("field %q: %w", out.Name, err)
 		}
 	}
-	for _, name := range p.w.Labels {
-		if !slices.ContainsFunc(p.fields, func(f windowed) bool { return f.out.Name == name }) {
-			return fmt.Errorf("Labels has %q, which is not a field of the records", name)
-		}
-	}
 	known := func(name string) bool {
 		return slices.ContainsFunc(p.axes, func(a axis) bool { return a.name == name })
 	}
@@ -362,9 +345,9 @@ func (p *planner) field(out WindowField) error {
 		}
 	}
 	for k, dim := range a.dims {
-		c := cut{axis: -1, n: a.n[k], size: a.n[k], dilation: 1, times: 1, per: 1}
+		c := cut{axis: -1, n: a.n[k], size: a.n[k], dilation: 1}
 		if _, ok := p.w.Sizes[dim]; ok {
-			if err := p.cut(&c, out, name, dim); err != nil {
+			if err := p.cut(&c, out, dim); err != nil {
 				return fmt.Errorf("axis %q: %w", dim, err)
 			}
 		}
@@ -409,20 +392,12 @@ func dimsOf(axes []string) []string {
 }
 
 // cut sets how a field of the records is cut along an axis of a field of a Source.
-func (p *planner) cut(c *cut, out WindowField, of, dim string) error {
+func (p *planner) cut(c *cut, out WindowField, dim string) error {
 	c.size, c.dilation, c.lead = p.w.Sizes[dim], max(1, p.w.Dilation[dim]), out.Lead[dim]
 	if own, ok := out.Dilation[dim]; ok {
 		c.dilation = own
 	}
-	own, ok := out.Sizes[dim]
-	if align, has := p.w.Align[of][dim]; has {
-		c.aligned, c.times, c.per, c.offset = true, max(1, align.Times), max(1, align.Per), align.Offset
-		if c.size*c.times%c.per != 0 && !ok {
-			return fmt.Errorf("%d elements times %d per %d are not whole; give Sizes of this field", c.size, c.times, c.per)
-		}
-		c.size = c.size * c.times / c.per
-	}
-	if ok {
+	if own, ok := out.Sizes[dim]; ok {
 		c.size = own
 	}
 	if c.size < 1 || c.dilation < 1 {
@@ -434,17 +409,23 @@ func (p *planner) cut(c *cut, out WindowField, of, dim string) error {
 		if err != nil {
 			return err
 		}
+		a.least, a.most = c.lead, c.lead+c.span()
 		i, p.axes = len(p.axes), append(p.axes, a)
 	}
 	c.axis = i
-	return p.axes[i].add(axisCut{*c, out.Name, slices.Contains(p.w.Labels, out.Name)})
+	a := &p.axes[i]
+	if a.n != c.n {
+		return fmt.Errorf("%d elements, and %d in another field", c.n, a.n)
+	}
+	a.least, a.most = min(a.least, c.lead), max(a.most, c.lead+c.span())
+	return nil
 }
 
 // axis returns an axis that no field has so far.
 func (p *planner) axis(name string) (axis, error) {
-	a := axis{name: name, n: -1, stride: 1, offset: p.w.Offset[name], pad: p.w.Pad[name]}
+	a := axis{name: name, stride: 1, offset: p.w.Offset[name], pad: p.w.Pad[name]}
 	for _, of := range p.arrays {
-		if _, aligned := p.w.Align[of.spec.Name][name]; aligned || of.spec.Ragged || !slices.Contains(of.dims, name) {
+		if of.spec.Ragged || !slices.Contains(of.dims, name) {
 			continue
 		}
 		a.of = slices.Index(of.dims, name)
@@ -455,8 +436,6 @@ func (p *planner) axis(name string) (axis, error) {
 		a.stride = s
 	}
 	switch {
-	case a.n < 0:
-		return a, errors.New("all fields that have it are in Align; leave one out, whose elements origins are numbers of")
 	case a.stride < 1:
 		return a, fmt.Errorf("a stride of %d; it must be at least 1", a.stride)
 	case a.offset < 0:
@@ -465,24 +444,4 @@ func (p *planner) axis(name string) (axis, error) {
 		return a, fmt.Errorf("pad is %q; it must be constant, reflect or wrap", a.pad)
 	}
 	return a, nil
-}
-
-// add adds the cut of a field.
-func (a *axis) add(c axisCut) error {
-	switch {
-	case !c.aligned && a.n != c.n:
-		return fmt.Errorf("%d elements, and %d in another field; if it has another resolution, give Align", c.n, a.n)
-	case a.pad == PadWrap && c.n*c.per != a.n*c.times:
-		return fmt.Errorf("pad is wrap, and %d elements times %d per %d are not the %d of this field", a.n, c.times, c.per,
-			c.n)
-	}
-	if !c.aligned {
-		least, most := c.lead, c.lead+c.span()
-		if slices.ContainsFunc(a.cuts, func(o axisCut) bool { return !o.aligned }) {
-			least, most = min(a.least, least), max(a.most, most)
-		}
-		a.least, a.most = least, most
-	}
-	a.cuts = append(a.cuts, c)
-	return nil
 }

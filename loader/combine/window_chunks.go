@@ -103,7 +103,7 @@ func (l *chunkLayout) axis(axis int) chunkedAxis {
 			bytes *= n
 		}
 		if d := a.of(axis); d >= 0 && bytes > largest {
-			largest, c.chunk = bytes, max(1, a.grid.shape[d]*a.f.cuts[d].per/a.f.cuts[d].times)
+			largest, c.chunk = bytes, a.grid.shape[d]
 		}
 	}
 	first, last := 0, x.n-1
@@ -212,14 +212,12 @@ func (l *chunkLayout) needs(a *chunkedArray, d, cell int, cuts []int) sampler.Ch
 	if l.origins.table == nil && cuts[cell] < cuts[cell+1] {
 		first, last = l.origins.position(axis, cuts[cell]), l.origins.position(axis, cuts[cell+1]-1)
 	}
-	at := a.f.cuts[d]
-	at.lead = 0
-	first, last = at.start(first)+a.least[axis], at.start(last)+a.most[axis]
+	first, last, n := first+a.least[axis], last+a.most[axis], a.f.cuts[d].n
 	if x.pad == PadWrap {
-		return sampler.ChunkRange{First: wrappedChunk(first, at.n, a.grid.shape[d], a.grid.counts[d]),
-			Last: wrappedChunk(last, at.n, a.grid.shape[d], a.grid.counts[d])}
+		return sampler.ChunkRange{First: wrappedChunk(first, n, a.grid.shape[d], a.grid.counts[d]),
+			Last: wrappedChunk(last, n, a.grid.shape[d], a.grid.counts[d])}
 	}
-	inside := func(i int) int { return min(max(i, 0), at.n-1) / a.grid.shape[d] }
+	inside := func(i int) int { return min(max(i, 0), n-1) / a.grid.shape[d] }
 	return sampler.ChunkRange{First: inside(first), Last: inside(last)}
 }
 

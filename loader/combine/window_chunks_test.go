@@ -87,18 +87,7 @@ func TestWindowChunkShuffle(t *testing.T) {
 			w.Ranges = [][2]int{{0, shape[0] / 2}, {shape[0]/2 + 1, shape[0]}}
 		}
 		src := newCounted(newND(r, shape), chunk)
-		sources := []loader.Source{src}
-		if w.Ranges == nil && r.IntN(3) == 0 { // origins are elements of another field
-			a := combine.Align{Times: 1 + r.IntN(3), Per: 1 + r.IntN(3)}
-			w.Align = map[string]map[string]combine.Align{"x": {"0": a}}
-			w.Fields = []combine.WindowField{{Name: "x", Sizes: map[string]int{"0": 1 + r.IntN(6)}}}
-			other, err := combine.NewArrays(combine.Array{Name: "other", Values: tensor.From(make([]int32, shape[0]*a.Per/a.Times+1))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			sources = append(sources, other)
-		}
-		ws, err := combine.NewWindows(t.Context(), w, sources...)
+		ws, err := combine.NewWindows(t.Context(), w, src)
 		if err != nil {
 			continue
 		}

@@ -118,12 +118,12 @@ func (c *windowCase) element(out combine.WindowField, origin []int, k []int) (va
 		if own, has := out.Dilation[dim]; has {
 			dilation = own
 		}
-		i := c.first(out, dim, origin[axis]) + k[d]*dilation
+		i := origin[axis] + out.Lead[dim] + k[d]*dilation
 		lo, hi := 0, a.shape[d]
 		if dim == "t" && c.runs != nil {
 			for _, r := range c.runs {
 				if origin[axis] >= r[0] && origin[axis] < r[1] {
-					lo, hi = c.part(out, dim, r)
+					lo, hi = r[0], r[1]
 				}
 			}
 		}
@@ -155,39 +155,12 @@ func (c *windowCase) element(out combine.WindowField, origin []int, k []int) (va
 	return a.at(index), true
 }
 
-// scaled returns the element of the array of a field that an element of an axis is at.
-func (c *windowCase) scaled(out combine.WindowField, dim string, i int) int {
-	a := c.w.Align[out.Of][dim]
-	return int(math.Floor(float64(i*max(1, a.Times))/float64(max(1, a.Per)))) + a.Offset
-}
-
-// first returns the first element of a window.
-func (c *windowCase) first(out combine.WindowField, dim string, origin int) int {
-	return c.scaled(out, dim, origin) + out.Lead[dim]
-}
-
-// part returns the elements of the array of a field that belong to a range of an axis.
-func (c *windowCase) part(out combine.WindowField, dim string, r [2]int) (lo, hi int) {
-	if _, aligned := c.w.Align[out.Of][dim]; !aligned {
-		return r[0], r[1]
-	}
-	n := c.arrays[out.Of].shape[slices.Index(c.dims[out.Of], dim)]
-	if r[0] > 0 {
-		lo = c.scaled(out, dim, r[0])
-	}
-	if hi = n; r[1] < c.length(dim) {
-		hi = c.scaled(out, dim, r[1])
-	}
-	return min(max(lo, 0), n), min(max(hi, 0), n)
-}
-
 // size returns the elements of a window of a field along each of its axes.
 func (c *windowCase) size(out combine.WindowField) (size []int) {
 	for d, dim := range c.dims[out.Of] {
 		n := c.arrays[out.Of].shape[d]
 		if s, cuts := c.w.Sizes[dim]; cuts {
-			a := c.w.Align[out.Of][dim]
-			n = s * max(1, a.Times) / max(1, a.Per)
+			n = s
 		}
 		if own, has := out.Sizes[dim]; has {
 			n = own
@@ -251,11 +224,7 @@ func randomWindow(r *rand.Rand) *windowCase {
 		}
 		var shape []int
 		for _, d := range dims {
-			n := length[d]
-			if i > 0 && w.Sizes[d] > 0 && r.IntN(2) == 0 {
-				n = c.align(r, name, d, n)
-			}
-			shape = append(shape, n)
+			shape = append(shape, length[d])
 		}
 		c.arrays[name], c.dims[name] = newND(r, shape), dims
 		for k := range 1 + r.IntN(2) {
@@ -266,9 +235,6 @@ func randomWindow(r *rand.Rand) *windowCase {
 				}
 				if w.Sizes[d] > 0 && r.IntN(4) == 0 {
 					out.Dilation[d] = 1 + r.IntN(2)
-				}
-				if a := w.Align[name][d]; out.Sizes[d] == 0 && w.Sizes[d]*max(1, a.Times)%max(1, a.Per) != 0 {
-					out.Sizes[d] = 1 + r.IntN(3)
 				}
 			}
 			w.Fields = append(w.Fields, out)
@@ -286,29 +252,6 @@ func randomWindow(r *rand.Rand) *windowCase {
 		w.Ranges = c.runs
 	}
 	return c
-}
-
-// align gives an axis of n elements another resolution in an array, and returns how many it has there.
-func (c *windowCase) align(r *rand.Rand, array, d string, n int) int {
-	a := combine.Align{Times: r.IntN(4), Per: r.IntN(4)}
-	length := n * max(1, a.Times) / max(1, a.Per)
-	if c.w.Pad[d] == combine.PadWrap && length*max(1, a.Per) != n*max(1, a.Times) {
-		a.Per, length = 1, n*max(1, a.Times)
-	}
-	if c.w.Pad[d] != combine.PadWrap {
-		length = max(1, length+r.IntN(3)-1)
-	}
-	if r.IntN(2) == 0 {
-		a.Offset = r.IntN(4) - 2
-	}
-	if c.w.Align == nil {
-		c.w.Align = map[string]map[string]combine.Align{}
-	}
-	if c.w.Align[array] == nil {
-		c.w.Align[array] = map[string]combine.Align{}
-	}
-	c.w.Align[array][d] = a
-	return length
 }
 
 // grid sets the origins by looking at every one that there may be.
@@ -356,15 +299,11 @@ func (c *windowCase) fits(d string, o int, run [2]int) bool {
 		if !slices.Contains(c.dims[out.Of], d) {
 			continue
 		}
-		lo, hi := c.part(out, d, run)
-		if lo >= hi {
-			return false
-		}
 		size, dilation := c.size(out)[slices.Index(c.dims[out.Of], d)], max(1, c.w.Dilation[d])
 		if own, has := out.Dilation[d]; has {
 			dilation = own
 		}
-		if first := c.first(out, d, o); c.w.Pad[d] == "" && (first < lo || first+(size-1)*dilation >= hi) {
+		if first := o + out.Lead[d]; c.w.Pad[d] == "" && (first < run[0] || first+(size-1)*dilation >= run[1]) {
 			return false
 		}
 	}
@@ -451,7 +390,7 @@ func TestWindowOrigins(t *testing.T) {
 		{combine.Window{Sizes: size, Fields: only, Origins: [][]int{{5}, {0}}}, "[5 6 7 0 1 2]"},
 		{combine.Window{Sizes: size, Fields: only, Stride: map[string]int{"0": 3}}, "[0 1 2 3 4 5 6 7 8]"},
 		{combine.Window{Sizes: map[string]int{"0": 11}}, "no window fits: windows have 11 elements"},
-		{combine.Window{Sizes: size, Origins: [][]int{{8}}}, `the window of "x" has the elements from 8 to 10, and those from 0 to 9 exist`},
+		{combine.Window{Sizes: size, Origins: [][]int{{8}}}, `its window has the elements from 8 to 10 of those from 0 to 9`},
 		{combine.Window{Sizes: size, Origins: [][]int{{1, 2}}}, "origin 0 has 2 numbers"},
 		{combine.Window{Sizes: size, Keep: combine.KeepPartial}, "Keep is partial, and Pad does not say"},
 		{combine.Window{Sizes: size, Keep: combine.KeepFull, Pad: map[string]combine.Pad{"0": combine.PadReflect}}, "so that nothing of axis \"0\" is padded"},

@@ -66,9 +66,6 @@ func newWindows(ctx context.Context, w Window, sources []loader.Source) (*Window
 	if err != nil {
 		return nil, err
 	}
-	if err := w.checkAligns(arrays); err != nil {
-		return nil, err
-	}
 	p := planner{w: &w, arrays: arrays}
 	if err := p.plan(); err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ _SHORT_RUN = 4
 MAX_FILE, MAX_DEPTH, MAX_FILES, MAX_DATASETS = 64 << 20, 32, 8, 1 << 14
 
 #: The limits of numbers of windows of which two are multiplied, and of the scales that the length of an axis is multiplied with.
-MAX_ELEMENTS, MAX_SCALE = 1 << 31, 1 << 16
+MAX_ELEMENTS = 1 << 31
 
 #: Opens a dataset: path, fields, split.
 Opener = Callable[..., Any]
@@ -220,7 +220,6 @@ class Source:
         fill: float = 0,
         keep: Literal["full", "partial"] | None = None,
         dims: Mapping[str, Sequence[str]] | None = None,
-        align: Mapping[str, Mapping[Any, Any]] | None = None,
         group: Any = None,
         ranges: Iterable[tuple[int, int]] | None = None,
         origins: Any = None,
@@ -240,9 +239,6 @@ class Source:
             keep: "full" leaves out windows that reach beyond an edge, which nothing does with "wrap". "partial" has one for every element;
                 it is the default with ``pad``.
             dims: The names of the axes of fields, in place of those of the file: ``{"t2m": ["time", "lat", "lon"]}``.
-            align: Fields of another resolution, by axis: a scale, or a tuple of a scale and an offset. Origin i of a window is at element
-                ``floor(i * scale) + offset`` of the field, whose sizes, dilation and lead in ``outputs`` are in its own elements.
-                ``{"mask": {"lat": 10, "lon": 10}}`` is a mask of 1 km next to fields of 10 km. Its windows have 10 times their sizes.
             group: A field, or an array with a value for each record: windows never cross from one value to another.
             ranges: Ranges [first, end) of records that windows never leave.
             origins: The positions of windows in place of a grid: an array with one row each, and one column for each axis of ``sizes``, in the
@@ -254,7 +250,7 @@ class Source:
                 coordinates in the file.
         """
         parameters = [("stride", stride), ("dilation", dilation), ("offset", offset), ("pad", pad), ("fill", fill or None), ("keep", keep),
-                      ("dims", dims), ("align", align), ("origins", origins)]  # fmt: skip
+                      ("dims", dims), ("origins", origins)]  # fmt: skip
         by = described(sizes, parameters, group, len(self), ranges, outputs)
         added = self._coordinates(by, coords, [f for part in (self, *others) for f in part.fields])
         try:
@@ -690,7 +686,7 @@ class Windowed(View):
         return view
 
     _windows: Windows
-    _read: dict[tuple[str, str], np.ndarray | None]
+    _read: dict[str, np.ndarray | None]
     _by: dict[str, Any]
 
     @property
@@ -714,7 +710,6 @@ class Windowed(View):
         group: str | None = None,
         block: int | None = None,
         gap: int = 0,
-        labels: Iterable[str] | None = None,
         seed: int | None = None,
     ) -> dict[str, Windowed]:
         """Return views of parts of the windows, such as a training and a validation set, that have no element in common.
@@ -728,15 +723,11 @@ class Windowed(View):
             group: A field of the records: all with one value are in one part, which is drawn by seed.
             block: The axis is cut into blocks of N elements, and each belongs to one part, which is drawn by seed.
             gap: Elements that are left out where one part ends and another begins.
-            labels: The fields that have no element of another part, such as the targets of a forecast. Others may have some: fewer
-                windows are left out, and inputs of one part are targets of another. None means all fields.
             seed: Draws blocks and groups; None is 0.
         """
         for key in ("within", "origins"):
             if self._by.get(key) is not None:
                 raise Error(f"partition: these windows have {'ranges' if key == 'within' else key} already; partition windows without")
-        if isinstance(labels, str):
-            raise TypeError(f"labels is {labels!r}; it is a list of names: [{labels!r}]")
         names = list(self.axes)
         known = self._windows.axes
         axis = next((a for a in known if a.name == along), None) if along else next((a for a in known if a.records), None)
@@ -750,12 +741,7 @@ class Windowed(View):
         ranges = self._parts(shares, axis.length, group, block, gap, seed)
         out = {}
         for name, of_name in zip(shares, ranges):
-            by = {
-                **self._by,
-                "within": [list(r) for r in of_name],
-                **({"along": along} if along else {}),
-                **({"labels": list(labels)} if labels else {}),
-            }
+            by = {**self._by, "within": [list(r) for r in of_name], **({"along": along} if along else {})}
             try:
                 out[name] = Windowed.of(self.parts_of, by)
             except Error as e:
@@ -806,20 +792,20 @@ class Windowed(View):
             if cut.axis is not None:
                 axis = self._windows.axes[cut.axis].name
                 places = self._windows.elements(out, k, origins)
-                values = self._values_of(axis, out.of if cut.aligned else "")
+                values = self._values_of(axis)
                 found[axis] = places if values is None or len(values) != cut.length else _placed(values, places)
         return found
 
-    def _values_of(self, axis: str, field: str) -> np.ndarray | None:
-        """Return the coordinates of an axis, None if the files have none; those of a field of another resolution are in its own file."""
-        if (axis, field) not in self._read:
-            self._read[axis, field] = None
+    def _values_of(self, axis: str) -> np.ndarray | None:
+        """Return the coordinates of an axis, None if the files have none."""
+        if axis not in self._read:
+            self._read[axis] = None
             for part in self.parts_of:
-                if (not field or field in part.fields) and axis in part.coordinates():
+                if axis in part.coordinates():
                     with part.coordinates()[axis]() as ds:
-                        self._read[axis, field] = np.array(next(iter(ds._records.values())))
+                        self._read[axis] = np.array(next(iter(ds._records.values())))
                     break
-        return self._read[axis, field]
+        return self._read[axis]
 
     def assemble(self, field: str | None = None, *, weights: Any = None, fill: float = np.nan) -> Assembled:
         """Return an array that results for windows are added to: ``add(batch.indices, predictions)``, and then ``numpy()``.
@@ -1185,14 +1171,14 @@ def nodes(node: Any) -> Iterable[dict[str, Any]]:
             yield from nodes(inner)
 
 
-_NUMBERS, _FAR, _SCALE = range(-MAX_ELEMENTS, MAX_ELEMENTS + 1), range(-MAX_RECORDS, MAX_RECORDS + 1), range(MAX_SCALE + 1)
+_NUMBERS, _FAR = range(-MAX_ELEMENTS, MAX_ELEMENTS + 1), range(-MAX_RECORDS, MAX_RECORDS + 1)
 _RANGES = [(range(MAX_RECORDS + 1), range(MAX_RECORDS + 1))]
 
 #: What ``by`` of a window has.
 _BY = {
     "sizes": {...: _NUMBERS}, "stride?": {...: _FAR}, "dilation?": {...: _NUMBERS}, "offset?": {...: _FAR}, "pad?": {...: str}, "fill?": object,
-    "keep?": str, "dims?": {...: [str]}, "align?": {...: {...: {"times?": _SCALE, "per?": _SCALE, "offset?": _FAR}}}, "group?": str,
-    "within?": _RANGES, "along?": str, "labels?": [str], "origins?": [[_FAR]],
+    "keep?": str, "dims?": {...: [str]}, "group?": str,
+    "within?": _RANGES, "along?": str, "origins?": [[_FAR]],
     "outputs?": [{"name": str, "of?": str, "sizes?": {...: _NUMBERS}, "dilation?": {...: _NUMBERS}, "lead?": {...: _FAR}}],
 }  # fmt: skip
 

@@ -6,7 +6,6 @@ import dataclasses
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Rational
 from typing import Any, get_args
 
 import numpy as np
@@ -24,18 +23,13 @@ PADS = get_args(Pad)
 
 @dataclass
 class Cut:
-    """How a field is cut along an axis; ``axis`` is None where it stays whole. Element ``origin * times // per + offset`` is that of an origin."""
+    """How a field is cut along an axis; ``axis`` is None where it stays whole."""
 
     axis: int | None
     length: int
     size: int
     dilation: int = 1
     lead: int = 0
-    times: int = 1
-    per: int = 1
-    offset: int = 0
-    aligned: bool = False
-    label: bool = False
 
     @property
     def span(self) -> int:
@@ -44,19 +38,7 @@ class Cut:
 
     def start(self, origins: Any) -> Any:
         """Return the first elements of the windows with some origins."""
-        return origins * self.times // self.per + self.offset + self.lead
-
-    def within(self, lo: Any, hi: Any, length: int) -> tuple[Any, Any]:
-        """Return the elements of the field that belong to elements [lo, hi) of an axis."""
-        if not self.aligned:
-            return lo, hi
-        first, end = (np.clip(at * self.times // self.per + self.offset, 0, self.length) for at in (lo, hi))
-        return np.where(lo > 0, first, 0), np.where(hi < length, end, self.length)
-
-    def origins(self, lo: int, hi: int) -> tuple[int, int]:
-        """Return the range of origins whose windows are in elements [lo, hi) of the field."""
-        first, end = ((at - self.offset - self.lead) * self.per for at in (lo, hi - self.span))
-        return -(-first // self.times), -(-end // self.times)
+        return origins + self.lead
 
 
 @dataclass
@@ -73,38 +55,20 @@ class Axis:
     first: int = 0
     count: int = 0
     records: bool = False  # whether it is the first axis of a field
-    cuts: list[tuple[str, Cut]] = dataclasses.field(default_factory=list)  # of the fields of the records
 
-    def grid(self, run: tuple[int, int], reach: tuple[int, int]) -> tuple[int, int]:
-        """Return the first origin of a run, and how many there are. Labels have elements of the run, and the other fields of the reach around it."""
-        first, end = reach
-        for _, cut in self.cuts:
-            lo, hi = map(int, cut.within(*(run if cut.label else reach), self.length))
-            if lo >= hi:
-                return first, 0
-            if not self.pad or cut.label:
-                lo, hi = cut.origins(lo, hi)
-                first, end = max(first, lo), min(end, hi)
+    def grid(self, run: tuple[int, int]) -> tuple[int, int]:
+        """Return the first origin of a run, and how many there are."""
+        first, end = run
+        if not self.pad:
+            first, end = first - min(0, self.least), end - max(0, self.most)
         first += self.offset
         return first, max(0, -(-(end - first) // self.stride))
 
-    def add(self, name: str, cut: Cut) -> None:
+    def add(self, cut: Cut) -> None:
         """Add the cut of a field."""
-        if not cut.aligned and cut.length != self.length:
-            raise Error(
-                f"window: axis {self.name!r} has {cut.length} elements, and {self.length} in another field; if it has another resolution, give align"
-            )
-        if self.pad == "wrap" and cut.length * cut.per != self.length * cut.times:
-            raise Error(
-                f"window: axis {self.name!r}: pad is wrap, and {self.length} elements times {cut.times} per {cut.per} are not the "
-                f"{cut.length} of {name!r}"
-            )
-        if not cut.aligned:
-            least, most = cut.lead, cut.lead + cut.span
-            if any(not c.aligned for _, c in self.cuts):
-                least, most = min(self.least, least), max(self.most, most)
-            self.least, self.most = least, most
-        self.cuts.append((name, cut))
+        if cut.length != self.length:
+            raise Error(f"window: axis {self.name!r} has {cut.length} elements, and {self.length} in another field")
+        self.least, self.most = min(self.least, cut.lead), max(self.most, cut.lead + cut.span)
 
 
 @dataclass
@@ -136,7 +100,6 @@ class Windows:
         for name, names in dims.items():
             if len(names) != len(shapes[name]):
                 raise Error(f"window: field {name!r} has {len(shapes[name])} axes, and dims names {len(names)}: {names}")
-        _check_aligns(by, dims)
         self._dims, self._shapes = dims, shapes
         outputs = by.get("outputs") or [{"name": n} for n, f in fields.items() if not f.ragged and any(d in sizes for d in dims[n])]
         if not outputs:
@@ -146,9 +109,6 @@ class Windows:
             )
         for out in outputs:
             self._add(by, out, fields, shapes, dims)
-        for name in by.get("labels") or ():
-            if name not in [o.field.name for o in self.outputs]:
-                raise Error(f"window: labels has {name!r}, which is not a field of the records")
         for what in ("sizes", "stride", "dilation", "offset", "pad"):
             for name in by.get(what) or {}:
                 if name not in [a.name for a in self.axes]:
@@ -172,8 +132,8 @@ class Windows:
                 cuts.append(Cut(None, length, length))
                 continue
 
-            cut = self._cut(by, out, of, dim, length)
-            self.axes[cut.axis].add(name, cut)  # type: ignore[index]
+            cut = self._cut(by, out, dim, length)
+            self.axes[cut.axis].add(cut)  # type: ignore[index]
             cuts.append(cut)
         if any(c.axis is not None and self.axes[c.axis].pad == "constant" for c in cuts) and not _holds(f.dtype, self.fill):
             raise Error(
@@ -183,42 +143,28 @@ class Windows:
         fill = full((), self.fill, f.numpy)[()] if f.dtype == "bfloat16" else self.fill
         self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes, dims=_dims_of(dims[of])), of, cuts, fill))
 
-    def _cut(self, by: Mapping[str, Any], out: Mapping[str, Any], of: str, dim: str, length: int) -> Cut:
+    def _cut(self, by: Mapping[str, Any], out: Mapping[str, Any], dim: str, length: int) -> Cut:
         def own(key: str, default: int) -> int:
             return int((out.get(key) or {}).get(dim, default))
 
-        align = ((by.get("align") or {}).get(of) or {}).get(dim)
-        cut = Cut(None, length, by["sizes"][dim], own("dilation", (by.get("dilation") or {}).get(dim, 1)), own("lead", 0))
-        cut.label = out["name"] in (by.get("labels") or ())
-        if align is not None:
-            cut.aligned, cut.times, cut.per, cut.offset = True, align.get("times") or 1, align.get("per") or 1, align.get("offset", 0)
-            if cut.size * cut.times % cut.per and dim not in (out.get("sizes") or {}):
-                raise Error(
-                    f"window: field {out['name']!r}: axis {dim!r}: {cut.size} elements times {cut.times} per {cut.per} are not whole; "
-                    "give the sizes of this field in outputs"
-                )
-            cut.size = cut.size * cut.times // cut.per
-        cut.size = own("sizes", cut.size)
+        cut = Cut(None, length, own("sizes", by["sizes"][dim]), own("dilation", (by.get("dilation") or {}).get(dim, 1)), own("lead", 0))
         if cut.size < 1 or cut.dilation < 1:
             raise Error(f"window: axis {dim!r}: a size of {cut.size} and a dilation of {cut.dilation}; both must be at least 1")
         cut.axis = next((i for i, a in enumerate(self.axes) if a.name == dim), None)
         if cut.axis is None:
             cut.axis = len(self.axes)
-            self.axes.append(self._axis(by, dim))
+            self.axes.append(self._axis(by, dim, cut))
         return cut
 
-    def _axis(self, by: Mapping[str, Any], name: str) -> Axis:
-        aligned = [of for of, axes in (by.get("align") or {}).items() if name in axes]
-        of = next((f for f, dims in self._dims.items() if name in dims and f not in aligned), None)
-        if of is None:
-            raise Error(f"window: axis {name!r}: all fields that have it are in align; leave one out, whose elements origins are numbers of")
+    def _axis(self, by: Mapping[str, Any], name: str, cut: Cut) -> Axis:
+        of = next(f for f, dims in self._dims.items() if name in dims)
         place = self._dims[of].index(name)
         stride, offset, pad = ((by.get(key) or {}).get(name, default) for key, default in (("stride", 1), ("offset", 0), ("pad", "")))
         if stride < 1 or offset < 0:
             raise Error(f"window: axis {name!r}: a stride of {stride} and an offset of {offset}; they must be at least 1 and 0")
         if pad not in ("", *PADS):
             raise Error(f"window: axis {name!r}: pad is {pad!r}; it must be one of {', '.join(PADS)}")
-        return Axis(name, self._shapes[of][place], stride, offset, pad, records=place == 0)
+        return Axis(name, self._shapes[of][place], stride, offset, pad, cut.lead, cut.lead + cut.span, records=place == 0)
 
     def _set_origins(self, by: Mapping[str, Any], group: np.ndarray | None, records: int) -> None:
         keep = by.get("keep") or ""
@@ -232,8 +178,8 @@ class Windows:
         self.run_axis: int | None = None
         self.firsts: np.ndarray  # of runs: the first origin, and the number of windows up to the end
         self.ends: np.ndarray
-        if by.get("within") is None and (by.get("along") or by.get("labels")):
-            raise Error("window: along and labels say what ranges are of, which are missing")
+        if by.get("within") is None and by.get("along"):
+            raise Error("window: along is the axis of ranges, which are missing")
         if group is not None or by.get("within") is not None:
             self._set_runs(by, group, records)
         table = by.get("origins")
@@ -249,18 +195,17 @@ class Windows:
         self.count = 1
         for i, a in enumerate(self.axes):
             if i == self.run_axis:
-                runs, reach = self.runs.tolist(), self.reach.tolist()
-                grids = [a.grid(run, around) for run, around in zip(runs, reach)]
+                grids = [a.grid(run) for run in self.runs.tolist()]
                 self.firsts, counts = np.array([f for f, _ in grids], np.int64), np.array([c for _, c in grids], np.int64)
                 self.ends = np.cumsum(counts)
                 a.count = int(self.ends[-1]) if len(grids) else 0
             else:
-                a.first, a.count = a.grid((0, a.length), (0, a.length))
+                a.first, a.count = a.grid((0, a.length))
             if not a.count:
                 raise Error(
                     f"window: axis {a.name!r}: no window fits: windows have {a.most - a.least + 1} elements, from {a.least} to {a.most} of "
-                    "the origin, and the axis has "
-                    f"{a.length}{_aligned_in(a)}{self._longest(i)}{f'; the first window is {a.offset} after the first possible one' * bool(a.offset)}"
+                    f"the origin, and the axis has {a.length}{self._longest(i)}"
+                    f"{f'; the first window is {a.offset} after the first possible one' * bool(a.offset)}"
                 )
             self.count *= a.count
 
@@ -283,9 +228,6 @@ class Windows:
                 "window: groups and ranges are of the records, whose axis is in no window; give it a size, or name the axis of ranges in along"
             )
         axis = self.axes[self.run_axis]
-        labels = any(cut.label for _, cut in axis.cuts)
-        if by.get("labels") and not labels:
-            raise Error(f"window: no field of labels has the axis {axis.name!r}, which ranges are of")
         ranges, length = by.get("within"), axis.length
         runs = [(0, length)] if ranges is None else [(int(a), int(b)) for a, b in ranges]
         for i, (a, b) in enumerate(runs):
@@ -295,45 +237,34 @@ class Windows:
                     "do not overlap"
                 )
         changes = np.zeros(0, np.int64) if group is None else borders(group)
-        out, reach = [], []
-        groups = np.concatenate([[0], changes, [length]])
+        out = []
         for a, b in runs:
             cuts = [a, *changes[np.searchsorted(changes, a, side="right") : np.searchsorted(changes, b)].tolist(), b]
             out += list(zip(cuts, cuts[1:]))
-            at = np.searchsorted(groups, cuts[:-1], side="right")
-            reach += list(zip(groups[at - 1].tolist(), groups[at].tolist()))
         self.runs = np.array(out, np.int64).reshape(-1, 2)
-        self.reach = self.runs if not labels else np.array(reach, np.int64).reshape(-1, 2)
-        self._reach = np.unique(self.reach, axis=0)
 
     def _check_table(self, by: Mapping[str, Any], table: np.ndarray) -> None:
         if by.get("stride") or by.get("offset"):
             raise Error("window: stride and offset are for a grid of origins, and origins has them one by one; leave them out")
-        if by.get("labels"):
-            raise Error("window: labels are for a grid of origins, and origins has them one by one; leave labels out")
         if len(table) and table.shape[1] != len(self.axes):
             names = ", ".join(a.name for a in self.axes)
             raise Error(f"window: origins have {table.shape[1]} numbers, and there are {len(self.axes)} axes: {names}")
         for k, a in enumerate(self.axes):
             at = table[:, k] if len(table) else np.zeros(0, np.int64)
             lo, hi = self._bounds(k, at)
-            for name, cut in [("", None), *a.cuts]:
-                wrong = (at < lo) | (at >= hi)
-                if cut is not None:
-                    first, end = cut.within(lo, hi, a.length)
-                    start = cut.start(at)
-                    wrong = (first >= end) | ((start < first) | (start + cut.span >= end) if not a.pad else False)
-                if wrong.any():
-                    i = int(np.flatnonzero(wrong)[0])
-                    if cut is None:
-                        raise Error(
-                            f"window: origin {i} is {at[i]} on axis {a.name!r}, which has {a.length} elements; "
-                            f"origins must be inside the axis{self._longest(k)}"
-                        )
-                    raise Error(
-                        f"window: origin {i} is {at[i]} on axis {a.name!r}, whose windows of {name!r} reach beyond the {cut.length} elements; "
-                        "choose a pad, or leave it out"
-                    )
+            outside, beyond = (at < lo) | (at >= hi), (at + a.least < lo) | (at + a.most >= hi)
+            if outside.any():
+                i = int(np.flatnonzero(outside)[0])
+                raise Error(
+                    f"window: origin {i} is {at[i]} on axis {a.name!r}, which has {a.length} elements; "
+                    f"origins must be inside the axis{self._longest(k)}"
+                )
+            if not a.pad and beyond.any():
+                i = int(np.flatnonzero(beyond)[0])
+                raise Error(
+                    f"window: origin {i} is {at[i]} on axis {a.name!r}, and its window has the elements from {at[i] + a.least} to "
+                    f"{at[i] + a.most} of those from {lo[i]} to {hi[i] - 1}; choose a pad, or leave the origin out"
+                )
 
     def origins(self, records: np.ndarray) -> np.ndarray:
         """Return the origins of records: one row each, with one number for each axis."""
@@ -356,7 +287,7 @@ class Windows:
         """Return the range of elements that windows with these origins may have of an axis."""
         if k != self.run_axis:
             return np.zeros(len(at), np.int64), np.full(len(at), self.axes[k].length)
-        runs = self._reach
+        runs = self.runs
         r = np.searchsorted(runs[:, 0], at, side="right") - 1
         known = (r >= 0) & (at < runs[r, 1])
         return np.where(known, runs[r, 0], 0), np.where(known, runs[r, 1], 0)
@@ -369,7 +300,7 @@ class Windows:
             return np.broadcast_to(steps, (len(origins), c.size))
         at = origins[:, c.axis]
         index: np.ndarray = c.start(at)[:, None] + steps
-        lo, hi = (bound[:, None] for bound in c.within(*self._bounds(c.axis, at), self.axes[c.axis].length))  # type: np.ndarray, np.ndarray
+        lo, hi = (bound[:, None] for bound in self._bounds(c.axis, at))
         inside, n = (index >= lo) & (index < hi), hi - lo
         if inside.all():
             return index
@@ -410,7 +341,6 @@ class Windows:
             not base.mapped
             or start >= stop
             or c.axis is None
-            or c.aligned
             or c.dilation != 1
             or any(o.axis is not None for o in out.cuts[1:])
             or len(self.axes) != 1
@@ -425,26 +355,6 @@ class Windows:
             return None
         seen = np.lib.stride_tricks.sliding_window_view(part, c.size, axis=0)[::stride]
         return np.moveaxis(seen, -1, 1)
-
-
-def _check_aligns(by: Mapping[str, Any], dims: Mapping[str, Sequence[str]]) -> None:
-    """Raise Error if a field or an axis of align does not exist, or is not cut."""
-    for name, axes in (by.get("align") or {}).items():
-        if name not in dims:
-            raise Error(f"window: align has the field {name!r}, which there is not; there are: {', '.join(dims)}")
-        for axis, align in axes.items():
-            if axis not in dims[name] or axis not in by["sizes"]:
-                raise Error(f"window: align of {name!r} has the axis {axis!r}, which is not one of {dims[name]} that sizes cuts")
-            times, per, offset = align.get("times") or 1, align.get("per") or 1, align.get("offset", 0)
-            if set(align) - {"times", "per", "offset"} or not 0 < times <= 1 << 20 or not 0 < per <= 1 << 20 or abs(offset) > 1 << 40:
-                raise Error(f"window: align of {name!r}: axis {axis!r}: {align}; it has times and per, from 1 to {1 << 20}, and an offset")
-
-
-def _aligned_in(axis: Axis) -> str:
-    """Return what fields of another resolution have of an axis, for errors."""
-    return "".join(
-        f"; windows of {name!r} have {cut.span + 1}, from {cut.lead} on, and that field has {cut.length}" for name, cut in axis.cuts if cut.aligned
-    )
 
 
 def _fill(fill: Any) -> float:
@@ -562,8 +472,6 @@ def described(
             by[name] = _by_axis(name, value if isinstance(value, Mapping) else dict.fromkeys(by["sizes"], value))
         elif name == "dims":
             by[name] = {k: list(v) for k, v in value.items()}
-        elif name == "align":
-            by[name] = _aligns(value)
         else:
             by[name] = value
     if "fill" in by and "constant" not in by.get("pad", {}).values():
@@ -584,39 +492,6 @@ def described(
     if outputs is not None:
         by["outputs"] = [{"name": name, **_by_name(out)} for name, out in outputs.items()]
     return by
-
-
-def _aligns(align: Any) -> dict[str, dict[str, dict[str, int]]]:
-    """Return the scales and offsets of fields as they are in a view."""
-    if not isinstance(align, Mapping) or not all(isinstance(axes, Mapping) for axes in align.values()):
-        raise TypeError(f"align is {align!r}; it is a dict with a scale for each axis of a field: {{'mask': {{'lat': 10}}}}")
-    return {
-        str(name): {str(axis): _align(f"align of {name!r}, axis {axis!r}", value) for axis, value in axes.items()} for name, axes in align.items()
-    }
-
-
-def _align(name: str, value: Any) -> dict[str, int]:
-    """Return a scale, or a tuple of a scale and an offset, as times, per and offset."""
-    scale, offset = value if isinstance(value, tuple) and len(value) == 2 else (value, 0)
-    if (
-        isinstance(scale, bool)
-        or not isinstance(scale, (Rational, float, np.integer, np.floating))
-        or not (math.isfinite(scale) and float(scale) > 0)
-    ):
-        raise TypeError(f"{name} is {value!r}; it is a scale above 0, such as 10, 0.1 or Fraction(1, 3), or a tuple of a scale and an offset")
-    from fractions import Fraction  # 1.5 ms, for the few who align
-
-    exact = (
-        Fraction(int(scale))
-        if isinstance(scale, np.integer)
-        else Fraction(scale)
-        if isinstance(scale, Rational)
-        else Fraction(float(scale)).limit_denominator(1000)
-    )
-    if not exact or float(exact) != float(scale):
-        raise ValueError(f"{name}: the scale {scale!r} is not a ratio of small whole numbers; give it as fractions.Fraction(n, d)")
-    found = {"times": exact.numerator, "per": exact.denominator, "offset": whole(f"{name}: the offset", offset)}
-    return {key: n for key, n in found.items() if n != (key != "offset")} or {"times": 1}
 
 
 def _by_name(out: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,14 +1,11 @@
 """Windows of HDF5 and Zarr files that other programs wrote: names of axes, coordinates, xarray."""
 
-import itertools
 import json
-import math
 import os
 import pickle
 import shutil
 import tempfile
 import unittest
-from fractions import Fraction
 
 import numpy as np
 
@@ -75,18 +72,6 @@ def write_zarr(path, version):
             with open(os.path.join(folder, file), "w") as f:
                 json.dump(value, f)
         values.tofile(os.path.join(folder, chunk))
-
-
-def _padded(values, places, pads):
-    """Return some elements of an array, those beyond its edges too."""
-    for axis, (at, pad) in enumerate(zip(places, pads)):
-        n = values.shape[axis]
-        if pad == "reflect":
-            at = [min(i % max(1, 2 * (n - 1)), -i % max(1, 2 * (n - 1))) for i in at]
-        taken = values.take(np.clip(list(at), 0, n - 1), axis)
-        taken[(slice(None),) * axis + (np.array([not 0 <= i < n for i in at]),)] = -3
-        values = taken
-    return values
 
 
 def _number(dtype, value):
@@ -438,13 +423,11 @@ class AxesTest(unittest.TestCase):
         with penstock.Writer(path, fields) as w:
             w.extend({"x": np.arange(8) + 8 * i, "station": s} for i, s in enumerate(station))
         outputs = {"past": {"of": "x"}, "future": {"of": "x", "sizes": {"time": 1}, "lead": {"time": 2}}}
-        cases = [{}, {"gap": 3}, {"block": 5}, {"block": 7, "gap": 1}, {"group": "station"}, {"along": "lat"}, {"along": "lat", "block": 2},
-            {"labels": ["future"]},
-                 {"labels": ["future"], "block": 9, "along": "time"}]  # fmt: skip
+        cases = [{}, {"gap": 3}, {"block": 5}, {"block": 7, "gap": 1}, {"group": "station"}, {"along": "lat"}, {"along": "lat", "block": 2}]
         with penstock.open(path) as ds:
             for options in cases:
                 sizes = {"time": 2, "lat": 2}
-                grouped = "labels" in options or "group" in options
+                grouped = "group" in options
                 windows = ds.windows(sizes, outputs=outputs, group="station" if grouped else None)
                 seed = int(rng.integers(1 << 31))
                 with self.subTest(options, seed=seed):
@@ -452,8 +435,7 @@ class AxesTest(unittest.TestCase):
                     parts = windows.partition({"train": 0.5, "val": 0.25, "test": 0.25}, **drawn, **options)
                     seen = []
                     for part in parts.values():
-                        kept = options.get("labels", ["past", "future"])
-                        seen.append({int(v) for name in kept for v in np.unique(part[:][name])})
+                        seen.append({int(v) for name in outputs for v in np.unique(part[:][name])})
                         with penstock.DataLoader(part, 16, output="numpy") as loader:
                             got = {name: np.concatenate([b[name].copy() for b in loader]) for name in ("past", "future")}
                         for name in got:
@@ -473,8 +455,6 @@ class AxesTest(unittest.TestCase):
                 ({"a": 0.5}, {"along": "lon"}, "no axis 'lon'"),
                 ({"a": 0.5}, {"group": "station", "gap": 2}, "not for groups"),
                 ({"a": 0.5}, {"group": "x y"}, "no field 'x y'"),
-                ({"a": 0.5}, {"labels": ["y"]}, "labels has 'y'"),
-                ({"a": 0.5}, {"labels": "x"}, "a list of names"),
                 ({"a": 0.5}, {"seed": 1}, "give block or group, or leave seed out"),
                 ({"a": [(0, 10)]}, {"seed": 1}, "give block or group, or leave seed out"),
                 ({"a": 0.5}, {"seed": -1, "block": 5}, "seed is -1"),
@@ -484,108 +464,6 @@ class AxesTest(unittest.TestCase):
                     windows.partition(shares, **options)
             with self.assertRaisesRegex(penstock.Error, "ranges already"):
                 parts["a"].partition({"c": 1.0})
-
-    def test_align(self):
-        """Windows of fields of other resolutions are those of NumPy's indexing, in Python and in the program."""
-        seed = int(os.environ.get("PENSTOCK_TEST_SEED", "0"))
-        found = 0
-        for case in range(int(os.environ.get("PENSTOCK_TEST_CASES", "40"))):
-            rng = np.random.default_rng([seed, case])
-            axes = ["a", "b", "c"][: rng.integers(1, 4)]
-            n = {axis: int(rng.integers(3, 9)) for axis in axes}
-            scale = {axis: Fraction(int(rng.integers(1, 5)), int(rng.integers(1, 4))) for axis in axes if rng.random() < 0.7}
-            offset = {axis: int(rng.integers(-1, 2)) for axis in scale}
-            size = {axis: int(rng.integers(1, 4)) for axis in axes}
-            pads = {axis: ["constant", "reflect"][rng.integers(2)] for axis in axes if rng.random() < 0.3}
-            own = {axis: int(rng.integers(1, 5)) for axis in scale if (size[axis] * scale[axis]).denominator > 1 or rng.random() < 0.5}
-            lead = {axis: int(rng.integers(-1, 3)) for axis in scale}
-            length = {axis: max(1, int(n[axis] * scale.get(axis, 1)) + int(rng.integers(-1, 2)) * (axis in scale)) for axis in axes}
-            field, mask = (rng.integers(0, 1000, [k[axis] for axis in axes]).astype("i4") for k in (n, length))
-            for name, values in (("field", field), ("mask", mask)):
-                np.save(os.path.join(self.base, f"{name}.npy"), values)
-            align = {"mask": {axis: (x, offset[axis]) if rng.random() < 0.5 or offset[axis] else x for axis, x in scale.items()}}
-            options = {
-                "pad": pads,
-                "dims": {"field": axes, "mask": axes},
-                "align": align,
-                "outputs": {"field": {}, "mask": {"sizes": own, "lead": lead}},
-            }
-            if "constant" in pads.values():
-                options["fill"] = -3
-
-            def places(axis, at, size=size, own=own, lead=lead, offset=offset, scale=scale):
-                first = [math.floor(at * scale.get(axis, Fraction(1))) + offset.get(axis, 0) + lead.get(axis, 0)]
-                return [range(at, at + size[axis]), range(first[0], first[0] + own.get(axis, int(size[axis] * scale.get(axis, 1))))]
-
-            def fits(axis, at, pads=pads, places=places, n=n, length=length):
-                return axis in pads or all(r[0] >= 0 and r[-1] < k[axis] for r, k in zip(places(axis, at), (n, length)))
-
-            origins = [list(o) for o in itertools.product(*([at for at in range(n[axis]) if fits(axis, at)] for axis in axes))]
-            with (
-                self.subTest(seed=seed, case=case),
-                penstock.open(os.path.join(self.base, "field.npy")) as ds,
-                penstock.open(os.path.join(self.base, "mask.npy")) as other,
-            ):
-                if not origins:
-                    with self.assertRaisesRegex(penstock.Error, "no window fits"):
-                        ds.windows(size, others=[other], **options)
-                    continue
-                found += 1
-                view = ds.windows(size, others=[other], **options)
-                self.assertEqual(view.origins(range(len(view))).tolist(), origins)
-                want = [
-                    [_padded(values, [places(axis, at)[k] for axis, at in zip(axes, o)], [pads.get(axis) for axis in axes]) for o in origins]
-                    for k, values in ((0, field), (1, mask))
-                ]
-                np.testing.assert_array_equal(view["field"][:], want[0])
-                np.testing.assert_array_equal(view["mask"][:], want[1])
-                table = ds.windows(size, others=[other], origins=origins, **options)
-                np.testing.assert_array_equal(table[:]["mask"], want[1])
-                if case % 10 == 0:
-                    view.save(os.path.join(self.base, "align.view.json"))
-                    for source in (view, os.path.join(self.base, "align.view.json")):
-                        with penstock.DataLoader(source, 7, output="numpy") as loader:
-                            np.testing.assert_array_equal(np.concatenate([b["mask"].copy() for b in loader]), want[1])
-        self.assertGreater(found, 10)
-
-    def test_align_refused(self):
-        """Scales that are none are errors, a partition has no element of a mask twice, and coordinates are those of the mask's file."""
-        for name, shape in (("field", (12, 6)), ("mask", (120, 60))):
-            np.save(os.path.join(self.base, f"{name}.npy"), np.arange(np.prod(shape)).reshape(shape))
-        dims = {"field": ["lat", "lon"], "mask": ["lat", "lon"]}
-        with penstock.open(os.path.join(self.base, "field.npy")) as ds, penstock.open(os.path.join(self.base, "mask.npy")) as mask:
-
-            def windows(size=3, **options):
-                return ds.windows({"lat": size}, others=[mask], dims=dims, **options)
-
-            view = windows(align={"mask": {"lat": 10}})
-            self.assertEqual((view["mask"].shape, view.coords([2], "mask")["lat"][0].tolist()), ((10, 30, 60), list(range(20, 50))))
-            a, b = view.partition({"a": [(0, 5)], "b": [(5, 12)]}).values()
-            self.assertEqual((a["mask"][:].max() // 60, b["mask"][:].min() // 60), (49, 50))
-            results = view.assemble("mask")
-            results.add(range(10), view[:]["mask"])
-            np.testing.assert_array_equal(results.numpy(), mask["mask"][:])
-            for options, text in (
-                ({}, "12 elements in another|another resolution, give align"),
-                ({"align": {"mask": {"lat": 0}}}, "it is a scale above 0"),
-                ({"align": {"mask": {"lat": math.pi}}}, r"give it as fractions.Fraction\(n, d\)"),
-                ({"align": {"mask": {"lat": (10, 0.5)}}}, "the offset is 0.5; it must be a whole number"),
-                ({"align": {"mask": {"lat": "10"}}}, "is '10'; it is a scale"),
-                ({"align": {"mask": 10}}, "it is a dict with a scale for each axis"),
-                ({"align": {"mask": {"lat": 1 << 40}}}, "from 1 to 1048576"),
-                ({"align": {"other": {"lat": 10}}}, "the field 'other', which there is not"),
-                ({"align": {"mask": {"lon": 10}}}, "'lon', which is not one of .* that sizes cuts"),
-                ({"align": {"mask": {"lat": Fraction(10, 7)}}}, "3 elements times 10 per 7 are not whole"),
-                ({"align": {"mask": {"lat": 10}, "field": {"lat": 1}}}, "all fields that have it are in align"),
-                ({"align": {"mask": {"lat": 9}}, "pad": "wrap"}, "pad is wrap, and 12 elements times 9 per 1 are not the 120"),
-                ({"align": {"mask": {"lat": (10, 95)}}}, "windows of 'mask' have 30, from 0 on, and that field has 120"),
-                (
-                    {"align": {"mask": {"lat": (10, 30)}}, "origins": [0, 8]},
-                    "origin 1 is 8 on axis 'lat', whose windows of 'mask' reach beyond the 120",
-                ),
-            ):
-                with self.assertRaisesRegex((ValueError, TypeError), text):
-                    windows(**options)
 
     def test_npy_replaced(self):
         """Views and states of a .npy file refuse another one in its place, and take a copy of it."""
