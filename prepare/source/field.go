@@ -109,6 +109,14 @@ func FieldName(text string) string {
 	return clean
 }
 
+// FieldNames returns the names of fields.
+func FieldNames(fields []Field) (names []string) {
+	for _, f := range fields {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 // mostName is the most bytes that the name of a field has.
 const mostName = 100
 

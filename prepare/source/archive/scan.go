@@ -297,6 +297,7 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 		selection = s.all()
 		a.info.Hints = append(a.info.Hints, s.imagesOnly()...)
 	}
+	var names []string
 	byExtension := plainImages(selection) > 1
 	for _, w := range selection {
 		if byExtension && w.Field == "" && plainImage(w.Column) {
@@ -307,7 +308,10 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 			return err
 		}
 		c.field.Origin = "member ." + c.name
-		a.columns = append(a.columns, c)
+		a.columns, names = append(a.columns, c), append(names, c.field.Name)
+	}
+	if err := column.Distinct(selection, names); err != nil {
+		return err
 	}
 	if !given { // writers of WebDataset sort the members of a sample: cls comes before jpg
 		source.SortImagesFirst(a.columns, func(c memberColumn) source.Field { return c.field })

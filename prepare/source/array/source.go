@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/penstock/penstock/internal/suggest"
@@ -69,13 +70,10 @@ func (s *arrays) check() error {
 	}
 	s.info.Count = s.columns[0].Count
 	var lengths []string
-	same, named := true, make(map[string]Column, len(s.columns))
+	same := true
+	var chosen []column.Selection
 	for _, c := range s.columns {
-		if other, twice := named[c.Field.Name]; twice {
-			return fmt.Errorf("%s and %s would both be the field %q; name them with --fields", other.Field.Origin,
-				c.Field.Origin, c.Field.Name)
-		}
-		named[c.Field.Name] = c
+		chosen = append(chosen, column.Selection{Column: c.Field.Origin})
 		if err := c.Field.Validate(); err != nil {
 			return err
 		}
@@ -91,7 +89,7 @@ func (s *arrays) check() error {
 	case s.info.Count < 1:
 		return errors.New("holds no records")
 	}
-	return nil
+	return column.Distinct(chosen, source.FieldNames(s.info.Fields))
 }
 
 // listCommand says where the lengths of all arrays can be seen.
@@ -210,17 +208,22 @@ func Select(columns []Column, selection []column.Selection) ([]Column, error) {
 }
 
 func findColumn(columns []Column, w column.Selection) (Column, error) {
-	var names []string
+	var origins, names []string
 	for _, c := range columns {
-		if c.Field.Origin == w.Column || c.Field.Name == w.Column {
-			if w.Type != "" {
-				return c, fmt.Errorf("--fields %s: an array has a type of its own; leave :%s out, and change it with a transform",
-					w, w.Type)
-			}
-			c.Field.Name = w.FieldName()
-			return c, nil
-		}
-		names = append(names, c.Field.Origin)
+		origins, names = append(origins, c.Field.Origin), append(names, c.Field.Name)
 	}
-	return Column{}, fmt.Errorf("--fields %s: there is no %q%s", w, w.Column, suggest.Hint(w.Column, names))
+	i := slices.Index(origins, w.Column)
+	if i < 0 {
+		i = slices.Index(names, w.Column)
+	}
+	switch {
+	case i < 0:
+		return Column{}, fmt.Errorf("--fields %s: there is no %q%s", w, w.Column, suggest.Hint(w.Column, origins))
+	case w.Type != "":
+		return Column{}, fmt.Errorf("--fields %s: an array has a type of its own; leave :%s out, and change it with a "+
+			"transform", w, w.Type)
+	}
+	c := columns[i]
+	c.Field.Name = w.FieldName()
+	return c, nil
 }

@@ -76,6 +76,34 @@ func FieldsCommand(prefix string, columns []string) string {
 	return shell.Command(strings.TrimSpace(prefix+" --fields"), strings.Join(list, ","))
 }
 
+// longestFlag is the most bytes of --fields in a message.
+const longestFlag = 2000
+
+// Distinct refuses columns of which two would be one field: fields[i] is the name that list[i] has by then. The error
+// ends in the flag that gives each field a name.
+func Distinct(list []Selection, fields []string) error {
+	var err error
+	first, words := make(map[string]int, len(list)), make([]string, len(list))
+	for i, name := range fields {
+		w, n := list[i], 2
+		if k, twice := first[name]; twice {
+			err = cmp.Or(err, fmt.Errorf("columns %q and %q would both be the field %q", list[k].Column, w.Column, name))
+			for w.Field = name; slices.Contains(fields, w.Field) || first[w.Field] > 0; n++ {
+				w.Field = fmt.Sprint(name, "_", n)
+			}
+			name = w.Field
+		}
+		first[name], words[i] = i, w.String()
+	}
+	if err == nil {
+		return nil
+	}
+	if flag := shell.Command("--fields", strings.Join(words, ",")); flag != "" && len(flag) <= longestFlag {
+		return fmt.Errorf("%w; name them: %s", err, flag)
+	}
+	return fmt.Errorf("%w; name them with --fields", err)
+}
+
 // cutQuoted takes a quoted name off the front of an element. It returns false where none is, or where it does not end.
 func cutQuoted(text string) (name, rest string, is bool) {
 	rest, is = strings.CutPrefix(text, `"`)

@@ -41,7 +41,6 @@ func TestTableRefusals(t *testing.T) {
 		"a,b\r1,2\r3,4\r": "its lines end in CR alone",
 		"a,a\n1,2\n":      `two columns are called "a"`,
 		"a,b\n1,\"2\n":    `begins in line 2 has no end; is a " missing?`,
-		"a b,a_b\n1,2\n":  "would both be the field",
 	} {
 		if _, _, err := describe(t, write(t, "x.csv", text), source.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
@@ -50,6 +49,29 @@ func TestTableRefusals(t *testing.T) {
 	path := write(t, "x.csv", "number,b\n1,2\n")
 	if _, _, err := describe(t, path, source.Options{Fields: "numbr"}); err == nil || !strings.Contains(err.Error(), `did you mean "number"?`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Columns whose names differ in punctuation alone are refused, and the flag that the error ends in names each of them.
+func TestNamesOfPunctuation(t *testing.T) {
+	for file, text := range map[string]string{
+		"x.csv":   "a.b,a/b,x (m),%,a_b_2,a:b,a_b\n1,2,3,4,5,6,7\n",
+		"x.jsonl": `{"a.b":1,"a/b":2,"x (m)":3,"%":4,"a_b_2":5,"a:b":6,"a_b":7}`,
+	} {
+		path := write(t, file, text)
+		_, _, err := describe(t, path, source.Options{})
+		if err == nil || !strings.Contains(err.Error(), `columns "a.b" and "a/b" would both be the field "a_b"; name them: `) {
+			t.Fatal(err)
+		}
+		_, flag, _ := strings.Cut(err.Error(), "--fields ")
+		fields, samples, err := describe(t, path, source.Options{Fields: strings.Trim(flag, "'")})
+		want := "a_b int64()|a_b_3 int64()|x__m_ int64()|_ int64()|a_b_2 int64()|a_b_4 int64()|a_b_5 int64()"
+		if got := strings.Join(fields, "|"); err != nil || got != want {
+			t.Errorf("%s: fields %s, %v, want %s", flag, got, err, want)
+		}
+		if len(samples) != 1 || !strings.Contains(samples[0], "01000000") || !strings.HasSuffix(samples[0], "0700000000000000") {
+			t.Errorf("samples %q", samples)
+		}
 	}
 }
 

@@ -68,16 +68,13 @@ func (s *reader) open(ctx context.Context, names []string, opts source.Options, 
 	if err := s.decide(); err != nil {
 		return err
 	}
-	named := make(map[string]string, len(s.columns))
-	for _, c := range s.columns {
-		if other, twice := named[c.field.Name]; twice {
-			return fmt.Errorf("columns %s and %s would both be the field %q; name them with --fields", other, c.name,
-				c.field.Name)
-		}
-		named[c.field.Name] = c.name
+	for i, c := range s.columns {
 		s.info.Fields = append(s.info.Fields, c.field)
+		if len(selection) <= i {
+			selection = append(selection, column.Selection{Column: c.name})
+		}
 	}
-	return nil
+	return column.Distinct(selection, source.FieldNames(s.info.Fields))
 }
 
 // scan goes through the columns whose type or shape is not known yet.

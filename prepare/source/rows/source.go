@@ -100,9 +100,8 @@ func (s *rows) decide(scan *scan, selection []column.Selection, sorted bool) err
 		}
 	}
 	s.columns, s.targets = make(map[string]int), make([][]*target, len(scan.columns))
-	named := make(map[string]string)
 	var errs []error
-	var good []string
+	var good, names []string
 	var targets []*target
 	for _, w := range wanted {
 		at, ok := scan.byName[w.Column]
@@ -114,12 +113,7 @@ func (s *rows) decide(scan *scan, selection []column.Selection, sorted bool) err
 			errs = append(errs, fmt.Errorf("column %s: %w", w.Column, err))
 			continue
 		}
-		good = append(good, w.Column)
-		if other, twice := named[t.field.Name]; twice {
-			return fmt.Errorf("columns %s and %s would both be the field %q; name them with --fields", other, w.Column,
-				t.field.Name)
-		}
-		named[t.field.Name] = w.Column
+		good, names = append(good, w.Column), append(names, t.field.Name)
 		targets = append(targets, t)
 		s.columns[w.Column] = at
 		s.targets[at] = append(s.targets[at], t)
@@ -131,7 +125,10 @@ func (s *rows) decide(scan *scan, selection []column.Selection, sorted bool) err
 		t.at = at
 		s.info.Fields = append(s.info.Fields, t.field)
 	}
-	return column.Undecided(errs, good, len(selection) > 0)
+	if err := column.Undecided(errs, good, len(selection) > 0); err != nil {
+		return err
+	}
+	return column.Distinct(wanted, names)
 }
 
 // Info implements Source.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/tensor"
 )
@@ -196,7 +197,7 @@ func (t *table) decide(s *tableScan, selection []column.Selection) error {
 	}
 	t.info.Count = s.rows
 	t.hintConcat()
-	return t.checkNames()
+	return column.Distinct(selection, source.FieldNames(t.info.Fields))
 }
 
 // expect sets in which order the columns of a row are likely to come.
@@ -244,18 +245,6 @@ func (t *table) add(c tableColumn) {
 	t.width += len(c.from)
 	t.columns = append(t.columns, c)
 	t.info.Fields = append(t.info.Fields, c.field)
-}
-
-func (t *table) checkNames() error {
-	first := make(map[string]string, len(t.columns))
-	for _, c := range t.columns {
-		if other, twice := first[c.field.Name]; twice {
-			return fmt.Errorf("columns %q and %q would both be the field %q; name them with --fields", other, c.name,
-				c.field.Name)
-		}
-		first[c.field.Name] = c.name
-	}
-	return nil
 }
 
 // scanBlock is a block on its way to a goroutine.
