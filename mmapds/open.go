@@ -82,9 +82,6 @@ func closeFile(f *os.File) error {
 // openFiles maps files, the dataset at path.
 func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error) {
 	d := &Dataset{files: files, split: conf.split, specs: files.Schema.Specs(), pager: conf.pager, checks: conf.verify}
-	if err := conf.checkFields(d.specs); err != nil {
-		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
-	}
 	d.leases.init()
 	if !conf.deleted {
 		var err error
@@ -196,7 +193,7 @@ func (o *opening) open(meta *layout.Column) (*reader, error) {
 // mapColumn maps the extents of a column, in as few pieces as the system allows.
 func (o *opening) mapColumn(r *reader) error {
 	c := r.column
-	mode := o.conf.readMode(c.field)
+	mode := o.conf.read
 	m := &memory{c: c, size: c.size}
 	preads := &preader{c: c, handles: &o.d.handles, mode: mode, asked: mode != ReadAuto && c.meta.Part == layout.Whole}
 	r.mapped = &mapped{c: c, memory: m, preads: preads}

@@ -2,12 +2,9 @@ package mmapds
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/penstock/penstock/internal/sys/usage"
-	"github.com/penstock/penstock/tensor"
 )
 
 // Option configures Open.
@@ -21,7 +18,6 @@ type config struct {
 	deleted    bool
 	verify     verification
 	read       ReadMode
-	fieldRead  map[string]ReadMode
 	pager      Pager
 	memory     int64 // of this process; 0 if that is not known
 }
@@ -54,16 +50,6 @@ func WithVerifySample(fraction float64) Option {
 // WithRead says how Gather comes to records; without it that is ReadAuto.
 func WithRead(mode ReadMode) Option { return func(c *config) { c.read = mode } }
 
-// WithFieldRead is WithRead for one field.
-func WithFieldRead(field string, mode ReadMode) Option {
-	return func(c *config) {
-		if c.fieldRead == nil {
-			c.fieldRead = make(map[string]ReadMode)
-		}
-		c.fieldRead[field] = mode
-	}
-}
-
 // WithPager has what is not in the files yet fetched by p.
 func WithPager(p Pager) Option { return func(c *config) { c.pager = p } }
 
@@ -75,11 +61,7 @@ func newConfig(opts []Option) (*config, error) {
 	for _, o := range opts {
 		o(c)
 	}
-	errs := []error{c.verify.validate(), c.read.validate()}
-	for _, r := range c.fieldRead {
-		errs = append(errs, r.validate())
-	}
-	return c, errors.Join(errs...)
+	return c, errors.Join(c.verify.validate(), c.read.validate())
 }
 
 // exceeds reports whether datasets of that many bytes are read past the page cache, which would hold less than half
@@ -90,22 +72,4 @@ func (c *config) exceeds(size int64) bool { return c.pager == nil && c.memory > 
 // small part of it.
 func (c *config) isScarce(size, column int64) bool {
 	return c.memory > 0 && size > c.memory && column > c.memory/8
-}
-
-// checkFields reports a ReadMode of a field that is not opened.
-func (c *config) checkFields(specs []tensor.Spec) error {
-	for name := range c.fieldRead {
-		if !slices.ContainsFunc(specs, func(s tensor.Spec) bool { return s.Name == name }) {
-			return fmt.Errorf("WithFieldRead: there is no field %q", name)
-		}
-	}
-	return nil
-}
-
-// readMode returns how records of a field are read.
-func (c *config) readMode(field string) ReadMode {
-	if r, ok := c.fieldRead[field]; ok {
-		return r
-	}
-	return c.read
 }
