@@ -14,8 +14,6 @@ type Policy struct {
 	Total   time.Duration
 	Stall   time.Duration // without a single byte, after which an attempt is given up; 0 means 10 seconds
 	Backoff time.Duration // pause before the second attempt, then twice as long each time, up to 5 seconds; 0 means 50 ms
-	// after which a late ranged read gets a second one in parallel; 0 means chosen from past reads, -1 never
-	Hedge time.Duration
 
 	// Retry is called with a sentence for each attempt that failed and is repeated. It may be nil.
 	// It is called from any goroutine, and must not block.
@@ -28,8 +26,7 @@ func (p Policy) Validate() error {
 	for _, f := range []struct {
 		name string
 		bad  bool
-	}{{"Attempts", p.Attempts < 0}, {"Total", p.Total < 0}, {"Stall", p.Stall < 0}, {"Backoff", p.Backoff < 0},
-		{"Hedge", p.Hedge < -1}} {
+	}{{"Attempts", p.Attempts < 0}, {"Total", p.Total < 0}, {"Stall", p.Stall < 0}, {"Backoff", p.Backoff < 0}} {
 		if f.bad {
 			errs = append(errs, fmt.Errorf("remote: Policy.%s is negative", f.name))
 		}

@@ -4,7 +4,6 @@ package remote
 type Stats struct {
 	Requests int64 // all attempts
 	Retries  int64 // attempts after one that failed
-	Hedges   int64 // second requests in parallel with a late one
 	Failures int64 // requests that were given up
 	Bytes    int64 // that arrived, of reads
 }

@@ -17,12 +17,11 @@ import (
 )
 
 // Client is a Bucket as programs use it: failed requests are retried, after a pause that grows;
-// stalled ones are given up, or sent a second time in parallel; a body that ends too early
-// continues where it ended. Its methods may be called from any goroutine.
+// stalled ones are given up; a body that ends too early continues where it ended. Its methods may be called from any
+// goroutine.
 type Client struct {
 	bucket remote.Bucket
 	policy remote.Policy
-	pace   pace
 	counts counts
 
 	answered atomic.Bool // the store has answered a request

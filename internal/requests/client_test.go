@@ -80,22 +80,6 @@ func TestStreamGoesOnWhereItBroke(t *testing.T) {
 	})
 }
 
-func TestHedge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &script{acts: []func(context.Context, remote.Body) (remote.Body, error){hang}}
-		s.Put("k", content)
-		c := NewClient(s, remote.Policy{Hedge: 30 * time.Millisecond})
-		began := time.Now()
-		dst := make([]byte, 100)
-		if err := c.ReadAt(t.Context(), remote.Object{Key: "k"}, 0, dst); err != nil || !bytes.Equal(dst, content[:100]) {
-			t.Errorf("%v", err)
-		}
-		if took := time.Since(began); took > 40*time.Millisecond || c.Stats().Hedges != 1 {
-			t.Errorf("%v, %+v", took, c.Stats())
-		}
-	})
-}
-
 func TestGivesUpInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}
@@ -104,7 +88,7 @@ func TestGivesUpInTime(t *testing.T) {
 		}
 		s.Put("k", content)
 		for stall, says := range map[time.Duration]string{0: "no byte came for 10s", time.Minute: "no answer within 20s"} {
-			c := NewClient(s, remote.Policy{Total: 20 * time.Second, Stall: stall, Hedge: -1})
+			c := NewClient(s, remote.Policy{Total: 20 * time.Second, Stall: stall})
 			began := time.Now()
 			err := c.ReadAt(t.Context(), remote.Object{Key: "k"}, 0, make([]byte, 10))
 			if took := time.Since(began); took > 20*time.Second || !errors.Is(err, remote.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), says) {
@@ -125,7 +109,7 @@ func TestPausesThatAreAskedFor(t *testing.T) {
 			}
 			s := &script{acts: []func(context.Context, remote.Body) (remote.Body, error){busy, cutAt(10), nil, busy, cutAt(10), nil}}
 			s.Put("k", content)
-			c := NewClient(s, remote.Policy{Hedge: -1})
+			c := NewClient(s, remote.Policy{})
 			began := time.Now()
 			dst := make([]byte, 100)
 			if err := c.ReadAt(t.Context(), remote.Object{Key: "k"}, 0, dst); (err == nil) != ok || ok && !bytes.Equal(dst, content[:100]) {

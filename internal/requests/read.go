@@ -5,31 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/penstock/penstock/remote"
 )
 
 // ReadAt fills dst with the bytes of an object from off on. Bytes that arrived before an attempt
 // failed are kept, and the next one asks for the rest. If o.ETag is not empty, an object that
-// has been replaced is ErrChanged, so that no mixture of two versions is ever returned. If the
-// answer is late compared with earlier ones of this bucket, a second request is sent, and the first
-// to be complete counts.
+// has been replaced is ErrChanged, so that no mixture of two versions is ever returned.
 func (c *Client) ReadAt(ctx context.Context, o remote.Object, off int64, dst []byte) error {
 	if len(dst) == 0 {
 		return nil
 	}
-	began := time.Now()
 	got := 0
-	err := c.retry(ctx, "read", o.Key, func(ctx context.Context) error {
-		n, err := c.hedged(ctx, o, off+int64(got), dst[got:])
+	return c.retry(ctx, "read", o.Key, func(ctx context.Context) error {
+		n, err := c.once(ctx, o, off+int64(got), dst[got:])
 		got += n
 		return err
 	})
-	if err == nil {
-		c.pace.add(len(dst), time.Since(began))
-	}
-	return err
 }
 
 // once makes one attempt, and returns how many bytes came.
@@ -46,93 +38,6 @@ func (c *Client) once(ctx context.Context, o remote.Object, off int64, dst []byt
 		return n, fmt.Errorf("the body ended after %d of %d bytes", n, len(dst))
 	}
 	return n, watch.explain(err)
-}
-
-// hedged is once, with a second attempt in parallel if it is late.
-func (c *Client) hedged(ctx context.Context, o remote.Object, off int64, dst []byte) (int, error) {
-	wait, ok := c.lateAfter(len(dst))
-	if !ok {
-		return c.once(ctx, o, off, dst)
-	}
-	first, second := attempt{dst: dst}, attempt{}
-	first.start(ctx, c, o, off)
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-first.done:
-		return first.n, first.err
-	case <-timer.C:
-	}
-	if !c.counts.mayHedge() {
-		<-first.done
-		return first.n, first.err
-	}
-	c.counts.hedges.Add(1)
-	c.counts.requests.Add(1)
-	second.dst = make([]byte, len(dst)) // the first one still writes to dst
-	second.start(ctx, c, o, off)
-	return race(&first, &second)
-}
-
-// attempt is one of several that run in parallel.
-type attempt struct {
-	dst    []byte
-	done   chan struct{}
-	cancel context.CancelFunc
-	n      int
-	err    error
-}
-
-func (a *attempt) start(ctx context.Context, c *Client, o remote.Object, off int64) {
-	ctx, a.cancel = context.WithCancel(ctx)
-	a.done = make(chan struct{})
-	go func() {
-		defer close(a.done)
-		a.n, a.err = c.once(ctx, o, off, a.dst)
-		a.cancel()
-	}()
-}
-
-// race waits until one of two attempts has all bytes, or both have ended, and sees to it that
-// first.dst has the better result.
-func race(first, second *attempt) (int, error) {
-	select {
-	case <-first.done:
-		if first.err != nil {
-			<-second.done
-		}
-	case <-second.done:
-		if second.err == nil {
-			first.cancel()
-		}
-		<-first.done // it writes no more
-	}
-	second.cancel()
-	if first.err != nil && second.finished() && second.n > first.n {
-		return copy(first.dst, second.dst[:second.n]), second.err
-	}
-	return first.n, first.err
-}
-
-func (a *attempt) finished() bool {
-	select {
-	case <-a.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// lateAfter returns after which time a read of n bytes is late. It reports false before enough is
-// known of the bucket, and if Policy.Hedge is negative.
-func (c *Client) lateAfter(n int) (time.Duration, bool) {
-	switch {
-	case c.policy.Hedge < 0:
-		return 0, false
-	case c.policy.Hedge > 0:
-		return c.policy.Hedge, true
-	}
-	return c.pace.late(n)
 }
 
 // NewReader returns the bytes [off, off+n) of an object as a stream; n of -1 means all that

@@ -44,7 +44,7 @@ func (b *stalledBody) Read([]byte) (int, error) {
 // A server that sends headers and no bytes is given up once: detection does not ask it again under each name and format.
 func TestStalledServer(t *testing.T) {
 	b := &stalling{Memory: &remote.Memory{Name: "mem://lab", Pages: 3}}
-	c := requests.NewClient(b, remote.Policy{Attempts: 3, Stall: 10 * time.Millisecond, Backoff: time.Millisecond, Hedge: -1})
+	c := requests.NewClient(b, remote.Policy{Attempts: 3, Stall: 10 * time.Millisecond, Backoff: time.Millisecond})
 	if err := c.WriteAll(t.Context(), "x.tar.gz", make([]byte, 5000), remote.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestHostileEndpoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(attack))
 			defer s.Close()
-			c := requests.NewClient(openS3(t, s.URL), remote.Policy{Attempts: 3, Backoff: time.Millisecond, Stall: 2 * time.Second, Total: 10 * time.Second, Hedge: -1})
+			c := requests.NewClient(openS3(t, s.URL), remote.Policy{Attempts: 3, Backoff: time.Millisecond, Stall: 2 * time.Second, Total: 10 * time.Second})
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			var before, after runtime.MemStats

@@ -47,7 +47,7 @@ func content(n, seed int) []byte {
 func TestCluster(t *testing.T) {
 	cluster := hdfscluster.Start(t, 2)
 	b := open(t, cluster.URL(""))
-	c := requests.NewClient(b, remote.Policy{Hedge: -1})
+	c := requests.NewClient(b, remote.Policy{})
 	ctx := t.Context()
 	big := content(5<<20+777, 1) // six blocks
 	write := func(key string, data []byte) {

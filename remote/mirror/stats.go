@@ -9,7 +9,7 @@ import (
 
 // Stats says what a Dataset has done since Open.
 type Stats struct {
-	remote.Stats               // requests, retries, hedges, failures, and bytes with those that came twice
+	remote.Stats               // requests, retries, failures, and bytes with those that came twice
 	Fetched      int64         // bytes of blocks that came and were right
 	Hits         int64         // blocks that were present when they were asked for
 	Waits        int64         // reads that had to wait for the store

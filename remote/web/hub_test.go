@@ -227,7 +227,7 @@ func TestFaultyHub(t *testing.T) {
 	cdn := start(t, webtest.Faulty(webtest.Files(hubFiles), &faults))
 	h := &webtest.Hub{Dataset: "lab/birds", Branch: "main", Commit: commit, Files: hubFiles, Token: hfToken, CDN: cdn, Page: 2}
 	b := openHub(t, start(t, webtest.Faulty(h, &faults)), "hf://datasets/lab/birds", "HF_TOKEN", hfToken)
-	c := requests.NewClient(b, remote.Policy{Backoff: time.Millisecond, Hedge: -1})
+	c := requests.NewClient(b, remote.Policy{Backoff: time.Millisecond})
 	var keys []string
 	for o, err := range c.List(t.Context(), "", "") {
 		if err != nil {

@@ -23,7 +23,7 @@ import (
 )
 
 // quick is a policy that gives up soon.
-var quick = remote.Policy{Attempts: 3, Backoff: time.Millisecond, Stall: 2 * time.Second, Total: 10 * time.Second, Hedge: -1}
+var quick = remote.Policy{Attempts: 3, Backoff: time.Millisecond, Stall: 2 * time.Second, Total: 10 * time.Second}
 
 func open(t *testing.T, text string) (*bucket, string) {
 	t.Helper()
@@ -428,7 +428,7 @@ func TestFaultyServer(t *testing.T) {
 	var faults atomic.Int64
 	data := content(200_000)
 	b, _ := open(t, start(t, webtest.Faulty(webtest.Files(fstest.MapFS{"x": {Data: data}}), &faults)))
-	c := requests.NewClient(b, remote.Policy{Backoff: time.Millisecond, Hedge: -1})
+	c := requests.NewClient(b, remote.Policy{Backoff: time.Millisecond})
 	readAll(t, c, "x", data)
 	if st := c.Stats(); faults.Load() < 20 || st.Retries < 15 {
 		t.Errorf("%d faults, %+v", faults.Load(), st)

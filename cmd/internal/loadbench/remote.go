@@ -65,9 +65,9 @@ func (b *bench) fetchAll(ds *mirror.Dataset, began time.Time) error {
 	took := time.Since(began)
 	st := ds.Stats()
 	b.remote = fmt.Sprintf("the first, shuffled epoch over the network: %s in %s, %s; the first batch after %s; %d "+
-		"requests, %d of them retries, %d hedges of late ones; the link's peak: %s/s",
+		"requests, %d of them retries; the link's peak: %s/s",
 		units.Bytes(st.Fetched), units.Duration(took), units.Rate(st.Fetched, took), units.Duration(first), st.Requests,
-		st.Retries, st.Hedges, units.Bytes(int64(st.LinkRate)))
+		st.Retries, units.Bytes(int64(st.LinkRate)))
 	return ds.Fill(b.ctx)
 }
 

@@ -82,7 +82,6 @@ type figures struct {
 	plain       float64       // bytes a second of a download
 	load        string        // of the machine
 	requests    int64
-	hedges      int64
 	connections int
 }
 
@@ -102,7 +101,7 @@ func measure(b *testing.B, urls []string, local *mmapds.Dataset) figures {
 	f.begun = append(f.begun, f.opened+f.first)
 	slices.Sort(f.begun)
 	st := d.Stats()
-	f.requests, f.hedges, f.connections = st.Requests, st.Hedges, st.InFlight
+	f.requests, f.connections = st.Requests, st.InFlight
 	f.second = compare(b, ld, start(b, local, trainOptions))
 	f.get = plainLoop(b, urls[0], d, 40)
 	return f
@@ -150,8 +149,8 @@ func load() string {
 
 func (f figures) print() {
 	fmt.Printf("  %d records of %d bytes; link %.0f MB/s, %v round trip; load %s\n", f.records, f.record, f.rate/1e6, f.trip, f.load)
-	fmt.Printf("  first epoch %v; %d requests, %d hedges, %d in flight; first batch %v after opening, which took %v\n",
-		f.epoch.Round(time.Millisecond), f.requests, f.hedges, f.connections, f.first.Round(time.Millisecond), f.opened.Round(time.Millisecond))
+	fmt.Printf("  first epoch %v; %d requests, %d in flight; first batch %v after opening, which took %v\n",
+		f.epoch.Round(time.Millisecond), f.requests, f.connections, f.first.Round(time.Millisecond), f.opened.Round(time.Millisecond))
 }
 
 // table prints a row for each dataset.
@@ -212,7 +211,7 @@ func plainLoop(b *testing.B, url string, d *mirror.Dataset, n int) time.Duration
 	defer bucket.Close()
 	size := d.Specs()[0].RecordBytes()
 	buf := make([]byte, size)
-	c := requests.NewClient(bucket, remote.Policy{Hedge: -1})
+	c := requests.NewClient(bucket, remote.Policy{})
 	o := remote.Object{Key: u.Key + "/images-00000.npy"}
 	began := time.Now()
 	for i := range n {
@@ -230,7 +229,7 @@ func download(b *testing.B, url string, local *mmapds.Dataset) float64 {
 		b.Fatal(err)
 	}
 	defer bucket.Close()
-	c := requests.NewClient(bucket, remote.Policy{Hedge: -1})
+	c := requests.NewClient(bucket, remote.Policy{})
 	type piece struct {
 		key    string
 		off, n int64

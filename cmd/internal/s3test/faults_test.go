@@ -46,7 +46,7 @@ func TestFaultsOfALink(t *testing.T) {
 			if st.Fetched != local.Files().Bytes() {
 				t.Errorf("%d bytes were taken of %d", st.Fetched, local.Files().Bytes())
 			}
-			t.Logf("%d requests, %d retries, %d hedges", st.Requests, st.Retries, st.Hedges)
+			t.Logf("%d requests, %d retries", st.Requests, st.Retries)
 		})
 	}
 }

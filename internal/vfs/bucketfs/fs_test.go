@@ -159,7 +159,7 @@ func (c *counting) ReadRange(ctx context.Context, key string, off, n int64, etag
 // replaced is found out.
 func TestBlocksAreSharedAndOfOneVersion(t *testing.T) {
 	b := &counting{Memory: &remote.Memory{}}
-	c := requests.NewClient(b, remote.Policy{Hedge: -1})
+	c := requests.NewClient(b, remote.Policy{})
 	data := noise(1000)
 	put(t, c, "x", data)
 	f, err := New(t.Context(), c, "").Open("x")
@@ -335,7 +335,7 @@ func walk(t *testing.T) (names []string) {
 // Parts that were kept are read only as they were written.
 func TestKeep(t *testing.T) {
 	b := &counting{Memory: &remote.Memory{}}
-	c := requests.NewClient(b, remote.Policy{Hedge: -1})
+	c := requests.NewClient(b, remote.Policy{})
 	data := noise(1000)
 	put(t, c, "x", data)
 	dir := t.TempDir()
