@@ -27,20 +27,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import bfloat16, order, samplers, transforms
-    from .batch import Batch, LoaderBatch
-    from .dataloader import DataLoader
-    from .dataset import Dataset, open_dataset
-    from .errors import CorruptError, Error, NotFoundError, UnsupportedError
-    from .field import Field, Normalization
-    from .mapping import map_inputs
-    from .pack import Pack
-    from .prepare import Summary, preprocess, rechunk
-    from .progress import Progress
-    from .ragged import Ragged, RaggedRecords
-    from .records import Records
-    from .timing import loadbench
-    from .view import View
-    from .writer import Writer, merge
+    from ._base.errors import CorruptError, Error, NotFoundError, UnsupportedError
+    from ._base.progress import Progress
+    from ._code.info import get_worker_info
+    from ._code.mapping import map_inputs
+    from ._engine.batch import Batch, LoaderBatch
+    from ._engine.dataloader import DataLoader
+    from ._engine.pack import Pack
+    from ._engine.timing import loadbench
+    from ._read.dataset import Dataset, open_dataset
+    from ._read.field import Field, Normalization
+    from ._read.ragged import Ragged, RaggedRecords
+    from ._read.records import Records
+    from ._read.view import View
+    from ._write.prepare import Summary, preprocess, rechunk
+    from ._write.writer import Writer, merge
 
     open, map = open_dataset, map_inputs
 
@@ -50,15 +51,17 @@ __version__ = "0.1.0"
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization",
     "NotFoundError", "Pack", "Progress", "Ragged", "RaggedRecords", "Records", "Summary", "UnsupportedError", "View", "Writer",
-    "bfloat16", "loadbench", "merge", "order", "preprocess", "rechunk", "samplers", "transforms",
+    "bfloat16", "get_worker_info", "loadbench", "merge", "order", "preprocess", "rechunk", "samplers", "transforms",
 ]  # fmt: skip
 
 #: The modules of names, which are imported when they are first asked for: NumPy and what a program does not need take most of the time.
 _MODULES = {
-    "Batch": "batch", "CorruptError": "errors", "DataLoader": "dataloader", "Dataset": "dataset", "Error": "errors", "Field": "field",
-    "LoaderBatch": "batch", "Normalization": "field", "NotFoundError": "errors", "Pack": "pack", "Progress": "progress", "Ragged": "ragged",
-    "RaggedRecords": "ragged", "Records": "records", "Summary": "prepare", "UnsupportedError": "errors", "View": "view", "Writer": "writer",
-    "loadbench": "timing", "map": "mapping", "merge": "writer", "open": "dataset", "preprocess": "prepare", "rechunk": "prepare",
+    "Batch": "_engine.batch", "CorruptError": "_base.errors", "DataLoader": "_engine.dataloader", "Dataset": "_read.dataset",
+    "Error": "_base.errors", "Field": "_read.field", "LoaderBatch": "_engine.batch", "Normalization": "_read.field",
+    "NotFoundError": "_base.errors", "Pack": "_engine.pack", "Progress": "_base.progress", "Ragged": "_read.ragged",
+    "RaggedRecords": "_read.ragged", "Records": "_read.records", "Summary": "_write.prepare", "UnsupportedError": "_base.errors",
+    "View": "_read.view", "Writer": "_write.writer", "get_worker_info": "_code.info", "loadbench": "_engine.timing", "map": "_code.mapping",
+    "merge": "_write.writer", "open": "_read.dataset", "preprocess": "_write.prepare", "rechunk": "_write.prepare",
 }  # fmt: skip
 
 #: Names that are others in their modules.

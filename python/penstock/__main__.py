@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from ._program import find
+from ._base.program import find
 
 
 def main() -> int:

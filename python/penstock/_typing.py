@@ -9,10 +9,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, Union
 
-from .dataset import Dataset
-from .options import OnError, Prepare, Verify
-from .pack import Pack
-from .view import View
+from ._base.options import OnError, Prepare, Verify
+from ._engine.pack import Pack
+from ._read.dataset import Dataset
+from ._read.view import View
 
 One = Union[str, "os.PathLike[str]", Dataset, View]
 

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import Error
-from .forks import Owner, finalize
+from ._base.errors import Error
+from ._base.forks import Owner, finalize
 
 #: The driver's library, and where WSL has it.
 LIBRARIES = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")

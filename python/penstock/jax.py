@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._values import kind_of
-from .batch import BatchDict
-from .errors import Error
-from .field import Field
-from .ragged import Ragged
+from ._base.errors import Error
+from ._base.values import kind_of
+from ._engine.batch import BatchDict
+from ._read.field import Field
+from ._read.ragged import Ragged
 
 
 def _plain(names: tuple[str, ...], values: Any) -> Any:

@@ -16,8 +16,8 @@ import numpy as np
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter  # which get_data_adapter of Keras takes as it is
 from keras.src.trainers.data_adapters.data_adapter_utils import class_weight_to_sample_weights
 
-from .dataloader import DataLoader
-from .errors import Error
+from ._base.errors import Error
+from ._engine.dataloader import DataLoader
 
 #: A field of a batch, by its name or position, or several, which become a dict.
 Fields = Union[str, int, Sequence[str]]

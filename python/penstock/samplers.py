@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ._dataclass import dataclass
-from .errors import UnsupportedError
-from .options import count, size
+from ._base.dataclass import dataclass
+from ._base.errors import UnsupportedError
+from ._base.options import count, size
 
 __all__ = ["Block", "ChunkShuffle", "LengthBuckets", "Mix", "Regions", "Sampler", "Sequential", "Shuffle", "Split", "Subset", "Weighted"]
 

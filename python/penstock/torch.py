@@ -26,20 +26,20 @@ import torch
 import torch.utils.data
 from torch.utils.data import get_worker_info
 
-from ._urls import redacted
-from ._values import tensor
-from .batch import Batch
-from .dataset import Dataset
-from .detection import detection, padding_mask
-from .device import Prefetcher
-from .errors import Error
-from .field import Field, Normalization
-from .jagged import Jagged
-from .options import count
-from .ragged import Ragged, RaggedRecords
-from .records import Records
-from .reused import Memory
-from .threads import divided
+from ._base.errors import Error
+from ._base.options import count
+from ._base.urls import redacted
+from ._base.values import tensor
+from ._engine.batch import Batch
+from ._engine.detection import detection, padding_mask
+from ._engine.device import Prefetcher
+from ._engine.jagged import Jagged
+from ._engine.reused import Memory
+from ._engine.threads import divided
+from ._read.dataset import Dataset
+from ._read.field import Field, Normalization
+from ._read.ragged import Ragged, RaggedRecords
+from ._read.records import Records
 
 #: Bytes of stored records that are normalized together.
 _CACHED = 64 << 10

@@ -27,8 +27,8 @@ from typing import Any, ClassVar, Union
 
 import numpy as np
 
-from ._dataclass import dataclass
-from .errors import UnsupportedError
+from ._base.dataclass import dataclass
+from ._base.errors import UnsupportedError
 from .functions import Function, Record
 
 __all__ = [

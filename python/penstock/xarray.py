@@ -11,13 +11,13 @@ import xarray
 from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
-from ._files import open_in
-from ._urls import redacted
-from .dask import Lazy
-from .dataset import Dataset
-from .errors import Error
-from .field import Field
-from .view import absolute
+from ._base.errors import Error
+from ._base.files import open_in
+from ._base.urls import redacted
+from ._read.dask import Lazy
+from ._read.dataset import Dataset
+from ._read.field import Field
+from ._read.view import absolute
 
 
 class _Array(BackendArray):

@@ -10,7 +10,7 @@ from unittest import mock
 
 import numpy as np
 
-from penstock import sharedfile
+from penstock._engine import sharedfile
 
 #: Whether memory is passed over a unix socket, or inherited: see PENSTOCK_TRANSPORT.
 NATIVE = sharedfile.transport() == "native"

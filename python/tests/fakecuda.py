@@ -18,7 +18,7 @@ from unittest import mock
 import torch
 
 import penstock.cuda
-from penstock import device
+from penstock._engine import device
 
 from . import data
 

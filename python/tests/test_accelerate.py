@@ -81,7 +81,7 @@ def kinds(folder):
 
 def numbers(batch):
     """Return the numbers of the records of a batch."""
-    return batch.indices.tolist() if isinstance(batch, penstock.batch.LoaderBatch) else batch[0].tolist()
+    return batch.indices.tolist() if isinstance(batch, penstock.LoaderBatch) else batch[0].tolist()
 
 
 def accelerator(**configuration):

@@ -11,6 +11,7 @@ import numpy as np
 import penstock
 from penstock import bfloat16
 from penstock import transforms as T
+from penstock._read.statistics import Statistics
 
 from . import data
 
@@ -145,7 +146,7 @@ class ArrayTransformsTest(unittest.TestCase):
         np.testing.assert_allclose(train.mean, np.nanmean(chosen, axis=(0, 2, 3), keepdims=True)[0], rtol=1e-12)
         path = os.path.join(self.base, "z.npz")
         train.save(path)
-        again = penstock.statistics.Statistics.load(path)
+        again = Statistics.load(path)
         np.testing.assert_array_equal(again.std, train.std)
         got = self.made(z=[again.standardize()])[0]["z"]
         np.testing.assert_array_equal(got, ((z - train.mean) / train.std).astype("f4"))
@@ -159,7 +160,7 @@ class ArrayTransformsTest(unittest.TestCase):
                 np.testing.assert_allclose(s.mean[k], np.nanmean(chosen, axis=(0, 2, 3), keepdims=True)[0], rtol=1e-12)
                 np.testing.assert_allclose(s.of_group(value).standardize().std, np.nanstd(chosen, axis=(0, 2, 3), keepdims=True)[0], rtol=1e-12)
             s.save(path)
-            np.testing.assert_array_equal(penstock.statistics.Statistics.load(path).groups, s.groups)
+            np.testing.assert_array_equal(Statistics.load(path).groups, s.groups)
         with self.assertRaisesRegex(ValueError, "choose one"):
             s.standardize()
         with self.assertRaisesRegex(KeyError, "no group 77"):

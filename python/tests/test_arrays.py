@@ -11,8 +11,8 @@ import unittest
 import numpy as np
 
 import penstock
-from penstock.arrays import columns
-from penstock.workers.gather import _MAX_BUFFERS
+from penstock._code.arrays import columns
+from penstock._code.gather import _MAX_BUFFERS
 
 try:
     import torch

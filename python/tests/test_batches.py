@@ -123,7 +123,7 @@ class BatchesTest(unittest.TestCase):
             type(batch)(1, 2, 3)
 
     def test_names_of_fields(self):
-        from penstock.batch import BatchTuple
+        from penstock._engine.batch import BatchTuple
 
         values = {"a b": 1, "class": 2, "mask": 3, "step": 4, "index": 5, "_x": 6, "keys": 7, "x": 8}
         batch = BatchTuple._of(values)

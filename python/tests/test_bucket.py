@@ -12,7 +12,8 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock import generations, request
+from penstock._engine import request
+from penstock._read import generations
 
 from . import data
 from .s3 import Bucket

@@ -13,7 +13,8 @@ import unittest
 import numpy as np
 
 import penstock
-from penstock import Field, generations
+from penstock import Field
+from penstock._read import generations
 
 from . import data
 

@@ -7,6 +7,7 @@ import numpy as np
 
 import penstock
 from penstock import transforms as T
+from penstock._engine.batch import BatchDict, BatchTuple
 
 from . import data
 from .test_dataloader import loader
@@ -199,7 +200,7 @@ class TestCollate(unittest.TestCase):
             self.assertFalse({tuple(numbers) for numbers, _ in want} & {tuple(numbers) for numbers, _ in other})
 
     def test_kinds_of_records(self):
-        for kind, want in ((tuple, penstock.batch.BatchTuple), (dict, penstock.batch.BatchDict)):
+        for kind, want in ((tuple, BatchTuple), (dict, BatchDict)):
             with loader(data.path("ragged"), 4, verify="first", collate_fn=list, batch_type=kind, num_workers=0) as dl:
                 (first, *_), ds = next(iter(dl)), penstock.open(data.path("ragged"))
                 self.assertIsInstance(first, want)

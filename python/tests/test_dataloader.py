@@ -19,8 +19,9 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock import request, samplers
+from penstock import samplers
 from penstock import transforms as T
+from penstock._engine import request
 
 from . import data
 
@@ -759,7 +760,10 @@ class DataLoaderTest(data.Copied):
                 penstock.DataLoader(data.path("images"), 2, output="numpy", command=old)
         for part in (penstock.__version__, "version 4 of the protocol", "feed 0.0.9 (", "old feed", "from the same release", "PENSTOCK_FEED"):
             self.assertIn(part, str(caught.exception))
-        with mock.patch("penstock.session.VERSION", 5), self.assertRaisesRegex(penstock.Error, r"version 5 of the protocol, .*its feed is feed "):
+        with (
+            mock.patch("penstock._engine.session.VERSION", 5),
+            self.assertRaisesRegex(penstock.Error, r"version 5 of the protocol, .*its feed is feed "),
+        ):
             loader("images", 2)
 
     def test_mistakes(self):
@@ -892,7 +896,7 @@ class DataLoaderTest(data.Copied):
         for asked in (False, True):
             with loader("images", 100, output="numpy", pin_memory=asked) as dl:
                 (self.assertNotEqual if asked else self.assertEqual)(dl.stats()["pinned"], "not asked for")
-        with mock.patch("penstock.pinned.Context") as context:
+        with mock.patch("penstock._engine.pinned.Context") as context:
             pinning, copies = request._pinning(True, "numpy", None)
         context.assert_called_once_with(0)
         self.assertEqual((pinning.state, copies, request._pinning(False, "numpy", None)), ("yes", None, (None, None)))

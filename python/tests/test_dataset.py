@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock import column, crc32c, dataset
+from penstock._read import column, crc32c, dataset
 
 from . import data
 

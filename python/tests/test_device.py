@@ -14,7 +14,7 @@ try:
     import torch
 
     import penstock.torch
-    from penstock import device
+    from penstock._engine import device
 
     from . import fakecuda
 except ImportError:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import penstock
-from penstock import engines
+from penstock._code import engines
 
 
 def double(x: int) -> dict[str, Any]:

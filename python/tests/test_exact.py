@@ -15,8 +15,9 @@ import unittest
 import numpy as np
 
 import penstock
-from penstock import Field, _values
+from penstock import Field
 from penstock import transforms as T
+from penstock._base.values import fitted
 
 from . import data
 
@@ -154,7 +155,7 @@ class FittedTest(unittest.TestCase):
             with self.subTest(seed=SEED, i=i, source=source, target=target, value=listed, kind=type(value).__name__):
                 want = self.expected(source, target, np.ravel(np.array(listed, object)).tolist(), python)
                 try:
-                    got = _values.fitted(value, target)
+                    got = fitted(value, target)
                 except (TypeError, OverflowError) as e:
                     self.assertIsNone(want, f"it was refused: {e}")
                     self.assertRegex(str(e), f"(does not fit|is not) {target}")
@@ -222,7 +223,7 @@ class FittedTest(unittest.TestCase):
         for value, advice in cases:
             for target in ("int64", "float32", "bfloat16"):
                 with self.subTest(kind=type(value), dtype=getattr(value, "dtype", None), target=target), self.assertRaisesRegex(TypeError, advice):
-                    _values.fitted(value, target)
+                    fitted(value, target)
 
     def test_what_a_field_has(self):
         cases = [((1, 2, 3), "int8", [1, 2, 3]), ([], "float32", []), (np.zeros((2, 0), "i4"), "int32", [[], []]), (range(3), "int64", [0, 1, 2])]
@@ -240,7 +241,7 @@ class FittedTest(unittest.TestCase):
             ]
         for value, target, want in cases:
             with self.subTest(value=repr(value), target=target):
-                self.assertEqual(numbers(_values.fitted(value, target)), want)
+                self.assertEqual(numbers(fitted(value, target)), want)
 
 
 class DoorsTest(unittest.TestCase):

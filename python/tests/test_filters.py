@@ -8,7 +8,7 @@ import unittest
 import numpy as np
 
 import penstock
-from penstock import filters
+from penstock._read import filters
 
 from . import data
 from .test_writer import Writing

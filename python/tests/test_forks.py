@@ -52,7 +52,7 @@ class Counted:
     """An iterable dataset, of which each worker has a part."""
 
     def __iter__(self):
-        from penstock.workers import get_worker_info
+        from penstock import get_worker_info
 
         info = get_worker_info()
         first, step = (info.id, info.num_workers) if info else (0, 1)
@@ -79,7 +79,7 @@ def fork_here(action):
     if action == "exit":
         os._exit(0)
     if action == "collate":
-        from penstock.workers import collate
+        from penstock._code import collate
 
         collate.default_collate([np.full(4096, -1, np.int32)] * 8)
         os._exit(0)

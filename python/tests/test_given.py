@@ -10,7 +10,8 @@ import warnings
 import numpy as np
 
 import penstock
-from penstock import Field, codec
+from penstock import Field
+from penstock._write import codec
 
 from .test_writer import Writing
 

@@ -10,7 +10,7 @@ import unittest
 from unittest import mock
 
 import penstock
-from penstock import process, session, wire
+from penstock._engine import process, session, wire
 
 from . import data
 

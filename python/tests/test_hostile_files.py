@@ -22,7 +22,7 @@ import h5py
 import numpy as np
 
 import penstock
-from penstock import crc32c
+from penstock._read import crc32c
 
 from . import data
 
@@ -335,7 +335,7 @@ class LimitsTest(HostileFilesTest):
         return path
 
     def test_limits_are_those_of_the_format(self) -> None:
-        from penstock import flat, view
+        from penstock._read import flat, view
 
         with open(os.path.join(data.HERE, "..", "..", "docs", "format.md"), encoding="utf-8") as f:
             rows = f.read().partition("| limit of a view |")[2].split("\n\n")[0].split("\n")[2:]
@@ -351,7 +351,7 @@ class LimitsTest(HostileFilesTest):
         self.assertEqual(found, limits)
 
     def test_files_that_name_each_other(self) -> None:
-        from penstock import view
+        from penstock._read import view
 
         name, opened = "a", []
         for i in range(7):
@@ -389,7 +389,7 @@ class LimitsTest(HostileFilesTest):
 
     def test_concat_of_many(self) -> None:
         """Work for a record does not grow with the parts: searches and part look-ups are counted, not timed."""
-        from penstock import view
+        from penstock._read import view
 
         with penstock.open(os.path.join(self.root, "a"), fields=["x"]) as ds:
             asked = []

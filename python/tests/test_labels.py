@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock.transforms import (
+from penstock.transforms import (  # fmt: skip
     ClampKeyPoints,
     ColorJitter,
     Compose,
@@ -28,7 +28,7 @@ from penstock.transforms import (
     SanitizeBoundingBoxes,
     SanitizeKeyPoints,
     ToTensor,
-)  # fmt: skip
+)
 
 from . import data
 

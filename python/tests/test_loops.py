@@ -264,12 +264,12 @@ class LoopsTest(data.Copied):
         code = """if True:
             import sys, threading
             import penstock
-            from penstock import _program
+            from penstock._base import program
             barrier, failures = threading.Barrier(8), []
             def make():
                 barrier.wait()
                 try:
-                    _program.find()
+                    program.find()
                 except BaseException as e:
                     failures.append(repr(e))
             threads = [threading.Thread(target=make) for _ in range(8)]

@@ -23,7 +23,9 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock import _files, engines, process
+from penstock._base import files
+from penstock._code import engines
+from penstock._engine import process
 
 from . import data
 
@@ -94,7 +96,7 @@ class FilesTest(data.Copied):
                 os.remove(os.path.join(folder, name))
 
     def test_temporary_views_are_in_a_folder_of_this_user(self) -> None:
-        with mock.patch.object(tempfile, "tempdir", self.base), mock.patch.object(_files, "_own", None):
+        with mock.patch.object(tempfile, "tempdir", self.base), mock.patch.object(files, "_own", None):
             view = penstock.open(data.path("images")).select(np.arange(0, 1500, 3))
             path = view.path
             above = path
@@ -108,7 +110,7 @@ class FilesTest(data.Copied):
     def test_a_planted_folder_for_temporary_files_is_refused(self) -> None:
         own = os.path.join(self.base, f"penstock-{os.geteuid()}")
         view = penstock.open(data.path("images")).select(range(3))
-        with mock.patch.object(tempfile, "tempdir", self.base), mock.patch.object(_files, "_own", None):
+        with mock.patch.object(tempfile, "tempdir", self.base), mock.patch.object(files, "_own", None):
             os.symlink("/", own)
             with self.assertRaisesRegex(penstock.Error, "not a folder of this user alone"):
                 print(view.path)
@@ -128,18 +130,18 @@ class FilesTest(data.Copied):
         path = os.path.join(self.base, "file")
         old = os.umask(0o027)
         try:
-            with _files.replacing(path) as f:
+            with files.replacing(path) as f:
                 f.write(b"a")
                 self.assertFalse(os.path.exists(path))
         finally:
             os.umask(old)
         self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o640)
-        with self.assertRaises(ZeroDivisionError), _files.replacing(path) as f:
+        with self.assertRaises(ZeroDivisionError), files.replacing(path) as f:
             f.write(b"b")
             raise ZeroDivisionError
         os.remove(path)
         os.symlink(self.victim, path)
-        with _files.replacing(path) as f:
+        with files.replacing(path) as f:
             f.write(b"c")
         self.assertFalse(os.path.islink(path))
         self.unharmed()
@@ -147,7 +149,7 @@ class FilesTest(data.Copied):
         pipe = os.path.join(self.base, "pipe")
         os.mkfifo(pipe)
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-        with _files.replacing(pipe) as f:
+        with files.replacing(pipe) as f:
             f.write(b"d")
         self.assertEqual(os.read(reader, 9), b"d")
         os.close(reader)
@@ -197,9 +199,9 @@ class FilesTest(data.Copied):
         self.assertEqual(os.listdir(folder), [])
         self.assertEqual(penstock.open(os.path.join(self.base, "v.view.json"))["x"][:].tolist(), [1, 2, 3][: len(unique)])
 
-    @unittest.skipIf(_files.fcntl is None, "folders of processes are locked on Unix only")
+    @unittest.skipIf(files.fcntl is None, "folders of processes are locked on Unix only")
     def test_folders_of_killed_processes_go(self) -> None:
-        killed = "import os; from penstock import _files; print(_files.temporary('x-')); os.sys.stdout.flush(); os.kill(os.getpid(), 9)"
+        killed = "import os; from penstock._base import files; print(files.temporary('x-')); os.sys.stdout.flush(); os.kill(os.getpid(), 9)"
         env = {**os.environ, "TMPDIR": self.base}
         left = subprocess.run([sys.executable, "-c", killed], stdout=subprocess.PIPE, text=True, env=env).stdout.strip()
         self.assertTrue(os.path.isdir(left), left)
@@ -209,8 +211,8 @@ class FilesTest(data.Copied):
             os.mkdir(folder)
         for folder in (os.path.dirname(left), old):
             os.utime(folder, times=(time.time() - 7200,) * 2)
-        with mock.patch.object(tempfile, "tempdir", self.base), mock.patch.object(_files, "_own", None):
-            mine = os.path.dirname(_files.temporary("x-"))
+        with mock.patch.object(tempfile, "tempdir", self.base), mock.patch.object(files, "_own", None):
+            mine = os.path.dirname(files.temporary("x-"))
             os.utime(mine, times=(time.time() - 7200,) * 2)
             subprocess.run([sys.executable, "-c", killed.replace("os.kill(os.getpid(), 9)", "")], stdout=subprocess.PIPE, env=env, check=True)
             self.assertEqual(sorted(os.listdir(own)), sorted(map(os.path.basename, (other, begun, mine))))

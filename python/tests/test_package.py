@@ -20,7 +20,7 @@ import numpy as np
 import penstock
 import penstock._typing
 from penstock import samplers, transforms
-from penstock._dataclass import dataclass
+from penstock._base.dataclass import dataclass
 
 from . import data
 
@@ -30,7 +30,7 @@ PACKAGE = os.path.dirname(penstock.__file__)
 
 #: Public names that are builtins too, as those of tarfile, gzip and multiprocessing.Pool, and flags of preprocess;
 #: their modules do not use the builtin.
-PUBLIC = {("__init__", "open"), ("__init__", "map"), ("prepare", "filter"), ("prepare", "format")}
+PUBLIC = {("__init__", "open"), ("__init__", "map"), ("_write.prepare", "filter"), ("_write.prepare", "format")}
 
 
 #: Classes that penstock makes, and that nobody calls.
@@ -44,21 +44,24 @@ BASES = {"ArrayTransform", "BatchTransform", "Sampler", "Transform", "Kinds"}
 
 
 def trees():
-    """Return the module trees by name."""
+    """Return the module trees by name: "order", "_read.dataset"."""
     found = {}
-    for name in sorted(os.listdir(PACKAGE)):
-        if name.endswith(".py"):
-            with open(os.path.join(PACKAGE, name), encoding="utf-8") as f:
-                found[name[:-3]] = ast.parse(f.read())
+    for folder, _, names in os.walk(PACKAGE):
+        inside = os.path.relpath(folder, PACKAGE).replace(os.sep, ".").removeprefix(".")
+        for name in sorted(names):
+            if name.endswith(".py"):
+                with open(os.path.join(folder, name), encoding="utf-8") as f:
+                    found[".".join(filter(None, (inside, name[:-3])))] = ast.parse(f.read())
     return found
 
 
-def imports(tree, modules):
+def imports(name, tree, modules):
     """Return the modules of the package that one imports, also in its functions and for its types alone."""
     found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level == 1:
-            found |= {node.module} if node.module else {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = [*name.split(".")[: -node.level], *filter(None, [node.module])]
+            found |= {".".join(base), *(".".join([*base, alias.name]) for alias in node.names)}
     return found & modules
 
 
@@ -100,7 +103,7 @@ class TestPackage(unittest.TestCase):
 
     def test_no_module_imports_one_that_imports_it(self):
         modules = trees()
-        graph = {name: imports(tree, set(modules)) for name, tree in modules.items() if name != "__init__"}
+        graph = {name: imports(name, tree, set(modules)) for name, tree in modules.items() if name != "__init__"}
         self.assertGreater(sum(map(len, graph.values())), 50)
         self.assertEqual(circles(graph), set())
         self.assertEqual(circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}), {frozenset("bc")})
@@ -146,7 +149,7 @@ class TestPackage(unittest.TestCase):
         code = (
             "import sys, penstock; assert 'numpy' not in sys.modules; "
             "assert all(getattr(penstock, name) is getattr(penstock, name) for name in penstock.__all__); "
-            "assert penstock.open.__module__ == 'penstock.dataset' and not hasattr(penstock, 'nothing')"
+            "assert penstock.open.__module__ == 'penstock._read.dataset' and not hasattr(penstock, 'nothing')"
         )
         subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.path.dirname(PACKAGE)})
 

@@ -18,10 +18,11 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock import samplers, sharedfile
-from penstock.shared import Rows, SharedMemory, Slot
-from penstock.sharedfile import SharedFile
-from penstock.workers.memory import Reader, Writer, memory_file
+from penstock import samplers
+from penstock._code.memory import Reader, Writer, memory_file
+from penstock._engine import sharedfile
+from penstock._engine.shared import Rows, SharedMemory, Slot
+from penstock._engine.sharedfile import SharedFile
 
 from . import data
 from .test_dataloader import gone, loader, records

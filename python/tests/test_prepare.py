@@ -12,7 +12,8 @@ import unittest
 from unittest import mock
 
 import penstock
-from penstock import prepare, progress
+from penstock._base import progress
+from penstock._write import prepare
 
 from . import data
 from .test_writer import Writing, files, photo

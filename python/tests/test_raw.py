@@ -99,7 +99,7 @@ class TestRawSamples(Raw):
 
     def test_classes_need_no_dataset(self):
         loader = self.loader(self.photos(), prepare="auto", cache_dir=self.path("cache"))
-        with mock.patch("penstock.dataloader.open_dataset", side_effect=AssertionError("it was prepared in this process")):
+        with mock.patch("penstock._engine.dataloader.open_dataset", side_effect=AssertionError("it was prepared in this process")):
             self.assertEqual(loader.classes(), ("cat", "dog"))
             self.assertEqual(loader.classes("images"), ())
             with self.assertRaisesRegex(KeyError, "batches have no field 'label'; they have images, labels"):

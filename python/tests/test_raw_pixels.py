@@ -10,7 +10,7 @@ import time
 import unittest
 
 import penstock
-from penstock.transforms import (
+from penstock.transforms import (  # fmt: skip
     CenterCrop,
     ColorJitter,
     Grayscale,
@@ -22,7 +22,7 @@ from penstock.transforms import (
     RandomRotation,
     Resize,
     ToTensor,
-)  # fmt: skip
+)
 
 from . import data, test_raw
 from .test_writer import files, photo

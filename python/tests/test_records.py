@@ -13,8 +13,8 @@ import numpy as np
 
 import penstock
 from penstock import transforms as T
+from penstock._code.randomness import record_seed, seed_random
 from penstock.functions import PLACE
-from penstock.randomness import record_seed, seed_random
 
 from . import data
 

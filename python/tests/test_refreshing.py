@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 
 import penstock
-from penstock import changing
+from penstock._write import changing
 
 from . import data
 

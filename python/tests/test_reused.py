@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 
-from penstock import reused
+from penstock._engine import reused
 
 
 class MemoryTest(unittest.TestCase):

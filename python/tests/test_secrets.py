@@ -23,7 +23,7 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock import _files, _urls
+from penstock._base import files, urls
 
 from . import data
 
@@ -94,7 +94,7 @@ class SecretsTest(unittest.TestCase):
         patch = mock.patch.dict(os.environ, {**env, "TMPDIR": self.tmp, "XDG_CACHE_HOME": os.path.join(self.base, "cache"), "HOME": self.base})
         patch.start()
         self.addCleanup(patch.stop)
-        for target, name, value in ((tempfile, "tempdir", self.tmp), (_files, "_own", None)):
+        for target, name, value in ((tempfile, "tempdir", self.tmp), (files, "_own", None)):
             patched = mock.patch.object(target, name, value)
             patched.start()
             self.addCleanup(patched.stop)
@@ -127,16 +127,16 @@ class SecretsTest(unittest.TestCase):
     def run_program(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of a user, who gives the URL as its argument."""
         done = subprocess.run([data.penstock(), *arguments], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=60)
-        self.said += [f"penstock {_urls.redacted(str(arguments))} {stream}: {text}" for stream, text in (("out", done.stdout), ("err", done.stderr))]
+        self.said += [f"penstock {urls.redacted(str(arguments))} {stream}: {text}" for stream, text in (("out", done.stdout), ("err", done.stderr))]
         return done
 
     def told(self) -> list[str]:
         """Return what has a secret."""
         found = [text for text in self.said if any(s in text for s in SECRETS)]
-        for folder, _, files in os.walk(self.base):
+        for folder, _, names in os.walk(self.base):
             if folder.startswith(self.folder):
                 continue
-            for name in files:
+            for name in names:
                 with open(os.path.join(folder, name), "rb") as f:
                     content = f.read() + os.path.join(folder, name).encode()
                 for s in SECRETS:
@@ -229,4 +229,4 @@ class SecretsTest(unittest.TestCase):
             cases = json.load(f)
         self.assertGreater(len(cases), 50)
         for case in cases:
-            self.assertEqual(_urls.redacted(case["text"]), case["want"], case["text"])
+            self.assertEqual(urls.redacted(case["text"]), case["want"], case["text"])

@@ -3,7 +3,7 @@ import unittest
 
 import numpy as np
 
-from penstock.signature import Signature, is_iterable
+from penstock._engine.signature import Signature, is_iterable
 
 
 class Stream:

@@ -10,8 +10,9 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock import launcher, samplers, subject
+from penstock import samplers
 from penstock import transforms as T
+from penstock._engine import launcher, subject
 
 from . import data
 from .test_dataloader import indices, loader, records

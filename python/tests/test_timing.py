@@ -14,7 +14,7 @@ import xml.etree.ElementTree
 import numpy as np
 
 import penstock
-from penstock.workers import measure, profile
+from penstock._code import measure, profile
 
 from . import data
 

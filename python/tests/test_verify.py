@@ -3,7 +3,7 @@ import os
 import numpy as np
 
 import penstock
-from penstock import crc32c
+from penstock._read import crc32c
 
 from . import data
 

@@ -14,8 +14,9 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock import samplers, viewed
-from penstock.shared import Rows
+from penstock import samplers
+from penstock._engine import viewed
+from penstock._engine.shared import Rows
 
 from . import data
 from .test_dataloader import indices, loader

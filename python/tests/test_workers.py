@@ -18,10 +18,10 @@ from functools import partial
 
 import numpy as np
 
-from penstock import order, samplers
-from penstock.errors import Error, UnsupportedError
-from penstock.signature import Signature
-from penstock.workers import UserLoader, get_worker_info
+from penstock import get_worker_info, order, samplers
+from penstock._base.errors import Error, UnsupportedError
+from penstock._code.loader import UserLoader
+from penstock._engine.signature import Signature
 
 LINUX = sys.platform == "linux"
 Pair = collections.namedtuple("Pair", "image label")
@@ -481,7 +481,7 @@ class Failures(unittest.TestCase):
             self.skipTest("processes are looked up in /proc")
         for end in ("os.kill(os.getpid(), 9)", "sys.exit(0)", "raise KeyError('step')"):
             program = (
-                "import os, sys, numpy\nfrom penstock.signature import Signature\nfrom penstock.workers import UserLoader\n"
+                "import os, sys, numpy\nfrom penstock._engine.signature import Signature\nfrom penstock._code.loader import UserLoader\n"
                 "of = UserLoader(Signature.of(dict(dataset=[numpy.zeros(3)] * 1000, num_workers=2)), output='numpy')\n"
                 f"loop = iter(of)\nnext(loop)\nprint(*loop.pids, flush=True)\n{end}\n"
             )

@@ -15,7 +15,8 @@ import unittest
 import numpy as np
 
 import penstock
-import penstock.digest
+import penstock._code.digest
+import penstock._write.preprocess_command
 from penstock import Field
 
 from . import data
@@ -308,7 +309,7 @@ class TestWriter(Writing):
             with open(names[-1], "wb") as f:
                 f.write(photo(i))
         for i, options in enumerate([{"keep_encoded": True}, {"resize": 24, "crop": 16, "normalize": "imagenet", "dtype": "float32"}]):
-            flags = penstock.preprocess_command.flags(options)
+            flags = penstock._write.preprocess_command.flags(options)
             subprocess.run([data.preprocess(), "--quiet", "--names", "off", *flags, self.path("photos"), self.path(f"go{i}")], check=True)
             for kind, value in (("path", _path), ("bytes", _bytes)):
                 penstock.map(value, names, self.path(f"{kind}{i}"), workers=2, **options)
@@ -629,7 +630,7 @@ class TestWriter(Writing):
                 penstock.map(_ord, given, self.path("ds"), workers=0)
 
     def test_digests_are_those_of_every_process(self):
-        script = "import sys; sys.path.insert(0, sys.argv[1]); from tests import test_writer as t; print(t.penstock.digest.of(t.odd_inputs()))"
+        script = "import sys; sys.path.insert(0, sys.argv[1]); from tests import test_writer as t; print(t.penstock._code.digest.of(t.odd_inputs()))"
         seen = set()
         for seed in ("0", "1", "2"):
             done = subprocess.run(
@@ -653,10 +654,10 @@ class TestWriter(Writing):
             [{1: 2}, "a"],
             [os, "a"],
         ]
-        self.assertEqual(len({penstock.digest.of(v) for v in one}), len(one))
+        self.assertEqual(len({penstock._code.digest.of(v) for v in one}), len(one))
         a, b = Indexed([1]), Indexed([2])
         a.other, b.other = b, a  # a cycle
-        self.assertNotEqual(penstock.digest.of([a, b]), penstock.digest.of([b, a]))
+        self.assertNotEqual(penstock._code.digest.of([a, b]), penstock._code.digest.of([b, a]))
 
     def test_spawned_workers(self):
         script = textwrap.dedent("""

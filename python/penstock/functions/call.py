@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._dataclass import dataclass
-from .._values import array, tensor
+from .._base.dataclass import dataclass
+from .._base.values import array, tensor
 
 #: The kinds of values that functions take, with the annotations of parameters that say so.
 KINDS = {

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..advice import more_at_once, times_as_fast
+from .._engine.advice import more_at_once, times_as_fast
 
 _WIDTH = 80
 _TOO_EARLY = 8  # batches

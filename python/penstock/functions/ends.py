@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._values import floats, kind_of
-from ..errors import UnsupportedError
-from ..field import Field, standardized
+from .._base.errors import UnsupportedError
+from .._base.values import floats, kind_of
+from .._read.field import Field, standardized
 
 _FLOATS = ("float32", "float16")
 _CHANNELS = ("ToImage", "PILToTensor", "ToTensor")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import transforms as T
-from ..errors import UnsupportedError
+from .._base.errors import UnsupportedError
 from .call import Call, Function, Step, after, name_of, stated, step_of
 from .record import Record, is_record
 

@@ -18,10 +18,10 @@ from collections.abc import Callable, Sequence
 from multiprocessing import reduction
 from typing import Any
 
-from .. import forks
-from ..errors import Error
-from ..randomness import undisturbed
-from ..sharedfile import SharedFile
+from .._base import forks
+from .._base.errors import Error
+from .._code.randomness import undisturbed
+from .._engine.sharedfile import SharedFile
 from .call import Call
 from .worker import Finished, Worker
 

@@ -11,11 +11,11 @@ from typing import Any, get_origin
 
 import numpy as np
 
-from .._dataclass import dataclass
-from .._values import array, element_type, fitted, floats, tensor
-from ..errors import UnsupportedError
-from ..field import STORAGE, Field
-from ..randomness import MASK, seed_random, undisturbed
+from .._base.dataclass import dataclass
+from .._base.errors import UnsupportedError
+from .._base.values import array, element_type, fitted, floats, tensor
+from .._code.randomness import MASK, seed_random, undisturbed
+from .._read.field import STORAGE, Field
 from .call import Value, WrongOutput, annotation_of, library_of, name_of, seeding
 from .ends import Ends
 

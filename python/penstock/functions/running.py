@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import Error
-from ..threads import cores
+from .._base.errors import Error
+from .._engine.threads import cores
 from .call import Call
 from .processes import Here, Processes
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from .._values import element_type
-from ..field import STORAGE, numpy_type
-from ..forks import leaving
-from ..randomness import Seeds, seed_random
-from ..sharedfile import SharedFile
+from .._base.forks import leaving
+from .._base.values import element_type
+from .._code.randomness import Seeds, seed_random
+from .._engine.sharedfile import SharedFile
+from .._read.field import STORAGE, numpy_type
 from .call import Call, Value, WrongOutput, layout_of
 
 VERSION = 1

@@ -20,8 +20,8 @@ from torchvision.transforms import v2
 
 import penstock
 from penstock import transforms as T
+from penstock._code.randomness import record_seed, seed_random
 from penstock.functions import PLACE
-from penstock.randomness import record_seed, seed_random
 
 from .. import data
 

@@ -15,7 +15,7 @@ from torch.utils import data as tud
 
 import penstock
 import penstock.torch
-from penstock import dataloader
+from penstock._engine import dataloader
 from tests import data
 from tests.peers import cases
 

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, SubsetRandomSampler, WeightedRandomSampler, get_worker_info
 
-from penstock.signature import Signature
-from penstock.workers import UserLoader
+from penstock._code.loader import UserLoader
+from penstock._engine.signature import Signature
 from tests.peers import SEED, cases, chosen
 
 Point = collections.namedtuple("Point", "x y")

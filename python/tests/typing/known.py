@@ -13,7 +13,7 @@ import torch.utils.data
 
 import penstock
 import penstock.torch
-from penstock.batch import Batch, BatchDict, BatchTuple
+from penstock._engine.batch import Batch, BatchDict, BatchTuple
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type

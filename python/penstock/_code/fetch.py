@@ -1,0 +1,373 @@
+"""From the numbers of records, or the next samples of an iterable dataset, to a batch: user code, in a worker or in this process.
+
+MapFetcher and IterableFetcher call what torch's DataLoader calls, in its order. SeededFetcher has random numbers that are a function
+of the seed, the epoch and the record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Callable
+
+import numpy as np
+
+from .._base.errors import Error
+from . import randomness
+from .memory import Board
+
+#: From how many nanoseconds a record on it is slow.
+_SLOW_NS = 100_000
+_log = logging.getLogger("penstock")
+
+
+@dataclass
+class Work:
+    """The work of all workers of a loader, and how it is done."""
+
+    dataset: Any
+    iterable: bool
+    batched: bool
+    collate: Callable[[Any], Any]
+    drop_last: bool
+    num_workers: int
+    worker_init_fn: Callable[[int], Any] | None = None
+    #: The seed of the workers.
+    base_seed: int = 0
+    #: The seed of the loader; None for torch's rules.
+    seed: int | None = None
+    rank: int = 0
+    on_error: str = "fail"
+
+
+@dataclass
+class Task:
+    """A batch to be made: the records, as the sampler gave them, and, with a seed, where it is in the order."""
+
+    number: int
+    records: Any
+    epoch: int = 0
+    step: int = 0
+    #: Whether the state of the worker after it is wanted.
+    snapshot: bool = False
+    #: The state of the sampler after it, which stays in the loader.
+    order: Any = None
+
+
+class Stopped(Exception):
+    """The loader does not want the batch any more."""
+
+
+class Meter:
+    """The state of a fetcher, and how long it did each thing."""
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers = numbers
+        #: Nanoseconds in the dataset, in collate, and in copying; and on cores, in the first two.
+        self.spent = [0, 0, 0, 0]
+        self._since = self._cpu = 0
+
+    def start(self) -> None:
+        self.spent = [0, 0, 0, 0]
+        self._since, self._cpu = time.perf_counter_ns(), time.process_time_ns()
+        self.numbers[Board.phase] = 2
+
+    def next(self, phase: int) -> None:
+        """End a phase, and begin the next one."""
+        now, cpu = time.perf_counter_ns(), time.process_time_ns()
+        self.spent[phase] += now - self._since
+        self.spent[3] += cpu - self._cpu
+        self._since, self._cpu = now, cpu
+        self.numbers[Board.phase] = phase + 3 if phase < 2 else 0
+        self.numbers[Board.place] = 0
+
+    def stop(self) -> None:
+        self.numbers[Board.phase] = 0
+
+
+def stateful(value: Any) -> bool:
+    """Return whether an object has a state that can be loaded."""
+    return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
+
+
+def _whole(fetch: Callable[[Any, Task], Any]) -> Callable[[Any, Task], Any]:
+    """Have a method raise RuntimeError for a StopIteration of user code, as generators do (PEP 479): it would end the epoch without a word."""
+
+    @functools.wraps(fetch)
+    def fetched(self: Any, task: Task) -> Any:
+        try:
+            return fetch(self, task)
+        except StopIteration as e:
+            raise RuntimeError("the dataset or collate_fn raised StopIteration, which would end the epoch; raise another exception") from e
+
+    return fetched
+
+
+class MapFetcher:
+    """Batches of a dataset that is indexed."""
+
+    def __init__(self, work: Work, meter: Meter) -> None:
+        self._work, self._meter, self._dataset = work, meter, work.dataset
+        self._slow = True
+
+    @_whole
+    def fetch(self, task: Task) -> Any:
+        meter = self._meter
+        meter.start()
+        samples = self._samples(task.records)
+        meter.next(0)
+        batch = self._work.collate(samples)
+        meter.next(1)
+        return batch
+
+    def _samples(self, records: Any) -> Any:
+        dataset = self._dataset
+        if not self._work.batched:
+            return dataset[records]
+        if getattr(dataset, "__getitems__", None):
+            return dataset.__getitems__(records)
+        began = time.perf_counter_ns()
+        samples = self._one_by_one(records) if self._slow else self._quickly(records)
+        self._slow = time.perf_counter_ns() - began > _SLOW_NS * len(samples)
+        return samples
+
+    def _one_by_one(self, records: Any) -> list[Any]:
+        """Return samples, and look before each whether they are still wanted."""
+        samples: list[Any] = []
+        numbers, dataset = self._meter.numbers, self._dataset
+        for i in records:
+            numbers[Board.place] = len(samples)
+            if numbers[Board.stop]:
+                raise Stopped
+            samples.append(dataset[i])
+        return samples
+
+    def _quickly(self, records: Any) -> list[Any]:
+        """Return samples of a dataset that takes microseconds for each: all the same, but for that look."""
+        samples: list[Any] = []
+        numbers, place, dataset, append = self._meter.numbers, Board.place, self._dataset, samples.append
+        for n, i in enumerate(records):
+            numbers[place] = n
+            append(dataset[i])
+        return samples
+
+    def state(self) -> dict[str, Any]:
+        return {"dataset": self._dataset.state_dict()} if stateful(self._dataset) else {}
+
+    @property
+    def skipped(self) -> list[tuple[Any, str]]:
+        """The records of the last batch that on_error passed over, and why."""
+        return getattr(self._work.collate, "skipped", [])
+
+
+class IterableFetcher:
+    """Batches of a dataset that is iterated over. A state of the dataset or its iterator is loaded; else, samples are skipped."""
+
+    def __init__(self, work: Work, meter: Meter, state: Mapping[str, Any] | None = None) -> None:
+        self._work, self._meter = work, meter
+        state = state or {}
+        self._taken, self._ended = int(state.get("taken", 0)), bool(state.get("ended", False))
+        self._begun: Mapping[str, Any] | None = state.get("begun")  # the random numbers before iter(), for one without a state
+        skip = "iterator" not in state and "dataset" not in state and self._taken > 0
+        with randomness.undisturbed() if skip else contextlib.nullcontext():
+            if skip and self._begun is not None:
+                randomness.restore(randomness.decode(self._begun))
+            if "dataset" in state:
+                work.dataset.load_state_dict(state["dataset"])
+            if self._begun is None:
+                self._begun = randomness.encode(randomness.state())
+            self._iterator = iter(work.dataset)
+            if "iterator" in state:
+                if not stateful(self._iterator):
+                    raise Error("the state is of a dataset whose iterator has load_state_dict, and this one has none")
+                self._iterator.load_state_dict(state["iterator"])
+            if skip:
+                _log.info("%s has no state_dict: its first %d samples are read again, and passed over", type(work.dataset).__name__, self._taken)
+                passed = sum(1 for _ in itertools.islice(self._iterator, self._taken))
+                if passed < self._taken:
+                    raise Error(f"the state is after {self._taken} samples of a worker, and the dataset has {passed}: it is another dataset")
+
+    def fetch(self, task: Task) -> Any:
+        """Return the next batch; raise StopIteration if there is none."""
+        if self._ended:
+            raise StopIteration
+        meter, work = self._meter, self._work
+        meter.start()
+        samples: Any
+        if work.batched:
+            samples = self._samples(len(task.records))
+        else:
+            samples = next(self._iterator)
+            self._taken += 1
+        meter.next(0)
+        batch = work.collate(samples)
+        meter.next(1)
+        return batch
+
+    def _samples(self, n: int) -> list[Any]:
+        samples: list[Any] = []
+        numbers = self._meter.numbers
+        while len(samples) < n:
+            numbers[Board.place] = len(samples)
+            if numbers[Board.stop]:
+                raise Stopped
+            try:
+                samples.append(next(self._iterator))
+            except StopIteration:
+                self._ended = True
+                break
+            self._taken += 1
+        if not samples or (self._work.drop_last and len(samples) < n):
+            raise StopIteration
+        return samples
+
+    def state(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"taken": self._taken, "ended": self._ended}
+        if stateful(self._iterator):
+            found["iterator"] = self._iterator.state_dict()
+        if stateful(self._work.dataset) and self._iterator is not self._work.dataset:
+            found["dataset"] = self._work.dataset.state_dict()
+        return found if len(found) > 2 else {**found, "begun": self._begun}
+
+    @property
+    def skipped(self) -> list[tuple[Any, str]]:
+        return []
+
+
+class SeededFetcher:
+    """Batches of a dataset that is indexed, with random numbers by record.
+
+    A generator is seeded before each record if user code draws from it: in the first batch that is looked at. Later, one that
+    was not drawn from is seeded once a batch, and if it has been drawn from after all, the records are asked for again with seeds.
+    So the numbers are always those of the record, and a dataset without randomness does not pay for seeds.
+    """
+
+    _CANDIDATES = 16  # of other records for one that fails
+
+    def __init__(self, work: Work, meter: Meter) -> None:
+        assert work.seed is not None
+        self._work, self._meter, self._dataset, self._seed = work, meter, work.dataset, work.seed
+        self._generators = randomness.generators()
+        self._drawn = [False] * len(self._generators)
+        self._looked = False
+        self._whole = bool(work.batched and work.on_error == "fail" and getattr(work.dataset, "__getitems__", None))
+        self._pattern: Any = _BLANK  # a sample, for on_error="blank"
+        self.skipped: list[tuple[Any, str]] = []
+
+    @_whole
+    def fetch(self, task: Task) -> Any:
+        meter, work = self._meter, self._work
+        self.skipped = []
+        meter.start()
+        records = task.records.tolist() if isinstance(task.records, np.ndarray) else list(task.records)
+        of_batch = randomness.record_seed(self._seed, task.epoch, task.step, work.rank, place=randomness.OF_BATCH)
+        samples = self._samples(records, task.epoch, of_batch)
+        meter.next(0)
+        for generator, drawn in zip(self._generators, self._drawn):
+            if drawn:
+                generator.seed(of_batch)
+        batch = work.collate(samples if work.batched else samples[0])
+        meter.next(1)
+        return batch
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def _samples(self, records: list[int], epoch: int, of_batch: int) -> list[Any]:
+        """Return the samples of records. They are asked for a second time if a generator turns out to be drawn from."""
+        while True:
+            for generator in self._generators:
+                generator.seed(of_batch)
+            unseeded = [g for g, drawn in zip(self._generators, self._drawn) if not drawn]
+            whole = self._whole and not any(self._drawn)
+            looking = not (whole or self._looked)
+            before = [] if looking else [g.state() for g in unseeded]
+            self.skipped = []
+            if whole:
+                samples = list(self._dataset.__getitems__(records))
+            else:
+                ask = self._look if looking else self._sample
+                samples = [ask(i, n, epoch) for n, i in enumerate(records)]
+                self._looked = True
+            changed = [g for g, state in zip(unseeded, before) if g.state() != state]
+            if not changed or (whole and not hasattr(self._dataset, "__getitem__")):
+                return self._filled(samples, epoch)
+            self._drawn = [drawn or g in changed for g, drawn in zip(self._generators, self._drawn)]
+
+    def _look(self, i: int, place: int, epoch: int) -> Any:
+        """Return a sample, and see which generators it draws from."""
+        number = randomness.record_seed(self._seed, epoch, i)
+        for generator in self._generators:
+            generator.seed(number)
+        before = [None if drawn else g.state() for g, drawn in zip(self._generators, self._drawn)]
+        sample = self._sample(i, place, epoch)
+        self._drawn = [drawn or g.state() != state for g, drawn, state in zip(self._generators, self._drawn, before)]
+        return sample
+
+    def _sample(self, i: int, place: int, epoch: int) -> Any:
+        """Return a sample, with the random numbers of its record, or what on_error puts in its place."""
+        numbers = self._meter.numbers
+        numbers[Board.place] = place
+        if numbers[Board.stop]:
+            raise Stopped
+        if True in self._drawn:
+            number = randomness.record_seed(self._seed, epoch, i)
+            for generator, drawn in zip(self._generators, self._drawn):
+                if drawn:
+                    generator.seed(number)
+        try:
+            return self._dataset[i]
+        except Exception as e:
+            if self._work.on_error == "fail":
+                raise
+            self.skipped.append((i, f"{type(e).__name__}: {e}"))
+            return _BLANK if self._work.on_error == "blank" else self._other(i, epoch, e)
+
+    def _other(self, i: int, epoch: int, why: Exception) -> Any:
+        """Return the sample of another record in place of one that failed: which one is a function of the seed and the epoch."""
+        n = len(self._dataset)
+        for k in range(self._CANDIDATES):
+            number = randomness.record_seed(self._seed, epoch, i, k, place=randomness.OF_OTHER)
+            randomness.seed_random(number)
+            try:
+                return self._dataset[number % n]
+            except Exception as e:
+                self.skipped.append((number % n, f"{type(e).__name__}: {e}"))
+        raise why
+
+    def _filled(self, samples: list[Any], epoch: int) -> list[Any]:
+        """Put zeros in the place of samples that failed."""
+        if self._work.on_error != "blank":
+            return samples
+        good = next((s for s in samples if s is not _BLANK), self._pattern)
+        if good is _BLANK:
+            i, text = self.skipped[0]
+            good = self._other(i, epoch, Error(f"record {i}: {text}; no record could be read that says what zeros to put in its place"))
+        self._pattern = good
+        return [zeros(good) if s is _BLANK else s for s in samples]
+
+
+#: Stands for a sample that failed.
+_BLANK = object()
+
+
+def zeros(sample: Any) -> Any:
+    """Return a sample of the same types and shapes, with zeros for numbers, and empty strings."""
+    if isinstance(sample, np.ndarray):
+        return np.zeros_like(sample)
+    if type(sample).__module__.partition(".")[0] == "torch" and hasattr(sample, "new_zeros"):
+        return sample.new_zeros(sample.shape)
+    if sample is None or isinstance(sample, (bool, int, float, str, bytes, np.bool_, np.number)):
+        return None if sample is None else type(sample)()
+    if isinstance(sample, Mapping):
+        return {key: zeros(value) for key, value in sample.items()}
+    if isinstance(sample, tuple) and hasattr(sample, "_fields"):
+        return type(sample)(*map(zeros, sample))
+    if isinstance(sample, (list, tuple)):
+        return type(sample)(map(zeros, sample))
+    raise Error(f'on_error="blank" zeroes arrays, tensors and numbers, not {type(sample).__name__}; use "backfill"')

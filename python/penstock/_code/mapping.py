@@ -1,0 +1,184 @@
+"""A dataset of a function's results for a list of inputs, computed by several processes."""
+
+from __future__ import annotations
+
+import functools
+import os
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from .._base.errors import Error
+from .._base.options import count
+from .._read.field import Field
+from .._write import codec
+from .._write.writer import Path, Writer, merge
+from . import digest, engines, tasks
+
+Function = Callable[[Any], Mapping[str, Any]]
+
+
+def map_inputs(
+    function: Function,
+    inputs: Iterable[Any],
+    path: Path,
+    *,
+    workers: int | None = None,
+    chunksize: int = 16,
+    schema: Sequence[Field] | None = None,
+    rank: int | None = None,
+    world_size: int | None = None,
+    engine: Literal["ray", "dask", "spark", "slurm"] | None = None,
+    on_error: Literal["fail", "skip"] = "fail",
+    **options: Any,
+) -> dict[str, Any]:
+    """Write the dataset whose record i is ``function(inputs[i])``, a dict of its fields, and return its summary.
+
+    ::
+
+        def sample(path):
+            return {"images": path, "labels": path.parent.name == "cat"}
+
+        penstock.map(sample, sorted(Path("photos").rglob("*.jpg")), "data/train", keep_encoded=True)
+
+    Args:
+        function: It makes a record of an input.
+        inputs: A sequence, or any iterable, in the same order in all ranks and when it is resumed: sort
+            what a folder lists. They are compared by a digest of their values: numbers, text, paths and
+            arrays, and of other objects what pickle keeps, or their class alone where it keeps nothing. An
+            object that makes its items when it is indexed, such as a map-style dataset of torch, is
+            indexed from 0 on, and counts as one object. A pandas Series is taken by position.
+        path: A folder or, if it ends in .h5, an HDF5 file.
+        workers: Processes that call the function; 0 calls it in this one, and the default is one a
+            core. The dataset does not depend on their number.
+        chunksize: Inputs that a worker gets at a time.
+        schema: A list of Field. Without it, the record of the first input says what the fields are,
+            for which the function is called once more.
+        rank, world_size: This process takes its share of the inputs, and ``penstock.merge`` puts the
+            parts together.
+        engine: "ray", "dask", "spark" or "slurm": ``world_size`` tasks, more than the cluster has
+            CPUs, write the parts on the running cluster, with ``workers`` processes each
+            (default 0). The parts are then merged.
+        on_error: "fail" or "skip", which lists inputs whose function raises an exception, and files
+            that cannot be decoded, and leaves them out.
+        options: Those of Writer. ``resume=True`` continues after the records that are kept.
+
+    Returns:
+        The summary of preprocess.
+
+    Raises:
+        Error: The function raised an exception, and the Error names the input; or nothing can be
+            written to the path.
+    """
+    if not callable(function):
+        raise TypeError(f"function is {_short(function)}; it must be a function of an input: map(function, inputs, path)")
+    items = _items(inputs)
+    if len(items) == 0:
+        raise Error(f"{os.fspath(path)}: there are no inputs, and a dataset has one record at least")
+    if engine is not None:
+        engines.check(engine)
+        if world_size is None or rank is not None:
+            raise ValueError("engine: give world_size, the number of parts, and no rank")
+        given = {"chunksize": chunksize, "schema": _fields(function, items, schema), "on_error": on_error, **options}
+        task = functools.partial(_part, function, items, os.fspath(path), count("world_size", world_size, 1), {**given, "workers": workers or 0})
+        engines.run(engine, task, world_size, os.fspath(path))
+        return merge(path, resume=True, remove_parts=True, command=options.get("command"))
+    n = count("workers", len(os.sched_getaffinity(0)) if workers is None and hasattr(os, "sched_getaffinity") else workers or 0, 0, 1 << 12)
+    size = count("chunksize", chunksize, 1)
+    fields = None if options.get("append") and schema is None else _fields(function, items, schema)  # the dataset says what they are
+    options["_inputs"] = digest.of([len(items), items])
+    with Writer(path, fields, rank=rank, world_size=world_size, total=len(items), on_error=on_error, **options) as w:
+        if not w.complete:
+            assert w.end is not None
+            parts = ((first, [items[i] for i in range(first, min(first + size, w.end))]) for first in range(w.start, w.end, size))
+            if w.schema is None:
+                w._declare(_fields(function, items, None, w._dataset))
+            assert w.schema is not None
+            work = _Work(function, w.schema, on_error == "skip")
+            for first, messages, records, failure in tasks.answers(work, parts, n):
+                w._write_encoded(messages, records)
+                if failure is not None:
+                    at = first + records
+                    raise Error(f"{w.path}: inputs[{at}], {_short(items[at])}: {failure}")
+        return w.commit()
+
+
+def _items(inputs: Any) -> Any:
+    """Return inputs as what is indexed by place."""
+    if isinstance(inputs, (str, bytes, bytearray, memoryview)):
+        raise TypeError(f"inputs is {_short(inputs)}; it is a list of inputs: [{_short(inputs)}]")
+    if isinstance(inputs, Mapping):
+        raise TypeError(
+            "inputs is a dict, and a record could be of a key, a value or both: give list(inputs), list(inputs.values()) or list(inputs.items())"
+        )
+    if isinstance(inputs, (set, frozenset)):
+        raise TypeError("inputs is a set, which is in another order in every process: give sorted(inputs)")
+    if isinstance(inputs, np.ndarray):
+        if inputs.ndim == 0:
+            raise TypeError(f"inputs is {_short(inputs)}, an array without axes: give a list")
+        return inputs
+    if getattr(inputs, "ndim", 1) > 1 and hasattr(inputs, "iloc"):
+        raise TypeError("inputs is a table of pandas, which iterates over the names of its columns: give table.to_dict('records'), or a column")
+    if isinstance(inputs, Sequence) or (hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__") and not hasattr(inputs, "__iter__")):
+        return inputs
+    try:
+        return list(inputs)
+    except TypeError:
+        raise TypeError(f"inputs is {_short(inputs)}; it must be a list, or another iterable") from None
+
+
+def _part(function: Function, items: Sequence[Any], path: str, world_size: int, options: Mapping[str, Any], rank: int) -> None:
+    """Make the part of a rank."""
+    map_inputs(function, items, path, rank=rank, world_size=world_size, **options)
+
+
+def _fields(function: Function, items: Sequence[Any], schema: Sequence[Field] | None, dataset: Sequence[Field] = ()) -> list[Field]:
+    if schema is not None:
+        return codec.check(schema)
+    try:
+        return codec.infer(function(items[0]), dataset)
+    except Exception as e:
+        raise Error(
+            f"inputs[0], {_short(items[0])}: {type(e).__name__}: {e}; the record of the first input says what the fields are, unless schema= does"
+        ) from e
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:200] + "..."
+
+
+class _Work(tasks.Work):
+    """The records of inputs, as messages of a Writer."""
+
+    def __init__(self, function: Function, fields: list[Field], skip: bool) -> None:
+        self.function, self.fields, self.skip = function, fields, skip
+        self._codec: codec.Codec | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_codec": None}
+
+    def make(self, first: int, task: list[Any], made: tasks.Made) -> None:
+        if self._codec is None:
+            self._codec = codec.Codec(self.fields)
+        for item in task:
+            try:
+                parts = self._codec.encode(self.function(item))
+            except Exception as e:
+                if not self.skip:
+                    raise
+                parts = [codec.refusal(e)]
+            made.add(parts)
+
+    def failure(self, e: Exception) -> str:
+        return _failure(e)
+
+
+def _failure(e: Exception) -> str:
+    if isinstance(e, codec.Unreadable):
+        return f'{e}; on_error="skip" leaves such inputs out'
+    if isinstance(e, Error):
+        return str(e)
+    return f'{type(e).__name__}: {e}; on_error="skip" leaves such inputs out\n{"".join(traceback.format_tb(e.__traceback__))}'

@@ -1,0 +1,1 @@
+"""The DataLoader, and the client of the feeding process that makes batches of prepared and raw data."""

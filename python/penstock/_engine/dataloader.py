@@ -1,0 +1,974 @@
+"""The DataLoader: torch's parameters, and what makes its batches.
+
+A DataLoader over a dataset that preprocess made starts the command feed, or connects to one, and says in a first message which
+datasets, order, transforms and batches it wants. The feeding process writes batches to memory
+that both processes map, and sends a few numbers for each: no byte of a batch is copied or
+pickled on its way. Memory is in slots, one a batch; a slot is given back when nothing in this
+process refers to its batch any more. The messages are in docs/feed.md.
+
+A dataset of the user's own code runs in worker processes of Python, and arrays in memory are gathered in this process.
+
+Module signature checks the parameters that torch has too, subject recognizes datasets, and request has what is asked of a
+feeding process; feeding and workers have the two engines, and this module their common part.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields as fields_of
+from dataclasses import replace
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+from .. import samplers
+from .._base.errors import Error
+from .._base.options import OnError, Output, Prepare, Verify, choice, count
+from .._read.dataset import Samples, has_type, open_dataset, open_prepared
+from ..samplers import MAX_SEED, Sampler
+from . import frameworks, launcher, subject
+from .attributes import PROTECTED, Shown
+from .feeding import FeedLoader
+from .pack import Pack
+from .request import Request, ranks, seed_of
+from .signature import Signature, context, drawn
+from .threads import cores
+
+if TYPE_CHECKING:
+    import jax
+    import numpy as np
+    import torch
+    from torch.utils.data import DataLoader as TorchDataLoader
+    from typing_extensions import Self, Unpack
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    from .._typing import Keywords, Options, Prepared
+    from .batch import BatchDict, BatchTuple
+    from .refreshing import Changes
+
+    #: What a loop yields.
+    B = TypeVarWithDefault("B", covariant=True, default=Any)
+
+    class _Base(TorchDataLoader[Any], Generic[B]):
+        """What a DataLoader of tensors becomes when it is made: see frameworks.torch_class."""
+
+else:
+    B = TypeVar("B", covariant=True)
+
+    class _Base:
+        __class_getitem__ = classmethod(GenericAlias)
+
+
+class DataLoader(_Base[B]):
+    """An iterable over the batches of a dataset, as torch.utils.data.DataLoader is.
+
+    ::
+
+        loader = penstock.DataLoader("photos", 256, shuffle=True, transforms=train)
+        for epoch in range(10):
+            for images, labels in loader:
+                train_step(images, labels)
+
+    Parameters that torch's DataLoader and StatefulDataLoader have are in their order, have their meaning, and raise their
+    errors: docs/from-torch.md has a table. With output="torch" it is an instance of torch's DataLoader.
+
+    Args:
+        dataset: One of three kinds. (1) Prepared: the path or URL (s3://, gs://, azblob://, hdfs://, https://, hf://) of a
+            dataset that preprocess made, or a penstock.Dataset; or several with the same fields and classes,
+            whose records follow each other: see samplers.Mix. Of torch's, it may be a Subset, what
+            random_split returns, or a ConcatDataset of these, and a TorchDataset without transform:
+            its records alone are loaded, in its order or, with ``shuffle``, in another one each time. Or raw: the path of
+            a folder of images, an archive or a table that nobody prepared, with the records that
+            ``penstock.preprocess(path, dest, keep_encoded=True)`` would write. The feeding process reads the files. (2) Arrays or
+            tensors in memory: one, a tuple or a dict of them with as many rows each, torch's TensorDataset or a StackDataset of
+            these, Subsets of these, a data frame or an Arrow table of numbers. They are gathered in this process.
+            (3) Any other object with ``__getitem__`` and ``__len__``, with ``__getitems__`` or with
+            ``__iter__``: its code runs in ``num_workers`` processes. A prepared dataset with a ``collate_fn``, a
+            ``batch_sampler`` or ``batch_size=None``, and without ``transforms`` and other parameters of prepared datasets, is of this kind, too.
+        batch_size: Records of a batch of this process; None yields single samples.
+        shuffle: Visit every record once an epoch, in another order each time.
+        sampler: Record numbers in any iterable. For a prepared dataset, one of penstock.samplers, of torch.utils.data, or a
+            sequence of record numbers. Those
+            of torch say which records are visited, and how they are drawn; the draws are those of
+            ``seed``. The rank, world size and seed of a DistributedSampler are taken where they are not
+            given, and so is the epoch of its set_epoch.
+        batch_sampler: Lists of record numbers in any iterable, one a batch. Of a prepared dataset with ``transforms``, it is asked for up to
+            65,536 records ahead, and random choices of transforms are functions of ``seed``, epoch and record.
+        num_workers: Of a prepared dataset, threads of the feeding process that make batches: None finds the number with which the
+            loop is fastest, and gives cores back that training needs; 0 is one thread. Of a user's own dataset, processes: None is
+            0 without ``seed``, as in torch, and one a core with it; 0 runs the code in this process.
+        collate_fn: Makes a batch of a list of samples. Of a prepared dataset with ``transforms``, samples are records after these, with
+            tensors (arrays, if output is another): named tuples, as batches are, which torch's default_collate takes, or with
+            batch_type=dict dicts. It runs in ``num_workers`` processes, and its random numbers follow ``seed``.
+        pin_memory: Page-lock the shared memory, so that ``.to("cuda", non_blocking=True)`` does not
+            block. Copies that were queued on the current stream of any device before the next batch was
+            asked for are awaited before memory is used again, also where a batch was dropped at once.
+            ``device`` does it automatically.
+        drop_last: Leave out a last batch that is not full. Otherwise, with several ranks, it repeats
+            records from the start of the epoch where it cannot be divided evenly: see LoaderBatch.mask.
+        timeout: The longest wait for a batch, in seconds, that the loader takes before it reports what
+            it waits for; 0 means no limit. A feeding process that is silent for 10 seconds more is
+            given up.
+        worker_init_fn: Called in each worker process of a user's own dataset with its number.
+        multiprocessing_context: How processes are started: "fork", "spawn", "forkserver" or a context.
+        generator: A torch.Generator that the order, and the seeds of workers, are drawn from. Of a prepared dataset, ``seed`` is
+            drawn from it, once, when the DataLoader is made.
+        prefetch_factor: Batches for each worker that wait here, ready; None means 2 a worker. Of a prepared dataset it means 2 in
+            all, or up to 14 where the batches have less than 2 MiB together.
+        persistent_workers: Keep worker processes from one epoch to the next. A feeding process stays in any case.
+        pin_memory_device: Ignored, as in torch.
+        in_order: False yields batches as they are ready.
+        snapshot_every_n_steps: Of a user's own dataset without ``seed``, how often workers send the state of the dataset.
+        transforms: A penstock.transforms.Compose, a torchvision Compose, or JSON, for all image fields;
+            or a dict of those by field. Functions may be steps: of a field's value, or of whole records
+            (``transforms.Record``). Image files that a dataset keeps are decoded by it. Fields whose
+            content is mask, boxes or keypoints go where the pixels of their image go, and those of the same
+            instances lose the rows that SanitizeBoundingBoxes removes. A field that may be one of these and
+            has no content is an error next to an image that is resized, cropped or flipped.
+        contents: The contents of fields, where the dataset does not say so: {"boxes": "boxes", "seg": "mask"}.
+        independent: Names of fields that do not lie on what other image fields show: numbers that are
+            not boxes or points, the picture of another camera.
+        batch_transforms: MixUp, CutMix, LabelSmoothing, RandomChoice or PadToLargest of penstock.transforms, or a
+            list of them. The first two mix the records of one process's batch, so that they depend on ``world_size``.
+        rank, world_size: Which slice of the global batch, ``batch_size * world_size`` records, this
+            process gets: what a DistributedSampler is for. ``rank="auto"`` takes both from
+            torch.distributed, if it is initialized, or from the environment of the launcher (torchrun,
+            Accelerate, Slurm, MPI, Kubernetes); without either, it is rank 0 of 1. None is rank 0 of 1,
+            all of the data, with a warning where a launcher started several processes.
+        seed: Of the order and of all random choices: 64 bits. None means 0 for a prepared dataset, also with a ``collate_fn``, or the seed of
+            Lightning's seed_everything; for the other two kinds the order, and random numbers in workers, are torch's, drawn from its generators.
+        device: "cuda", "cuda:1" or a torch.device: batches are on that device, as tensors for the
+            current stream. Two batches are copied there, by a stream of their own, while the device
+            works on an earlier one. Trailing ``transforms`` that convert images to floats
+            (ToTensor, ToDtype, Normalize) run there, so that bytes are copied, with the same
+            results to the last bit. With output="jax" it is a jax.Device, a Sharding or "cuda". Without
+            a CUDA device, batches are those of the CPU, and the logger "penstock" says so once.
+        output: "torch", "numpy" or "jax". Fields of variable length are penstock.torch.Jagged,
+            penstock.Ragged or penstock.jax.Jagged: ``batch["boxes"][0]`` are the rows of record 0,
+            ``len`` is the number of records, and ``values`` and ``offsets`` are all of them. Image files without
+            ``transforms`` are such a field, of their bytes: ``transforms=[Resize((256, 256)), ToTensor()]`` decodes them. Text is
+            a list of str.
+        batch_type: Of a prepared dataset: tuple, or dict for batches that are dicts. See LoaderBatch. Other datasets yield the
+            batches that torch collates from their samples.
+        fields, split: The fields and the split to load; None means all.
+        splits: Of raw samples, shares of splits: ``splits={"train": 0.8, "val": 0.2}, split="train"``. The name of a
+            sample decides in which it is, so that it stays there when others are added. Without it, folders named train,
+            val and test are splits.
+        prepare: Of raw samples: "auto" makes a dataset of them in the cache while they are read, and reads that once it is complete, with
+            the same batches. It stores files, or the pixels that a fixed beginning of ``transforms`` makes of them, whichever a
+            measurement finds smaller or faster to read. "encoded" makes the dataset of files first, and "pixels" that of pixels; "off"
+            never does. See docs/raw.md.
+        filters: Records to keep: an expression, as Dataset.filter takes it, or a list of (field, op, value) that must all hold, with one of ==, !=,
+            <, <=, >, >=, "in" and "not in". A value is a number or a text, and compares as in an expression.
+        pack: A Pack: several records of variable length in each row.
+        verify: Compare records with their checksums: "off", "first" (when a block is read for the first
+            time), "always", or the part of the blocks, from 0 to 1.
+        on_error: Treatment of a record that cannot be read or decoded: "fail" raises Error, "backfill"
+            puts another one in its place, "blank" zeros that no transform changes (an error with MixUp and
+            CutMix, which would mix them into others). Those that were passed over are logged (logger
+            "penstock") and counted in stats(), and ``mask`` is False for them.
+        cache_dir, cache_size: The folder that keeps fetched records of a URL and records prepared from
+            raw samples, and the most bytes it may take ("500GiB").
+        socket: The path where a ``penstock feed DATASET --socket PATH`` listens, in place of a dataset:
+            processes of one host share it.
+        command: The program feed; by default $PENSTOCK_FEED, or feed or penstock in PATH.
+
+    Each loop over it is an epoch; ``set_epoch`` says which, and without it they count up. A loop
+    begins when its first batch is asked for. It ends an older one, and is the next epoch if that
+    one was left early. Ctrl-C leaves the DataLoader as it is after the last batch. ``state_dict``
+    is where the run is, after the batch that was yielded last, in a loop and after it; a
+    DataLoader with the same options that has loaded it yields the batches that come next. It may
+    have another num_workers and prefetch_factor, and other ranks if ``batch_size * world_size`` is
+    the same.
+
+    mypy and pyright take it for torch's DataLoader, and know that a batch of a prepared dataset has tensors, or arrays with
+    output="numpy". A field of variable length, or of text, is another type: ``batch: LoaderBatch[torch.Tensor | Jagged]``
+    says so, and ``LoaderBatch[Any]`` leaves it open.
+
+    One that is pickled starts a feeding process of its own, at the same place. A DataLoader is
+    for one thread. Errors are penstock.Error, ValueError and TypeError. On macOS and Windows,
+    ``socket`` is refused.
+    """
+
+    _last = "equal"  # how the last global batch is divided: see loader.Last
+    _drawn: Any = None  # by Accelerate
+    _named: Sequence[np.ndarray] = ()  # record numbers and weights that a prepared dataset's engine was made with: see _renew
+    _warned = False
+    __initialized = False  # _DataLoader__initialized, by which programs make torch's DataLoader take another batch_sampler
+
+    @overload
+    def __init__(
+        self: DataLoader[BatchTuple[torch.Tensor]],
+        dataset: Prepared = ...,
+        batch_size: int = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        output: Literal["torch"] = ...,
+        batch_type: type[tuple[Any, ...]] = ...,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[BatchDict[torch.Tensor]],
+        dataset: Prepared = ...,
+        batch_size: int = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        output: Literal["torch"] = ...,
+        batch_type: type[dict[Any, Any]],
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[BatchTuple[np.ndarray]],
+        dataset: Prepared = ...,
+        batch_size: int = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        output: Literal["numpy"],
+        batch_type: type[tuple[Any, ...]] = ...,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[BatchDict[np.ndarray]],
+        dataset: Prepared = ...,
+        batch_size: int = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        output: Literal["numpy"],
+        batch_type: type[dict[Any, Any]],
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[BatchTuple[jax.Array]],
+        dataset: Prepared = ...,
+        batch_size: int = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        output: Literal["jax"],
+        batch_type: type[tuple[Any, ...]] = ...,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[BatchDict[jax.Array]],
+        dataset: Prepared = ...,
+        batch_size: int = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        output: Literal["jax"],
+        batch_type: type[dict[Any, Any]],
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload  # what a function makes of records
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        collate_fn: Callable[[Any], B],
+        batch_sampler: Any = ...,
+        output: Output = ...,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload  # what torch collates of samples
+    def __init__(
+        self: DataLoader[Any],
+        dataset: object = ...,
+        batch_size: int | None = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        batch_sampler: Any = ...,
+        num_workers: int | None = ...,
+        collate_fn: Callable[[Any], Any] | None = ...,
+        pin_memory: bool = ...,
+        drop_last: bool = ...,
+        timeout: float = ...,
+        worker_init_fn: Callable[[int], None] | None = ...,
+        multiprocessing_context: Any = ...,
+        generator: Any = ...,
+        *,
+        output: Output = ...,
+        batch_type: type[tuple[Any, ...]] | type[dict[Any, Any]] = ...,
+        **options: Unpack[Keywords],
+    ) -> None: ...
+    def __init__(
+        self,
+        dataset: Any = None,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int | None = None,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        snapshot_every_n_steps: int = 1,
+        transforms: Any = None,
+        independent: Iterable[str] = (),
+        contents: Mapping[str, str] | None = None,
+        batch_transforms: Any = None,
+        rank: int | Literal["auto"] | None = None,
+        world_size: int | None = None,
+        seed: int | None = None,
+        device: Any = None,
+        output: Output = "torch",
+        batch_type: type[tuple[Any, ...]] | type[dict[Any, Any]] = tuple,
+        fields: Iterable[str] | None = None,
+        split: str | None = None,
+        splits: Mapping[str, float] | None = None,
+        prepare: Prepare = "auto",
+        filters: str | Iterable[tuple[str, str, Any]] | None = None,
+        pack: Pack | None = None,
+        verify: Verify = "off",
+        on_error: OnError = "fail",
+        cache_dir: str | os.PathLike[str] | None = None,
+        cache_size: str | int | None = None,
+        socket: str | os.PathLike[str] | None = None,
+        command: str | os.PathLike[str] | None = None,
+    ) -> None:
+        if isinstance(dataset, subject.Unopened):  # of another DataLoader, as Lightning makes one with its sampler
+            dataset = dataset.given
+        arguments = {name: value for name, value in locals().items() if name != "self"}
+        self._arguments = arguments
+        if pin_memory_device:
+            warnings.warn(
+                "pin_memory_device is deprecated and ignored, as in torch; device= puts batches on a device", DeprecationWarning, stacklevel=2
+            )
+        self._prefetcher: Any = None
+        self._progress: frameworks.Prepared | None = None  # by Accelerate
+        self._kind = subject.engine(arguments)
+        self._engine: Any = self._made()
+        if output == "jax" and device is not None:
+            self._check_sharding()
+        self.__initialized = True
+
+    dataset, sampler, batch_sampler, fields, collate_fn, num_workers = Shown(), Shown(), Shown(), Shown(), Shown(), Shown()
+    rank, world_size, seed, drop_last = Shown(), Shown(), Shown(), Shown()
+    generator, prefetch_factor, persistent_workers, timeout, pin_memory = Shown(), Shown(), Shown(), Shown(), Shown()
+
+    def _made(self) -> Any:
+        """Return the engine."""
+        return {"feed": self._prepared, "lists": self._listed, "arrays": self._own, "code": self._own}[self._kind]()
+
+    def _listed(self) -> Any:
+        """Return the engine for datasets that a feeding process reads, in batches that a batch_sampler lists."""
+        from .listed import ListedLoader
+
+        given = self._arguments
+        signature = Signature.of({**given, "dataset": None}, iterable=False)
+        request = Request.of(given, signature, self._last)
+        self._take_class()
+        engine = ListedLoader(request, signature, given["output"] == "torch")
+        self._signature = signature = engine.signature
+        self._paths, self._split, self._given = request.subject.paths, request.subject.split, None
+        if request.subject.records is not None and not isinstance(given["dataset"], (list, tuple)):
+            self._given = given["dataset"]
+        dataset = self._opened(given["dataset"], engine)
+        self._held = {"rank": 0, "world_size": 1, "fields": engine.fields, "dataset": dataset}
+        self._shown(signature, engine)
+        self._place = self._resolved(given["device"])
+        return engine
+
+    def _prepared(self) -> FeedLoader:
+        """Return the engine for datasets that a feeding process reads."""
+        signature = Signature.of({**self._arguments, "dataset": None}, iterable=False)  # the feeding process knows how many records it has
+        request = Request.of(self._arguments, signature, self._last)
+        self._take_class()
+        options = request.options
+        self._signature = signature
+        #: Values that hold in place of those that were given.
+        self._held = {name: options[name] for name in ("rank", "world_size", "seed", "drop_last")}
+        if signature.num_workers is None:
+            self._held["num_workers"] = _cores()
+        if signature.generator is not None:
+            self._arguments |= {"seed": options["seed"], "generator": None}
+        self._public(
+            {**self._arguments, "sampler": request.sampler, "batch_size": options["batch_size"], "prefetch_factor": signature.prefetch_factor}
+        )
+        self.__multiprocessing_context = signature.multiprocessing_context
+        self._paths, self._split, self._several = request.subject.paths, request.subject.split, isinstance(self._arguments["dataset"], (list, tuple))
+        self._given = None if request.subject.records is None or self._several else self._arguments["dataset"]  # an object that says what it has
+        # Python's pickle gets the values that hold.
+        self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
+        engine = self._fed(request)
+        self._named = subject.named(self._arguments)
+        self._held["fields"] = engine.session.fields
+        if self._of_torch and signature.collate_fn is None:
+            self._held["collate_fn"] = frameworks.not_collated
+        return engine
+
+    def _fed(self, request: Request) -> FeedLoader:
+        """Return the engine of a request, which may have functions of whole records."""
+        if request.recording is None:
+            return FeedLoader(request)
+        from .recording import RecordLoader
+
+        return RecordLoader(request)
+
+    def _own(self) -> Any:
+        """Return the engine for arrays in memory, or for the user's own code."""
+        given, arrays = self._arguments, self._kind == "arrays"
+        choice("output", given["output"], Output)
+        seed = None if given["seed"] is None else count("seed", given["seed"], 0, MAX_SEED)
+        if isinstance(given["sampler"], Sampler):
+            samplers.check_for_own(given["sampler"], seed)
+        dataset = self._own_dataset()
+        rank, world_size = (0, 1) if given["rank"] is None and given["world_size"] is None else ranks(given["rank"], given["world_size"], {})
+        signature = Signature.of({**given, "dataset": dataset}, 0 if seed is None or arrays else _cores(), False if arrays else None)
+        if seed is None and signature.sampler is None and signature.batch_sampler is None and subject.is_prepared(given["dataset"]):
+            seed = seed_of(None, {}) if signature.generator is None else drawn(None, signature.generator)  # the order that transforms would have
+        self._take_class()
+        if given["collate_fn"] is None and signature.batched and type(dataset).__name__ == "TorchDataset" and self._of_torch:
+            from ..torch import TorchDataset, collate  # of whole batches, and of records of variable length
+
+            signature = replace(signature, collate_fn=collate) if type(dataset) is TorchDataset else signature
+        if world_size > 1 and seed is None:
+            signature = replace(signature, sampler=self._distributed(signature, rank, world_size), shuffle=False)
+        output = "torch" if given["output"] == "torch" else "numpy"
+        from .._code.gather import Gather
+        from .._code.loader import UserLoader
+
+        if arrays:
+            if given["on_error"] != "fail":
+                raise ValueError(f"on_error is {given['on_error']!r}; it is for records that may fail, and arrays in memory have none: leave it out")
+            threads = _cores() if given["num_workers"] is None else signature.num_workers or 1
+            signature = replace(signature, dataset=Gather(dataset, output, threads))
+            if seed is None and output == "numpy" and signature.sampler is None and signature.batch_sampler is None:
+                seed = 0 if signature.generator is None else drawn(None, signature.generator)
+        else:
+            _warn_of_many(signature.num_workers)
+        engine = UserLoader(signature, seed=seed, rank=rank, world_size=world_size, last=self._last, on_error=given["on_error"], output=output)
+        rank, world_size = engine.part
+        self._signature = signature
+        self._held = {"rank": rank, "world_size": world_size}
+        if isinstance(dataset, Samples):
+            self._held["dataset"] = dataset.of
+        self._shown(signature, engine)
+        self._place = self._resolved(given["device"])
+        return engine
+
+    def _shown(self, signature: Signature, engine: Any) -> None:
+        """Set the attributes that torch's DataLoader has, for an engine that runs Python."""
+        given = self._arguments
+        checked = {f.name: getattr(signature, f.name) for f in fields_of(Signature) if f.name in given}
+        order = {"sampler": engine.sampler, "batch_sampler": engine.batch_sampler}
+        self._public({**given, **checked, "dataset": given["dataset"], **order, "collate_fn": self._collation(signature)})
+        self.__multiprocessing_context = signature.multiprocessing_context
+        self._dataset_kind, self._IterableDataset_len_called = int(signature.iterable), None
+
+    @property
+    def _ordered(self) -> bool:
+        """Whether the order is penstock's, which is divided by rank and world size, and not torch's."""
+        return isinstance(self._engine, FeedLoader) or (self._arguments["seed"] is not None and self._kind in ("arrays", "code"))
+
+    def _divide(self, rank: int, world_size: int, batch_size: int, last: str) -> None:
+        """Take a part of each global batch from the next loop on, from where this DataLoader is."""
+        state = self.state_dict()
+        self._engine.close()
+        self._arguments |= {"rank": rank, "world_size": world_size, "batch_size": batch_size}
+        object.__setattr__(self, "_last", last)
+        self._engine = self._made()
+        if state["step"] or state.get("done"):
+            self.load_state_dict(state)
+        elif state["epoch"] or state.get("finished"):
+            self.set_epoch(state["epoch"] + bool(state.get("finished")))
+
+    def _rest(self, step: int) -> Iterator[Any]:
+        """Return an iterator over the rest of the next epoch, from a batch on."""
+        if not step:
+            return iter(self)
+        if not self._ordered:
+            return self._after(step)
+        engine = self._engine
+        state = {name: value for name, value in self.state_dict().items() if name not in ("done", "workers")}
+        if isinstance(engine, FeedLoader):
+            state["epoch"] = engine.begins()["epoch"]
+        elif (state["step"] and not self.step) or state.get("finished"):
+            state["epoch"] += 1
+        self.load_state_dict({**state, "step": step, **({"finished": False} if "finished" in state else {})})
+        return iter(self)
+
+    def _after(self, step: int) -> Iterator[Any]:
+        """Yield the batches of the next epoch after the first ones, of which the batch sampler is asked for their records alone."""
+        from accelerate.data_loader import SkipBatchSampler
+
+        mine, batches = vars(self), self.batch_sampler
+        mine["batch_sampler"] = SkipBatchSampler(batches, step)
+        try:
+            yield from self
+        finally:
+            mine["batch_sampler"] = batches
+
+    def _own_dataset(self) -> Any:
+        """Return the dataset as an object that has records: that of a path is opened."""
+        given = self._arguments
+        dataset, fields, split = given["dataset"], given["fields"], given["split"]
+        if isinstance(dataset, (list, tuple)) and dataset and all(isinstance(d, (str, bytes, os.PathLike)) for d in dataset):
+            raise ValueError(
+                f"a list of {len(dataset)} paths with a function of Python; give torch.utils.data.ConcatDataset of penstock.open of each"
+            )
+        if not isinstance(dataset, (str, bytes, os.PathLike)):
+            for name in ("fields", "split"):
+                if given[name] is not None:
+                    raise ValueError(f"{name} is for the path of a dataset; here, give penstock.open(path, {name}=...) as the dataset")
+            if not subject.is_prepared(dataset) or isinstance(dataset, (list, tuple)):
+                return dataset
+            default = given["collate_fn"] is None
+            # torch makes no tensors of arrays of bfloat16, nor of numbers of uint64, and none that may be written to of arrays of files.
+            wanted = has_type(dataset, ("bfloat16", "uint64") if default else ("bfloat16",)) or (default and given["batch_size"] is None)
+            tensors = wanted and given["output"] == "torch"
+            return Samples(dataset, tensors) if tensors or (not default and hasattr(dataset, "__getitems__")) else dataset
+        opened: Any
+        if given["output"] == "torch":
+            from ..torch import TorchDataset
+
+            opened = TorchDataset(os.fsdecode(dataset), fields, split)
+        else:
+            opened = open_dataset(os.fsdecode(dataset), fields, split)
+        return opened if given["collate_fn"] is None else Samples(opened, tensors=False)
+
+    def _distributed(self, signature: Signature, rank: int, world_size: int) -> Any:
+        """Return the sampler of a rank where there is no seed: torch's."""
+        if signature.iterable or signature.sampler is not None or signature.batch_sampler is not None or self._arguments["output"] != "torch":
+            raise ValueError(
+                f"rank is {rank} of {world_size}, and the order is not one that can be divided: give seed=, or a DistributedSampler; an iterable "
+                "dataset divides itself, by torch.distributed.get_rank()"
+            )
+        from torch.utils.data import DistributedSampler
+
+        return DistributedSampler(signature.dataset, world_size, rank, shuffle=signature.shuffle, drop_last=signature.drop_last)
+
+    def _take_class(self) -> None:
+        """Become an instance of torch's DataLoader, too, where tensors are wanted."""
+        self._of_torch = self._arguments["output"] == "torch"
+        if not self._of_torch:
+            return
+        try:
+            self.__class__ = frameworks.torch_class(type(self))
+        except ImportError as e:
+            raise Error(f'output="torch" needs PyTorch, which cannot be imported ({e}); install it, or take output="numpy"') from e
+
+    def _public(self, values: Mapping[str, Any]) -> None:
+        """Set the attributes that a DataLoader has for its parameters; torch's has none for these two."""
+        vars(self).update({name: v for name, v in values.items() if name not in ("shuffle", "multiprocessing_context")})
+
+    def _collation(self, signature: Signature) -> Any:
+        """Return the collate function that is given, or torch's where it is in use."""
+        if signature.collate_fn is not None or not self._of_torch:
+            return signature.collate_fn
+        from torch.utils.data import default_collate, default_convert
+
+        return default_collate if signature.batched else default_convert
+
+    def _check_sharding(self) -> None:
+        """Refuse a device of JAX that does not take every batch."""
+        from ..jax import check
+
+        size, last = self.batch_size, 0
+        if isinstance(self._engine, FeedLoader) and not self.drop_last and self._arguments["sampler"] is None and self._arguments["pack"] is None:
+            last = -(-(self._engine.records % (size * self.world_size)) // self.world_size)
+        elif self._arguments["sampler"] is None and self._arguments["batch_sampler"] is None and size and not self.drop_last:
+            last = len(self.dataset) % size if hasattr(self.dataset, "__len__") else 0
+        try:
+            check(self._arguments["device"], size or 0, last)
+        except BaseException:
+            self.close()
+            raise
+
+    def _resolved(self, device: Any) -> Any:
+        """Return what puts batches of own datasets on a device; None if nothing does."""
+        if device is None:
+            return None
+        if self._arguments["output"] == "numpy":
+            raise ValueError('device is for output="torch" and "jax": NumPy has no arrays on devices')
+        if self._arguments["output"] == "jax":
+            return None
+        from .device import resolve
+
+        found = resolve(device)
+        return found if found.type == "cuda" else None
+
+    def _show(self, name: str, given: Any) -> Any:
+        """Return what an attribute shows whose argument is given."""
+        if self._of_torch and name in _OF_TORCH and (self._ordered or self._progress) and frameworks.accelerate_asks():
+            if self._drawn is None:
+                object.__setattr__(self, "_drawn", frameworks.Drawn(self))
+            return self._drawn.part(name)
+        if not isinstance(self._engine, FeedLoader):
+            return self._held.get(name, given)
+        if name == "dataset":
+            return self._opened(given, self._engine)
+        if name == "sampler" and self._of_torch:
+            if "sampler" not in self._held:
+                self._held["sampler"] = frameworks.sampler_of(self, given, self.rank, self.world_size)
+            return self._held["sampler"]
+        return self._held.get(name, given)
+
+    def _opened(self, given: Any, engine: Any) -> Any:
+        """Return the dataset that was given or, of a path, opened in this process too: for its length, its classes or single records."""
+        if self._given is not None:
+            return self._given
+        if len(self._paths) != 1 or "://" in self._paths[0]:
+            return subject.Unopened(given, engine.records)
+        try:
+            if self._arguments["prepare"] == "off":
+                self._given = open_prepared(self._paths[0], split=self._split)
+            else:
+                self._given = open_dataset(self._paths[0], split=self._split, cache_dir=self._arguments["cache_dir"])
+        except Error:
+            return subject.Unopened(given, engine.records)
+        return self._given
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self.__initialized and (name in PROTECTED or (name in self._arguments and isinstance(self._engine, FeedLoader))):
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        if self.__initialized and name == "collate_fn" and value is not self.collate_fn and getattr(self._engine, "gathers", False):
+            raise ValueError(
+                "collate_fn of a DataLoader over arrays cannot be set, as whole batches are gathered; give it when the DataLoader is made"
+            )
+        object.__setattr__(self, name, value)
+
+    @property
+    def multiprocessing_context(self) -> Any:
+        """The context in which worker processes are started; None for the default."""
+        given = self.__multiprocessing_context
+        return given if given is None else self._show("multiprocessing_context", given)
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, value: Any) -> None:
+        self.__multiprocessing_context = context(value, self.num_workers)
+
+    @property
+    def shuffle(self) -> bool:
+        """Whether records come in another order in each epoch."""
+        return self._signature.shuffle
+
+    @property
+    def _iterator(self) -> Any:
+        """The iterator of persistent workers, as torch's DataLoader has it; frameworks set it to None to end them."""
+        return getattr(self._engine, "_iterator", None)
+
+    @_iterator.setter
+    def _iterator(self, value: Any) -> None:
+        if hasattr(self._engine, "_iterator"):
+            self._engine._iterator = value
+
+    @property
+    def _is_accelerate_prepared(self) -> bool:
+        """Whether Accelerate's prepare takes this DataLoader as it is; it asks before it would make torch's of it."""
+        if self._progress is None:
+            self._progress = frameworks.prepared(self)
+        return self._progress is not None
+
+    @_is_accelerate_prepared.setter
+    def _is_accelerate_prepared(self, value: bool) -> None:
+        """Take what Accelerate notes, which changes nothing."""
+
+    @property
+    def use_stateful_dataloader(self) -> bool:
+        """Whether Accelerate's save_state and load_state keep the state of this DataLoader: where it was asked for stateful ones."""
+        return self._progress is not None and bool(self._progress.accelerator.use_stateful_dataloader)
+
+    @property
+    def step(self) -> int:
+        """The number of the batch with which the next loop begins."""
+        return int(self._engine.at["step"]) if getattr(self._engine, "resumed", True) else 0
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that the next batch is of."""
+        epoch: int = self._engine.epoch
+        return epoch
+
+    @property
+    def records(self) -> int:
+        """Records of the dataset, or rows if they are packed."""
+        return int(self._engine.records) if hasattr(self._engine, "records") else len(self._engine.signature.dataset)
+
+    def classes(self, field: str = "labels") -> tuple[str, ...]:
+        """Return the names of the values 0, 1, ... of a label field; none if it has no names.
+
+        Raw samples are not prepared for it, as they are for ``dataset``, and a dataset at a URL is not fetched. Of a Dataset of your own
+        these are its ``classes``, as torchvision's datasets have them.
+        """
+        if isinstance(self._engine, FeedLoader):
+            return self._engine.classes(field)
+        named = getattr(self.dataset, "classes", None) or ()
+        return tuple(named(field) if callable(named) else named)
+
+    @property
+    def pid(self) -> int | None:
+        """The feeding process, if this one started it."""
+        return getattr(self._engine, "pid", None)
+
+    def __repr__(self) -> str:
+        return repr(self._engine) if isinstance(self._engine, FeedLoader) else f"<penstock DataLoader of a {type(self.dataset).__name__}>"
+
+    def __len__(self) -> int:
+        self._assign()
+        if isinstance(self._engine, FeedLoader) and not subject.still_named(self._arguments, self._named, lengths=True):
+            self._renew(self._engine)
+        return len(self._engine)
+
+    if not TYPE_CHECKING:  # where it has none
+
+        def __getitem__(self, key: object) -> Any:
+            raise TypeError("a DataLoader makes whole batches in its own order, and has no items: for batch in loader: ...")
+
+    def __iter__(self) -> Iterator[B]:  # type: ignore[override] # torch names the class of its iterator
+        self._assign()
+        if isinstance(self._engine, FeedLoader) and not subject.still_named(self._arguments, self._named):
+            self._renew(self._engine)
+        self._warn_of_others()
+        if self._progress is None:
+            return self._batches()
+        self._progress.begin()
+        step = self.step
+        return self._progress.follow(self._batches(), step, self)
+
+    def _warn_of_others(self) -> None:
+        """Warn, once, in a process that is one of several, of a loop over all of the data that nobody asked for."""
+        mine = vars(self)
+        if not self._warned and isinstance(self._engine, FeedLoader) and self.world_size == 1 and mine["rank"] is None and mine["world_size"] is None:
+            object.__setattr__(self, "_warned", True)
+            launcher.warn_of_others()
+
+    def _batches(self) -> Iterator[Any]:
+        """Return an iterator over an epoch."""
+        if isinstance(self._engine, FeedLoader) and (self._arguments["output"] != "jax" or not self._engine.collates):
+            return iter(self._engine)
+        if self._arguments["output"] == "jax":
+            from ..jax import placed
+
+            return placed(iter(self._engine), self._arguments["device"])
+        if self._place is None:
+            return iter(self._engine)
+        from .device import Prefetcher
+
+        self._prefetcher = Prefetcher(self._engine, self._place)
+        return iter(self._prefetcher)
+
+    def _renew(self, engine: FeedLoader) -> None:
+        """Read the records that a Subset or a sampler of torch names by now: torch reads indices and weights at iter()."""
+        begins = engine.begins()
+        if begins["step"]:
+            raise Error(
+                f"a state was loaded that begins at batch {begins['step']}, and the indices or weights have changed since; "
+                "change them before load_state_dict, or begin the epoch anew: set_epoch"
+            )
+        self._reopen(self._arguments["dataset"])
+        self._engine.set_epoch(begins["epoch"])
+        engine.close()
+
+    def _assign(self) -> None:
+        """Have the engine know what was assigned to attributes, which holds from the next loop on, as in torch."""
+        if isinstance(self._engine, FeedLoader):
+            return
+        mine = vars(self)
+        for name in ("sampler", "batch_sampler"):
+            if getattr(self._engine, name) is not mine[name]:
+                setattr(self._engine, name, mine[name])
+        now = {name: mine[name] for name in _ASSIGNABLE}
+        if (
+            any(getattr(self._signature, name) is not value for name, value in now.items())
+            or self.__multiprocessing_context is not self._signature.multiprocessing_context
+        ):
+            self._signature = self._engine.signature = replace(self._signature, **now, multiprocessing_context=self.__multiprocessing_context)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next loop is. A position in that epoch that was loaded stays as it is.
+
+        If the order is torch's (no ``seed``, and not a prepared dataset), set_epoch of the sampler and the dataset is called, if they have it.
+        """
+        self._engine.set_epoch(epoch)
+        if self._progress is not None:
+            self._progress.made.iteration = epoch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the run is: after the batch that was yielded last. Of a prepared dataset it is JSON, about 300 bytes."""
+        self._assign()
+        source = self._engine if self._prefetcher is None else self._prefetcher
+        state: dict[str, Any] = source.state_dict()
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go to where state_dict was taken: the next loop yields the rest of that epoch.
+
+        Raise Error, with what differs, if it is of another dataset, order, seed, global batch or
+        transforms; this DataLoader then is where it was.
+        """
+        self._assign()
+        self._prefetcher = None
+        self._engine.load_state_dict(state_dict)
+        if self._progress is not None:
+            self._progress.made.iteration = self.epoch
+
+    def refresh(self) -> Changes:
+        """Open the newest generation of the dataset, or of each of several, and return what changed: ``print(loader.refresh())``.
+
+        Call it between two epochs, in each rank of a world at the same epoch, and change no dataset meanwhile. The next loop has the
+        records and columns that there are then. Views find their records again: a ``filter`` has those for which its expression holds
+        now.
+
+        Raise Error within an epoch, for a dataset that was opened by its generation, and if the view or the sampler has numbers of
+        records and these are others now. This DataLoader then has the generation that it had.
+        """
+        self._assign()
+        if not isinstance(self._engine, FeedLoader):
+            raise Error("refresh is for datasets that preprocess made, read without functions of Python; make a new DataLoader")
+        return self._refreshed(self._engine)
+
+    def _refreshed(self, engine: FeedLoader) -> Changes:
+        from . import refreshing
+
+        if self._arguments["socket"] is not None:
+            raise Error(
+                "refresh is for datasets that this process opens, and not for socket=; make a new DataLoader, which opens the newest generation"
+            )
+        engine.session.alive()
+        if not engine.between():
+            rest = f"loader.set_epoch({engine.epoch + 1})"
+            raise Error(f"refresh: {engine!r}: an epoch is under way; call it after the loop, or leave the rest out first: {rest}")
+        dataset = self._arguments["dataset"]
+        changed = refreshing.changes(engine.session.generations, dataset)
+        if not engine.session.generations:
+            raise Error(f"refresh: {', '.join(self._paths)} has no generations; make a new DataLoader")
+        newest = refreshing.newest(dataset, changed, [folder for folder, _ in engine.session.generations])
+        if not changed:
+            return changed
+        refreshing.check_order(engine.session.order, changed)
+        self._reopen(newest)
+        self._engine.set_epoch(engine.epoch)
+        engine.close()
+        return changed
+
+    def _reopen(self, dataset: Any) -> None:
+        """Read another dataset by a new engine; if that fails, this DataLoader is as it was."""
+        before, arguments = dict(vars(self)), self._arguments
+        try:
+            self._arguments = {**arguments, "dataset": dataset}
+            self._engine = self._prepared()
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def stats(self) -> dict[str, Any]:
+        """Return what the loader did since it was made. Times are nanoseconds.
+
+        Of a prepared dataset,
+        ``loader`` has the numbers of Go's loader.Stats, such as ``Workers``, ``Cores`` (this process's
+        share) and ``LocalSize`` (processes of this host that share its cores, as torchrun, MPI or
+        Slurm say), ``diagnose`` says in a sentence what limits
+        the loop, ``viewed`` counts batches that are mappings of files, ``copied`` those that were
+        copied because the others were still referred to, ``skipped`` those records that on_error passed over, and ``pinned`` says whether memory
+        is page-locked, or why not.
+        Of raw samples, ``prepared`` says what the cache stores of each source, and why.
+        """
+        stats: dict[str, Any] = self._engine.stats()
+        return stats
+
+    def diagnose(self) -> str:
+        """Return a sentence that says what limits the loop over this DataLoader, and what to do."""
+        sentence: str = self.stats()["diagnose"]
+        return sentence
+
+    def explain(self) -> str:
+        """Return a table of the steps of ``transforms``: which run in the engine, in Python workers and on the device, and their cost.
+
+        Costs are microseconds a record, measured since the DataLoader was made.
+        """
+        if not hasattr(self._engine, "session"):
+            raise Error("explain is for a prepared dataset with transforms; the code of this dataset runs in its own workers")
+        text: str = self._engine.explain()
+        return text
+
+    def close(self) -> None:
+        """End the processes. Batches that are still referred to stay as they are."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        written = getattr(type(self), "_written", type(self))
+        if isinstance(self._engine, FeedLoader):
+            state: Any = self._engine.state_dict()
+            mine = {
+                name: value for name, value in vars(self).items() if name not in _KEPT and name not in self._arguments and not name.startswith("_")
+            }
+        else:
+            state = None if self._arguments["seed"] is None else self.state_dict()
+            mine = {name: value for name, value in vars(self).items() if name not in _KEPT}
+        return _again, (written, self._arguments, self._last, state, mine)
+
+
+#: Attributes that a copy makes for itself.
+_KEPT = frozenset(
+    ("_arguments", "_engine", "_signature", "_prefetcher", "_progress", "_held", "_of_torch", "_paths", "_split", "_several", "_given", "_place",
+     "_last", "_kind", "_drawn", "_warned")
+)  # fmt: skip
+
+#: Parameters of torch's DataLoader that Accelerate gives to one that it makes of this.
+_OF_TORCH = frozenset(
+    ("dataset", "batch_sampler", "collate_fn", "generator", "num_workers", "prefetch_factor", "persistent_workers", "timeout", "pin_memory",
+     "multiprocessing_context")
+)  # fmt: skip
+
+#: Parameters of own datasets that may be assigned, and hold from the next loop on.
+_ASSIGNABLE = (
+    "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator", "prefetch_factor", "persistent_workers", "in_order",
+    "snapshot_every_n_steps",
+)  # fmt: skip
+
+
+def _again(cls: type[DataLoader], arguments: dict[str, Any], last: str, state: dict[str, Any] | None, mine: dict[str, Any]) -> DataLoader:
+    """Make a DataLoader that was pickled or copied."""
+    loader = cls.__new__(cls)
+    loader._last = last
+    DataLoader.__init__(loader, **arguments)
+    vars(loader).update(mine)
+    if state is not None:
+        loader.load_state_dict(state)
+    return loader
+
+
+def _warn_of_many(workers: int | None) -> None:
+    """Warn, in torch's words, of more processes than cores."""
+    if workers is not None and workers > (most := cores()):
+        warnings.warn(
+            f"This DataLoader will create {workers} worker processes in total. Our suggested max number of worker in current system is "
+            f"{most}, which is smaller than what this DataLoader is going to create. Please be aware that excessive worker creation might "
+            "get DataLoader running slow or even freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
+            stacklevel=4,
+        )
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use, if those of its launcher's on this host have a share each."""
+    local = os.environ.get("LOCAL_WORLD_SIZE", "")
+    return max(1, cores() // int(local)) if local.isdecimal() and int(local) else cores()

@@ -1,0 +1,186 @@
+"""Loops over the batches that a feeding process makes: which batch comes next, and which epoch."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .. import samplers
+from .._base.errors import Error
+from .._base.options import count
+from .batch import LoaderBatch
+from .request import Request
+from .session import POSITION, Session, position
+from .states import check_fed, check_mapping, checking
+from .wire import Malformed
+
+
+class _Epoch(itertools.chain[LoaderBatch]):
+    """The iterator over an epoch, whose len() is that of the loader. No code of Python hands batches on: an interrupt could lose one."""
+
+    loader: FeedLoader
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+
+class FeedLoader:
+    """The engine of a DataLoader over prepared datasets: each loop over it is an epoch."""
+
+    #: Whether the user's code makes batches of records.
+    collates = False
+
+    def __init__(self, request: Request) -> None:
+        self._distributed = None if request.distributed is None else samplers.Announced(request.distributed)
+        self._pinning = request.pinning
+        self._loop: object = None  # the one that is under way
+        self._wanted: int | None = None  # the epoch of the next loop, said during one
+        self.session = Session(request)
+        self.stage, self._ahead = self.session.stage, request.ahead
+        self.at = position(0, 0)  # of the batch that comes next
+        self.resumed = True  # whether the next loop begins at `at`, and not with another epoch
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that the next batch is of."""
+        epoch: int = self.at["epoch"]
+        return epoch
+
+    @property
+    def records(self) -> int:
+        """Records of the dataset, or rows if they are packed."""
+        return self.session.records
+
+    def classes(self, field: str) -> tuple[str, ...]:
+        """Return the names of the values of a label field."""
+        if field not in self.session.fields:
+            raise KeyError(f"batches have no field {field!r}; they have {', '.join(self.session.fields)}")
+        return self.session.fields[field].classes
+
+    def __repr__(self) -> str:
+        return f"<penstock DataLoader of {self.session.records} records: batch {self.at['step']} of {self.session.batches} in epoch {self.epoch}>"
+
+    def __len__(self) -> int:
+        return self.session.batches
+
+    def __iter__(self) -> Iterator[LoaderBatch]:
+        epoch = _Epoch(self.staged(self.stage, self._ahead))
+        epoch.loader = self
+        return epoch
+
+    def staged(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
+        """Return an iterator over the next epoch whose batches go through a Stage: what a Prefetcher is."""
+        return self._iterate(stage, ahead)
+
+    def begins(self) -> dict[str, Any]:
+        """Return where the next loop begins."""
+        said = None if self._distributed is None else self._distributed.said()
+        if said is not None:
+            self.set_epoch(said)
+        if self._wanted is not None:
+            return position(self._wanted, 0)
+        if self.resumed:
+            return self.at
+        return position(self.epoch + (self.at["step"] > 0), 0)
+
+    def _iterate(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
+        self.session.alive()
+        at, self._loop = self.begins(), (loop := object())
+        epoch, waiting, received = at["epoch"], deque[tuple[Any, dict[str, Any]]](), 0
+        failure: Error | None = None
+        begun = False
+        try:
+            if self.session.stream is not None:
+                self.session.give_back()
+            self.session.staged = stage is not None
+            while True:
+                self.session.alive()
+                while failure is None and at["step"] < self.session.batches and (not waiting or (ahead and self._wants(len(waiting), ahead))):
+                    received += 1
+                    if received > self.session.batches:
+                        self.session.refuse(Malformed(f"more than {self.session.batches} batches of epoch {epoch}"))
+                    try:
+                        batch, at = self._next_batch(at)
+                        waiting.append((batch if stage is None else stage.put(batch), at))
+                        del batch
+                    except Error as e:
+                        failure = e  # comes after the batches before it
+                if not waiting:
+                    break
+                batch, after = waiting.popleft()
+                if stage is not None:
+                    batch = stage.take(batch)
+                if not begun:
+                    self.session.waits.begin()
+                    begun, self.resumed, self._wanted = True, False, None
+                self.at = after
+                yield batch
+                del batch  # so that the caller alone keeps it
+                if self._loop is not loop:
+                    raise Error("this loop was ended by a new one over the same DataLoader, or by load_state_dict; make a DataLoader for each loop")
+            if failure is not None:
+                raise failure
+            if not begun:
+                self.resumed, self._wanted = False, None
+            self.at = position(epoch + 1, 0)
+        finally:
+            failure = None  # whose traceback has this frame
+            if self._loop is loop:
+                self._loop = None
+                self.session.waits.end()
+
+    def _next_batch(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
+        """Return the batch at a position, and the position after it."""
+        return self.session.next_batch(at)
+
+    def _wants(self, waiting: int, ahead: int) -> bool:
+        """Return whether to receive a batch now: the one that the loop needs, or a later one that has arrived."""
+        return waiting == 0 or (waiting <= ahead and self.session.has_next())
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next loop is. A position in that epoch that was loaded stays as it is."""
+        epoch = count("epoch", epoch)
+        if self._loop is not None:
+            self._wanted = epoch
+        elif not (self.resumed and epoch == self.epoch):
+            self.at, self.resumed = position(epoch, 0), True
+
+    def between(self) -> bool:
+        """Return whether the next batch is the first one of an epoch, and no loop is under way."""
+        return self._loop is None and self.at["step"] == 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the run is: after the batch that was yielded last."""
+        return {**self.session.identity, **self.at}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go to where state_dict was taken."""
+        check_mapping(state_dict, "v")
+        state = dict(state_dict)
+        with checking():
+            check_fed(state, self.session.batches)
+        self.session.start(state)
+        at = {name: state[name] for name in POSITION if name in state}
+        self.at, self.resumed, self._loop, self._wanted = at, True, None, None  # in one line: an interrupt leaves all or nothing of it
+
+    def stats(self) -> dict[str, Any]:
+        """Return the numbers of the feeding process, and of this end."""
+        pinned = "not asked for" if self._pinning is None else self._pinning.state
+        session = self.session
+        return {**session.stats(), "copied": session.copied, "viewed": session.viewed, "skipped": session.skipped, "pinned": pinned}
+
+    def explain(self) -> str:
+        """Return a table of the steps of pipelines, where each runs, and its cost."""
+        return self.session.explain()
+
+    @property
+    def pid(self) -> int | None:
+        """The feeding process, if this one started it."""
+        child = self.session.child
+        return None if child is None else child.pid
+
+    def close(self) -> None:
+        """End the feeding process."""
+        self.session.close()

@@ -1,0 +1,226 @@
+"""Loops over batches whose records go through functions of the user: the feeding process makes them, workers of Python finish them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from .. import samplers
+from .._base.errors import Error
+from .._base.values import element_type
+from .._code.fetch import Task, Work
+from .._code.loops import Loop, ParallelLoop, SerialLoop
+from .._code.measure import Measures
+from .._code.pins import Pins, device
+from .._code.plans import Plan
+from .._code.randomness import record_seed
+from .._read.field import Field
+from .._read.ragged import Ragged
+from ..functions.call import name_of
+from ..functions.record import PLACE, Collate, Given, Recorder, Recording
+from .batch import made
+from .feeding import FeedLoader
+from .states import check_mapping
+from .wire import Malformed, shown
+
+#: The share of a loop that it waits, and the share of the time of workers, from which functions are its limit.
+_WAITS, _BUSY = 0.05, 0.7
+
+_log = logging.getLogger("penstock")
+
+
+class _Ahead(Plan):
+    """The batches of the feeding process from a position on, as tasks of workers. ``at`` is the position after what was delivered."""
+
+    light = True
+    fixed = False
+
+    def __init__(self, loader: RecordLoader, at: dict[str, Any]) -> None:
+        self._loader, self._asked = loader, at
+        self.at = at
+        self.message: dict[str, Any] = {}  # of the batch that was delivered last
+        self.failure: Error | None = None  # why no further batch comes
+        self._steps = 0
+
+    def next(self) -> Task:
+        session = self._loader.session
+        if self.failure is not None or self._asked["step"] >= session.batches:
+            raise StopIteration
+        try:
+            batch, self._asked = session.next_batch(self._asked)
+        except Error as e:
+            self.failure = e
+            raise StopIteration from None
+        message: dict[str, Any] = {"epoch": batch.epoch, "step": batch.step, "indices": batch.indices.copy(), "mask": batch.mask.copy()}
+        indices, keys = message["indices"].tolist(), self._loader.keys(message)
+        given = Given(dict(batch.items()), session.fields, indices, keys, pickled=self._loader.parallel)
+        return Task(0, given.records(), batch.epoch, batch.step, order=(message, self._asked))
+
+    def delivered(self, task: Task, number: int) -> None:
+        self.message, self.at = task.order
+        self._steps += 1
+
+    @property
+    def steps(self) -> int:
+        return self._steps
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+
+class _Nothing(Plan):
+    """No batches: workers start with it, before there is a feeding process whose connection they would inherit."""
+
+    light = True
+
+    def next(self) -> Task:
+        raise StopIteration
+
+    @property
+    def steps(self) -> int:
+        return 0
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+
+class RecordLoader(FeedLoader):
+    """A FeedLoader with functions of records."""
+
+    def __init__(self, request: Any) -> None:
+        recording: Recording = request.recording
+        options, self._final = {name: value for name, value in request.options.items() if name != "as_bytes"}, request.convert
+        self._names, self._seed, self._rank, self._world = recording.names, options["seed"], options["rank"], options["world_size"]
+        self._batch, self._repeats = options["batch_size"], _repeats(request.order)
+        self._recorder = Recorder(recording.steps, recording.ends, options["on_error"], recording.workers == 0)
+        self._samples = recording.samples
+        self.collates = recording.samples is not None
+        self._ends = recording.ends.names if recording.samples is None else [*recording.ends.names, name_of(recording.samples.collate)]
+        named = ", ".join(recording.names) or "reading records", self._ends[-1] if recording.samples else "collating"
+        self._measures = Measures(workers=recording.workers, _names=named)
+        self._work = Work(
+            self._recorder, False, True, Collate(options["on_error"], recording.samples, recording.workers == 0), False, recording.workers,
+            recording.init, on_error=options["on_error"],
+        )  # fmt: skip
+        self._loop_options = SimpleNamespace(
+            num_workers=recording.workers, prefetch_factor=recording.prefetch_factor, multiprocessing_context=recording.context,
+            timeout=request.timeout if recording.workers else 0, in_order=True, persistent_workers=True, snapshot_every_n_steps=1,
+            pin_memory=False, pin_memory_device="",
+        )  # fmt: skip
+        kind = device(SimpleNamespace(pin_memory=recording.pin_memory, pin_memory_device="")) if request.device is None else None
+        self._pins = None if kind is None else Pins(kind)
+        self._parallel: Any = ParallelLoop(_Nothing(), self._work, self._measures, self._loop_options) if recording.workers else None
+        self._made: tuple[_Ahead, Loop] | None = None  # what comes next, if that is known
+        self._records = self._passed = 0
+        try:
+            super().__init__(replace(request, options=options, convert=as_they_are, pinning=None, copies=None))
+            self._recorder.check(self.session.fields)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def parallel(self) -> bool:
+        """Whether workers call the functions."""
+        return self._parallel is not None
+
+    def keys(self, message: Mapping[str, Any]) -> list[int]:
+        """Return the seeds of the records of a batch."""
+        first = (message["step"] * self._world + self._rank) * self._batch
+        return [
+            record_seed(self._seed, message["epoch"], int(record), first + i if self._repeats else None, place=PLACE)
+            for i, record in enumerate(message["indices"])
+        ]
+
+    def _next_batch(self, at: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        begun, self._made = self._made, None
+        plan, loop = begun if begun is not None and begun[0].at == at else self._begun(at)
+        try:
+            values, failed = next(loop)
+        except StopIteration:
+            failure, plan.failure = plan.failure, None
+            raise failure or Malformed("no batch where one was due") from None
+        self._made = (plan, loop)
+        message = plan.message
+        self._records += len(message["indices"])
+        for place, why in failed:
+            self._passed += 1
+            message["mask"][place] = False
+            _log.warning("record %s: %s; on_error=%r puts another one, or zeros, in its place", message["indices"][place], why, self._work.on_error)
+        return self._finished(values, message), plan.at
+
+    def _begun(self, at: dict[str, Any]) -> tuple[_Ahead, Loop]:
+        """Have the workers begin at a position."""
+        plan = _Ahead(self, at)
+        if self._parallel is None:
+            return plan, SerialLoop(plan, self._work, self._measures, self._loop_options)
+        self._parallel.again(plan, None)
+        return plan, self._parallel
+
+    def _finished(self, values: Any, message: dict[str, Any]) -> Any:
+        """Return a batch as the caller asked for it."""
+        if self._samples is not None:
+            return values if self._pins is None else self._pins.pinned(values)
+        fields, arrays = {}, {}
+        for name, x in values.items():
+            rows = isinstance(x, tuple)
+            if isinstance(x, list):  # of strings
+                continue
+            array = x[0] if rows else x
+            fields[name] = Field(name, element_type(array.dtype), array.shape[1:], ragged=rows)
+            arrays[name] = Ragged(*x) if rows else x
+        done = self._final(fields, arrays)
+        batch = {name: done.get(name, x) for name, x in values.items()}
+        return made(self.session.kind, batch if self._pins is None else self._pins.pinned(batch), message)
+
+    def _wants(self, waiting: int, ahead: int) -> bool:
+        return waiting <= ahead
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), **({"functions": self._names} if self._names else {})}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        check_mapping(state_dict, "v")
+        if "functions" in state_dict and state_dict["functions"] != self._names:
+            given = state_dict["functions"]
+            said = ", ".join(map(shown, given[:8])) if isinstance(given, list) else shown(given)
+            names = ", ".join(map(repr, self._names))
+            raise Error(f"the state is of a DataLoader with the functions {said}, and this one has {names}; make it with the same")
+        state_dict = {name: value for name, value in state_dict.items() if name != "functions"}
+        super().load_state_dict(state_dict)
+
+    def stats(self) -> dict[str, Any]:
+        found, own = super().stats(), self._measures.numbers()
+        busy = own["dataset_ns"] + own["collate_ns"] + own["copy_ns"]
+        limited = own["batches"] > 1 and own["wait_ns"] > _WAITS * own["loop_ns"] and busy > _BUSY * own["loop_ns"] * max(1, own["workers"])
+        diagnose = own.pop("diagnose")
+        return {**found, "records": own, "skipped": found["skipped"] + self._passed, "diagnose": diagnose if limited else found["diagnose"]}
+
+    def explain(self) -> str:
+        """Return a table of the steps, where each runs, and its cost."""
+        workers, n = self._work.num_workers, self._records
+        where = f"{workers} Python worker{'s' * (workers > 1)}" if workers else "this process"
+        cost = f"{self._measures.dataset_ns / n / 1e3:.0f}" if n else "-"
+        return self.session.explain([("records", where, cost, ", ".join([*self._names, *self._ends]))])
+
+    def close(self) -> None:
+        """End the workers and the feeding process."""
+        self._made = None
+        if self._parallel is not None:
+            self._parallel.close()
+        if hasattr(self, "session"):
+            super().close()
+
+
+def as_they_are(_: object, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the arrays of a batch without a conversion."""
+    return values
+
+
+def _repeats(order: samplers.Sampler) -> bool:
+    """Return whether a record may come more than once in an epoch."""
+    inner = getattr(order, "inner", None)
+    return isinstance(order, (samplers.Weighted, samplers.Mix)) or (inner is not None and _repeats(inner))

@@ -1,0 +1,666 @@
+"""Datasets."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import itertools
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._base.errors import CorruptError, Error, MissingError, NotFoundError, UnsupportedError
+from .._base.options import Mode, choice
+from .._base.urls import redacted
+from .._base.values import tensor
+from .._write import changing
+from . import flat, generations
+from .column import Column, memory
+from .fetched import fetched, is_fetched
+from .field import SOURCE_NAME, Field, chosen, from_json, listed, shown
+from .formats import find, keeps, locate, stamp
+from .generations import Held
+from .layout import Layout, column_names, select
+from .ragged import RaggedRecords
+from .reader import NoDatasetError, Opened, Reader, named, verify
+from .records import Piece, Places, Records
+from .view import MAX_FILES, Source, View, is_view, read
+
+#: How many times to open a dataset that is being replaced before giving up.
+_ATTEMPTS = 16
+
+
+class Samples:
+    """Records of a map-style dataset in lists, as functions of Python take them that put samples together.
+
+    With ``tensors``, they have tensors, and not arrays.
+    """
+
+    def __init__(self, of: Any, tensors: bool) -> None:
+        self.of, self._tensors = of, tensors
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._sample(self.of[index])
+
+    def __getitems__(self, indices: Any) -> list[Any]:
+        """Return the records of those numbers."""
+        found = self.of.__getitems__(indices) if hasattr(self.of, "__getitems__") else [self.of[i] for i in indices]
+        return [self._sample(record) for record in found]
+
+    def _sample(self, record: Any) -> Any:
+        return {name: _as_tensor(value) for name, value in record.items()} if self._tensors else record
+
+
+def _as_tensor(value: Any) -> Any:
+    """Return an array or a number of NumPy as a tensor in memory of its own, and any other value as it is."""
+    return tensor(np.array(value)) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def has_type(dataset: Any, types: Sequence[str]) -> bool:
+    """Return whether records of a prepared dataset, or of a Subset or ConcatDataset of such, have arrays of one of some element types."""
+    if isinstance(dataset, Source):
+        return any(f.dtype in types for f in dataset.fields.values())
+    if type(dataset).__name__ == "TorchDataset":  # of tensors
+        return False
+    return any(has_type(part, types) for part in (dataset.datasets if hasattr(dataset, "datasets") else [dataset.dataset]))
+
+
+class Dataset(Source):
+    """A dataset that penstock made, mapped: see ``penstock.open``.
+
+    ``ds["images"]`` is a field over all shards; ``ds[i]`` a record as a dict; ``ds[i:j]`` and
+    ``ds[[3, 1, 2]]`` a Batch. It is a map-style dataset for torch's DataLoader as it is, with
+    batched fetch (``__getitems__``). Pickling keeps its path and its id: each process maps
+    the files for itself, and raises Error when it is used if another dataset has taken the place
+    of this one. It may be used by several threads.
+
+    Records of a dataset in a bucket are fetched when they are indexed, in memory of their own, and kept in the cache. ``DataLoader``
+    fetches ahead.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        fields: Iterable[str] | None = None,
+        split: str | None = None,
+        mode: Mode = "r",
+        generation: int | str | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+    ) -> None:
+        choice("mode", mode, Mode)
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            raise TypeError(f"the path is {path!r:.60}; it must be a str or a Path, the folder or .h5 file of a dataset")
+        self._folder, self._generation = generations.chosen(os.fsdecode(path), generation)
+        self.path = self._folder if self._generation is None else generations.at(self._folder, self._generation)
+        self.split, self.mode = split, mode
+        self._cache_dir = cache_dir
+        self._opened: Opened | None = None  # the program has it open, as some of its records are read, and not mapped
+        self._held: Held | None = None
+        self._columns: dict[str, Column] = {}
+        self._names: Any = None
+        self._chosen = chosen(fields)
+        self._id = ""
+        self._samples = ""  # the raw samples that it is the cache of
+        self._open()
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest, as in docs/format.md; empty for an HDF5 file that another program wrote."""
+        return self._layout.manifest
+
+    @property
+    def id(self) -> str:
+        """32 hex digits over fields and content; of a file that penstock did not write, its size and time."""
+        return self._id
+
+    @property
+    def generation(self) -> int:
+        """The number of the generation that is open: 1, and one more with each change of the dataset; 0 without a manifest."""
+        return int(self.manifest.get("generation", 0))
+
+    @property
+    def place(self) -> str:
+        """The path at which another process finds this generation, also when there is a later one."""
+        kept = "generation" in self.manifest and (self.format != "hdf5" if self._is_remote else keeps(self._folder, self.generation))
+        return generations.at(self._folder, self.generation) if kept else self.path
+
+    @property
+    def _is_remote(self) -> bool:
+        return "://" in self._folder
+
+    @property
+    def format(self) -> str:
+        """ "flat", "hdf5", "zarr" or "npy"."""
+        return self._layout.format
+
+    @property
+    def splits(self) -> dict[str, list[tuple[int, int]]]:
+        """The splits of the whole dataset: ranges [first, end) of its records, by name."""
+        gone = flat.deleted(self.manifest, self.path)
+        if gone is None:
+            return self._layout.splits
+        live = np.concatenate([[0], np.cumsum(gone == 0)])
+        numbered = {name: [(int(live[a]), int(live[b])) for a, b in ranges] for name, ranges in self._layout.splits.items()}
+        return {name: [(a, b) for a, b in ranges if a < b] for name, ranges in numbered.items()}
+
+    def __repr__(self) -> str:
+        return f"<penstock dataset {redacted(self.path)!r}: {len(self)} records of {shown(self.fields.values())}>"
+
+    def source_name(self, record: int) -> str:
+        """Return what the source called a record: the path of its file, the member of its archive.
+
+        It is "" where the dataset holds no names (``penstock preprocess --names``). Raise IndexError if
+        there is no such record.
+        """
+        index = self._places.index(record)
+        if self._is_remote:
+            assert self._opened is not None
+            return self._opened.name(index)
+        return "" if self._names is None else str(self._names[index])
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = {"path": self.path, "_folder": self._folder, "_generation": self._generation, "_id": self._id, "_samples": self._samples}
+        if self._is_remote:
+            own["_place"] = self.place
+        return {**own, "split": self.split, "mode": self.mode, "_chosen": self._chosen, "_cache_dir": self._cache_dir, "_opened": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        try:
+            self._open()
+        except (Error, KeyError, OSError) as e:
+            # It is raised by the first use, as a worker of a DataLoader reports what happens there.
+            self.__dict__ = {**state, "_failed": e}
+
+    def __getattr__(self, name: str) -> Any:
+        failed: Exception | None = self.__dict__.get("_failed")
+        raise failed or AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def verify(self) -> int:
+        """Compare all records, including other splits, with their CRC32Cs.
+
+        Return the number of bytes that were compared: 0 if there are no checksums. Raise
+        CorruptError, with the list ``corruptions``, if some are wrong.
+        """
+        if self._is_remote:
+            import shlex
+
+            raise UnsupportedError(
+                f"{self.path}: records in a bucket are compared with their checksums when they are fetched; to compare all, run: "
+                f"penstock inspect verify {shlex.quote(self.path)}"
+            )
+        if not self.manifest:
+            return 0
+        self.check_place()
+        compared, corruptions = verify(self.place, self._chosen)
+        if corruptions:
+            self.check_place()
+            more = f", and {len(corruptions) - 1} more" if len(corruptions) > 1 else ""
+            raise CorruptError(f"{corruptions[0]}{more}; make the dataset again", corruptions)
+        return compared
+
+    @property
+    def opener(self) -> Any:
+        """The function that opens a dataset again in another process."""
+        return open_prepared
+
+    @property
+    def state_id(self) -> str:
+        """The id by which a loader's state and a view know the records: that of the manifest and, of a split, its name, or a digest of a .npy file.
+
+        It is "" of HDF5 and Zarr that penstock did not write.
+        """
+        known = str(self.manifest.get("id") or self._layout.digest)
+        return f"{known}/{self.split}" if known and self.split else known
+
+    def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
+        """Return the dataset as it is in a view, with its path as ``path`` writes it."""
+        node = {"dataset": path(self.place), "id": self.state_id, "split": self.split, "fields": self._chosen and list(self._chosen)}
+        return {name: value for name, value in node.items() if value}
+
+    def coordinates(self) -> dict[str, Any]:
+        """Return the coordinates that the file has of axes: functions that open a dataset of them, by the name of the axis."""
+        return {axis: functools.partial(Dataset, self.path, [name]) for axis, name in self._layout.coordinates.items()} if self.split is None else {}
+
+    def parts(self) -> list[int]:
+        """Return the number of records in each of the parts in which they are back to back, so that slices are views."""
+        return [p.count for p in self._places.pieces]
+
+    def to_dask(self, chunks: int | None = None) -> dict[str, Any]:
+        """Return the fields as dask arrays, by name; those of variable length are arrays of objects.
+
+        ``chunks`` is the number of records of a chunk, at most; None is about 64 MiB. Chunks are views of
+        the files. A worker, also one of another host, maps the files at the same path, and raises Error if
+        another dataset has taken the place of this one. Raise Error without dask.
+        """
+        from .dask import to_dask
+
+        return to_dask(self, chunks)
+
+    def add_column(
+        self,
+        name: str,
+        values: Any,
+        *,
+        field: Field | None = None,
+        workers: int = 0,
+        batched: bool = False,
+        batch_size: int = 256,
+        resume: bool = False,
+    ) -> Dataset:
+        """Add a field with a value for each record, and return the dataset with it: the next generation.
+
+        ::
+
+            ds = ds.add_column("score", scores)                                   # an array, in the order of the records
+            ds = ds.add_column("mean", lambda r: r["images"].mean(dtype="f4"), workers=2)
+            ds = ds.add_column("emb", lambda b: model(b["images"]), batched=True, batch_size=512)
+
+        The column and a manifest are written, and nothing that exists. This Dataset keeps its generation. The dataset must be
+        one that penstock wrote, and its records all of those, not a split.
+
+        Args:
+            name: The name of the field.
+            values: An array or a list with a value for each record, an iterator of values, or a function that computes one from a
+                record, a dict as ``ds[i]`` is.
+            field: The type of the values. By default, the first value has it; a function is called once more for that.
+            workers: Processes that call the function; 0 calls it in this one. They get it by pickle where processes are not
+                forked.
+            batched: The function takes several records, a Batch as ``ds[i:j]`` is, and returns as many values; an iterator
+                yields the values of several records at a time.
+            batch_size: The records of a batch, or the most of them in the task of a worker.
+            resume: Continue after the values that an earlier call has kept, which an exception or a signal ended. They
+                must be those of the same function. Without it, they are computed again.
+
+        Raises:
+            Error: There is a field of that name, a value is missing, or the function raised an exception; the Error names
+                the record.
+        """
+        self._check_changes()
+        changing.put(self, "add", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume)
+        return self._newest()
+
+    def set_column(
+        self,
+        name: str,
+        values: Any,
+        *,
+        field: Field | None = None,
+        workers: int = 0,
+        batched: bool = False,
+        batch_size: int = 256,
+        resume: bool = False,
+    ) -> Dataset:
+        """Replace the values of a field, as ``add_column`` adds one, and return the next generation of the dataset.
+
+        The field keeps its type: integers become those of its type or floats, if they fit, and values of another
+        kind are refused. Give ``field`` to change the type.
+
+        Args:
+            name: The name of the field.
+            values: An array, a list, an iterator or a function, as for ``add_column``.
+            field: Another type for the values.
+            workers: Processes that call the function; 0 calls it in this one.
+            batched: The function takes several records, and returns as many values.
+            batch_size: The records of a batch, or the most of them in the task of a worker.
+            resume: Continue after the values that an earlier call of the same function has kept.
+
+        Example:
+            >>> ds = ds.set_column("label", new_labels)
+        """
+        self._check_changes()
+        changing.put(self, "set", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume)
+        return self._newest()
+
+    def drop_columns(self, *names: str) -> Dataset:
+        """Leave fields out, and return the next generation of the dataset. Earlier ones keep them."""
+        if not names:
+            raise TypeError("drop_columns takes names of columns: ds.drop_columns('a', 'b')")
+        self._check_changes()
+        for name in names:
+            changing.check_name(name)
+        changing.run(["column", "drop", "--json", "--", self.path, *names])
+        return self._newest()
+
+    def rename_column(self, name: str, new: str) -> Dataset:
+        """Give a field another name, and return the next generation of the dataset."""
+        self._check_changes()
+        for each in (name, new):
+            changing.check_name(each)
+        changing.run(["column", "rename", "--json", "--", self.path, name, new])
+        return self._newest()
+
+    def delete(self, records: str | Iterable[int]) -> Dataset:
+        """Leave records out and return the next generation.
+
+        ::
+
+            ds = ds.delete("labels = 'circle' and mean(images) > 250")
+            ds = ds.delete([3, 7])
+
+        Nothing is rewritten: the values stay in the files, for earlier generations and ``restore_records``. The records of the
+        whole dataset are chosen, not those of a split.
+
+        Args:
+            records: A condition as ``filter`` takes it, numbers of records of this dataset, or an array with a bool for each
+                record.
+
+        Raises:
+            Error: The condition holds for no record, or for all, or a number is given twice.
+            IndexError: A number is out of range.
+        """
+        self._check_changes()
+        changing.delete(self, records)
+        return self._newest()
+
+    def restore_records(self, records: str | Iterable[int] | None = None) -> Dataset:
+        """Take deleted records back and return the next generation.
+
+        ::
+
+            ds = ds.restore_records()
+            ds = penstock.open("ds", generation=2).restore_records([3, 7])
+
+        Args:
+            records: None means all deleted records. A condition as ``filter`` takes it chooses among them. So do numbers of
+                records of this dataset, which is then a generation that has them, or an array with a bool for each record.
+
+        Raises:
+            Error: None of these records is deleted, or a column was added while some of them were, and has no values for these.
+            IndexError: A number is out of range.
+        """
+        self._check_changes()
+        changing.restore_records(self, records, self._folder)
+        return self._newest()
+
+    @property
+    def stored(self) -> np.ndarray:
+        """The place of each record among all that are stored, deleted ones included.
+
+        It is the same in later generations, so that it identifies a record across them.
+        """
+        return np.concatenate([np.arange(a, b) for a, b in self._ranges])
+
+    def log(self) -> list[dict[str, Any]]:
+        """Return the generations of the dataset, the newest first, as ``penstock log --json`` prints them."""
+        found: list[dict[str, Any]] = changing.run(["log", "--json", "--", self._folder])
+        return found
+
+    def restore(self) -> Dataset:
+        """Make the content of this generation that of the next one, and return that."""
+        self._check_changes()
+        changing.run(["restore", "--", generations.at(self._folder, self.generation)])
+        return self._newest()
+
+    def tag(self, name: str) -> None:
+        """Give this generation a name: ``penstock.open("ds@name")`` opens it, and ``penstock prune`` keeps it."""
+        changing.check_name(name, "tag")
+        changing.run(["tag", "--", generations.at(self._folder, self.generation), name])
+
+    def _check_changes(self) -> None:
+        if self._samples:
+            changing.refuse_cached(self._samples)
+
+    def _newest(self) -> Dataset:
+        return Dataset(self._folder, None, None, self.mode, cache_dir=self._cache_dir)
+
+    def close(self) -> None:
+        """Forget the maps, after which records cannot be read. Memory is given back once no array over it is left."""
+        if self._opened is not None:
+            self._opened.close()
+        for column in self._columns.values():
+            column.close()
+        self._held = None
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> None:
+        """Map the files, all of one dataset, also if it is being replaced meanwhile."""
+        if "://" in self._folder:
+            self._fetch()
+            return
+        for _ in range(_ATTEMPTS):
+            self._stamp = stamp(self._folder)
+            try:
+                self._adopt(self._locate())
+            except (Error, KeyError, OSError):
+                if stamp(self._folder) == self._stamp:
+                    raise
+            else:
+                if stamp(self._folder) == self._stamp:
+                    break
+        else:
+            raise Error(f"{self.path}: it was replaced {_ATTEMPTS} times while it was being opened; open it when that is done")
+        found = str(self.manifest.get("id") or "size {2}, time {3}".format(*self._stamp or 4 * (0,)))
+        if self._id not in ("", found):
+            self.close()
+            gone = "its generation was pruned, or " if self.format == "hdf5" and self.generation > 1 else ""
+            raise Error(f"{self.path}: {gone}another dataset has taken its place since it was opened: {self._id} then, {found} now; open it again")
+        self._id = found
+
+    def _fetch(self) -> None:
+        """Open the dataset of a URL, whose records a program fetches."""
+        if self.mode != "r":
+            raise Error(f"{self.path}: records in a bucket are fetched, and not mapped, so that they cannot be written to: open it with mode='r'")
+        flags = [] if self._cache_dir is None else [f"--cache-dir={os.fsdecode(self._cache_dir)}"]
+        reader = Reader(*flags)
+        try:
+            self._adopt_fetched(Opened(reader, named(self.__dict__.get("_place", self.path), self._chosen, self.split), owned=True))
+        except BaseException:
+            reader.close()
+            raise
+
+    def _adopt_fetched(self, program: Opened) -> None:
+        opened = program.found
+        folder, manifest = opened.get("folder", ""), opened.get("manifest") or {}
+        named = generations.named_by(self.path, folder) if folder and self._generation is None else None
+        if named is not None:
+            self._folder, self._generation = generations.chosen(self.path, named)
+        known = {f.name: f for f in map(from_json, opened["fields"])}
+        stored = int(manifest.get("records", opened["records"]))
+        self._layout = Layout(self.path, opened["format"], stored, known, {}, [stored], manifest)
+        gone = flat.deleted(manifest, self.path)
+        ranges = select(self.path, self._layout.splits, self.split, stored)
+        self._ranges = ranges if gone is None else _without(ranges, gone)
+        found = str(manifest.get("id") or self.path)
+        if self._id not in ("", found) or sum(b - a for a, b in self._ranges) != opened["records"]:
+            raise Error(f"{self.path}: another dataset has taken its place since it was opened; open it again")
+        self._id, self._opened, self._names, self._columns = found, program, None, {}
+        self.fields = {name: known[name] for name in self._chosen or _by_default(known)}
+        self._places = Places([Piece(0, 0, opened["records"])])
+        self._records = {name: fetched(program, f, self._places, lambda records: records) for name, f in known.items()}
+        self._read_together(program, lambda records: records)
+
+    def _locate(self) -> Layout:
+        """Find out where the records are, and keep them there: of the dataset that was opened before, if one was."""
+        generation = self._generation
+        if self._id:
+            generation = find(self._folder, self._id) or generation
+        layout = locate(self._folder, self._chosen) if generation is None else locate(self._folder, self._chosen, generation)
+        self._held = Held(self._folder, layout.manifest["generation"]) if "generation" in layout.manifest and os.path.isdir(self._folder) else None
+        return layout
+
+    def check_place(self) -> None:
+        """Raise Error if another dataset has taken the place of this one at its path, from which other processes read."""
+        if self._is_remote or stamp(self._folder) != self._stamp:
+            now = Dataset.__new__(Dataset)
+            now.__dict__.update(self.__getstate__())
+            now._open()  # compares the id
+            now.close()
+
+    def _adopt(self, layout: Layout) -> None:
+        self._layout = layout
+        known = self._layout.fields
+        for name in self._chosen or ():
+            if name not in known:
+                raise MissingError(f"{redacted(self.path)}: no field {name!r:.100}; there are: {listed(known)}")
+        #: The fields by name, in order.
+        self.fields: dict[str, Field] = {name: known[name] for name in self._chosen or _by_default(known)}
+        named = [f for f in known.values() if f.content == SOURCE_NAME]
+        ranges = select(self.path, self._layout.splits, self.split, self._layout.records)
+        gone = flat.deleted(self.manifest, self.path)
+        self._ranges = ranges if gone is None else _without(ranges, gone)
+        if not self._ranges:
+            raise Error(f"{self.path}: all records of split {self.split!r} are deleted")
+        self._places = Places(_pieces(self._layout, self._ranges))
+        self._firsts = np.cumsum([0, *layout.counts])
+        self._is_whole = self._ranges == [(0, layout.records)]
+        opened = {**self.fields, **{f.name: f for f in named}}
+        self._opened = layout.opened
+        self._columns = {name: self._column(f, name) for f in opened.values() for name in column_names(f) if name in layout.columns}
+        if sum(column.nbytes for column in self._columns.values()) > memory():
+            for column in self._columns.values():
+                column.scarce = column.nbytes > memory() // 8
+        self._records = {f.name: self._over_shards(f) for f in opened.values()}
+        if any(is_fetched(self._records[name]) for name in self.fields):
+            assert self._opened is not None
+            self._read_together(self._opened, self._numbers)
+        self._names = self._records[named[0].name] if named else None
+
+    def _numbers(self, records: np.ndarray) -> np.ndarray:
+        """Return the places of records among all that are stored, deleted ones included."""
+        if self._is_whole:
+            return records
+        parts, rows = self._places.rows(records)
+        places: np.ndarray = self._firsts[parts] + rows
+        return places
+
+    def _column(self, f: Field, name: str) -> Column:
+        offsets = f.ragged and name.endswith(".offsets")
+        dtype, shape = (np.dtype("<i8"), ()) if offsets else (f.numpy, f.shape)
+        return Column(name, dtype, shape, self._layout.columns[name], self.mode)
+
+    def _over_shards(self, f: Field) -> Records | RaggedRecords:
+        columns = [self._columns[name] for name in column_names(f) if name in self._columns]
+        if not columns:
+            assert self._opened is not None
+            return fetched(self._opened, f, self._places, self._numbers)
+        return RaggedRecords(f, columns[0], columns[1], self._places) if f.ragged else Records(f, columns[0], self._places)
+
+
+def _by_default(fields: dict[str, Field]) -> list[str]:
+    """Return the names of the fields that records have unless others are asked for: all but that of source names."""
+    return [name for name, f in fields.items() if f.content != SOURCE_NAME] or list(fields)
+
+
+def _pieces(layout: Layout, ranges: list[tuple[int, int]]) -> list[Piece]:
+    """Return the parts of shards that ranges of records consist of."""
+    pieces = []
+    ends = list(itertools.accumulate(layout.counts))
+    for first, end in ranges:
+        if not 0 <= first < end <= layout.records:
+            raise CorruptError(f"{layout.path}: a split with records [{first}, {end}) of {layout.records}")
+        k = bisect.bisect_right(ends, first)
+        while first < end:
+            start = ends[k] - layout.counts[k]
+            count = min(end, ends[k]) - first
+            pieces.append(Piece(k, first - start, count))
+            first, k = first + count, k + 1
+    return pieces
+
+
+def _without(ranges: list[tuple[int, int]], gone: np.ndarray) -> list[tuple[int, int]]:
+    """Return the ranges of the records that are not gone."""
+    left: list[tuple[int, int]] = []
+    for first, end in ranges:
+        edges = np.flatnonzero(np.diff(gone[first:end], prepend=1, append=1)) + first
+        left += zip(edges[::2].tolist(), edges[1::2].tolist())
+    return left
+
+
+def open_dataset(
+    path: str | os.PathLike[str],
+    fields: Iterable[str] | None = None,
+    split: str | None = None,
+    mode: Mode = "r",
+    *,
+    generation: int | str | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+) -> Dataset | View:
+    """Open a dataset: a flat folder, Zarr, an HDF5 file, a .npy file, a view (.view.json), or the URL of one in a bucket.
+
+    It reads the manifest and the headers of the files, and no record. The dataset stays what it was
+    when it was opened, also after ``penstock preprocess --overwrite`` or ``--append``.
+
+    Args:
+        path: The folder, the file or the URL, such as "s3://lab/ds". A .npy file is a dataset of one field, which has the name of the file.
+        fields: The names of those that are wanted, in that order; None is all but the names of the
+            records' files, for which there is ``Dataset.source_name``.
+        split: Open that part of the dataset alone.
+        mode: With "c" arrays can be written to, and what is written stays in this process. "r" is
+            read-only. A view is read-only.
+        generation: Open that generation of the dataset, by its number or its tag, and not the newest one. The path
+            ``ds@3`` does so, too: see docs/changing.md.
+        cache_dir: The cache, by default in the user's cache folder. Records of a URL are kept there. Raw samples, such as a
+            folder of images or the URL of one, are made a dataset in it, and that is opened: see docs/raw.md.
+
+    Returns:
+        The Dataset or View: ``ds["images"]`` is a field, ``ds[7]`` a record.
+
+    Raises:
+        Error: The path is not a dataset; CorruptError and UnsupportedError are kinds of it.
+        KeyError: There is no such field or split.
+    """
+    try:
+        return open_prepared(path, fields, split, mode, generation=generation, cache_dir=cache_dir)
+    except Error as e:
+        raw = isinstance(e, NoDatasetError) or not (isinstance(e, NotFoundError) or "://" in os.fsdecode(path))
+        if generation is not None or not raw:
+            raise
+        from .._write.prepare import cached
+
+        try:
+            made = cached(os.fsdecode(path), cache_dir)
+        except Error as of_samples:
+            raise Error(f"{e}; as raw samples: {of_samples}") from None
+        if made is None:
+            raise e from None
+        ds = _open_made(made, fields, split, mode)
+        ds._samples = os.fsdecode(path)
+        return ds
+
+
+def _open_made(made: dict[str, Any], fields: Any, split: str | None, mode: Mode) -> Dataset | View:
+    """Open the dataset of raw samples: after they changed, it is a view, whose splits follow each other."""
+    splits = made.get("splits", [])
+    names = [part["name"] for part in splits]
+    if not is_view(made["dest"]) or split not in names:
+        return open_prepared(made["dest"], fields, split, mode)
+    ends = [0, *itertools.accumulate(part["records"] for part in splits)]
+    at = names.index(split)
+    return open_prepared(made["dest"], fields, None, mode).select(slice(ends[at], ends[at + 1]))
+
+
+def open_prepared(
+    path: Any,
+    fields: Any = None,
+    split: str | None = None,
+    mode: Mode = "r",
+    depth: int = 0,
+    generation: int | str | None = None,
+    cache_dir: Any = None,
+) -> Dataset | View:
+    """Open a dataset, or a view that is in the file of as many others, one in the other."""
+    if not isinstance(path, (str, bytes, os.PathLike)) or not is_view(os.fsdecode(path)):
+        return Dataset(path, fields, split, mode, generation, cache_dir)
+    name = os.fsdecode(path)
+    if generation is not None:
+        raise Error(f"{name}: a view has no generations; name one in the paths of its datasets, as in ds@3")
+    if split is not None:
+        raise MissingError(f"{name}: a view has no splits; name the split in its datasets")
+    if mode != "r":
+        raise Error(f'{name}: a view is read-only; open its datasets with mode="c"')
+    if depth > MAX_FILES:
+        raise Error(f"view {name}: more than {MAX_FILES} views, each in the file of another")
+    if not os.path.exists(name):
+        raise NotFoundError(f"{name}: there is no such file")
+    return read(name, chosen(fields), open_prepared, depth)

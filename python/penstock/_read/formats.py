@@ -1,0 +1,88 @@
+"""The format of the dataset at a path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Optional
+
+from .._base.errors import Error, NotFoundError
+from .._base.files import open_in
+from . import flat, generations, reader
+from .layout import ZARR_MANIFEST, Layout
+
+#: A folder of Zarr has one of these files.
+_ZARR = ("zarr.json", ".zmetadata", ".zgroup", ".zarray")
+
+#: Which file a path leads to, and when that was written: it is another after any replacement.
+Stamp = Optional[tuple[int, int, int, int]]
+
+
+def stamp(path: str) -> Stamp:
+    """Return the stamp of the dataset at path, which is that of its manifest or of its HDF5 file; None if there is none."""
+    try:
+        s = os.stat(_stamped(path))
+    except OSError:
+        return None
+    return s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns
+
+
+def _stamped(path: str) -> str:
+    if not os.path.isdir(path):
+        return path
+    for name in ("manifest.json", ZARR_MANIFEST, *_ZARR):
+        if os.path.exists(os.path.join(path, name)):
+            return os.path.join(path, name)
+    return os.path.join(path, "manifest.json")
+
+
+def is_dataset(path: str) -> bool:
+    """Return whether a local path is that of a dataset or a view, by a look at it, and not that of raw samples."""
+    path, _ = generations.split(path)
+    if os.path.isdir(path):
+        return stamp(path) is not None
+    if path.endswith((".npy", ".view.json")):
+        return True
+    try:
+        with open_in(None, path) as f:
+            return f.read(8) == b"\x89HDF\r\n\x1a\n"
+    except (Error, OSError):
+        return True  # its error is reported by the one who opens it
+
+
+def locate(path: str, fields: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:
+    """Find out what the dataset at path is and where its records are. No record is read.
+
+    Of an HDF5 file that another program wrote, only these fields have to be mappable.
+    """
+    if generation is not None and not os.path.exists(path):
+        raise NotFoundError(f"{path}: there is no such file or folder")
+    if generation is not None and generations.newest_name(path) is None and (os.path.isdir(path) or path.endswith(".npy")):
+        raise generations.none(path)
+    if os.path.isdir(path):
+        if _stamped(path) == os.path.join(path, "manifest.json"):
+            return flat.locate(path, generation)
+    elif not os.path.exists(path):
+        raise NotFoundError(f"{path}: no such file or folder")
+    else:
+        from . import npy
+
+        if npy.is_npy(path):
+            return npy.locate(path)
+    from . import containers
+
+    return containers.locate(path, fields, generation)
+
+
+def find(path: str, known: str) -> int | None:
+    """Return the newest generation of the dataset at path that has this id; None if it keeps none, or has only ever had one."""
+    if os.path.isdir(path):
+        return flat.find(path, known)
+    return reader.generations(path, known)[1]
+
+
+def keeps(path: str, generation: int) -> bool:
+    """Return whether a generation of the dataset at path has a name of its own, which stays when there is a later one."""
+    if os.path.isdir(path):
+        return os.path.exists(os.path.join(path, generations.name(generation)))
+    return generation in reader.generations(path)[0]

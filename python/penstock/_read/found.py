@@ -1,0 +1,123 @@
+"""Records that a program finds: those for which an expression holds, and those with the same key."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._base import files
+from .._base.dataclass import dataclass
+from .._base.errors import Error
+from .._base.forks import finalize
+from .._base.program import start
+
+#: The folders of tables that were written for joins.
+_tables: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Which records of two datasets belong together."""
+
+    of: np.ndarray  # by record of the join: that of the right side; -1 for none
+    left: np.ndarray  # records without a match
+    right: np.ndarray
+
+
+def found(base: Any, where: str) -> np.ndarray:
+    """Return the numbers of the records of a Dataset or a View for which an expression holds, in ascending order."""
+    view = _view(base)
+    bits = _output(["--where=-", "--", view.path], where.encode())
+    return np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8), count=len(base), bitorder="little"))
+
+
+def joined(left: Any, right: Any, match: Mapping[str, Any]) -> Matches:
+    """Return which records of two datasets have the same key."""
+    try:
+        text = json.dumps(match, allow_nan=False)
+    except (TypeError, ValueError) as e:
+        raise TypeError(f"join: {e}; values of fill are numbers, strings and [], and nan and inf for fields of floats") from None
+    sides = [_view(side) for side in (left, right)]
+    numbers = np.frombuffer(_output([f"--join={text}", "--", *(view.path for view in sides)]), "<i8")
+    ends = 3 + np.cumsum(numbers[:3])
+    return Matches(numbers[3 : ends[0]], numbers[ends[0] : ends[1]], numbers[ends[1] : ends[2]])
+
+
+def _view(base: Any) -> Any:
+    """Return a view of a dataset as it is, which has a file for programs."""
+    base.check_place()
+    return base if hasattr(base, "parts_of") else base.select()
+
+
+def of_table(table: Any, like: Any) -> Any:
+    """Return the dataset of a path, or one that is written for a table: columns by name."""
+    from .._write.writer import Writer
+
+    opener = (like.datasets()[0] if hasattr(like, "parts_of") else like).opener
+    if isinstance(table, (str, os.PathLike)):
+        return opener(table)
+    names = list(table.keys()) if hasattr(table, "keys") else []
+    columns = {str(name): _column(name, table[name]) for name in names}
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) != 1:
+        raise TypeError(f"join with a {type(table).__name__}; give a dataset, its path, or a table: columns of one length by name")
+    folder = files.temporary("table-")
+    path = os.path.join(folder, "table")
+    try:
+        with Writer(path) as w:
+            w.extend(dict(zip(columns, values)) for values in zip(*columns.values()))
+    except Error as e:
+        _forget(path, folder)
+        raise Error(f"join: {str(e).replace(path, 'the table')}") from None
+    _tables.add(path)
+    dataset = opener(path)
+    finalize(dataset, _forget, path, folder)
+    return dataset
+
+
+def _column(name: Any, values: Any) -> Any:
+    """Return a column of a table as a sequence of the values that were given.
+
+    NumPy makes strings of ["a", 1], and floats of [1 << 63, -1].
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise TypeError(f"join: column {name!r} is a masked array, some values of which are masked: give .filled(x) of it")
+    if not isinstance(values, (list, tuple)):
+        return np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (ValueError, OverflowError):  # rows of several lengths, or an integer beyond 64 bits
+        return values
+    if array.dtype.kind not in "biuf":
+        return values
+    for given, held in zip(values, array.tolist() if array.ndim == 1 else ()):
+        if held != given and given == given:
+            raise TypeError(
+                f"join: column {name!r}: {given!r} would be {held!r} next to its other values: give an array, of the type that it is to have"
+            )
+    return array
+
+
+def is_temporary(path: str) -> bool:
+    """Report whether a dataset is a table that goes with the object that has it."""
+    return path in _tables
+
+
+def _forget(path: str, folder: str) -> None:
+    _tables.discard(path)
+    files.remove(folder)
+
+
+def _output(arguments: list[str], stdin: bytes = b"") -> bytes:
+    """Return what the command feed writes."""
+    pipe = subprocess.PIPE
+    with start("feed", arguments, "finds records", stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        out, err = process.communicate(stdin)
+    if process.returncode:
+        raise Error(err.decode("utf-8", "replace").strip().removeprefix("penstock ").removeprefix("feed: "))
+    return out

@@ -1,0 +1,91 @@
+"""The parts of a dataset on disk, in any format."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import field
+from typing import Any
+
+from .._base.dataclass import dataclass
+from .._base.errors import CorruptError, Error, MissingError
+from .._base.urls import redacted
+from .column import Extent
+from .field import Field
+
+
+@dataclass
+class Layout:
+    """Fields, and where the rows of their arrays are.
+
+    ``columns`` are by name: that of the field or, for a ragged one, NAME.values and
+    NAME.offsets. A field that cannot be mapped has none. ``counts`` are the records of every shard. ``manifest`` is empty for an HDF5 file
+    that penstock did not write.
+    """
+
+    path: str
+    format: str
+    records: int
+    fields: dict[str, Field]
+    columns: dict[str, list[Extent]]
+    counts: list[int]
+    manifest: dict[str, Any] = field(default_factory=dict)
+    digest: str = ""  # of samples of the bytes of a .npy file, which has no manifest with an id
+    coordinates: dict[str, str] = field(default_factory=dict)  # the arrays that are coordinates, by the name of the axis
+    opened: Any = None  # of the columns that are not mapped: the dataset that the program has open, a reader.Opened
+
+    def __post_init__(self) -> None:
+        #: Ranges [first, end) of records, by name.
+        self.splits = _splits(self.path, self.records, self.manifest.get("splits"))
+
+
+def _splits(path: str, records: int, entries: Any) -> dict[str, list[tuple[int, int]]]:
+    """Return the splits of a manifest: each a name, and ranges of records."""
+    splits: dict[str, list[tuple[int, int]]] = {}
+    for entry in _list(path, entries):
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or entry["name"] in splits:
+            raise CorruptError(f"{path}: the manifest has a split {entry!r:.100} that is not a name of its own and ranges; make the dataset again")
+        name = entry["name"]
+        for r in (ranges := _list(path, entry.get("ranges"))):
+            if not isinstance(r, list) or len(r) != 2 or not all(type(n) is int for n in r) or not 0 <= r[0] < r[1] <= records:
+                raise CorruptError(f"{path}: split {name!r:.100} with records {r!r:.100} of {records}; make the dataset again")
+        splits[name] = [(a, b) for a, b in ranges]
+    return splits
+
+
+def _list(path: str, value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise CorruptError(f"{path}: the manifest has splits that are {value!r:.100} and not a list; make the dataset again")
+    return value
+
+
+#: The file that makes a folder of Zarr a dataset.
+ZARR_MANIFEST = os.path.join("penstock", "manifest", "c.0")
+
+
+def column_names(f: Field) -> tuple[str, ...]:
+    """Return the names of the arrays that a field is kept in."""
+    return (f"{f.name}.values", f"{f.name}.offsets") if f.ragged else (f.name,)
+
+
+def block_rows(row_bytes: int) -> int:
+    """Return how many rows one checksum covers."""
+    return 1 if row_bytes >= 4096 else 65536 // row_bytes
+
+
+def blocks(count: int, row_bytes: int) -> int:
+    """Return how many checksums that many rows have."""
+    return -(-count // block_rows(row_bytes))
+
+
+def select(name: str, splits: dict[str, list[tuple[int, int]]], split: str | None, records: int) -> list[tuple[int, int]]:
+    """Return the ranges of a split's records; of all records if split is None."""
+    if split is None:
+        return [(0, records)]
+    if split not in splits:
+        known = ", ".join(splits) or "none"
+        raise MissingError(f"{redacted(name)}: no split {split!r:.100}; there are: {known}")
+    if not splits[split]:
+        raise Error(f"{name}: split {split!r} has no records")
+    return splits[split]

@@ -1,0 +1,190 @@
+"""Fields of which every record holds another number of rows: tokens, boxes, text, files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._base.errors import CorruptError
+from .._base.values import full
+from .column import Column
+from .field import Field
+from .records import Piece, Places
+
+
+class Ragged:
+    """A batch of records of a ragged field: all their rows, and where each record's end.
+
+    Record i is ``values[offsets[i]:offsets[i+1]]``. ``offsets`` are int64, one more than there
+    are records, from 0 on: the cumulative lengths (cu_seqlens) that attention kernels for
+    variable lengths want. ``len`` is the number of records, and iteration goes over them.
+
+    Args:
+        values: The rows of all records, one after the other.
+        offsets: The first row of each record, and the end of the last: int64, of shape (records + 1,).
+        content: "utf-8" for text; otherwise as in ``Field``.
+    """
+
+    __slots__ = ("content", "offsets", "values")
+
+    def __init__(self, values: np.ndarray, offsets: np.ndarray, content: str = "") -> None:
+        self.values, self.offsets, self.content = values, offsets, content
+
+    @property
+    def is_text(self) -> bool:
+        """Whether records are str."""
+        return self.content in ("utf-8", "source-name")
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of rows of every record."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} ragged records: {self.values.dtype} {self.values.shape}>"
+
+    def __getitem__(self, i: int) -> np.ndarray | str:
+        """Return the rows of record i, or its text if the field's content is utf-8."""
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"record {i} is out of range: there are {len(self)}")
+        i = i + len(self) if i < 0 else i
+        return present(self.values[self.offsets[i] : self.offsets[i + 1]], self.content)
+
+    def __iter__(self) -> Iterator[np.ndarray | str]:
+        return (self[i] for i in range(len(self)))
+
+    def copy(self) -> Ragged:
+        """Return the same in memory of its own."""
+        return Ragged(self.values.copy(), self.offsets.copy(), self.content)
+
+    def padded(self, fill: Any = 0, length: int | None = None) -> np.ndarray:
+        """Return an array of shape (records, longest, ...), filled up at the end of each.
+
+        With ``length``, records are that long: longer ones are cut. Raise ValueError for a ``fill`` that the type of the
+        values does not hold, and for a negative length.
+        """
+        if length is None:
+            length = int(self.lengths.max()) if len(self) else 0
+        if length < 0:
+            raise ValueError(f"length is {length}; it must be 0 or more, or None for the longest record")
+        dtype = self.values.dtype
+        if dtype.kind in "biu" and not (fill == int(fill) and (dtype.kind == "b" or np.iinfo(dtype).min <= fill <= np.iinfo(dtype).max)):
+            raise ValueError(f"fill is {fill!r}, which {dtype} does not hold")
+        out = full((len(self), length, *self.values.shape[1:]), fill, dtype)
+        for i in range(len(self)):
+            rows = self.values[self.offsets[i] : min(self.offsets[i + 1], self.offsets[i] + length)]
+            out[i, : len(rows)] = rows
+        return out
+
+
+class RaggedRecords:
+    """A ragged field over all shards.
+
+    ``a[i]`` is an array of the record's rows, a view of the file, or a str where the field's
+    content is utf-8 or source-name; ``a[i:j]`` and ``a[[3, 1, 2]]`` are a Ragged.
+    """
+
+    def __init__(self, field: Field, values: Column, offsets: Column, places: Places) -> None:
+        self.field = field
+        self.dtype = values.dtype
+        self._values, self._offsets, self._places = values, offsets, places
+
+    def __len__(self) -> int:
+        return self._places.count
+
+    def __repr__(self) -> str:
+        return f"<penstock ragged field {self.field.name!r}: {len(self)} records of {self.field.dtype} {self.field.shape}>"
+
+    def __iter__(self) -> Iterator[np.ndarray | str]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1 and stop > start and self._places.one(start)[0] == self._places.one(stop - 1)[0]:
+                return self._run(start, stop)
+            return self.take(np.arange(start, stop, step, dtype=np.int64))
+        if isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):
+            return present(self._rows(*self._places.one(self._places.index(key))), self.field.content)
+        return self.take(key)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of rows of every record, as int64."""
+        spans = [self._span(k) for k in range(len(self._places.pieces))]
+        return np.concatenate([np.diff(s) for s in spans]) if spans else np.zeros(0, np.int64)
+
+    def take(self, indices: Any) -> Ragged:
+        """Return the records of those numbers, which may repeat, in memory of their own."""
+        pieces, places = self._places.many(self._places.indices(indices))
+        rows = [self._rows(k, at) for k, at in zip(pieces.tolist(), places.tolist())]  # all reads are started before one is waited for
+        offsets = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum([len(r) for r in rows], out=offsets[1:])
+        values = np.concatenate(rows) if rows else np.empty((0, *self.field.shape), self.dtype)
+        return Ragged(values, offsets, self.field.content)
+
+    def _run(self, start: int, stop: int) -> Ragged:
+        k, at = self._places.one(start)
+        offsets = self._span(k)[at : at + stop - start + 1]
+        values = self._between(k, offsets[0], offsets[-1])
+        if (np.diff(offsets) < 0).any():
+            raise CorruptError(f"{self._offsets.extents[self._places.pieces[k].part].path}: offsets that go back")
+        return Ragged(values, offsets - offsets[0], self.field.content)
+
+    def _rows(self, k: int, at: int) -> np.ndarray:
+        return self._between(k, *self._span(k)[at : at + 2])
+
+    def _between(self, k: int, first: int, end: int) -> np.ndarray:
+        part = self._places.pieces[k].part
+        count = self._values.extents[part].count
+        if not 0 <= first <= end <= count:
+            raise CorruptError(f"{self._offsets.extents[part].path}: offsets {first} and {end} are none of {count} rows")
+        return self._values.touched(part, first, end - first)[first:end]
+
+    def _span(self, k: int) -> np.ndarray:
+        """Return the offsets of a piece: one more than it has records."""
+        piece = self._places.pieces[k]
+        return self._offsets.part(piece.part)[piece.start : piece.start + piece.count + 1]
+
+
+class DerivedRagged(RaggedRecords):
+    """A field of variable length that is not in files. ``_of`` returns records by number."""
+
+    def __init__(self, field: Field, dtype: np.dtype, count: int) -> None:
+        self.field, self.dtype = field, dtype
+        self._places = Places([Piece(0, 0, count)])
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            return self._between_records(start, stop) if step == 1 else self.take(np.arange(start, stop, step, dtype=np.int64))
+        if isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):
+            return self.take([self._places.index(key)])[0]
+        return self.take(key)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of rows of every record, as int64."""
+        raise NotImplementedError
+
+    def take(self, indices: Any) -> Ragged:
+        """Return the records of those numbers, which may repeat, in memory of their own."""
+        return self._of(self._places.indices(indices))
+
+    def _of(self, records: np.ndarray) -> Ragged:
+        raise NotImplementedError
+
+    def _between_records(self, start: int, stop: int) -> Ragged:
+        return self._of(np.arange(start, stop, dtype=np.int64))
+
+
+def present(rows: np.ndarray, content: str) -> np.ndarray | str:
+    """Return rows as the user wants them: text as a str. Names of files keep bytes that are not UTF-8, as os.fsdecode does."""
+    if content == "source-name":
+        return rows.tobytes().decode("utf-8", "surrogateescape")
+    return rows.tobytes().decode("utf-8", "replace") if content == "utf-8" else rows

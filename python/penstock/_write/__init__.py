@@ -1,0 +1,1 @@
+"""Datasets that are written or changed from Python, by the program preprocess."""
