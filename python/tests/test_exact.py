@@ -199,6 +199,8 @@ class FittedTest(unittest.TestCase):
             (np.array([1, None], object), "numbers"),
             (np.zeros(2, [("a", "i4"), ("b", "f4")]), "a field of each of its members"),
             (np.ma.masked_array([1, 2], [False, True]), "filled"),
+            ([np.ma.masked_array([1, 2], [False, True])], "filled"),
+            ([(1, np.ma.masked)], "filled"),
             (datetime.date(2020, 1, 1), "is not"),
         ]
         if np.dtype(np.longdouble).itemsize > 8:
@@ -218,6 +220,8 @@ class FittedTest(unittest.TestCase):
                 (pandas.Series([1, None], dtype="Int64"), "missing.*fillna"),
                 (pandas.array([True, None], dtype="boolean"), "missing.*fillna"),
                 (pandas.Series(pandas.Categorical(["a", "b"])), ".codes"),
+                ([pandas.Series([1, None], dtype="Int64")], "missing.*fillna"),
+                ([pandas.Series(pandas.Categorical([1, 2]))], ".codes"),
                 (pandas.NA, "is not"),
             ]
         for value, advice in cases:
@@ -230,6 +234,8 @@ class FittedTest(unittest.TestCase):
         if torch is not None:
             cases += [
                 ([torch.tensor(1.5, dtype=torch.bfloat16), torch.tensor(2.0, dtype=torch.bfloat16)], "bfloat16", [1.5, 2.0]),
+                ([[torch.tensor(1.5, dtype=torch.bfloat16)]], "bfloat16", [[1.5]]),
+                ([[torch.ones(1, requires_grad=True)]], "float32", [[[1.0]]]),
                 (torch.arange(4).to(torch.uint16)[::2], "uint16", [0, 2]),
                 (torch.ones(2, requires_grad=True), "float64", [1.0, 1.0]),
                 (torch.tensor([1 + 2j]).conj().imag, "float32", [-2.0]),

@@ -11,7 +11,7 @@ tensors of torch                               as they are, detached, from any d
 bfloat16 of torch, JAX and ml_dtypes           ``penstock.bfloat16.dtype()``, and torch.bfloat16 where the output is torch
 uint16 in a field of bfloat16                  refused: they may be numbers, or the bits of some
 lists and tuples                               the array that NumPy makes of them, unless that rounds an integer
-lists of tensors                               stacked
+lists and tuples of any of these               stacked; refused if a value in them is refused
 masked arrays                                  refused if a value is masked
 columns of pandas, polars and Arrow            as NumPy has them; refused if a value is missing, and Categorical, which is numbers and names
 images of PIL                                  their pixels, of shape (H, W) or (H, W, C); those with a palette, its indices
@@ -69,10 +69,6 @@ def array(value: Any) -> np.ndarray:
     """
     if type(value) is np.ndarray:
         found = value
-    elif hasattr(value, "detach"):
-        return _of_tensor(value)
-    elif isinstance(value, (list, tuple)) and value and hasattr(value[0], "detach"):
-        found = np.asarray([array(v) for v in value])
     else:
         found = np.asarray(_checked(value))
         if isinstance(value, (list, tuple)) and found.dtype == np.float64 and found.size and np.abs(found).max() >= 1 << 63:
@@ -84,8 +80,16 @@ def array(value: Any) -> np.ndarray:
     return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
 
 
+#: Types of elements that _checked returns as they are.
+_PLAIN = {bool, int, float, str, bytes, np.ndarray, *np.sctypeDict.values()}
+
+
 def _checked(value: Any) -> Any:
-    """Return a value that NumPy takes as it is, or refuse it."""
+    """Return a value that NumPy takes as it is, or refuse it. Values in lists and tuples are checked like others."""
+    if isinstance(value, (list, tuple)):
+        return value if _PLAIN.issuperset(map(type, value)) else [_checked(v) for v in value]
+    if hasattr(value, "detach"):
+        return _of_tensor(value)
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.is_masked(value):
             raise TypeError("a masked array, some values of which are masked: give .filled(x) of it")
