@@ -8,6 +8,7 @@ import numpy as np
 
 import penstock
 from penstock import bfloat16
+from penstock._read import reader
 
 from . import data
 
@@ -94,6 +95,27 @@ class ValuesTest(unittest.TestCase):
                 self.same(ds["x"][2], np.array([4, 5], "i4"), name, "x")
             with self.assertRaisesRegex(penstock.Error, "closed"):
                 ds["x"][0]
+
+    def test_foreign_hdf5_replaced_while_open(self):
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest("no h5py")
+        with tempfile.TemporaryDirectory() as base:
+            name, other = os.path.join(base, "a.h5"), os.path.join(base, "b.h5")
+            for path, value in ((name, 1), (other, 2)):
+                with h5py.File(path, "w") as f:
+                    f.create_dataset("x", data=np.full((8, 3), value), chunks=(2, 3), compression="gzip")
+            ds = penstock.open(name)
+            os.replace(other, name)
+            self.assertEqual(ds["x"][[5]].tolist(), [[1, 1, 1]])
+            process = reader.shared()._process
+            process.kill()
+            process.wait()
+            with self.assertRaisesRegex(penstock.Error, "ended; read it again"):
+                ds["x"][[5]]
+            with self.assertRaisesRegex(penstock.Error, "another dataset has taken its place"):
+                ds["x"][[5]]
 
     def test_bfloat16(self):
         ds = penstock.open(data.path("types"))

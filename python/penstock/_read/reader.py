@@ -10,6 +10,7 @@ import contextlib
 import functools
 import json
 import os
+import stat
 import struct
 import subprocess
 from collections import deque
@@ -185,6 +186,8 @@ class Opened:
             return found
 
         found = self._reader.request(self._asked, receive)
+        if "manifest" not in found:
+            found["file"] = _file(self._path)
         self._places = {f["name"]: k for k, f in enumerate(found.get("fields", []))}
         return found
 
@@ -238,7 +241,7 @@ class Opened:
     def _again(self) -> None:
         """Open the dataset in the program that was started again. It must be the same one."""
         found = self._open()
-        if any(found.get(name) != self.found.get(name) for name in ("manifest", "records", "fields")):
+        if any(found.get(name) != self.found.get(name) for name in ("manifest", "records", "fields", "file")):
             self.close()
             raise Error(f"{self._path}: another dataset has taken its place since it was opened; open it again")
 
@@ -248,6 +251,15 @@ class Opened:
         self._finalizer()
         if self._owned:
             self._reader.close()
+
+
+def _file(path: str) -> tuple[int, int, int] | None:
+    """Return what tells a file from one that replaces it; None if there is no file at the path."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return None if stat.S_ISDIR(found.st_mode) else (found.st_dev, found.st_ino, found.st_mtime_ns)
 
 
 def _forget(reader: Reader, numbers: list[tuple[int, int]]) -> None:
