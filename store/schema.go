@@ -39,8 +39,8 @@ func (f Field) MarshalJSON() ([]byte, error) {
 		Dims          []string       `json:"dims,omitempty"`
 		Classes       []string       `json:"classes,omitempty"`
 		Normalization *Normalization `json:"normalization,omitempty"`
-	}{f.Name, f.DType, append(tensor.Shape{}, f.Shape...), f.Ragged, f.Storage, f.Content, f.Layout, f.Image, f.Instances, f.Dims,
-		f.Classes, f.Normalization})
+	}{f.Name, f.DType, append(tensor.Shape{}, f.Shape...), f.Ragged, f.Storage, f.Content, f.Layout, f.Image,
+		f.Instances, f.Dims, f.Classes, f.Normalization})
 	return b.Bytes(), err
 }
 

@@ -72,8 +72,7 @@ func (f *File) virtual(d *meta.Dataset) (Records, error) {
 			err = noPattern(m.VirtualSource)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("its part of %s:%s: %w; write it as one dataset: h5repack -l CONTI OLD.h5 NEW.h5", m.File,
-				m.Path, err)
+			return nil, fmt.Errorf("its part of %s:%s: %w%s", m.File, m.Path, err, f.onePiece())
 		}
 		v.parts = append(v.parts, mapping{m.VirtualSource, m.From, to})
 	}
@@ -235,7 +234,9 @@ func (v *virtual) originIn(file *File, path string) (*origin, error) {
 	}
 	r, err := file.records(d)
 	if err == nil {
-		r, err = widen(r, d.Type, v.data.Type)
+		if r, err = widen(r, d.Type, v.data.Type); err != nil {
+			err = fmt.Errorf("%w%s", err, v.file.onePiece())
+		}
 	}
 	return &origin{data: d, Records: r}, err
 }
