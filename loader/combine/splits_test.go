@@ -3,7 +3,6 @@ package combine_test
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -28,33 +27,6 @@ func numbered(t *testing.T, group []int64, shape ...int) loader.Source {
 		t.Fatal(err)
 	}
 	return src
-}
-
-// elementsOf returns the elements of a field that all windows have.
-func elementsOf(t *testing.T, ws *combine.Windows, field string) map[int32]bool {
-	v, err := ws.Slice(field, 0, ws.Len())
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[int32]bool{}
-	for _, x := range tensor.As[int32](v) {
-		if x >= 0 {
-			all[x] = true
-		}
-	}
-	return all
-}
-
-// randomRanges returns ranges of n elements in ascending order.
-func randomRanges(r *rand.Rand, n int) (list [][2]int) {
-	for at := 0; at < n; {
-		end := at + 1 + r.IntN(n-at)
-		if r.IntN(3) > 0 {
-			list = append(list, [2]int{at, end})
-		}
-		at = end
-	}
-	return list
 }
 
 // TestSplits divides axes, and finds no element in two parts.
