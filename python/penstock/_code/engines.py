@@ -75,7 +75,7 @@ def _slurm(task: Task, ranks: int, path: str) -> None:
         with files.replacing(file) as f:
             f.write(data)
         paths = os.pathsep.join(p for p in sys.path if p)
-        work = shlex.join(["exec", sys.executable, "-m", "penstock._code.engines", file, hashlib.sha256(data).hexdigest()])
+        work = shlex.join(["exec", sys.executable, "-m", __name__, file, hashlib.sha256(data).hexdigest()])
         command = ["sbatch", "--wait", "--parsable", "--requeue", f"--array=0-{ranks - 1}", "--job-name=penstock"]
         command += [f"--output={own}/%a.log", "--open-mode=truncate", f"--export=ALL,PYTHONPATH={paths}", f'--wrap={work} "$SLURM_ARRAY_TASK_ID"']
         try:
