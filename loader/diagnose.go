@@ -171,9 +171,9 @@ func (s judged) saturated(l loopTimes) Diagnosis {
 				"byte: %s", head, percent(s.Read, work), float64(s.Decoded)/float64(max(1, s.ReadBytes)), s.Order), 0}
 	case unpacks:
 		return Diagnosis{bottleneck.DecodeBound,
-			fmt.Sprintf("decode-bound: %s, %s of that with unpacking %q (%s) to %s; store it uncompressed, with %s",
+			fmt.Sprintf("decode-bound: %s, %s of that with unpacking %q (%s) to %s; store it as it is, for example by %s",
 				head, percent(s.Read, work), packed.Field, packed.Why, rate(s.ReadBytes, l.all),
-				shell.Penstock("preprocess")), 0}
+				shell.Penstock("preprocess OLD.h5 NEW.h5")), 0}
 	case s.SlowRead > work/2 && s.Storage > max(leastStorage, s.ReadBytes/4):
 		g, says := s.without(l, s.SlowRead)
 		return Diagnosis{bottleneck.ColdStorage, fmt.Sprintf("cold storage: %s, %s of that with waiting for storage, which "+

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -103,7 +102,7 @@ func locateColumn(file *meta.File, d *Dataset, c *layout.Column) error {
 	rows := c.RowsOf(d.Records, data.Records())
 	c.Packed = c.Part != layout.Offsets && data.Layout.Kind == meta.Chunked
 	if !c.Packed {
-		err = mappedRows(d.Path, data, rows)
+		err = mappedRows(data, rows)
 	}
 	if err == nil {
 		err = sameShape(data, c.Spec, rows)
@@ -116,7 +115,7 @@ func locateColumn(file *meta.File, d *Dataset, c *layout.Column) error {
 		return err
 	}
 	blocks := layout.Blocks(rows, c.Spec.RecordBytes())
-	if err = mappedRows(d.Path, sums, blocks); err == nil {
+	if err = mappedRows(sums, blocks); err == nil {
 		err = sameShape(sums, layout.ChecksumSpec, blocks)
 	}
 	if err != nil {
@@ -130,11 +129,11 @@ func locateColumn(file *meta.File, d *Dataset, c *layout.Column) error {
 }
 
 // mappedRows makes sure that n rows can be mapped.
-func mappedRows(path string, data *meta.Dataset, n int64) error {
+func mappedRows(data *meta.Dataset, n int64) error {
 	if n == 0 {
 		return nil
 	}
-	return mappable(path, data)
+	return mappable(data)
 }
 
 // sameShape makes sure that a dataset holds n rows of spec. bfloat16 is stored as its bits.
@@ -151,7 +150,7 @@ func sameShape(data *meta.Dataset, spec tensor.Spec, n int64) error {
 }
 
 // mappable is meta's, with what to do about it.
-func mappable(path string, data *meta.Dataset) error {
+func mappable(data *meta.Dataset) error {
 	err := data.Mappable()
 	if err == nil && !data.Aligned() {
 		err = fmt.Errorf("it starts at byte %d, which is no multiple of its element size: %w", data.Layout.Offset,
@@ -160,8 +159,11 @@ func mappable(path string, data *meta.Dataset) error {
 	if !errors.Is(err, meta.ErrUnsupported) {
 		return err
 	}
-	line := cmp.Or(data.Remedy(path), shell.Rewrite(path, ""))
-	return fmt.Errorf("%w; make a dataset that can be: %s", err, line)
+	line := data.Remedy("OLD.h5", "NEW.h5")
+	if line == "" {
+		line = shell.Penstock("preprocess OLD.h5 NEW.h5")
+	}
+	return fmt.Errorf("%w; make a file that can be: %s", err, line)
 }
 
 // locateForeign takes datasets of numbers with one common number of records. Without fields, the coordinates of other
@@ -230,11 +232,11 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	if len(d.layout.Columns) == 0 {
 		return fmt.Errorf("it has no dataset of numbers with an axis of records: %w", ErrUnsupported)
 	}
-	return leftOut(d.Path, others, d.Records, known)
+	return leftOut(others, d.Records, known)
 }
 
 // leftOut is an error for a dataset that is not numbers and has a value for each record, such as a string.
-func leftOut(path string, others []*meta.Dataset, records int64, known []string) error {
+func leftOut(others []*meta.Dataset, records int64, known []string) error {
 	for _, data := range others {
 		if data.Null || len(data.Dims) == 0 || data.Records() != records || data.Type.Class == meta.Reference {
 			continue
@@ -242,7 +244,7 @@ func leftOut(path string, others []*meta.Dataset, records int64, known []string)
 		return fmt.Errorf("dataset %q holds a %v for each record, which cannot be mapped, and would be left out; "+
 			"open the others by name (%s), or make a dataset of all of them: %s: %w",
 			strings.TrimPrefix(data.Path, "/"), data.Type.Class, strings.Join(known, ", "),
-			shell.Rewrite(path, ""), ErrUnsupported)
+			shell.Penstock("preprocess OLD.h5 DEST"), ErrUnsupported)
 	}
 	return nil
 }
@@ -263,7 +265,7 @@ func isNumbers(data *meta.Dataset) bool {
 }
 
 func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error {
-	unmapped := mappable(d.Path, data)
+	unmapped := mappable(data)
 	if packed = packed && errors.Is(unmapped, meta.ErrUnsupported) && len(data.External) == 0; unmapped != nil && !packed {
 		return unmapped
 	}

@@ -61,13 +61,12 @@ with h5py.File(sys.argv[1], "w") as f:
 
 // The command that the refusal of data in other files prints makes a file that opens.
 func TestDataInOtherFiles(t *testing.T) {
-	old := filepath.Join(t.TempDir(), "old.h5")
+	old := filepath.Join(t.TempDir(), "OLD.h5")
 	h5test.Run(t, "-c", externalScript, old)
-	repacked := strings.TrimSuffix(old, ".h5") + "-repacked.h5"
 	_, mapped := store.OpenHDF5(old, store.OpenOptions{})
 	_, err := mmapds.Open(old)
 	for _, err := range []error{mapped, err} {
-		if !errors.Is(err, store.ErrUnsupported) || !strings.HasSuffix(err.Error(), "; make a dataset that can be: penstock preprocess "+old+" "+repacked) {
+		if !errors.Is(err, store.ErrUnsupported) || !strings.HasSuffix(err.Error(), "; make a file that can be: penstock preprocess OLD.h5 NEW.h5") {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -126,7 +126,7 @@ cmd/internal/rawcache/intact.go cache
 internal/hdf5/chunk/advice.go preprocess
 internal/hdf5/meta/remedy.go preprocess
 loader/combine/derive.go preprocess VIEW DEST
-loader/diagnose.go preprocess
+loader/diagnose.go preprocess OLD.h5 NEW.h5
 loader/views/limits.go preprocess VIEW DEST
 prepare/config.go inspect show --recipe
 prepare/config.go inspect view
@@ -143,11 +143,12 @@ prepare/status/status.go preprocess SOURCE DEST --rank R --world-size N
 store/generation.go preprocess SOURCE DEST
 store/hdf5/generation/change.go preprocess
 store/hdf5_generation.go log
-store/hdf5_reader.go preprocess
+store/hdf5_reader.go preprocess OLD.h5 DEST
+store/hdf5_reader.go preprocess OLD.h5 NEW.h5
 store/hdf5_reader.go preprocess SOURCE DEST
 prepare/append_target.go preprocess
 store/write/bucket/home.go preprocess
-store/npy_reader.go preprocess
+store/npy_reader.go preprocess OLD.npy NEW
 store/open.go inspect
 store/write/appending.go preprocess
 store/write/extend.go inspect show --recipe

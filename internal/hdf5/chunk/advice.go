@@ -258,6 +258,17 @@ func ConvertCommand(from, to, fields string) string {
 	return shell.Command(line+" --fields", fields)
 }
 
+// RepackCommand returns the command line that rewrites a file so that a dataset of it is read, ""
+// where h5repack has nothing to do with that, or a name cannot be printed.
+func RepackCommand(data *meta.Dataset, from, to string) string {
+	a, ok := shell.Quote(from)
+	b, also := shell.Quote(to)
+	if !ok || !also {
+		return ""
+	}
+	return data.Remedy(a, b)
+}
+
 // storedAs says how data is stored that is not read here, as far as its description and the index
 // of its chunks can be read.
 func storedAs(data *meta.Dataset) Advice {

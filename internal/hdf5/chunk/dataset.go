@@ -2,6 +2,7 @@ package chunk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
 
@@ -266,7 +267,11 @@ func (d *dataset) cached(limit int64) int {
 	return int(row)
 }
 
-// refused says of which dataset an error of open is.
+// refused says of which dataset an error of open is, and the command that rewrites it where there
+// is one.
 func refused(data *meta.Dataset, err error) error {
+	if line := data.Remedy("OLD.h5", "NEW.h5"); line != "" && errors.Is(err, meta.ErrUnsupported) {
+		return fmt.Errorf("hdf5: dataset %q: %w; make a file that can be read: %s", data.Path, err, line)
+	}
 	return fmt.Errorf("hdf5: dataset %q: %w", data.Path, err)
 }

@@ -319,10 +319,11 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: storage %+v, want %d chunks", d.Path, a, want)
 		}
 		line := map[string]string{
-			"/outside": "penstock preprocess x.h5 x-repacked.h5", "/virtual": "penstock preprocess x.h5 x-repacked.h5",
+			"/outside": "penstock preprocess OLD.h5 NEW.h5", "/virtual": "penstock preprocess OLD.h5 NEW.h5",
 		}[d.Path]
-		if got := d.Remedy("x.h5"); got != line {
-			t.Errorf("%s: remedy %q, want %q", d.Path, got, line)
+		if got := d.Remedy("OLD.h5", "NEW.h5"); got != line || line != "" &&
+			!strings.HasSuffix(err.Error(), "make a file that can be read: "+line) {
+			t.Errorf("%s: remedy %q, want %q; error %v", d.Path, got, line, err)
 		}
 	}
 }
@@ -333,14 +334,14 @@ func TestRemedies(t *testing.T) {
 	for id := range uint16(1 << 15) {
 		for _, f := range [][]meta.Filter{{{ID: id, Params: scaled}},
 			{{ID: id, Params: scaled}, {ID: meta.FilterFletcher32}}} {
-			line := (&meta.Dataset{Filters: f}).Remedy("a")
+			line := (&meta.Dataset{Filters: f}).Remedy("a", "b")
 			if _, err := newPipeline(f, 4, 64); !errors.Is(err, meta.ErrCorrupt) && (err != nil) != (line != "") {
 				t.Fatalf("filters %v: error %v, remedy %q", f, err, line)
 			}
 		}
 	}
-	if line := (&meta.Dataset{Filters: []meta.Filter{{ID: 32013}}}).Remedy("a b.h5"); !strings.HasSuffix(line,
-		"h5repack -f NONE 'a b.h5' 'a b-repacked.h5'") || !strings.HasPrefix(line, "HDF5_PLUGIN_PATH=") {
+	if line := RepackCommand(&meta.Dataset{Filters: []meta.Filter{{ID: 32013}}}, "a b.h5",
+		"c.h5"); !strings.HasSuffix(line, "h5repack -f NONE 'a b.h5' c.h5") || !strings.HasPrefix(line, "HDF5_PLUGIN_PATH=") {
 		t.Error(line)
 	}
 }

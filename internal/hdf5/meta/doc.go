@@ -21,7 +21,7 @@
 //	d.Value(limit)                              // the elements of a small dataset
 //	d.Chunks()                                  // *ChunkTable: Chunks with Offset, Size, Mask, Coord; At(coord...)
 //	d.Sources()                                 // the sources of a virtual dataset
-//	d.Remedy("old.h5")                          // the command that rewrites what package chunk does not read
+//	d.Remedy("old.h5", "new.h5")                // the command that rewrites what package chunk does not read
 //
 // Attributes have a Value, which gives Strings, Text, Ints, Int, Floats, Float, or Any.
 //

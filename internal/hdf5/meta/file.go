@@ -146,7 +146,7 @@ func (p *parser) cacheImage(m message.Message) error {
 	c := m.Cursor(p.src, "metadata cache image message")
 	c.Version(0, 0)
 	if c.Addr() != source.Undef && c.Err == nil {
-		c.Unsupported("the file's metadata is in an image of libhdf5's cache; rewrite it with h5repack")
+		c.Unsupported("the file's metadata is in an image of libhdf5's cache; rewrite it: h5repack OLD.h5 NEW.h5")
 	}
 	return c.Err
 }

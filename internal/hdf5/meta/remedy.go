@@ -1,9 +1,6 @@
 package meta
 
 import (
-	"path/filepath"
-	"strings"
-
 	"github.com/penstock/penstock/internal/hdf5/meta/message"
 	"github.com/penstock/penstock/internal/hdf5/meta/source"
 	"github.com/penstock/penstock/internal/sys/shell"
@@ -13,32 +10,23 @@ import (
 // brings them.
 const pluginPath = `HDF5_PLUGIN_PATH="$(python3 -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)')" `
 
-// Remedy returns a command line, mostly of HDF5's tools, that rewrites the file at path next to it, so that the
-// elements of the dataset are in chunks or in one piece of the new file, without filters that package chunk does not
-// undo. It is "" for a dataset that none of this is the matter with, and where the path cannot be printed.
-func (d *Dataset) Remedy(path string) string {
+// Remedy returns a command line, mostly of HDF5's tools, that rewrites the file called from, so that in
+// the file called to the elements of the dataset are in chunks or in one piece of it, without
+// filters that package chunk does not undo. Both are words of a shell. It is "" for a
+// dataset that none of this is the matter with.
+func (d *Dataset) Remedy(from, to string) string {
 	if len(d.External) > 0 || d.Layout.Kind == message.Virtual {
-		return shell.Penstock("preprocess", path, repacked(path))
+		return shell.Penstock("preprocess") + " " + from + " " + to
 	}
 	f, strange := d.unknownFilter()
 	if !strange {
 		return ""
 	}
-	line := Repack("-f NONE", path)
-	if line != "" && f.ID != message.FilterScaleOffset && f.ID != message.FilterNbit {
-		line = pluginPath + line
+	path := pluginPath
+	if f.ID == message.FilterScaleOffset || f.ID == message.FilterNbit {
+		path = ""
 	}
-	return line
-}
-
-// Repack returns the command line of h5repack that rewrites the file at path next to it, "" where the path cannot be
-// printed.
-func Repack(flags, path string) string {
-	return shell.Command("h5repack "+flags, path, repacked(path))
-}
-
-func repacked(path string) string {
-	return strings.TrimSuffix(path, filepath.Ext(path)) + "-repacked.h5"
+	return path + "h5repack -f NONE " + from + " " + to
 }
 
 // Unreadable returns why no element of the dataset can be read here, nil if that is not known.

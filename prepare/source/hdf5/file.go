@@ -66,19 +66,7 @@ func (f *File) records(d *meta.Dataset) (Records, error) {
 	case d.Err == nil && d.Layout.Kind == meta.Virtual:
 		return f.virtual(d)
 	}
-	r, err := chunk.NewReader(f.f, d, opts)
-	if line := d.Remedy(f.path); line != "" && errors.Is(err, meta.ErrUnsupported) {
-		return nil, fmt.Errorf("%w; make a file that can be read: %s", err, line)
-	}
-	return r, err
-}
-
-// onePiece says how datasets are written in one piece each.
-func (f *File) onePiece() string {
-	if line := meta.Repack("-l CONTI", f.path); line != "" {
-		return "; write it in one piece: " + line
-	}
-	return "; write it in one piece, with h5repack -l CONTI"
+	return chunk.NewReader(f.f, d, opts)
 }
 
 // place returns the path of a file that a dataset names, which is relative to the folder of f.

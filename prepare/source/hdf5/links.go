@@ -2,23 +2,10 @@ package hdf5
 
 import (
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
-	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/prepare/source/array"
 )
-
-// copyAll says how a file gets what external links lead to.
-func (f *File) copyAll() string {
-	all := strings.TrimSuffix(f.path, filepath.Ext(f.path)) + "-all.h5"
-	line := shell.Command("h5copy -f ext -s / -d /all -i", f.path, "-o", all)
-	if line == "" {
-		return ""
-	}
-	return ", or copy all into one file: " + line
-}
 
 // unfollowed returns the links that lead to nothing that is read: missed may hold records, in another file or as an
 // object of an unknown kind; bad leads to nothing in this file.
@@ -29,8 +16,9 @@ func (f *File) unfollowed() (bad, missed array.Rejections) {
 			missed = append(missed, array.Rejection{Name: l.Path, Err: l.Err})
 		case l.Kind == meta.External:
 			missed = append(missed, array.Rejection{Name: l.Path, Err: fmt.Errorf(
-				"a link to %s in the file %s, which is not followed: %w; give that file as the source%s",
-				l.Target, l.File, meta.ErrUnsupported, f.copyAll())})
+				"a link to %s in the file %s, which is not followed: %w; give that file as the source, or copy all into one "+
+					"file: h5copy -f ext -i OLD.h5 -o NEW.h5 -s / -d /all",
+				l.Target, l.File, meta.ErrUnsupported)})
 		case l.Kind == meta.UserDefined:
 			missed = append(missed,
 				array.Rejection{Name: l.Path, Err: fmt.Errorf("a user-defined link: %w", meta.ErrUnsupported)})

@@ -72,7 +72,8 @@ func (f *File) virtual(d *meta.Dataset) (Records, error) {
 			err = noPattern(m.VirtualSource)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("its part of %s:%s: %w%s", m.File, m.Path, err, f.onePiece())
+			return nil, fmt.Errorf("its part of %s:%s: %w; write it as one dataset: h5repack -l CONTI OLD.h5 NEW.h5", m.File,
+				m.Path, err)
 		}
 		v.parts = append(v.parts, mapping{m.VirtualSource, m.From, to})
 	}
@@ -234,9 +235,7 @@ func (v *virtual) originIn(file *File, path string) (*origin, error) {
 	}
 	r, err := file.records(d)
 	if err == nil {
-		if r, err = widen(r, d.Type, v.data.Type); err != nil {
-			err = fmt.Errorf("%w%s", err, v.file.onePiece())
-		}
+		r, err = widen(r, d.Type, v.data.Type)
 	}
 	return &origin{data: d, Records: r}, err
 }

@@ -27,7 +27,8 @@ func widen(r Records, from, to *meta.Datatype) (Records, error) {
 	case a != tensor.Bool && b.Holds(a):
 		return &widened{r, from, to}, nil
 	}
-	return nil, fmt.Errorf("it is %v, not %v, which cannot hold all its values: %w", from, to, meta.ErrUnsupported)
+	return nil, fmt.Errorf("it is %v, not %v, which cannot hold all its values: %w; write the virtual dataset "+
+		"as one that is converted: h5repack -l CONTI OLD.h5 NEW.h5", from, to, meta.ErrUnsupported)
 }
 
 // RecordBytes implements Records.

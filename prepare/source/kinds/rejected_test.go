@@ -84,7 +84,7 @@ func TestUnreadOfHDF5(t *testing.T) {
 		"    p = h5py.h5p.create(h5py.h5p.DATASET_CREATE); p.set_chunk((1, 4)); p.set_shuffle(); p.set_scaleoffset(h5py.h5z.SO_INT, 0)\n"+
 		"    h5py.h5d.create(f.id, b'last', h5py.h5t.STD_I32LE, h5py.h5s.create_simple((3, 4)), p)\n")
 	_, err := Open(t.Context(), path, source.Options{Kind: "hdf5"})
-	if err == nil || !strings.Contains(err.Error(), "h5repack -f NONE "+path+" "+strings.TrimSuffix(path, ".h5")+"-repacked.h5") || !strings.HasSuffix(err.Error(), "--fields images,x") {
+	if err == nil || !strings.Contains(err.Error(), "h5repack -f NONE OLD.h5 NEW.h5") || !strings.HasSuffix(err.Error(), "--fields images,x") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := Open(t.Context(), path, source.Options{Kind: "hdf5", Fields: "last"}); err == nil || !strings.Contains(err.Error(), " others ") {

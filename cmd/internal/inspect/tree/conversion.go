@@ -59,6 +59,7 @@ type Repack struct {
 
 // Repacks returns those of a file, by the first dataset that needs them.
 func Repacks(path string, nodes []Node, meta *meta.File) (list []Repack) {
+	to := filepath.Join(filepath.Dir(path), stem(path)+"-repacked.h5")
 	for _, n := range nodes {
 		if n.Storage == nil || n.Storage.Unread == "" || len(n.Storage.Fields) > 0 {
 			continue
@@ -67,7 +68,7 @@ func Repacks(path string, nodes []Node, meta *meta.File) (list []Repack) {
 		if err != nil {
 			continue
 		}
-		line := d.Remedy(path)
+		line := chunk.RepackCommand(d, path, to)
 		if _, err := d.Spec(); err != nil || line == "" {
 			continue
 		}
