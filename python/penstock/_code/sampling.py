@@ -176,6 +176,8 @@ class Sampled:
         return found
 
     def _drawn_next(self) -> Any:
+        if self._private is not None and self._private == randomness.state():
+            self._private = None  # the program restored the global generators itself: they go on as in an unbroken run
         if self._private is None:
             return next(self._iterator)
         with randomness.undisturbed():
@@ -195,7 +197,7 @@ class Sampled:
         own = self._own() if given is None else self._initial
         found: dict[str, Any] = {"given": self.given if given is None else given, **own}
         if not own or given == 0:
-            first = self._random() if self._first is None and self._generator is not None else self._first
+            first = self._random() if self._first is None else self._first
             found["begun"], found["first"] = self._begun, _SAME if first is self._begun else first
         if own and given is None and self._ended:
             found["ended"] = True
@@ -230,7 +232,7 @@ class Sampled:
                 passed = sum(1 for _ in itertools.islice(self._iterator, given))
                 if passed < given:
                     raise Error(f"the state is after {given} batches, and the sampler has {passed}: it is another one")
-            if first is not None and not given:
+            if first is not None and not given and self._generator is not None:
                 self._drawn = list(itertools.islice(self._iterator, 1))  # now, with those random numbers
             if begun is not None or first is not None:
                 self._private = randomness.state()

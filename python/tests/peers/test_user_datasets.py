@@ -421,8 +421,6 @@ class Resumed(unittest.TestCase):
                 break
         states = (random.getstate(), np.random.get_state(), torch.get_rng_state())  # which a program restores itself, for num_workers=0
         state = pickle.loads(pickle.dumps(loader.state_dict()))
-        if how == "stately" and not workers and not state["step"]:
-            return  # OPEN: its order is drawn at the first batch, from numbers that the resumed program keeps apart from those of records
         want = [copied(b) for b in loop]
         left = len(want)
         # Workers that stay have random numbers which a state after the last batch, with which an epoch of new workers begins, does not have.
