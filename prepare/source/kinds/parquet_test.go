@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math/bits"
@@ -15,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/encoding"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -270,6 +272,28 @@ func TestParquetCorruption(t *testing.T) {
 		if _, err := Open(t.Context(), path, source.Options{Kind: "parquet"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// A row group with fewer rows than the footer says is an error, not a short dataset.
+func TestParquetGroupsCutShort(t *testing.T) {
+	whole := parquetBytes(t, &parquet.Snappy, 5)
+	p, err := parquet.OpenFile(bytes.NewReader(whole), int64(len(whole)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	footer := *p.Metadata()
+	footer.NumRows += 2
+	footer.RowGroups[1].NumRows += 2
+	end, err := thrift.Marshal(new(thrift.CompactProtocol), &footer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := whole[:len(whole)-8-int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))]
+	data := binary.LittleEndian.AppendUint32(append(slices.Clone(pages), end...), uint32(len(end)))
+	_, err = Open(t.Context(), write(t, "x.parquet", append(data, "PAR1"...)), source.Options{Kind: "parquet"})
+	if want := "a row group of 7 rows has pages of 5"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %s", err, want)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/penstock/penstock/store"
 )
 
 // guardParquet runs the library on unchecked bytes: its panic becomes an error.
@@ -56,15 +58,22 @@ func fileRows(p *parquet.File, skip int64, yield func([][]parquet.Value, error) 
 		if err == nil && more {
 			err = r.open(g)
 		}
+		left := g.NumRows()
 		for err == nil && more {
-			if err = r.next(); err == nil && skip > 0 {
+			if err = r.next(); err != nil {
+				break
+			}
+			if left--; skip > 0 {
 				skip--
-			} else if err == nil {
+			} else {
 				more = yield(r.values, nil)
 			}
 		}
 		if err == io.EOF {
 			err = nil
+		}
+		if err == nil && more && left != 0 {
+			err = fmt.Errorf("a row group of %d rows has pages of %d: %w", g.NumRows(), g.NumRows()-left, store.ErrCorrupt)
 		}
 		err = errors.Join(err, r.close())
 	}
