@@ -34,14 +34,14 @@ const examples = `  loadbench --synthetic                    the tutorial's own 
   loadbench out/flat                       the rows on a dataset
   loadbench photos                         the rows on raw samples that are not prepared
   loadbench out/flat --train-step 100ms    waits in a training loop, as in the configuration guide
-  loadbench out/flat --tables all          all tables: batch, workers, prefetch, sampler varied, too
+  loadbench out/flat --tables all          all tables: batch, workers, prefetch varied, too
   loadbench out/flat --delay 2ms --work cpu     with 2 ms of computing a record`
 
 // command is the command line.
 type command struct {
 	Options
 	shape, budget    string
-	html, plot       string // files
+	plot             string // a file
 	asJSON, markdown bool
 	quiet, version   bool
 }
@@ -91,8 +91,8 @@ func (c *command) flags(cmd *cobra.Command) {
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "`SEED` of the order and the synthetic records")
 	f.StringVar(&c.budget, "budget", "", "limit of a row's buffers in `BYTES` (default half of the free memory)")
 	f.BoolVar(&c.Quick, "quick", false, "measure an eighth of the batches")
-	f.StringSliceVar(&c.Tables, "tables", nil, "`WHAT` to measure: rows, guide, batch, workers, prefetch, sampler, or "+
-		"all; the default is rows, or guide with --train-step")
+	f.StringSliceVar(&c.Tables, "tables", nil, "`WHAT` to measure: rows, guide, batch, workers, prefetch, or all; "+
+		"the default is rows, or guide with --train-step")
 	f.DurationVar(&c.TrainStep, "train-step", c.TrainStep, "guide: `TIME` of a training step")
 	f.IntVar(&c.Epochs, "epochs", c.Epochs, "guide: `N` epochs of at most --batches batches")
 	f.Float64Var(&c.Scale, "scale", c.Scale, "scale the delay and the training step by `X`")
@@ -101,11 +101,10 @@ func (c *command) flags(cmd *cobra.Command) {
 	cli.JSONFlag(cmd, &c.asJSON)
 	f.BoolVar(&c.markdown, "markdown", false, "print tables in Markdown")
 	f.StringVar(&c.Log, "log", "", "write one line per batch to `FILE` (.csv or .jsonl)")
-	f.StringVar(&c.html, "out", "", "write an HTML report with plots to `FILE`")
-	f.StringVar(&c.plot, "plot", "", "write the main plot of each table to `FILE` (.svg or .png)")
+	f.StringVar(&c.plot, "plot", "", "draw the rates of each table's rows to `FILE` (.svg)")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print no progress")
 	f.BoolVar(&c.version, "version", false, "print the version and exit")
-	cli.Group(cmd, "Output", "json", "markdown", "out", "plot", "log", "quiet")
+	cli.Group(cmd, "Output", "json", "markdown", "plot", "log", "quiet")
 }
 
 // settle takes over arguments and those flags that need reading, and says what is wrong.
@@ -162,7 +161,7 @@ type output struct {
 }
 
 func (c *command) outputs() []output {
-	return []output{{"--out", c.html, []string{".html"}}, {"--plot", c.plot, plotFormats}, {"--log", c.Log, logFormats}}
+	return []output{{"--plot", c.plot, []string{".svg"}}, {"--log", c.Log, logFormats}}
 }
 
 // run measures, and prints what there is even if that ended early.
@@ -177,7 +176,11 @@ func (c *command) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	report, err := Run(ctx, c.Options, cli.NewProgress(stderr, "loadbench", c.quiet))
 	if report != nil {
-		if writeErr := errors.Join(c.print(stdout, report), c.files(report)); err == nil || ctx.Err() != nil {
+		writeErr := c.print(stdout, report)
+		if c.plot != "" {
+			writeErr = errors.Join(writeErr, report.WritePlot(c.plot))
+		}
+		if err == nil || ctx.Err() != nil {
 			err = writeErr
 		}
 	}
@@ -185,18 +188,6 @@ func (c *command) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return errors.Join(context.Cause(ctx), err)
 	}
 	return err
-}
-
-// files writes the report to the files that were asked for, if there is anything in it.
-func (c *command) files(r *Report) error {
-	var errs []error
-	if c.html != "" {
-		errs = append(errs, r.WriteHTML(c.html))
-	}
-	if c.plot != "" {
-		errs = append(errs, r.WritePlot(c.plot))
-	}
-	return errors.Join(errs...)
 }
 
 func (c *command) print(w io.Writer, r *Report) error {

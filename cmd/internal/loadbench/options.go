@@ -48,10 +48,9 @@ const (
 	tableBatch    = "batch"
 	tableWorkers  = "workers"
 	tablePrefetch = "prefetch"
-	tableSampler  = "sampler"
 )
 
-var allTables = []string{tableRows, tableGuide, tableBatch, tableWorkers, tablePrefetch, tableSampler}
+var allTables = []string{tableRows, tableGuide, tableBatch, tableWorkers, tablePrefetch}
 
 // Defaults returns the tutorial's parameters: those of the synthetic dataset.
 func Defaults() Options {

@@ -1,73 +1,34 @@
 package loadbench
 
 import (
-	"bytes"
 	"fmt"
-	"image/color"
 	"io"
-	"path/filepath"
-	"strings"
-
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/chart"
 	"github.com/penstock/penstock/internal/units"
 )
 
-// plotFormats are the endings of names of plots.
-var plotFormats = []string{".svg", ".png"}
-
-func number(x float64) string {
-	if x < 1 {
-		return fmt.Sprint(x)
-	}
-	return units.Count(int64(x))
-}
-
-// svg draws one figure.
-func (f *figure) svg() (string, error) {
-	c := newSVG(figureWidth, f.height())
-	f.draw(draw.New(c))
-	var b bytes.Buffer
-	_, err := c.WriteTo(&b)
-	return b.String(), err
-}
-
-// WritePlot draws the main figure of each table, one below the other, to a file whose ending
-// names the format.
+// WritePlot draws the rates of the rows of each table as SVG.
 func (r *Report) WritePlot(path string) error {
-	var figures []*figure
-	height := vg.Length(0)
+	var panels []chart.Panel
 	for i := range r.Tables {
-		f, err := r.Tables[i].main()
-		if err != nil {
-			return fmt.Errorf("plot: %w", err)
+		t := &r.Tables[i]
+		p := chart.Panel{Title: t.Name + ", records a second"}
+		best := t.best(1)
+		for j := range t.Rows {
+			if row := &t.Rows[j]; row.Ran() && row.Batches > 0 {
+				p.Rows = append(p.Rows, chart.Row{Name: row.Name, Value: row.Rate(), Text: units.Count(int64(row.Rate())),
+					Marked: row == best})
+			}
 		}
-		if f != nil {
-			f.setTitle(r.Tables[i].Title)
-			figures = append(figures, f)
-			height += f.height()
+		if best != nil {
+			panels = append(panels, p)
 		}
 	}
-	if len(figures) == 0 {
+	if len(panels) == 0 {
 		return fmt.Errorf("plot: nothing was measured that %s could show", path)
 	}
-	var c interface {
-		vg.CanvasSizer
-		io.WriterTo
-	}
-	if strings.EqualFold(filepath.Ext(path), ".png") {
-		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(figureWidth, height), vgimg.UseDPI(200),
-			vgimg.UseBackgroundColor(color.White))}
-	} else {
-		c = newSVG(figureWidth, height)
-	}
-	whole := draw.New(c)
-	for _, f := range figures {
-		height -= f.height()
-		f.draw(draw.Crop(whole, 0, 0, height, height+f.height()-whole.Size().Y))
-	}
-	return cli.WriteFile(path, func(w io.Writer) error { _, err := c.WriteTo(w); return err })
+	svg := chart.Draw("Records a second from "+r.Dataset.Name, panels...)
+	return cli.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, svg); return err })
 }

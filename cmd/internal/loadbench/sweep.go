@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/loader/sampler"
 )
 
 // sweep returns a table in which one thing is varied.
@@ -14,7 +13,7 @@ func sweep(ctx context.Context, o *Options, s *subject, what string) (Table, []*
 	kind := o.kinds()[0]
 	p := progress{o: o, s: s, m: maker{ctx: ctx, work: newWork(kind, o.Delay), out: s.make, seed: o.Seed}}
 	t := Table{Name: what, Title: "varied: " + what, vary: what}
-	if o.Delay > 0 && what != tableSampler {
+	if o.Delay > 0 {
 		t.Title += ", " + kindText(kind, o.Delay) + " a record"
 	}
 	switch what {
@@ -22,10 +21,8 @@ func sweep(ctx context.Context, o *Options, s *subject, what string) (Table, []*
 		return t, p.sizes()
 	case tableWorkers:
 		return t, p.workerCounts()
-	case tablePrefetch:
-		return t, p.depths()
 	}
-	return t, p.samplers()
+	return t, p.depths()
 }
 
 // one returns a persistent setup with an eighth of the batches of the other tables.
@@ -60,28 +57,6 @@ func (p *progress) depths() (rows []*setup) {
 	for _, n := range []int{1, 2, 4, 8, 16} {
 		s := p.one(fmt.Sprint(n), p.o.Workers)
 		s.opts.Prefetch = n
-		rows = append(rows, s)
-	}
-	return rows
-}
-
-// samplers varies the order in which stored records come.
-func (p *progress) samplers() (rows []*setup) {
-	orders := []sampler.Sampler{sampler.Sequential{}, sampler.Block{Size: 4 * p.o.Batch},
-		sampler.Block{Size: p.o.Batch}, sampler.Block{Size: 8}, sampler.Shuffle{}}
-	if order := p.s.byChunks(p.o.Batch); order != nil {
-		orders = append(orders, order)
-	}
-	for _, order := range orders {
-		s := p.one(samplerName(order), p.o.Workers)
-		s.opts.Transforms, s.opts.Sampler, s.unavailable, s.floor = nil, order, p.s.why, floor{}
-		_, exact := order.(sampler.Shuffle)
-		if _, chunks := order.(*sampler.ChunkShuffle); !exact && !chunks && order != (sampler.Block{Size: 8}) {
-			s.opts.Budget, s.floor.views = 0, true
-		}
-		if p.s.stored != nil {
-			s.src = p.s.stored
-		}
 		rows = append(rows, s)
 	}
 	return rows

@@ -24,7 +24,7 @@ func TestNamesOfStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	report, bench := filepath.Join(dir, "report.html"), filepath.Join(dir, "bench.html")
+	report, bench := filepath.Join(dir, "report.html"), filepath.Join(dir, "bench.svg")
 	view, preview := filepath.Join(dir, "a"+odd+".view.json"), filepath.Join(dir, "p"+odd+".png")
 	scores := filepath.Join(dir, "scores.csv")
 	if err := os.WriteFile(scores, []byte("twice\n1\n2\n3\n4\n5\n6\n7\n8\n"), 0o666); err != nil {
@@ -33,7 +33,7 @@ func TestNamesOfStrangers(t *testing.T) {
 	for _, args := range [][]string{
 		{"inspect", ds}, {"inspect", "stats", ds}, {"inspect", "show", ds, "0"}, {"inspect", "layout", ds}, {"inspect", "verify", ds},
 		{"inspect", "diff", ds, ds}, {"inspect", "filter", "-o", view, ds, "labels == 0"}, {"inspect", view},
-		{"inspect", "report", "-o", report, ds}, {"inspect", "preview", "-o", preview, ds}, {"loadbench", "-q", "--batches", "2", "--out", bench, ds},
+		{"inspect", "report", "-o", report, ds}, {"inspect", "preview", "-o", preview, ds}, {"loadbench", "-q", "--batches", "2", "--plot", bench, ds},
 		{"log", ds}, {"delete", "--records", "0", ds}, {"restore", "--deleted", ds}, {"restore", ds + "@1"}, {"tag", ds, "first"}, {"log", ds},
 		{"column", "add", ds, "twice", scores}, {"prune", ds},
 	} {

@@ -66,6 +66,7 @@ var layers = [][]place{
 		{"internal/sys/mmap", "maps files, whatever is in them"},
 		{"internal/sys/lease", "locks by which readers of a file keep it, whatever is in it"},
 		{"cmd/internal/htmlpage", "the frame of pages, whatever is on them"},
+		{"internal/chart", "bars as SVG, whatever they are of"},
 		{"cmd/internal/cli", "terminal, flags and exit codes know nothing of datasets"},
 		{"internal/hdf5/meta/tree", "B-trees of HDF5 files, whatever is in them"},
 		{"internal/hdf5/meta/datatype", "types and shapes of HDF5, whatever has them"},

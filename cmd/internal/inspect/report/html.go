@@ -140,7 +140,7 @@ func writeLabels(b *htmlpage.Body, labels []stats.Label, unit string) {
 		"<th scope=\"col\"><span class=\"note\">share of the largest</span></th></tr></thead>\n<tbody>", unit+"s")
 	for _, l := range labels[:min(len(labels), shownLabels)] {
 		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td><td class="grow">{}</td></tr>`, labelText(l),
-			units.Count(l.Records), barPlot(l.Records, largest))
+			units.Count(l.Records), bar(l.Records, largest))
 	}
 	b.Add("</tbody></table>\n")
 	if len(labels) > shownLabels {
@@ -284,7 +284,7 @@ func (r *Report) writeSplits(b *htmlpage.Body) {
 	for _, s := range r.Summary.Splits {
 		share := strconv.FormatFloat(100*float64(s.Records)/float64(max(1, all)), 'f', 1, 64)
 		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td><td class="n">{} %</td><td class="grow">{}</td></tr>`,
-			s.Name, units.Count(s.Records), share, barPlot(s.Records, all))
+			s.Name, units.Count(s.Records), share, bar(s.Records, all))
 	}
 	b.Add("</tbody></table>\n</section>\n")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/htmlpage"
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
+	"github.com/penstock/penstock/internal/chart"
 )
 
 // Plots are SVG elements inside the page, made here: those of plotting libraries bring their
@@ -121,9 +122,7 @@ func legend(names []string) string {
 	return b.String()
 }
 
-// barPlot draws a share of a whole as a bar as wide as the place that it has.
-func barPlot(n, largest int64) htmlpage.HTML {
-	share := 100 * float64(n) / float64(max(1, largest))
-	return htmlpage.HTML(fmt.Sprintf(`<svg class="bar" aria-hidden="true"><rect width="%.2f%%" height="100%%"/></svg>`,
-		share))
+// bar draws a part of a whole as a bar as wide as the place that it has.
+func bar(n, whole int64) htmlpage.HTML {
+	return htmlpage.HTML(chart.Bar(float64(n), float64(max(1, whole)), `class="bar" aria-hidden="true"`))
 }
