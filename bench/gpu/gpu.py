@@ -64,7 +64,6 @@ def go_tests(seconds: float) -> None:
 
 GO_LINES = {
     "TestGPUManyBatches": "10,000 batches in Go, slow consumers and breaks, 0 wrong",
-    "TestGPUImportsRounds": "CUDA IPC, 1,000 rounds of 4 KiB and of 40 MiB, an importer killed",
     "TestGPURaggedGrowth": "fields of variable length that grow",
     "TestGPUOpenClose": "memory of the device after 100 opens and closes in Go",
     "TestGPUIllegalAccess": "an illegal access is an error",

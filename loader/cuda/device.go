@@ -17,7 +17,6 @@ type Device struct {
 	handle  int32
 	ctx     uintptr
 	name    string
-	uuid    string
 	version int32
 
 	mu      sync.Mutex
@@ -81,10 +80,6 @@ func (d *Device) open() error {
 		return d.failure("cuDeviceGetName", r)
 	}
 	d.name = cString(name)
-	var err error
-	if d.uuid, err = d.drv.uuid(d.handle); err != nil {
-		return err
-	}
 	if r := d.drv.DriverGetVersion(&d.version); r != 0 {
 		return d.failure("cuDriverGetVersion", r)
 	}
@@ -94,24 +89,11 @@ func (d *Device) open() error {
 	return nil
 }
 
-// uuid returns the UUID of a device.
-func (d *driver) uuid(device int32) (string, error) {
-	var b [16]byte
-	if err := d.call("cuDeviceGetUuid", d.DeviceGetUUID(&b, device)); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil
-}
-
 // Ordinal returns the number that Open was called with.
 func (d *Device) Ordinal() int { return d.ordinal }
 
 // Name returns the model's name.
 func (d *Device) Name() string { return d.name }
-
-// UUID returns the identifier of the device, the same in every process: as nvidia-smi -L lists
-// it, without the prefix GPU- or MIG-.
-func (d *Device) UUID() string { return d.uuid }
 
 // DriverVersion returns the newest CUDA version that the driver knows, as 1000 times its
 // major and 10 times its minor number: 12040 is CUDA 12.4.
@@ -163,10 +145,13 @@ func (d *Device) failure(op string, r Result) *Error {
 	return d.drv.failure(op, d.ordinal, r)
 }
 
-// attribute returns an attribute, and whether the driver knows it.
-func (d *Device) attribute(number int32) (v int32, known bool) {
-	r := d.drv.DeviceGetAttribute(&v, number, d.handle)
-	return v, r == 0
+// attribute returns an attribute, 0 if the driver does not know it.
+func (d *Device) attribute(number int32) int32 {
+	var v int32
+	if d.drv.DeviceGetAttribute(&v, number, d.handle) != 0 {
+		return 0
+	}
+	return v
 }
 
 // Synchronize waits until the device has done everything that this process gave it.

@@ -53,16 +53,6 @@
 // Direct reads the dataset's own mapping instead, where that can be page-locked. Stats says
 // how many bytes went which way, and what was refused and why.
 //
-// # Another process
-//
-// Batch.IPC describes a field for another process on the host, which may be Python's: the
-// description is JSON, and goes by whatever the two have. Imports, or penstock.cuda there,
-// maps the memory in place, and the other process says when its work on the batch is done;
-// Done comes then. Events are not shared: a batch is given when it is on the device, and is
-// taken back when nobody works on it, both known to a host that has Prefetch batches to do
-// meanwhile. Mappings are closed, or the other process has ended, before the Prefetcher
-// is closed; a process that dies takes nothing with it but the batches that it had.
-//
 // # Several devices
 //
 // Batch s of an epoch goes to device s modulo their number, whatever was iterated before.

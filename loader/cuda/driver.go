@@ -13,7 +13,6 @@ type driver struct {
 	DeviceGetCount         func(count *int32) Result                          `symbol:"cuDeviceGetCount"`
 	DeviceGet              func(device *int32, ordinal int32) Result          `symbol:"cuDeviceGet"`
 	DeviceGetName          func(name *byte, size, device int32) Result        `symbol:"cuDeviceGetName"`
-	DeviceGetUUID          func(uuid *[16]byte, device int32) Result          `symbol:"cuDeviceGetUuid_v2"`
 	DeviceGetAttribute     func(value *int32, attribute, device int32) Result `symbol:"cuDeviceGetAttribute"`
 	DevicePrimaryCtxRetain func(ctx *uintptr,
 		device int32) Result `symbol:"cuDevicePrimaryCtxRetain"`
@@ -38,9 +37,6 @@ type driver struct {
 	EventDestroy            func(event uintptr) Result                                     `symbol:"cuEventDestroy_v2"`
 	EventRecord             func(event, stream uintptr) Result                             `symbol:"cuEventRecord"`
 	EventSynchronize        func(event uintptr) Result                                     `symbol:"cuEventSynchronize"`
-	IpcGetMemHandle         func(handle *ipcHandle, p uint64) Result                       `symbol:"cuIpcGetMemHandle"`
-	IpcOpenMemHandle        func(p *uint64, handle ipcHandle, flags uint32) Result         `symbol:"cuIpcOpenMemHandle_v2"`
-	IpcCloseMemHandle       func(p uint64) Result                                          `symbol:"cuIpcCloseMemHandle"`
 	ModuleLoadData          func(module *uintptr, image *byte) Result                      `symbol:"cuModuleLoadData"`
 	ModuleUnload            func(module uintptr) Result                                    `symbol:"cuModuleUnload"`
 	ModuleGetFunction       func(function *uintptr, module uintptr, name string) Result    `symbol:"cuModuleGetFunction"`
@@ -56,17 +52,12 @@ const (
 	streamNonBlocking    = 1 // no order against the legacy default stream
 	eventBlockingSync    = 1 // who waits sleeps
 	eventDisableTiming   = 2
-	ipcLazyPeerAccess    = 1 // the only flag, and it has to be set
 
 	perThreadStream = 2 // CU_STREAM_PER_THREAD
 
 	attrHostRegister         = 99
 	attrReadOnlyHostRegister = 113
-	attrIPC                  = 125
 )
-
-// ipcHandle is a CUipcMemHandle. It is a struct, as that is passed by value.
-type ipcHandle struct{ bytes [64]byte }
 
 // call makes one call that needs no context, and describes its failure.
 func (d *driver) call(op string, r Result) error {

@@ -63,9 +63,8 @@ var hints = map[Result]string{
 	stubLibrary:   "this is the toolkit's stub of libcuda.so.1, not the driver: take its folder out of LD_LIBRARY_PATH",
 	noDevice:      "see whether nvidia-smi lists one, and what CUDA_VISIBLE_DEVICES says",
 	invalidDevice: "Count says how many devices there are",
-	208: "another handle of the same memory is mapped still: close the Imports of the Prefetcher that was " +
-		"there before",
-	700: "a kernel or copy of this process touched memory that it must not; the context is lost, restart the process",
+	700: "a kernel or copy of this process touched memory that it must not; the context is lost, " +
+		"restart the process",
 	802: "the system is not ready: wait for nvidia-fabricmanager",
 	803: "driver library and kernel module have different versions: reboot, or update the container's driver",
 	804: "the driver is older than the forward-compatibility package allows",

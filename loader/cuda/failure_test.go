@@ -84,7 +84,7 @@ func failAt(t *testing.T, src *mappedSource, lazy, sticky bool, at int64) {
 	if sticky {
 		once = 1
 	}
-	fakeDriver.reset(useLazy, 2, 0, 1, 1)
+	fakeDriver.reset(useLazy, 2, 0, 1)
 	fakeDriver.fail(at, illegalAddress, once)
 	r, errs := scenario(src)
 	fakeDriver.fail(-1, 0, 0)

@@ -18,9 +18,9 @@ import (
 // is used, and the tests of the fake are skipped.
 var fakeDriver struct {
 	why     string // it is not there
-	reset   func(lazy, devices int32, pause uint32, readOnly, ipc int32)
+	reset   func(lazy, devices int32, pause uint32, readOnly int32)
 	fail    func(at int64, code, sticky int32)
-	stats   func(*[14]int64)
+	stats   func(*[13]int64)
 	capture func(stream uintptr, on int32)
 	fault   func() string
 	failed  func() string
@@ -32,16 +32,14 @@ var fakeDriver struct {
 }
 
 func TestMain(m *testing.M) {
-	if role := os.Getenv("PENSTOCK_IPC"); role != "" {
-		useDriver("") // which the test has built
-		os.Exit(otherProcess(role))
+	if os.Getenv("PENSTOCK_ILLEGAL") != "" {
+		os.Exit(accessIllegally())
 	}
 	dir, err := os.MkdirTemp("", "fakecuda")
 	if err != nil {
 		panic(err)
 	}
 	useDriver(dir)
-	block = 4096
 	code := m.Run()
 	if err := os.RemoveAll(dir); err != nil {
 		panic(err)
@@ -85,19 +83,19 @@ func openFake(dir string) error {
 
 // fakeStats counts the driver's live objects and its calls.
 type fakeStats struct {
-	contexts, host, registered, device, opened, streams, events, modules int64
-	calls, faults, copies, pageable, launches, stalls                    int64
+	contexts, host, registered, device, streams, events, modules int64
+	calls, faults, copies, pageable, launches, stalls            int64
 }
 
 func stats() fakeStats {
-	var a [14]int64
+	var a [13]int64
 	fakeDriver.stats(&a)
-	return fakeStats{a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13]}
+	return fakeStats{a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]}
 }
 
 // alive adds up what was made and not freed.
 func (s fakeStats) alive() int64 {
-	return s.contexts + s.host + s.registered + s.device + s.opened + s.streams + s.events + s.modules
+	return s.contexts + s.host + s.registered + s.device + s.streams + s.events + s.modules
 }
 
 // setting is how the fake runs.
@@ -105,8 +103,6 @@ type setting struct {
 	lazy         bool
 	devices      int
 	noReadOnly   bool
-	noIPC        bool
-	oldIPC       bool // the driver has IPC, and does not know its attribute
 	withoutCheck bool // the test looks for leaks itself
 }
 
@@ -116,20 +112,14 @@ func useFake(t testing.TB, s setting) {
 	if fakeDriver.why != "" {
 		t.Skip("needs the fake driver: ", fakeDriver.why)
 	}
-	lazy, readOnly, ipc := int32(0), int32(1), int32(1)
+	lazy, readOnly := int32(0), int32(1)
 	if s.lazy {
 		lazy = 1
 	}
 	if s.noReadOnly {
 		readOnly = 0
 	}
-	if s.noIPC {
-		ipc = 0
-	}
-	if s.oldIPC {
-		ipc = 2
-	}
-	fakeDriver.reset(lazy, int32(max(1, s.devices)), 60, readOnly, ipc)
+	fakeDriver.reset(lazy, int32(max(1, s.devices)), 60, readOnly)
 	t.Cleanup(func() {
 		if !s.withoutCheck {
 			noLeak(t)

@@ -249,7 +249,7 @@ func (c computation) measure(b *testing.B, kernels int, s Stream) time.Duration 
 // bytes.
 func BenchmarkStep(b *testing.B) {
 	useFake(b, setting{})
-	fakeDriver.reset(0, 1, 0, 1, 1)
+	fakeDriver.reset(0, 1, 0, 1)
 	src := newSource(4096, tensor.Shape{1})
 	c := config{src: src, opts: Options{Fields: both}, loader: loader.Options{BatchSize: 4}}
 	r := c.mustOpen(b)

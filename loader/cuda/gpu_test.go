@@ -77,7 +77,7 @@ func TestGPUDirect(t *testing.T) {
 	}
 }
 
-// Handles for other processes can be had, and batches can be looked at.
+// Batches can be looked at.
 func TestGPUInterop(t *testing.T) {
 	gpus(t)
 	src := newSource(30, tensor.Shape{3, 4, 5})
@@ -86,11 +86,6 @@ func TestGPUInterop(t *testing.T) {
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
-		}
-		if h, err := b.IPC("images"); err != nil {
-			t.Log("CUDA IPC is refused here: ", err)
-		} else if h.Handle == [64]byte{} {
-			t.Error("an empty handle")
 		}
 		got := make([]byte, b.Field("images").Bytes())
 		if err := b.CopyTo(got, "images"); err != nil {
@@ -103,14 +98,6 @@ func TestGPUInterop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// Another process maps what it is given, in Go and in Python with torch.
-func TestGPUImports(t *testing.T) {
-	gpus(t)
-	src := newSource(30, tensor.Shape{3, 4, 5})
-	t.Run("go", func(t *testing.T) { testImports(t, src, self("receive")) })
-	t.Run("python", func(t *testing.T) { testImports(t, src, python(t, "import torch; torch.zeros(1, device='cuda:0')")) })
 }
 
 // Of many small batches none is wrong, with a consumer that is slow at times and loops that are left.
@@ -218,52 +205,35 @@ func availableMemory(t *testing.T, d *Device) uint64 {
 	return free
 }
 
-// Small and large slots go round to another process; one that is killed takes nothing with it.
-func TestGPUImportsRounds(t *testing.T) {
-	gpus(t)
-	const rounds, killedAt = 1000, 20
-	for _, size := range []int{4 << 10, 40 << 20} {
-		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			src := newSource(10, tensor.Shape{size / 5}) // batches of 5
-			r := small(src).mustOpen(t)
-			killed, other := startProcess(t, self("digest")), startProcess(t, self("digest"))
-			n := 0
-			for epoch := 0; n < rounds; epoch++ {
-				for b, err := range r.pf.Epoch(t.Context(), epoch) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					if n < killedAt {
-						killed.hand(t, b, "images")
-					} else if n == killedAt {
-						_ = killed.cmd.Process.Kill()
-						_ = killed.cmd.Wait() // says that it was killed
-					}
-					var want []byte
-					for _, i := range b.Indices() {
-						want = append(want, src.images[i*(size/5):][:size/5]...)
-					}
-					if got := other.hand(t, b, "images"); !bytes.Equal(got.Data["images"], digest(want)) {
-						t.Fatalf("round %d: other bytes; %s", n, got.Error)
-					}
-					if err := b.Done(r.streams[0]); err != nil {
-						t.Fatal(err)
-					}
-					n++
-				}
-			}
-			other.end(t)
-			r.mustClose(t)
-		})
-	}
-}
-
 // A kernel that reads where nothing is ends what its process does there with an error, and not with a hang.
 func TestGPUIllegalAccess(t *testing.T) {
 	gpus(t)
-	if out, err := self("illegal").CombinedOutput(); err != nil || !strings.Contains(string(out), "ILLEGAL_ADDRESS") {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "PENSTOCK_ILLEGAL=1")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "ILLEGAL_ADDRESS") {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// accessIllegally makes a kernel read an invalid address, prints the error of the next call, and returns an exit status.
+func accessIllegally() int {
+	dev, err := Open(0)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	_, k, err := (Normalize{}).of(tensor.Spec{Name: "images", DType: tensor.Uint8, Shape: tensor.Shape{3, 4, 5}})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	dst, err := dev.makeMemory(4 * 60)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println(errors.Join(dev.normalize(k, dst, 0x1000, 60, 0), dev.Synchronize()))
+	return 0
 }
 
 // The tests for a device work as such: on the fake, which another process takes for the real
@@ -272,10 +242,10 @@ func TestGPUTests(t *testing.T) {
 	if fakeDriver.why != "" {
 		t.Skip("needs the fake driver: ", fakeDriver.why)
 	}
-	cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^TestGPU", "-test.skip=^TestGPUTests$|^TestGPUImports$/^python$|^TestGPUImportsRounds$/^41943040$|^TestGPUIllegalAccess$")
+	cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^TestGPU", "-test.skip=^TestGPUTests$|^TestGPUIllegalAccess$")
 	cmd.Env = append(os.Environ(), "PENSTOCK_GPU=1", "PENSTOCK_FAKECUDA=", "LD_LIBRARY_PATH="+filepath.Dir(os.Getenv("PENSTOCK_FAKECUDA")))
 	out, err := cmd.CombinedOutput()
-	if err != nil || strings.Count(string(out), "\n--- PASS: TestGPU") != 9 {
+	if err != nil || strings.Count(string(out), "\n--- PASS: TestGPU") != 7 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -49,16 +49,14 @@ func assertions() string {
 		"CU_MEMHOSTALLOC_PORTABLE": hostAllocPortable, "CU_MEMHOSTREGISTER_PORTABLE": hostRegisterPortable,
 		"CU_MEMHOSTREGISTER_READ_ONLY": hostRegisterReadOnly, "CU_STREAM_NON_BLOCKING": streamNonBlocking,
 		"CU_EVENT_BLOCKING_SYNC": eventBlockingSync, "CU_EVENT_DISABLE_TIMING": eventDisableTiming,
-		"CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS":                    ipcLazyPeerAccess,
 		"CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED":           attrHostRegister,
 		"CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED": attrReadOnlyHostRegister,
-		"CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED":               attrIPC,
 		"CUDA_ERROR_OUT_OF_MEMORY":                              int(outOfMemory),
 		"CUDA_ERROR_STUB_LIBRARY":                               int(stubLibrary), "CUDA_ERROR_NO_DEVICE": int(noDevice),
 		"CUDA_ERROR_INVALID_DEVICE": int(invalidDevice), "CUDA_ERROR_ILLEGAL_ADDRESS": illegalAddress,
 		"CUDA_ERROR_SYSTEM_NOT_READY": 802, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": 803,
 		"CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE": 804, "CUDA_ERROR_UNKNOWN": 999,
-		"sizeof(CUipcMemHandle)": len(ipcHandle{}.bytes), "sizeof(CUuuid)": 16, "sizeof(CUdeviceptr)": 8,
+		"sizeof(CUdeviceptr)": 8,
 	} {
 		fmt.Fprintf(&b, "_Static_assert(%s == %d, %q);\n", name, value, name)
 	}

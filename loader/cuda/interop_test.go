@@ -4,7 +4,6 @@ package cuda
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -168,51 +167,6 @@ func TestDLCodes(t *testing.T) {
 	if size := unsafe.Sizeof(DLManagedTensorVersioned{}); size != 80 {
 		t.Errorf("the versioned structure has %d bytes, in C 80", size)
 	}
-}
-
-// An IPC description that went through JSON opens the field in another process.
-func TestIPC(t *testing.T) {
-	useFake(t, setting{lazy: true})
-	src := newSource(30, tensor.Shape{3, 4, 5})
-	r := small(src).mustOpen(t)
-	defer r.mustClose(t)
-	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range both {
-			h, err := b.IPC(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := json.Marshal(h)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var back IPC
-			if err := json.Unmarshal(text, &back); err != nil || fmt.Sprint(back) != fmt.Sprint(h) {
-				t.Errorf("%s became %+v, %v", text, back, err)
-			}
-			x := b.Field(name)
-			base := binary.LittleEndian.Uint64(h.Handle[8:]) // of the fake
-			if string(h.Handle[:8]) != "FAKE-IPC" || base+h.Offset != x.Ptr || h.DType != x.DType || fmt.Sprint(h.Shape) != fmt.Sprint(x.Shape) {
-				t.Errorf("%+v of %+v", h, x)
-			}
-			// The copy is done: what is on the device is read here without the driver.
-			if err := compare(src, name, b.Indices(), onDevice(x)); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := b.Done(r.streams[0]); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// onDevice returns memory of a device of the fake, which is memory of the process.
-func onDevice(x Tensor) []byte {
-	p := *(*unsafe.Pointer)(unsafe.Pointer(&x.Ptr))
-	return unsafe.Slice((*byte)(p), x.Bytes())
 }
 
 func TestCopyTo(t *testing.T) {

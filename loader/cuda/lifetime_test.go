@@ -294,7 +294,7 @@ func TestStale(t *testing.T) {
 			"Len": func() { b.Len() }, "Step": func() { b.Step() }, "Epoch": func() { b.Epoch() }, "Device": func() { b.Device() },
 			"Ready": func() { b.Ready() }, "Stream": func() { b.Stream() }, "Wait": func() { _ = b.Wait(0) },
 			"Synchronize": func() { _ = b.Synchronize() }, "Done": func() { _ = b.Done(0) }, "Keep": func() { _ = b.Keep() },
-			"CopyTo": func() { _ = b.CopyTo(nil, "images") }, "IPC": func() { _, _ = b.IPC("images") },
+			"CopyTo":          func() { _ = b.CopyTo(nil, "images") },
 			"DLPack":          func() { _, _ = b.DLPack("images", 0) },
 			"DLPackVersioned": func() { _, _ = b.DLPackVersioned("images", 0) },
 		} {

@@ -98,7 +98,7 @@ func TestOpenRefused(t *testing.T) {
 		}
 	}
 	useFake(t, setting{})
-	fakeDriver.reset(1, 0, 0, 1, 1)
+	fakeDriver.reset(1, 0, 0, 1)
 	if _, err := Open(0); !errors.Is(err, ErrNoCUDA) || !strings.Contains(err.Error(), "lists no device") {
 		t.Errorf("no device: %v", err)
 	}

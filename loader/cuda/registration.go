@@ -95,10 +95,10 @@ func piecesOf(src loader.Source, spec tensor.Spec) ([]piece, error) {
 // not be: the system would first copy the file into memory of the process.
 func (m *mapping) lock(pieces []piece, devices []*Device) error {
 	for _, d := range devices {
-		if v, _ := d.attribute(attrHostRegister); v == 0 {
+		if d.attribute(attrHostRegister) == 0 {
 			return fmt.Errorf("device %d cannot register memory of the process", d.ordinal)
 		}
-		if v, _ := d.attribute(attrReadOnlyHostRegister); v == 0 {
+		if d.attribute(attrReadOnlyHostRegister) == 0 {
 			return fmt.Errorf("device %d cannot register memory that can only be read", d.ordinal)
 		}
 	}

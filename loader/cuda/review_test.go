@@ -1,4 +1,4 @@
-//go:build linux && (amd64 || arm64)
+//go:build linux && (amd64 || arm64) && !nocuda
 
 package cuda
 
@@ -138,20 +138,6 @@ func TestAllocatorKeepsMemory(t *testing.T) {
 	}
 }
 
-// One process maps all slots of a Prefetcher, which therefore share no block of the driver.
-func TestImportsOfOneBlock(t *testing.T) {
-	useFake(t, setting{lazy: true})
-	testImports(t, newSource(30, tensor.Shape{3, 4, 5}), self("receive"))
-}
-
-// wholeBlocks has slots be as large as on a device, until the test ends.
-func wholeBlocks(t testing.TB) {
-	t.Helper()
-	before := block
-	block = 2 << 20
-	t.Cleanup(func() { block = before })
-}
-
 // Records that are mapped in several pieces are read from there, as far as each goes.
 func TestDirectPieces(t *testing.T) {
 	for mode, lazy := range modes {
@@ -191,39 +177,4 @@ type piecedSource struct {
 
 func (s *piecedSource) Contiguous(_ string, a, b int) bool {
 	return !slices.ContainsFunc(s.starts, func(start int) bool { return a < start && start < b })
-}
-
-// A driver that has CUDA IPC, but no attribute of it, shares memory.
-func TestIPCOfOldDrivers(t *testing.T) {
-	useFake(t, setting{oldIPC: true})
-	r := small(newSource(30, tensor.Shape{16})).mustOpen(t)
-	defer r.mustClose(t)
-	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := b.IPC("images"); err != nil {
-			t.Error(err)
-		}
-		break
-	}
-}
-
-// Slots have whole blocks of the driver, so that another process maps nothing but the slot.
-func TestSlotsAreWholeBlocks(t *testing.T) {
-	wholeBlocks(t)
-	useFake(t, setting{})
-	r := small(newSource(30, tensor.Shape{16})).mustOpen(t)
-	defer r.mustClose(t)
-	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Done(r.streams[0]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := r.pf.Stats().DeviceBytes; n == 0 || n%int64(block) != 0 {
-		t.Errorf("%d bytes on the device, not whole blocks of %d", n, block)
-	}
 }

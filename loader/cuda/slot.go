@@ -55,12 +55,11 @@ type ordering struct {
 
 // buffers is the memory of a slot, on the device and on the host.
 type buffers struct {
-	mem     uint64 // device memory; 0 until the first batch
-	regions []region
-	stage   [][]byte   // page-locked memory of a field, where it is needed
-	ipc     *ipcHandle // of mem, once another process was given it
-	given   []uint64   // device memory that was outgrown: kept until the end, as freeing it would wait for the device
-	spare   [][]byte   // page-locked memory that was outgrown, kept for the same reason
+	mem      uint64 // device memory; 0 until the first batch
+	regions  []region
+	stage    [][]byte // page-locked memory of a field, where it is needed
+	outgrown []uint64 // device memory that was too small: kept until the end, as freeing it would wait for the device
+	spare    [][]byte // page-locked memory that was too small, kept for the same reason
 }
 
 // content is the batch that a slot has.
@@ -119,14 +118,10 @@ func (s *slot) measure(b loader.Batch) error {
 	return s.grow()
 }
 
-// block is the unit in which the driver shares memory between processes. Tests that allocate
-// thousands of slots make it smaller.
-var block uint64 = 2 << 20
-
 // grow gives the slot memory for at least the rows that there are now. If it had some before,
 // as lengths vary, a field that has outgrown its room gets twice as much. So all memory that was
 // outgrown together is less than what is used, and can be kept until Close: to free it in the
-// middle of a run would synchronize the device. The other process of an IPC may have it open, too.
+// middle of a run would synchronize the device.
 func (s *slot) grow() error {
 	again := s.mem != 0
 	if err := s.outgrow(); err != nil {
@@ -150,7 +145,6 @@ func (s *slot) grow() error {
 			r.out = place(r.room * f.out.RecordBytes())
 		}
 	}
-	size = (size + block - 1) &^ (block - 1)
 	mem, err := s.dev.makeMemory(int(size))
 	if err != nil {
 		return err
@@ -176,8 +170,8 @@ func (s *slot) outgrow() error {
 			s.stage[i] = nil
 		}
 	}
-	s.given = append(s.given, s.mem)
-	s.mem, s.ipc = 0, nil
+	s.outgrown = append(s.outgrown, s.mem)
+	s.mem = 0
 	return errors.Join(errs...)
 }
 
@@ -203,13 +197,13 @@ func (s *slot) drain() error {
 // close frees the slot, after all that is done with it.
 func (s *slot) close() error {
 	errs := []error{s.outgrow()}
-	for _, p := range s.given {
+	for _, p := range s.outgrown {
 		errs = append(errs, s.dev.freeMemory(p))
 	}
 	for _, b := range s.spare {
 		errs = append(errs, s.dev.unpin(b))
 	}
-	s.given, s.spare = nil, nil
+	s.outgrown, s.spare = nil, nil
 	return errors.Join(append(errs, s.free())...)
 }
 

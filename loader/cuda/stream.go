@@ -105,8 +105,7 @@ func (d *Device) await(event uintptr) error {
 	return d.do("cuEventSynchronize", func() Result { return d.drv.EventSynchronize(event) })
 }
 
-// makeMemory returns n bytes of the device, from cuMemAlloc: other processes can map no
-// other kind.
+// makeMemory returns n bytes of the device, from cuMemAlloc.
 func (d *Device) makeMemory(n int) (p uint64, err error) {
 	err = d.do(fmt.Sprintf("cuMemAlloc of %d bytes", n), func() Result { return d.drv.MemAlloc(&p, uintptr(n)) })
 	return p, err

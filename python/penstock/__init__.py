@@ -16,8 +16,7 @@
 
 NumPy is all that is needed. HDF5 and Zarr are read by the program, in a process of its own, which says where arrays lie
 that can be mapped. So is a DataLoader's every batch made by the Go loader: see penstock.transforms and
-penstock.samplers. ``penstock.torch`` has map-style datasets for torch's own DataLoader, and
-``penstock.cuda`` opens batches that a Go process has put on a GPU.
+penstock.samplers. ``penstock.torch`` has map-style datasets for torch's own DataLoader.
 """
 
 from __future__ import annotations

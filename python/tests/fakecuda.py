@@ -17,13 +17,13 @@ from unittest import mock
 
 import torch
 
-import penstock.cuda
-from penstock._engine import device
+import penstock
+from penstock._engine import device, pinned
 
 from . import data
 
 _SOURCE = os.path.join(data.HERE, "..", "..", "loader", "cuda", "testdata", "fakecuda", "fakecuda.c")
-_STATS = ("contexts", "host", "registered", "device", "opened", "streams", "events", "modules", "calls", "faults", "copies", "pageable")
+_STATS = ("contexts", "host", "registered", "device", "streams", "events", "modules", "calls", "faults", "copies", "pageable")
 
 
 @functools.cache
@@ -42,15 +42,15 @@ class Driver:
     def __init__(self, lazy=True):
         self.library = ctypes.CDLL(library())
         self.library.fakecuda_fault.restype = ctypes.c_char_p
-        self.library.fakecuda_reset(int(lazy), 1, 50, 1, 1)
+        self.library.fakecuda_reset(int(lazy), 1, 50, 1)
         self.library.fakecuda_writable(1)
-        self.context = penstock.cuda.Context(0)
+        self.context = pinned.Context(0)
 
     def call(self, name, *arguments):
         self.context.call(name, *arguments)
 
     def stats(self):
-        out = (ctypes.c_long * 14)()
+        out = (ctypes.c_long * 13)()
         self.library.fakecuda_stats(out)
         return dict(zip(_STATS, out))
 
@@ -164,7 +164,7 @@ _to = torch.Tensor.to
 @contextmanager
 def cuda(test, lazy=True, pageable=0):
     """Have torch find a device, and fail the test if memory is used in a way that a device punishes."""
-    with mock.patch.object(penstock.cuda, "LIBRARIES", (library(),)):
+    with mock.patch.object(pinned, "LIBRARIES", (library(),)):
         driver = Driver(lazy)
         fake = Cuda(driver)
         with (

@@ -136,12 +136,11 @@ class DeviceTest(unittest.TestCase):
         with fakecuda.cuda(self) as cuda:
             dl = loader("images", 64, output="torch", pin_memory=True)
             batch = next(iter(dl))
-            imports = penstock.cuda.Imports(0)
             child = os.fork()
             if child == 0:
                 before = cuda.driver.stats()["calls"]
                 dl.close()
-                del dl, batch, imports
+                del dl, batch
                 gc.collect()
                 try:
                     cuda.driver.call("cuCtxSynchronize")
@@ -151,7 +150,7 @@ class DeviceTest(unittest.TestCase):
             self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
             self.assertGreater(cuda.driver.stats()["registered"], 0)
             dl.close()
-            del dl, batch, imports
+            del dl, batch
 
     def test_memory_is_page_locked_once(self):
         """None is added after the first batch, but for longer rows, which is registered separately."""

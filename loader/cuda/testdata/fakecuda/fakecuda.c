@@ -14,9 +14,7 @@
 // With -DCUDA_H the functions are declared by NVIDIA's cuda.h, so that a signature that
 // differs does not compile.
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +28,7 @@
 typedef enum {
     CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NOT_INITIALIZED = 3,
     CUDA_ERROR_INVALID_DEVICE = 101, CUDA_ERROR_INVALID_IMAGE = 200, CUDA_ERROR_INVALID_CONTEXT = 201,
-    CUDA_ERROR_MAP_FAILED = 205, CUDA_ERROR_ALREADY_MAPPED = 208, CUDA_ERROR_INVALID_HANDLE = 400, CUDA_ERROR_NOT_FOUND = 500,
+    CUDA_ERROR_INVALID_HANDLE = 400, CUDA_ERROR_NOT_FOUND = 500,
     CUDA_ERROR_NOT_READY = 600,
     CUDA_ERROR_ILLEGAL_ADDRESS = 700, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
     CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713, CUDA_ERROR_NOT_SUPPORTED = 801,
@@ -44,8 +42,6 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef enum { CU_STREAM_CAPTURE_STATUS_NONE, CU_STREAM_CAPTURE_STATUS_ACTIVE } CUstreamCaptureStatus;
-typedef struct { char bytes[16]; } CUuuid;
-typedef struct { char reserved[64]; } CUipcMemHandle;
 #endif
 
 #define MAX_DEVICES 8
@@ -54,7 +50,7 @@ typedef struct { char reserved[64]; } CUipcMemHandle;
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; // any state that somebody waits for
-static int lazy, devices = 1, read_only_register = 1, ipc_supported = 1;
+static int lazy, devices = 1, read_only_register = 1;
 static int writable; // what is registered is memory that can be written to
 static unsigned pause_us = 100, random_state = 1;
 static long calls, fail_at = -1;
@@ -64,7 +60,7 @@ static char failed_name[64];
 static long faults, copies, pageable, launches;
 static long stalls; // frees that a device would have held up, as it had work
 static char fault_text[256];
-static long live_contexts, live_host, live_registered, live_device, live_opened, live_streams, live_events, live_modules;
+static long live_contexts, live_host, live_registered, live_device, live_streams, live_events, live_modules;
 
 static void fault(const char *what) {
     if (faults++ == 0) snprintf(fault_text, sizeof fault_text, "%s", what);
@@ -81,7 +77,7 @@ static _Thread_local int depth;
 
 // ---- memory ----
 
-typedef enum { HOST, REGISTERED, DEVICE } kind; // DEVICE: also what another process has given
+typedef enum { HOST, REGISTERED, DEVICE } kind;
 typedef struct range { char *start; size_t size; kind kind; int device; struct range *next; } range;
 static range *ranges;
 
@@ -108,97 +104,25 @@ static int drop_range(void *p, kind k) {
     return 0;
 }
 
-// ---- memory of devices, which other processes can map: one file that has no name ----
+// ---- memory of devices ----
 
 #define PAGE 4096
-#define BLOCK (2ull << 20) // the unit that is shared with other processes
-#define FILE_SIZE (1ull << 36) // sparse
+#define DEVICE_SIZE (1ull << 36) // sparse
 
 static char *device_memory;
-static int device_file = -1;
 static size_t device_used;
-
-// header is the page before an allocation. The processes that have it open are noted there.
-typedef struct { size_t size; int openers[64]; } header;
-
-static header *header_of(const void *p) { return (header *)((char *)p - PAGE); }
 
 // allocate returns memory of a device, NULL if there is none. It is never used twice.
 static void *allocate(size_t n) {
     if (!device_memory) {
-        device_file = memfd_create("fakecuda", MFD_CLOEXEC);
-        if (device_file < 0 || ftruncate(device_file, FILE_SIZE)) return NULL;
-        void *p = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, device_file, 0);
+        void *p = mmap(NULL, DEVICE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p == MAP_FAILED) return NULL;
         device_memory = p;
     }
-    if (n > FILE_SIZE) return NULL;
-    // Whole blocks begin on one; less than a block shares it with what was allocated before.
-    size_t place = device_used + PAGE, whole = (n + PAGE - 1) / PAGE * PAGE;
-    if (n >= BLOCK) place = (place + BLOCK - 1) / BLOCK * BLOCK;
-    if (place + whole > FILE_SIZE) return NULL;
-    char *p = device_memory + place;
-    device_used = place + whole;
-    header_of(p)->size = n;
+    if (n > DEVICE_SIZE - device_used) return NULL;
+    char *p = device_memory + device_used;
+    device_used += (n + PAGE - 1) / PAGE * PAGE;
     return p;
-}
-
-static int is_open_elsewhere(const void *p) {
-    header *h = header_of(p);
-    for (int i = 0; i < 64; i++) {
-        int pid = __atomic_load_n(&h->openers[i], __ATOMIC_SEQ_CST);
-        if (pid && kill(pid, 0) == 0) return 1; // one that has ended has closed everything
-    }
-    return 0;
-}
-
-static void note_opener(header *h, int from, int to) {
-    for (int i = 0; i < 64; i++) {
-        int expected = from;
-        if (__atomic_compare_exchange_n(&h->openers[i], &expected, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return;
-    }
-}
-
-// given is what a handle holds.
-typedef struct {
-    char magic[8];
-    uint64_t address, place, size;
-    int32_t pid, file, device, zero;
-} given;
-
-static const char magic[8] = "FAKE-IPC";
-
-// opened is memory of another process that this one has mapped.
-typedef struct opened { given what; char *p; int refs; struct opened *next; } opened;
-static opened *all_opened;
-
-// first_device is the number of device 0 on the host, which is what processes compare.
-static int first_device(void) {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    return visible ? atoi(visible) : 0;
-}
-
-// shares_block says whether this process has another allocation of a block open.
-static int shares_block(const given *g) {
-    for (opened *o = all_opened; o; o = o->next)
-        if (o->what.pid == g->pid && o->what.file == g->file && (o->what.place + PAGE) / BLOCK == (g->place + PAGE) / BLOCK) return 1;
-    return 0;
-}
-
-static CUresult map_given(const given *g, opened **out) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", g->pid, g->file);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0) return CUDA_ERROR_MAP_FAILED;
-    char *p = mmap(NULL, PAGE + g->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)g->place);
-    close(fd);
-    if (p == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
-    *out = malloc(sizeof **out);
-    **out = (opened){*g, p + PAGE, 0, all_opened};
-    all_opened = *out;
-    note_opener((header *)p, 0, getpid());
-    add_range(p + PAGE, g->size, DEVICE, current->device);
-    return CUDA_SUCCESS;
 }
 
 // ---- streams and events ----
@@ -498,7 +422,7 @@ CUresult cuDriverGetVersion(int *v) {
 #define NAMED(code) {code, #code}
 static struct { CUresult code; const char *name; } names[] = {
     NAMED(CUDA_ERROR_INVALID_VALUE), NAMED(CUDA_ERROR_OUT_OF_MEMORY), NAMED(CUDA_ERROR_NOT_INITIALIZED), NAMED(CUDA_ERROR_INVALID_DEVICE),
-    NAMED(CUDA_ERROR_INVALID_IMAGE), NAMED(CUDA_ERROR_INVALID_CONTEXT), NAMED(CUDA_ERROR_MAP_FAILED), NAMED(CUDA_ERROR_ALREADY_MAPPED), NAMED(CUDA_ERROR_INVALID_HANDLE),
+    NAMED(CUDA_ERROR_INVALID_IMAGE), NAMED(CUDA_ERROR_INVALID_CONTEXT), NAMED(CUDA_ERROR_INVALID_HANDLE),
     NAMED(CUDA_ERROR_NOT_FOUND), NAMED(CUDA_ERROR_ILLEGAL_ADDRESS), NAMED(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED),
     NAMED(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED), NAMED(CUDA_ERROR_NOT_SUPPORTED), NAMED(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED),
     NAMED(CUDA_ERROR_STREAM_CAPTURE_ISOLATION), NAMED(CUDA_ERROR_CAPTURED_EVENT),
@@ -532,20 +456,10 @@ CUresult cuDeviceGetName(char *name, int size, CUdevice d) {
     END;
 }
 
-CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice d) {
-    BEGIN(0);
-    DO {
-        memset(uuid->bytes, 0xFA, sizeof uuid->bytes);
-        uuid->bytes[15] = (char)(first_device() + d);
-    }
-    END;
-}
-
 CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute attribute, CUdevice d) {
     BEGIN(0);
     (void)d;
-    if (attribute == 125 && ipc_supported == 2) result = CUDA_ERROR_INVALID_VALUE; // a driver before CUDA 11.8
-    else DO *v = attribute == 99 ? 1 : attribute == 113 ? read_only_register : attribute == 125 ? ipc_supported : 0;
+    DO *v = attribute == 99 ? 1 : attribute == 113 ? read_only_register : 0;
     END;
 }
 
@@ -685,7 +599,6 @@ CUresult cuMemFree_v2(CUdeviceptr d) {
     size_t n = r ? r->size : 0;
     if (!drop_range((void *)d, DEVICE)) result = CUDA_ERROR_INVALID_VALUE;
     else {
-        if (is_open_elsewhere((void *)d)) fault("memory is freed that another process has open");
         memset((void *)d, 0xDD, n);
         live_device--;
     }
@@ -695,7 +608,7 @@ CUresult cuMemFree_v2(CUdeviceptr d) {
 CUresult cuMemGetInfo_v2(size_t *available, size_t *total) {
     BEGIN(1);
     DO {
-        *available = *total = FILE_SIZE;
+        *available = *total = DEVICE_SIZE;
         for (range *r = ranges; r; r = r->next)
             if (r->kind == DEVICE) *available -= r->size;
     }
@@ -847,61 +760,6 @@ CUresult cuEventQuery(CUevent e) {
     END;
 }
 
-CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr d) {
-    BEGIN(1);
-    DO {
-        range *r = find((void *)d, 1);
-        if (!r || r->kind != DEVICE || (CUdeviceptr)r->start != d) result = CUDA_ERROR_INVALID_VALUE;
-        else {
-            given g = {.address = d, .place = d - PAGE - (CUdeviceptr)device_memory, .size = r->size,
-                       .pid = getpid(), .file = device_file, .device = first_device() + r->device};
-            memcpy(g.magic, magic, sizeof magic);
-            memset(handle, 0, sizeof *handle);
-            memcpy(handle, &g, sizeof g);
-        }
-    }
-    END;
-}
-
-CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *d, CUipcMemHandle handle, unsigned flags) {
-    BEGIN(1);
-    DO {
-        given g;
-        memcpy(&g, &handle, sizeof g);
-        opened *o = all_opened;
-        while (o && memcmp(&o->what, &g, sizeof g) != 0) o = o->next;
-        if (memcmp(g.magic, magic, sizeof magic) != 0) result = CUDA_ERROR_INVALID_HANDLE;
-        else if (flags != 1 || g.device != first_device() + current->device) result = CUDA_ERROR_INVALID_VALUE;
-        else if (g.pid == getpid()) result = CUDA_ERROR_INVALID_CONTEXT;
-        else if (!o) result = shares_block(&g) ? CUDA_ERROR_ALREADY_MAPPED : map_given(&g, &o);
-        if (result == CUDA_SUCCESS) {
-            o->refs++;
-            live_opened++;
-            *d = (CUdeviceptr)o->p;
-        }
-    }
-    END;
-}
-
-// The memory stays mapped, so that what is late is told by its range, and not by a crash.
-CUresult cuIpcCloseMemHandle(CUdeviceptr d) {
-    BEGIN(1);
-    opened **at = &all_opened;
-    while (*at && (CUdeviceptr)(*at)->p != d) at = &(*at)->next;
-    opened *o = *at;
-    if (!o) result = CUDA_ERROR_INVALID_VALUE;
-    else {
-        live_opened--;
-        if (--o->refs == 0) {
-            drop_range(o->p, DEVICE);
-            note_opener(header_of(o->p), getpid(), 0);
-            *at = o->next;
-            free(o);
-        }
-    }
-    END;
-}
-
 static const char *entries[] = {"penstock_normalize_f32", "penstock_normalize_f16", "penstock_normalize_bf16"};
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
@@ -967,7 +825,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
 
 // fakecuda_reset sets how everything runs from now on. Nothing may be alive; what destroyed
 // streams still do ends first.
-void fakecuda_reset(int lazy_mode, int device_count, unsigned pause, int read_only, int ipc) {
+void fakecuda_reset(int lazy_mode, int device_count, unsigned pause, int read_only) {
     pthread_mutex_lock(&mu);
     for (int d = 0; d < MAX_DEVICES; d++)
         if (contexts[d].null_stream) {
@@ -981,7 +839,6 @@ void fakecuda_reset(int lazy_mode, int device_count, unsigned pause, int read_on
     devices = device_count;
     pause_us = pause;
     read_only_register = read_only;
-    ipc_supported = ipc;
     calls = faults = copies = pageable = launches = stalls = 0;
     fail_at = -1;
     dead = 0;
@@ -1012,7 +869,7 @@ void fakecuda_writable(int on) { writable = on; }
 // fakecuda_stats writes what is alive, and what happened.
 void fakecuda_stats(long *out) {
     pthread_mutex_lock(&mu);
-    long all[] = {live_contexts, live_host, live_registered, live_device, live_opened, live_streams, live_events,
+    long all[] = {live_contexts, live_host, live_registered, live_device, live_streams, live_events,
                   live_modules, calls, faults, copies, pageable, launches, stalls};
     memcpy(out, all, sizeof all);
     pthread_mutex_unlock(&mu);
