@@ -1,5 +1,4 @@
-// Command publish writes what was measured into the pages that show it: docs/benchmarks.md, docs/scale.md and
-// README.md.
+// Command publish writes what was measured into the pages that show it: docs/benchmarks.md and README.md.
 //
 //	publish [-results FOLDER] [-charts FOLDER] [-tables FOLDER] PAGE...
 //
