@@ -266,7 +266,7 @@ func (c Config) Validate() error {
 // hints are sentences for people about what was asked for and looks unusual.
 func (c Config) hints() (list []string) {
 	if c.Inherits {
-		list = append(list, "appended with the recipe of "+c.Dest+" ("+shell.Penstock("inspect show --recipe")+
+		list = append(list, "appended with the recipe of "+c.Dest+" ("+shell.On("inspect show --recipe", c.Dest)+
 			"), but for the flags that were given")
 	}
 	if c.Images.Resize == nil || c.Images.Crop == nil || c.Images.Transforms != nil {
@@ -433,9 +433,6 @@ func rankProblems(c Config) (list []string) {
 	if c.Append {
 		list = append(list, "--append and --rank: parts are of new datasets; build one from the new samples, and append that")
 	}
-	if c.View {
-		list = append(list, "--view and --rank: parts have no view; merge them, then: "+shell.Penstock("inspect view DEST"))
-	}
 	if c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8 && c.Images.Transforms == nil {
 		list = append(list, errFigures.Error())
 	}
@@ -448,8 +445,8 @@ func viewProblems(c Config) []string {
 	case !c.View:
 		return nil
 	case c.Rank.Size > 0:
-		return []string{"--view: a part has none; add it to the whole dataset: " + shell.Penstock("preprocess merge") +
-			", then " + shell.Penstock("inspect view")}
+		return []string{"--view: a part has none; add it to the whole dataset: " + shell.On("preprocess merge", c.Dest) +
+			", then " + shell.On("inspect view", c.Dest)}
 	case c.DatasetFormat() == part.Zarr:
 		return []string{"--view: a view is for a folder of .npy files, and DEST is Zarr"}
 	case c.DatasetFormat() != part.Flat:

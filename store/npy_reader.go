@@ -55,7 +55,7 @@ func openNPY(path string) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	convert := shell.Penstock("preprocess OLD.npy NEW")
+	convert := shell.Rewrite(path, "")
 	switch {
 	case len(h.Shape) == 0:
 		return nil, fmt.Errorf("it is a single number, and no records: %w", ErrUnsupported)

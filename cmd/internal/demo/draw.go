@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -107,7 +106,7 @@ func refused(folder, name string) error {
 		other = fmt.Sprintf("%s-%d", folder, n)
 	}
 	return fmt.Errorf("%s: %s is not of a demo, and a demo overwrites files; name a new folder: %s", folder, name,
-		cmp.Or(shell.Penstock("demo", other), shell.Penstock("demo FOLDER")))
+		shell.On("demo", other))
 }
 
 func drawClass(top *os.Root, c int) error {

@@ -46,20 +46,30 @@ var hints = []struct {
 	{"prepare/normalize.go preprocess", "preprocess normalize pixels dataset", "preprocess pixels pixels-flat --normalize dataset"},
 	{"store/write/normalize.go preprocess", "preprocess normalize stored.h5 imagenet", "preprocess stored.h5 stored-flat --normalize dataset"},
 	{"store/write/generation.go prune", "preprocess --append table.csv long.h5", "prune long.h5"},
+	{"prepare/config.go inspect show --recipe", "preprocess --append table.csv grown", "inspect show --recipe grown"},
+	{"prepare/measure.go inspect show --recipe", "preprocess --append --normalize dataset photos again-8", "inspect show --recipe again-8"},
+	{"prepare/config.go preprocess merge", "preprocess --rank 0 --world-size 1 --view table.csv viewed", "preprocess merge viewed"},
+	{"prepare/config.go inspect view", "preprocess --rank 0 --world-size 2 --view table.csv viewed", "inspect view viewed"},
+	{"cmd/internal/inspect/verify/view.go inspect view", "inspect verify viewed", "inspect view viewed"},
+	{"cmd/internal/inspect/dataset/zarr.go preprocess", "inspect preview -o g.png odd.zarr", "preprocess odd.zarr odd.h5 --fields b"},
 	{"store/write/generation.go tag --remove", "preprocess --append table.csv tagged.h5", "tag --remove tagged.h5 best"},
 }
 
 // before are the command lines that make what those of hints find, by line.
 var before = map[string][]string{
-	"column drop ds@1 y":                      {"column rename ds y z"},
-	"preprocess status again":                 {"preprocess --rank 0 --world-size 1 table.csv again"},
-	"inspect preview -o g.png third.parts":    {"preprocess --rank 0 --world-size 1 table.csv third"},
-	"prune changed.h5":                        {"preprocess table.csv changed.h5", "column rename changed.h5 y z"},
-	"inspect view less":                       {"preprocess table.csv less", "delete less --where x=1"},
-	"preprocess normalize pixels dataset":     {"preprocess --resize 8x8 photos pixels", "delete pixels --records 0"},
-	"preprocess normalize stored.h5 imagenet": {"preprocess --resize 8x8 photos stored.h5", "inspect verify stored.h5"},
-	"preprocess --append table.csv long.h5":   {"preprocess table.csv long.h5", "column rename long.h5 y z", "column rename long.h5 z y"},
-	"preprocess --append table.csv tagged.h5": {"preprocess table.csv tagged.h5", "tag tagged.h5 best"},
+	"column drop ds@1 y":                                         {"column rename ds y z"},
+	"preprocess status again":                                    {"preprocess --rank 0 --world-size 1 table.csv again"},
+	"inspect preview -o g.png third.parts":                       {"preprocess --rank 0 --world-size 1 table.csv third"},
+	"prune changed.h5":                                           {"preprocess table.csv changed.h5", "column rename changed.h5 y z"},
+	"inspect view less":                                          {"preprocess table.csv less", "delete less --where x=1"},
+	"preprocess normalize pixels dataset":                        {"preprocess --resize 8x8 photos pixels", "delete pixels --records 0"},
+	"preprocess normalize stored.h5 imagenet":                    {"preprocess --resize 8x8 photos stored.h5", "inspect verify stored.h5"},
+	"preprocess --append table.csv grown":                        {"preprocess table.csv grown"},
+	"preprocess --append --normalize dataset photos again-8":     {"preprocess --resize 8x8 photos again-8"},
+	"preprocess --rank 0 --world-size 1 --view table.csv viewed": {"preprocess --rank 0 --world-size 1 table.csv viewed"},
+	"inspect verify viewed":                                      {"column rename viewed y z"},
+	"preprocess --append table.csv long.h5":                      {"preprocess table.csv long.h5", "column rename long.h5 y z", "column rename long.h5 z y"},
+	"preprocess --append table.csv tagged.h5":                    {"preprocess table.csv tagged.h5", "tag tagged.h5 best"},
 }
 
 // Every command that a message names runs as it stands, on the input that the message is about.
@@ -83,7 +93,16 @@ func TestHintsRun(t *testing.T) {
 		}
 	}
 	numbers := fmt.Sprintf("\x93NUMPY\x01\x00v\x00%-117s\n%016d", "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", 0)
-	for name, text := range map[string]string{"table.csv": "x,y\n1,2\n3,4\n5,6\n", "numbers.npy": numbers} {
+	texts := map[string]string{"table.csv": "x,y\n1,2\n3,4\n5,6\n", "numbers.npy": numbers, "odd.zarr/.zgroup": `{"zarr_format": 2}`}
+	for name, n := range map[string]int{"a": 4, "b": 5} {
+		texts["odd.zarr/"+name+"/.zarray"] = fmt.Sprintf(`{"zarr_format": 2, "shape": [%d], "chunks": [%[1]d], "dtype": "|u1", `+
+			`"compressor": null, "filters": null, "fill_value": 0, "order": "C"}`, n)
+		texts["odd.zarr/"+name+"/0"] = strings.Repeat("x", n)
+	}
+	for name, text := range texts {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -109,16 +128,12 @@ func TestHintsRun(t *testing.T) {
 // unrun are the calls of shell.Penstock whose commands hints leaves out: they have words in capitals for what only the
 // reader knows, or need a source that tests of their own packages make.
 var unrun = strings.Split(strings.TrimSpace(`
-cmd/internal/demo/draw.go demo FOLDER
 cmd/internal/inspect/dataset/refusal.go preprocess SOURCE DEST
-cmd/internal/inspect/dataset/refusal.go preprocess merge DEST
 cmd/internal/inspect/dataset/target.go inspect verify
-cmd/internal/inspect/dataset/zarr.go preprocess
 cmd/internal/inspect/dataset/zarr.go preprocess SOURCE DEST
 cmd/internal/inspect/layout/window.go preprocess --fields
 cmd/internal/inspect/show/command.go preprocess --pipeline
 cmd/internal/inspect/stats/text.go inspect verify
-cmd/internal/inspect/verify/view.go inspect view
 cmd/internal/loadbench/label_order.go preprocess --shuffle SEED
 cmd/internal/preprocess/normalize_command.go preprocess
 cmd/internal/preprocess/normalize_command.go preprocess SOURCE DEST --normalize
@@ -128,12 +143,7 @@ internal/hdf5/meta/remedy.go preprocess
 loader/combine/derive.go preprocess VIEW DEST
 loader/diagnose.go preprocess OLD.h5 NEW.h5
 loader/views/limits.go preprocess VIEW DEST
-prepare/config.go inspect show --recipe
-prepare/config.go inspect view
-prepare/config.go inspect view DEST
-prepare/config.go preprocess merge
 prepare/internal/commit/part/parts.go preprocess SOURCE DEST --rank R --world-size N
-prepare/measure.go inspect show --recipe
 prepare/raw/listing.go preprocess
 prepare/source/archive/index.go preprocess 's3://BUCKET/train-{000..127}.tar' DEST
 prepare/source/archive/index.go preprocess --append
@@ -148,7 +158,7 @@ store/hdf5_reader.go preprocess OLD.h5 NEW.h5
 store/hdf5_reader.go preprocess SOURCE DEST
 prepare/append_target.go preprocess
 store/write/bucket/home.go preprocess
-store/npy_reader.go preprocess OLD.npy NEW
+store/npy_reader.go preprocess
 store/open.go inspect
 store/write/appending.go preprocess
 store/write/extend.go inspect show --recipe
@@ -178,7 +188,7 @@ func TestHintsAreListed(t *testing.T) {
 	}
 }
 
-// callsOfPenstock returns the file of each call of shell.Penstock with its first argument, and of each call of
+// callsOfPenstock returns the file of each call of shell.Penstock and shell.On with its first argument, and of each call of
 // shell.Rewrite with preprocess.
 func callsOfPenstock(t *testing.T) (list []string) {
 	const top = "../../.."
@@ -198,7 +208,7 @@ func callsOfPenstock(t *testing.T) (list []string) {
 					return true
 				}
 				switch s, ok := call.Fun.(*ast.SelectorExpr); {
-				case ok && s.Sel.Name == "Penstock":
+				case ok && (s.Sel.Name == "Penstock" || s.Sel.Name == "On"):
 					list = append(list, filepath.ToSlash(name)+" "+first(call.Args[0]))
 				case ok && s.Sel.Name == "Rewrite" && len(call.Args) == 2:
 					list = append(list, filepath.ToSlash(name)+" preprocess")

@@ -51,10 +51,10 @@ func printLines(w io.Writer, s *prepare.Summary) {
 	}
 	if s.Part != nil {
 		fmt.Fprintf(w, "When all %d parts are complete: %s\n", s.Part.WorldSize,
-			cmp.Or(shell.Penstock("preprocess merge", s.Part.Dest), shell.Penstock("preprocess merge")))
+			shell.On("preprocess merge", s.Part.Dest))
 		return
 	}
-	fmt.Fprintf(w, "Look at it with: %s\n", cmp.Or(shell.Penstock("inspect", s.Dest), shell.Penstock("inspect")))
+	fmt.Fprintf(w, "Look at it with: %s\n", shell.On("inspect", s.Dest))
 }
 
 // printFields writes a line a field, types below each other.

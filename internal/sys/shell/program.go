@@ -18,6 +18,11 @@ func Penstock(command string, words ...string) string {
 	return Command(started()+command, words...)
 }
 
+// On returns the line of a command about one path; the line has PATH where the name cannot be printed.
+func On(command, name string) string {
+	return cmp.Or(Penstock(command, name), Penstock(command+" PATH"))
+}
+
 // Rewrite returns the command line that makes a dataset of what is at a path or URL: a folder next to it whose name
 // ends in -flat. The words of flags, "" for none, are taken as they are. Where the name cannot be printed, the line
 // says SOURCE and DEST.

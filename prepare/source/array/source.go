@@ -3,7 +3,6 @@
 package array
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -94,10 +93,10 @@ func (s *arrays) check() error {
 
 // listCommand says where the lengths of all arrays can be seen.
 func (s *arrays) listCommand() string {
-	if s.info.Kind != "hdf5" && s.info.Kind != "zarr" {
+	if s.info.Kind != "hdf5" {
 		return ""
 	}
-	return "; " + cmp.Or(shell.Penstock("inspect", s.path), shell.Penstock("inspect")) + " shows all"
+	return "; " + shell.On("inspect", s.path) + " shows all"
 }
 
 // Info implements Source.

@@ -31,8 +31,7 @@ func notDataset(path string, read error) error {
 	dest, parts := strings.CutSuffix(filepath.Clean(path), ".parts")
 	switch {
 	case folder && parts:
-		return fmt.Errorf("%w; it holds the parts of one: %s", err, cmp.Or(shell.Penstock("preprocess merge", dest),
-			shell.Penstock("preprocess merge DEST")))
+		return fmt.Errorf("%w; it holds the parts of one: %s", err, shell.On("preprocess merge", dest))
 	case statErr != nil:
 		return err
 	case isZarr(path):

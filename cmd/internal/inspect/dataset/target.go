@@ -3,7 +3,6 @@
 package dataset
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +71,7 @@ func refused(path string, err error) error {
 	switch {
 	case errors.Is(err, meta.ErrNotHDF5) && layout.IsFlat(dir):
 		return fmt.Errorf("%s is a file of the dataset %s; run %s", path, dir,
-			cmp.Or(shell.Penstock("inspect", dir), shell.Penstock("inspect")+" on that folder"))
+			shell.On("inspect", dir))
 	case errors.Is(err, meta.ErrNotHDF5):
 		return notDataset(path, err)
 	case errors.Is(err, meta.ErrCorrupt):
@@ -123,8 +122,7 @@ func (p *Target) LocatePacked() *store.Dataset {
 // WithAdvice adds to an error of a corrupt flat dataset the command that lists everything that is corrupt.
 func (p *Target) WithAdvice(err error) error {
 	if p.Flat && errors.Is(err, store.ErrCorrupt) {
-		return fmt.Errorf("%w (all that is wrong: %s)", err, cmp.Or(shell.Penstock("inspect verify", p.Path),
-			shell.Penstock("inspect verify")))
+		return fmt.Errorf("%w (all that is wrong: %s)", err, shell.On("inspect verify", p.Path))
 	}
 	return err
 }

@@ -25,16 +25,17 @@ func (s *Stats) Render(w io.Writer, classes, width int) error {
 	}
 	fmt.Fprintf(&b, "%s: %s, computed from every value\n", what, units.Counted(s.Records, "record"))
 	for _, f := range s.Fields {
-		f.render(&b, classes, width)
+		f.render(&b, s.Path, classes, width)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (s *FieldStats) render(b *strings.Builder, classes, width int) {
+func (s *FieldStats) render(b *strings.Builder, path string, classes, width int) {
 	fmt.Fprintf(b, "\n%s  %v %s\n", shell.Line(s.Name), s.DType, dataset.ShapeText(s.spec()))
 	if s.Agrees != nil && !*s.Agrees {
-		b.WriteString("  The manifest has other statistics: see " + shell.Penstock("inspect verify") + ".\n")
+		b.WriteString("  The manifest has other statistics: see " +
+			shell.On("inspect verify", path) + ".\n")
 	}
 	if len(s.Labels) > 0 {
 		s.renderLabels(b, classes)

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,5 +36,5 @@ func viewProblem(d *store.Dataset) (string, error) {
 		return "", nil
 	}
 	return fmt.Sprintf("it is not the view of this dataset as it is now; make it again: %s",
-		cmp.Or(shell.Penstock("inspect view", d.Path), shell.Penstock("inspect view"))), nil
+		shell.On("inspect view", d.Path)), nil
 }

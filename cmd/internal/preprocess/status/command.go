@@ -2,7 +2,6 @@
 package status
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -74,8 +73,7 @@ func printStatus(w io.Writer, s *status.Status, dest string) error {
 		fmt.Fprintf(&b, "  missing  %s\n", ranges(s.Missing))
 	}
 	if s.Complete == s.WorldSize {
-		fmt.Fprintf(&b, "Join them: %s\n", cmp.Or(shell.Penstock("preprocess merge", dest),
-			shell.Penstock("preprocess merge")))
+		fmt.Fprintf(&b, "Join them: %s\n", shell.On("preprocess merge", dest))
 	}
 	_, err := io.WriteString(w, shell.Lines(b.String()))
 	return err
