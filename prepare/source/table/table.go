@@ -1,4 +1,3 @@
-// Package table reads tables with one sample a row: CSV, TSV and JSON Lines.
 package table
 
 import (
