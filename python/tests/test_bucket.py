@@ -228,22 +228,6 @@ class BucketTest(unittest.TestCase):
             with self.assertRaisesRegex(penstock.Error, text):
                 refused()
 
-    def test_refresh(self):
-        url = self.put("images")
-        n = len(self.open(url))
-        for opened in (str, self.open):
-            with penstock.DataLoader(opened(url), 64, output="numpy") as loader:
-                list(loader)
-                self.assertEqual(len(loader.refresh()), 0)
-                newest = self.open(url)
-                newest.add_column(f"column{newest.generation}", np.arange(n)).set_column("labels", np.zeros(n, np.int64))
-                (change,) = loader.refresh()
-                self.assertEqual((change.added, change.replaced, change.moved), ((f"column{newest.generation}",), ("labels",), False))
-                self.assertFalse(any(b["labels"].any() for b in loader))
-        for source in (generations.at(url, 1), self.open(url, generation=2)):
-            with penstock.DataLoader(source, 64, output="numpy") as loader, self.assertRaisesRegex(penstock.Error, "names a generation, which stays"):
-                loader.refresh()
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -477,6 +477,17 @@ class StaleTest(data.Copied):
                 ds.add_column("y", lambda r, kind=kind: kind(r["k"]), resume=True)
             ds = ds.add_column("y", lambda r, kind=kind: kind(r["k"])).drop_columns("y")
 
+    def test_a_column_of_records_in_the_same_places_is_not_resumed(self):
+        for first, generation in (100, None), (200, 1):
+            if generation:
+                with self.assertRaisesRegex(penstock.Error, "record 11"):
+                    penstock.open(self.path).add_column("text", lambda record: str(1 // int(101 - record["k"])), resume=True)
+                penstock.open(self.path, generation=generation).restore()
+            with penstock.Writer(self.path, append=True) as w:
+                w.extend({"k": first + i} for i in range(3))
+        with self.assertRaisesRegex(penstock.Error, "cannot resume"):  # values of the records that were there before
+            penstock.open(self.path).add_column("text", lambda record: str(record["k"]), resume=True)
+
     def test_an_earlier_generation_is_not_changed(self):
         self.first.delete("k = 1")
         old = penstock.open(self.path, generation=1)

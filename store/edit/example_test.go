@@ -17,8 +17,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// A loader keeps the generation that it opened. Between two epochs, Refresh opens the newest one.
-func ExampleRefresh() {
+// A dataset that is open keeps its generation. Open it again between two epochs to train on the newest one.
+func ExampleDelete() {
 	folder, err := os.MkdirTemp("", "edit")
 	if err != nil {
 		log.Fatal(err)
@@ -26,13 +26,8 @@ func ExampleRefresh() {
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "ds")
 	numbers(path, 8)
-
-	ds, err := mmapds.Open(path)
-	if err != nil {
-		log.Fatal(err)
-	}
 	for epoch := range 2 {
-		if err := train(ds, epoch); err != nil {
+		if err := train(path, epoch); err != nil {
 			log.Fatal(err)
 		}
 		chosen, err := edit.Choose(path, 0, []int64{0, 1})
@@ -42,26 +37,19 @@ func ExampleRefresh() {
 		if _, err := edit.Delete(path, chosen, edit.Options{By: "example"}); err != nil {
 			log.Fatal(err)
 		}
-		newest, changes, err := edit.Refresh(ds)
-		if err != nil {
-			log.Fatal(err)
-		}
-		if changes != nil {
-			fmt.Println(changes)
-			ds.Close()
-			ds = newest
-		}
 	}
-	ds.Close()
 	// Output:
 	// epoch 0: 8 records
-	// generation 1 to 2: deleted 2 records
 	// epoch 1: 6 records
-	// generation 2 to 3: deleted 2 records
 }
 
 // train runs one epoch.
-func train(ds *mmapds.Dataset, epoch int) error {
+func train(path string, epoch int) error {
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		return err
+	}
+	defer ds.Close()
 	ld, err := loader.New(ds, loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}, Seed: 1})
 	if err != nil {
 		return err

@@ -248,6 +248,41 @@ func testSetKeeps(t *testing.T, h *history) {
 	h.check()
 }
 
+// After a restore of an earlier generation, records that are appended are not those that stood in their places before:
+// what was chosen or computed of these is refused.
+func TestAppendedInTheirPlaces(t *testing.T) {
+	h := newHistory(t, containers[0], 1)
+	first := h.kept[1]
+	h.append(true, first)
+	values := h.make(emb, 2*records)
+	if _, err := h.d.AddColumn(emb, stopping(values, 2*records-1), Options{Journal: new(store.Journal)}); !errors.Is(err, errStopped) {
+		t.Fatal(err)
+	}
+	if _, err := h.d.Restore("1", Options{}); err != nil {
+		t.Fatal(err)
+	}
+	other := first
+	for _, f := range first.fields {
+		other = other.put(f, h.make(f, records))
+	}
+	h.append(true, other)
+	chosen, err := h.d.Choose(2, []int64{records})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.d.Delete(chosen, Options{}); err == nil || !strings.Contains(err.Error(), "generation 4, which is the newest one now, has other records") {
+		t.Error(err)
+	}
+	if _, err := h.d.AddColumn(emb, stopping(values, -1), Options{Journal: &store.Journal{Resume: true}}); err == nil ||
+		!strings.Contains(err.Error(), "another generation of the last append: 2, and not 4") {
+		t.Error(err)
+	}
+	if _, err := h.d.AddColumn(emb, stopping(values, -1), Options{Of: 2}); err == nil ||
+		!strings.Contains(err.Error(), "records were appended to it") {
+		t.Error(err)
+	}
+}
+
 // Prune that cannot have its lock says why, and not that another process is at work.
 func TestPruneWithoutLock(t *testing.T) {
 	ds := small(t)

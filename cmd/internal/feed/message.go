@@ -97,16 +97,8 @@ type welcome struct {
 	State   loader.State       `json:"state"`             // of the start
 	Warning string             `json:"warning,omitempty"` // what the client's user should know
 
-	Generations []generation `json:"generations,omitempty"` // of the datasets that have some
-
 	Positions *positionsAt `json:"positions,omitempty"` // where batches are shown; null if they come as messages
 	Size      int64        `json:"size"`                // of the shared memory
-}
-
-// generation is the one of a dataset that is open.
-type generation struct {
-	Folder string `json:"folder"`
-	Number int    `json:"generation"`
 }
 
 // positionsAt says where in the shared memory the positions are, in bytes, and how many slots have room.

@@ -297,7 +297,7 @@ func (s *session) start(o *Options, hello *hello) error {
 	}
 	return s.send(reply{Welcome: &welcome{
 		Version: protocol, Records: s.subject.src.Len(), Batches: s.ld.Batches(0), Slots: slots, Fields: fields,
-		Finish: finish, State: s.ld.State(), Warning: warning, Generations: s.subject.generations(), Positions: where,
+		Finish: finish, State: s.ld.State(), Warning: warning, Positions: where,
 		Size: s.arena.bytes(),
 	}}, func(message []byte) error { return s.transport.welcome(message, m) })
 }

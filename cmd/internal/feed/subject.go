@@ -180,17 +180,6 @@ func (s *subject) make(ctx context.Context, o *Options, fields []store.Field) er
 	return nil
 }
 
-// generations returns those of the datasets that are open.
-func (s *subject) generations() (list []generation) {
-	if src, ok := s.src.(loader.GenerationSource); ok {
-		folders, numbers := src.Generations()
-		for i, folder := range folders {
-			list = append(list, generation{folder, numbers[i]})
-		}
-	}
-	return list
-}
-
 // guard calls f, which reads memory of the datasets, and returns faults of that as errors.
 func (s *subject) guard(f func() error) error {
 	for _, ds := range s.datasets {

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from .._typing import Keywords, Options, Prepared
     from .batch import BatchDict, BatchTuple
-    from .refreshing import Changes
 
     #: What a loop yields.
     B = TypeVarWithDefault("B", covariant=True, default=Any)
@@ -777,7 +776,13 @@ class DataLoader(_Base[B]):
                 f"a state was loaded that begins at batch {begins['step']}, and the indices or weights have changed since; "
                 "change them before load_state_dict, or begin the epoch anew: set_epoch"
             )
-        self._reopen(self._arguments["dataset"])
+        before = dict(vars(self))
+        try:
+            self._engine = self._prepared()
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
         self._engine.set_epoch(begins["epoch"])
         engine.close()
 
@@ -823,56 +828,6 @@ class DataLoader(_Base[B]):
         self._engine.load_state_dict(state_dict)
         if self._progress is not None:
             self._progress.made.iteration = self.epoch
-
-    def refresh(self) -> Changes:
-        """Open the newest generation of the dataset, or of each of several, and return what changed: ``print(loader.refresh())``.
-
-        Call it between two epochs, in each rank of a world at the same epoch, and change no dataset meanwhile. The next loop has the
-        records and columns that there are then. Views find their records again: a ``filter`` has those for which its expression holds
-        now.
-
-        Raise Error within an epoch, for a dataset that was opened by its generation, and if the view or the sampler has numbers of
-        records and these are others now. This DataLoader then has the generation that it had.
-        """
-        self._assign()
-        if not isinstance(self._engine, FeedLoader):
-            raise Error("refresh is for datasets that preprocess made, read without functions of Python; make a new DataLoader")
-        return self._refreshed(self._engine)
-
-    def _refreshed(self, engine: FeedLoader) -> Changes:
-        from . import refreshing
-
-        if self._arguments["socket"] is not None:
-            raise Error(
-                "refresh is for datasets that this process opens, and not for socket=; make a new DataLoader, which opens the newest generation"
-            )
-        engine.session.alive()
-        if not engine.between():
-            rest = f"loader.set_epoch({engine.epoch + 1})"
-            raise Error(f"refresh: {engine!r}: an epoch is under way; call it after the loop, or leave the rest out first: {rest}")
-        dataset = self._arguments["dataset"]
-        changed = refreshing.changes(engine.session.generations, dataset)
-        if not engine.session.generations:
-            raise Error(f"refresh: {', '.join(self._paths)} has no generations; make a new DataLoader")
-        newest = refreshing.newest(dataset, changed, [folder for folder, _ in engine.session.generations])
-        if not changed:
-            return changed
-        refreshing.check_order(engine.session.order, changed)
-        self._reopen(newest)
-        self._engine.set_epoch(engine.epoch)
-        engine.close()
-        return changed
-
-    def _reopen(self, dataset: Any) -> None:
-        """Read another dataset by a new engine; if that fails, this DataLoader is as it was."""
-        before, arguments = dict(vars(self)), self._arguments
-        try:
-            self._arguments = {**arguments, "dataset": dataset}
-            self._engine = self._prepared()
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
 
     def stats(self) -> dict[str, Any]:
         """Return what the loader did since it was made. Times are nanoseconds.

@@ -147,10 +147,6 @@ class FeedLoader:
         elif not (self.resumed and epoch == self.epoch):
             self.at, self.resumed = position(epoch, 0), True
 
-    def between(self) -> bool:
-        """Return whether the next batch is the first one of an epoch, and no loop is under way."""
-        return self._loop is None and self.at["step"] == 0
-
     def state_dict(self) -> dict[str, Any]:
         """Return where the run is: after the batch that was yielded last."""
         return {**self.session.identity, **self.at}

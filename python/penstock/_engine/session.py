@@ -61,7 +61,7 @@ class Session:
     def __init__(self, request: Request) -> None:
         self._paths, self._copies, self._convert, self._each = request.subject.paths, request.copies, request.convert, request.each
         self._batch_size, self._in_order, self._timeout = request.options["batch_size"], request.options["in_order"], request.timeout
-        self.kind, self.order = request.kind, request.order
+        self.kind = request.kind
         self._pipelines = request.options["transforms"]
         self._owner, self._closed = forks.Owner(), False
         self._talking = forks.lock()
@@ -159,11 +159,6 @@ class Session:
             self.stage = self._staging(welcome, request.device)
             self.records: int = number(welcome, "records")
             self.batches: int = number(welcome, "batches")
-            #: The folders of the datasets that have generations, with the number of the one that is open.
-            self.generations: list[tuple[str, int]] = []
-            for entry in part(welcome, "generations", list) if "generations" in welcome else ():
-                of = part({"generation": entry}, "generation", dict)
-                self.generations.append((text(of, "folder"), number(of, "generation")))
             self._slots: int = number(welcome, "slots", 2, MAX_SLOTS)
             if "positions" in welcome:
                 if any(f.ragged for f in fields):

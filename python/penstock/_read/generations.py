@@ -60,21 +60,15 @@ def at(path: str, generation: int | str) -> str:
     return f"{address}@{generation}{rest}"
 
 
-def folder(path: str) -> str:
-    """Return the path or the URL of a dataset without a generation."""
-    if "://" not in path:
-        return split(path)[0]
-    address, rest = options(path)
-    base, named = address.rpartition("@")[::2]
-    return base + rest if base and _TAG.match(named) else path
-
-
 def _url(url: str, generation: int | str) -> str:
     """Return the URL of a dataset without the generation that it names, which must be that one."""
-    base = folder(url)
-    if base != url and not options(url)[0].endswith(f"@{generation}"):
+    address, rest = options(url)
+    base, named = address.rpartition("@")[::2]
+    if not base or not _TAG.match(named):
+        return url
+    if named != str(generation):
         raise ValueError(f"the URL {redacted(url)} names another generation than generation={generation!r}")
-    return base
+    return base + rest
 
 
 def named_by(url: str, of: str) -> str | None:

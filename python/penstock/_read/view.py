@@ -1293,11 +1293,6 @@ def _again(node: dict[str, Any], opener: Opener, computed: Iterable[Any]) -> Vie
     return _Reader(opener, str, computed=iter(computed)).view(node, None)
 
 
-def rebuilt(view: View, node: dict[str, Any]) -> View:
-    """Make a view of JSON that is like that of another view, and find its records again."""
-    return _Reader(view.datasets()[0].opener, str).view(node, None)
-
-
 def _computed(view: View) -> Iterable[Any]:
     """Yield what programs have computed for a view and its parts, in the order in which a _Reader needs it."""
     for part in view.parts_of:

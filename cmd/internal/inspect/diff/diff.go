@@ -18,7 +18,6 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/store/edit"
 )
 
 // Comparison is the result of Diff.
@@ -125,7 +124,7 @@ func Compare(ctx context.Context, a, b string, opts Options) (*Comparison, error
 	defer c.b.Close()
 	from, to, err := generations(a, b, opts.Origins)
 	if err == nil && from != nil {
-		c.names, err = edit.Renamed(layout.Folder(a), from.Generation, to.Generation)
+		c.names, err = dataset.Renamed(layout.Folder(a), from.Generation, to.Generation)
 	}
 	if err == nil {
 		err = c.match(ctx, from, to)

@@ -103,7 +103,7 @@ func changesOf(path string, m *store.Manifest, against string, names []string) (
 	}
 	c := &Changes{Before: old.Generation, After: m.Generation, Columns: []ColumnChange{}, Fields: []FieldChange{},
 		Steps: []Step{}, path: fmt.Sprintf("%s@%d", folder, old.Generation)}
-	changes, err := edit.Compare(folder, old, m)
+	changes, err := dataset.Compare(folder, old, m)
 	if err != nil {
 		return nil, fmt.Errorf("--against %s: %w", shell.Line(against), err)
 	}
@@ -113,7 +113,7 @@ func changesOf(path string, m *store.Manifest, against string, names []string) (
 }
 
 // compareColumns describes the columns that differ: those of names, or all.
-func (c *Changes) compareColumns(old, m *store.Manifest, columns []edit.Column, names []string) {
+func (c *Changes) compareColumns(old, m *store.Manifest, columns []dataset.Column, names []string) {
 	for _, of := range columns {
 		if names != nil && !slices.Contains(names, cmp.Or(of.After, of.Before)) {
 			continue

@@ -1,26 +1,21 @@
-package edit
+package dataset
 
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
 
-// Changes is how a generation of a dataset differs from an earlier one.
+// Changes is the difference between two generations of a dataset.
 type Changes struct {
-	Before, After int // the numbers of the generations
-
-	// Columns are those of both, in the order of the later one. Columns that were dropped come last.
+	// Columns are the columns of both, in the order of the later one. Columns that were dropped come last.
 	Columns []Column
 
 	Appended, Deleted, Restored int64 // records
@@ -29,83 +24,13 @@ type Changes struct {
 // Column is a column of two generations.
 type Column struct {
 	Before, After string // its names; "" in a generation that does not have it
-	Same          bool   // its values, if both have it
+	Same          bool   // whether both have it with the same values
 }
 
-// Moved reports whether records have other numbers, or there are others.
-func (c *Changes) Moved() bool { return c.Appended+c.Deleted+c.Restored > 0 }
-
-// String says what changed, in one line.
-func (c *Changes) String() string {
-	var parts []string
-	for _, of := range c.Columns {
-		switch {
-		case of.Before == "":
-			parts = append(parts, "added "+of.After)
-		case of.After == "":
-			parts = append(parts, "dropped "+of.Before)
-		default:
-			if of.Before != of.After {
-				parts = append(parts, "renamed "+of.Before+" to "+of.After)
-			}
-			if !of.Same {
-				parts = append(parts, "set "+of.After)
-			}
-		}
-	}
-	for _, n := range []struct {
-		verb    string
-		records int64
-	}{{"appended", c.Appended}, {"deleted", c.Deleted}, {"restored", c.Restored}} {
-		if n.records > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d records", n.verb, n.records))
-		}
-	}
-	if parts == nil {
-		parts = []string{"the same columns and records"}
-	}
-	return fmt.Sprintf("generation %d to %d: %s", c.Before, c.After, strings.Join(parts, ", "))
-}
-
-// Refresh opens the newest generation of ds, a dataset in a folder or file of this machine, and returns what changed
-// since that of ds. If ds has the newest one, it is returned, and changes is nil. Otherwise the caller closes both.
-// Options are those that ds was opened with, except a generation.
-func Refresh(ds *mmapds.Dataset, options ...mmapds.Option) (newest *mmapds.Dataset, changes *Changes, err error) {
-	folders, _ := ds.Generations()
-	if len(folders) != 1 {
-		return nil, nil, errors.New("store: refresh: the dataset keeps no generations on this machine")
-	}
-	newest, changes, err = refresh(folders[0], ds, options)
-	if err != nil {
-		return nil, nil, fmt.Errorf("store: refresh %q: %w", folders[0], err)
-	}
-	return newest, changes, nil
-}
-
-func refresh(path string, ds *mmapds.Dataset, options []mmapds.Option) (*mmapds.Dataset, *Changes, error) {
-	newest, err := mmapds.Open(path, options...)
-	if err != nil {
-		return nil, nil, err
-	}
-	before, after := ds.Manifest(), newest.Manifest()
-	if after != nil && after.Generation == before.Generation && after.ID == before.ID {
-		return ds, nil, newest.Close()
-	}
-	if after == nil || after.Generation <= before.Generation {
-		err := errors.New("another dataset has taken its place, so it is not known what changed: open it")
-		return nil, nil, errors.Join(err, newest.Close())
-	}
-	changes, err := Compare(path, before, after)
-	if err != nil {
-		return nil, nil, errors.Join(err, newest.Close())
-	}
-	return newest, changes, nil
-}
-
-// Compare returns how a generation of the dataset at path differs from an earlier one. Columns that were renamed are
-// followed by the generations in between or, if some of these were pruned, by their values.
+// Compare returns the difference between a generation of the dataset at path and an earlier one. Columns that were
+// renamed are followed by the generations in between or, if some of these were pruned, by their values.
 func Compare(path string, before, after *store.Manifest) (*Changes, error) {
-	c := &Changes{Before: before.Generation, After: after.Generation}
+	c := new(Changes)
 	names, err := Renamed(path, before.Generation, after.Generation)
 	if err == nil {
 		err = c.compareRecords(before, after)
