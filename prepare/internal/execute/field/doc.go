@@ -8,7 +8,7 @@
 // its classes in another order. It refuses a flag that no field uses, because a flag without an effect is a
 // mistake.
 //
-// A value goes through three calls of a [Worker], in this order:
+// A [Worker] has two calls:
 //
 //	Probe  the first usable sample says dtype and shape of the field; all others must fit
 //	Do     makes the value of a record from the value of a sample
