@@ -3,9 +3,9 @@ package raw
 import (
 	"bytes"
 	"context"
-	"errors"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -34,22 +34,24 @@ func (s *Source) Compare(ctx context.Context, path string, places []int64, worke
 		return err
 	}
 	defer ds.Close()
-	errs := make([]error, max(1, workers))
 	var next atomic.Int64
-	var all sync.WaitGroup
-	for w := range errs {
-		all.Go(func() {
+	all, ctx := errgroup.WithContext(ctx)
+	for range max(1, workers) {
+		all.Go(func() error {
 			c := comparison{records: r.records, schema: r.job.Schema, places: places, fields: fields, dataset: ds,
 				reader: newReader(r.job)}
-			for i := next.Add(1) - 1; i < int64(len(places)) && errs[w] == nil; i = next.Add(1) - 1 {
-				if places[i] >= 0 {
-					errs[w] = c.compare(ctx, i)
+			for i := next.Add(1) - 1; i < int64(len(places)); i = next.Add(1) - 1 {
+				if places[i] < 0 {
+					continue
+				}
+				if err := c.compare(ctx, i); err != nil {
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	all.Wait()
-	return errors.Join(errs...)
+	return all.Wait()
 }
 
 // comparison compares records of a source with those of a dataset, for one goroutine.

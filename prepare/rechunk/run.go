@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -273,15 +275,16 @@ func (w *writer) box(parent context.Context, at []int) (int64, error) {
 	if err := w.read(ctx, &data); err != nil {
 		return 0, err
 	}
-	g, ctx := newGroup(ctx, w.plan.opts.Workers)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(w.plan.opts.Workers)
 	encoders := make(chan *encoder, w.plan.opts.Workers)
 	for _, c := range todo {
 		if ctx.Err() != nil {
 			break
 		}
-		g.start(func() error { return w.encode(encoders, c, &data) })
+		g.Go(func() error { return w.encode(encoders, c, &data) })
 	}
-	if err := g.wait(); err != nil {
+	if err := g.Wait(); err != nil {
 		return 0, err
 	}
 	return int64(n), context.Cause(parent)
@@ -387,7 +390,8 @@ func (w *writer) read(ctx context.Context, data *block) error {
 func (w *writer) readChunks(ctx context.Context, data *block) error {
 	from := w.a.From
 	parent := ctx
-	g, ctx := newGroup(ctx, w.plan.opts.Workers)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(w.plan.opts.Workers)
 	first, end := make([]int, len(from)), make([]int, len(from))
 	for k := range from {
 		first[k] = data.at[k] / from[k]
@@ -402,7 +406,7 @@ func (w *writer) readChunks(ctx context.Context, data *block) error {
 			at[k] = first[k] + number[k]
 			c.at[k] = at[k] * from[k]
 		}
-		g.start(func() error {
+		g.Go(func() error {
 			select {
 			case c.bytes = <-spare:
 			default:
@@ -419,7 +423,7 @@ func (w *writer) readChunks(ctx context.Context, data *block) error {
 			return nil
 		})
 	}
-	if err := g.wait(); err != nil {
+	if err := g.Wait(); err != nil {
 		return err
 	}
 	return context.Cause(parent)

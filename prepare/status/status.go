@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
@@ -102,17 +104,15 @@ const readers = 32
 // readAll reads the files of parts and signs. One that is removed meanwhile is left out.
 func readAll(folder string, entries []fs.DirEntry) (parts []*part.Part, signs []*part.Sign, err error) {
 	var mu sync.Mutex
-	var all sync.WaitGroup
-	slots := make(chan struct{}, readers)
+	var all errgroup.Group
+	all.SetLimit(readers)
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".json")
 		isSign := part.IsSign(e.Name())
 		if !ok || !isSign && !strings.HasPrefix(name, "part-") {
 			continue
 		}
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
+		all.Go(func() error {
 			var p *part.Part
 			var s *part.Sign
 			var failure error
@@ -126,15 +126,16 @@ func readAll(folder string, entries []fs.DirEntry) (parts []*part.Part, signs []
 			switch {
 			case errors.Is(failure, fs.ErrNotExist):
 			case failure != nil:
-				err = failure
+				return failure
 			case isSign:
 				signs = append(signs, s)
 			default:
 				parts = append(parts, p)
 			}
+			return nil
 		})
 	}
-	all.Wait()
+	err = all.Wait()
 	return parts, signs, err
 }
 

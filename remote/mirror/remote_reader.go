@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/remote"
@@ -81,28 +84,14 @@ func (f *remoteReader) fetchLocked(list []part) error {
 
 // together calls do for all of a sequence, by several workers, until one fails.
 func together[T any](ctx context.Context, workers int, all iter.Seq[T], do func(context.Context, T) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	work := make(chan T)
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for x := range work {
-				if err := do(ctx, x); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(workers)
 	for x := range all {
-		if ctx.Err() != nil {
+		if g.Go(func() error { return do(within, x) }); within.Err() != nil {
 			break
 		}
-		work <- x
 	}
-	close(work)
-	wg.Wait()
-	return context.Cause(ctx)
+	return cmp.Or(g.Wait(), context.Cause(ctx))
 }
 
 func (f *remoteReader) fetchPart(ctx context.Context, p part) error {

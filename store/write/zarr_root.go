@@ -2,13 +2,14 @@ package write
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/zarr"
@@ -140,29 +141,26 @@ const nodesAtOnce = 16
 
 // readNodes reads the metadata of all groups and arrays of a generation, by path.
 func readNodes(folder fs.FS, m *store.Manifest) (map[string]json.RawMessage, error) {
-	var all sync.WaitGroup
+	var all errgroup.Group
+	all.SetLimit(nodesAtOnce)
 	var mu sync.Mutex
-	var errs []error
 	nodes := make(map[string]json.RawMessage)
-	turn := make(chan struct{}, nodesAtOnce)
 	for name := range m.Metadata {
 		if layout.OfNewest(name) {
 			continue
 		}
-		turn <- struct{}{}
-		all.Go(func() {
-			defer func() { <-turn }()
+		all.Go(func() error {
 			text, err := fs.ReadFile(folder, name)
 			if err == nil {
 				err = checkNode(m, name, text)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			nodes[path.Dir(name)], errs = text, append(errs, err)
+			nodes[path.Dir(name)] = text
+			return err
 		})
 	}
-	all.Wait()
-	return nodes, errors.Join(errs...)
+	return nodes, all.Wait()
 }
 
 // checkNode compares a file of metadata with the manifest.

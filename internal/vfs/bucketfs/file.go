@@ -3,7 +3,10 @@ package bucketfs
 import (
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock/penstock/remote"
 )
@@ -63,17 +66,14 @@ func (f *file) ReadRange(p []byte, off int64) error {
 		_, err := f.ReadAt(p, off)
 		return err
 	}
-	errs := make([]error, (n+blockBytes-1)/blockBytes)
-	var all sync.WaitGroup
-	for i := range errs {
-		part := p[i*blockBytes : min((i+1)*blockBytes, len(p))]
-		all.Go(func() { errs[i] = f.fsys.load(f.object, off+int64(i)*blockBytes, part) })
+	var all errgroup.Group
+	for part := range slices.Chunk(p, blockBytes) {
+		at := off
+		off += int64(len(part))
+		all.Go(func() error { return f.fsys.load(f.object, at, part) })
 	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return failed("read", f.name, explain(err))
-		}
+	if err := all.Wait(); err != nil {
+		return failed("read", f.name, explain(err))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/vfs"
@@ -168,18 +169,16 @@ type rowData struct {
 // Read implements source.Data. All columns are fetched at the same time.
 func (d rowData) Read(v *source.Values) error {
 	fields := len(d.indexed.columns)
-	values, errs := make([][]byte, fields), make([]error, fields)
-	var all sync.WaitGroup
+	values := make([][]byte, fields)
+	var all errgroup.Group
 	for field := range fields {
-		all.Go(func() { values[field], errs[field] = d.indexed.value(d.row, field) })
+		all.Go(func() (err error) { values[field], err = d.indexed.value(d.row, field); return err })
 	}
-	all.Wait()
+	err := all.Wait()
 	for field, value := range values {
-		if v.Borrow(field, value); errs[field] != nil {
-			return errs[field]
-		}
+		v.Borrow(field, value)
 	}
-	return nil
+	return err
 }
 
 // ReadField implements source.Parted, for numbers.

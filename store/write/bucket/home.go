@@ -5,6 +5,7 @@ package bucket
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,7 +16,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/requests"
@@ -216,24 +218,14 @@ const uploads = 8
 
 // Publish implements write.Home.
 func (h *Home) Publish(stage *write.Stage, files []write.Published) error {
-	ctx, cancel := context.WithCancelCause(h.ctx)
-	defer cancel(nil)
-	var all sync.WaitGroup
-	turn := make(chan struct{}, uploads)
+	all, ctx := errgroup.WithContext(h.ctx)
+	all.SetLimit(uploads)
 	for _, f := range files {
-		turn <- struct{}{}
-		if ctx.Err() != nil {
+		if all.Go(func() error { return h.send(ctx, stage, f) }); ctx.Err() != nil {
 			break
 		}
-		all.Go(func() {
-			defer func() { <-turn }()
-			if err := h.send(ctx, stage, f); err != nil {
-				cancel(err)
-			}
-		})
 	}
-	all.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if err := cmp.Or(all.Wait(), context.Cause(h.ctx)); err != nil {
 		return err
 	}
 	return h.arrived(files)

@@ -3,8 +3,9 @@ package dataset
 import (
 	"context"
 	"runtime"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // InParts cuts n records into parts and works on them with several goroutines; workers 0 means
@@ -15,28 +16,23 @@ func InParts(ctx context.Context, n, parts, workers int, start func() func(ctx c
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	var next atomic.Int64
-	var all sync.WaitGroup
+	all, ctx := errgroup.WithContext(ctx)
 	for range min(workers, parts) {
-		all.Go(func() {
+		all.Go(func() error {
 			work := start()
-			for {
-				k := int(next.Add(1)) - 1
-				if k >= parts || ctx.Err() != nil {
-					return
+			for k := int(next.Add(1)) - 1; k < parts; k = int(next.Add(1)) - 1 {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
 				}
-				a, b := Bound(n, k, parts), Bound(n, k+1, parts)
-				if err := work(ctx, k, a, b); err != nil {
-					cancel(err)
-					return
+				if err := work(ctx, k, Bound(n, k, parts), Bound(n, k+1, parts)); err != nil {
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	all.Wait()
-	return context.Cause(ctx)
+	return all.Wait()
 }
 
 // Bound returns the first record of part k.
