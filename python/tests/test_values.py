@@ -51,6 +51,16 @@ class ValuesTest(unittest.TestCase):
             self.assertGreater(ds.verify(), 0)
             self.assertEqual((ds.format, ds.id), ("zarr", flat.id))
 
+    def test_versions_of_npy(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path, values = os.path.join(folder, "x.npy"), np.arange(12, dtype=np.float32).reshape(4, 3)
+            for version in ((1, 0), (2, 0), (3, 0)):
+                with open(path, "wb") as f:
+                    np.lib.format.write_array(f, values, version=version)
+                with penstock.open(path) as ds:
+                    np.testing.assert_array_equal(ds["x"][:], values)
+                    self.assertTrue((ds["x"][2] == values[2]).all())
+
     def test_foreign_hdf5(self):
         try:
             import h5py
