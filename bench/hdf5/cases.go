@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,10 +25,6 @@ type one struct {
 }
 
 const images, small, image = 256, 65536, 3 * 224 * 224
-
-// plugin reports whether the file has a filter of hdf5plugin, which gonum's libhdf5 lacks. It is left out where h5py
-// does, too.
-func (c one) plugin() bool { return slices.Contains([]string{"zstd", "bitshuffle", "blosc"}, c.file) }
 
 func cases() []one {
 	chunks := func(workers, batch int) func(string) (reader, error) {
@@ -60,18 +55,6 @@ func cases() []one {
 		{"gzip, automatic chunks, in order", "auto", images, images / 4, false, 1, false, chunks(1, 1), nil},
 		{"gzip, automatic chunks, random", "auto", images, 8, true, 1, false, chunks(1, 1), nil},
 		{"gzip, automatic chunks, batch 32", "auto", images, 64, true, 32, false, chunks(1, 32), nil},
-		{name: "zstd uint16, 1 a chunk, 1 worker", file: "zstd", records: images, count: 4 * images, random: true, batch: 1,
-			open: chunks(1, 1)},
-		{name: "zstd uint16, 1 a chunk, 32 over 1, 2 workers", file: "zstd", records: images, count: 4 * images, random: true,
-			batch: 32, single: true, open: chunks(2, 32)},
-		{name: "bitshuffle+lz4 uint16, 1 a chunk, 1 worker", file: "bitshuffle", records: images, count: 4 * images,
-			random: true, batch: 1, open: chunks(1, 1)},
-		{name: "bitshuffle+lz4 uint16, 1 a chunk, 32 over 1, 2 workers", file: "bitshuffle", records: images,
-			count: 4 * images, random: true, batch: 32, single: true, open: chunks(2, 32)},
-		{name: "blosc lz4 uint16, 1 a chunk, 1 worker", file: "blosc", records: images, count: 4 * images, random: true,
-			batch: 1, open: chunks(1, 1)},
-		{name: "blosc lz4 uint16, 1 a chunk, 32 over 1, 2 workers", file: "blosc", records: images, count: 4 * images,
-			random: true, batch: 32, single: true, open: chunks(2, 32)},
 		{name: "index of 65536 chunks, earliest", file: "index-earliest", count: 1},
 		{name: "index of 65536 chunks, latest", file: "index-latest", count: 1},
 	}
@@ -160,7 +143,7 @@ func (b *bench) contenders(c one) (list []measure.Contender, done func(), err er
 		}
 		list = append(list, p.reads(c.file, order, theirs))
 	}
-	if name := gonumName(); name != "" && !c.plugin() {
+	if name := gonumName(); name != "" {
 		g, err := openGonum(path, c.recordBytes(), theirs)
 		if err != nil {
 			return nil, done, err
@@ -226,5 +209,5 @@ func (c one) rows(results []measure.Result) (rows [][]string) {
 	if len(rows) == 0 {
 		rows = append(rows, []string{c.name, "nobody", "", "", "", took})
 	}
-	return slices.Clip(rows)
+	return rows
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,8 +10,7 @@ import (
 	"github.com/penstock/penstock/bench/internal/measure"
 )
 
-//go:embed peer.py
-var script []byte
+const script = "hdf5_files.py"
 
 // peer is a child process that reads with h5py.
 type peer struct {
@@ -21,21 +19,19 @@ type peer struct {
 	index bool   // it can list chunks in less than minutes
 }
 
-// startPeers writes the files by the first of the interpreters, and starts a child of each.
-func startPeers(pythons []string, dir, records string) (list []peer, err error) {
-	name := filepath.Join(dir, "peer.py")
-	if err := os.WriteFile(name, script, 0o600); err != nil {
-		return nil, err
+// makeFiles writes the files to the folder that the arguments begin with.
+func makeFiles(python string, args []string) error {
+	path := filepath.Join(measure.Find("bench/peers", "peers"), script)
+	if out, err := exec.Command(python, append([]string{path, "make"}, args...)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s with h5py is needed (set PYTHON): %w: %s", python, err, out)
 	}
-	args := []string{name, "make", dir}
-	if records != "" {
-		args = append(args, records)
-	}
-	if out, err := exec.Command(pythons[0], args...).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s with h5py is needed (set PYTHON): %w: %s", pythons[0], err, out)
-	}
+	return nil
+}
+
+// startPeers starts a child of each of the interpreters.
+func startPeers(pythons, args []string) (list []peer, err error) {
 	for _, python := range pythons {
-		c, a, err := measure.StartPeers(python, dir, filepath.Base(name), "serve", dir)
+		c, a, err := measure.StartPeers(python, "", script, append([]string{"serve"}, args...)...)
 		if err != nil {
 			return list, fmt.Errorf("%s: %w", python, err)
 		}

@@ -2,15 +2,10 @@
 
 package main
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // cold needs the page cache to be emptied of a file, which other systems do not offer.
 func (b *bench) cold() error {
 	fmt.Print("cold: not measured, as only Linux lets a program drop a file from the page cache\n\n")
 	return nil
 }
-
-func dropPages(string) error { return errors.New("cold files need Linux") }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/bench/internal/measure"
@@ -58,57 +57,23 @@ func TestContenders(t *testing.T) {
 	}
 }
 
-// Ceilings write as much as a gather: the last batch is in the ring.
-func TestMemory(t *testing.T) {
-	d := small(t)
-	m := newMemory(d, d.size())
-	for _, c := range []measure.Contender{m.writing(), m.clearing(), m.copying()} {
-		if _, err := c.Do(0, d.n); err != nil {
-			t.Fatal(err)
-		}
-	}
-	last := (d.n/d.batch - 1) % len(m.ring)
-	if got, want := m.ring[last][5], m.src[(d.n-d.batch)*d.size()+5]; got != want {
-		t.Errorf("byte %d, want %d", got, want)
-	}
-}
-
-// Loops without a Loader copy each record to its place, whichever goroutine makes the batch.
+// Loops without a Loader copy each record to its place.
 func TestPlain(t *testing.T) {
 	d := small(t)
 	p, err := newPlain(d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int{1, 2} {
-		rings := [][][]byte{p.ring(n), p.ring(n)}
-		for i := range n {
-			p.gather(rings[i], i, n, true)
-		}
-		last := d.n/d.batch - 1
-		got := rings[last%n][last/n%len(rings[0])][d.size():]
-		want := p.order[last*d.batch+1]
-		if v, err := d.ds.Slice("x", want, want+1); err != nil || !bytes.HasPrefix(got, v.Bytes()) {
-			t.Errorf("%d goroutines: the second record of the last batch is another, %v", n, err)
-		}
+	ring := p.ring()
+	p.gather(ring)
+	last := d.n/d.batch - 1
+	got, want := ring[last%len(ring)][d.size():], p.order[last*d.batch+1]
+	if v, err := d.ds.Slice("x", want, want+1); err != nil || !bytes.HasPrefix(got, v.Bytes()) {
+		t.Errorf("the second record of the last batch is another, %v", err)
 	}
-	for _, c := range []measure.Contender{p.reading(), p.copying(), p.workers("two", 2)} {
+	for _, c := range []measure.Contender{p.reading(), p.copying()} {
 		if s, err := c.Do(0, d.n); err != nil || s.Wall <= 0 {
 			t.Errorf("%s: %+v, %v", c.Name, s, err)
-		}
-	}
-}
-
-// Each way of verifying reads all records, and compares those that it says.
-func TestVerifying(t *testing.T) {
-	d := small(t)
-	rows, err := verifying(*d, d.ds.Files().Path, 2)
-	if err != nil || len(rows) != 4 {
-		t.Fatalf("%q, %v", rows, err)
-	}
-	for _, row := range rows {
-		if len(row) != 4 || !strings.HasPrefix(row[0], "small-byte records, ") {
-			t.Errorf("%q", row)
 		}
 	}
 }

@@ -1,6 +1,5 @@
-// Command loader measures batches of a dataset on disk, against copying and writing memory,
-// against reads of the system, and with -python against PyTorch's DataLoader, numpy.memmap
-// and h5py on the same bytes.
+// Command loader measures batches of a dataset on disk, against plain loops over memory and reads of the system,
+// and with -python against PyTorch's DataLoader, numpy.memmap and h5py on the same bytes.
 //
 //	loader [-python PYTHON] [-dir FOLDER] [-rounds 7] [-only PARTS]
 //
@@ -28,10 +27,9 @@ func main() {
 		"where a folder for the files is made, 1.4 GB, and removed: a disk, for the part cold")
 	flag.StringVar(&o.python, "python", "", "Python with torch, NumPy, h5py and penstock, to be measured too")
 	flag.StringVar(&o.peers, "peers", "", "folder of records.py; default: bench/peers")
-	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: sequential, shuffled, normalize, verified, "+
-		"cold, open, defaults, diagnose; default: all")
-	flag.StringVar(&o.match, "match", "", "workloads of defaults, scenes of diagnose and record sizes of sequential, "+
-		"shuffled and cold to do: those whose name has this; default: all")
+	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: sequential, shuffled, normalize, cold; "+
+		"default: all")
+	flag.StringVar(&o.match, "match", "", "record sizes to do: those that have these digits; default: all")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
 	flag.Parse()
 	if err := run(o); err != nil {
@@ -57,13 +55,8 @@ func run(o options) error {
 	}{
 		{"sequential", func() error { return b.touched("sequential") }},
 		{"shuffled", func() error { return b.touched("shuffled") }},
-		{"shuffled", b.gather},
 		{"normalize", b.normalize},
-		{"verified", b.verified},
 		{"cold", b.cold},
-		{"open", b.open},
-		{"defaults", b.defaults},
-		{"diagnose", b.diagnose},
 	} {
 		if o.only != "" && !slices.Contains(strings.Split(o.only, ","), p.name) {
 			continue

@@ -3,7 +3,6 @@ package main
 import (
 	"math/rand/v2"
 	"runtime"
-	"sync"
 
 	"github.com/penstock/penstock/bench/internal/measure"
 )
@@ -40,52 +39,33 @@ func (p *plain) reading() measure.Contender {
 	})}
 }
 
-// copying copies records in a random order to batches, and touches these.
-func (p *plain) copying() measure.Contender {
-	ring := p.ring(1)
-	return measure.Contender{Name: "copy() of each record and reading, no loader",
-		Do: measure.Repeated(p.d.times, func() error {
-			p.gather(ring, 0, 1, true)
-			return nil
-		})}
-}
-
-// workers copies the batches by some goroutines, each to its own buffers.
-func (p *plain) workers(name string, n int) measure.Contender {
-	rings := make([][][]byte, n)
-	for i := range rings {
-		rings[i] = p.ring(n)
-	}
-	return measure.Contender{Name: name, Do: measure.Repeated(p.d.times, func() error {
-		var done sync.WaitGroup
-		for i := range n {
-			done.Go(func() { p.gather(rings[i], i, n, false) })
-		}
-		done.Wait()
-		return nil
-	})}
-}
-
-// ring returns buffers of a batch: what one of n goroutines has of as many as a Loader with one
-// worker has.
-func (p *plain) ring(n int) (ring [][]byte) {
-	for range 4 / n {
+// ring returns as many buffers of a batch as a Loader with one worker has.
+func (p *plain) ring() (ring [][]byte) {
+	for range 4 {
 		ring = append(ring, make([]byte, p.batch()))
 	}
 	return ring
 }
 
-// gather copies the records of every n-th batch from the i-th on, and may touch them.
-func (p *plain) gather(ring [][]byte, i, n int, touching bool) {
+// copying copies records in a random order to batches, and touches these.
+func (p *plain) copying() measure.Contender {
+	ring := p.ring()
+	return measure.Contender{Name: "copy() of each record and reading, no loader",
+		Do: measure.Repeated(p.d.times, func() error {
+			p.gather(ring)
+			return nil
+		})}
+}
+
+// gather copies the records of each batch to the buffers in turn, and touches them.
+func (p *plain) gather(ring [][]byte) {
 	size := p.d.size()
-	for k := i * p.d.batch; k < len(p.order); k += n * p.d.batch {
+	for k := 0; k < len(p.order); k += p.d.batch {
 		list := p.order[k:min(k+p.d.batch, len(p.order))]
-		dst := ring[k/p.d.batch/n%len(ring)][:len(list)*size]
+		dst := ring[k/p.d.batch%len(ring)][:len(list)*size]
 		for j, r := range list {
 			copy(dst[j*size:(j+1)*size], p.bytes[r*size:])
 		}
-		if touching {
-			runtime.KeepAlive(touch(dst))
-		}
+		runtime.KeepAlive(touch(dst))
 	}
 }

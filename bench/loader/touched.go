@@ -41,6 +41,25 @@ func (b *bench) touched(order string) error {
 	return nil
 }
 
+// normalize compares shuffled batches of images as normalized float32, half of them mirrored, with the peers.
+func (b *bench) normalize() error {
+	d := b.sets[1]
+	ts, err := normalized()
+	if err != nil {
+		return err
+	}
+	list, loaders, err := contenders(d, false, []variant{
+		{"penstock, 1 worker", loader.Options{Sampler: sampler.Shuffle{}, Workers: 1, Transforms: ts}},
+		{"penstock, no goroutine", loader.Options{Sampler: sampler.Shuffle{}, Workers: loader.Synchronous, Prefetch: 3,
+			Transforms: ts}},
+	})
+	defer closeAll(loaders)
+	if err != nil {
+		return err
+	}
+	return b.against(d, "shuffled", "normalize", list, nil)
+}
+
 // against measures penstock and all peers that do the same work, and prints a table.
 func (b *bench) against(d *dataset, order, work string, list []measure.Contender, loaders []*loader.Loader) error {
 	for _, w := range b.peerWays {

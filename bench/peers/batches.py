@@ -1,13 +1,11 @@
 """Shuffled batches of stored records by the loaders that this Python has, as their users do it.
 
 usage: batches.py PEER WORK FOLDER make       writes the peer's own copy of the records, unless it exists
-       batches.py PEER WORK FOLDER SECONDS [STEP]
-                                              prints a line at the first batch, then one of JSON, and waits for the end of stdin
+       batches.py PEER WORK FOLDER SECONDS    prints a line at the first batch, then one of JSON, and waits for the end of stdin
 
 WORK is 150528 or 784 (bytes a record: every cache line of a batch is touched), normalize (150528 bytes, every second
 record mirrored, to float32) or gzip (150528 bytes, a chunk each, touched). FOLDER holds the datasets
-150528 and 784, one .npy file each. A peer has several settings; one epoch by each says which is measured. STEP is how many
-seconds a training step computes on one core after each batch; the microseconds that the loop waits for a batch are printed then.
+150528 and 784, one .npy file each. A peer has several settings; one epoch by each says which is measured.
 """
 import json
 import os
@@ -17,6 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from served import cpu_time
 
 MEAN, STD = (.485, .456, .406), (.229, .224, .225)
 SCALE = (1 / (255 * np.array(STD))).astype("f4")[:, None, None]
@@ -66,17 +65,6 @@ def normalize(x):
     y *= SCALE
     y -= SHIFT
     return y
-
-
-def trained(batches, step, waits):
-    """Yields batches, keeps this thread's core busy for step seconds after each, and notes how long each was waited for."""
-    a, now = np.ones(4096, np.float32), time.perf_counter()
-    for x in batches:
-        waits.append(time.perf_counter() - now)
-        yield x
-        end = time.perf_counter() + step
-        while (now := time.perf_counter()) < end:
-            np.sqrt(a, out=a)
 
 
 def touch(x):
@@ -454,22 +442,6 @@ def _(w):
     yield f"{THREADS} workers", lambda: (np.asarray(b) for b in loader)
 
 
-def cpu_time():
-    """CPU time of this process and of those that it started, ended ones included."""
-    total, todo = 0, [os.getpid()]
-    while todo:
-        pid = todo.pop()
-        try:
-            with open(f"/proc/{pid}/stat") as f:
-                total += sum(map(int, f.read().rsplit(")", 1)[1].split()[11:15]))
-            for task in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{task}/children") as f:
-                    todo += map(int, f.read().split())
-        except OSError:
-            pass
-    return total / os.sysconf("SC_CLK_TCK")
-
-
 def main():
     name, w = sys.argv[1], Work(sys.argv[2], sys.argv[3])
     if name == "list":
@@ -482,12 +454,9 @@ def main():
     if sys.argv[4] == "make":
         return
 
-    step = float(sys.argv[5]) if len(sys.argv) > 5 else 0.0
-    waits = []
-
     def epoch(make):
         n = 0
-        for x in trained(make(), step, waits) if step else make():
+        for x in make():
             n += len(x)
             if not w.normalized:
                 touch(x)
@@ -503,15 +472,12 @@ def main():
         tried.append((n / (time.perf_counter() - start), text, make))
     _, text, make = max(tried, key=lambda t: t[0])
     rates, records, cpu, start = [], 0, cpu_time(), time.perf_counter()
-    waits.clear()
     while len(rates) < 3 or time.perf_counter() - start < float(sys.argv[4]):
         began = time.perf_counter()
         n = epoch(make)
         rates.append(n / (time.perf_counter() - began))
         records += n
     found = {"setting": text, "rate": sorted(rates)[len(rates) // 2], "cpu": (cpu_time() - cpu) / records}
-    if step:
-        found["wait"] = 1e6 * sum(waits) / len(waits)
     print(json.dumps(found), file=out, flush=True)
     sys.stdin.read()
     os._exit(0)

@@ -2,17 +2,14 @@
 
 usage: images.py FOLDER    one JSON request a line in, one JSON answer a line out
 
-The work: a JPEG file's bytes, RGB, shorter side 256, the center 224 x 224, channels first; as
-float32 also (x/255 - mean)/std. One thread. FOLDER holds the photos of each set.
+The work: a JPEG file's bytes, RGB, shorter side 256, the center 224 x 224, channels first,
+(x/255 - mean)/std as float32. One thread. FOLDER holds the photos of each set.
 """
-import binascii
 import glob
 import io
-import json
 import os
-import struct
 import sys
-import time
+from collections import deque
 from pathlib import Path
 
 import cv2
@@ -21,6 +18,7 @@ import PIL
 import torch
 import torchvision
 from PIL import Image, features
+from served import serve, timed
 from torchvision import transforms as tv1
 
 try:
@@ -33,8 +31,7 @@ cv2.setNumThreads(1)
 
 SIDE, SHORTER = 224, 256
 MEAN, STD = (.485, .456, .406), (.229, .224, .225)
-PIL_FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC, "lanczos": Image.Resampling.LANCZOS,
-               "box": Image.Resampling.BOX, "hamming": Image.Resampling.HAMMING}
+PIL_FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC, "lanczos": Image.Resampling.LANCZOS}
 TV_FILTERS = {"bilinear": tv1.InterpolationMode.BILINEAR, "bicubic": tv1.InterpolationMode.BICUBIC, "lanczos": tv1.InterpolationMode.LANCZOS}
 CV_FILTERS = {"linear": cv2.INTER_LINEAR, "area": cv2.INTER_AREA, "cubic": cv2.INTER_CUBIC, "lanczos4": cv2.INTER_LANCZOS4}
 
@@ -52,11 +49,9 @@ def geometry(w, h):
     return nw, nh, round((nw - SIDE) / 2), round((nh - SIDE) / 2)
 
 
-def planes(hwc, floats):
+def planes(hwc):
     """The record of an image of 224 x 224."""
     chw = hwc.transpose(2, 0, 1)
-    if not floats:
-        return np.ascontiguousarray(chw)
     out = np.empty(chw.shape, np.float32)
     np.multiply(chw, SCALE, out=out)
     out -= SHIFT
@@ -64,7 +59,7 @@ def planes(hwc, floats):
 
 
 def pillow(filter, draft=False):
-    def do(data, floats):
+    def do(data):
         m = Image.open(io.BytesIO(data))
         if draft:
             m.draft("RGB", (SHORTER, SHORTER))
@@ -72,7 +67,7 @@ def pillow(filter, draft=False):
             m = m.convert("RGB")
         w, h, x, y = geometry(*m.size)
         m = m.resize((w, h), PIL_FILTERS[filter]).crop((x, y, x + SIDE, y + SIDE))
-        return planes(np.asarray(m), floats)
+        return planes(np.asarray(m))
     return do
 
 
@@ -83,22 +78,20 @@ def decode_opencv(data):
 
 
 def opencv(filter):
-    def do(data, floats):
+    def do(data):
         m = decode_opencv(np.frombuffer(data, np.uint8))
         w, h, x, y = geometry(m.shape[1], m.shape[0])
         m = cv2.resize(m, (w, h), interpolation=CV_FILTERS[filter])
-        return planes(m[y:y + SIDE, x:x + SIDE], floats)
+        return planes(m[y:y + SIDE, x:x + SIDE])
     return do
 
 
 def torchvision_pillow(filter):
-    size = [tv1.Resize(SHORTER, TV_FILTERS[filter]), tv1.CenterCrop(SIDE)]
-    full = tv1.Compose([*size, tv1.ToTensor(), tv1.Normalize(MEAN, STD)])
-    byte = tv1.Compose([*size, tv1.PILToTensor()])
+    full = tv1.Compose([tv1.Resize(SHORTER, TV_FILTERS[filter]), tv1.CenterCrop(SIDE), tv1.ToTensor(), tv1.Normalize(MEAN, STD)])
 
-    def do(data, floats):
+    def do(data):
         m = Image.open(io.BytesIO(data)).convert("RGB")
-        return (full if floats else byte)(m).numpy()
+        return full(m).numpy()
     return do
 
 
@@ -107,11 +100,10 @@ def torchvision_tensor(filter):
     size = [tv.Resize(SHORTER, TV_FILTERS[filter], antialias=True), tv.CenterCrop(SIDE)]
     scale = v2.ToDtype(torch.float32, scale=True) if v2 else tv1.ConvertImageDtype(torch.float32)
     full = tv.Compose([*size, scale, tv.Normalize(MEAN, STD)])
-    byte = tv.Compose(size)
 
-    def do(data, floats):
+    def do(data):
         m = torchvision.io.decode_jpeg(torch.frombuffer(bytearray(data), dtype=torch.uint8), mode=torchvision.io.ImageReadMode.RGB)
-        return (full if floats else byte)(m).contiguous().numpy()
+        return full(m).contiguous().numpy()
     return do
 
 
@@ -133,53 +125,23 @@ WAYS = [
 ]
 
 
-def all_sizes(data):
-    """CRC32 of the photo in each size by each filter; transforms/sizes.go has the same list."""
-    m = Image.open(io.BytesIO(data)).convert("RGB")
-    w, h = m.size
-    for nh, nw in (256, 256), (1, w), (h, 1), (h * 137 // 100, w * 137 // 100), (7, 5), (333, 77), (h, w // 3), (h // 3, w), (h * 2, w // 2):
-        for f in "box", "bilinear", "hamming", "bicubic", "lanczos":
-            yield struct.pack("<I", binascii.crc32(m.resize((nw, nh), PIL_FILTERS[f]).tobytes()))
-
-
 def versions():
     return (f"Pillow {PIL.__version__} (libjpeg-turbo {features.version('libjpeg_turbo')}), OpenCV {cv2.__version__}, "
             f"torchvision {torchvision.__version__}, torch {torch.__version__}, NumPy {np.__version__}, Python {sys.version.split()[0]}")
 
 
-def answer(q, folder, sets):
-    if not q["do"]:
-        ways = [{"name": f"{n} {t}", "text": text} for n, text, _ in WAYS for t in ("uint8", "float32")]
-        return {"text": versions(), "ways": ways}
-    if q["set"] not in sets:
-        names = sorted(glob.glob(os.path.join(folder, q["set"], "*", "*")))
-        sets[q["set"]] = [Path(n).read_bytes() for n in names]
-    files = sets[q["set"]][q["from"]:q["to"]]
-    if q["do"] == "all sizes":
-        with open(q["out"], "wb") as out:
-            for data in files:
-                out.writelines(all_sizes(data))
-        return {}
-    name, dtype = q["do"].rsplit(" ", 1)
-    do, floats = {n: f for n, _, f in WAYS}[name], dtype == "float32"
-    if q.get("out"):
-        with open(q["out"], "wb") as out:
-            out.writelines(do(data, floats).tobytes() for data in files)
-        return {}
-    wall, cpu = time.perf_counter(), time.process_time()
-    for data in files:
-        do(data, floats)
-    return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
-
-
 def main():
-    sets = {}
-    for line in sys.stdin:
-        try:
-            a = answer(json.loads(line), sys.argv[1], sets)
-        except Exception as e:
-            a = {"error": f"images.py: {type(e).__name__}: {e}"}
-        print(json.dumps(a), flush=True)
+    folder, sets, ways = sys.argv[1], {}, {name: do for name, _, do in WAYS}
+
+    def answer(q):
+        if not q["do"]:
+            return {"text": versions(), "ways": [{"name": name, "text": text} for name, text, _ in WAYS]}
+        if q["set"] not in sets:
+            names = sorted(glob.glob(os.path.join(folder, q["set"], "*", "*")))
+            sets[q["set"]] = [Path(n).read_bytes() for n in names]
+        do, files = ways[q["do"]], sets[q["set"]][q["from"]:q["to"]]
+        return timed(lambda: deque(map(do, files), 0))
+    serve(answer)
 
 
 main()

@@ -6,34 +6,17 @@ The work: the files of FOLDER, in some order; RandomResizedCrop(224), a random f
 (x/255 - mean)/std as float32, channels first, in batches of 64. Two threads, or processes.
 """
 import glob
-import json
 import math
 import os
 import random
 import sys
-import time
+
+from served import cpu_time, serve, timed
 
 SIDE, BATCH, THREADS = 224, 64, 2
 MEAN, STD = (.485, .456, .406), (.229, .224, .225)
 FILES = sorted(glob.glob(os.path.join(sys.argv[1], "all", "*")))
 WAYS, VERSIONS = [], []
-
-
-def cpu_time():
-    """CPU time of this process and of those that it started, ended ones included."""
-    total, todo = 0, [os.getpid()]
-    while todo:
-        pid = todo.pop()
-        try:
-            with open(f"/proc/{pid}/stat") as f:
-                fields = f.read().rsplit(")", 1)[1].split()
-            total += sum(map(int, fields[11:15]))
-            for task in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{task}/children") as f:
-                    todo += map(int, f.read().split())
-        except OSError:
-            pass
-    return total / os.sysconf("SC_CLK_TCK")
 
 
 def draw(w, h):
@@ -279,29 +262,19 @@ except ImportError:
     pass
 
 
-def answer(q, epochs):
+EPOCHS = {}
+
+
+def answer(q):
     if not q["do"]:
         return {"text": ", ".join(VERSIONS), "ways": [{"name": text, "text": text} for text, _ in WAYS]}
-    if q["do"] not in epochs:
-        epochs[q["do"]] = dict(WAYS)[q["do"]]()
-    wall, cpu = time.perf_counter(), cpu_time()
-    n = epochs[q["do"]]()
-    share = len(FILES) / n  # DALI's last batch is full
-    cost = {"wall": (time.perf_counter() - wall) * share, "cpu": (cpu_time() - cpu) * share}
-    if abs(n - len(FILES)) >= BATCH:
-        return {"error": f"photos.py: {q['do']}: {n} photos of {len(FILES)}"}
-    return cost
+    if q["do"] not in EPOCHS:
+        EPOCHS[q["do"]] = dict(WAYS)[q["do"]]()
+    found = []
+    cost = timed(lambda: found.append(EPOCHS[q["do"]]()), cpu_time)
+    if abs(found[0] - len(FILES)) >= BATCH:
+        raise ValueError(f"{q['do']}: {found[0]} photos of {len(FILES)}")
+    return {k: v * len(FILES) / found[0] for k, v in cost.items()}  # DALI's last batch is full
 
 
-def main():
-    out, epochs = os.fdopen(os.dup(1), "w"), {}
-    os.dup2(2, 1)  # what libraries print
-    for line in sys.stdin:
-        try:
-            a = answer(json.loads(line), epochs)
-        except Exception as e:
-            a = {"error": f"photos.py: {type(e).__name__}: {e}"}
-        print(json.dumps(a), file=out, flush=True)
-
-
-main()
+serve(answer)

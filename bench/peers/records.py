@@ -8,7 +8,6 @@ second record mirrored ("normalize"). CPU time includes that of DataLoader's wor
 """
 import functools
 import glob
-import json
 import os
 import resource
 import sys
@@ -21,6 +20,7 @@ import numpy as np
 import penstock
 import torch
 import torchvision
+from served import serve, timed
 from torch.utils.data import DataLoader, Dataset
 
 try:
@@ -85,8 +85,8 @@ def touch(x):
 
 
 def workers_time():
-    """CPU seconds of child processes that still run."""
-    ns = 0
+    """CPU seconds of this process and of its children that still run, to the nanosecond."""
+    ns = time.process_time_ns()
     for stat in glob.glob("/proc/self/task/*/children"):
         for pid in Path(stat).read_text().split():
             for task in glob.glob(f"/proc/{pid}/task/*/schedstat"):
@@ -162,14 +162,9 @@ class Bench:
                 "torch.from_numpy(m)[i]": torch.from_numpy(m).__getitem__,
                 "penstock in Python, ds[i]": lambda i: ds[i]["x"],
             }[way]
-            wall, cpu, blocks = time.perf_counter(), time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_inblock
-            for i in records:
-                touch(read(i))
-            return {
-                "wall": time.perf_counter() - wall,
-                "cpu": time.process_time() - cpu,
-                "read": 512 * (resource.getrusage(resource.RUSAGE_SELF).ru_inblock - blocks),
-            }
+            blocks = resource.getrusage(resource.RUSAGE_SELF).ru_inblock
+            cost = timed(lambda: [touch(read(i)) for i in records])
+            return {**cost, "read": 512 * (resource.getrusage(resource.RUSAGE_SELF).ru_inblock - blocks)}
 
     def ways(self):
         return [
@@ -191,20 +186,8 @@ class Bench:
             return self.cold(q["do"][5:], os.path.join(self.folder, q["set"]), q["order"])
         order, work, name = q["do"].split(" ", 2)
         do = {n: f for n, _, f, _ in self.ways()}[name]
-        wall, cpu = time.perf_counter(), time.process_time() + workers_time()
-        do(q["set"], q["to"], order == "shuffled", work == "normalize")
-        return {"wall": time.perf_counter() - wall, "cpu": time.process_time() + workers_time() - cpu}
-
-
-def main():
-    bench = Bench(sys.argv[1])
-    for line in sys.stdin:
-        try:
-            a = bench.answer(json.loads(line))
-        except Exception as e:
-            a = {"error": f"records.py: {type(e).__name__}: {e}"}
-        print(json.dumps(a), flush=True)
+        return timed(lambda: do(q["set"], q["to"], order == "shuffled", work == "normalize"), workers_time)
 
 
 if __name__ == "__main__":
-    main()
+    serve(Bench(sys.argv[1]).answer)

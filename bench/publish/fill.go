@@ -10,10 +10,10 @@ import (
 
 // place is the text between two comments of a page, the second with a checksum of it.
 var place = regexp.MustCompile(
-	`(?s)(<!-- (table|rest|text|targets|ratios|summary)( [^\n]*?)? -->\n.*?)<!-- end( [0-9a-f]{8})? -->`)
+	`(?s)(<!-- (table|rest|text|targets|ratios)( [^\n]*?)? -->\n.*?)<!-- end( [0-9a-f]{8})? -->`)
 
 // derived are the places that are computed from the tables of the pages.
-var derived = []string{"targets", "ratios", "summary"}
+var derived = []string{"targets", "ratios"}
 
 // fill returns a page with its places filled by what was measured, aims and ratios by what is
 // known, and what was missing for some of them, which stay as they are.
@@ -78,8 +78,6 @@ func (r results) lines(kind, name string, taken []string) ([]string, error) {
 	switch kind {
 	case "targets":
 		return r.targets()
-	case "summary":
-		return r.summary()
 	case "ratios":
 		return r.ratios()
 	case "table":

@@ -1,6 +1,6 @@
 // Command publish writes what was measured into the pages that show it: docs/benchmarks.md and README.md.
 //
-//	publish [-results FOLDER] [-charts FOLDER] [-tables FOLDER] PAGE...
+//	publish [-results FOLDER] [-charts FOLDER] [-csv FILE] PAGE...
 //
 // FOLDER holds a file for each program that measured, named for it (loader.txt). In a page, what
 // stands between two comments is replaced:
@@ -9,16 +9,17 @@
 //	<!-- rest loader -->                             the tables of loader.txt that have no place of their own
 //	<!-- text loader -->                             the rest of loader.txt: neither tables nor benchmark lines
 //	<!-- targets -->                                 what is aimed at, and what was reached
-//	<!-- summary -->                                 the best and the worst rows of the targets
 //	<!-- ratios -->                                  the few numbers of the README
 //	<!-- end 5f3a0c21 -->                            with a checksum of the place: an edit by hand is an error
 //
 // A place for what was not measured stays as it is, and what that is of is printed; aims and ratios are then of
-// what the pages say. -charts draws bars of the tables as SVG, and -tables writes each table as CSV. Without -results,
-// aims, the summary and ratios are written from the tables of the pages.
+// what the pages say. -charts draws bars of the tables as SVG, and -csv writes all tables to one file. Without -results,
+// aims and ratios are written from the tables of the pages.
 package main
 
 import (
+	"bytes"
+	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
@@ -33,7 +34,7 @@ import (
 func main() {
 	results := flag.String("results", "", "folder of what was measured")
 	charts := flag.String("charts", "", "folder for the charts, as SVG")
-	tables := flag.String("tables", "", "folder for the tables, as CSV")
+	tables := flag.String("csv", "", "file for the tables, as CSV")
 	flag.Parse()
 	err := run(*results, flag.Args(), os.Stderr)
 	if err == nil {
@@ -92,7 +93,7 @@ func run(folder string, pages []string, notes io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// derive writes the charts and the raw tables of the pages' current tables, each if there is a folder for it.
+// derive writes the charts and the CSV of the pages' current tables, if they are asked for.
 func derive(charts, tables string, pages []string) error {
 	known := make(results)
 	for _, page := range pages {
@@ -119,17 +120,19 @@ func derive(charts, tables string, pages []string) error {
 	return known.write(tables)
 }
 
-// charts returns all charts by their files.
-func (r results) charts() (map[string]string, error) {
-	files := make(map[string]string)
-	var err error
-	if files["speed.svg"], err = r.chart(); err != nil {
-		return nil, err
-	}
-	for _, d := range drawings {
-		if files[d.file], err = r.draw(d); err != nil {
-			return nil, err
+// write writes all tables, each below its program, to one file of CSV.
+func (r results) write(path string) error {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	for _, program := range slices.Sorted(maps.Keys(r)) {
+		for _, t := range r[program].tables {
+			for _, row := range t.cells {
+				if err := w.Write(append([]string{program}, row...)); err != nil {
+					return err
+				}
+			}
 		}
 	}
-	return files, nil
+	w.Flush()
+	return os.WriteFile(path, b.Bytes(), 0o644)
 }

@@ -99,30 +99,6 @@ func TestRatiosNameTheNearestRival(t *testing.T) {
 	}
 }
 
-// A row that misses its target shows the machine's limit, if its table has one.
-func TestLimits(t *testing.T) {
-	const head = "| two workers against one | fastest rounds |\n| - | - |\n| shuffled gather | 1.20 |\n"
-	const touch = "| sequential, 784-byte records, touch | vs penstock, clock |\n| - | - |\n| DataLoader, 0 workers | 30 [20..40] |\n| DataLoader, 2 workers | 60 |\n"
-	scaled, read := figure{"loader", "two workers against one", []string{"shuffled gather"}, "fastest rounds", false}, figure{"loader", touched("sequential", "784"), []string{"DataLoader"}, clockHead, false}
-	for text, want := range map[string][2]float64{
-		head + "\n" + touch: {0, 0},
-		head + "| two copy() at once against one, no loader | 1.30 |\n\n" + touch + "| reading the bytes once, no loader | 0.80 |\n": {1.3, 37.5},
-	} {
-		all := results{"loader": parse(text)}
-		if a, b := all.limit(scaled, 1.2), all.limit(read, 30); a != want[0] || b != want[1] {
-			t.Errorf("%v and %v, want %v", a, b, want)
-		}
-	}
-	for head := range limits {
-		if !slices.ContainsFunc(targets, func(x target) bool { return x.figure.head == head }) {
-			t.Errorf("nothing is aimed at in %q", head)
-		}
-	}
-	if most := (results{}).limit(figure{"transforms", resizeHead, []string{"bilinear"}, "times faster", false}, 3); most != 0 {
-		t.Errorf("a table without a limit: %v", most)
-	}
-}
-
 func TestPagesAreUpdated(t *testing.T) {
 	dir := t.TempDir()
 	page, kept := filepath.Join(dir, "page.md"), filepath.Join(dir, "results")
@@ -176,11 +152,7 @@ func TestEditsByHandAreErrors(t *testing.T) {
 func TestPagesHaveTheirFigures(t *testing.T) {
 	texts, known := make(map[string]string), make(results)
 	for _, name := range []string{"docs/benchmarks.md", "README.md"} {
-		page, err := os.ReadFile(filepath.Join("..", "..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts[name] = string(page)
+		texts[name] = read(t, "../../"+name)
 		maps.Copy(known, pageTables(texts[name]))
 	}
 	for name, text := range texts {
@@ -188,26 +160,30 @@ func TestPagesHaveTheirFigures(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got, errs := fill(text, nil, known); errs != nil || got != text {
-			t.Errorf("%s: aims, summary or ratios are not what the tables say (%v); write them by bench/run pages", name, errs)
+			t.Errorf("%s: aims or ratios are not what the tables say (%v); write them by bench/run pages", name, errs)
 		}
 	}
 	charts, err := known.charts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "../../docs", "*.svg", charts)
-	tables, err := known.csv()
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, "../results", "*.csv", tables)
-	for name := range charts {
+	for name, text := range charts {
+		if read(t, "../../docs/"+name) != text {
+			t.Errorf("docs/%s is not made from the tables; write it by bench/run pages", name)
+		}
 		if text := texts["docs/benchmarks.md"] + texts["README.md"]; !strings.Contains(text, name+")") {
 			t.Errorf("no page shows %s", name)
 		}
 	}
-	for _, p := range panels { // nobody's row is left out of the README's chart
-		table, err := known.table("peers", p.head)
+	if found, err := filepath.Glob("../../docs/*.svg"); err != nil || len(found) != len(charts) {
+		t.Errorf("%d charts in docs, want %d, %v", len(found), len(charts), err)
+	}
+	table := filepath.Join(t.TempDir(), "results.csv")
+	if err := known.write(table); err != nil || read(t, table) != read(t, "../results.csv") {
+		t.Errorf("bench/results.csv is not made from the tables (%v); write it by bench/run pages", err)
+	}
+	for _, p := range speed { // nobody's row is left out of the README's chart
+		table, err := known.table(p.program, p.head)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,62 +195,44 @@ func TestPagesHaveTheirFigures(t *testing.T) {
 	}
 }
 
-// same reports the files of a folder that match a pattern and are not as they are written.
-func same(t *testing.T, folder, pattern string, want map[string]string) {
+func read(t *testing.T, path string) string {
 	t.Helper()
-	for name, text := range want {
-		if got, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(got) != text {
-			t.Errorf("%s/%s is not made from the tables (%v); write it by bench/run pages", folder, name, err)
-		}
-	}
-	found, err := filepath.Glob(filepath.Join(folder, pattern))
+	text, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
-	for _, path := range found {
-		if want[filepath.Base(path)] == "" {
-			t.Errorf("%s belongs to no table", path)
-		}
-	}
+	return string(text)
 }
 
-// A chart has the best row first, its longest bar fills the width, and a missing number is an error.
-func TestCharts(t *testing.T) {
+// A chart has the best row of the set first; a missing number is an error.
+func TestBars(t *testing.T) {
 	all := results{"p": parse("| work | set | us | n |\n| -- | -- | -- | -- |\n| penstock <a> | x | 100 | 4 |\n| b | x | 50 | 1.2e+03 |\n| c | y | 900 | n/a |\n")}
-	got, err := all.draw(drawing{"f.svg", "t", "p", "work", "us", "x", true})
-	if err != nil || strings.Index(got, ">b<") > strings.Index(got, "penstock &lt;a&gt;") || !strings.Contains(got, `class="p" x="0" y="88" width="384"`) || strings.Contains(got, "900") {
-		t.Errorf("%v\n%s", err, got)
+	for column, want := range map[string]string{"us": "b 50, penstock <a> 100, ", "n": "b 1,200, penstock <a> 4, "} {
+		bars, err := all.bars(panel{"t", "p", "work", column, "x", column == "us"})
+		var got strings.Builder
+		for _, b := range bars {
+			got.WriteString(b.Name + " " + b.Text + ", ")
+		}
+		if err != nil || got.String() != want || bars[0].Marked || !bars[1].Marked {
+			t.Errorf("%s: %v, %+v", column, err, bars)
+		}
 	}
-	if got, err = all.draw(drawing{"f.svg", "t", "p", "work", "n", "x", false}); err != nil || !strings.Contains(got, ">1,200<") {
-		t.Errorf("%v\n%s", err, got)
-	}
-	for _, d := range []drawing{{column: "n"}, {column: "m"}, {head: "other"}, {program: "q"}} {
-		d.program, d.head = cmp.Or(d.program, "p"), cmp.Or(d.head, "work")
-		if _, err := all.draw(d); err == nil {
-			t.Errorf("%+v is drawn", d)
+	for _, p := range []panel{{column: "n"}, {column: "m"}, {head: "other"}, {program: "q"}, {column: "us", set: "z"}} {
+		p.program, p.head = cmp.Or(p.program, "p"), cmp.Or(p.head, "work")
+		if bars, err := all.bars(p); err == nil {
+			t.Errorf("%+v: %+v", p, bars)
 		}
 	}
 }
 
-// Tables are written in place of those of another time; a file that is not a table stays.
-func TestTablesAreWritten(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"old.csv", "README.md"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all := results{"p": parse("| 1,000 a, b | n |\n| --- | --: |\n| x, y | 1 |\n")}
-	if err := all.write(dir); err != nil {
+// All tables are in one file, each row below its program.
+func TestCSV(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.csv")
+	all := results{"q": parse("| 1,000 a, b | n |\n| --- | --: |\n| x, y | 1 |\n"), "p": parse("| c |\n| -- |\n| 2 |\n")}
+	if err := all.write(path); err != nil {
 		t.Fatal(err)
 	}
-	list, _ := filepath.Glob(filepath.Join(dir, "*"))
-	text, err := os.ReadFile(filepath.Join(dir, "p-1000-a-b.csv"))
-	if len(list) != 2 || err != nil || string(text) != "\"1,000 a, b\",n\n\"x, y\",1\n" {
-		t.Errorf("%q, %v, %s", list, err, text)
-	}
-	all["p"].tables = append(all["p"].tables, all["p"].tables...)
-	if err := all.write(dir); err == nil {
-		t.Error("two tables in one file")
+	if got := read(t, path); got != "p,c\np,2\nq,\"1,000 a, b\",n\nq,\"x, y\",1\n" {
+		t.Errorf("%s", got)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,16 +8,14 @@ import (
 
 // Heads of the tables that numbers are taken from.
 const (
-	photosHead  = "JPEG bytes to 224x224 float32 CHW"
-	bareHead    = "of a bare libjpeg-turbo decode"
-	fasterHead  = "times faster than usual"
-	resizeHead  = "decoded photo to shorter side 256"
-	peersHead   = photosHead + ", bilinear"
-	copyHead    = "224x224 bytes to"
-	programHead = "preprocess --workers 1, flat dataset"
-	clockHead   = "vs penstock, clock"
-	cpuHead     = "CPU"
-	feederHead  = "penstock's speed, times"
+	photosHead = "JPEG bytes to 224x224 float32 CHW"
+	bareHead   = "of a bare libjpeg-turbo decode"
+	fasterHead = "times faster than usual"
+	resizeHead = "decoded photo to shorter side 256"
+	peersHead  = photosHead + ", bilinear"
+	clockHead  = "vs penstock, clock"
+	cpuHead    = "CPU"
+	feederHead = "penstock's speed, times"
 )
 
 // Rows of a DataLoader: whose Dataset returns records, and whose Dataset gathers whole batches.
@@ -82,12 +79,12 @@ func (r results) ratios() ([]string, error) {
 		language := "Go"
 		if x.instead == "" {
 			language = "Python"
-			rival, err := r.rival(x.figure.head)
+			name, most, err := r.rival(x.figure.head)
 			if err != nil {
 				return nil, err
 			}
-			x.instead = rival.name + ", " + rival.setting
-			n /= rival.rate
+			x.instead = name
+			n /= most
 		}
 		lines = append(lines, fmt.Sprintf("| %s | %s | %s | [%s](docs/benchmarks.md#%s) |", x.what, language, x.instead,
 			digits(n), x.section))
@@ -95,17 +92,22 @@ func (r results) ratios() ([]string, error) {
 	return append(lines, ""), nil
 }
 
-// rival returns the fastest row of a table of bench/peers that is not penstock's.
-func (r results) rival(head string) (bar, error) {
-	bars, err := r.inPython(head)
+// rival returns the name, setting and rate of the fastest row of a table of bench/peers that is not penstock's.
+func (r results) rival(head string) (name string, most float64, err error) {
+	t, err := r.table("peers", head)
 	if err != nil {
-		return bar{}, err
+		return "", 0, err
 	}
-	at := slices.IndexFunc(bars, func(b bar) bool { return !strings.HasPrefix(b.name, "penstock") })
-	if at < 0 {
-		return bar{}, fmt.Errorf("the table %q has penstock's rows alone", head)
+	for _, row := range t.cells[1:] {
+		n, err := leading(row[slices.Index(t.cells[0], rate)])
+		if err == nil && n > most && !strings.HasPrefix(row[0], "penstock") {
+			name, most = row[0]+", "+row[1], n
+		}
 	}
-	return bars[at], nil
+	if name == "" {
+		return "", 0, fmt.Errorf("the table %q has penstock's rows alone", head)
+	}
+	return name, most, nil
 }
 
 // target is the goal for a number.
@@ -125,17 +127,9 @@ var targets = []target{
 		[]string{"penstock"}, "times as fast as libjpeg-turbo", false}, false, 1},
 	{"resizing against imaging", figure{"transforms", resizeHead, []string{"bilinear", "bicubic", "lanczos"},
 		"times faster", false}, false, 9},
-	{"normalizing, in memory and in cache, of the bandwidth of copy()", figure{"transforms", copyHead, []string{"float32"},
-		"of the bandwidth of copy()", false}, false, .9},
-	{"float16 and bfloat16 in the time of float32", figure{"transforms", copyHead, []string{"float16", "bfloat16"},
-		"of the time of float32", true}, true, 1.5},
 	{"the fastest Python library on photos, vs penstock",
 		figure{"transforms", peersHead, []string{"Pillow, BILINEAR", "torchvision", "OpenCV, INTER_AREA"},
 			"vs penstock with Go", false}, false, 1},
-	{"preprocess as a whole, of the time of its pipeline, to uint8",
-		figure{"transforms", programHead, []string{"Go, uint8"}, "of the pipeline's CPU time", true}, true, 1.15},
-	{"preprocess as a whole, of the time of its pipeline, to float32",
-		figure{"transforms", programHead, []string{"Go, float32"}, "of the pipeline's CPU time", true}, true, 1.15},
 	{"batches in order, 784 bytes, against DataLoader record by record", figure{"loader", touched("sequential", "784"),
 		[]string{singly}, clockHead, false}, false, 50},
 	{"batches in order, 784 bytes, against DataLoader with whole batches by NumPy's take",
@@ -150,14 +144,6 @@ var targets = []target{
 		figure{"loader", touched("shuffled", "150528"), []string{wholly}, clockHead, false}, false, 4},
 	{"shuffled, 784 bytes, against h5py record by record",
 		figure{"loader", touched("shuffled", "784"), []string{"h5py, d[i]"}, clockHead, false}, false, 100},
-	{"gathering with one worker, of the bandwidth of copy()",
-		figure{"loader", "shuffled, 150528-byte records, not touched", []string{"penstock, 1 worker"},
-			"of copy()'s bandwidth, a core", false}, false, .8},
-	{"gathering with two workers against one", figure{"loader", "two workers against one", []string{"shuffled gather"},
-		"fastest rounds", false}, false, 1.7},
-	{"normalized and mirrored, of the time of writing as much",
-		figure{"loader", "shuffled, normalized to float32, flipped", []string{"penstock, 1 worker"},
-			"of the time of writing, CPU", true}, true, 1.25},
 	{"normalized and mirrored, against DataLoader's best", figure{"loader", "shuffled, 150528-byte records, normalize",
 		[]string{"DataLoader"}, clockHead, false}, false, 5},
 	{"cold, of the bandwidth of the best of five loops of pread", figure{"loader-cold",
@@ -191,63 +177,6 @@ var targets = []target{
 	{"from a bucket over a link, the second epoch, of a local dataset's time",
 		linked("second epoch, of local time (warm)", true), true, 1.05},
 	{"from a bucket over a link, against a loop of GETs, a record each", linked("times a loop of GETs", false), false, 10},
-	{"open to first batch, 10,000,000 records, ms", figure{"loader", "set-up", []string{"open to first batch"},
-		"ms, clock", true}, true, 20},
-	{"shuffle of 1,000,000,000 records, ms", figure{"loader", "set-up", []string{"shuffle of 1000000000"}, "ms, clock",
-		true}, true, 1},
-}
-
-// sections are where the tables of a program are in docs/benchmarks.md.
-var sections = map[string]string{
-	"loader-cold": "cold",
-	"transforms":  "photos-to-records", "loader": "batches", "feeder": "batches-in-python-from-another-process",
-	"hdf5": "hdf5", "hdf5-libdeflate": "hdf5", "loadbench-tutorial": "the-pytorch-tutorials-table", "remote": "remote",
-}
-
-const summaryRows = 6 // of the best, and of the worst
-
-// summary returns the targets that are exceeded most and those that are missed most, by the ratio of
-// the measurement to the goal, with links to their tables. Targets that no program measured, and
-// times that the clock is too coarse for, are left out.
-func (r results) summary() ([]string, error) {
-	type row struct {
-		ratio float64
-		line  string
-	}
-	var rows []row
-	for _, x := range targets {
-		if r[x.figure.program] == nil {
-			continue
-		}
-		n, err := r.number(x.figure)
-		if err != nil {
-			return nil, err
-		}
-		ratio, bound := n/x.goal, "at least"
-		if x.most {
-			ratio, bound = x.goal/n, "at most"
-		}
-		if n < 0.01 {
-			continue
-		}
-		rows = append(rows,
-			row{ratio, fmt.Sprintf("| %s | [%s](#%s) | %s %g |", x.what, digits(n), sections[x.figure.program], bound, x.goal)})
-	}
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.ratio, a.ratio) })
-	lines := []string{""}
-	table := func(title string, rows []row) {
-		lines = append(lines, title, "", "| row | measured | goal |", "| --- | -------: | ---: |")
-		for _, x := range rows {
-			lines = append(lines, x.line)
-		}
-		lines = append(lines, "")
-	}
-	n := min(summaryRows, len(rows)/2)
-	table("Best, against the goal:", rows[:n])
-	worst := slices.Clone(rows[len(rows)-n:])
-	slices.Reverse(worst)
-	table("Worst, against the goal:", worst)
-	return lines, nil
 }
 
 // cold returns the heads of the tables of records that are not in memory, by their sizes.
@@ -269,38 +198,8 @@ func linked(column string, worst bool) figure {
 	return figure{"remote", "over a link", []string{""}, column, worst}
 }
 
-// limits are the rows that show the machine's limit without a loader, by the head of their table.
-// times: they are in the column of how many times as long others take as penstock.
-var limits = map[string]struct {
-	row, words string
-	times      bool
-}{
-	touched("sequential", "784"):    {"reading the bytes once", "a plain loop", true},
-	touched("sequential", "150528"): {"reading the bytes once", "a plain loop", true},
-	touched("shuffled", "784"):      {"copy() of each record and reading", "a plain loop", true},
-	touched("shuffled", "150528"):   {"copy() of each record and reading", "a plain loop", true},
-	"two workers against one":       {"two copy() at once", "copy() itself", false},
-}
-
-// limit returns the limit of n without a loader, from a row of its table; 0 if there is none.
-func (r results) limit(f figure, n float64) float64 {
-	l, ok := limits[f.head]
-	if !ok {
-		return 0
-	}
-	f.rows = []string{l.row}
-	most, err := r.number(f)
-	switch {
-	case err != nil:
-		return 0
-	case l.times:
-		return n / most
-	}
-	return most
-}
-
 // targets returns the table of targets, missed ones first. Targets that no program measured are
-// left out. A missed target has the machine's rate without a loader next to it.
+// left out.
 func (r results) targets() ([]string, error) {
 	head := []string{"", "| aim | measured | goal | |", "| --- | -------: | ---: | --- |"}
 	var short, met []string
@@ -316,11 +215,7 @@ func (r results) targets() ([]string, error) {
 		if x.most {
 			ok, bound = n <= x.goal, "<="
 		}
-		measured := digits(n)
-		if most := r.limit(x.figure, n); most > 0 && !ok {
-			measured += fmt.Sprintf(" (%s: %s)", limits[x.figure.head].words, digits(most))
-		}
-		line := fmt.Sprintf("| %s | %s | %s %g |", x.what, measured, bound, x.goal)
+		line := fmt.Sprintf("| %s | %s | %s %g |", x.what, digits(n), bound, x.goal)
 		if ok {
 			met = append(met, line+" met |")
 		} else {

@@ -45,12 +45,11 @@ import "C"
 
 import (
 	"errors"
-	"io"
 	"unsafe"
 )
 
 // bare is libjpeg-turbo decoding the whole photo to RGB, and nothing else.
-var bare way = func(data []byte, _ io.Writer) error {
+var bare way = func(data []byte) error {
 	if C.decode_all((*C.uchar)(unsafe.Pointer(&data[0])), C.ulong(len(data))) != 0 {
 		return errors.New("no memory for the pixels")
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"slices"
 
@@ -15,7 +14,6 @@ type bench struct {
 	sets       []set
 	scans      []set // photos in several scans, where there is a program to make them
 	own        *server
-	self       string         // where this program is
 	usual      *measure.Child // this program again: its garbage shall not cost others
 	python     *measure.Child // or nil
 	pythonText string
@@ -38,43 +36,22 @@ func newBench(o options) (_ *bench, err error) {
 	if b.scans, err = progressive(b.dir, b.sets[0]); err != nil {
 		return nil, err
 	}
-	if err := b.startPython(); err != nil {
+	var a measure.Answer
+	if b.python, a, err = measure.StartPeers(o.python, o.peers, "images.py", b.dir); err != nil {
 		return nil, err
 	}
-	if o.order == "" {
-		b.o.order = passOrder(b.pythonText)
-	}
-	if b.own, err = newServer(b.dir, b.o.order); err != nil {
+	b.pythonText, b.peerWays = a.Text, a.Ways
+	if b.own, err = newServer(b.dir); err != nil {
 		return nil, err
 	}
 	for _, s := range slices.Concat(b.sets, b.scans) {
 		b.own.sets[s.name] = s.files
 	}
-	return b, b.startUsual()
-}
-
-func (b *bench) startUsual() (err error) {
-	if b.self, err = os.Executable(); err != nil {
-		return err
+	self, err := os.Executable()
+	if err == nil {
+		b.usual, err = measure.Start(self, "-serve", b.dir)
 	}
-	b.usual, err = b.start(b.self)
-	return err
-}
-
-// passOrder returns how a Pillow resizes: since version 13 it chooses which axis comes first.
-func passOrder(versions string) string {
-	var major int
-	if _, err := fmt.Sscanf(versions, "Pillow %d.", &major); err == nil && major < 13 {
-		return "horizontal"
-	}
-	return "auto"
-}
-
-func (b *bench) startPython() (err error) {
-	var a measure.Answer
-	b.python, a, err = measure.StartPeers(b.o.python, b.o.peers, "images.py", b.dir)
-	b.pythonText, b.peerWays = a.Text, a.Ways
-	return err
+	return b, err
 }
 
 func (b *bench) close() {
@@ -88,28 +65,10 @@ func (b *bench) close() {
 	}
 }
 
-// asking is the Do of a contender that is this program.
-func (b *bench) asking(way, set string) func(from, to int) (measure.Cost, error) {
+// doing is the Do of a contender that is this process.
+func (b *bench) doing(way, set string) func(from, to int) (measure.Cost, error) {
 	return func(from, to int) (measure.Cost, error) {
 		a, err := b.own.answer(measure.Request{Do: way, Set: set, From: from, To: to})
 		return a.Cost, err
 	}
-}
-
-// decoder is this program with one JPEG decoder.
-type decoder struct {
-	name    string
-	program string
-	do      func(way, set string) func(from, to int) (measure.Cost, error)
-	ask     func(measure.Request) (measure.Answer, error)
-}
-
-// decoders returns this program.
-func (b *bench) decoders() []decoder {
-	return []decoder{{"Go", b.self, b.asking, b.own.answer}}
-}
-
-// start starts a process that serves the photos.
-func (b *bench) start(program string) (*measure.Child, error) {
-	return measure.Start(program, "-serve", b.dir, "-pass-order", b.o.order)
 }

@@ -2,10 +2,7 @@
 // programs that do the same: the usual Go one, libjpeg-turbo alone, and with -python Pillow,
 // OpenCV and torchvision.
 //
-//	transforms [-data photos.tar] [-other PROGRAM] [-preprocess PROGRAM]... [-python PYTHON] [-rounds 7] [-only PARTS]
-//
-// It is built for one of the two JPEG decoders. -other is the same program built for the
-// other one, so that both are measured in one run. make bench does all that.
+//	transforms [-data photos.tar] [-python PYTHON] [-rounds 7] [-only PARTS]
 package main
 
 import (
@@ -22,32 +19,22 @@ import (
 
 // options are the command line's.
 type options struct {
-	data, other, python, peers, only string
-	preprocess                       programs
-	rounds, every                    int
-	serve, order                     string
+	data, python, peers, only string
+	rounds, every             int
+	serve                     string
 }
-
-// programs is a flag that may come several times.
-type programs []string
-
-func (p *programs) String() string     { return strings.Join(*p, " ") }
-func (p *programs) Set(s string) error { *p = append(*p, s); return nil }
 
 func main() {
 	var o options
 	flag.StringVar(&o.data, "data", os.Getenv("PHOTOS"), "tar archive of photos, or folder; default: PHOTOS, else "+
 		"../shared/data/photos.tar or testdata/raw, whichever exists")
-	flag.Var(&o.preprocess, "preprocess", "the preprocess command, to be measured as a whole; may be repeated")
 	flag.StringVar(&o.python, "python", "", "Python with Pillow, OpenCV and torchvision, to be measured too")
 	flag.StringVar(&o.peers, "peers", "", "folder of images.py; default: bench/peers")
-	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: pipeline, workers, resize, normalize, "+
-		"preprocess, pixels, peers; default: all")
+	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: pipeline, progressive, resize, peers; "+
+		"default: all")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
 	flag.IntVar(&o.every, "every", 4, "enlarge one photo in this many")
 	flag.StringVar(&o.serve, "serve", "", "answer requests on the photos in this folder (for internal use)")
-	flag.StringVar(&o.order, "pass-order", "",
-		"pass_order of Resize; default: that of the Pillow which is measured, else auto")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "transforms:", err)
@@ -58,7 +45,7 @@ func main() {
 func run(o options) error {
 	runtime.GOMAXPROCS(1)
 	if o.serve != "" {
-		return serve(o.serve, o.order)
+		return serve(o.serve)
 	}
 	b, err := newBench(o)
 	if err != nil {
@@ -85,13 +72,9 @@ type part struct {
 
 // parts are the measurements that the installed programs allow.
 func (b *bench) parts() []part {
-	list := []part{{"pipeline", b.pipeline}, {"progressive", b.severalScans}, {"workers", b.workers}, {"resize", b.resize},
-		{"normalize", b.normalize}}
-	if len(b.o.preprocess) > 0 {
-		list = append(list, part{"preprocess", b.preprocess})
-	}
+	list := []part{{"pipeline", b.pipeline}, {"progressive", b.severalScans}, {"resize", b.resize}}
 	if b.python != nil {
-		list = append(list, part{"pixels", b.pixels}, part{"peers", b.peers})
+		list = append(list, part{"peers", b.peers})
 	}
 	return list
 }
@@ -106,7 +89,6 @@ func (b *bench) describe() string {
 	for _, set := range slices.Concat(b.sets, b.scans) {
 		fmt.Fprintf(&s, "\n%s", set)
 	}
-	fmt.Fprintf(&s, "\nour pass_order: %s", b.o.order)
 	fmt.Fprintf(&s, "\n%d rounds; ratios are median [lowest..highest] of the rounds' CPU times, one thread, "+
 		"files in memory", b.o.rounds)
 	return s.String()

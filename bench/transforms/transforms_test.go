@@ -34,52 +34,19 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// A server does all its ways, and its records have the size that they should.
+// A server does all its ways.
 func TestWays(t *testing.T) {
 	dir, sets := photos(t)
-	s, err := newServer(dir, "horizontal")
+	s, err := newServer(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range s.crew[0] {
+	for name := range s.ways {
 		if _, err := s.answer(measure.Request{Do: name, Set: sets[0].name, To: 2}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := s.answer(measure.Request{Do: "2 workers", Set: sets[0].name, To: 4}); err != nil {
-		t.Error(err)
-	}
-	for _, what := range []string{keeping, system} {
-		if _, err := s.answer(measure.Request{Do: what + "bilinear float32", Set: sets[0].name, To: 2}); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	if left, err := filepath.Glob(filepath.Join(dir, "kept-*")); len(left) > 0 || err != nil {
-		t.Errorf("kept records are left: %v, error %v", left, err)
-	}
-	for way, size := range map[string]int{"bilinear uint8": 3 * side * side, "lanczos float32": 12 * side * side, "all sizes": 4 * 9 * len(filters)} {
-		b := &bench{dir: dir}
-		got, err := b.records(s.answer, way, sets[1])
-		if want := size * len(sets[1].files); err != nil || len(got) != want {
-			t.Errorf("%s: %d bytes, want %d; error %v", way, len(got), want, err)
-		}
-	}
-}
-
-func TestCompare(t *testing.T) {
-	d, err := compare([]byte{1, 2, 250, 9}, []byte{1, 4, 0, 9})
-	if err != nil || d.different != 2 || d.most != 250 || d.sum != 252 {
-		t.Errorf("%+v, error %v", d, err)
-	}
-	if _, err := compare([]byte{1}, nil); err == nil {
-		t.Error("no error for records of another length")
-	}
-}
-
-func TestPassOrder(t *testing.T) {
-	for versions, want := range map[string]string{"Pillow 13.0.0 (libjpeg": "auto", "Pillow 9.4.0": "horizontal", "": "auto"} {
-		if got := passOrder(versions); got != want {
-			t.Errorf("%q: %s, want %s", versions, got, want)
-		}
+	if _, err := s.answer(measure.Request{Do: "other", Set: sets[0].name, To: 2}); err == nil {
+		t.Error("no error for a way that is not there")
 	}
 }

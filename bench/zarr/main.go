@@ -11,7 +11,6 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"flag"
 	"fmt"
 	"hash/crc32"
@@ -26,9 +25,6 @@ import (
 	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/mmapds"
 )
-
-//go:embed peer.py
-var script []byte
 
 const records, batch = 8192, 64
 
@@ -56,18 +52,15 @@ func run(dir, only string, rounds int) error {
 	if p := os.Getenv("PYTHON"); p != "" {
 		python = p
 	}
-	name := filepath.Join(dir, "peer.py")
-	if err := os.WriteFile(name, script, 0o600); err != nil {
-		return err
-	}
+	const script = "zarr_arrays.py"
 	if _, err := os.Stat(filepath.Join(dir, "zstd-shuffle.zarr")); err != nil {
-		if out, err := exec.Command(python, name, "make", dir).CombinedOutput(); err != nil {
+		if out, err := exec.Command(python, filepath.Join(measure.Find("bench/peers", "peers"), script), "make", dir).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s with zarr and tensorstore is needed (set PYTHON): %w: %s", python, err, out)
 		}
 	}
 	var peers []peer
 	for _, library := range []string{"tensorstore", "zarr-python"} {
-		c, a, err := measure.StartPeers(python, dir, "peer.py", "serve", library, dir)
+		c, a, err := measure.StartPeers(python, "", script, "serve", library, dir)
 		if err != nil {
 			return err
 		}

@@ -13,14 +13,12 @@ import (
 )
 
 // Request is a line to a child: do items [From, To) of Set, or those of Order, Batch at a time,
-// in the way Do; or, with Out, write the results to that file. An empty Do asks for
-// the ways.
+// in the way Do. An empty Do asks for the ways.
 type Request struct {
 	Do    string `json:"do"`
 	Set   string `json:"set,omitempty"`
 	From  int    `json:"from"`
 	To    int    `json:"to"`
-	Out   string `json:"out,omitempty"`
 	Order []int  `json:"order,omitempty"`
 	Batch int    `json:"batch,omitempty"`
 }

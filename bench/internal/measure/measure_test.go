@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -38,26 +37,6 @@ func TestRounds(t *testing.T) {
 func TestRoundsError(t *testing.T) {
 	fails := Contender{Name: "x", Do: func(int, int) (Cost, error) { return Cost{}, io.EOF }}
 	if _, err := Rounds(1, 1, 1, []Contender{fails}); !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "x: ") {
-		t.Errorf("error %v", err)
-	}
-}
-
-// Two at once do each item twice; its CPU time is the mean.
-func TestAtOnce(t *testing.T) {
-	var turn sync.WaitGroup // neither ends before both have begun
-	turn.Add(2)
-	costs := func(cpu float64) func(int, int) (Cost, error) {
-		return func(from, to int) (Cost, error) {
-			turn.Done()
-			turn.Wait()
-			return Cost{CPU: cpu * float64(to-from)}, nil
-		}
-	}
-	if s, err := AtOnce(costs(1), costs(3))(2, 4); err != nil || s.CPU != 4 || s.Wall <= 0 {
-		t.Errorf("%+v, %v", s, err)
-	}
-	fails := func(int, int) (Cost, error) { return Cost{}, io.EOF }
-	if _, err := AtOnce(fails, fails)(0, 1); !errors.Is(err, io.EOF) {
 		t.Errorf("error %v", err)
 	}
 }

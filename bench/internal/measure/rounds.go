@@ -1,11 +1,8 @@
 package measure
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 )
 
 // A Contender does items [from, to) of the work and returns their cost.
@@ -37,25 +34,6 @@ func Repeated(times int, f func() error) func(from, to int) (Cost, error) {
 			return nil
 		})
 		return s.Per(times), err
-	}
-}
-
-// AtOnce is the Do of two processes that do the same items at the same time, and so twice as many
-// of them. It returns half of the wall-clock time and of both processes' CPU times: the cost of one
-// item.
-func AtOnce(one, other func(from, to int) (Cost, error)) func(from, to int) (Cost, error) {
-	return func(from, to int) (Cost, error) {
-		var both [2]Cost
-		var errs [2]error
-		var done sync.WaitGroup
-		start := time.Now()
-		for i, do := range []func(from, to int) (Cost, error){one, other} {
-			done.Go(func() { both[i], errs[i] = do(from, to) })
-		}
-		done.Wait()
-		sum := both[0].plus(both[1])
-		sum.Wall = time.Since(start).Seconds()
-		return sum.Per(2), errors.Join(errs[:]...)
 	}
 }
 

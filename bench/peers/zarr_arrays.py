@@ -1,15 +1,15 @@
 """The side of zarr-python and tensorstore.
 
-usage: peer.py make FOLDER     writes the arrays
-       peer.py serve LIBRARY FOLDER    one measure.Request a line in, one measure.Answer a line out
+usage: zarr_arrays.py make FOLDER             writes the arrays
+       zarr_arrays.py serve LIBRARY FOLDER    one measure.Request a line in, one measure.Answer a line out
 """
-import json
 import os
 import sys
-import time
 import zlib
+from collections import deque
 
 import numpy as np
+from served import serve, timed
 
 RECORDS, CHUNK, SHAPE = 8192, 16, (64, 64)
 CACHE = 64 << 20
@@ -49,22 +49,20 @@ def opener(library):
     return "tensorstore {}".format(version("tensorstore")), open, lambda a, i: a[i].read().result()
 
 
-def serve(library, folder):
+def serve_arrays(library, folder):
     name, open_array, gather = opener(library)
     arrays = {}
-    for line in sys.stdin:
-        q = json.loads(line)
+
+    def answer(q):
         if not q["do"]:
-            print(json.dumps({"text": name, "ways": [{"name": "read", "text": "batches"}]}), flush=True)
-            continue
+            return {"text": name, "ways": [{"name": "read", "text": "batches"}]}
         if q["set"] not in arrays:
             arrays[q["set"]] = open_array(os.path.join(folder, q["set"] + ".zarr"))
         a, order, batch = arrays[q["set"]], np.array(q["order"], int), q["batch"]
-        wall, cpu = time.perf_counter(), time.process_time()
-        for k in range(0, len(order), batch):
-            b = gather(a, order[k:k + batch])
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        print(json.dumps({"wall": wall, "cpu": cpu, "sum": zlib.crc32(np.ascontiguousarray(b).tobytes())}), flush=True)
+        last = deque(maxlen=1)
+        cost = timed(lambda: last.extend(gather(a, order[k:k + batch]) for k in range(0, len(order), batch)))
+        return {**cost, "sum": zlib.crc32(np.ascontiguousarray(last[0]).tobytes())}
+    serve(answer)
 
 
-{"make": make, "serve": serve}[sys.argv[1]](*sys.argv[2:])
+{"make": make, "serve": serve_arrays}[sys.argv[1]](*sys.argv[2:])

@@ -1,29 +1,25 @@
 """The h5py side of the comparison.
 
-usage: peer.py make FOLDER [RECORDS.npy]    writes the files, unless they exist
-       peer.py serve FOLDER                 one measure.Request a line in, one measure.Answer a line out
+usage: hdf5_files.py make FOLDER [RECORDS.npy]     writes the files, unless they exist
+       hdf5_files.py serve FOLDER [RECORDS.npy]    one measure.Request a line in, one measure.Answer a line out
+
+The way "write" writes records [from, to) of RECORDS.npy at the level of gzip that the set names; "sum" is the size of the file.
 """
-import json
 import os
 import sys
-import time
 import zlib
 
 import h5py
 import numpy as np
-
-try:
-    import hdf5plugin
-except ImportError:
-    hdf5plugin = None
+from served import serve, timed
 
 IMAGES, SMALL, INDEX = 256, 65536, 65536
 
 
-def images():
+def images(records):
     """Images that deflate makes as small as photographs: smooth, with noise."""
-    if len(sys.argv) > 3:
-        return np.load(sys.argv[3])[:IMAGES]
+    if records:
+        return np.load(records)[:IMAGES]
     rng = np.random.default_rng(1)
     y, x = np.mgrid[0:224, 0:224] / 224.0
     out = np.empty((IMAGES, 3, 224, 224), "u1")
@@ -35,11 +31,11 @@ def images():
     return out
 
 
-def make(folder):
+def make(folder, records=None):
     done = os.path.join(folder, "done")
     if os.path.exists(done):
         return
-    a = images()
+    a = images(records)
     gz = {"compression": "gzip", "compression_opts": 4}
     kinds = {
         "flat": {}, "one": dict(chunks=(1, *a.shape[1:]), **gz), "many": dict(chunks=(32, *a.shape[1:]), **gz), "auto": dict(chunks=True, **gz),
@@ -53,11 +49,6 @@ def make(folder):
     t = np.linspace(0, 400, IMAGES * 37632, dtype="f4").reshape(IMAGES, 37632)
     with h5py.File(os.path.join(folder, "float.h5"), "w") as f:
         f.create_dataset("x", data=(np.sin(t) + rng.normal(0, 1e-3, t.shape)).astype("f4"), chunks=(1, 37632), shuffle=True, **gz)
-    if hdf5plugin:
-        counts = rng.poisson(np.exp(2 + 2 * np.sin(t[:, :32768] / 3))).astype("u2").reshape(IMAGES, 128, 256)
-        for name, kw in {"zstd": hdf5plugin.Zstd(), "bitshuffle": hdf5plugin.Bitshuffle(), "blosc": hdf5plugin.Blosc(cname="lz4")}.items():
-            with h5py.File(os.path.join(folder, name + ".h5"), "w") as f:
-                f.create_dataset("x", data=counts, chunks=(1, 128, 256), compression=kw)
     for libver in ("earliest", "latest"):
         with h5py.File(os.path.join(folder, f"index-{libver}.h5"), "w", libver=libver) as f:
             f.create_dataset("x", data=np.zeros((INDEX, 16), "u1"), chunks=(1, 16))
@@ -75,13 +66,7 @@ def read(d, order, batch):
 
 
 def index(d):
-    n = 0
-
-    def count(info):
-        nonlocal n
-        n += 1
-    d.id.chunk_iter(count)
-    return n
+    d.id.chunk_iter(lambda info: None)
 
 
 def describe():
@@ -89,33 +74,37 @@ def describe():
     ways = [{"name": "read", "text": "a record at a time, or sorted lists"}]
     if hasattr(h5py.h5d.DatasetID, "chunk_iter"):
         ways.append({"name": "index", "text": "list all chunks"})
-    text = f"h5py {h5py.__version__} on libhdf5 {h5py.version.hdf5_version}"
-    if hdf5plugin:
-        text += " with hdf5plugin " + hdf5plugin.version
-    return {"text": text, "ways": ways}
+    return {"text": f"h5py {h5py.__version__} on libhdf5 {h5py.version.hdf5_version}", "ways": ways}
 
 
-def serve(folder):
-    files = {}
-    for line in sys.stdin:
-        q = json.loads(line)
+def write(path, records, level):
+    """Writes records, one a chunk."""
+    with h5py.File(path, "w") as f:
+        f.create_dataset("x", data=records, chunks=(1, *records.shape[1:]), compression="gzip", compression_opts=int(level), shuffle=False)
+
+
+def serve_files(folder, records=None):
+    files, written = {}, os.path.join(folder, "h5py.h5")
+    data = records and np.load(records)
+
+    def answer(q):
         if not q["do"]:
-            print(json.dumps(describe()), flush=True)
-            continue
+            return describe()
+        if q["do"] == "write":
+            cost = timed(lambda: write(written, data[q["from"]:q["to"]], q["set"]))
+            return {**cost, "sum": os.path.getsize(written)}
         path = os.path.join(folder, q["set"] + ".h5")
         if path not in files:
             files[path] = h5py.File(path, "r")
         d = files[path]["x"]
-        answer, order = {}, np.array(q.get("order", []), int)
         if q["do"] == "sum":
-            answer["sum"] = zlib.crc32(d[()].tobytes())
-        wall, cpu = time.perf_counter(), time.process_time()
-        if q["do"] == "read":
-            read(d, order, q["batch"])
-        elif q["do"] == "index":
-            answer["sum"] = index(d)
-        answer["wall"], answer["cpu"] = time.perf_counter() - wall, time.process_time() - cpu
-        print(json.dumps(answer), flush=True)
+            return {"sum": zlib.crc32(d[()].tobytes())}
+        if q["do"] == "index":
+            return timed(lambda: index(d))
+        order = np.array(q["order"], int)
+        return timed(lambda: read(d, order, q["batch"]))
+    serve(answer)
 
 
-{"make": make, "serve": serve}[sys.argv[1]](sys.argv[2])
+if __name__ == "__main__":
+    {"make": make, "serve": serve_files}[sys.argv[1]](*sys.argv[2:])
