@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 
 	"github.com/penstock/penstock/bench/internal/measure"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -66,28 +64,11 @@ func newBench(o options) (_ *bench, err error) {
 	return b, b.startPython()
 }
 
-// write makes the dataset, in one file.
+// write makes the dataset.
 func (d dataset) write(path string) error {
 	f := store.NewField("x", tensor.Uint8, d.shape...)
 	f.Layout = tensor.CHW
-	schema := store.Schema{Fields: []store.Field{f}}
-	w, err := flat.Create(path, schema, flat.Options{ShardBytes: 1 << 40})
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	rng := rand.NewChaCha8([32]byte{})
-	r := store.NewRecord(schema)
-	for range d.n {
-		if _, err := rng.Read(r.Values[0]); err != nil {
-			return err
-		}
-		if err := w.Append(r); err != nil {
-			return err
-		}
-	}
-	_, err = w.Commit(store.Info{})
-	return err
+	return measure.Dataset(path, f, d.n, measure.Noise())
 }
 
 func (b *bench) startPython() (err error) {

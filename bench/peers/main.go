@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +32,6 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -338,23 +336,7 @@ func (w work) write(dir string) error {
 	}
 	f := store.NewField("x", tensor.Uint8, w.shape...)
 	f.Layout = tensor.CHW
-	schema := store.Schema{Fields: []store.Field{f}}
-	out, err := flat.Create(path, schema, flat.Options{ShardBytes: 1 << 40})
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	rng, r := rand.NewChaCha8([32]byte{}), store.NewRecord(schema)
-	for range w.records {
-		if _, err := rng.Read(r.Values[0]); err != nil {
-			return err
-		}
-		if err := out.Append(r); err != nil {
-			return err
-		}
-	}
-	_, err = out.Commit(store.Info{})
-	return err
+	return measure.Dataset(path, f, w.records, measure.Noise())
 }
 
 // serve measures penstock.

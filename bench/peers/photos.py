@@ -2,7 +2,7 @@
 
 usage: photos.py FOLDER    one JSON request a line in, one JSON answer a line out
 
-The work: the files of FOLDER, in some order; RandomResizedCrop(224), a random flip, and
+The work: the files of FOLDER/training, in some order; RandomResizedCrop(224), a random flip, and
 (x/255 - mean)/std as float32, channels first, in batches of 64. Two threads, or processes.
 """
 import glob
@@ -15,7 +15,7 @@ from served import cpu_time, serve, timed
 
 SIDE, BATCH, THREADS = 224, 64, 2
 MEAN, STD = (.485, .456, .406), (.229, .224, .225)
-FILES = sorted(glob.glob(os.path.join(sys.argv[1], "all", "*")))
+FILES = sorted(glob.glob(os.path.join(sys.argv[1], "training", "*", "*")))
 WAYS, VERSIONS = [], []
 
 
