@@ -336,6 +336,19 @@ class Workers(unittest.TestCase):
                 next(loop)
         self.assertLess(max(max(w.reader._places) for w in loop._pool._workers), 20)
 
+    @unittest.skipUnless(LINUX, "a kill")
+    def test_persistent_worker_is_killed(self):
+        of = loader(Squares(8), batch_size=2, num_workers=2, persistent_workers=True)
+        first = [b["square"].tolist() for b in of]
+        loop = of._persistent
+        os.kill(loop.pids[0], signal.SIGKILL)
+        os.waitid(os.P_PID, loop.pids[0], os.WEXITED | os.WNOWAIT)
+        with self.assertRaisesRegex(RuntimeError, str(loop.pids[0])):  # as torch does
+            list(of)
+        self.assertEqual([b["square"].tolist() for b in of], first)  # by new workers
+        self.assertFalse(set(loop.pids) & set(of._persistent.pids))
+        of.close()
+
     def test_not_persistent(self):
         data = Squares(8)
         of = loader(data, batch_size=2, num_workers=2)
