@@ -5,7 +5,7 @@
 // FOLDER holds a file for each program that measured, named for it (loader.txt). In a page, what
 // stands between two comments is replaced:
 //
-//	<!-- table loader: two workers against one -->   the table of loader.txt whose first column has that head
+//	<!-- table loader: sequential, touch -->         the table of loader.txt whose first column has that head
 //	<!-- rest loader -->                             the tables of loader.txt that have no place of their own
 //	<!-- text loader -->                             the rest of loader.txt: neither tables nor benchmark lines
 //	<!-- targets -->                                 what is aimed at, and what was reached
@@ -13,8 +13,8 @@
 //	<!-- end 5f3a0c21 -->                            with a checksum of the place: an edit by hand is an error
 //
 // A place for what was not measured stays as it is, and what that is of is printed; aims and ratios are then of
-// what the pages say. -charts draws bars of the tables as SVG, and -csv writes all tables to one file. Without -results,
-// aims and ratios are written from the tables of the pages.
+// what the pages say. -charts draws bars of the tables as SVG, and -csv writes all tables to one file. Without
+// -results, aims and ratios are written from the tables of the pages.
 package main
 
 import (

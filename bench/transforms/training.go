@@ -25,8 +25,8 @@ const (
 )
 
 // training compares epochs over photos as they are: RandomResizedCrop(224), a random flip, and normalized float32,
-// channels first, in shuffled batches, by two threads. The interpreters are asked in turn which peers they have: not all
-// libraries suit one environment.
+// channels first, in shuffled batches, by two threads. The interpreters are asked in turn which peers they have: not
+// all libraries suit one environment.
 func (b *bench) training() error {
 	s := set{name: "training"}
 	for i := range trained {

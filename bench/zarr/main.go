@@ -54,7 +54,8 @@ func run(dir, only string, rounds int) error {
 	}
 	const script = "zarr_arrays.py"
 	if _, err := os.Stat(filepath.Join(dir, "zstd-shuffle.zarr")); err != nil {
-		if out, err := exec.Command(python, filepath.Join(measure.Find("bench/peers", "peers"), script), "make", dir).CombinedOutput(); err != nil {
+		program := filepath.Join(measure.Find("bench/peers", "peers"), script)
+		if out, err := exec.Command(python, program, "make", dir).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s with zarr and tensorstore is needed (set PYTHON): %w: %s", python, err, out)
 		}
 	}
