@@ -198,7 +198,7 @@ class Sampled:
         found: dict[str, Any] = {"given": self.given if given is None else given, **own}
         if not own or given == 0:
             first = self._random() if self._first is None else self._first
-            found["begun"], found["first"] = self._begun, _SAME if first is self._begun else first
+            found["begun"], found["first"] = self._begun, _SAME if first == self._begun else first
         if own and given is None and self._ended:
             found["ended"] = True
         return found
