@@ -82,8 +82,8 @@ func TestChunksInLittleRoom(t *testing.T) {
 		ok   func(st Stats, used int64) bool
 	}{
 		{"bound", Options{CacheBytes: 6 << 20}, "", func(st Stats, used int64) bool { return st.Evicted > 0 && used <= 7<<20 }},
-		{"memory", Options{CacheBytes: 700 << 10, MemoryBytes: 1 << 20}, "", func(st Stats, _ int64) bool { return st.Held > 0 && st.Streaming != "" }},
-		{"disk", Options{CacheBytes: 1 << 30, MemoryBytes: 2 << 20}, "4m", func(st Stats, _ int64) bool {
+		{"memory", Options{CacheBytes: 700 << 10, memoryBytes: 1 << 20}, "", func(st Stats, _ int64) bool { return st.Held > 0 && st.Streaming != "" }},
+		{"disk", Options{CacheBytes: 1 << 30, memoryBytes: 2 << 20}, "4m", func(st Stats, _ int64) bool {
 			return st.Held > 0 && strings.Contains(st.Streaming, "no space left")
 		}},
 	} {
@@ -182,7 +182,7 @@ func TestChunksThatCameWrong(t *testing.T) {
 	for name, all := range map[string]bool{"needed": false, "filled": true} {
 		t.Run(name, func(t *testing.T) {
 			f := &flipping{Bucket: b}
-			d := open(t, f, "x.h5", Options{RequestBytes: 64 << 10})
+			d := open(t, f, "x.h5", Options{requestBytes: 64 << 10})
 			f.left.Store(12)
 			if all {
 				if err := d.Fill(t.Context()); err != nil || !d.Complete() {
@@ -232,7 +232,7 @@ func TestFaultsLoseNoChunk(t *testing.T) {
 	want := epoch(t, local, packedOptions, 0)
 	synctest.Test(t, func(t *testing.T) {
 		f := &faulty{Bucket: b, part: 0.2, random: rand.New(rand.NewPCG(1, 2)), faults: make(map[string]int), struck: make(map[string]int)}
-		d := open(t, f, "x.h5", Options{RequestBytes: 64 << 10})
+		d := open(t, f, "x.h5", Options{requestBytes: 64 << 10})
 		if !bytes.Equal(epoch(t, d, packedOptions, 0), want) {
 			t.Error("other bytes than from the local file")
 		}

@@ -102,7 +102,7 @@ func TestUnwantedDatasetsAreNotFetched(t *testing.T) {
 // memory.
 func TestWholeChunks(t *testing.T) {
 	b, _, local := bucketOf(t, chunkedFile(t, "300"))
-	for name, o := range map[string]Options{"cache": {}, "memory": {CacheBytes: 500 << 10, MemoryBytes: 1 << 20}} {
+	for name, o := range map[string]Options{"cache": {}, "memory": {CacheBytes: 500 << 10, memoryBytes: 1 << 20}} {
 		t.Run(name, func(t *testing.T) {
 			d := open(t, b, "x.h5", o)
 			if shape := d.ChunkShape("images"); !slices.Equal(shape, []int{1, 100, 100}) {

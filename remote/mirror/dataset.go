@@ -135,7 +135,7 @@ func (op *opener) open(ctx context.Context, key string) (*mmapds.Dataset, error)
 func (op *opener) settle() {
 	op.cache.index.settle(op.cache.evictor.limit)
 	op.cache.segments.init(op.cache.index.grid.segments)
-	op.cache.memory.limit = op.cache.opts.MemoryBytes
+	op.cache.memory.limit = op.cache.opts.memoryBytes
 	op.cache.engine.init(op.cache)
 }
 

@@ -31,7 +31,7 @@
 //
 // A loader names the records of coming batches long before it needs them, in its own order.
 // If the whole dataset fits in the cache, requests grow from single records, so that the first
-// batch comes soon, to RequestBytes: the records next to one will be needed, too. Else they are the
+// batch comes soon, to 4 MiB: the records next to one will be needed, too. Else they are the
 // records themselves, joined if they are adjacent. The number of concurrent requests adapts to the
 // speed of the link. Nothing is fetched twice, but for what had to be taken out of the mirror to
 // keep it within CacheBytes, or had no room on disk; then it is held in memory for a while, and

@@ -76,14 +76,14 @@ func (e *engine) init(d *cache) {
 	e.d = d
 	e.jobs = make(map[int64]*job)
 	e.room.L = &e.mu
-	e.limit = newLimiter(d.opts.InFlight)
+	e.limit = newLimiter(maxInFlight)
 	e.mostLater = maxLater
 	e.unasked.Store(d.index.left.Load())
 }
 
 // joins reports whether one request may include the block after blocks [from, to), too.
 func (e *engine) joins(x *extent, from, to int64) bool {
-	return x.joins(from, to, int64(e.d.opts.RequestBytes))
+	return x.joins(from, to, e.d.opts.requestBytes)
 }
 
 // demand returns the jobs of blocks that somebody waits for: those that are under way, and new
@@ -232,7 +232,7 @@ func (e *engine) widenLocked(j *job) {
 	} else {
 		grown = max(grown, smallBytes)
 	}
-	width := max(1, min(int64(e.d.opts.RequestBytes), grown)/x.typical())
+	width := max(1, min(e.d.opts.requestBytes, grown)/x.typical())
 	low := j.from / width * width
 	high := min(max(low+width, j.to), x.count)
 	for j.from > low && e.joins(x, j.from-1, j.from) && e.absorbLocked(j, j.from-1, low, high) {

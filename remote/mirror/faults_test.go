@@ -113,7 +113,7 @@ func TestFaultsLoseNothing(t *testing.T) {
 	want := epoch(t, local, opts, 0)
 	synctest.Test(t, func(t *testing.T) {
 		f := &faulty{Bucket: b, part: 0.2, random: rand.New(rand.NewPCG(1, 2)), faults: make(map[string]int), struck: make(map[string]int)} // more than ever was
-		d := open(t, f, "ds", Options{RequestBytes: 64 << 10})
+		d := open(t, f, "ds", Options{requestBytes: 64 << 10})
 		if !bytes.Equal(epoch(t, d, opts, 0), want) {
 			t.Error("other bytes than from the local dataset")
 		}
@@ -203,7 +203,7 @@ func TestSmallCacheKeepsItsBound(t *testing.T) {
 // A cache that has room for nothing holds what it needs in memory.
 func TestNoRoomAtAll(t *testing.T) {
 	b, local := pair(t, 1000)
-	d := open(t, b, "ds", Options{CacheBytes: 1, MemoryBytes: 1 << 20})
+	d := open(t, b, "ds", Options{CacheBytes: 1, memoryBytes: 1 << 20})
 	opts := loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Workers: 2}
 	if !bytes.Equal(epoch(t, local, opts, 0), epoch(t, d, opts, 0)) {
 		t.Error("other bytes than from the local dataset")

@@ -73,7 +73,7 @@ func TestMain(m *testing.M) {
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	d, err := Open(context.Background(), folder{dir}, os.Getenv("MIRROR_TEST_KEY"), Options{CacheDir: cache, RequestBytes: 64 << 10})
+	d, err := Open(context.Background(), folder{dir}, os.Getenv("MIRROR_TEST_KEY"), Options{CacheDir: cache, requestBytes: 64 << 10})
 	if err != nil {
 		panic(err)
 	}
@@ -163,7 +163,7 @@ func killProcesses(t *testing.T, bucket, key string) {
 func TestFullDisk(t *testing.T) {
 	disk := smalldisk.New(t, "6m")
 	b, local := pair(t, 3000)
-	d := open(t, b, "ds", Options{CacheDir: filepath.Join(disk, "cache"), CacheBytes: 1 << 30, MemoryBytes: 2 << 20})
+	d := open(t, b, "ds", Options{CacheDir: filepath.Join(disk, "cache"), CacheBytes: 1 << 30, memoryBytes: 2 << 20})
 	for n := range 2 {
 		if !bytes.Equal(epoch(t, local, killOptions, n), epoch(t, d, killOptions, n)) {
 			t.Fatal("other bytes than from the local dataset")

@@ -140,7 +140,7 @@ func TestHintsDoNotWait(t *testing.T) {
 	const trip = 50 * time.Millisecond
 	b := images(t, 2000, 28, 28)
 	synctest.Test(t, func(t *testing.T) {
-		d := open(t, &shaped{Bucket: b, trip: trip, rate: 200e6}, "ds", Options{RequestBytes: 1})
+		d := open(t, &shaped{Bucket: b, trip: trip, rate: 200e6}, "ds", Options{requestBytes: 1})
 		d.cache.engine.mostLater = 4
 		go func() { _ = d.Fetch(t.Context(), "images", []int{0, 200, 400, 600, 800, 1000, 1200, 1400, 1600, 1800}) }() // Close ends it
 		synctest.Wait()

@@ -15,7 +15,7 @@ func (d *Dataset) LookaheadBytes() int64 {
 	case c.index.whole.Load():
 		return 0
 	case c.memory.active():
-		return c.opts.MemoryBytes / 4
+		return c.opts.memoryBytes / 4
 	case c.index.fits:
 		return 1 << 40
 	}

@@ -28,37 +28,26 @@ type Options struct {
 	// free on the disk, and what the mirrors have.
 	CacheBytes int64
 
-	// InFlight is the most requests at a time; 0 means 128. How many there are is found out by
-	// what makes the link faster.
-	InFlight int
-
-	// RequestBytes is the largest size of one request, where records are smaller; 0 means
-	// 4 MiB.
-	RequestBytes int
-
-	// MemoryBytes is how much of what finds no room on disk is held in memory; 0 means 256 MiB.
-	MemoryBytes int64
-
 	// Policy is how faults of the store are treated.
 	Policy remote.Policy
+
+	requestBytes int64 // the largest size of one request, where records are smaller; 0 means defaultRequestBytes
+	memoryBytes  int64 // of blocks that find no room on disk and are held in memory; 0 means defaultMemoryBytes
 }
 
+// maxInFlight is the most requests at a time. How many there are is found out by what makes the link faster.
+const maxInFlight = 128
+
+// Tests set less, so that small datasets need more than one request, and do not fit in memory.
 const (
-	defaultInFlight     = 128
 	defaultRequestBytes = 4 << 20
 	defaultMemoryBytes  = 256 << 20
 )
 
 func (o Options) resolve() (Options, error) {
 	errs := []error{o.Policy.Validate()}
-	for _, f := range []struct {
-		name  string
-		value int64
-	}{{"CacheBytes", o.CacheBytes}, {"InFlight", int64(o.InFlight)}, {"RequestBytes", int64(o.RequestBytes)},
-		{"MemoryBytes", o.MemoryBytes}} {
-		if f.value < 0 {
-			errs = append(errs, fmt.Errorf("options: %s is negative", f.name))
-		}
+	if o.CacheBytes < 0 {
+		errs = append(errs, errors.New("options: CacheBytes is negative"))
 	}
 	if o.CacheDir == "" {
 		home, err := os.UserCacheDir()
@@ -67,14 +56,11 @@ func (o Options) resolve() (Options, error) {
 		}
 		o.CacheDir = filepath.Join(home, "penstock")
 	}
-	if o.InFlight == 0 {
-		o.InFlight = defaultInFlight
+	if o.requestBytes == 0 {
+		o.requestBytes = defaultRequestBytes
 	}
-	if o.RequestBytes == 0 {
-		o.RequestBytes = defaultRequestBytes
-	}
-	if o.MemoryBytes == 0 {
-		o.MemoryBytes = defaultMemoryBytes
+	if o.memoryBytes == 0 {
+		o.memoryBytes = defaultMemoryBytes
 	}
 	return o, errors.Join(errs...)
 }

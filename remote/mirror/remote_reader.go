@@ -74,7 +74,7 @@ func (f *remoteReader) fetch(list []part) error {
 // fetchLocked fetches what is missing of tidy parts, many at a time.
 func (f *remoteReader) fetchLocked(list []part) error {
 	list = pieces(tidy(minus(list, f.have), gapBytes), metadataPiece)
-	workers := min(f.d.opts.InFlight, len(list), int(int64(len(list))*bookFlight/max(1, total(list)))+1)
+	workers := min(maxInFlight, len(list), int(int64(len(list))*bookFlight/max(1, total(list)))+1)
 	if err := together(f.ctx, workers, slices.Values(list), f.fetchPart); err != nil {
 		return err
 	}

@@ -111,12 +111,12 @@ func (z *zarrFiles) fetchNodes(ctx context.Context, dir string) error {
 			shared = append(shared, name)
 		}
 	}
-	if err := together(ctx, z.op.cache.opts.InFlight, slices.Values(shared), z.fetchNode); err != nil {
+	if err := together(ctx, maxInFlight, slices.Values(shared), z.fetchNode); err != nil {
 		return err
 	}
 	files, err := write.FilesOf(vfs.Folder(dir), z.text)
 	if errors.Is(err, store.ErrCorrupt) {
-		return together(ctx, z.op.cache.opts.InFlight, slices.Values(replaced), z.fetchNode)
+		return together(ctx, maxInFlight, slices.Values(replaced), z.fetchNode)
 	}
 	for _, f := range files {
 		if err == nil && f.Name != layout.ZarrManifest { // which comes last
@@ -169,7 +169,7 @@ func (z *zarrFiles) fetchColumn(ctx context.Context, c *layout.Column, a, sums *
 			return err
 		}
 	}
-	return together(ctx, z.op.cache.opts.InFlight, a.ShardNames(), func(ctx context.Context, name string) error {
+	return together(ctx, maxInFlight, a.ShardNames(), func(ctx context.Context, name string) error {
 		n := a.IndexBytes()
 		var size int64
 		err := z.repeat(name, func() (err error) {
