@@ -189,6 +189,19 @@ def _(w):
     yield "two reads ahead", lambda: ahead(2)
 
 
+@peer("zarr-python", "150528", "gzip")
+def _(w):
+    import zarr
+
+    def write(path):
+        a = w.array()
+        codec = zarr.codecs.GzipCodec(level=4) if w.gzip else None
+        zarr.create_array(path, shape=a.shape, chunks=(1, *a.shape[1:]), dtype="u1", compressors=codec)[:] = a
+    d = zarr.open_array(w.made("zarr-python", write), mode="r")
+    yield None
+    yield "oindex", lambda: (d.oindex[i] for i in steps(np.random.permutation(d.shape[0]), w.batch))
+
+
 @peer("PyTorch DataLoader", "150528", "784", "normalize")
 def _(w):
     yield None

@@ -61,6 +61,7 @@ var environments = map[string]string{
 	"DALI": "dali", "FFCV": "ffcv", "Grain": "grain", "Hugging Face datasets": "hf", "hidefix": "hidefix",
 	"litdata": "litdata", "SPDL": "spdl",
 	"MosaicML streaming": "streaming", "tf.data": "tensorflow", "tensorstore": "tensorstore", "WebDataset": "webdataset",
+	"zarr-python": "zarr",
 }
 
 const ours = "penstock, default"
@@ -68,7 +69,6 @@ const ours = "penstock, default"
 type bench struct {
 	only, match, dir, python, child string
 	rounds                          int
-	add                             bool
 	seconds                         float64
 	scripts                         string
 	pythons, missing                map[string]string // by environment
@@ -79,7 +79,6 @@ func main() {
 	var b bench
 	flag.StringVar(&b.only, "only", "150528,normalize,784,gzip", "what to measure")
 	flag.StringVar(&b.match, "match", "", "peers whose name has one of these; default: all")
-	flag.BoolVar(&b.add, "add", false, "add rounds to the results of the run before")
 	flag.StringVar(&b.dir, "dir", filepath.Join(os.TempDir(), "bench-peers"),
 		"folder of the records, in each contender's format, 4 GB; existing ones are reused")
 	flag.StringVar(&b.python, "python", "python3", "Python with NumPy, h5py and torch")
@@ -165,14 +164,6 @@ func (b *bench) measure(w work) error {
 		names = names[1:]
 	}
 	results, failed := map[string][]result{}, map[string]string{}
-	kept := filepath.Join(b.dir, w.name+".json")
-	if b.add {
-		if text, err := os.ReadFile(kept); err == nil {
-			if err := json.Unmarshal(text, &results); err != nil {
-				return err
-			}
-		}
-	}
 	for round := range b.rounds + 1 {
 		for _, name := range names {
 			if failed[name] != "" || name != ours && !b.matches(name) {
@@ -184,9 +175,6 @@ func (b *bench) measure(w work) error {
 			} else if round > 0 {
 				results[name] = append(results[name], r)
 				fmt.Fprintf(os.Stderr, "%s, %s: %.0f records/s\n", w.name, name, r.Rate)
-				if err := keep(kept, results); err != nil {
-					return err
-				}
 			}
 		}
 	}
@@ -215,14 +203,6 @@ func (b *bench) measure(w work) error {
 	}
 	measure.Table(os.Stdout, rows)
 	return nil
-}
-
-func keep(path string, results map[string][]result) error {
-	text, err := json.Marshal(results)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, text, 0o666)
 }
 
 // matches reports whether a peer is to be measured.
