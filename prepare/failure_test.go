@@ -192,7 +192,7 @@ func TestUnwritable(t *testing.T) {
 	if _, err := Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.HasPrefix(err.Error(), "cannot write "+c.Dest) {
 		t.Errorf("error %v", err)
 	}
-	if sys := "/sys/kernel"; runtime.GOOS == "linux" { // where no user can create files, not even root
+	if sys := "/proc"; runtime.GOOS == "linux" { // where no user can create files, not even root
 		c.Dest = filepath.Join(sys, "ds")
 		if _, err := Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "nothing can be made in the folder "+sys+": ") {
 			t.Errorf("error %v", err)
