@@ -36,7 +36,7 @@ func TestFaultsOfALink(t *testing.T) {
 			l := NewLink(t, s.Address)
 			d := openURL(t, s.URL(l.Address, "ds"), mirror.Options{
 				CacheDir: filepath.Join(t.TempDir(), "cache"),
-				Policy: remote.Policy{Stall: 2 * time.Second, Backoff: 5 * time.Millisecond, Attempts: 50},
+				Policy:   remote.Policy{Stall: 2 * time.Second, Backoff: 5 * time.Millisecond, Attempts: 50},
 			})
 			l.AddSome(t, "fault", kind, 0.3, attributes)
 			if got, m := digest(t, d, opts, 0); got != want || m != n {
