@@ -8,6 +8,7 @@ import numpy as np
 
 import penstock
 from penstock import bfloat16
+from penstock._base import values
 from penstock._read import reader
 
 from . import data
@@ -50,6 +51,11 @@ class ValuesTest(unittest.TestCase):
                     self.same(ds[field].numpy(), flat[field].numpy(), name, field)
             self.assertGreater(ds.verify(), 0)
             self.assertEqual((ds.format, ds.id), ("zarr", flat.id))
+
+    def test_too_large_for_int64(self) -> None:
+        for value in ([1 << 63], [True, 1 << 63], [1, (1 << 64) - 1], np.array([1 << 63], np.uint64)):  # NumPy 1 compares them as floats
+            with self.assertRaises(OverflowError):
+                values.fitted(value, "int64")
 
     def test_versions_of_npy(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

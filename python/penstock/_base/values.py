@@ -155,7 +155,7 @@ def fitted(value: Any, dtype: str) -> np.ndarray:
     if a.dtype.kind in "biu" and want.kind in "iu":
         low, high = np.iinfo(want).min, np.iinfo(want).max
         out = a.astype(want)
-        if a.size and a.dtype.kind != "b" and (a.min() < low or a.max() > high):
+        if a.size and a.dtype.kind != "b" and (int(a.min()) < low or int(a.max()) > high):
             raise _inexact(a, (a < low) | (a > high), dtype)
         return out
     raise TypeError(f"{floats(a, np.dtype(np.float64)).flat[0] if a.size else called(value)} of {found} is not {dtype}")
