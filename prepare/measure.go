@@ -108,7 +108,7 @@ func (m measuring) measureArrays(ctx context.Context) error {
 	}
 	if m.run.base != nil {
 		return fmt.Errorf("--append and --normalize dataset: mean and std would be those of the new records alone; give "+
-			"those of %s, with the recipe that %s prints: --pipeline FILE", c.Dest,
+			"mean and std of %s, with the recipe that %s prints: --pipeline FILE", c.Dest,
 			shell.On("inspect show --recipe", c.Dest))
 	}
 	err = m.measurePass(ctx, j, func(rec *store.Record) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// panel is the bars of a table, whose rows may be those of a set alone.
+// panel is the bars of a table, whose rows may be the rows of one set alone.
 type panel struct {
 	title, program, head string
 	column, set          string

@@ -109,7 +109,7 @@ func TestCompareRecordsInTheSamePlaces(t *testing.T) {
 	}
 }
 
-// A restore takes the names of columns back, also those of generations before the first one that is asked for.
+// A restore takes the names of columns back, also the names in generations before the first one that is asked for.
 func TestRenamed(t *testing.T) {
 	path := build(t)
 	apply(t, rename(path, "labels", "a"), rename(path, "a", "b"), restore(path, "1"))
