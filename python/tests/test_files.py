@@ -9,21 +9,27 @@ import sys
 import tarfile
 import unittest
 
-import h5py
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
-import torch
-import torchvision
-from PIL import Image
 
 import penstock
 from penstock import transforms
 
 from . import data
 from .test_writer import Writing
+
+try:
+    import h5py
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import torch
+    import torchvision
+    from PIL import Image
+
+    MISSING = ""
+except ImportError as e:
+    MISSING = f"no {e.name}"
 
 setUpModule = data.name_programs
 
@@ -34,6 +40,7 @@ def loaded(path, **options):
         return {name: np.asarray(values) for name, values in next(iter(loader)).items()}
 
 
+@unittest.skipIf(MISSING, MISSING)
 class TestFiles(Writing):
     def setUp(self):
         super().setUp()

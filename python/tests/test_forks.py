@@ -396,7 +396,7 @@ class Forks(unittest.TestCase):
             "    if child == 0:\n"
             "        if collect: kept = None; gc.collect()\n"
             "        sys.exit(5)\n"
-            "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+            "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)"
         )
         done = subprocess.run([sys.executable, "-W", "ignore", "-c", program, data.path("images")], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "5\n5\n5\n", ""))
