@@ -95,24 +95,18 @@ func TestPixelRefusals(t *testing.T) {
 	}
 }
 
-// Costs are measured on some records that are spread over the source.
-func TestCostOfRecords(t *testing.T) {
+// The bytes of all pixels are known before a record is decoded.
+func TestPixelBytes(t *testing.T) {
 	_, head, _ := cropped(t)
-	path := rawtest.Folder(t, 21)
-	rawtest.Put(t, path, "cat/bad.png", []byte("words"))
-	src, err := Open(t.Context(), path, OpenOptions{})
+	src, err := Open(t.Context(), rawtest.Folder(t, 21), OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	cost, err := src.Measure(t.Context(), head, 64, 1<<40)
-	if err != nil || cost.Records != 21 || cost.PixelBytes != 21*3*20*20 || cost.FileBytes == 0 || cost.Decoding <= 0 {
-		t.Errorf("%+v, %v", cost, err)
-	}
-	if cost, err = src.Measure(t.Context(), head, 64, 0); err != nil || cost.Records != 4 {
-		t.Errorf("without time: %+v, %v", cost, err)
+	if n, err := src.PixelBytes(head); err != nil || n != 21*3*20*20 {
+		t.Errorf("%d, %v", n, err)
 	}
 	if src.Specs()[0].Content != tensor.Image || json.Valid(src.Transforms()) {
-		t.Error("measuring changed the source")
+		t.Error("asking for the bytes changed the source")
 	}
 }

@@ -1,12 +1,10 @@
 package raw
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -95,76 +93,11 @@ func (s *Source) Head() *transforms.Pipeline {
 // Samples returns how many the source has, those of all splits.
 func (s *Source) Samples() int64 { return s.records.listing.len() }
 
-// Cost has the bytes of some records, and how long their decoding takes.
-type Cost struct {
-	Transforms json.RawMessage // those of the dataset that would have the pixels
-
-	Records    int
-	FileBytes  int64         // of their image files
-	PixelBytes int64         // of the pixels of these
-	Decoding   time.Duration // of files to pixels, by one goroutine
-}
-
-// Measure reads and decodes records that are spread over the source, by the head of a pipeline: as many as most, or
-// as the limit of time allows after the first few.
-func (s *Source) Measure(ctx context.Context, p *transforms.Pipeline, most int, limit time.Duration) (
-	c Cost, err error) {
+// PixelBytes returns how many bytes all samples take as the pixels that Decode makes of them.
+func (s *Source) PixelBytes(p *transforms.Pipeline) (int64, error) {
 	h, err := s.newHead(p)
 	if err != nil {
-		return c, err
+		return 0, err
 	}
-	const least = 4
-	c.Transforms = h.recipe
-	d, began := newDecoding(h), time.Now()
-	name := s.records.job.Schema.Fields[h.field].Name
-	for i := range most {
-		if c.Records >= least && time.Since(began) > limit {
-			break
-		}
-		record := spread(i, s.records.len())
-		if record < 0 {
-			break
-		}
-		err := s.records.each(ctx, name, []int{record}, func(_ int, file []byte) error {
-			start := time.Now()
-			if _, err := d.do(file); err != nil {
-				return nil // what cannot be decoded is for the loader to report
-			}
-			c.Decoding += time.Since(start)
-			c.Records, c.FileBytes = c.Records+1, c.FileBytes+int64(len(file))
-			c.PixelBytes += int64(len(d.pixels))
-			return nil
-		})
-		if bad := (*RecordError)(nil); err != nil && !errors.As(err, &bad) {
-			return c, err
-		}
-	}
-	if c.Records == 0 {
-		return c, errors.New("none of its first records can be decoded")
-	}
-	return c, nil
-}
-
-// spread returns the i-th of n numbers, -1 after all, in an order that bisects: its first ones lie far apart.
-func spread(i, n int) int {
-	if i >= n {
-		return -1
-	}
-	bits := 0
-	for 1<<bits < n {
-		bits++
-	}
-	for k := 0; ; k++ {
-		r := 0
-		for b := range bits {
-			r |= k >> b & 1 << (bits - 1 - b)
-		}
-		if r >= n {
-			continue
-		}
-		if i == 0 {
-			return r
-		}
-		i--
-	}
+	return s.Samples() * int64(h.stored.RecordBytes()), nil
 }

@@ -63,6 +63,13 @@ class Raw(Writing):
             os.replace(self.path("written"), os.path.join(folder, f"{i:04}.bmp"))  # at once, as loaders may read it
         return self.path(root)
 
+    @contextlib.contextmanager
+    def notebook(self):
+        """Have progress and warnings shown as in a notebook without tqdm, and yield where."""
+        modules = mock.patch.dict("sys.modules", {"ipykernel": mock.Mock(), "tqdm": None})
+        with modules, mock.patch("importlib.util.find_spec", return_value=None), contextlib.redirect_stderr(io.StringIO()) as shown:
+            yield shown
+
     def loader(self, dataset, **options):
         given = {
             "prepare": "off",
@@ -76,6 +83,13 @@ class Raw(Writing):
     def batches(self, dataset, epochs=2, **options):
         loader = self.loader(dataset, **options)
         return [(images.copy(), labels.copy()) for _ in range(epochs) for images, labels in loader]
+
+    def shows(self, shown, pattern):
+        """Wait for what a thread shows of the feeding process's progress, perhaps after the last batch."""
+        end = time.monotonic() + 30
+        while not re.search(pattern, shown.getvalue()) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertRegex(shown.getvalue(), pattern)
 
     def same(self, got, want):
         self.assertEqual(len(got), len(want))
@@ -454,24 +468,15 @@ class TestCache(Raw):
 
     def test_progress_in_a_notebook(self):
         photos, head = self.photos(), [Resize((20, 20)), RandomCrop(16), ToTensor()]
-        notebook = mock.patch.dict("sys.modules", {"ipykernel": mock.Mock(), "tqdm": None})
-        without_tqdm = mock.patch("importlib.util.find_spec", return_value=None)
         for options in ({"prepare": "encoded"}, {"prepare": "pixels", "transforms": head}, {"prepare": "encoded", "on_error": "backfill"}):
-            with notebook, without_tqdm, contextlib.redirect_stderr(io.StringIO()) as shown:
+            with self.notebook() as shown:
                 self.assertEqual(len(self.batches(photos, 1, cache_dir=self.cache, **options)), 4)
                 self.shows(shown, r"penstock: writing: 20 of 20 images \(100 %\), .*/s\n")
             shutil.rmtree(self.cache)
         os.symlink("missing.bmp", os.path.join(photos, "dog", "0003a.bmp"))
-        with notebook, without_tqdm, contextlib.redirect_stderr(io.StringIO()) as shown:
+        with self.notebook() as shown:
             self.batches(photos, 1, prepare="encoded", cache_dir=self.cache, on_error="backfill")
             self.shows(shown, "penstock: .*is read as it is, as it could not be prepared.*leads nowhere")
-
-    def shows(self, shown, pattern):
-        """Wait for what a thread shows of the feeding process's progress, perhaps after the last batch."""
-        end = time.monotonic() + 30
-        while not re.search(pattern, shown.getvalue()) and time.monotonic() < end:
-            time.sleep(0.01)
-        self.assertRegex(shown.getvalue(), pattern)
 
     def test_what_cannot_be_prepared(self):
         photos = self.photos()

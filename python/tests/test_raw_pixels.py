@@ -4,7 +4,6 @@ import glob
 import json
 import os
 import random
-import shutil
 import subprocess
 import time
 import unittest
@@ -62,14 +61,6 @@ class Pixels(test_raw.Raw):
             time.sleep(0.02)
         self.settle()
         return [e for e in self.entries() if e["ready"]]
-
-    def choices(self):
-        """Return the files of what was chosen."""
-        return glob.glob(os.path.join(self.cache, "penstock-*", "choices", "*.json"))
-
-    def text(self, path):
-        with open(path) as f:
-            return f.read()
 
 
 class TestPixels(Pixels):
@@ -201,97 +192,45 @@ class TestPixels(Pixels):
 
 
 class TestChoice(Pixels):
-    def test_it_is_remembered_and_reported(self):
+    def test_it_is_reported(self):
         photos = self.photos()
         want = self.run_of(photos, "off", epochs=2)
         loader = self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache)
         got = [(a.copy(), b.copy()) for a, b in loader]
-        (entry,) = self.wait()
+        self.wait()
         got += [(a.copy(), b.copy()) for a, b in loader]
         self.same(got, want)  # it is used from the middle on
         (prepared,) = loader.stats()["prepared"]
-        self.assertEqual((prepared["stored"], prepared["pixels"]["bytes"]), ("pixels", 3 * 20 * 20))
-        self.assertGreater(prepared["files"]["bytes"], 1200)
-        self.assertRegex(loader.diagnose(), r"stores pixels: a record of pixels takes 1.2 \w*B and .* ms, and its file .* and .* ms")
-        self.assertEqual(entry["choices"], [prepared])
-        self.assertIn(
-            entry["name"] + ": a record of pixels takes",
-            subprocess.run([data.penstock(), "cache", "list", "--cache-dir", self.cache], stdout=subprocess.PIPE, text=True).stdout,
-        )
-        (path,) = self.choices()
-        with open(path) as f:
-            written = json.load(f)
-        os.truncate(path, 0)  # a file that is lost is measured again
-        self.same(self.run_of(photos, "auto", epochs=2), want)
-        with open(path, "w") as f:
-            json.dump({**written, "stored": "encoded", "why": "it was chosen by another process"}, f)
-        loader = self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache)
-        self.assertRegex(loader.diagnose(), "stores files: it was chosen by another process")
-        self.same([(a.copy(), b.copy()) for _ in range(2) for a, b in loader], want)
-        self.wait(2)
-        subprocess.run([data.penstock(), "cache", "remove", "--all", "--cache-dir", self.cache], check=True, stdout=subprocess.DEVNULL)
-        self.assertEqual(self.choices(), [])
+        self.assertEqual((prepared["source"], prepared["field"], prepared["stored"]), (photos, "images", "pixels"))
+        self.assertRegex(loader.diagnose(), "stores pixels: all pixels take 23.4 KiB, and stay in memory")
 
-    def test_processes_choose_once(self):
+    def test_processes_choose_the_same(self):
         photos = self.photos(40)
         loaders = [
             self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache, rank=r, world_size=3, drop_last=True) for r in range(3)
         ]
         prepared = [loader.stats()["prepared"] for loader in loaders]
         self.assertEqual(prepared, [prepared[0]] * 3)
-        self.assertEqual(len(self.choices()), 1)
         self.wait()
 
     def test_pixels_without_room(self):
         photos = self.photos()
-        loader = self.loader(photos, transforms=[Resize((200, 200)), RandomCrop(16)], prepare="auto", cache_dir=self.cache, cache_size="1MB")
-        self.assertRegex(loader.diagnose(), "stores files: pixels would take 2.3 MiB, more than the size of the cache")
-        self.wait()
-        self.assertEqual([len(e["choices"]) for e in self.run_until(2, photos)[1]], [1, 1])
-        loader = self.loader(photos, transforms=[Resize((200, 200)), RandomCrop(16)], prepare="auto", cache_dir=self.cache, cache_size="100MB")
-        self.assertNotIn("pixels would take", loader.diagnose())  # there is room now
-        loader.close()
-        self.settle()
-        loader = self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache, cache_size=20000)
-        self.assertRegex(loader.diagnose(), "stores files: pixels would take 23.4 KiB, more than the size of the cache")
-        self.settle()
+        for size, stored in (("1MB", "files: pixels would take 2.3 MiB, more than the size of the cache"), ("100MB", "pixels: all pixels take 2.3 MiB")):
+            loader = self.loader(photos, transforms=[Resize((200, 200)), RandomCrop(16)], prepare="auto", cache_dir=self.cache, cache_size=size)
+            self.assertIn("stores " + stored, loader.diagnose())
+            loader.close()
+            self.settle()
 
     def test_pixels_that_cannot_be_made(self):
         photos = self.photos()
         with open(os.path.join(photos, "dog", "deep.pgm"), "wb") as f:  # which preprocess does not mix with images of 8 bits
             f.write(b"P5 40 30 65535\n" + bytes(range(240)) * 10)
         want = self.run_of(photos, "off")
-        loader = self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache)
-        end = time.monotonic() + 30
-        while not any("could not be prepared" in self.text(path) for path in self.choices()):
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.02)
-        self.same([(a.copy(), b.copy()) for a, b in loader], want)
-        got, (entry,) = self.run_until(1, photos)
-        self.same(got, want)
-        self.assertRegex(entry["choices"][0]["why"], "pixels could not be prepared: dog/deep.pgm: has 1 channel of uint16")
-
-    def test_a_hostile_folder_of_choices(self):
-        photos = self.photos()
-        want = self.run_of(photos, "off")
-        self.same(self.run_until(1, photos)[0], want)
-        (path,) = self.choices()
-        folder = os.path.dirname(path)
-        outside = self.path("outside")
-        os.mkdir(outside)
-        for planted in ("folder", "file"):
-            shutil.rmtree(folder)
-            if planted == "folder":
-                os.symlink(outside, folder)
-            else:
-                os.mkdir(folder, 0o700)
-                os.symlink(self.path("outside", "x"), path)
-            self.same(self.run_of(photos, "auto"), want)
-            self.assertEqual(os.listdir(outside), [])
-            self.settle()
-            if planted == "folder":
-                os.remove(folder)
-                os.mkdir(folder)
+        with self.notebook() as shown:
+            loader = self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache)
+            self.shows(shown, r'dog/deep.pgm: has 1 channel of uint16.*prepare="encoded" stores files')
+            self.same([(a.copy(), b.copy()) for a, b in loader], want)
+        self.same(self.run_of(photos, "encoded"), want)
 
 
 if __name__ == "__main__":

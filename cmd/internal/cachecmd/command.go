@@ -20,11 +20,10 @@ import (
 const long = `List, check, pin and remove the cached datasets that were built from raw samples.
 
 penstock.DataLoader(SOURCE, prepare="auto") and penstock preprocess cache SOURCE create them. They
-store files, or pixels if a pipeline begins with a fixed Resize; list prints the numbers by which
-that was chosen, and remove has it chosen again. When files of SOURCE change, only these are read
-again, for a new generation of the dataset; penstock log lists generations. With a limit
-(--cache-size, cache_size), the least recently used datasets are removed to make room, but not those
-that are pinned or in use.`
+store files, or pixels if a pipeline begins with a fixed Resize and all pixels take at most half of
+the memory. When files of SOURCE change, only these are read again, for a new generation of the
+dataset; penstock log lists generations. With a limit (--cache-size, cache_size), the least recently
+used datasets are removed to make room, but not those that are pinned or in use.`
 
 // flags are those of all subcommands.
 type flags struct {
@@ -157,13 +156,7 @@ func (f *flags) list(w io.Writer) error {
 			}
 			t.Add(e.Name, units.Bytes(e.Bytes), stored, state, "used "+used, e.Source)
 		}
-		text := t.String()
-		for _, e := range all {
-			for _, c := range e.Choices {
-				text += fmt.Sprintf("%s: %s\n", shell.Line(e.Name), shell.Line(c.Why))
-			}
-		}
-		_, err := io.WriteString(w, text)
+		_, err := io.WriteString(w, t.String())
 		return err
 	})
 }
@@ -204,7 +197,7 @@ func (f *flags) remove(w io.Writer, names []string) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		if err := errors.Join(rawcache.Forget(&e), e.Remove()); err != nil {
+		if err := e.Remove(); err != nil {
 			errs = append(errs, err)
 			continue
 		}

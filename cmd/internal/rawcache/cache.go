@@ -51,8 +51,6 @@ type Entry struct {
 
 	// Transforms made its pixels; nil of image files as they are.
 	Transforms json.RawMessage `json:"transforms,omitempty"`
-	// Choices are those by which it is stored like this, for pipelines that load the source.
-	Choices []Choice `json:"choices,omitempty"`
 
 	print      *raw.Fingerprint // of the source; nil in a list
 	records    int64            // of the source
@@ -268,11 +266,7 @@ func List(dir string) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := listIn(folder)
-	for i := range list {
-		list[i].Choices = choicesOf(&list[i])
-	}
-	return list, err
+	return listIn(folder)
 }
 
 // alike reports whether two entries are of one source, and made by the same transforms.
@@ -285,9 +279,6 @@ func listIn(folder string) ([]Entry, error) {
 	}
 	var names []string
 	for _, f := range files {
-		if f.Name() == choices {
-			continue
-		}
 		name := strings.TrimPrefix(f.Name(), ".")
 		if before, _, cut := strings.Cut(name, about+"."); cut { // a file that a killed process was writing
 			name = before

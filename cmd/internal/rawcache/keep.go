@@ -83,25 +83,25 @@ func Keep(ctx context.Context, src *raw.Source, o Options) (*Choice, error) {
 		}
 		return nil, err
 	}
-	c, err := o.choose(ctx, src)
+	c, err := o.choose(src)
 	if err != nil {
 		return nil, err
 	}
-	return c, o.keep(ctx, src, c)
+	return c, o.keep(ctx, src)
 }
 
 // manySamples is how many files of a source take longer to look at than the first batches may wait. Tests change it.
 var manySamples int64 = 20_000
 
 // keep is Keep after the choice.
-func (o Options) keep(ctx context.Context, src *raw.Source, c *Choice) error {
+func (o Options) keep(ctx context.Context, src *raw.Source) error {
 	if o.Mode != Auto {
 		return o.keepBefore(ctx, src)
 	}
 	if src.Info().Kind == "imagefolder" && src.Samples() > manySamples && !remote.IsURL(src.Path()) {
 		go func() {
 			if entry := o.find(ctx, src); entry != nil {
-				o.makeLater(ctx, src, entry, c)
+				o.makeLater(ctx, src, entry)
 			}
 		}()
 		return nil
@@ -114,7 +114,7 @@ func (o Options) keep(ctx context.Context, src *raw.Source, c *Choice) error {
 		o.Warn(notPrepared(src.Name(), err))
 		return nil
 	}
-	go o.makeLater(ctx, src, entry, c)
+	go o.makeLater(ctx, src, entry)
 	return nil
 }
 
@@ -151,19 +151,21 @@ func (o Options) find(ctx context.Context, src *raw.Source) *Entry {
 }
 
 // makeLater makes the dataset, and has src read from it then.
-func (o Options) makeLater(ctx context.Context, src *raw.Source, e *Entry, c *Choice) {
-	if err := e.make(ctx, src, o); err != nil && o.failed(ctx, src, err) && src.Head() != nil {
-		c.failed(o.Dir, err)
+func (o Options) makeLater(ctx context.Context, src *raw.Source, e *Entry) {
+	err := e.make(ctx, src, o)
+	if refused := refusal(""); src.Head() != nil && errors.As(err, &refused) {
+		err = fmt.Errorf(`%w; prepare="encoded" stores files in place of pixels`, err)
+	}
+	if err != nil {
+		o.failed(ctx, src, err)
 	}
 }
 
-// failed warns that src stays as it is, unless it is not needed any more, and reports whether it did.
-func (o Options) failed(ctx context.Context, src *raw.Source, err error) bool {
-	if ctx.Err() != nil || errors.Is(err, raw.ErrClosed) {
-		return false
+// failed warns that src stays as it is, unless it is not needed any more.
+func (o Options) failed(ctx context.Context, src *raw.Source, err error) {
+	if ctx.Err() == nil && !errors.Is(err, raw.ErrClosed) {
+		o.Warn(notPrepared(src.Name(), err))
 	}
-	o.Warn(notPrepared(src.Name(), err))
-	return true
 }
 
 func notPrepared(path string, err error) string {

@@ -155,8 +155,8 @@ class DataLoader(_Base[B]):
             sample decides in which it is, so that it stays there when others are added. Without it, folders named train,
             val and test are splits.
         prepare: Of raw samples: "auto" makes a dataset of them in the cache while they are read, and reads that once it is complete, with
-            the same batches. It stores files, or the pixels that a fixed beginning of ``transforms`` makes of them, whichever a
-            measurement finds smaller or faster to read. "encoded" makes the dataset of files first, and "pixels" that of pixels; "off"
+            the same batches. It stores files, or the pixels that a fixed beginning of ``transforms`` makes of them if all pixels
+            take at most half of the memory. "encoded" makes the dataset of files first, and "pixels" that of pixels; "off"
             never does. See docs/raw.md.
         filters: Records to keep: an expression, as Dataset.filter takes it, or a list of (field, op, value) that must all hold, with one of ==, !=,
             <, <=, >, >=, "in" and "not in". A value is a number or a text, and compares as in an expression.
