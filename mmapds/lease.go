@@ -45,8 +45,7 @@ func leaseGeneration(d *store.Dataset) (*os.File, error) {
 	return nil, errPruned
 }
 
-// inGenerations reports whether a dataset is one of the generations of a folder. Those of an HDF5 file need no lock: no
-// byte of them is overwritten.
+// inGenerations reports whether a dataset is one of the generations of a folder. An HDF5 file has one.
 func inGenerations(d *store.Dataset) bool {
 	return d.Manifest != nil && (d.Format == "flat" || d.Format == "zarr")
 }
@@ -56,7 +55,7 @@ func isFile(f *os.File, there fs.FileInfo) bool {
 	return err == nil && os.SameFile(is, there)
 }
 
-// Generations implements loader.GenerationSource: the folder or file, and the generation that is open.
+// Generations implements loader.GenerationSource: the folder, and the generation that is open.
 func (d *Dataset) Generations() (folders []string, numbers []int) {
 	folder, _ := d.home()
 	if folder == "" {
@@ -67,10 +66,13 @@ func (d *Dataset) Generations() (folders []string, numbers []int) {
 
 // home returns where the generations of the dataset are, and reads the manifest of one; "" if it has none.
 func (d *Dataset) home() (folder string, read func(n int) (*store.Manifest, error)) {
-	if p, ok := d.pager.(GenerationPager); ok && inGenerations(d.files) {
+	if !inGenerations(d.files) {
+		return "", nil
+	}
+	if p, ok := d.pager.(GenerationPager); ok {
 		return p.Home(), p.ReadGeneration
 	}
-	if d.files.Manifest == nil || d.pager != nil {
+	if d.pager != nil {
 		return "", nil
 	}
 	return d.files.Path, func(n int) (*store.Manifest, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/store/hdf5/rewrite"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -150,7 +151,9 @@ func TestCopy(t *testing.T) {
 		source := copied(original, from)
 		checkCopy(t, source, original, all)
 		chosen, err := edit.Choose(source, 0, []int64{1, 4, 6})
-		if err == nil {
+		if err == nil && from == "ds.h5" {
+			_, err = rewrite.Delete(source, chosen, rewrite.Options{})
+		} else if err == nil {
 			_, err = edit.Delete(source, chosen, edit.Options{})
 		}
 		if err != nil {

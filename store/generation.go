@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// Tag is a name of a generation, as a file of its own has it, or an HDF5 file.
+// Tag is a name of a generation, as a file of its own has it.
 type Tag struct {
 	Name       string `json:"-"`
 	Generation int    `json:"generation"`
@@ -25,7 +25,7 @@ type Tag struct {
 }
 
 // Folder is the folder of a dataset, flat or Zarr, in which its generations are listed: one of the machine, or of the
-// objects of a bucket. Its errors do not name it. It may also be an HDF5 file of the machine, which lists them itself.
+// objects of a bucket. Its errors do not name it. It may also be an HDF5 file of the machine, which has one generation.
 type Folder struct {
 	FS   fs.FS  // nil of a file
 	Name string // as commands take it
@@ -55,8 +55,7 @@ func Generations(path string) ([]int, error) {
 // Generations is the function of that name for a dataset in any folder.
 func (f Folder) Generations() ([]int, error) {
 	if f.FS == nil {
-		h, err := hdf5History(f.Name)
-		return h.Numbers(), err
+		return nil, noList(f.Name)
 	}
 	newest, _, err := f.newest()
 	if err != nil {
@@ -88,7 +87,7 @@ func Tags(path string) ([]Tag, error) {
 // Tags is the function of that name for a dataset in any folder.
 func (f Folder) Tags() ([]Tag, error) {
 	if f.FS == nil {
-		return hdf5Tags(f.Name)
+		return nil, noList(f.Name)
 	}
 	entries, err := fs.ReadDir(f.FS, layout.Tags)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +132,7 @@ func (f Folder) Manifest(generation string) (*Manifest, error) {
 // Find is Manifest that also returns the bytes of the file.
 func (f Folder) Find(generation string) (m *Manifest, text []byte, err error) {
 	if f.FS == nil {
-		return readHDF5Generation(f.Name, generation)
+		return findInHDF5(f.Name, generation)
 	}
 	newest, text, err := f.newest()
 	if err != nil || generation == "" {
@@ -264,7 +263,11 @@ func (f Folder) Generation(n int) (*Manifest, time.Time, error) {
 // timeOf returns when a generation was committed whose manifest does not say so.
 func (f Folder) timeOf(n int) (time.Time, error) {
 	if f.FS == nil {
-		return hdf5Time(f.Name, n)
+		info, err := os.Stat(f.Name)
+		if err != nil {
+			return time.Time{}, layout.WithoutPath(err)
+		}
+		return info.ModTime(), nil
 	}
 	var err error
 	for _, name := range []string{layout.GenerationName(n), layout.ManifestName, layout.ZarrManifest} {

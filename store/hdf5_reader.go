@@ -21,7 +21,7 @@ import (
 // names the command that makes a file that can. For a view of a flat dataset it is ErrView, too,
 // and names the dataset.
 //
-// The path may end with a generation, as that of OpenFlat.
+// The path may end with the number of the only generation.
 func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {
 	file, generation, err := opts.at(path)
 	if err != nil {
@@ -31,7 +31,7 @@ func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {
 }
 
 func openHDF5(path, generation string, opts OpenOptions) (*Dataset, error) {
-	f, file, err := openGeneration(path, generation)
+	f, file, err := openHDF5File(path, generation)
 	switch {
 	case errors.Is(err, meta.ErrNotHDF5):
 		return nil, fmt.Errorf("store: open %q: %w: neither a folder nor an HDF5 file%s; to make a dataset of "+
@@ -40,7 +40,7 @@ func openHDF5(path, generation string, opts OpenOptions) (*Dataset, error) {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
 	defer f.Close()
-	return readHDF5(path, file.File, opts)
+	return readHDF5(path, file, opts)
 }
 
 // found describes a file that is not HDF5.
@@ -66,7 +66,7 @@ func readHDF5(path string, file *meta.File, opts OpenOptions) (*Dataset, error) 
 }
 
 func locateIn(file *meta.File, d *Dataset, opts OpenOptions) error {
-	m, err := hdf5Manifest(file)
+	m, _, err := hdf5Manifest(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return locateForeign(file, d, opts)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/store/hdf5/generation"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/store/write/bucket"
 )
@@ -43,11 +42,8 @@ type lister interface {
 	Tags() ([]store.Tag, error)
 }
 
-// At returns the dataset at a local path.
+// At returns the dataset at a local path. Of an HDF5 file, records and manifest are read, and all else is refused.
 func At(path string) *Dataset {
-	if generation.Is(layout.Folder(path)) {
-		return &Dataset{name: path, home: generation.File(path), lists: local(path), local: true}
-	}
 	return &Dataset{name: path, home: write.Dir(path), lists: local(path), local: true}
 }
 

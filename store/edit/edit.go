@@ -1,6 +1,6 @@
-// Package edit changes datasets without rewriting them: in folders, flat or of Zarr, and in HDF5 files. Each change
-// makes a generation: a manifest that lists the files of its columns, and shares most of them with the generation
-// before. An HDF5 file gets the new columns and the manifest at its end. Readers keep the generation that they opened.
+// Package edit changes datasets in folders, flat or of Zarr, without rewriting them. Each change makes a generation: a
+// manifest that lists the files of its columns, and shares most of them with the generation before. Readers keep the
+// generation that they opened. Package rewrite changes HDF5 files.
 package edit
 
 import (
@@ -32,11 +32,6 @@ type Options struct {
 	// Journal keeps the values of AddColumn and SetColumn that were written before an error or the end of the process,
 	// for a later call to continue after them. nil keeps none.
 	Journal *store.Journal
-
-	// Repeatable says that values are the same when they are called again. Without a Journal, a column of an HDF5 file is
-	// then not staged next to it before it is written there, unless it is ragged: AddColumn and SetColumn call them twice,
-	// and fail if they differ.
-	Repeatable bool
 }
 
 // Values returns the values of a column in the order of the records, from that number on: the bytes of the field's
@@ -78,19 +73,19 @@ func (d *Dataset) SetColumn(f store.Field, values Values, opts Options) (*store.
 
 func (d *Dataset) putColumn(f store.Field, values Values, replace write.Replace, opts Options) (*store.Manifest,
 	error) {
-	if err := d.checkColumn(f, replace); err != nil {
+	m, err := d.Manifest("")
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckColumn(m, f, replace); err != nil {
 		if errors.Is(err, store.ErrExist) {
 			err = errors.Join(err, write.DiscardColumn(d.home, f.Name))
 		}
 		return nil, err
 	}
 	o := write.ColumnOptions{Of: opts.Of, Journal: opts.Journal, Arrays: zarr.Columns{}}
-	if opts.Repeatable {
-		o.Again = func() iter.Seq2[[]byte, error] { return values(0) }
-	}
 	end := func() error { return nil }
 	if replace == write.Existing {
-		var err error
 		if end, err = keepOld(d, f, &o); err != nil {
 			return nil, err
 		}
@@ -99,7 +94,7 @@ func (d *Dataset) putColumn(f store.Field, values Values, replace write.Replace,
 	if err != nil {
 		return nil, errors.Join(err, end())
 	}
-	m, err := fill(c, f, values, replace, opts)
+	m, err = fill(c, f, values, replace, opts)
 	return m, errors.Join(err, c.Close(), end())
 }
 
@@ -148,12 +143,8 @@ func valueAt(ds *mmapds.Dataset) write.Old {
 	}
 }
 
-// checkColumn refuses a column before its values are computed.
-func (d *Dataset) checkColumn(f store.Field, replace write.Replace) error {
-	m, err := d.Manifest("")
-	if err != nil {
-		return err
-	}
+// CheckColumn refuses a column of the dataset with manifest m before its values are computed.
+func CheckColumn(m *store.Manifest, f store.Field, replace write.Replace) error {
 	i := m.Schema().Index(f.Name)
 	switch {
 	case replace == write.New && i >= 0:
@@ -184,8 +175,11 @@ func NotFlat(path string, err error) error {
 // notFlat says why the dataset at path has no manifest of generations.
 func notFlat(path string) error {
 	d, err := store.Open(path, store.OpenOptions{Packed: true})
-	if err == nil && d.Manifest == nil {
+	switch {
+	case err == nil && d.Manifest == nil:
 		err = store.NoGenerations(path)
+	case err == nil && d.Format == "hdf5":
+		err = layout.OneGeneration(layout.Folder(path))
 	}
 	return err
 }
@@ -323,7 +317,11 @@ func Untag(path, name string) error { return At(path).Untag(name) }
 
 // Untag is like the function Untag, for this dataset.
 func (d *Dataset) Untag(name string) error {
-	if err := d.home.RemoveTag(name); err != nil {
+	err := d.check()
+	if err == nil {
+		err = d.home.RemoveTag(name)
+	}
+	if err != nil {
 		return fmt.Errorf("store: tag %q of %q: %w", name, d.name, err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -127,6 +128,29 @@ func appendTo(dest string, schema store.Schema, opts flat.Options, version int) 
 	return w.Commit(store.Info{})
 }
 
+// makeIn makes a dataset of the records of makeDataset in a container.
+func makeIn(t testing.TB, in container, dest string, fields ...store.Field) {
+	t.Helper()
+	schema := store.Schema{Fields: fields}
+	w, err := in.create(dest, schema, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for i := range records {
+		for k, f := range fields {
+			r.Values[k] = append(r.Values[k][:0], value(f, 0, i)...)
+		}
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // identities returns inode and time of change of every file below a folder, in words.
 func identities(t *testing.T, folder string) map[string]string {
 	t.Helper()
@@ -224,7 +248,7 @@ func TestRefusals(t *testing.T) {
 		{"it has no column \"emb\"; add makes one", func() error { return second(SetColumn(ds, emb, valuesOf(emb, 0), Options{})) }},
 		{"there are 1 values, and the dataset has 23 records", func() error { return second(AddColumn(ds, emb, short, Options{})) }},
 		{"no model", func() error { return second(AddColumn(ds, emb, failing, Options{})) }},
-		{"record 0: a value of 1 bytes; those of float32 (3,) are 12 bytes", func() error { return second(AddColumn(ds, emb, wrong, Options{})) }},
+		{"record 0: a value of 1 bytes; a value of float32 (3,) has 12 bytes", func() error { return second(AddColumn(ds, emb, wrong, Options{})) }},
 		{"it has no column \"x\"; it has pages, labels", func() error { return second(DropColumn(ds, []string{"x"}, Options{})) }},
 		{"a dataset needs a column", func() error { return second(DropColumn(ds, []string{"pages", "labels"}, Options{})) }},
 		{"it has a column \"labels\" already", func() error { return second(RenameColumn(ds, "pages", "labels", Options{})) }},
@@ -391,3 +415,8 @@ func TestZarrShardsAreNotCopied(t *testing.T) {
 		}
 	}
 }
+
+// wide is a field of which few values are gathered before they are written.
+var wide = store.NewField("wide", tensor.Uint8, 1<<19)
+
+func large(version, i int) []byte { return bytes.Repeat([]byte{byte(version), byte(i)}, 1<<18) }

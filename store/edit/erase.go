@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/store/hdf5/generation"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/store/zarr"
 )
@@ -19,10 +18,10 @@ type erasure struct {
 }
 
 // erasureAfter returns what will be left once earlier generations are removed. While another generation is kept, its
-// files have the values, too, and nothing is erased; nor is it in an HDF5 file, whose bytes stay.
+// files have the values, too, and nothing is erased.
 func (d *Dataset) erasureAfter(opts PruneOptions) (e erasure, err error) {
 	m, err := d.Manifest("")
-	if _, inFile := d.home.(generation.File); err != nil || m.Deleted == nil || inFile {
+	if err != nil || m.Deleted == nil {
 		return e, err
 	}
 	p, err := d.pruneFiles(opts, true)

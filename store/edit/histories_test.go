@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -24,7 +23,6 @@ import (
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
-	"github.com/penstock/penstock/store/hdf5"
 	"github.com/penstock/penstock/store/zarr"
 	"github.com/penstock/penstock/tensor"
 )
@@ -104,28 +102,15 @@ type container struct {
 var containers = []container{
 	{name: "flat", create: createFlat},
 	{name: "zarr", create: createZarr},
-	{name: "hdf5", create: func(dest string, schema store.Schema, appends bool) (store.Writer, error) {
-		return hdf5.Create(dest, schema, hdf5.Options{Append: appends})
-	}},
-	{name: "hdf5-compressed", create: func(dest string, schema store.Schema, appends bool) (store.Writer, error) {
-		opts := hdf5.Options{Append: appends, Workers: 1}
-		if !appends {
-			opts.Compress = &hdf5.Compression{Level: 1, ChunkRecords: 2}
-		}
-		return hdf5.Create(dest, schema, opts)
-	}},
 	{name: "bucket", create: createFlat, bucket: true},
 	{name: "zarr-in-bucket", create: createZarr, bucket: true},
 }
 
-// replaced reports whether an append makes another folder or file, which has no earlier generations.
-func (c container) replaced() bool { return c.name == "zarr" || c.inFile() }
+// replaced reports whether an append makes another folder, which has no earlier generations.
+func (c container) replaced() bool { return c.name == "zarr" }
 
 // appendsThere reports whether records are appended in a bucket.
 func (c container) appendsThere() bool { return c.bucket && c.name != "zarr-in-bucket" }
-
-// inFile reports whether all generations are in one file.
-func (c container) inFile() bool { return strings.HasPrefix(c.name, "hdf5") }
 
 func createZarr(dest string, schema store.Schema, appends bool) (store.Writer, error) {
 	return zarr.Create(dest, schema, zarr.Options{ShardBytes: 8 * 4096, Append: appends})
@@ -629,20 +614,20 @@ func (h *history) prune() {
 		keep[n] = true
 	}
 	for ds := range h.readers {
-		if h.kept[ds.Manifest().Generation].fields == nil || h.inFile() {
-			continue // in a folder that was replaced, or in a file whose bytes stay
+		if h.kept[ds.Manifest().Generation].fields == nil {
+			continue // in a folder that was replaced
 		}
 		keep[ds.Manifest().Generation] = true
 	}
 	opts := PruneOptions{}
 	if h.bucket { // which does not know who reads
-		opts.Keep = slices.Collect(maps.Keys(keep))
+		opts.Keep = slices.DeleteFunc(slices.Collect(maps.Keys(keep)), func(n int) bool { return n == h.newest })
 	}
 	p, err := h.d.Prune(opts)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if now := h.kept[h.newest]; len(keep) == 1 && !h.inFile() && p.Erased > 0 {
+	if now := h.kept[h.newest]; len(keep) == 1 && p.Erased > 0 {
 		erased := now.clone()
 		for name, values := range erased.values {
 			values = slices.Clone(values)
@@ -657,7 +642,7 @@ func (h *history) prune() {
 		}
 		h.newest, keep = m.Generation, map[int]bool{m.Generation: true}
 		h.kept[h.newest] = erased
-	} else if len(keep) == 1 && !h.inFile() && slices.ContainsFunc(slices.Collect(maps.Keys(now.gone)), now.whole) {
+	} else if len(keep) == 1 && slices.ContainsFunc(slices.Collect(maps.Keys(now.gone)), now.whole) {
 		h.t.Fatalf("%+v: values of deleted records stay", p)
 	}
 	maps.DeleteFunc(h.kept, func(n int, _ content) bool { return !keep[n] })

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/store/hdf5/generation"
 	"github.com/penstock/penstock/store/write"
 )
 
@@ -30,9 +29,6 @@ type Pruned = write.Pruned
 // Where only the newest generation is kept, no file and no log has anything of deleted records afterwards: columns with
 // values of such records are written again first, which makes generations, takes room for one column at a time, and
 // gives the dataset another id. Records that are left keep their places.
-//
-// In an HDF5 file it removes the links to the earlier generations. Their bytes stay in the file, so that programs that
-// have one open keep it; a copy of the dataset takes less space.
 func Prune(path string, opts PruneOptions) (*Pruned, error) { return At(path).Prune(opts) }
 
 // Prune is like the function Prune, for this dataset. In a bucket it is not known which generations are open, and
@@ -92,9 +88,6 @@ func (d *Dataset) pruneFiles(opts PruneOptions, dry write.DryRun) (*Pruned, erro
 	keep := func(n int) bool { return slices.Contains(kept, n) }
 	if d.bucket != nil {
 		return d.bucket.Prune(keep, opts.Within, dry)
-	}
-	if file, ok := d.home.(generation.File); ok {
-		return file.Prune(keep, dry)
 	}
 	return write.Prune(d.name, keep, dry)
 }

@@ -27,12 +27,10 @@ func Choose(path string, generation int, numbers []int64) (Chosen, error) {
 
 // Choose is like the function Choose, for this dataset.
 func (d *Dataset) Choose(generation int, numbers []int64) (c Chosen, err error) {
-	err = d.check()
-	var m *store.Manifest
-	if err == nil {
-		m, err = manifestOf(d.lists, generation)
-	}
-	if err == nil {
+	m, err := manifestOf(d.lists, generation)
+	if err != nil {
+		err = d.notFlat(err)
+	} else {
 		c, err = chosenOf(m, numbers)
 	}
 	if err != nil {

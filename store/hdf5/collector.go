@@ -28,15 +28,13 @@ func newCollector(stage *write.Stage, schema store.Schema, opts Options) (w *col
 		if w.base.Manifest == nil {
 			return nil, fmt.Errorf("penstock did not write it, so nothing can be appended: %w", store.ErrUnsupported)
 		}
-		release, err := write.HoldFileForReplacement(stage.Dest(), w.base.Manifest) // refused before records are read
-		if err != nil {
-			return nil, err
-		}
-		release()
 		o.Base = w.base.Manifest
 		if schema, err = write.Extend(o.Base, schema, opts.Splits); err != nil {
 			return nil, err
 		}
+	}
+	if opts.Replaces != nil {
+		o.Cuts = []int64{opts.Records}
 	}
 	w.shards, err = write.NewShardWriter(stage, schema, o)
 	return w, err
@@ -58,6 +56,7 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	}
 	parts := [][]layout.Column{layout.ColumnsOf(m.Schema().Specs(), m.Shards, w.stage.Folder.Through(""))}
 	m.Shards = nil
+	w.opts.Replaces.next(m)
 	file, err := w.gather(parts, m)
 	if err != nil {
 		return nil, err
@@ -65,13 +64,6 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	defer file.close()
 	if err := w.shards.Close(); err != nil {
 		return nil, err
-	}
-	if w.base != nil {
-		release, err := write.HoldFileForReplacement(w.stage.Dest(), w.base.Manifest)
-		if err != nil {
-			return nil, err
-		}
-		defer release()
 	}
 	return m, file.publish(m, w.stage, stagedName)
 }
@@ -124,6 +116,8 @@ func (w *collector) choices(columns []layout.Column, parts [][]layout.Column, fr
 	switch {
 	case from != nil:
 		return from.packs(columns)
+	case w.opts.Replaces != nil:
+		return w.opts.Replaces.choices(columns), nil
 	case w.opts.Compress == nil:
 		return make([]*choice, len(columns)), nil
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -70,9 +69,7 @@ func (c *crashed) goOn(s crash.State, dir string) error {
 	if err == nil && !bytes.Equal(is, c.want) && !bytes.Equal(is, c.before) {
 		return errors.New("there is a file which is not whole")
 	}
-	const lock = ".x.h5.commit.lock" // alone it is no build: the next change removes the lock of a killed one
-	_, err = os.Lstat(filepath.Join(dir, lock))
-	if c.before == nil || !bytes.Equal(is, c.want) || err != nil && fileCount(dir) > 1 || fileCount(dir) > 2 {
+	if c.before == nil || !bytes.Equal(is, c.want) || fileCount(dir) > 1 {
 		kept, err := c.resume(dest)
 		if err != nil {
 			return err
@@ -83,9 +80,6 @@ func (c *crashed) goOn(s crash.State, dir string) error {
 	}
 	if is, err = os.ReadFile(dest); err != nil || !bytes.Equal(is, c.want) {
 		return fmt.Errorf("other bytes than those of a build that was not interrupted (%v)", err)
-	}
-	if err := os.Remove(filepath.Join(dir, lock)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	if n := fileCount(dir); n != 1 {
 		return fmt.Errorf("%d files are left", n)

@@ -37,6 +37,14 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 }
 
 func begin(stage *write.Stage, schema store.Schema, opts Options) (store.Writer, error) {
+	if opts.Append || opts.Replaces != nil {
+		if err := checkSealed(stage.Dest()); err != nil {
+			return nil, err
+		}
+	}
+	if err := opts.Replaces.check(stage.Dest()); err != nil {
+		return nil, err
+	}
 	if direct(schema, opts) {
 		w, err := newWriter(stage, schema, opts)
 		if err != nil {
@@ -57,6 +65,9 @@ func direct(schema store.Schema, opts Options) bool {
 		if f.Ragged {
 			return false
 		}
+	}
+	if opts.Replaces != nil {
+		return len(opts.Replaces.Storage) == 0
 	}
 	return opts.Records > 0 && !opts.Append && opts.Splits == nil && opts.Compress == nil
 }

@@ -12,6 +12,10 @@ type Options struct {
 	Splits    []string       // names of the splits; each Record names one
 	Journal   *store.Journal // nil: a build that does not come to Commit leaves nothing
 
+	// Replaces describes the file that is overwritten by its next generation; nil begins a new dataset. Records come in
+	// the order that they have, and Splits are all of its splits.
+	Replaces *Replacement
+
 	// Compress has records deflated; nil stores them as they are, for readers to map. An append stores
 	// new records like the existing ones, and takes no Compress.
 	Compress *Compression
@@ -27,6 +31,14 @@ type Options struct {
 	Progress func(n int64) error
 
 	by []container // what writes files, see containers; nil: those
+}
+
+// Replacement describes a file that its next generation overwrites. Recipe, source and list of skipped samples stay.
+type Replacement struct {
+	Base    *store.Manifest           // of the file; while it has another one, Create fails with store.ErrBusy
+	Change  store.Change              // the difference
+	Splits  []store.Split             // which records are in which split
+	Storage map[string]*store.Storage // how columns are compressed, by their names; Compress is nil
 }
 
 // containers returns those that can write the file, the one for new files first.

@@ -19,6 +19,7 @@ type writer struct {
 	records      int64 // what the structure has room for
 	file         *staged
 	checkpointer *write.Checkpointer // nil: no journal
+	replaces     *Replacement
 	kept         store.Kept
 	sums         []uint32
 }
@@ -37,7 +38,8 @@ func newWriter(stage *write.Stage, schema store.Schema, opts Options) (*writer, 
 	}
 	w := &writer{
 		schema: schema, stage: stage, container: container, records: opts.Records,
-		manifest: write.NewManifestBuilder(schema), sums: make([]uint32, len(schema.Fields)),
+		manifest: write.NewManifestBuilder(schema, opts.Splits...), replaces: opts.Replaces,
+		sums: make([]uint32, len(schema.Fields)),
 	}
 	if opts.Journal == nil {
 		return w, w.begin()
@@ -98,6 +100,7 @@ func (w *writer) Commit(info store.Info) (*store.Manifest, error) {
 		return nil, err
 	}
 	m := w.manifest.Manifest(info)
+	w.replaces.next(m)
 	return m, w.file.publish(m, w.stage, name)
 }
 

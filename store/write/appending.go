@@ -124,7 +124,7 @@ func (a *appending) Commit(info store.Info) (*store.Manifest, error) {
 		return nil, err
 	}
 	files, shards := tagged(built.Shards[len(a.base.Shards):])
-	m, err := a.publish(files, func(base *store.Manifest) (*Revision, error) { return a.onto(base, shards, info) })
+	m, err := a.publish(files, func(base *store.Manifest) (*store.Manifest, error) { return a.onto(base, shards, info) })
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,8 @@ func tagged(shards []store.Shard) (files []Published, out []store.Shard) {
 }
 
 // publish makes the files part of the dataset and commits the generation that lists them.
-func (a *appending) publish(files []Published, next func(*store.Manifest) (*Revision, error)) (*store.Manifest, error) {
+func (a *appending) publish(files []Published, next func(*store.Manifest) (*store.Manifest, error)) (*store.Manifest,
+	error) {
 	var names []string
 	for _, f := range files {
 		names = append(names, f.Name)
@@ -167,7 +168,7 @@ func (a *appending) publish(files []Published, next func(*store.Manifest) (*Revi
 }
 
 // onto returns the generation that has the shards after the records of base.
-func (a *appending) onto(base *store.Manifest, shards []store.Shard, info store.Info) (*Revision, error) {
+func (a *appending) onto(base *store.Manifest, shards []store.Shard, info store.Info) (*store.Manifest, error) {
 	whole, err := Extend(base, a.schema, a.splits)
 	if err != nil {
 		if base.Generation != a.base.Generation {
@@ -188,7 +189,7 @@ func (a *appending) onto(base *store.Manifest, shards []store.Shard, info store.
 	}
 	m.Parent, m.Change = base.Generation, stamped(store.Change{Operation: "append"})
 	setVersion(m)
-	return &Revision{m, base.Generation, Unchanged(m)}, m.Validate()
+	return m, m.Validate()
 }
 
 // place enters the shards after those of base, and their records in the splits.

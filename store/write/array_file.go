@@ -55,10 +55,8 @@ func newArrayFile(spec tensor.Spec, in stagedFiles) arrayFile {
 
 // create begins an empty array.
 func (a *arrayFile) create(name string) (err error) {
-	if !a.in.sumsOnly {
-		if a.file, err = a.in.Create(name); err != nil {
-			return err
-		}
+	if a.file, err = a.in.Create(name); err != nil {
+		return err
 	}
 	a.at, a.sent, a.held, a.rows, a.sums = 0, 0, 0, 0, BlockSums{Done: a.sums.Done[:0], size: a.sums.size}
 	a.buf = append(a.buf[:0], make([]byte, a.frame.head())...)
@@ -97,10 +95,6 @@ func (a *arrayFile) piece() int64 {
 // write writes what was gathered, and b.
 func (a *arrayFile) write(b []byte) error {
 	n := int64(len(a.buf) + len(b))
-	if a.in.sumsOnly {
-		a.at, a.buf = a.at+n, a.buf[:0]
-		return nil
-	}
 	if a.in.scratch && a.at+n > a.held && a.at >= leastReserve {
 		a.held = reserve(a.file, max(a.at, a.held), min(a.at, mostReserve))
 	}
@@ -152,9 +146,6 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 		return 0, nil, err
 	}
 	header := a.header()
-	if a.in.sumsOnly {
-		return CombineCRC32C(layout.CRC32C(header), crc, a.at-a.frame.head()), a.sums.Done, nil
-	}
 	if _, err := a.file.WriteAt(header, 0); err != nil {
 		return 0, nil, err
 	}

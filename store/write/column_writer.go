@@ -1,11 +1,9 @@
 package write
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -15,7 +13,6 @@ import (
 	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/tensor"
 )
 
 // ColumnWriter writes the values of one field, for all records of a dataset, to files next to the others.
@@ -34,7 +31,6 @@ type ColumnWriter struct {
 	gone   []uint64      // the deleted records of base; nil if there are none
 	void   []uint64      // those of them that have no values
 	old    Old           // the values of the others
-	again  Again         // the values, if they are not in the stage
 	zeros  []byte        // the value of one that has none
 	record *store.Record // of a ragged field
 	block  *digest.Block // of another one: records that were not written yet
@@ -53,15 +49,11 @@ const columnBlock = 1 << 20
 // Old returns the value that a column has of a deleted record, by its place. It is valid until the next call.
 type Old func(place int64) ([]byte, error)
 
-// Again returns the values that were appended, from the first one on, in the same order.
-type Again func() iter.Seq2[[]byte, error]
-
 // ColumnOptions configures a ColumnWriter.
 type ColumnOptions struct {
 	Of      int            // the generation whose records have values; 0 is the newest one
 	Journal *store.Journal // with Resume, one of the same field is continued that was left with the same deleted records
 	Arrays  ArrayWriter    // for a dataset of Zarr; nil elsewhere
-	Again   Again          // for an HDF5 file: values are not staged, unless they are ragged or there is a Journal; or nil
 
 	// Old has the values of deleted records in a column that is set, except of those that are marked in Lacks. nil has
 	// none.
@@ -106,9 +98,6 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 	}
 	shards := ShardOptions{Splits: base.SplitNames(), Journal: o.Journal, Cuts: cutsOf(base), Gone: without,
 		Scratch: len(base.Shards) == 0, Appended: lastAppend(home, base)}
-	if o.Again != nil && o.Journal == nil && !f.Ragged && len(base.Shards) == 0 && base.Metadata == nil {
-		c.again, shards.SumsOnly = o.Again, true
-	}
 	if err = c.frame(&shards); err == nil {
 		c.shards, err = NewShardWriter(stage, schema, shards)
 	}
@@ -236,16 +225,23 @@ func (c *ColumnWriter) Append(value []byte) error {
 	if c.given == c.Records() {
 		return fmt.Errorf("there are more than %d values, and the dataset has %d records", c.given, c.Records())
 	}
-	size := c.field.RecordBytes()
-	if !c.field.Ragged && len(value) != size || len(value)%size != 0 {
-		return fmt.Errorf("record %d: a value of %d bytes; those of %s are %s", c.given, len(value), brief(c.field),
-			sizesOf(c.field))
+	if err := CheckValue(c.field, value); err != nil {
+		return fmt.Errorf("record %d: %w", c.given, err)
 	}
 	if err := c.skip(); err != nil {
 		return err
 	}
 	c.given++
 	return c.add(value)
+}
+
+// CheckValue refuses bytes that cannot be a value of a field.
+func CheckValue(f store.Field, value []byte) error {
+	size := f.RecordBytes()
+	if !f.Ragged && len(value) != size || len(value)%size != 0 {
+		return fmt.Errorf("a value of %d bytes; a value of %s has %s", len(value), brief(f), sizesOf(f))
+	}
+	return nil
 }
 
 // skip adds the old values of the deleted records that come next, or zeros.
@@ -346,17 +342,10 @@ func (c *ColumnWriter) Commit(replace Replace, change store.Change) (*store.Mani
 }
 
 func (c *ColumnWriter) commit(replace Replace, change store.Change) (*store.Manifest, error) {
-	f := c.edited()
-	switch {
-	case c.arrays != nil:
+	if c.arrays != nil {
 		return c.commitArrays(replace, change)
-	case len(c.base.Shards) == 0:
-		f.rows = layout.ColumnsOf([]tensor.Spec{c.field.Spec}, c.shards.sections[0].shards, c.stage.Folder.Through(""))
-		if c.again != nil {
-			f.replay = c.replay
-		}
-		return Edit(c.home, change, func(e *Editing) error { return e.put(c, f, replace) })
 	}
+	f := c.edited()
 	files, err := c.publish()
 	if err != nil {
 		return nil, err
@@ -372,86 +361,6 @@ func (c *ColumnWriter) commit(replace Replace, change store.Change) (*store.Mani
 // edited returns the field without what the container has of it.
 func (c *ColumnWriter) edited() editedField {
 	return editedField{Field: c.field, of: c.shards.manifest}
-}
-
-// replay implements [Origin].
-func (c *ColumnWriter) replay(to func(rows []byte) error) error {
-	r := replay{c: c, to: to, rows: c.room[:0]}
-	given := int64(0)
-	for value, err := range c.again() {
-		if err == nil && (given == c.Records() || len(value) != c.field.RecordBytes()) {
-			err = errOthers
-		}
-		if err == nil {
-			err = r.skip()
-		}
-		if err == nil {
-			err = r.add(value)
-		}
-		if err != nil {
-			return err
-		}
-		given++
-	}
-	if err := r.skip(); err != nil {
-		return err
-	}
-	if r.place < c.base.Records {
-		return errOthers
-	}
-	return to(r.rows)
-}
-
-// errOthers is the error of values that differ when they come again.
-var errOthers = errors.New("its values are others when they are read again; write the column again when they are " +
-	"complete")
-
-// CheckReplayed compares the checksums of the rows of a column that came again with those that it had before.
-func CheckReplayed(c *layout.Column, sums []byte) error {
-	for _, e := range c.Extents {
-		before, err := e.ReadChecksums(0, layout.Blocks(e.Count, c.Spec.RecordBytes()), e.ReadFile)
-		if err != nil {
-			return err
-		}
-		if !bytes.Equal(before, sums) {
-			return errOthers
-		}
-	}
-	return nil
-}
-
-// replay is the values of all stored records, with those of deleted ones.
-type replay struct {
-	c     *ColumnWriter
-	to    func(rows []byte) error
-	rows  []byte
-	place int64
-}
-
-// skip adds the values of the deleted records that come next.
-func (r *replay) skip() error {
-	for r.place < r.c.base.Records && marked(r.c.gone, r.place) {
-		value, err := r.c.left(r.place)
-		if err == nil {
-			err = r.add(value)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// add adds the value of the next record.
-func (r *replay) add(value []byte) error {
-	r.place++
-	r.rows = append(r.rows, value...)
-	if len(r.rows)+len(value) <= cap(r.rows) {
-		return nil
-	}
-	err := r.to(r.rows)
-	r.rows = r.rows[:0]
-	return err
 }
 
 // publish makes the files of the column files of the dataset.
@@ -503,14 +412,28 @@ func (e *Editing) put(c *ColumnWriter, f editedField, replace Replace) error {
 	if err := e.checkGone(c); err != nil {
 		return err
 	}
-	i := e.Base.Schema().Index(c.field.Name)
+	return e.set(f, replace)
+}
+
+// Put adds a field or replaces one, of a dataset whose files are written anew.
+func (e *Editing) Put(f store.Field, replace Replace) error {
+	next := editedField{Field: f}
+	if i := e.Base.Schema().Index(f.Name); i >= 0 {
+		next.array.storage = e.fields[i].array.storage
+	}
+	return e.set(next, replace)
+}
+
+// set enters a field.
+func (e *Editing) set(f editedField, replace Replace) error {
+	i := e.Base.Schema().Index(f.Name)
 	switch {
 	case replace == New && i >= 0:
-		return layout.WithMark(fmt.Errorf("it has a column %q already", c.field.Name), store.ErrExist)
+		return layout.WithMark(fmt.Errorf("it has a column %q already; set replaces one", f.Name), store.ErrExist)
 	case replace == New:
 		e.fields = append(e.fields, f)
 	case i < 0:
-		return fmt.Errorf("it has no column %q; it has %s", c.field.Name, fieldNames(e.Base))
+		return fmt.Errorf("it has no column %q; it has %s; add makes one", f.Name, fieldNames(e.Base))
 	default:
 		e.fields[i] = f
 	}
@@ -542,7 +465,7 @@ func (c *ColumnWriter) Close() error {
 	return err
 }
 
-// Columns that are being written have a stage in the dataset's folder, or next to its HDF5 file.
+// Columns that are being written have a stage in the dataset's folder.
 const (
 	ColumnName  = ".column" // follows the name of the field
 	columnStage = ColumnName + ".building"

@@ -71,14 +71,19 @@ func Delete(home Home, of *store.Manifest, marked []uint64, change store.Change)
 		for _, w := range e.deleted {
 			all += int64(bits.OnesCount64(w))
 		}
-		switch {
-		case n == 0:
-			return 0, errors.New("no record of it is to be deleted that is not deleted already")
-		case all == e.Base.Records:
-			return 0, errors.New("all records would be deleted, and a dataset needs one")
-		}
-		return n, nil
+		return n, CheckDelete(n, e.Base.Records-all)
 	})
+}
+
+// CheckDelete refuses to delete n records where that many are left, if that makes no sense.
+func CheckDelete(n, left int64) error {
+	switch {
+	case n == 0:
+		return errors.New("no record of it is to be deleted that is not deleted already")
+	case left == 0:
+		return errors.New("all records would be deleted, and a dataset needs one")
+	}
+	return nil
 }
 
 // Undelete takes stored records that were deleted back into the next generation: those of of that are marked, as in
@@ -145,11 +150,11 @@ func places(words []uint64) (text string, n int64) {
 // mark commits a generation with other deleted records. f changes their marks, and returns how many it changed.
 func mark(home Home, of *store.Manifest, change store.Change, f func(e *Editing) (int64, error)) (*store.Manifest,
 	error) {
-	return commit(home, func(base *store.Manifest) (*Revision, error) {
+	return commit(home, func(base *store.Manifest) (*store.Manifest, error) {
 		if err := sameShards(of, base); err != nil {
 			return nil, err
 		}
-		e, err := newEditing(base)
+		e, err := NewEditing(base)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +164,7 @@ func mark(home Home, of *store.Manifest, change store.Change, f func(e *Editing)
 		if change.Records, err = f(e); err != nil {
 			return nil, err
 		}
-		return e.revision(change)
+		return e.manifest(change)
 	})
 }
 

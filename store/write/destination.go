@@ -45,8 +45,6 @@ func (d *destination) acquire() (err error) {
 		return fmt.Errorf("%s is %w: another process is building it in %s", d.path, store.ErrBusy, StageDir(d.path))
 	case errors.Is(err, ErrNoLocks):
 		return nil
-	case err == nil:
-		removeAbandoned(d.parent, fileLockName(d.name()))
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package write
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -27,12 +28,10 @@ type Editing struct {
 // editedField is a field with its files and what the manifest says of its values.
 type editedField struct {
 	store.Field
-	files  [][]store.File                         // by shard; nil of Zarr and HDF5
-	array  storedField                            // of Zarr; of HDF5 its name in Base
-	rows   []layout.Column                        // of HDF5: where values are that are new
-	replay func(to func(rows []byte) error) error // of HDF5: see Origin
-	of     *ManifestBuilder                       // has the state of its statistics and identity,
-	at     int                                    // as its field of that number
+	files [][]store.File   // by shard; nil of Zarr and HDF5
+	array storedField      // of Zarr and HDF5
+	of    *ManifestBuilder // has the state of its statistics and identity,
+	at    int              // as its field of that number
 }
 
 // mostAttempts limits how often a change is made again that another one came before.
@@ -41,15 +40,15 @@ const mostAttempts = 10
 // Edit commits the generation that f makes from the newest one of a dataset, and returns its manifest.
 // If another writer commits meanwhile, f is called again with that writer's generation.
 func Edit(home Home, change store.Change, f func(e *Editing) error) (*store.Manifest, error) {
-	return commit(home, func(base *store.Manifest) (*Revision, error) {
-		e, err := newEditing(base)
+	return commit(home, func(base *store.Manifest) (*store.Manifest, error) {
+		e, err := NewEditing(base)
 		if err != nil {
 			return nil, err
 		}
 		if err := f(e); err != nil {
 			return nil, err
 		}
-		return e.revision(change)
+		return e.manifest(change)
 	})
 }
 
@@ -60,27 +59,19 @@ func Restore(home Home, old *store.Manifest, change store.Change) (*store.Manife
 	if release == nil {
 		return nil, held
 	}
-	m, err := commit(home, func(base *store.Manifest) (*Revision, error) {
+	m, err := commit(home, func(base *store.Manifest) (*store.Manifest, error) {
 		if held != nil && base.Generation != old.Generation {
 			return nil, held
 		}
 		m := *old
 		m.Parent, m.Generation, m.Change = base.Generation, base.Generation+1, stamped(change)
-		return &Revision{&m, old.Generation, Unchanged(&m)}, nil
+		return &m, nil
 	})
 	return m, errors.Join(err, release())
 }
 
-// Unchanged returns the origins of fields that stay as they are.
-func Unchanged(m *store.Manifest) (columns []Origin) {
-	for _, f := range m.Fields {
-		columns = append(columns, Origin{Field: f.Name})
-	}
-	return columns
-}
-
 // commit commits the generation that next returns for the newest one.
-func commit(home Home, next func(base *store.Manifest) (*Revision, error)) (*store.Manifest, error) {
+func commit(home Home, next func(base *store.Manifest) (*store.Manifest, error)) (*store.Manifest, error) {
 	if err := home.Check(); err != nil {
 		return nil, err
 	}
@@ -90,12 +81,12 @@ func commit(home Home, next func(base *store.Manifest) (*Revision, error)) (*sto
 		if err != nil {
 			return nil, err
 		}
-		r, err := next(base)
+		m, err := next(base)
 		if err != nil {
 			return nil, err
 		}
-		if lost = home.Commit(base, r); !errors.Is(lost, ErrLost) {
-			return r.Manifest, lost
+		if lost = home.Commit(base, m); !errors.Is(lost, ErrLost) {
+			return m, lost
 		}
 	}
 	return nil, fmt.Errorf("%d others were committed before this change could be; run it again: %w", mostAttempts, lost)
@@ -108,7 +99,8 @@ func stamped(change store.Change) *store.Change {
 	return &change
 }
 
-func newEditing(base *store.Manifest) (*Editing, error) {
+// NewEditing begins the generation that follows base.
+func NewEditing(base *store.Manifest) (*Editing, error) {
 	if len(base.BuilderState) == 0 {
 		return nil, fmt.Errorf("its manifest has no ledger, from which the id of its columns is computed: %w",
 			store.ErrUnsupported)
@@ -141,19 +133,6 @@ func newEditing(base *store.Manifest) (*Editing, error) {
 		}
 	}
 	return e, nil
-}
-
-// revision returns the generation of the fields as they are now.
-func (e *Editing) revision(change store.Change) (*Revision, error) {
-	m, err := e.manifest(change)
-	if err != nil {
-		return nil, err
-	}
-	r := &Revision{Manifest: m, Of: e.Base.Generation}
-	for _, f := range e.fields {
-		r.Columns = append(r.Columns, Origin{f.array.name, f.rows, f.replay})
-	}
-	return r, nil
 }
 
 // manifest returns that of the fields as they are now.
@@ -205,6 +184,17 @@ func (e *Editing) summarize(m *store.Manifest) (err error) {
 	m.BuilderState = b.State()
 	m.ID, err = m.Deleted.ID(b.id(m.Fields), m.Records)
 	return err
+}
+
+// Content returns the fields as they are now, the name that each has in Base, "" for a field that was Put, and how the
+// columns are compressed, for a file that is written anew.
+func (e *Editing) Content() (fields []store.Field, origins []string, storage map[string]*store.Storage) {
+	storage = make(map[string]*store.Storage)
+	for _, f := range e.fields {
+		fields, origins = append(fields, f.Field), append(origins, f.array.name)
+		maps.Copy(storage, f.array.storage)
+	}
+	return fields, origins, storage
 }
 
 // find returns the position of a field.

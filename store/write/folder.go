@@ -121,8 +121,7 @@ func (f *Folder) WriteFile(name string, data []byte) error {
 // stagedFiles are the files of shards in a stage.
 type stagedFiles struct {
 	*Folder
-	scratch  bool // they are copied and then removed, and need not be on disk
-	sumsOnly bool // arrays have no file: their rows come a second time
+	scratch bool // they are copied and then removed, and need not be on disk
 }
 
 // write writes a file.

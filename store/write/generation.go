@@ -108,7 +108,7 @@ func holdGenerations(root *os.Root) (*os.File, error) {
 // HoldForReplacement keeps others from changing the dataset at path, a folder whose newest generation is base, until
 // the file is closed: another folder takes its place. The error is store.ErrBusy if another one changes it.
 func HoldForReplacement(path string, base *store.Manifest) (*os.File, error) {
-	if err := checkReplacement(path, base, "Zarr", "folder"); err != nil {
+	if err := checkReplacement(path, base); err != nil {
 		return nil, err
 	}
 	root, err := openDataset(path)
@@ -126,9 +126,9 @@ func HoldForReplacement(path string, base *store.Manifest) (*os.File, error) {
 	return held, nil
 }
 
-// checkReplacement makes sure that nothing is lost when an append to the dataset at path, of a format, makes a new file
-// or folder, which takes its place.
-func checkReplacement(path string, base *store.Manifest, format, what string) error {
+// checkReplacement makes sure that nothing is lost when an append to Zarr at path makes a new folder, which takes its
+// place.
+func checkReplacement(path string, base *store.Manifest) error {
 	numbers, err := store.Generations(path)
 	if err != nil {
 		return err
@@ -137,8 +137,8 @@ func checkReplacement(path string, base *store.Manifest, format, what string) er
 		return fmt.Errorf("it was changed meanwhile: %w", store.ErrBusy)
 	}
 	if len(numbers) > 1 {
-		return fmt.Errorf("an append to %s makes a new %s, which would not have the earlier generations %v; "+
-			"remove them first: %s: %w", format, what, numbers[:len(numbers)-1], shell.Penstock("prune", path),
+		return fmt.Errorf("an append to Zarr makes a new folder, which would not have the earlier generations %v; "+
+			"remove them first: %s: %w", numbers[:len(numbers)-1], shell.Penstock("prune", path),
 			store.ErrUnsupported)
 	}
 	tags, err := store.Tags(path)
@@ -146,8 +146,8 @@ func checkReplacement(path string, base *store.Manifest, format, what string) er
 		return err
 	}
 	if len(tags) > 0 {
-		return fmt.Errorf("an append to %s makes a new %s, which would not have the generation of tag %s; "+
-			"remove that first: %s: %w", format, what, tags[0].Name, shell.Penstock("tag --remove", path, tags[0].Name),
+		return fmt.Errorf("an append to Zarr makes a new folder, which would not have the generation of tag %s; "+
+			"remove that first: %s: %w", tags[0].Name, shell.Penstock("tag --remove", path, tags[0].Name),
 			store.ErrUnsupported)
 	}
 	return nil

@@ -23,7 +23,7 @@ type Home interface {
 
 	// Commit makes next the newest generation; its files exist and are durable. The newest one must be base, or the
 	// error is ErrLost, and nothing has changed.
-	Commit(base *store.Manifest, next *Revision) error
+	Commit(base, next *store.Manifest) error
 
 	// Hold keeps others from removing a generation until release is called. The error is fs.ErrNotExist if that was
 	// done.
@@ -44,24 +44,6 @@ type Home interface {
 
 	// RemoveTag removes the file of a tag.
 	RemoveTag(name string) error
-}
-
-// Revision is a generation before it is committed.
-type Revision struct {
-	Manifest *store.Manifest
-	Of       int      // a generation
-	Columns  []Origin // of an HDF5 file, by field
-}
-
-// Origin says where the values of a field come from: that of a name in the generation Of or, if Rows is not nil, arrays
-// in other files.
-type Origin struct {
-	Field string
-	Rows  []layout.Column
-
-	// Replay gives all rows of the only array to a function, in pieces, if the files of Rows have their checksums alone;
-	// else it is nil.
-	Replay func(to func(rows []byte) error) error
 }
 
 // Published is a file that becomes one of a dataset.
@@ -89,6 +71,8 @@ func CheckChangeable(path string) error {
 		return err
 	case d.Manifest == nil:
 		return store.NoGenerations(path)
+	case d.Format == "hdf5":
+		return layout.OneGeneration(layout.Folder(path))
 	case layout.Folder(path) != path:
 		return fmt.Errorf("%s: only the newest generation can be changed; restore this one first: %w", path,
 			store.ErrUnsupported)
@@ -100,8 +84,8 @@ func CheckChangeable(path string) error {
 }
 
 // Commit implements Home.
-func (d Dir) Commit(base *store.Manifest, next *Revision) error {
-	return CommitGeneration(string(d), base, next.Manifest)
+func (d Dir) Commit(base, next *store.Manifest) error {
+	return CommitGeneration(string(d), base, next)
 }
 
 // Hold implements Home by a lock.

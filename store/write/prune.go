@@ -35,9 +35,6 @@ type Pruned struct {
 	// Corrupt are generations that are kept and cannot be read. While there are any, nothing is removed: the files may be
 	// those of one of these.
 	Corrupt []int `json:"corrupt,omitempty"`
-
-	// InFile says that the dataset is an HDF5 file, in which the bytes of generations stay.
-	InFile bool `json:"in_file,omitempty"`
 }
 
 // DryRun says whether Prune only reports.
@@ -66,7 +63,7 @@ func Prune(path string, keep func(generation int) bool, dry DryRun) (*Pruned, er
 		return nil, err
 	}
 	if !dry {
-		if err := removeStages(p.root, p.path, "."); err != nil {
+		if err := removeStages(p.root, p.path); err != nil {
 			return nil, err
 		}
 	}
@@ -271,35 +268,20 @@ func (p *pruning) beingWritten() (files []fs.FileInfo, err error) {
 	return files, nil
 }
 
-// RemoveColumnStages removes what columns of the HDF5 file at path have left whose writers were killed, unless they can
-// be continued.
-func RemoveColumnStages(path string) error {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	folder, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	return removeStages(folder, filepath.Dir(path), "."+filepath.Base(path)+".")
-}
-
-// removeStages removes what columns have left in a folder, under names that begin so.
-func removeStages(folder *os.Root, path, begin string) error {
+// removeStages removes what columns have left in the folder of a dataset whose writers were killed, unless they can be
+// continued.
+func removeStages(folder *os.Root, path string) error {
 	entries, err := private.Entries(folder)
 	if err != nil {
 		return err
 	}
 	for _, name := range entries {
-		if stage, ok := strings.CutSuffix(name, ".building.lock"); ok && strings.HasPrefix(name, begin) &&
-			IsColumnStage(stage+".building") {
+		if stage, ok := strings.CutSuffix(name, ".building.lock"); ok && IsColumnStage(stage+".building") {
 			removeAbandoned(folder, name)
 			continue
 		}
 		dest, ok := strings.CutSuffix(strings.TrimPrefix(name, "."), ".building")
-		if !ok || !strings.HasPrefix(name, begin) || !IsColumnStage(name) || Unfinished(filepath.Join(path, dest)) {
+		if !ok || !IsColumnStage(name) || Unfinished(filepath.Join(path, dest)) {
 			continue
 		}
 		stage, err := OpenStage(filepath.Join(path, dest), StageOptions{})

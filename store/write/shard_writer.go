@@ -19,7 +19,7 @@ type ShardOptions struct {
 	Splits     []string        // names of the splits, in the order that they get; each record then names one
 	Journal    *store.Journal  // nil: a build that ends early leaves nothing
 	Base       *store.Manifest // of the dataset that the records are appended to; nil for a new one
-	Cuts       []int64         // records of each shard, over all splits; nil lets ShardBytes decide
+	Cuts       []int64         // records of each shard, in the order in which all come; nil lets ShardBytes decide
 	Gone       []uint64        // records without values, the same when a column is resumed
 	Appended   int             // the generation that has the last of the records, the same when a column is resumed
 	Taken      map[string]bool // names that files of other generations have, so that new ones cannot
@@ -27,9 +27,6 @@ type ShardOptions struct {
 	// Scratch says that the shards are copied from the stage and then removed, so that they need not be on disk. With a
 	// Journal they are, as a later build may continue with them.
 	Scratch bool
-
-	// SumsOnly says that the stage has the checksums of the rows, and not these. It needs Scratch, and no Journal.
-	SumsOnly bool
 
 	// Frame is that of the files of the only field, which is not ragged; nil makes .npy files.
 	Frame *Frame
@@ -102,7 +99,7 @@ func (w *ShardWriter) start() error {
 		}
 	}
 	size := newShardSize(w.schema, w.opts.ShardBytes)
-	folder := stagedFiles{w.stage.Folder, w.opts.Scratch && w.opts.Journal == nil, w.opts.SumsOnly}
+	folder := stagedFiles{w.stage.Folder, w.opts.Scratch && w.opts.Journal == nil}
 	if w.opts.Cuts != nil {
 		w.sections = []section{newSection(w.schema, folder, size, "", 0)}
 		w.sections[0].cuts, w.sections[0].arrays[0].frame = w.opts.Cuts, w.opts.Frame
@@ -202,7 +199,7 @@ func (w *ShardWriter) arrange(m *store.Manifest) (renames []rename) {
 			next += shard.Count
 			shards++
 		}
-		if len(w.opts.Splits) > 0 {
+		if len(w.opts.Splits) > 0 && w.opts.Cuts == nil {
 			addSplit(m, w.opts.Splits[i], w.opts.Base, first, next)
 		}
 	}

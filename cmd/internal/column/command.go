@@ -11,17 +11,20 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/cmd/internal/rewriting"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
+	"github.com/penstock/penstock/store/hdf5/rewrite"
 )
 
-const long = `Add, set, drop and rename the columns of a dataset. Each change makes a generation and
-rewrites nothing: add writes the new column, and drop and rename only a manifest. penstock log lists
-generations, DATASET@3 opens one, penstock restore goes back to it. DATASET is one that penstock
-wrote: a folder of .npy files or Zarr, also in a bucket, or an HDF5 file.`
+const long = `Add, set, drop and rename the columns of a dataset that penstock wrote. In a folder of .npy
+files or Zarr, also in a bucket, each change makes a generation and rewrites nothing: add writes the
+new column, and drop and rename only a manifest. penstock log lists generations, DATASET@3 opens
+one, penstock restore goes back to it. An HDF5 file is replaced by a new one, without the values
+that were dropped or replaced.`
 
 const putLong = `VALUES is a .npy file, a dataset, a view, or a table, such as .parquet and .csv. Records are matched by
 position or, with --on KEY, by the column KEY of both. "-" reads a .npy file from standard input.
@@ -48,7 +51,7 @@ func Command() *cobra.Command {
 // set is put for a column that exists.
 func set() *cobra.Command {
 	f := &putFlags{replaces: true}
-	cmd := put("set", "Replace the values of a column", (*edit.Dataset).SetColumn, f,
+	cmd := put("set", "Replace the values of a column", f,
 		"  penstock column set out/flat labels labels.csv --on source_name")
 	cmd.Long += setLong
 	cmd.Flags().BoolVar(&f.changeType, "change-type", false, "give the column the type of VALUES")
@@ -57,7 +60,7 @@ func set() *cobra.Command {
 
 // add is put for a column that is new.
 func add() *cobra.Command {
-	return put("add", "Add a column with a value for each record", (*edit.Dataset).AddColumn, new(putFlags),
+	return put("add", "Add a column with a value for each record", new(putFlags),
 		"  penstock column add out/flat emb emb.npy\n"+
 			"  penstock column add out/flat score scores.csv --on source_name --missing 0")
 }
@@ -70,12 +73,12 @@ type putFlags struct {
 	replaces, changeType       bool
 }
 
-func put(verb, short string, do putFunc, f *putFlags, example string) *cobra.Command {
+func put(verb, short string, f *putFlags, example string) *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: verb + " [flags] DATASET NAME VALUES", Short: short, Long: short + ".\n\n" + putLong, Example: example,
 		PreRunE: func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, args, do, edit.Options{By: commandLine("column "+verb, cmd, args)})
+			return f.run(cmd, args, edit.Options{By: commandLine("column "+verb, cmd, args)})
 		},
 	})
 	flags := cmd.Flags()
@@ -135,7 +138,7 @@ func drop() *cobra.Command {
 	var asJSON bool
 	cmd := cli.Command(&cobra.Command{
 		Use: "drop [flags] DATASET NAME...", Short: "Remove columns",
-		Long:    "Remove columns. Their files stay for earlier generations, until penstock prune.",
+		Long:    "Remove columns. Their files stay for earlier generations, until penstock prune; of an HDF5 file, nothing.",
 		Example: "  penstock column drop out/flat labels",
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -144,9 +147,11 @@ func drop() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return change(cmd, args[0], asJSON, func(ds *edit.Dataset) (*store.Manifest, error) {
-				return ds.DropColumn(args[1:], edit.Options{By: commandLine("column drop", cmd, args)})
-			})
+			return change(cmd, args[0], asJSON, edit.Options{By: commandLine("column drop", cmd, args)},
+				func(ds *edit.Dataset, o edit.Options) (*store.Manifest, error) { return ds.DropColumn(args[1:], o) },
+				func(path string, o rewrite.Options) (*store.Manifest, error) {
+					return rewrite.DropColumn(path, args[1:], o)
+				})
 		},
 	})
 	cli.JSONFlag(cmd, &asJSON)
@@ -157,7 +162,7 @@ func rename() *cobra.Command {
 	var asJSON bool
 	cmd := cli.Command(&cobra.Command{
 		Use: "rename [flags] DATASET NAME NEW", Short: "Give a column another name",
-		Long:    "Give a column another name. Its files keep their names; manifest.json lists them.",
+		Long:    "Give a column another name. In a folder, its files keep their names; manifest.json lists them.",
 		Example: "  penstock column rename out/flat labels species",
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 3 {
@@ -166,9 +171,13 @@ func rename() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return change(cmd, args[0], asJSON, func(ds *edit.Dataset) (*store.Manifest, error) {
-				return ds.RenameColumn(args[1], args[2], edit.Options{By: commandLine("column rename", cmd, args)})
-			})
+			return change(cmd, args[0], asJSON, edit.Options{By: commandLine("column rename", cmd, args)},
+				func(ds *edit.Dataset, o edit.Options) (*store.Manifest, error) {
+					return ds.RenameColumn(args[1], args[2], o)
+				},
+				func(path string, o rewrite.Options) (*store.Manifest, error) {
+					return rewrite.RenameColumn(path, args[1], args[2], o)
+				})
 		},
 	})
 	cli.JSONFlag(cmd, &asJSON)
@@ -176,12 +185,15 @@ func rename() *cobra.Command {
 }
 
 // change makes a change and reports it.
-func change(cmd *cobra.Command, arg string, asJSON bool, do func(*edit.Dataset) (*store.Manifest, error)) error {
+func change(cmd *cobra.Command, arg string, asJSON bool, opts edit.Options,
+	inFolder func(*edit.Dataset, edit.Options) (*store.Manifest, error),
+	inFile func(path string, o rewrite.Options) (*store.Manifest, error)) error {
 	ds, err := datasetarg.OpenChanging(cmd.Context(), arg)
 	if err != nil {
 		return err
 	}
-	m, err := do(ds.Dataset)
+	m, err := rewriting.Change(cmd, ds, false, opts,
+		func(o edit.Options) (*store.Manifest, error) { return inFolder(ds.Dataset, o) }, inFile)
 	return report(cmd, ds.Path, m, asJSON, errors.Join(err, ds.Close()))
 }
 

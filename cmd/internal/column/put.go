@@ -15,28 +15,41 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/cmd/internal/rewriting"
 	"github.com/penstock/penstock/internal/block"
 	"github.com/penstock/penstock/internal/npy"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
+	"github.com/penstock/penstock/store/hdf5/rewrite"
 	"github.com/penstock/penstock/tensor"
 )
 
-// putFunc is the method AddColumn or SetColumn of edit.Dataset.
-type putFunc func(ds *edit.Dataset, f store.Field, values edit.Values, opts edit.Options) (*store.Manifest, error)
+// putColumn adds the column, or sets it.
+func (f *putFlags) putColumn(cmd *cobra.Command, ds *datasetarg.Generations, field store.Field, values edit.Values,
+	opts edit.Options) (*store.Manifest, error) {
+	add, addToFile := ds.Dataset.AddColumn, rewrite.AddColumn
+	if f.replaces {
+		add, addToFile = ds.Dataset.SetColumn, rewrite.SetColumn
+	}
+	return rewriting.Change(cmd, ds, f.quiet, opts,
+		func(o edit.Options) (*store.Manifest, error) { return add(field, values, o) },
+		func(path string, o rewrite.Options) (*store.Manifest, error) {
+			return addToFile(path, field, values, o)
+		})
+}
 
-func (f *putFlags) run(cmd *cobra.Command, args []string, do putFunc, opts edit.Options) error {
+func (f *putFlags) run(cmd *cobra.Command, args []string, opts edit.Options) error {
 	ds, err := datasetarg.OpenChanging(cmd.Context(), args[0])
 	if err != nil {
 		return err
 	}
-	m, err := f.change(cmd, ds, args[1], args[2], do, opts)
+	m, err := f.change(cmd, ds, args[1], args[2], opts)
 	return report(cmd, ds.Path, m, f.json, errors.Join(err, ds.Close()))
 }
 
-func (f *putFlags) change(cmd *cobra.Command, ds *datasetarg.Generations, name, values string, do putFunc,
+func (f *putFlags) change(cmd *cobra.Command, ds *datasetarg.Generations, name, values string,
 	opts edit.Options) (*store.Manifest, error) {
 	old, err := ds.Manifest()
 	if err != nil {
@@ -49,13 +62,13 @@ func (f *putFlags) change(cmd *cobra.Command, ds *datasetarg.Generations, name, 
 	opts.Of = base.Generation
 	records := base.Live()
 	if values == "-" {
-		return f.stream(cmd, ds, name, old, records, do, opts)
+		return f.stream(cmd, ds, name, old, records, opts)
 	}
 	src, err := f.open(cmd.Context(), values, f.selection(name, old))
 	if err != nil {
 		return nil, err
 	}
-	m, err := f.put(cmd, ds, name, old, records, src, do, opts)
+	m, err := f.put(cmd, ds, name, old, records, src, opts)
 	return m, errors.Join(err, src.close())
 }
 
@@ -68,7 +81,7 @@ func (f *putFlags) base(ds *datasetarg.Generations, newest *store.Manifest) (*st
 }
 
 func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name string, old *store.Manifest,
-	records int64, src *table, do putFunc, opts edit.Options) (*store.Manifest, error) {
+	records int64, src *table, opts edit.Options) (*store.Manifest, error) {
 	column, err := src.choose(name, f.field, f.on)
 	if err != nil {
 		return nil, err
@@ -90,13 +103,11 @@ func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name stri
 		return nil, fmt.Errorf("%s has %d records, and %s has %d; to match them by a column of both, use --on",
 			src.path, src.Len(), ds.Path, records)
 	}
-	bar := cli.NewStage(cmd, "column", "write", "values of records", f.quiet)
+	bar := cli.NewStage(cmd, "column", "write", "values of records", f.quiet || ds.IsFile())
 	bar.Begin(records)
 	v.progress = bar.Add
-	opts.Repeatable = !raw.Is(src.path)
-	m, err := do(ds.Dataset, field, v.from, opts)
-	bar.End()
-	return m, err
+	defer bar.End()
+	return f.putColumn(cmd, ds, field, v.from, opts)
 }
 
 // table is VALUES: an open dataset, view or table.
@@ -223,8 +234,6 @@ const readBytes = 1 << 20
 // from implements [edit.Values].
 func (v *values) from(first int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		progress := v.progress
-		v.progress = func(int64) {} // if the values are read again
 		n := v.len()
 		step := max(1, min(1<<16, readBytes/v.column.RecordBytes()))
 		var b batch
@@ -239,7 +248,7 @@ func (v *values) from(first int64) iter.Seq2[[]byte, error] {
 					return
 				}
 			}
-			progress(int64(end - at))
+			v.progress(int64(end - at))
 		}
 	}
 }
@@ -296,7 +305,7 @@ func (b *batch) gather(ctx context.Context, src *table, f store.Field) error {
 
 // stream reads a .npy file from standard input.
 func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name string, old *store.Manifest,
-	records int64, do putFunc, opts edit.Options) (*store.Manifest, error) {
+	records int64, opts edit.Options) (*store.Manifest, error) {
 	in := bufio.NewReaderSize(cmd.InOrStdin(), readBytes)
 	opts.Journal = &store.Journal{Resume: f.resume}
 	begun := func(first int64) error {
@@ -354,5 +363,5 @@ func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name s
 			}
 		}
 	}
-	return do(ds.Dataset, field, rows, opts)
+	return f.putColumn(cmd, ds, field, rows, opts)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,6 +78,9 @@ func OpenChanging(ctx context.Context, arg string) (*Generations, error) {
 	if err != nil || g.Named == "" {
 		return g, err
 	}
+	if g.IsFile() {
+		return nil, fmt.Errorf("%s: %w", arg, layout.OneGeneration(g.Path))
+	}
 	return nil, errors.Join(fmt.Errorf("%s: only the newest generation can be changed; to make this one the newest, "+
 		"run: %s: %w", remote.Redact(arg), shell.Penstock("restore", remote.Redact(arg)), store.ErrUnsupported), g.Close())
 }
@@ -91,6 +95,12 @@ func (g *Generations) Manifest() (*store.Manifest, error) {
 		return nil, fmt.Errorf("%s: %w", g.Path, err)
 	}
 	return m, err
+}
+
+// IsFile reports whether the dataset is a file of this machine, which is written anew when it is changed.
+func (g *Generations) IsFile() bool {
+	info, err := os.Stat(g.Path)
+	return g.bucket == nil && err == nil && info.Mode().IsRegular()
 }
 
 // Close lets go of it.

@@ -28,10 +28,9 @@ import (
 // asked is a line that --records reads: a JSON object with one of these. Reads of records, which are many, are binary:
 // see readHead. Each answer begins with the length of a JSON object, 64 bits, and that.
 type asked struct {
-	Open    *opening `json:"open,omitempty"`
-	Close   int      `json:"close,omitempty"` // a dataset that is not needed any more; it is not answered
-	History *history `json:"history,omitempty"`
-	Verify  *opening `json:"verify,omitempty"` // have all records of files here compared with their checksums
+	Open   *opening `json:"open,omitempty"`
+	Close  int      `json:"close,omitempty"`  // a dataset that is not needed any more; it is not answered
+	Verify *opening `json:"verify,omitempty"` // have all records of files here compared with their checksums
 }
 
 // readHead is how a read begins. The places of fields in the answer to Open follow, 32 bits each, and 64-bit numbers:
@@ -61,18 +60,6 @@ type opening struct {
 	View   *views.Node `json:"view,omitempty"`   // in place of Path, Fields and Split
 	Fields []string    `json:"fields,omitempty"` // nil means all
 	Split  string      `json:"split,omitempty"`  // of a URL; "" means all
-}
-
-// history asks which generations an HDF5 file keeps, and which is the newest of them that has an id.
-type history struct {
-	Path string `json:"path"`
-	ID   string `json:"id"`
-}
-
-// kept answers it.
-type kept struct {
-	Generations []int `json:"generations,omitempty"` // none of a file that keeps none
-	Found       int   `json:"found,omitempty"`       // 0 if no generation has the id
 }
 
 // opened is the answer to a request to open a dataset. Records counts every stored record of a local dataset: the
@@ -195,8 +182,6 @@ func (s *recordServer) serve(ctx context.Context) error {
 			o = &opened{Error: cli.Worded(err.Error()), Kind: kindOf(err)}
 		}
 		return s.writeObject(o)
-	case a.History != nil:
-		return s.writeObject(a.History.kept())
 	case a.Verify != nil:
 		c, err := a.Verify.verify(ctx)
 		if err != nil {
@@ -352,22 +337,6 @@ func (s *recordServer) openHere(o *opening) (*opened, error) {
 	}
 	s.keep(w, ds)
 	return w, nil
-}
-
-// kept reads the manifests of an HDF5 file. One that is corrupt has no id.
-func (h *history) kept() (k kept) {
-	numbers, err := store.Generations(h.Path)
-	if err != nil || len(numbers) < 2 {
-		return k
-	}
-	k.Generations = numbers
-	for _, n := range slices.Backward(numbers) {
-		if m, _, err := store.ReadGeneration(h.Path, n); err == nil && m.ID == h.ID {
-			k.Found = n
-			break
-		}
-	}
-	return k
 }
 
 // verify compares files here with their checksums.

@@ -131,8 +131,7 @@ Deleted records are erased once no other generation is kept: columns that have t
 written again without these, which needs room for the largest one, and the condition of the delete
 leaves the log. The dataset has another id then.
 
-An HDF5 file forgets the generations, also those that are open, which stay readable where they are.
-Their bytes stay in the file: penstock preprocess DATASET DEST writes one without them.`
+An HDF5 file has one generation, and nothing to prune: a change leaves nothing behind in it.`
 
 // pruneFlags is the command line of prune.
 type pruneFlags struct {
@@ -194,14 +193,6 @@ func (f *pruneFlags) render(w io.Writer, path string, p *edit.Pruned) error {
 	if len(p.Generations) == 0 {
 		text = fmt.Sprintf("%s no generation and %s of %s\n", verb, units.Counted(p.Files, "file"),
 			units.Bytes(p.Bytes))
-	}
-	if p.InFile {
-		text = fmt.Sprintf("%s %s (%s)", verb, units.Counted(int64(len(p.Generations)), "generation"), numbers(p.Generations))
-		if len(p.Generations) == 0 {
-			text = verb + " no generation"
-		}
-		text += "; their bytes stay in the file; to make one without them, run: " +
-			shell.Penstock("preprocess", path, strings.TrimSuffix(path, ".h5")+"-new.h5") + "\n"
 	}
 	if p.Erased > 0 {
 		text += fmt.Sprintf("%s the values of %s\n", map[bool]string{false: "erased", true: "would erase"}[f.DryRun],

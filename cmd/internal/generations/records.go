@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/cmd/internal/rewriting"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
@@ -18,14 +19,17 @@ import (
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
+	"github.com/penstock/penstock/store/hdf5/rewrite"
 )
 
-const deleteLong = `Delete the records for which a condition holds, or that --records lists, without
-rewriting a file. Readers, loaders and commands see the remaining records, numbered from 0, as a new
-generation. The values stay in the files, for earlier generations and for penstock restore
---deleted; penstock preprocess DATASET DEST writes a copy without them. Conditions compare fields
-with numbers, strings and the names of classes: see docs/views.md. DATASET is one that penstock
-wrote: a folder of .npy files or Zarr, also in a bucket, or an HDF5 file.`
+const deleteLong = `Delete the records for which a condition holds, or that --records lists. Readers, loaders
+and commands see the remaining records, numbered from 0. Conditions compare fields with numbers,
+strings and the names of classes: see docs/views.md. DATASET is one that penstock wrote: a folder of
+.npy files or Zarr, also in a bucket, or an HDF5 file.
+
+In a folder, flat or Zarr, no file is rewritten: the remaining records are a new generation, and the
+values stay in the files, for earlier generations and for penstock restore --deleted, until penstock
+prune. An HDF5 file is replaced by a new one, in which nothing of the deleted records is left.`
 
 // Delete returns the command delete.
 func Delete() *cobra.Command {
@@ -76,7 +80,9 @@ func choosing(verb, short, long, example string, which leaving) *cobra.Command {
 			if err != nil {
 				return errors.Join(err, ds.Close())
 			}
-			m, err := ds.Dataset.Delete(records, edit.Options{By: f.commandOf("penstock "+verb, ds.Path)})
+			m, err := rewriting.Change(cmd, ds, false, edit.Options{By: f.commandOf("penstock "+verb, ds.Path)},
+				func(o edit.Options) (*store.Manifest, error) { return ds.Dataset.Delete(records, o) },
+				func(path string, o rewrite.Options) (*store.Manifest, error) { return rewrite.Delete(path, records, o) })
 			return report(cmd, ds.Path, m, f.json, errors.Join(err, ds.Close()))
 		},
 	})

@@ -40,19 +40,19 @@ var hints = []struct {
 	{"cmd/internal/inspect/dataset/refusal.go preprocess merge", "inspect preview -o g.png third.parts", "preprocess merge third"},
 	{"cmd/internal/demo/draw.go demo", "demo --no-open photos", "demo photos-2"},
 	{"", "cache pin nothing", "cache list"},
-	{"cmd/internal/generations/choose.go preprocess", "prune changed.h5", "preprocess changed.h5 changed-new.h5"},
+	{"internal/layout/hdf5_file.go preprocess", "prune changed.h5", "preprocess changed.h5 changed-flat"},
 	{"store/hdf5/view/encode.go preprocess", "inspect view less", "preprocess less less-flat"},
 	{"store/errors.go preprocess", "log numbers.npy", "preprocess numbers.npy numbers-flat"},
 	{"prepare/normalize.go preprocess", "preprocess normalize pixels dataset", "preprocess pixels pixels-flat --normalize dataset"},
 	{"store/write/normalize.go preprocess", "preprocess normalize stored.h5 imagenet", "preprocess stored.h5 stored-flat --normalize dataset"},
-	{"store/write/generation.go prune", "preprocess --append table.csv long.h5", "prune long.h5"},
+	{"store/write/generation.go prune", "preprocess --append table.csv long.zarr", "prune long.zarr"},
 	{"prepare/config.go inspect show --recipe", "preprocess --append table.csv grown", "inspect show --recipe grown"},
 	{"prepare/measure.go inspect show --recipe", "preprocess --append --normalize dataset photos again-8", "inspect show --recipe again-8"},
 	{"prepare/config.go preprocess merge", "preprocess --rank 0 --world-size 1 --view table.csv viewed", "preprocess merge viewed"},
 	{"prepare/config.go inspect view", "preprocess --rank 0 --world-size 2 --view table.csv viewed", "inspect view viewed"},
 	{"cmd/internal/inspect/verify/view.go inspect view", "inspect verify viewed", "inspect view viewed"},
 	{"cmd/internal/inspect/dataset/zarr.go preprocess", "inspect preview -o g.png odd.zarr", "preprocess odd.zarr odd.h5 --fields b"},
-	{"store/write/generation.go tag --remove", "preprocess --append table.csv tagged.h5", "tag --remove tagged.h5 best"},
+	{"store/write/generation.go tag --remove", "preprocess --append table.csv tagged.zarr", "tag --remove tagged.zarr best"},
 }
 
 // before are the command lines that make what those of hints find, by line.
@@ -68,8 +68,8 @@ var before = map[string][]string{
 	"preprocess --append --normalize dataset photos again-8":     {"preprocess --resize 8x8 photos again-8"},
 	"preprocess --rank 0 --world-size 1 --view table.csv viewed": {"preprocess --rank 0 --world-size 1 table.csv viewed"},
 	"inspect verify viewed":                                      {"column rename viewed y z"},
-	"preprocess --append table.csv long.h5":                      {"preprocess table.csv long.h5", "column rename long.h5 y z", "column rename long.h5 z y"},
-	"preprocess --append table.csv tagged.h5":                    {"preprocess table.csv tagged.h5", "tag tagged.h5 best"},
+	"preprocess --append table.csv long.zarr":                    {"preprocess table.csv long.zarr", "column rename long.zarr y z", "column rename long.zarr z y"},
+	"preprocess --append table.csv tagged.zarr":                  {"preprocess table.csv tagged.zarr", "tag tagged.zarr best"},
 }
 
 // Every command that a message names runs as it stands, on the input that the message is about.
@@ -151,8 +151,7 @@ prepare/source/array/source.go inspect
 prepare/source/dataset/dataset.go inspect verify
 prepare/status/status.go preprocess SOURCE DEST --rank R --world-size N
 store/generation.go preprocess SOURCE DEST
-store/hdf5/generation/change.go preprocess
-store/hdf5_generation.go log
+store/hdf5/replacement.go preprocess
 store/hdf5_reader.go preprocess OLD.h5 DEST
 store/hdf5_reader.go preprocess OLD.h5 NEW.h5
 store/hdf5_reader.go preprocess SOURCE DEST

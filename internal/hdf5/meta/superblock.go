@@ -27,9 +27,6 @@ type Superblock struct {
 	chunkK    uint16 // B-tree nodes of chunks hold up to 2*chunkK children
 }
 
-// Extended reports whether the file has more of a superblock elsewhere, such as the sizes of B-trees.
-func (sb *Superblock) Extended() bool { return sb.extension != source.Undef }
-
 // findSuperblock looks for the signature at 0, 512, 1024, 2048, ...
 func findSuperblock(r io.ReaderAt, size int64) (int64, error) {
 	var b [len(signature)]byte

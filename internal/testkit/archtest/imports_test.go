@@ -181,12 +181,14 @@ var layers = [][]place{
 		{"store/flat", "the container of .npy files"},
 		{"store/verify", "datasets and their checksums, whichever program made them; it maps nothing"},
 		{"store/hdf5", "the only package that can use libhdf5"},
-		{"store/hdf5/generation", "changes of an HDF5 file at its end; no libhdf5"},
 		{"store/zarr", "the container of Zarr"},
 		{"remote/mirror", "a dataset in a bucket as a local one of mmapds; a Source of the loader, which it does not know"},
 	},
 	{
 		{"store/edit", "generations of datasets: columns that are added, set, dropped and renamed"},
+	},
+	{
+		{"store/hdf5/rewrite", "changes of an HDF5 file, as a new one beside it"},
 	},
 	{
 		{"internal/testkit/farbucket", "a bucket behind a slow link, for tests of all that counts round trips"},
@@ -215,6 +217,7 @@ var layers = [][]place{
 		{"cmd/internal/inspect/boxes", "boxes and the images that they lie on"},
 	},
 	{
+		{"cmd/internal/rewriting", "shows how an HDF5 file is changed"},
 		{"cmd/internal/inspect/render", "records as pictures"},
 		{"cmd/internal/inspect/overlay", "masks, boxes and keypoints over pictures"},
 		{"cmd/internal/inspect/tree", "the objects of an HDF5 file that another program wrote"},

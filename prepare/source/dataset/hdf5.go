@@ -25,7 +25,7 @@ func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Opti
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
 	}
-	file, err := hdf5Metadata(f, generation)
+	file, err := hdf5Metadata(name, f, generation)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -50,16 +50,12 @@ func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Opti
 	return s, err
 }
 
-func hdf5Metadata(f vfs.File, generation string) (*meta.File, error) {
+func hdf5Metadata(path string, f vfs.File, generation string) (*meta.File, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, source.WithoutPath(err)
 	}
-	file, err := layout.OpenHDF5Generation(f, info.Size(), generation)
-	if err != nil {
-		return nil, err
-	}
-	return file.File, nil
+	return layout.OpenHDF5File(path, f, info.Size(), generation)
 }
 
 // ownHDF5 returns the dataset of this module that a file holds, nil if it holds none. A view

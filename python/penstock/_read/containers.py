@@ -14,7 +14,7 @@ from .reader import Opened, named, shared
 
 
 def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:
-    """Find the arrays of an HDF5 file or a folder of Zarr: of one that penstock wrote in a generation, by default in the newest."""
+    """Find the arrays of an HDF5 file or a folder of Zarr: Zarr that penstock wrote in a generation, by default in the newest."""
     opened = Opened(shared(), named(path if generation is None else generations.at(path, generation), wanted))
     found = opened.found
     mapped = found.get("columns", {})

@@ -126,7 +126,7 @@ class Dataset(Source):
     @property
     def place(self) -> str:
         """The path at which another process finds this generation, also when there is a later one."""
-        kept = "generation" in self.manifest and (self.format != "hdf5" if self._is_remote else keeps(self._folder, self.generation))
+        kept = "generation" in self.manifest and self.format != "hdf5" and (self._is_remote or keeps(self._folder, self.generation))
         return generations.at(self._folder, self.generation) if kept else self.path
 
     @property
@@ -261,8 +261,8 @@ class Dataset(Source):
             ds = ds.add_column("mean", lambda r: r["images"].mean(dtype="f4"), workers=2)
             ds = ds.add_column("emb", lambda b: model(b["images"]), batched=True, batch_size=512)
 
-        The column and a manifest are written, and nothing that exists. This Dataset keeps its generation. The dataset must be
-        one that penstock wrote, and its records all of those, not a split.
+        In a folder, the column and a manifest are written, and nothing that exists; an HDF5 file is replaced by a new one. This
+        Dataset keeps its generation. The dataset must be one that penstock wrote, and its records all of those, not a split.
 
         Args:
             name: The name of the field.
@@ -318,7 +318,7 @@ class Dataset(Source):
         return self._newest()
 
     def drop_columns(self, *names: str) -> Dataset:
-        """Leave fields out, and return the next generation of the dataset. Earlier ones keep them."""
+        """Leave fields out, and return the next generation of the dataset. Earlier ones of a folder keep them."""
         if not names:
             raise TypeError("drop_columns takes names of columns: ds.drop_columns('a', 'b')")
         self._check_changes()
@@ -343,8 +343,8 @@ class Dataset(Source):
             ds = ds.delete("labels = 'circle' and mean(images) > 250")
             ds = ds.delete([3, 7])
 
-        Nothing is rewritten: the values stay in the files, for earlier generations and ``restore_records``. The records of the
-        whole dataset are chosen, not those of a split.
+        In a folder, nothing is rewritten: the values stay in the files, for earlier generations and ``restore_records``. An HDF5
+        file is replaced by a new one, without the values. The records of the whole dataset are chosen, not those of a split.
 
         Args:
             records: A condition as ``filter`` takes it, numbers of records of this dataset, or an array with a bool for each
@@ -443,8 +443,8 @@ class Dataset(Source):
         found = str(self.manifest.get("id") or "size {2}, time {3}".format(*self._stamp or 4 * (0,)))
         if self._id not in ("", found):
             self.close()
-            gone = "its generation was pruned, or " if self.format == "hdf5" and self.generation > 1 else ""
-            raise Error(f"{self.path}: {gone}another dataset has taken its place since it was opened: {self._id} then, {found} now; open it again")
+            changed = "it was changed, which replaces an HDF5 file, or " if self.format == "hdf5" and self.manifest else ""
+            raise Error(f"{self.path}: {changed}another dataset has taken its place since it was opened: {self._id} then, {found} now; open it again")
         self._id = found
 
     def _fetch(self) -> None:

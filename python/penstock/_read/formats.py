@@ -8,7 +8,7 @@ from typing import Optional
 
 from .._base.errors import Error, NotFoundError
 from .._base.files import open_in
-from . import flat, generations, reader
+from . import flat, generations
 from .layout import ZARR_MANIFEST, Layout
 
 #: A folder of Zarr has one of these files.
@@ -76,13 +76,9 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
 
 def find(path: str, known: str) -> int | None:
     """Return the newest generation of the dataset at path that has this id; None if it keeps none, or has only ever had one."""
-    if os.path.isdir(path):
-        return flat.find(path, known)
-    return reader.generations(path, known)[1]
+    return flat.find(path, known) if os.path.isdir(path) else None
 
 
 def keeps(path: str, generation: int) -> bool:
-    """Return whether a generation of the dataset at path has a name of its own, which stays when there is a later one."""
-    if os.path.isdir(path):
-        return os.path.exists(os.path.join(path, generations.name(generation)))
-    return generation in reader.generations(path)[0]
+    """Return whether a generation of the dataset in a folder has a name of its own, which stays when there is a later one."""
+    return os.path.exists(os.path.join(path, generations.name(generation)))

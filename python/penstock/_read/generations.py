@@ -1,7 +1,4 @@
-"""The generations of a dataset in a folder, flat or Zarr: manifests by number, and the lock that keeps one while it is open.
-
-Those of an HDF5 file are in the file: see module hdf5.
-"""
+"""The generations of a dataset in a folder, flat or Zarr: manifests by number, and the lock that keeps one while it is open."""
 
 from __future__ import annotations
 

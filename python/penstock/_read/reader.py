@@ -266,15 +266,6 @@ def _forget(reader: Reader, numbers: list[tuple[int, int]]) -> None:
     reader.left += [n for n in numbers if n[0]]
 
 
-def generations(path: str, known: str = "") -> tuple[list[int], int | None]:
-    """Return the generations that an HDF5 file keeps, in ascending order, and the newest of them that has an id.
-
-    There are none of a file that has only ever had one.
-    """
-    found = shared().ask({"history": {"path": path, "id": known}})
-    return found.get("generations", []), found.get("found")
-
-
 def verify(path: str, fields: Sequence[str] | None) -> tuple[int, list[Corruption]]:
     """Compare files here with their checksums. Return the bytes that were compared, and what is corrupt."""
     found = shared().ask({"verify": {"path": path, **({} if fields is None else {"fields": list(fields)})}})

@@ -6,10 +6,7 @@
 //	uint32   version
 //	uint32   CRC32C; all little endian
 //
-// Version 1, of a new file, is over those bytes in the order of their places, then the size of the file without the
-// seal (uint64). Version 2, of a file that was changed, leaves out what only earlier generations have: it is over the
-// superblock and all that it leads to, but columns: object headers, the B-trees of chunks, and the other datasets, in
-// the order of their places, each byte once, and then that size.
+// It is over those bytes in the order of their places, then the size of the file without the seal (uint64).
 //
 // A program that changes the file with the HDF5 library writes over it, or cuts it off.
 package seal
@@ -29,14 +26,9 @@ import (
 )
 
 const (
-	magic     = layout.HDF5Seal
-	sealBytes = layout.HDF5SealBytes
-)
-
-// Versions of the seal: of a file that has one generation, and of one that was changed.
-const (
-	versionNew = iota + 1
-	versionChanged
+	magic     = "penstock"
+	sealBytes = 16
+	version   = 1
 )
 
 // ErrNone says that an HDF5 file has no checksum of its metadata: another program wrote it.
@@ -48,65 +40,47 @@ func Append(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	return appendTo(f, f, info.Size(), versionNew)
-}
-
-// AppendTo appends the seal of a generation to a file of size bytes. The reader then has the file
-// with the superblock of that generation.
-func AppendTo(f io.WriterAt, then io.ReaderAt, size int64) error {
-	return appendTo(f, then, size, versionChanged)
-}
-
-func appendTo(f io.WriterAt, then io.ReaderAt, size int64, version uint32) error {
-	sum, _, err := sumMetadata(then, size, version)
+	sum, _, err := sumMetadata(f, info.Size())
 	if err != nil {
 		return fmt.Errorf("checksum of the metadata: %w", err)
 	}
 	seal := binary.LittleEndian.AppendUint32([]byte(magic), version)
-	_, err = f.WriteAt(binary.LittleEndian.AppendUint32(seal, sum), size)
+	_, err = f.WriteAt(binary.LittleEndian.AppendUint32(seal, sum), info.Size())
 	return err
 }
 
-// End returns the size of an HDF5 file, of at most size bytes, with its seal: what follows was never
-// committed. Without a seal the error is ErrNone. The metadata are not compared with it.
-func End(f io.ReaderAt, size int64) (end int64, err error) {
-	ends := []int64{size}
-	if file, err := meta.Open(f, size); err == nil {
-		ends = []int64{file.Superblock.EOF + sealBytes, size}
+// Find returns ErrNone unless an HDF5 file of size bytes ends with a seal. The metadata are not compared with it.
+func Find(f io.ReaderAt, size int64) error {
+	_, err := find(f, size)
+	return err
+}
+
+func find(f io.ReaderAt, size int64) (seal [sealBytes]byte, err error) {
+	if size < sealBytes {
+		return seal, ErrNone
 	}
-	for _, end := range ends {
-		var seal [len(magic)]byte
-		if end < sealBytes || end > size {
-			continue
-		}
-		if _, err := f.ReadAt(seal[:], end-sealBytes); err != nil {
-			return 0, err
-		}
-		if string(seal[:]) == magic {
-			return end, nil
-		}
+	if _, err := f.ReadAt(seal[:], size-sealBytes); err != nil {
+		return seal, err
 	}
-	return 0, ErrNone
+	if string(seal[:len(magic)]) != magic {
+		return seal, ErrNone
+	}
+	return seal, nil
 }
 
 // Check compares the metadata of an HDF5 file of size bytes with its seal, and returns
 // how many bytes that vouches for. Without a seal the error is ErrNone; metadata that differ
 // are ErrCorrupt. The records are not read.
 func Check(f io.ReaderAt, size int64) (covered int64, err error) {
-	end, err := End(f, size)
+	seal, err := find(f, size)
 	if err != nil {
 		return 0, err
 	}
-	var seal [sealBytes]byte
-	if _, err := f.ReadAt(seal[:], end-sealBytes); err != nil {
-		return 0, err
-	}
-	v := binary.LittleEndian.Uint32(seal[8:])
-	if v < versionNew || v > versionChanged {
-		return 0, fmt.Errorf("the checksum of its metadata is of version %d, this program knows 1 and 2: %w", v,
+	if v := binary.LittleEndian.Uint32(seal[8:]); v != version {
+		return 0, fmt.Errorf("the checksum of its metadata is of version %d, this program knows %d: %w", v, version,
 			store.ErrUnsupported)
 	}
-	sum, n, err := sumMetadata(f, end-sealBytes, v)
+	sum, n, err := sumMetadata(f, size-sealBytes)
 	if err != nil {
 		return 0, fmt.Errorf("its metadata is not as it was written: %w", layout.Mark(err))
 	}
@@ -119,23 +93,18 @@ func Check(f io.ReaderAt, size int64) (covered int64, err error) {
 
 // sumMetadata returns the CRC32C of the seal for a file of size bytes, and how many bytes of
 // the file that covers.
-func sumMetadata(f io.ReaderAt, size int64, version uint32) (sum uint32, covered int64, err error) {
+func sumMetadata(f io.ReaderAt, size int64) (sum uint32, covered int64, err error) {
 	file, err := meta.Open(f, size)
 	if err != nil {
 		return 0, 0, err
 	}
-	rows, index, err := recordExtents(file)
+	rows, err := recordExtents(file)
 	if err != nil {
 		return 0, 0, err
 	}
-	parts := gaps(rows, size)
-	if version == versionChanged {
-		parts = structures(file, rows, index)
-	}
 	var h layout.CRCWriter
-	at := int64(0)
-	for _, p := range parts {
-		if p[0] = max(p[0], at); p[1] <= p[0] {
+	for _, p := range gaps(rows, size) {
+		if p[1] <= p[0] {
 			continue
 		}
 		n, err := io.Copy(&h, io.NewSectionReader(f, p[0], p[1]-p[0]))
@@ -145,7 +114,7 @@ func sumMetadata(f io.ReaderAt, size int64, version uint32) (sum uint32, covered
 		if err != nil {
 			return 0, 0, err
 		}
-		covered, at = covered+n, p[1]
+		covered += n
 	}
 	if err := binary.Write(&h, binary.LittleEndian, size); err != nil {
 		return 0, 0, err
@@ -163,32 +132,15 @@ func gaps(rows [][2]int64, size int64) (list [][2]int64) {
 	return list
 }
 
-// structures returns where everything is that the superblock leads to, except rows.
-func structures(file *meta.File, rows, index [][2]int64) [][2]int64 {
-	var all [][2]int64
-	for _, e := range file.Extents() {
-		if part := [2]int64{e.Offset, e.Offset + e.Size}; !slices.Contains(rows, part) {
-			all = append(all, part)
-		}
-	}
-	return sorted(append(all, index...))
-}
-
-func sorted(list [][2]int64) [][2]int64 {
-	slices.SortFunc(list, func(a, b [2]int64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-	return list
-}
-
-// recordExtents returns where the columns of a file with a manifest have their bytes, [begin, end), sorted, and where
-// the indexes of their chunks are.
-func recordExtents(file *meta.File) (list, index [][2]int64, err error) {
+// recordExtents returns where the columns of a file with a manifest have their bytes, [begin, end), sorted.
+func recordExtents(file *meta.File) (list [][2]int64, err error) {
 	opened, err := layout.OpenHDF5("", file, nil, layout.Refused)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	d := opened.(*store.Dataset)
 	if d.Manifest == nil {
-		return nil, nil, fmt.Errorf("its manifest cannot be found: %w", store.ErrCorrupt)
+		return nil, fmt.Errorf("its manifest cannot be found: %w", store.ErrCorrupt)
 	}
 	for _, c := range layout.Of(d).Columns {
 		if !c.Packed {
@@ -199,18 +151,16 @@ func recordExtents(file *meta.File) (list, index [][2]int64, err error) {
 		}
 		data, err := file.Dataset(c.Path())
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		table, err := data.Chunks()
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for _, chunk := range table.Chunks {
 			list = append(list, [2]int64{chunk.Offset, chunk.Offset + chunk.Size})
 		}
-		for _, e := range table.Index {
-			index = append(index, [2]int64{e.Offset, e.Offset + e.Size})
-		}
 	}
-	return sorted(list), index, nil
+	slices.SortFunc(list, func(a, b [2]int64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	return list, nil
 }

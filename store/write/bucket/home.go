@@ -76,19 +76,18 @@ func (h *Home) IsObject() bool {
 }
 
 // Commit implements write.Home.
-func (h *Home) Commit(base *store.Manifest, next *write.Revision) error {
-	m := next.Manifest
-	files, err := write.EncodeGeneration(h.objects, m)
+func (h *Home) Commit(base, next *store.Manifest) error {
+	files, err := write.EncodeGeneration(h.objects, next)
 	if err != nil {
 		return err
 	}
 	if err := h.keep(base); err != nil {
 		return err
 	}
-	if err := h.create(layout.GenerationName(m.Generation), files[len(files)-1].Text); err != nil {
+	if err := h.create(layout.GenerationName(next.Generation), files[len(files)-1].Text); err != nil {
 		return err
 	}
-	return write.Committed(m.Generation, h.forward(m.Generation, files))
+	return write.Committed(next.Generation, h.forward(next.Generation, files))
 }
 
 // keep gives the manifest of base the name of its generation, too, and makes sure that the store creates objects only

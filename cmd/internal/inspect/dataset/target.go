@@ -26,7 +26,7 @@ type Target struct {
 	Path string      // perhaps with a generation: ds@3
 	Flat bool        // a folder; File and Meta are nil
 	Zarr bool        // a folder of Zarr that penstock wrote; the same
-	File io.ReaderAt // the HDF5 file, as it is in the generation
+	File io.ReaderAt // the HDF5 file
 	Meta *meta.File  // its metadata
 
 	close func() error
@@ -34,11 +34,11 @@ type Target struct {
 
 // Open opens what is at path. The caller closes the Target.
 func Open(path string) (*Target, error) {
-	file, generation, ok := layout.SplitGeneration(path)
-	if ok && layout.KeepsGenerations(file) {
-		return &Target{Path: path, Flat: layout.IsFlat(file), Zarr: !layout.IsFlat(file)}, nil
+	name, generation, ok := layout.SplitGeneration(path)
+	if ok && layout.KeepsGenerations(name) {
+		return &Target{Path: path, Flat: layout.IsFlat(name), Zarr: !layout.IsFlat(name)}, nil
 	}
-	info, err := os.Stat(file)
+	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && ok && info.IsDir():
 		return nil, notFound(path)
@@ -53,16 +53,16 @@ func Open(path string) (*Target, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: neither a folder nor a regular file", path)
 	}
-	f, err := vfs.OpenRegular(file)
+	f, err := vfs.OpenRegular(name)
 	if err != nil {
 		return nil, err
 	}
-	then, err := layout.OpenHDF5Generation(f, info.Size(), generation)
+	file, err := layout.OpenHDF5File(name, f, info.Size(), generation)
 	if err != nil {
 		f.Close()
 		return nil, refused(path, err)
 	}
-	return &Target{Path: path, File: then.Bytes, Meta: then.File, close: f.Close}, nil
+	return &Target{Path: path, File: f, Meta: file, close: f.Close}, nil
 }
 
 // refused words the error of a file that is not a readable HDF5 file.

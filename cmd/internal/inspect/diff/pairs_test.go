@@ -17,7 +17,6 @@ import (
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/store/flat"
-	"github.com/penstock/penstock/store/hdf5"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -57,96 +56,85 @@ func changed(c *Comparison) string {
 
 // Records of generations are compared with themselves, whatever was deleted, appended, set and restored in between.
 func TestDiffOfGenerations(t *testing.T) {
-	for _, format := range []string{"flat", "hdf5"} {
-		path := filepath.Join(t.TempDir(), "ds.h5")
-		var w store.Writer
-		var err error
-		if splits := []string{"train", "val"}; format == "flat" {
-			w, err = flat.Create(path, named, flat.Options{Splits: splits})
-		} else {
-			w, err = hdf5.Create(path, named, hdf5.Options{Splits: splits})
-		}
+	path := filepath.Join(t.TempDir(), "ds")
+	w, err := flat.Create(path, named, flat.Options{Splits: []string{"train", "val"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	datasettest.Write(t, w, named, 1000, store.Info{}, fillNamed(same))
+	did := func(_ *store.Manifest, err error) {
+		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
-		datasettest.Write(t, w, named, 1000, store.Info{}, fillNamed(same))
-		did := func(_ *store.Manifest, err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
+	}
+	check := func(a, b string, want string) {
+		t.Helper()
+		c := diff(t, a, b, Options{})
+		if got := changed(c); got != want || c.Same {
+			t.Errorf("%s\ngot  %s\nwant %s", filepath.Base(a)+" "+filepath.Base(b), got, want)
 		}
-		check := func(a, b string, want string) {
-			t.Helper()
-			c := diff(t, a, b, Options{})
-			if got := changed(c); got != want || c.Same {
-				t.Errorf("%s: %s\ngot  %s\nwant %s", format, filepath.Base(a)+" "+filepath.Base(b), got, want)
-			}
+	}
+	chosen := func(generation int, numbers ...int64) edit.Chosen {
+		c, err := edit.Choose(path, generation, numbers)
+		if err != nil {
+			t.Fatal(err)
 		}
-		chosen := func(generation int, numbers ...int64) edit.Chosen {
-			c, err := edit.Choose(path, generation, numbers)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return c
-		}
+		return c
+	}
 
-		did(edit.Delete(path, chosen(0, 500), edit.Options{})) // 2
-		check(path+"@1", path, "by stored place: 999, -1[{500 0500.jpg}] +0[], x 0")
-		check(path, path+"@1", "by stored place: 999, -0[] +1[{500 0500.jpg}], x 0")
-		var b strings.Builder
-		c := diff(t, path+"@1", path, Options{})
-		if err := c.Render(&b); err != nil || !strings.Contains(b.String(),
-			"deleted: 1 record\n  500 (0500.jpg)\nno value differs, of 999 records compared by stored place\n") {
-			t.Errorf("%v\n%s", err, &b)
-		}
+	did(edit.Delete(path, chosen(0, 500), edit.Options{})) // 2
+	check(path+"@1", path, "by stored place: 999, -1[{500 0500.jpg}] +0[], x 0")
+	check(path, path+"@1", "by stored place: 999, -0[] +1[{500 0500.jpg}], x 0")
+	var b strings.Builder
+	c := diff(t, path+"@1", path, Options{})
+	if err := c.Render(&b); err != nil || !strings.Contains(b.String(),
+		"deleted: 1 record\n  500 (0500.jpg)\nno value differs, of 999 records compared by stored place\n") {
+		t.Errorf("%v\n%s", err, &b)
+	}
 
-		values := func(first int64) iter.Seq2[[]byte, error] {
-			return func(yield func([]byte, error) bool) {
-				for i := first; i < 999; i++ {
-					x := i
-					if i >= 500 {
-						x++
-					}
-					if i == 3 || i == 600 || i == 601 {
-						x = -x
-					}
-					if !yield(binary.LittleEndian.AppendUint64(nil, uint64(x)), nil) {
-						return
-					}
+	values := func(first int64) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			for i := first; i < 999; i++ {
+				x := i
+				if i >= 500 {
+					x++
+				}
+				if i == 3 || i == 600 || i == 601 {
+					x = -x
+				}
+				if !yield(binary.LittleEndian.AppendUint64(nil, uint64(x)), nil) {
+					return
 				}
 			}
 		}
-		did(edit.SetColumn(path, named.Fields[0], values, edit.Options{})) // 3
-		check(path+"@2", path, "by stored place: 999, -0[] +0[], x 3")
-		check(path+"@1", path, "by stored place: 999, -1[{500 0500.jpg}] +0[], x 3")
-		if c := diff(t, path+"@1", path, Options{}); *c.Values[0].First != 3 {
-			t.Errorf("record %d is the first that differs", *c.Values[0].First)
-		}
-		did(edit.Undelete(path, chosen(1, 500), edit.Options{})) // 4
-		check(path+"@1", path, "by stored place: 1000, -0[] +0[], x 3")
-		check(path+"@3", path, "by stored place: 999, -0[] +1[{500 0500.jpg}], x 0")
-		did(edit.Delete(path, chosen(0, 0, 950), edit.Options{})) // 5
-		check(path+"@2", path, "by stored place: 997, -2[{0 0000.jpg} {949 0950.jpg}] +1[{499 0500.jpg}], x 3")
-		if format == "hdf5" { // which is appended to as a new file
-			continue
-		}
-
-		more := func(first int) {
-			t.Helper()
-			w, err := flat.Create(path, named, flat.Options{Splits: []string{"train", "val"}, Append: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			datasettest.Write(t, w, named, 2, store.Info{}, fillNamed(func(i int) int { return first + i }))
-		}
-		more(2000) // 6
-		check(path+"@5", path, "by stored place: 998, -0[] +2[{998 2000.jpg} {999 2001.jpg}], x 0")
-		did(edit.Restore(path, "1", edit.Options{})) // 7, and others go where the two were
-		more(3000)                                   // 8
-		check(path+"@6", path, "by stored place: 998, -2[{998 2000.jpg} {999 2001.jpg}] "+
-			"+4[{0 0000.jpg} {950 0950.jpg} {1000 3000.jpg} {1001 3001.jpg}], x 3")
 	}
+	did(edit.SetColumn(path, named.Fields[0], values, edit.Options{})) // 3
+	check(path+"@2", path, "by stored place: 999, -0[] +0[], x 3")
+	check(path+"@1", path, "by stored place: 999, -1[{500 0500.jpg}] +0[], x 3")
+	if c := diff(t, path+"@1", path, Options{}); *c.Values[0].First != 3 {
+		t.Errorf("record %d is the first that differs", *c.Values[0].First)
+	}
+	did(edit.Undelete(path, chosen(1, 500), edit.Options{})) // 4
+	check(path+"@1", path, "by stored place: 1000, -0[] +0[], x 3")
+	check(path+"@3", path, "by stored place: 999, -0[] +1[{500 0500.jpg}], x 0")
+	did(edit.Delete(path, chosen(0, 0, 950), edit.Options{})) // 5
+	check(path+"@2", path, "by stored place: 997, -2[{0 0000.jpg} {949 0950.jpg}] +1[{499 0500.jpg}], x 3")
+
+	more := func(first int) {
+		t.Helper()
+		w, err := flat.Create(path, named, flat.Options{Splits: []string{"train", "val"}, Append: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		datasettest.Write(t, w, named, 2, store.Info{}, fillNamed(func(i int) int { return first + i }))
+	}
+	more(2000) // 6
+	check(path+"@5", path, "by stored place: 998, -0[] +2[{998 2000.jpg} {999 2001.jpg}], x 0")
+	did(edit.Restore(path, "1", edit.Options{})) // 7, and others go where the two were
+	more(3000)                                   // 8
+	check(path+"@6", path, "by stored place: 998, -2[{998 2000.jpg} {999 2001.jpg}] "+
+		"+4[{0 0000.jpg} {950 0950.jpg} {1000 3000.jpg} {1001 3001.jpg}], x 3")
 }
 
 // Generations of a dataset in a bucket are fetched to folders of their own.
