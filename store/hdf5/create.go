@@ -31,18 +31,18 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	}
 	w, err := begin(stage, schema, opts)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), stage.Leave())
+		return nil, fmt.Errorf("store: create %q: %w", stage.Dest(), errors.Join(err, stage.Leave()))
 	}
 	return w, nil
 }
 
 func begin(stage *write.Stage, schema store.Schema, opts Options) (store.Writer, error) {
 	if opts.Append || opts.Replaces != nil {
-		if err := checkSealed(stage.Dest()); err != nil {
+		if err := checkSealed(stage); err != nil {
 			return nil, err
 		}
 	}
-	if err := opts.Replaces.check(stage.Dest()); err != nil {
+	if err := opts.Replaces.check(stage); err != nil {
 		return nil, err
 	}
 	if direct(schema, opts) {

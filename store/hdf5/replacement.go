@@ -10,33 +10,40 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5/seal"
+	"github.com/penstock/penstock/store/write"
 )
 
-// checkSealed refuses a file that another program has changed: what that program added would not be in the file which
-// takes its place.
-func checkSealed(path string) error {
-	f, err := vfs.OpenRegular(path)
+// checkSealed refuses a file that another program has changed, or whose metadata is corrupt: what that program added
+// would not be in the file which takes its place. The destination must stay the file that was checked.
+func checkSealed(stage *write.Stage) error {
+	f, err := vfs.OpenRegular(stage.Dest())
 	if err != nil {
 		return layout.WithoutPath(err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil {
-		err = seal.Find(f, info.Size())
+		_, err = seal.Check(f, info.Size())
 	}
 	if errors.Is(err, seal.ErrNone) {
-		return fmt.Errorf("another program has changed the file, so it is left as it is; write a new one: %s: %w",
-			shell.Rewrite(path, ""), store.ErrUnsupported)
+		return fmt.Errorf("another program has changed the file, and a new one would not have what that program added; "+
+			"this writes the fields that penstock knows to a dataset: %s: %w", shell.Rewrite(stage.Dest(), ""),
+			store.ErrUnsupported)
 	}
+	stage.Expect(info)
 	return layout.WithoutPath(err)
 }
 
-// check makes sure that the file at path is the one that is replaced. The stage keeps other writers out.
-func (r *Replacement) check(path string) error {
+// check makes sure that the destination is the file that is replaced. The stage keeps other writers out.
+func (r *Replacement) check(stage *write.Stage) error {
 	if r == nil {
 		return nil
 	}
-	m, err := store.ReadManifest(path)
+	if !stage.Locked() {
+		return fmt.Errorf("%w, without which two changes of an HDF5 file would mix: change a copy in a folder of .npy "+
+			"files: %s: %w", write.ErrNoLocks, shell.Rewrite(stage.Dest(), ""), store.ErrUnsupported)
+	}
+	m, err := store.ReadManifest(stage.Dest())
 	if err != nil {
 		return err
 	}

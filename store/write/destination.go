@@ -28,6 +28,8 @@ type destination struct {
 	parent *os.Root // the folder that both are in
 	lock   *os.File // nil where the file system has no locks
 	opts   StageOptions
+
+	expected fs.FileInfo // see Stage.Expect; or nil
 }
 
 func (d *destination) name() string { return filepath.Base(d.path) }
@@ -150,6 +152,10 @@ func (d *destination) check() error {
 	if !d.opts.Overwrite && !d.opts.Append {
 		return fmt.Errorf("%s %w already; choose another name or allow to overwrite it", d.path, store.ErrExist)
 	}
+	if was := d.expected; was != nil && (!os.SameFile(info, was) || info.Size() != was.Size() ||
+		!info.ModTime().Equal(was.ModTime())) {
+		return fmt.Errorf("%s was changed meanwhile: %w", d.path, store.ErrBusy)
+	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s %w and is neither a file nor a folder; it will not be overwritten", d.path, store.ErrExist)
 	}
@@ -190,6 +196,9 @@ func (d *destination) replace(from *os.Root, name string) error {
 		return err
 	}
 	if !info.IsDir() && !is.IsDir() {
+		if err := keepAccess(from, name, info); err != nil {
+			return err
+		}
 		return private.Move(from, name, d.parent, dest)
 	}
 	remove := func(parent *os.Root, name string) error { return parent.Remove(name) }

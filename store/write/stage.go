@@ -164,6 +164,13 @@ func (s *Stage) LinkFrom(from, name string) error {
 	return s.dest.parent.Link(filepath.Join(s.dest.name(), filepath.FromSlash(from)), filepath.Join(s.dest.stage, name))
 }
 
+// Expect has PublishFile fail with store.ErrBusy if the destination is no longer the file that info describes: a
+// program that takes no locks of ours may have changed it meanwhile.
+func (s *Stage) Expect(info fs.FileInfo) { s.dest.expected = info }
+
+// Locked reports whether the lock keeps other builders out. It cannot on a file system without locks.
+func (s *Stage) Locked() bool { return s.dest.lock != nil }
+
 // Dest returns the absolute path of the destination.
 func (s *Stage) Dest() string { return s.dest.path }
 

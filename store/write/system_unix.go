@@ -4,7 +4,9 @@ package write
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -30,6 +32,17 @@ func ignoreNoSync(err error) error {
 		return nil
 	}
 	return err
+}
+
+// keepAccess gives a file of a folder the owner, group and permissions of the file that it replaces. Where this user
+// may not choose that group, the group that the file gets has no permissions.
+func keepAccess(folder *os.Root, name string, old fs.FileInfo) error {
+	mode := old.Mode().Perm()
+	st, ok := old.Sys().(*syscall.Stat_t)
+	if ok && folder.Lchown(name, int(st.Uid), int(st.Gid)) != nil && folder.Lchown(name, -1, int(st.Gid)) != nil {
+		mode &^= 0o070
+	}
+	return folder.Chmod(name, mode)
 }
 
 // checkWritable reports whether files in a folder may be replaced.

@@ -2,6 +2,7 @@ package write
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -25,6 +26,9 @@ func lockFile(f *os.File) error {
 
 // ignoreNoSync: Windows cannot sync a folder, and says so in its own ways.
 func ignoreNoSync(error) error { return nil }
+
+// keepAccess: a file has the access list of its folder.
+func keepAccess(*os.Root, string, fs.FileInfo) error { return nil }
 
 // checkWritable: Windows has no such permission of folders.
 func checkWritable(string) error { return nil }

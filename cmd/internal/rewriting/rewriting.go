@@ -23,13 +23,21 @@ func Change(cmd *cobra.Command, ds *datasetarg.Generations, quiet bool, opts edi
 	if !ds.IsFile() {
 		return inFolder(opts)
 	}
-	bar := cli.NewStage(cmd, cmd.Name(), "write", "records", quiet)
-	defer bar.End()
-	return inFile(ds.Path, rewrite.Options{Options: opts, Progress: bar.Add, Begin: func(bytes, records int64) {
-		if !quiet {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s: a new file of about %s takes its place\n", shell.Line(ds.Path),
-				units.Bytes(bytes))
-		}
-		bar.Begin(records)
-	}})
+	writing := cli.NewStage(cmd, cmd.Name(), "write", "records", quiet)
+	defer writing.End()
+	compressing := cli.NewStage(cmd, cmd.Name(), "compress", "bytes", quiet)
+	defer compressing.End()
+	return inFile(ds.Path, rewrite.Options{Options: opts, Progress: writing.Add, Compressed: compressing.Add,
+		Begin: func(bytes, records int64) {
+			if !quiet {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: a new file of about %s takes its place\n", shell.Line(ds.Path),
+					units.Bytes(bytes))
+			}
+			writing.Begin(records)
+		},
+		Compressing: func(bytes int64) {
+			writing.End()
+			compressing.Begin(bytes)
+		},
+	})
 }

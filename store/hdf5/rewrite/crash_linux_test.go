@@ -60,7 +60,7 @@ func TestCrashes(t *testing.T) {
 			t.Run(kind+"/"+change, func(t *testing.T) {
 				dir := crash.MemoryDir(t)
 				path := filepath.Join(dir, "ds.h5")
-				before := begin(t, path, opts, pages, labels, tokens)
+				before := begin(t, path, opts, pages, labels, tokens, names)
 				after := before.clone()
 				if change == "delete" {
 					after.splits = nil
@@ -108,7 +108,7 @@ func goOn(path, change string, before, after content) error {
 
 // is compares all values of a file, with its checksums too.
 func is(path string, c content) error {
-	ds, err := mmapds.Open(path, mmapds.WithVerify(mmapds.VerifyAlways))
+	ds, err := open(path, mmapds.WithVerify(mmapds.VerifyAlways))
 	if err != nil {
 		return err
 	}

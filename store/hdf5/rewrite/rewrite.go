@@ -36,6 +36,11 @@ type Options struct {
 	// is called after each n more of these. Both may be nil.
 	Begin    func(bytes, records int64)
 	Progress func(n int64)
+
+	// Compressing is called when the records are collected and columns are about to be compressed, with about how many
+	// bytes they have. Compressed is called after each n more of these. Both may be nil.
+	Compressing func(bytes int64)
+	Compressed  func(n int64)
 }
 
 // AddColumn adds a field with a value for each record to the dataset in the HDF5 file at path. The error is
@@ -250,6 +255,9 @@ func (c *changing) write() (*store.Manifest, error) {
 		o.Journal = write.WithInput(c.opts.Journal, changeInput,
 			fmt.Sprintf("%s %q of %s", c.change.Operation, c.change.Columns, c.base.ID))
 	}
+	if c.opts.Compressed != nil {
+		o.Progress = func(n int64) error { c.opts.Compressed(n); return nil }
+	}
 	w, err := hdf5.Create(c.path, store.Schema{Fields: fields}, o)
 	if err != nil {
 		return nil, unnamed(err)
@@ -260,9 +268,20 @@ func (c *changing) write() (*store.Manifest, error) {
 	err = errors.Join(c.fill(w, columns, splits, records), c.data.Close()) // before the file is replaced
 	var m *store.Manifest
 	if err == nil {
+		if c.opts.Compressing != nil && len(storage) > 0 {
+			c.opts.Compressing(compressed(storage))
+		}
 		m, err = w.Commit(store.Info{})
 	}
 	return m, errors.Join(unnamed(err), w.Close())
+}
+
+// compressed returns how many bytes the compressed columns had in the old file.
+func compressed(storage map[string]*store.Storage) (bytes int64) {
+	for _, s := range storage {
+		bytes += s.Bytes
+	}
+	return bytes
 }
 
 // unnamed returns the cause of an error of a Writer, which names the file as the errors of this package do.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -15,7 +16,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
@@ -32,7 +35,12 @@ var (
 		return f
 	}()
 	tokens = store.NewRagged("tokens", tensor.Int32)
-	score  = store.NewField("score", tensor.Float32)
+	names  = func() store.Field { // that no reader opens unless it is asked to
+		f := store.NewRagged("source_name", tensor.Uint8)
+		f.Content = tensor.SourceName
+		return f
+	}()
+	score = store.NewField("score", tensor.Float32)
 )
 
 const records = 23
@@ -69,6 +77,9 @@ func valuesOf(f store.Field, version, n int) (list [][]byte) {
 			n := version*1000 + i*10 + k
 			switch f.DType {
 			case tensor.Uint8:
+				if f.Content != "" {
+					n = 'a' + n%26
+				}
 				b = append(b, byte(n))
 			case tensor.Int32:
 				b = binary.LittleEndian.AppendUint32(b, uint32(n))
@@ -144,6 +155,19 @@ func from(values [][]byte, stop int) edit.Values {
 
 var errStopped = errors.New("stopped")
 
+// open opens a file with all its fields.
+func open(path string, opts ...mmapds.Option) (*mmapds.Dataset, error) {
+	m, err := store.ReadManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	var fields []string
+	for _, f := range m.Fields {
+		fields = append(fields, f.Name)
+	}
+	return mmapds.Open(path, append(opts, mmapds.WithFields(fields...))...)
+}
+
 // compare reads all values.
 func compare(ds *mmapds.Dataset, c content) error {
 	if len(ds.Specs()) != len(c.fields) || ds.Len() != c.records() {
@@ -190,14 +214,13 @@ func TestHistories(t *testing.T) {
 				h := &history{T: t, rng: rand.New(rand.NewPCG(uint64(seed), 7)), path: filepath.Join(t.TempDir(), "ds.h5"), opts: opts,
 					newest: 1, version: 1, readers: make(map[*mmapds.Dataset]content)}
 				fields := []store.Field{pages, labels}
-				if seed == 1 {
-					fields = append(fields, tokens)
-				}
+				fields = append(fields, [][]store.Field{nil, {tokens}, {names}}[seed]...)
 				h.now = begin(t, h.path, opts, fields...)
 				for range 10 {
 					h.step()
 					h.check()
 				}
+				h.readByH5py()
 				for ds, c := range h.readers {
 					if err := errors.Join(compare(ds, c), ds.Close()); err != nil {
 						t.Error(err)
@@ -229,7 +252,7 @@ func (h *history) step() {
 	case 6:
 		h.append()
 	case 7:
-		ds, err := mmapds.Open(h.path)
+		ds, err := open(h.path)
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -247,7 +270,10 @@ func (h *history) done(err error) {
 
 func (h *history) put() {
 	h.Helper()
-	f := []store.Field{tokens, labels, score}[h.rng.IntN(3)]
+	f := []store.Field{tokens, labels, score, names}[h.rng.IntN(4)]
+	if f.Name == names.Name && layout.SourceNames((store.Schema{Fields: h.now.fields}).Specs()) >= 0 {
+		f = score // they are there already, perhaps under another name
+	}
 	h.version++
 	values := valuesOf(f, h.version, h.now.records())
 	put := AddColumn
@@ -256,6 +282,8 @@ func (h *history) put() {
 		put = SetColumn
 	}
 	opts, stop, begun, written := Options{}, -1, int64(0), int64(0)
+	compressing, compressed := int64(0), int64(0)
+	opts.Compressing, opts.Compressed = func(n int64) { compressing, compressed = n, 0 }, func(n int64) { compressed += n }
 	if h.rng.IntN(2) == 0 {
 		opts.Journal, stop = &store.Journal{Resume: true}, 1+h.rng.IntN(h.now.records())
 	}
@@ -267,6 +295,9 @@ func (h *history) put() {
 		written += int64(stop)
 	}
 	h.done(err)
+	if compressing != compressed {
+		h.Errorf("progress of %d of %d bytes that are compressed", compressed, compressing)
+	}
 	if n := int64(len(values)); begun != n || written != n {
 		h.Errorf("progress of %d of %d records, want %d", written, begun, n)
 	}
@@ -340,7 +371,7 @@ func (h *history) append() {
 // check compares the file with a new one.
 func (h *history) check() {
 	h.Helper()
-	ds, err := mmapds.Open(h.path)
+	ds, err := open(h.path)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -360,6 +391,46 @@ func (h *history) check() {
 	}
 	if left, err := os.ReadDir(filepath.Dir(h.path)); err != nil || len(left) != 1 {
 		h.Errorf("left beside it: %v, %v", left, err)
+	}
+}
+
+// readScript prints the fields with the type and the checksum of their bytes, and what else is in the file.
+const readScript = `
+import sys, zlib, h5py
+with h5py.File(sys.argv[1]) as f:
+    for name in sorted(f):
+        if name != "penstock":
+            d = f[name]["values"] if isinstance(f[name], h5py.Group) else f[name]
+            offsets = f[name]["offsets"][...].tolist() if isinstance(f[name], h5py.Group) else ""
+            print(name, d.dtype, zlib.crc32(d[...].tobytes()), len(d.attrs.get("class_names", [])), d.compression, offsets)
+`
+
+// readByH5py compares the file with the model.
+func (h *history) readByH5py() {
+	h.Helper()
+	m, err := store.ReadManifest(h.path)
+	if err != nil {
+		h.Fatal(err)
+	}
+	var want []string
+	for _, f := range h.now.fields {
+		compressed, array, offsets := "None", f.Name, ""
+		if f.Ragged {
+			list := []int64{0}
+			for _, v := range h.now.values[f.Name] {
+				list = append(list, list[len(list)-1]+int64(len(v)/f.DType.Size()))
+			}
+			array, offsets = f.Name+"/values", strings.Join(strings.Fields(fmt.Sprint(list)), ", ")
+		}
+		if m.Storage[array] != nil {
+			compressed = "gzip"
+		}
+		want = append(want, fmt.Sprintln(f.Name, f.DType, crc32.ChecksumIEEE(slices.Concat(h.now.values[f.Name]...)), len(f.Classes),
+			compressed, offsets))
+	}
+	slices.Sort(want)
+	if got := h5test.Run(h, "-c", readScript, h.path); string(got) != strings.Join(want, "") {
+		h.Errorf("h5py reads\n%swant\n%s", got, strings.Join(want, ""))
 	}
 }
 
@@ -468,6 +539,14 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, err := DropColumn(damaged, []string{"labels"}, Options{}); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("corrupt values were copied: %v", err)
+	}
+	corrupt = slices.Clone(before)
+	corrupt[bytes.Index(corrupt, []byte("emu"))] ^= 1
+	if err := os.WriteFile(damaged, corrupt, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := DropColumn(damaged, []string{"pages"}, Options{}); !errors.Is(err, store.ErrCorrupt) || strings.Count(err.Error(), dir) != 1 {
+		t.Errorf("corrupt metadata got a new checksum: %v", err)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("a refused change has changed the file: %v", err)

@@ -49,12 +49,6 @@ func Append(f *os.File) error {
 	return err
 }
 
-// Find returns ErrNone unless an HDF5 file of size bytes ends with a seal. The metadata are not compared with it.
-func Find(f io.ReaderAt, size int64) error {
-	_, err := find(f, size)
-	return err
-}
-
 func find(f io.ReaderAt, size int64) (seal [sealBytes]byte, err error) {
 	if size < sealBytes {
 		return seal, ErrNone
