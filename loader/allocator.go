@@ -10,14 +10,13 @@ package loader
 // by Why() string: Stats has both.
 type Allocator interface {
 	// Alloc returns n > 0 bytes that start on a page. It is called once for all buffers, when
-	// the first batch is made; for each that MaxPrefetch lets the Loader add, where an error
-	// leaves it at those it has; and by any goroutine for the rows of a field of variable
+	// the first batch is made; for the buffer of each worker that the Loader adds, where an error
+	// leaves it at the workers it has; and by any goroutine for the rows of a field of variable
 	// length whenever those of a batch are more than its buffer holds.
 	Alloc(n int) ([]byte, error)
 
-	// Free gives back what Alloc returned: when the Loader is closed and no batch is kept, when
-	// larger memory was allocated in its place, or, of what MaxPrefetch let the Loader add, when it
-	// turned out to be too much; by any goroutine.
+	// Free gives back what Alloc returned: when the Loader is closed and no batch is kept, or when
+	// larger memory was allocated in its place; by any goroutine.
 	Free(b []byte) error
 }
 

@@ -129,7 +129,7 @@ func TestDiagnose(t *testing.T) {
 				}
 				return 0
 			}},
-			bottleneck.Bursts, []string{"MaxPrefetch 16 would let"}, 0, 0,
+			bottleneck.Bursts, []string{"Prefetch 16 would let"}, 0, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestDiagnoseFromNumbers(t *testing.T) {
 		"a source of 15 ms a call, and a step that computes": {calls, bottleneck.ReadsWait, "Workers 4 would make the loop", 1.2, 1.43},
 		"a source that computes":                             {computes, bottleneck.ReadsWait, "469µs a record: longer than memory would", 0, 0},
 		"a step of 150 ms":                                   {steps, bottleneck.TrainBound, "waits 6 % of the time", 1.05, 1.07},
-		"late batches":                                       {late, bottleneck.Bursts, "MaxPrefetch 32 would let", 0, 0},
+		"late batches":                                       {late, bottleneck.Bursts, "Prefetch 32 would let", 0, 0},
 		"copies by 1 worker, until the search tried 3":       {found, bottleneck.CopyBound, "3 workers are busy for 98 %", 0, 0},
 		"copies by 3 workers on 2 cores":                     {cores, bottleneck.CopyBound, "3 workers are busy for ", 0, 0},
 		"a link in full use":                                 {link, bottleneck.RemoteBound, "at 96 % of the link", 0, 0},

@@ -69,8 +69,7 @@
 // kept. The ring holds that many times the bytes of a batch, each field rounded up to a whole
 // page, and is allocated when the first batch has to be copied. If the Loader tunes the number
 // of workers, it adds a buffer for each that it tries. A dataset that is only ever
-// viewed needs no ring. MaxPrefetch has the Loader add buffers if that saves training from
-// waiting; if there is no memory for more, it keeps those it has. Options.Budget is a
+// viewed needs no ring. If there is no memory for more, it keeps those it has. Options.Budget is a
 // limit to the ring that is kept; too many kept batches are an error of Keep.
 // Next to the ring there are 9 bytes for each record of those batches, the values of fields of
 // variable length, which grow to the largest batch, and what Transforms need for themselves.
@@ -84,7 +83,7 @@
 //
 // Batch s of an epoch, as all ranks together have it, is a function of the dataset, the
 // Sampler, the Seed, the epoch's number, s and the global batch BatchSize*World.Size, and of
-// nothing else: not of Workers and Prefetch, however MaxWorkers and MaxPrefetch change them, the number
+// nothing else: not of Workers, whatever number the Loader finds, nor of Prefetch, the number
 // of ranks, or what was iterated before. So are the random choices of a record's Transform, by
 // (seed, epoch, record). No state is global. A Collate sees the batch of one rank, so that
 // mixing records depends on the World.

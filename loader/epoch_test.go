@@ -179,7 +179,7 @@ func TestNothingIsAllocatedPerBatch(t *testing.T) {
 		"unordered":  {Sampler: sampler.Shuffle{}, Unordered: true},
 		"timeout":    {Sampler: sampler.Shuffle{}, Timeout: time.Hour},
 		"backfill":   {Sampler: sampler.Shuffle{}, OnError: loader.Backfill},
-		"tuned":      {Sampler: sampler.Shuffle{}, MaxWorkers: 4},
+		"tuned":      {Sampler: sampler.Shuffle{}},
 		"a rank":     {Sampler: sampler.Shuffle{}, World: loader.World{Rank: 1, Size: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {

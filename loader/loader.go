@@ -44,7 +44,7 @@ func New(src Source, opts Options) (*Loader, error) {
 		Slots: ld.slots, Clock: set.plan.Clock,
 		Workers: max(0, opts.Workers), MinWorkers: max(0, opts.fewest), MaxWorkers: opts.maxWorkers(),
 		Cores:    cores(opts.World),
-		Prefetch: opts.Prefetch, MaxPrefetch: opts.MaxPrefetch, Unordered: opts.Unordered, Timeout: opts.Timeout,
+		Prefetch: opts.Prefetch, Unordered: opts.Unordered, Timeout: opts.Timeout,
 		Start: ld.pool.start, Stuck: ld.pool.stuck,
 	})
 	ld.pool.schedule = ld.schedule

@@ -44,30 +44,15 @@ type Options struct {
 	//
 	// 0 has the Loader find the number with which the loop is fastest, and of two that are as good
 	// the smaller one. It begins with one fewer than this process's share of the cores, compares
-	// windows of batches, and keeps testing, less and less often, as long as it runs. So it adapts
-	// when caches become warm or the training step needs the cores. If workers gain nothing, the
-	// goroutine of the loop makes the batches. Stats.Workers is the number.
+	// windows of batches, and keeps testing, less and less often, as long as it runs: up to that share,
+	// or to 4 if that is more. So it adapts when caches become warm or the training step needs the
+	// cores. If workers gain nothing, the goroutine of the loop makes the batches. Stats.Workers is
+	// the number.
 	Workers int
-
-	// MaxWorkers is the largest number that the Loader tries. 0 means this process's share of the
-	// cores, and at least 4, if Workers is 0, and Workers otherwise. If Workers is not 0, Workers
-	// is the smallest number.
-	MaxWorkers int
 
 	// Prefetch is the number of finished batches that are kept ready. Keep may hold at most as
 	// many. 0 means 2.
 	Prefetch int
-
-	// MaxPrefetch, if it is more than Prefetch, has the Loader keep more batches ready, up to this
-	// number, while training waits and workers, in between, wait for a free buffer: because of
-	// stragglers or bursts. Buffers are added when they prove to be needed; with a Budget and
-	// fields of variable length, none are.
-	//
-	// Half of what is kept ready, but never more than what was added, is given back, with its
-	// memory, when training did not wait and three quarters of it were ready at every batch for
-	// a long time: sixteen times as many batches as there are buffers, and 192 at least. Buffers
-	// that are added again after that stay until Close, so that Prefetch settles whatever happens.
-	MaxPrefetch int
 
 	// Unordered hands out batches in the order in which they are done, so that a slow one
 	// holds nobody up. State stays exact.
@@ -77,7 +62,7 @@ type Options struct {
 	// ordinary memory of the process.
 	Allocator Allocator
 
-	// Budget is the most bytes that buffers may take: to keep to it, MaxPrefetch, Prefetch and then
+	// Budget is the most bytes that buffers may take: to keep to it, Prefetch and then
 	// Workers are lowered. Records from storage that are to be transformed are gathered in what is
 	// left, up to 64 MiB; where fewer than one for each worker fit, they are read one by one, which is
 	// slower. 0 means no limit.
@@ -87,7 +72,7 @@ type Options struct {
 	// one, and every batch made by a worker, so that the one that is stuck is known.
 	Timeout time.Duration
 
-	fewest int // that Workers may become; set by withDefaults
+	fewest, most int // that Workers may become; set by withDefaults
 }
 
 // Synchronous as Options.Workers fills each batch in the goroutine that asks for it: no
@@ -125,14 +110,11 @@ const (
 // withDefaults returns o with its zero values replaced.
 func (o Options) withDefaults() Options {
 	o.World.Size = max(1, o.World.Size)
-	o.fewest = o.Workers
+	o.fewest, o.most = o.Workers, o.Workers
 	if o.Workers == 0 {
 		cores := runtime.GOMAXPROCS(0) / max(1, o.World.LocalSize)
 		o.Workers = max(1, cores-1)
-		if o.MaxWorkers == 0 {
-			o.MaxWorkers = max(tryWorkers, cores)
-		}
-		o.Workers = max(1, min(o.Workers, o.MaxWorkers))
+		o.most = max(tryWorkers, cores)
 		if o.Timeout > 0 {
 			o.fewest = 1
 		}
@@ -147,13 +129,13 @@ func (o Options) withDefaults() Options {
 }
 
 // maxWorkers returns the most goroutines that fill batches.
-func (o Options) maxWorkers() int { return max(0, o.Workers, o.MaxWorkers) }
+func (o Options) maxWorkers() int { return max(0, o.Workers, o.most) }
 
-// slots returns how many batches exist at a time, before workers are added or Prefetch is raised.
+// slots returns how many batches exist at a time, before workers are added.
 func (o Options) slots() int { return o.Prefetch + max(0, o.Workers) + 1 }
 
 // mostSlots returns how many batches may ever exist at a time.
-func (o Options) mostSlots() int { return max(o.Prefetch, o.MaxPrefetch) + o.maxWorkers() + 1 }
+func (o Options) mostSlots() int { return o.Prefetch + o.maxWorkers() + 1 }
 
 // shares returns how an epoch is divided.
 func (o Options) shares() order.Shares {
@@ -193,20 +175,10 @@ func (o Options) validate() error {
 	if o.Workers != Synchronous {
 		inRange("Workers", o.Workers, 1, maxWorkers)
 	}
-	inRange("MaxWorkers", o.MaxWorkers, 0, maxWorkers)
 	inRange("Prefetch", o.Prefetch, 1, maxPrefetch)
-	inRange("MaxPrefetch", o.MaxPrefetch, 0, maxPrefetch)
 	inRange("OnError", int(o.OnError), int(Fail), int(Blank))
 	if o.Budget < 0 || o.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("a Budget of %d and a Timeout of %v: neither may be negative", o.Budget, o.Timeout))
-	}
-	if o.MaxWorkers > 0 && o.Workers == Synchronous {
-		errs = append(errs,
-			errors.New("MaxWorkers needs Workers: nothing can be added to a goroutine that fills its own batches"))
-	}
-	if o.MaxPrefetch > 0 && o.Workers == Synchronous {
-		errs = append(errs,
-			errors.New("MaxPrefetch needs Workers: a goroutine that fills its own batches has nothing to prefetch"))
 	}
 	if o.Timeout > 0 && o.Workers == Synchronous {
 		errs = append(errs, errors.New("a Timeout needs Workers: nobody watches a goroutine that fills its own batches"))
@@ -227,7 +199,7 @@ func (o Options) validateEpoch(src Source) error {
 	return nil
 }
 
-// fit lowers MaxPrefetch, Prefetch and then Workers until the ring keeps to Budget.
+// fit lowers Prefetch and then Workers until the ring keeps to Budget.
 func (o Options) fit(stride int) (Options, error) {
 	least := 3
 	if o.maxWorkers() == 0 {
@@ -244,9 +216,8 @@ func (o Options) fit(stride int) (Options, error) {
 	o.Prefetch = max(1, min(o.Prefetch, o.Budget/stride-workers-1))
 	if most := o.Budget/stride - o.Prefetch - 1; workers > 0 {
 		o.Workers = max(1, min(o.Workers, most))
-		o.MaxWorkers = min(o.MaxWorkers, most)
+		o.most = min(o.most, most)
 	}
-	o.MaxPrefetch = min(o.MaxPrefetch, o.Budget/stride-o.maxWorkers()-1)
 	return o, nil
 }
 

@@ -103,7 +103,7 @@ func (o Options) resolve(src Source) (Options, []fill.Field, error) {
 		return o, nil, err
 	}
 	if o.Budget > 0 && slices.ContainsFunc(fields, func(f fill.Field) bool { return f.Ragged }) {
-		o.MaxPrefetch, o.MaxWorkers = 0, 0 // how much room their rows need is not known
+		o.most = 0 // how much room their rows need is not known
 	}
 	o, err = o.fit(stride)
 	return o, fields, err

@@ -22,31 +22,24 @@ type slot struct {
 type slots struct {
 	plan *fill.Plan
 	ring *memory.Ring
-	list atomic.Pointer[[]*slot] // by number; nil are those that ended
+	list atomic.Pointer[[]*slot] // by number
 }
 
-// at returns a slot that has not ended.
+// at returns a slot.
 func (t *slots) at(number int) *slot { return (*t.list.Load())[number] }
 
-// set has another slot, or nil, at a number. The schedule's lock orders the calls.
-func (t *slots) set(number int, s *slot) {
+// Extend adds n slots, or as many as there is memory for. The schedule's lock orders the calls.
+func (t *slots) Extend(n int) int {
 	var list []*slot
 	if old := t.list.Load(); old != nil {
 		list = append(list, *old...)
 	}
-	for number >= len(list) {
-		list = append(list, nil)
-	}
-	list[number] = s
-	t.list.Store(&list)
-}
-
-// Extend adds n slots, or as many as there is memory for.
-func (t *slots) Extend(n int) []int {
 	added := t.ring.Extend(n)
-	for _, i := range added {
-		t.set(i, &slot{number: i, batch: t.plan.NewBatch(i)})
+	for range added {
+		number := len(list)
+		list = append(list, &slot{number: number, batch: t.plan.NewBatch(number)})
 	}
+	t.list.Store(&list)
 	return added
 }
 
@@ -56,9 +49,6 @@ func (t *slots) Clear(number int) {
 	s.keptAt.Store(nil)
 	s.batch.Clear()
 }
-
-// End gives the memory of a slot back.
-func (t *slots) End(number int) { t.ring.GiveBack(number) }
 
 // Idle gives back the memory of all.
 func (t *slots) Idle() {

@@ -48,10 +48,9 @@ type Stats struct {
 	Slowest   Slowest       // the record that took longest to read and transform, of fields with a Transform
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
 
-	// goroutines that make batches, as found so far where Workers was 0 or MaxWorkers larger; 0 if the consumer makes
-	// them
+	// goroutines that make batches, as found so far where Workers was 0; 0 if the consumer makes them
 	Workers    int
-	Prefetch   int    // finished batches that may wait: with MaxPrefetch, as many as are needed now
+	Prefetch   int    // finished batches that may wait
 	MaxWorkers int    // the largest number that the Loader tries; Workers if Options say one
 	Cores      int    // of this process's share when the Loader was made
 	LocalSize  int    // processes of this host that share its cores: World.LocalSize

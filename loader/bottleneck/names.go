@@ -9,7 +9,7 @@ type Names struct {
 	Workers   func(n int) string       // "Workers 4"
 	Find      string                   // "Workers 0": the loader finds the number of workers
 	BatchSize func(records int) string // "BatchSize 64"
-	Prefetch  func(batches int) string // "MaxPrefetch 32": that may wait ready, in all
+	Prefetch  func(batches int) string // "Prefetch 32": that may wait ready, in all
 	Block     string                   // "Block": the sampler
 	Sampler   string                   // "the Sampler"
 	Source    string                   // "the Source"
@@ -21,7 +21,7 @@ func (n Names) WithDefaults() Names {
 	for _, f := range []struct {
 		name *func(int) string
 		goes string
-	}{{&n.Workers, "Workers %d"}, {&n.BatchSize, "BatchSize %d"}, {&n.Prefetch, "MaxPrefetch %d"}} {
+	}{{&n.Workers, "Workers %d"}, {&n.BatchSize, "BatchSize %d"}, {&n.Prefetch, "Prefetch %d"}} {
 		if *f.name == nil {
 			*f.name = func(v int) string { return fmt.Sprintf(f.goes, v) }
 		}

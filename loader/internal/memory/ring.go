@@ -34,12 +34,11 @@ type Ring struct {
 	offsets []int // of each field's buffer in its slot
 	stride  int   // bytes of a slot
 
-	mu     sync.Mutex
-	parts  [][]byte // by slot; nil before memory is asked for, and of a slot that was given back
-	block  []byte   // what the first parts are cut from
-	cut    int      // how many they are
-	vacant []int    // slots that were given back
-	rows   [][]byte // of slot i and field f at i*fields+f: what an Allocator gave for rows
+	mu    sync.Mutex
+	parts [][]byte // by slot; nil before memory is asked for
+	block []byte   // what the first parts are cut from
+	cut   int      // how many they are
+	rows  [][]byte // of slot i and field f at i*fields+f: what an Allocator gave for rows
 }
 
 // NewRing returns a Ring without slots or memory, for fields whose values in a batch have the given
@@ -66,58 +65,23 @@ func (r *Ring) Offset(f int) int { return r.offsets[f] }
 // WholePages returns n rounded up to whole pages.
 func WholePages(n int) int { return (n + PageSize - 1) &^ (PageSize - 1) }
 
-// Extend adds n slots, or as many as the Allocator has room for, and returns their numbers.
-func (r *Ring) Extend(n int) (slots []int) {
+// Extend adds n slots, or as many as the Allocator has room for, and returns how many. Their numbers follow the
+// others.
+func (r *Ring) Extend(n int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for range n {
-		i := len(r.parts)
-		if last := len(r.vacant) - 1; last >= 0 {
-			i = r.vacant[last]
-		}
+	for i := range n {
 		var mem []byte
-		if r.block != nil && i >= r.cut {
+		if r.block != nil {
 			var err error
 			if mem, err = r.from.Alloc(r.stride); err != nil { // what there is must do
-				break
+				return i
 			}
 		}
-		r.placeLocked(i, mem)
-		slots = append(slots, i)
-	}
-	return slots
-}
-
-// placeLocked makes i a slot, with its own memory if it has some.
-func (r *Ring) placeLocked(i int, mem []byte) {
-	if i == len(r.parts) {
 		r.parts = append(r.parts, mem)
 		r.rows = append(r.rows, make([][]byte, len(r.offsets))...)
-		return
 	}
-	r.vacant = r.vacant[:len(r.vacant)-1]
-	if mem != nil {
-		r.parts[i] = mem
-	}
-}
-
-// GiveBack ends a slot, which Extend may return again, and frees the slot's own memory. If that
-// fails, it stays allocated, which is harmless.
-func (r *Ring) GiveBack(i int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	own := r.rows[i*len(r.offsets) : (i+1)*len(r.offsets)]
-	if i >= r.cut {
-		own = append(own[:len(own):len(own)], r.parts[i])
-		r.parts[i] = nil
-	}
-	for _, mem := range own {
-		if mem != nil {
-			_ = r.from.Free(mem)
-		}
-	}
-	clear(r.rows[i*len(r.offsets) : (i+1)*len(r.offsets)])
-	r.vacant = append(r.vacant, i)
+	return n
 }
 
 // Slot returns the memory of slot i, where field j begins at offsets[j]. It is nil if no field

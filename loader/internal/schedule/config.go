@@ -12,10 +12,9 @@ type Config struct {
 	MaxWorkers int // as many
 	Cores      int // that the process may use
 
-	Prefetch    int // finished batches that are kept ready
-	MaxPrefetch int // and how many they may become
-	Unordered   bool
-	Timeout     time.Duration // the longest wait for one batch; 0 is no limit
+	Prefetch  int // finished batches that are kept ready
+	Unordered bool
+	Timeout   time.Duration // the longest wait for one batch; 0 is no limit
 
 	// Start starts MaxWorkers workers. It is called once, when there is something to do for them, with the lock held.
 	Start func()
@@ -25,8 +24,8 @@ type Config struct {
 	Stuck func(epoch, step, slot int) error
 }
 
-// slots returns how many slots there are before workers are added or Prefetch is raised.
+// slots returns how many slots there are before workers are added.
 func (c *Config) slots() int { return c.Prefetch + c.Workers + 1 }
 
 // mostSlots returns how many slots may be needed.
-func (c *Config) mostSlots() int { return max(c.Prefetch, c.MaxPrefetch) + c.MaxWorkers + 1 }
+func (c *Config) mostSlots() int { return c.Prefetch + c.MaxWorkers + 1 }

@@ -9,7 +9,7 @@
 // # States of a slot
 //
 //	state     is in        its batch belongs to          becomes
-//	free      free list    nobody                        filling: Assign or AssignInline gives it a tick; or ends, if it is surplus
+//	free      free list    nobody                        filling: Assign or AssignInline gives it a tick
 //	filling   window       the worker, or the workers    done: Done
 //	                       that have its pieces
 //	done      window       the Schedule                  given: Take, or the loop was left

@@ -125,7 +125,6 @@ func (l *Loop) Look(isInstant func(e *order.Epoch, step, steps int) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.warm, f.inline = warm, inline
-	s.tuner.seen = 0
 	s.pool.restart(l.p.next - f.low)
 	if s.pass == l.p {
 		l.callWorkersLocked()
@@ -138,7 +137,7 @@ const MaxTogether = 16
 // isWarm reports whether every batch that the workers might make in advance is instant.
 func (l *Loop) isWarm(isInstant func(e *order.Epoch, step, steps int) bool) bool {
 	f := &l.p.front
-	last := min(l.p.last().end(), f.low+l.s.tuner.prefetch+l.s.config.MaxWorkers+1)
+	last := min(l.p.last().end(), f.low+l.s.config.Prefetch+l.s.config.MaxWorkers+1)
 	for f.seen.next < last {
 		t := l.p.spanOf(f.seen.next)
 		step, many := t.step(f.seen.next), min(MaxTogether, t.end()-f.seen.next)
@@ -270,7 +269,7 @@ func (l *Loop) giveLocked(b *slot, now time.Duration) {
 		s.watch.times.FirstBatch = s.config.Clock() - p.began
 	}
 	if !p.front.warm {
-		l.tuneLocked(now)
+		l.tuneLocked()
 		p.front.alone = s.pool.workers == 0
 	}
 }

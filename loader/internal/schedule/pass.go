@@ -48,7 +48,6 @@ type pass struct {
 	front     front
 	next      int           // tick that the next free slot gets
 	end       int           // ticks from here on are not handed out
-	reach     int           // all ticks from low to before it are known to be done
 	early     Ticks         // those after low that were delivered
 	filling   int           // pieces of work under way
 	opening   bool          // the first batch is being prepared
@@ -131,21 +130,4 @@ func (p *pass) finished(t *slotTable) *slot {
 		}
 	}
 	return nil
-}
-
-// ready returns how many batches can be handed out before one that is not done.
-func (p *pass) ready(t *slotTable) (n int) {
-	if t.unordered {
-		for tick := p.front.low; tick < p.next; tick++ {
-			if t.isDone(tick) {
-				n++
-			}
-		}
-		return n
-	}
-	p.reach = max(p.reach, p.front.low)
-	for p.reach < p.next && t.isDone(p.reach) {
-		p.reach++
-	}
-	return p.reach - p.front.low
 }

@@ -33,20 +33,19 @@ type Schedule struct {
 	started bool  // the workers run
 	closed  error // why nothing is made any more
 	spinner spinner
-	tuner   prefetchTuner
 	pool    workerTuner
 	watch   stopwatch
 }
 
 // New returns a Schedule with slots and without a loop.
 func New(c Config) *Schedule {
-	s := &Schedule{config: c, tuner: newPrefetchTuner(&c), pool: newWorkerTuner(&c)}
+	s := &Schedule{config: c, pool: newWorkerTuner(&c)}
 	s.work.L, s.spare.L, s.ready.L = &s.mu, &s.mu, &s.mu
 	span := MaxDisplacement
 	if !c.Unordered {
 		span = max(c.mostSlots(), MaxDisplacement)
 	}
-	s.slots = slotTable{memory: c.Slots, least: c.slots(), unordered: c.Unordered, window: make([]*slot, span)}
+	s.slots = slotTable{memory: c.Slots, unordered: c.Unordered, window: make([]*slot, span)}
 	s.slots.add(c.slots())
 	return s
 }
@@ -58,7 +57,7 @@ func (s *Schedule) tellLocked() {
 }
 
 // needLocked returns how many slots the present workers need.
-func (s *Schedule) needLocked() int { return s.tuner.prefetch + s.pool.workers + 1 }
+func (s *Schedule) needLocked() int { return s.config.Prefetch + s.pool.workers + 1 }
 
 // roomLocked reports whether another batch may be begun: there is a free slot, and no more are in
 // use than the present workers need.
@@ -81,7 +80,7 @@ func (s *Schedule) assignStepLocked(p *pass) *slot {
 
 // staffLocked has another number of workers at work. Batches that were begun before say nothing of them.
 func (s *Schedule) staffLocked(p *pass) {
-	more := max(0, s.needLocked()-(s.slots.live-s.slots.surplus))
+	more := max(0, s.needLocked()-len(s.slots.all))
 	if s.slots.add(more) < more { // memory is short
 		s.pool.workers, s.pool.most = s.pool.home, s.pool.home
 	}
@@ -104,7 +103,7 @@ func (s *Schedule) sweep() {
 	s.mu.Unlock()
 }
 
-// Free makes a slot free again, or ends it if it is one too many. The caller owns its batch.
+// Free makes a slot free again. The caller owns its batch.
 func (s *Schedule) Free(number int) {
 	s.config.Slots.Clear(number)
 	s.mu.Lock()
@@ -112,16 +111,13 @@ func (s *Schedule) Free(number int) {
 	if b.state == kept {
 		s.kept--
 	}
-	ends := s.slots.putBack(b)
-	if !ends && (s.pass == nil || !s.pass.front.inline) {
+	s.slots.putBack(b)
+	if s.pass == nil || !s.pass.front.inline {
 		s.work.Signal()
 	}
 	idle := s.closed != nil && s.slots.used() == 0
 	s.checkLocked()
 	s.mu.Unlock()
-	if ends {
-		s.config.Slots.End(number)
-	}
 	if idle {
 		s.config.Slots.Idle()
 	}
@@ -191,7 +187,7 @@ func (s *Schedule) Times() Times {
 	defer s.mu.Unlock()
 	t := s.watch.times
 	t.Waits = s.watch.waits.quantiles()
-	t.Workers, t.MaxWorkers, t.Prefetch = s.pool.home, s.pool.most, s.tuner.prefetch
+	t.Workers, t.MaxWorkers, t.Prefetch = s.pool.home, s.pool.most, s.config.Prefetch
 	t.Kept = s.kept
 	return t
 }
@@ -243,9 +239,6 @@ func (s *Schedule) checkLocked() {
 	var counts [kept + 1]int
 	p, underWay := s.pass, 0
 	for _, b := range s.slots.all {
-		if b == nil {
-			continue
-		}
 		counts[b.state]++
 		if b.state == filling {
 			underWay += max(1, b.pieces.left)

@@ -16,24 +16,16 @@ import (
 type slots struct {
 	live, most int
 	cleared    []int
-	ended      []int
 	idle       bool
 }
 
-func (m *slots) Extend(n int) (added []int) {
-	for ; n > 0 && m.live < m.most; n-- {
-		number := m.live
-		if len(m.ended) > 0 {
-			number, m.ended = m.ended[0], m.ended[1:]
-		}
-		added = append(added, number)
-		m.live++
-	}
-	return added
+func (m *slots) Extend(n int) int {
+	n = min(n, m.most-m.live)
+	m.live += n
+	return n
 }
 
 func (m *slots) Clear(slot int) { m.cleared = append(m.cleared, slot) }
-func (m *slots) End(slot int)   { m.ended, m.live = append(m.ended, slot), m.live-1 }
 func (m *slots) Idle()          { m.idle = true }
 
 var (

@@ -1,22 +1,15 @@
 package schedule
 
-import (
-	"slices"
-
-	"github.com/penstock/penstock/loader/internal/order"
-)
+import "github.com/penstock/penstock/loader/internal/order"
 
 // Slots is the memory of slots, which a Schedule knows by their numbers.
 type Slots interface {
-	// Extend adds n slots, or as many as there is memory for, and returns their numbers, and none is in
-	// use. It is called with the Schedule's lock held.
-	Extend(n int) []int
+	// Extend adds n slots, or as many as there is memory for, and returns how many. Their numbers follow the others.
+	// It is called with the Schedule's lock held.
+	Extend(n int) int
 
 	// Clear drops the batch that was in a slot.
 	Clear(slot int)
-
-	// End ends a slot, whose number may come again. It may be called with the Schedule's lock held.
-	End(slot int)
 
 	// Idle says that the Schedule is closed, and all slots are free.
 	Idle()
@@ -57,11 +50,8 @@ type pieces struct {
 // slotTable is where the slots are.
 type slotTable struct {
 	memory    Slots
-	least     int     // slots with smaller numbers never end
-	all       []*slot // by number; nil for those that ended
-	live      int
+	all       []*slot // by number
 	free      []*slot
-	surplus   int // slots that were added and will end when they come free
 	unordered bool
 	window    []*slot // the tick t that is being filled or done is at t % len(window)
 }
@@ -69,15 +59,11 @@ type slotTable struct {
 // add adds up to n slots, and returns how many there was memory for.
 func (t *slotTable) add(n int) int {
 	added := t.memory.Extend(n)
-	for _, i := range added {
-		if i >= len(t.all) {
-			t.all = append(t.all, make([]*slot, i+1-len(t.all))...)
-		}
-		t.all[i] = &slot{number: i}
-		t.free = append(t.free, t.all[i])
-		t.live++
+	for range added {
+		s := &slot{number: len(t.all)}
+		t.all, t.free = append(t.all, s), append(t.free, s)
 	}
-	return len(added)
+	return added
 }
 
 // assign takes a free slot for a tick.
@@ -90,36 +76,10 @@ func (t *slotTable) assign(tick int) *slot {
 	return s
 }
 
-// putBack makes a slot free again, or takes it out if it is one too many.
-func (t *slotTable) putBack(s *slot) (ends bool) {
+// putBack makes a slot free again.
+func (t *slotTable) putBack(s *slot) {
 	*s = slot{number: s.number}
-	if t.ends(s) {
-		return true
-	}
 	t.free = append(t.free, s)
-	return false
-}
-
-// ends takes s out of the slots if it is one too many.
-func (t *slotTable) ends(s *slot) bool {
-	if t.surplus == 0 || s.number < t.least {
-		return false
-	}
-	t.surplus--
-	t.live--
-	t.all[s.number] = nil
-	return true
-}
-
-// endFree ends slots that are free and too many.
-func (t *slotTable) endFree() {
-	t.free = slices.DeleteFunc(t.free, func(s *slot) bool {
-		ends := t.ends(s)
-		if ends {
-			t.memory.End(s.number)
-		}
-		return ends
-	})
 }
 
 // at returns the slot that a tick has in the window, or nil.
@@ -132,7 +92,7 @@ func (t *slotTable) isDone(tick int) bool {
 }
 
 // used returns how many slots are not free.
-func (t *slotTable) used() int { return t.live - len(t.free) }
+func (t *slotTable) used() int { return len(t.all) - len(t.free) }
 
 // clearWindow takes all slots out of the window: they are the caller's to free.
 func (t *slotTable) clearWindow() (numbers []int) {
@@ -148,7 +108,7 @@ func (t *slotTable) clearWindow() (numbers []int) {
 // kept returns the numbers of the slots that are kept.
 func (t *slotTable) kept() (numbers []int) {
 	for _, s := range t.all {
-		if s != nil && s.state == kept {
+		if s.state == kept {
 			numbers = append(numbers, s.number)
 		}
 	}

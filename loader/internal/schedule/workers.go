@@ -61,7 +61,6 @@ func (s *Schedule) Assign(worker int) Task {
 		if since == 0 {
 			since = s.config.Clock()
 		}
-		s.tuner.full = s.tuner.full || s.shortLocked(worker)
 		s.work.Wait()
 	}
 }
@@ -81,12 +80,6 @@ func (s *Schedule) taskLocked(worker int) Task {
 		return taskOf(p, b)
 	}
 	return Task{}
-}
-
-// shortLocked reports whether a worker has nothing to do but for want of a free slot.
-func (s *Schedule) shortLocked(worker int) bool {
-	p := s.pass
-	return p != nil && !p.front.inline && !p.opening && worker < s.pool.workers && p.next < p.end && !s.roomLocked()
 }
 
 // piece hands out a piece of the batch that is split.
