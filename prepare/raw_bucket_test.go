@@ -2,8 +2,6 @@ package prepare
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http/httptest"
@@ -417,38 +415,5 @@ func TestRenewInBucket(t *testing.T) {
 		if !slices.EqualFunc(allValues(t, changed), want, bytes.Equal) {
 			t.Error("the generation has other records")
 		}
-	}
-}
-
-// Records are compared with those of a dataset by all their bytes.
-func TestCompare(t *testing.T) {
-	path := rawtest.Folder(t, 8)
-	dest := encoded(t, path)
-	src := openRaw(t, path, OpenOptions{})
-	places := []int64{0, 1, 3, 2, -1, 5, 6, 7}
-	if err := src.Compare(t.Context(), dest, places, 3); err != nil || !slices.Equal(places, []int64{0, 1, -1, -1, -1, 5, 6, 7}) {
-		t.Errorf("%v, %v", places, err)
-	}
-	name, err := src.SourceName(t.Context(), 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(path, name)); err != nil {
-		t.Fatal(err)
-	}
-	if err := src.Compare(t.Context(), dest, places, 3); err != nil || places[5] != -1 || places[6] != 6 {
-		t.Errorf("%v, %v", places, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := src.Compare(ctx, dest, places, 3); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
-	other := DefaultConfig()
-	other.Source, other.Dest, other.Images.Normalize = raggedRows(t, 8), filepath.Join(t.TempDir(), "rows"), normalizeOf(t, "none")
-	other.Skip = true
-	mustRun(t, other)
-	if err := src.Compare(t.Context(), other.Dest, places, 1); !errors.Is(err, raw.ErrOther) {
-		t.Errorf("a dataset of other fields: %v", err)
 	}
 }

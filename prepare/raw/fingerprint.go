@@ -37,10 +37,6 @@ const (
 // them. While it is the same, so are the record's bytes, except those of fields that follow from names.
 type Key [16]byte
 
-// Alike returns the part of a key that times of change are not in. Records that are alike may have the same bytes:
-// copies of files, and files with other owners, modes or links, have other times of change. See [Source.Compare].
-func (k Key) Alike() [8]byte { return [8]byte(k[:8]) }
-
 // Fingerprint is the state of a source: it differs after a file was changed, added or removed.
 type Fingerprint struct {
 	Digest string // of names, sizes and times of all files, and of the fields that are built from them
@@ -52,28 +48,18 @@ type Fingerprint struct {
 // stamps is a digest of files, and the number of their bytes.
 type stamps struct {
 	hash.Hash
-	bytes   int64
-	names   int64     // bytes of the names of records
-	newest  time.Time // file that was changed last
-	changed uint64    // digest of times of change; only of the key that is made
-	line    []byte    // the last one that was entered
-	sum     []byte    // of the last key
+	bytes  int64
+	names  int64     // bytes of the names of records
+	newest time.Time // file that was changed last
+	line   []byte    // the last one that was entered
+	sum    []byte    // of the last key
 }
 
 // key makes a key of all that was entered since the one before.
 func (h *stamps) key() Key {
 	h.sum = h.Sum(h.sum[:0])
-	k := Key(h.sum[:16])
-	binary.LittleEndian.PutUint64(k[8:], binary.LittleEndian.Uint64(k[8:])^h.changed)
 	h.Reset()
-	h.changed = 0
-	return k
-}
-
-// change enters a time of change.
-func (h *stamps) change(t int64) {
-	h.newest = later(h.newest, time.Unix(0, t))
-	h.changed = (h.changed ^ uint64(t)) * 0x100000001b3 // as FNV-1a
+	return Key(h.sum[:16])
 }
 
 // tick is longer than file systems take for one time: two changes of a file within it may have the same.
@@ -136,13 +122,14 @@ func stamp(h *stamps, name string, info fs.FileInfo) error {
 	return nil
 }
 
-// enterFile enters a file of this machine.
+// enterFile enters a file of this machine. Programs set the time of modification, but not the time of change: it tells
+// a file from another one of its size that took its place with its time.
 func (h *stamps) enterFile(name string, t times) {
-	h.newest = later(h.newest, time.Unix(0, t.modified))
-	h.change(t.changed)
+	h.newest = later(h.newest, time.Unix(0, max(t.modified, t.changed)))
 	h.line = append(appendQuoted(h.line[:0], name), ' ')
 	h.line = append(strconv.AppendInt(h.line, t.size, 10), ' ')
-	h.line = append(strconv.AppendInt(h.line, t.modified, 10), '\n')
+	h.line = append(strconv.AppendInt(h.line, t.modified, 10), ' ')
+	h.line = append(strconv.AppendInt(h.line, t.changed, 10), '\n')
 	h.Write(h.line)
 }
 
@@ -296,8 +283,7 @@ func (l *records) stampParts(h *stamps) ([]Key, error) {
 		}
 		of := part.key()
 		for n := range counts[i] {
-			part.Write(binary.LittleEndian.AppendUint64(of[:8:8], uint64(n)))
-			part.changed = binary.LittleEndian.Uint64(of[8:])
+			part.Write(binary.LittleEndian.AppendUint64(of[:len(of):len(of)], uint64(n)))
 			samples = append(samples, part.key())
 		}
 	}

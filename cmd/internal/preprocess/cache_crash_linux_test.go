@@ -54,11 +54,6 @@ func TestCrashesOfACache(t *testing.T) {
 			h.put("cat/0.png")
 			h.put("bird/9.png") // other labels, too
 		}},
-		"copies": {photos, func(h *photoHistory) {
-			if err := os.Chmod(filepath.Join(h.root, "cat", "2.png"), 0o700); err != nil {
-				h.Fatal(err)
-			}
-		}},
 		"archives": {func(t *testing.T) *photoHistory {
 			h := &photoHistory{T: t, root: filepath.Join(t.TempDir(), "shards")}
 			for i := range 3 {

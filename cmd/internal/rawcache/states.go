@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/internal/kernel"
@@ -23,12 +22,12 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// A source that changes has one dataset. Each of its states is a generation of that and, for each record, the place
-// that it has there. The folder next to the dataset has of each state
+// A source that changes has one dataset, to which records of changed files are appended as a generation. The folder
+// next to the dataset has, for the state that the dataset was built from and for the newest state of the source,
 //
-//	DIGEST.places     samples of the records, and their places: see encode
-//	DIGEST.npy        the places alone, and
-//	DIGEST.view.json  the view of the dataset that is the state; of all but the first
+//	DIGEST.places     keys of the records, and their numbers in the dataset: see encode
+//	DIGEST.npy        these numbers alone, and
+//	DIGEST.view.json  the view of the dataset that is the newest state
 //
 // The file of places comes last: with it, a state exists.
 const (
@@ -36,10 +35,6 @@ const (
 	orderEnd  = ".npy"
 	viewEnd   = views.Suffix
 )
-
-// mostStates is how many states of a source are kept, with their generations of the dataset. Loaders that have an older
-// one open are not affected.
-const mostStates = 3
 
 // state is the dataset of a source at one time.
 type state struct {
@@ -185,20 +180,12 @@ func (h shelf) get(digest string) (*state, error) {
 	return decodeState(text)
 }
 
-// digests returns those of all states, the newest first.
+// digests returns the digests of all states.
 func (h shelf) digests() []string {
 	found, err := filepath.Glob(filepath.Join(escape(h.path()), "*"+placesEnd))
 	if err != nil {
 		return nil
 	}
-	age := func(path string) int64 {
-		info, err := os.Stat(path)
-		if err != nil {
-			return 0
-		}
-		return -info.ModTime().UnixNano()
-	}
-	slices.SortStableFunc(found, func(a, b string) int { return int(min(1, max(-1, age(a)-age(b)))) })
 	for i, path := range found {
 		found[i] = strings.TrimSuffix(filepath.Base(path), placesEnd)
 	}
@@ -209,57 +196,42 @@ func escape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// known returns where records are in the dataset, by their keys, and by what is alike of them in the newest state.
-func (h shelf) known() (exact map[raw.Key]int64, similar map[[8]byte]int64) {
-	exact, similar = make(map[raw.Key]int64), make(map[[8]byte]int64)
+// placesOf returns where a dataset of that number of records has records with the keys; -1 for none.
+func (h shelf) placesOf(keys []raw.Key, records int64) []int64 {
+	known := make(map[raw.Key]int64)
 	for _, digest := range h.digests() {
 		s, err := h.get(digest)
 		if err != nil {
 			continue // such records are read again
 		}
 		for i, key := range s.keys {
-			exact[key] = s.places[i]
-			if _, newer := similar[key.Alike()]; !newer {
-				similar[key.Alike()] = s.places[i]
-			}
+			known[key] = s.places[i]
 		}
 	}
-	return exact, similar
-}
-
-// placesOf returns where a dataset of that number of records has those with the keys, -1 for none, and where it may
-// have others, whose bytes are to be compared. A place is that of one record.
-func (h shelf) placesOf(keys []raw.Key, records int64) (places, perhaps []int64, compare bool) {
-	places, perhaps = make([]int64, len(keys)), make([]int64, len(keys))
-	exact, similar := h.known()
-	taken := make(map[int64]bool)
+	places := make([]int64, len(keys))
 	for i, key := range keys {
-		place, ok := exact[key]
-		if !ok || place < 0 || place >= records || taken[place] {
+		place, ok := known[key]
+		if !ok || place < 0 || place >= records {
 			place = -1
 		}
-		places[i], perhaps[i] = place, -1
-		taken[place] = place >= 0
+		places[i] = place
+		delete(known, key) // a place is the place of one record
 	}
-	for i, key := range keys {
-		place, ok := similar[key.Alike()]
-		if places[i] < 0 && ok && place >= 0 && place < records && !taken[place] {
-			perhaps[i], taken[place], compare = place, true, true
-		}
-	}
-	return places, perhaps, compare
+	return places
 }
 
-// forget removes the oldest states.
-func (h shelf) forget() error {
+// forget removes all states but the first one, which the dataset was built from, and the newest.
+func (h shelf) forget(newest string) error {
 	folder, err := h.open()
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
-	list := h.digests()
 	var errs []error
-	for _, digest := range list[min(mostStates, len(list)):] {
+	for _, digest := range h.digests() {
+		if digest == newest || strings.HasSuffix(string(h), "-"+digest) {
+			continue
+		}
 		for _, end := range []string{placesEnd, viewEnd, orderEnd} {
 			if err := folder.Remove(digest + end); !errors.Is(err, os.ErrNotExist) {
 				errs = append(errs, err)
@@ -310,37 +282,15 @@ func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int, limit i
 	return e.Ready, private.RemoveOwn(own + fetched)
 }
 
-// earlier returns the dataset of an earlier state of the source of e, or of one with its name that most files are
-// copies of; nil if there is none.
+// earlier returns the dataset of an earlier state of the source of e; nil if there is none.
 func earlier(e *Entry, list []Entry) *Entry {
 	var base *Entry
 	for _, o := range list {
-		if !o.Ready || len(o.shelf().digests()) == 0 {
-			continue
-		}
-		switch own := alike(&o, e); {
-		case !own && !resembles(e, &o):
-		case base == nil, own && !alike(base, e), own == alike(base, e) && o.Used.After(base.Used):
+		if o.Ready && alike(&o, e) && len(o.shelf().digests()) > 0 && (base == nil || o.Used.After(base.Used)) {
 			base = &o
 		}
 	}
 	return base
-}
-
-// resembles reports whether o is of a source with the name of that of e, and may have more than half of its records.
-func resembles(e, o *Entry) bool {
-	name := o.Name[:max(0, len(o.Name)-len(e.print.Digest))]
-	if strings.TrimSuffix(e.Name, e.print.Digest) != name || !bytes.Equal(e.Transforms, o.Transforms) {
-		return false
-	}
-	_, similar := o.shelf().known()
-	found := 0
-	for _, key := range e.print.Keys {
-		if _, ok := similar[key.Alike()]; ok {
-			found++
-		}
-	}
-	return 2*found > len(e.print.Keys)
 }
 
 // change locks the dataset for a change.
@@ -364,11 +314,11 @@ func (e *Entry) change() (*os.File, error) {
 const perPlace = 32
 
 // mostBytes is how many bytes a dataset of n records may have when it gets a generation: twice as many as one that is
-// made from scratch. Those of earlier states are more if the largest files change. The headers of a small dataset's
+// made from scratch. Earlier contents of its largest files may take that many. The headers of a small dataset's
 // generations do not count.
 func mostBytes(print *raw.Fingerprint, n int64) int64 {
 	const headers = 1 << 20
-	return headers + 2*(diskBytes(print, n, n)+perPlace*mostStates*n)
+	return headers + 2*(diskBytes(print, n, n)+2*perPlace*n)
 }
 
 // renew makes the generation, if there is room for the records that are read again.
@@ -378,18 +328,10 @@ func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerpri
 	if err != nil {
 		return err
 	}
-	s := &state{keys: print.Keys}
-	var perhaps []int64
-	var compare bool
-	s.places, perhaps, compare = e.shelf().placesOf(s.keys, m.Records)
-	if compare {
-		if err := src.Compare(ctx, e.Path, perhaps, workers); err != nil {
-			return err
-		}
-	}
+	s := &state{keys: print.Keys, places: e.shelf().placesOf(print.Keys, m.Records)}
 	fresh := int64(0)
-	for i := range s.places {
-		if s.places[i] = max(s.places[i], perhaps[i]); s.places[i] < 0 {
+	for _, place := range s.places {
+		if place < 0 {
 			fresh++
 		}
 	}
@@ -412,11 +354,14 @@ func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerpri
 	if now.Digest != print.Digest {
 		return fmt.Errorf("%s: files were changed while it was read", e.Source)
 	}
-	return errors.Join(e.shelf().put(print.Digest, s), e.note(), e.shelf().forget(), e.shelf().prune())
+	if err := e.shelf().put(print.Digest, s); err != nil {
+		return err
+	}
+	return errors.Join(e.note(), e.shelf().forget(print.Digest), e.shelf().prune())
 }
 
-// prune removes the generations of states that were forgotten, and those of runs that were killed. The first one stays,
-// which is found by the name of the dataset, and so do those that are tagged or open. If the dataset is busy, the next
+// prune removes the generations of states that were forgotten, and those of runs that were killed. Tagged and open
+// generations stay. If the dataset is busy, the next
 // change prunes it.
 func (h shelf) prune() error {
 	keep := []int{1}

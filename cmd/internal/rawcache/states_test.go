@@ -3,10 +3,8 @@ package rawcache
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare/raw"
@@ -32,24 +30,27 @@ func TestPlacesOfAState(t *testing.T) {
 	}
 }
 
-// The states that were used last are kept.
+// The state that the dataset was built from is kept, and the newest.
 func TestForget(t *testing.T) {
 	e := entryOf(t, t.TempDir(), rawtest.Folder(t, 4))
-	for i := range mostStates + 3 {
-		if err := e.shelf().put(string(rune('a'+i)), &state{generation: 1}); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(filepath.Join(e.Path+states, string(rune('a'+i))+placesEnd), time.Now(), time.Now().Add(time.Duration(i)*time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := e.shelf().forget(); err != nil {
+	first := e.print.Digest
+	if err := e.shelf().putFirst(e.print); err != nil {
 		t.Fatal(err)
 	}
-	if got := e.shelf().digests(); len(got) != mostStates || got[0] != string(rune('a'+mostStates+2)) || slices.Contains(got, "c") {
+	for _, digest := range []string{"a", "b", "c"} {
+		if err := e.shelf().put(digest, &state{generation: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.shelf().forget("b"); err != nil {
+		t.Fatal(err)
+	}
+	got := e.shelf().digests()
+	slices.Sort(got)
+	if want := []string{first, "b"}; !slices.Equal(got, slices.Sorted(slices.Values(want))) {
 		t.Errorf("states %q", got)
 	}
-	if files, err := os.ReadDir(e.Path + states); err != nil || len(files) != 3*mostStates {
+	if files, err := os.ReadDir(e.Path + states); err != nil || len(files) != 4 {
 		t.Errorf("%v, %v", files, err)
 	}
 }
