@@ -55,7 +55,8 @@ func isFile(f *os.File, there fs.FileInfo) bool {
 	return err == nil && os.SameFile(is, there)
 }
 
-// Generations implements loader.GenerationSource: the folder, and the generation that is open.
+// Generations implements loader.GenerationSource: the folder or file, and the generation that is open. A file has no
+// other one, so IDIn says of a State that was taken before the file was replaced that its generation is missing.
 func (d *Dataset) Generations() (folders []string, numbers []int) {
 	folder, _ := d.home()
 	if folder == "" {
@@ -66,13 +67,10 @@ func (d *Dataset) Generations() (folders []string, numbers []int) {
 
 // home returns where the generations of the dataset are, and reads the manifest of one; "" if it has none.
 func (d *Dataset) home() (folder string, read func(n int) (*store.Manifest, error)) {
-	if !inGenerations(d.files) {
-		return "", nil
-	}
-	if p, ok := d.pager.(GenerationPager); ok {
+	if p, ok := d.pager.(GenerationPager); ok && inGenerations(d.files) {
 		return p.Home(), p.ReadGeneration
 	}
-	if d.pager != nil {
+	if d.files.Manifest == nil || d.pager != nil {
 		return "", nil
 	}
 	return d.files.Path, func(n int) (*store.Manifest, error) {

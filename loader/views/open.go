@@ -140,7 +140,8 @@ func (d *Dataset) open(ctx context.Context, n *Node, open openFunc) (opened, err
 	}
 	v, err := d.openDataset(ctx, n, open)
 	if has, ok := v.src.(loader.Identifier); err == nil && n.ID != "" && ok && has.ID() != n.ID {
-		if p, is := v.src.(interface{ Manifest() *store.Manifest }); is && p.Manifest() == nil {
+		files, is := v.src.(interface{ Files() *store.Dataset })
+		if is && (files.Files().Manifest == nil || files.Files().Format == "hdf5") { // there are no generations
 			return v, fmt.Errorf("%s was replaced or changed after the view was made; make the view again", n.Dataset)
 		}
 		err = fmt.Errorf("%s has the id %q, and had %q when the view was made; name the generation that it was made of, as "+

@@ -578,6 +578,25 @@ class HDF5Test(data.Copied):
         self.assertEqual(first["images"][5].tolist(), images)  # of the file that it opened
         self.assertEqual([f for f in os.listdir(os.path.dirname(self.path)) if f.startswith(".")], [])
 
+    def test_a_view_of_the_old_file(self):
+        saved = os.path.join(os.path.dirname(self.path), "few.view.json")
+        penstock.open(self.path).filter("labels = 1").save(saved)
+        penstock.open(self.path).rename_column("images", "photos")
+        for opening in (penstock.open, lambda path: penstock.DataLoader(path, 10, output="numpy").records):
+            with self.assertRaisesRegex(penstock.Error, "replaced or changed after the view was made; make the view again"):
+                opening(saved)
+
+    def test_states_of_the_old_file(self):
+        loader = penstock.DataLoader(self.path, 100, fields=["images", "labels"], output="numpy")
+        batches = iter(loader)
+        next(batches)
+        state = loader.state_dict()
+        penstock.open(self.path).delete([0])
+        self.assertEqual(sum(len(labels) for _, labels in batches), loader.records - 100)  # of the file that it opened
+        again = penstock.DataLoader(self.path, 100, fields=["images", "labels"], output="numpy")
+        with self.assertRaisesRegex(penstock.Error, "it is of generation 1, and generation 2 is open: .*HDF5 has one generation"):
+            again.load_state_dict(state)
+
     def test_a_column_is_resumed(self):
         ds = penstock.open(self.path)
         n = len(ds)

@@ -1345,7 +1345,7 @@ class _Reader:
         self._opened.append(ds)
         known = getattr(ds, "state_id", "")
         if node.get("id") and known and known != node["id"]:
-            if getattr(ds, "format", "") == "npy":
+            if getattr(ds, "format", "") in ("npy", "hdf5"):
                 raise Error(f"{path} was replaced or changed after the view was made; make the view again")
             raise Error(
                 f"{path} has the id {known!r}, and had {node['id']!r} when the view was made; name the generation that it was made of, "
