@@ -2,13 +2,11 @@ package raw
 
 import (
 	"io/fs"
-
-	"github.com/penstock/penstock/internal/sys/ctime"
 )
 
 // times are the size of a file, and when it was modified and changed last, in nanoseconds.
 type times struct{ size, modified, changed int64 }
 
 func timesOf(info fs.FileInfo) times {
-	return times{info.Size(), info.ModTime().UnixNano(), ctime.Of(info)}
+	return times{info.Size(), info.ModTime().UnixNano(), changedAt(info)}
 }

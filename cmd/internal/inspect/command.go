@@ -10,8 +10,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/cmd/internal/inspect/diff"
-	"github.com/penstock/penstock/cmd/internal/inspect/filter"
-	"github.com/penstock/penstock/cmd/internal/inspect/join"
+
 	"github.com/penstock/penstock/cmd/internal/inspect/layout"
 	"github.com/penstock/penstock/cmd/internal/inspect/preview"
 	"github.com/penstock/penstock/cmd/internal/inspect/report"
@@ -19,7 +18,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
 	"github.com/penstock/penstock/cmd/internal/inspect/summary"
 	"github.com/penstock/penstock/cmd/internal/inspect/verify"
-	"github.com/penstock/penstock/cmd/internal/inspect/view"
+
 	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/prepare/raw"
@@ -109,7 +108,7 @@ func Command() *cobra.Command {
 	}
 	cmd.PersistentPostRun = func(*cobra.Command, []string) { cache.Close() }
 	cmd.AddCommand(show.Command(), verify.Command(), layout.Command(), preview.Command(), diff.Command(), stats.Command(),
-		report.Command(), view.Command(), filter.Command(), join.Command())
+		report.Command(), viewCommand(), filterCommand(), joinCommand())
 	return cmd
 }
 

@@ -36,7 +36,7 @@ var hints = []struct {
 	{"cmd/internal/inspect/report/changes.go diff", "inspect report -o r.html --against table.h5 ds", "diff ds table.h5"},
 	{"cmd/internal/inspect/report/changes.go log", "inspect report -o r.html --against 9 ds", "log ds"},
 	{"cmd/internal/preprocess/summary.go preprocess merge", "preprocess --rank 0 --world-size 1 table.csv parted", "preprocess merge parted"},
-	{"cmd/internal/preprocess/status/command.go preprocess merge", "preprocess status again", "preprocess merge again"},
+	{"cmd/internal/preprocess/status_command.go preprocess merge", "preprocess status again", "preprocess merge again"},
 	{"cmd/internal/inspect/dataset/refusal.go preprocess merge", "inspect preview -o g.png third.parts", "preprocess merge third"},
 	{"cmd/internal/demo/draw.go demo", "demo --no-open photos", "demo photos-2"},
 	{"", "cache pin nothing", "cache list"},

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
-	"github.com/penstock/penstock/cmd/internal/preprocess/status"
+
 	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/imagefile"
@@ -70,7 +70,7 @@ func Command() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	})
 	f.register(cmd)
-	cmd.AddCommand(mergeCommand(), status.Command(), normalizeCommand(), cacheCommand())
+	cmd.AddCommand(mergeCommand(), statusCommand(), normalizeCommand(), cacheCommand())
 	return cmd
 }
 

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/cpu"
-
-	"github.com/penstock/penstock/internal/sys/spin"
 )
 
 // eventCount counts what a loop may wait for. It has cache lines of its own, as the loop looks at
@@ -46,7 +44,7 @@ func (w *spinner) spins(workers, cores int) bool {
 
 // spin waits awake until there are other events than those seen, and reports whether there are.
 func (e *eventCount) spin(seen uint64) bool {
-	spin.While(&e.n, seen, spinTime)
+	spinWhile(&e.n, seen, spinTime)
 	return e.n.Load() != seen
 }
 

@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
-	"github.com/penstock/penstock/cmd/internal/htmlpage"
+
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
 	"github.com/penstock/penstock/internal/units"
 )
 
 // write writes the difference from an earlier generation; split is that of the report.
-func (c *Changes) write(b *htmlpage.Body, split string) {
+func (c *Changes) write(b *body, split string) {
 	b.Add("<section id=\"changes\"><h2>Changes from generation {} to {}</h2>\n", c.Before, c.After)
 	c.writeSteps(b)
 	c.writeColumns(b)
@@ -20,7 +20,7 @@ func (c *Changes) write(b *htmlpage.Body, split string) {
 	b.Add("</section>\n")
 }
 
-func (c *Changes) writeSteps(b *htmlpage.Body) {
+func (c *Changes) writeSteps(b *body) {
 	b.Add("<h3>Steps</h3>\n")
 	openTable(b, "Steps", column{"generation", true}, column{"change", false}, column{"by", false},
 		column{"time (UTC)", true})
@@ -34,7 +34,7 @@ func (c *Changes) writeSteps(b *htmlpage.Body) {
 	}
 }
 
-func (c *Changes) writeColumns(b *htmlpage.Body) {
+func (c *Changes) writeColumns(b *body) {
 	b.Add("<h3>Columns</h3>\n")
 	if len(c.Columns) == 0 {
 		b.Add("<p>All columns have the same type and values.</p>\n")
@@ -47,7 +47,7 @@ func (c *Changes) writeColumns(b *htmlpage.Body) {
 	closeTable(b)
 }
 
-func (r RecordChanges) write(b *htmlpage.Body, split string) {
+func (r RecordChanges) write(b *body, split string) {
 	b.Add("<h3>Records")
 	if split != "" {
 		b.Add(" <small>of all splits</small>")
@@ -67,7 +67,7 @@ func (r RecordChanges) write(b *htmlpage.Body, split string) {
 	closeTable(b)
 }
 
-func (c *Changes) writeStatistics(b *htmlpage.Body) {
+func (c *Changes) writeStatistics(b *body) {
 	if len(c.Fields) == 0 {
 		return
 	}
@@ -88,7 +88,7 @@ func (f FieldChange) counted() bool {
 	return f.Before != nil && f.After != nil && len(f.Before.Labels) > 0 && len(f.After.Labels) > 0
 }
 
-func (c *Changes) writeNumbers(b *htmlpage.Body, fields []FieldChange) {
+func (c *Changes) writeNumbers(b *body, fields []FieldChange) {
 	openTable(b, "Statistics before and after", column{"column", false}, column{"generation", true}, column{"mean", true},
 		column{"std", true}, column{"min", true}, column{"max", true})
 	for _, f := range fields {
@@ -99,7 +99,7 @@ func (c *Changes) writeNumbers(b *htmlpage.Body, fields []FieldChange) {
 }
 
 // writeMoments writes a row of the statistics of a field in a generation, or of its lengths if it is ragged.
-func writeMoments(b *htmlpage.Body, name string, generation int, f *stats.FieldStats) {
+func writeMoments(b *body, name string, generation int, f *stats.FieldStats) {
 	if f == nil {
 		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td><td colspan="4">not there</td></tr>`, name, generation)
 		return
@@ -143,7 +143,7 @@ func classCounts(f FieldChange) (differ []classCount, same int) {
 	return differ, len(all) - len(differ)
 }
 
-func writeClassCounts(b *htmlpage.Body, f FieldChange) {
+func writeClassCounts(b *body, f FieldChange) {
 	differ, same := classCounts(f)
 	b.Add("<h3>{} <small>records by class</small></h3>\n", f.Name)
 	if len(differ) == 0 {

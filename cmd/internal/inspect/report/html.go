@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
-	"github.com/penstock/penstock/cmd/internal/htmlpage"
+
 	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
 	"github.com/penstock/penstock/cmd/internal/inspect/summary"
@@ -24,7 +24,7 @@ var style string
 
 // HTML writes the report as one page that fetches nothing and runs no script.
 func (r *Report) HTML(w io.Writer) error {
-	b := new(htmlpage.Body)
+	b := new(body)
 	r.writeHeader(b)
 	if r.Changes != nil {
 		r.Changes.write(b, r.Stats.Split)
@@ -41,10 +41,10 @@ func (r *Report) HTML(w io.Writer) error {
 	}
 	b.Add("<footer>Made by penstock inspect report, {}. One file: it fetches nothing and runs no script.</footer>",
 		version.Version())
-	return htmlpage.Write(w, r.Name()+": dataset report", htmlpage.HTML(style), b)
+	return writePage(w, r.Name()+": dataset report", markup(style), b)
 }
 
-func (r *Report) writeHeader(b *htmlpage.Body) {
+func (r *Report) writeHeader(b *body) {
 	b.Add("<header>\n<h1>{}</h1>\n<dl class=\"facts\">", r.Name())
 	for _, f := range r.Facts() {
 		b.Add("<div><dt>{}</dt><dd>{}</dd></div>", f[0], f[1])
@@ -71,7 +71,7 @@ func (r *Report) writeHeader(b *htmlpage.Body) {
 	b.Add("</nav>\n</header>\n")
 }
 
-func (r *Report) writeChecks(b *htmlpage.Body) {
+func (r *Report) writeChecks(b *body) {
 	b.Add("<section id=\"checks\"><h2>Checks</h2>\n<ul class=\"checks\">")
 	for _, c := range r.Checks {
 		if c.Good {
@@ -83,7 +83,7 @@ func (r *Report) writeChecks(b *htmlpage.Body) {
 	b.Add("</ul>\n</section>\n")
 }
 
-func (r *Report) writeFields(b *htmlpage.Body) {
+func (r *Report) writeFields(b *body) {
 	b.Add("<section id=\"fields\"><h2>Fields</h2>\n")
 	openTable(b, "Fields", column{"name", false}, column{"type", false}, column{"shape", false}, column{"a record", true},
 		column{"all", true})
@@ -95,7 +95,7 @@ func (r *Report) writeFields(b *htmlpage.Body) {
 	b.Add("</section>\n")
 }
 
-func (r *Report) writeValues(b *htmlpage.Body) {
+func (r *Report) writeValues(b *body) {
 	b.Add("<section id=\"values\"><h2>Values</h2>\n")
 	for _, f := range r.Stats.Fields {
 		b.Add("<h3>{} <small>{}", f.Name, f.DType)
@@ -127,7 +127,7 @@ func (r *Report) writeValues(b *htmlpage.Body) {
 }
 
 // writeLabels writes how many units, records or rows, have each label.
-func writeLabels(b *htmlpage.Body, labels []stats.Label, unit string) {
+func writeLabels(b *body, labels []stats.Label, unit string) {
 	largest, smallest := int64(0), labels[0].Records
 	for _, l := range labels {
 		largest, smallest = max(largest, l.Records), min(smallest, l.Records)
@@ -149,7 +149,7 @@ func writeLabels(b *htmlpage.Body, labels []stats.Label, unit string) {
 	}
 }
 
-func writeChannels(b *htmlpage.Body, f stats.FieldStats) {
+func writeChannels(b *body, f stats.FieldStats) {
 	openTable(b, "Statistics of "+f.Name, column{"channel", false}, column{"min", true}, column{"max", true},
 		column{"mean", true}, column{"std", true}, column{"not finite", true})
 	for _, c := range f.Channels {
@@ -159,7 +159,7 @@ func writeChannels(b *htmlpage.Body, f stats.FieldStats) {
 	closeTable(b)
 }
 
-func writeClasses(b *htmlpage.Body, f stats.FieldStats) {
+func writeClasses(b *body, f stats.FieldStats) {
 	b.Add("<details><summary>{} by {}: mean (std)</summary>\n", f.Name, f.ClassField)
 	columns := []column{{"label", false}, {"records", true}}
 	for _, c := range f.Channels {
@@ -178,7 +178,7 @@ func writeClasses(b *htmlpage.Body, f stats.FieldStats) {
 }
 
 // writeLegend names the colors of classes on pictures.
-func (r *Report) writeLegend(b *htmlpage.Body) {
+func (r *Report) writeLegend(b *body) {
 	b.Add("<p class=\"legend\">")
 	for _, e := range r.Legend {
 		c := overlay.Color(e.Color)
@@ -188,7 +188,7 @@ func (r *Report) writeLegend(b *htmlpage.Body) {
 	b.Add("</p>\n")
 }
 
-func (r *Report) writeSamples(b *htmlpage.Body) {
+func (r *Report) writeSamples(b *body) {
 	if len(r.Albums) == 0 {
 		return
 	}
@@ -206,11 +206,11 @@ func (r *Report) writeSamples(b *htmlpage.Body) {
 		}
 		b.Add("</h3>\n<ul class=\"{}\">", class)
 		for _, t := range a.Thumbnails {
-			class := htmlpage.HTML("")
+			class := markup("")
 			if t.Pixels {
 				class = ` class="pixels"`
 			}
-			id, file := new(htmlpage.Body), new(htmlpage.Body)
+			id, file := new(body), new(body)
 			if t.ID != "" {
 				id.Add(` id="{}"`, t.ID)
 			}
@@ -227,7 +227,7 @@ func (r *Report) writeSamples(b *htmlpage.Body) {
 }
 
 // writePairs lists near-duplicates, with links to those whose pictures are shown.
-func (r *Report) writePairs(b *htmlpage.Body) {
+func (r *Report) writePairs(b *body) {
 	if len(r.Pairs) == 0 {
 		return
 	}
@@ -237,7 +237,7 @@ func (r *Report) writePairs(b *htmlpage.Body) {
 	for _, p := range r.Pairs[:min(len(r.Pairs), pairsListed)] {
 		b.Add(`<tr><td class="n">{}</td>`, cli.Decimal(p.Distance))
 		for k, record := range p.Records {
-			number := new(htmlpage.Body)
+			number := new(body)
 			if p.Links[k] != "" {
 				number.Add(`<a href="{}">#{}</a>`, p.Links[k], record)
 			} else {
@@ -255,7 +255,7 @@ func (r *Report) writePairs(b *htmlpage.Body) {
 	b.Add("</details>\n")
 }
 
-func (r *Report) writeRecords(b *htmlpage.Body) {
+func (r *Report) writeRecords(b *body) {
 	b.Add("<section id=\"records\"><h2>Records</h2>\n")
 	columns := []column{{"record", true}}
 	for _, f := range r.Stats.Fields {
@@ -273,7 +273,7 @@ func (r *Report) writeRecords(b *htmlpage.Body) {
 	b.Add("</section>\n")
 }
 
-func (r *Report) writeSplits(b *htmlpage.Body) {
+func (r *Report) writeSplits(b *body) {
 	if len(r.Summary.Splits) == 0 {
 		return
 	}
@@ -289,7 +289,7 @@ func (r *Report) writeSplits(b *htmlpage.Body) {
 	b.Add("</tbody></table>\n</section>\n")
 }
 
-func (r *Report) writeSkipped(b *htmlpage.Body) {
+func (r *Report) writeSkipped(b *body) {
 	if len(r.Summary.Skipped) == 0 {
 		return
 	}
@@ -303,7 +303,7 @@ func (r *Report) writeSkipped(b *htmlpage.Body) {
 	b.Add("</section>\n")
 }
 
-func (r *Report) writeRecipe(b *htmlpage.Body) error {
+func (r *Report) writeRecipe(b *body) error {
 	recipe := r.Summary.Recipe
 	if recipe == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
-	"github.com/penstock/penstock/cmd/internal/htmlpage"
+
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
 	"github.com/penstock/penstock/internal/chart"
 )
@@ -20,7 +20,7 @@ import (
 const plotHigh = 100
 
 // histogramPlot draws the channels of a field over one another.
-func histogramPlot(f stats.FieldStats) htmlpage.HTML {
+func histogramPlot(f stats.FieldStats) markup {
 	var names []string
 	var list []*stats.Histogram
 	for _, c := range f.Channels {
@@ -32,7 +32,7 @@ func histogramPlot(f stats.FieldStats) htmlpage.HTML {
 }
 
 // lengthsPlot draws how many rows records have.
-func lengthsPlot(f stats.FieldStats) htmlpage.HTML {
+func lengthsPlot(f stats.FieldStats) markup {
 	if f.Lengths == nil || f.Lengths.Histogram == nil {
 		return ""
 	}
@@ -42,7 +42,7 @@ func lengthsPlot(f stats.FieldStats) htmlpage.HTML {
 // plotSeries is the largest number of histograms that stay distinct in one plot.
 const plotSeries = 4
 
-func plot(title string, names []string, list []*stats.Histogram) htmlpage.HTML {
+func plot(title string, names []string, list []*stats.Histogram) markup {
 	if len(list) == 0 {
 		return ""
 	}
@@ -51,13 +51,13 @@ func plot(title string, names []string, list []*stats.Histogram) htmlpage.HTML {
 	largest := largestValue(list)
 	var b strings.Builder
 	fmt.Fprintf(&b, `<figure class="plot"><svg viewBox="0 0 100 %d" preserveAspectRatio="none" role="img" aria-label="%s, from %s to %s"><title>%s</title>`,
-		plotHigh, htmlpage.Escape(title), cli.Number(low), cli.Number(largest), htmlpage.Escape(title))
+		plotHigh, escape(title), cli.Number(low), cli.Number(largest), escape(title))
 	for i, h := range list {
 		fmt.Fprintf(&b, `<path class="series %s" d="%s"/>`, seriesClass(names, i), outline(h, low, high, densest))
 	}
 	fmt.Fprintf(&b, `</svg><figcaption><span>%s</span><span>%s</span><span>%s</span></figcaption></figure>`,
 		cli.Number(low), legend(names[:len(list)]), cli.Number(largest))
-	return htmlpage.HTML(b.String())
+	return markup(b.String())
 }
 
 // largestValue returns the largest value that the histograms have room for: of whole numbers that is
@@ -117,12 +117,12 @@ func legend(names []string) string {
 	}
 	var b strings.Builder
 	for i, name := range names {
-		fmt.Fprintf(&b, `<i class="key %s"></i>%s `, seriesClass(names, i), htmlpage.Escape(name))
+		fmt.Fprintf(&b, `<i class="key %s"></i>%s `, seriesClass(names, i), escape(name))
 	}
 	return b.String()
 }
 
 // bar draws a part of a whole as a bar as wide as the place that it has.
-func bar(n, whole int64) htmlpage.HTML {
-	return htmlpage.HTML(chart.Bar(float64(n), float64(max(1, whole)), `class="bar" aria-hidden="true"`))
+func bar(n, whole int64) markup {
+	return markup(chart.Bar(float64(n), float64(max(1, whole)), `class="bar" aria-hidden="true"`))
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"strconv"
 
-	"github.com/penstock/penstock/cmd/internal/htmlpage"
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
 )
 
@@ -14,10 +13,10 @@ type column struct {
 }
 
 // openTable begins a table that scrolls where it is wider than the page. A label is for those who do not see it.
-func openTable(b *htmlpage.Body, label string, columns ...column) {
+func openTable(b *body, label string, columns ...column) {
 	b.Add("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n<thead><tr>", label)
 	for _, c := range columns {
-		class := htmlpage.HTML("")
+		class := markup("")
 		if c.number {
 			class = ` class="n"`
 		}
@@ -26,7 +25,7 @@ func openTable(b *htmlpage.Body, label string, columns ...column) {
 	b.Add("</tr></thead>\n<tbody>")
 }
 
-func closeTable(b *htmlpage.Body) { b.Add("</tbody>\n</table></div>\n") }
+func closeTable(b *body) { b.Add("</tbody>\n</table></div>\n") }
 
 // Largest numbers of rows that the tables of a report have.
 const (

@@ -1,5 +1,5 @@
 //go:build !(amd64 || arm64) || purego
 
-package spin
+package schedule
 
 func pause(uint32) {}

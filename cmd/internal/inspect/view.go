@@ -1,5 +1,4 @@
-// Package view is inspect view: an HDF5 file over the .npy files of a dataset.
-package view
+package inspect
 
 import (
 	"fmt"
@@ -13,14 +12,14 @@ import (
 	"github.com/penstock/penstock/store/hdf5/view"
 )
 
-// Options configures View. The zero value is usable.
-type Options struct {
+// viewOptions configures View. The zero value is usable.
+type viewOptions struct {
 	Output   string // file to write; "" means view.h5 in the dataset
 	Absolute bool   // name the .npy files from the root of the file system
 }
 
-// File is an HDF5 file that was made for a flat dataset.
-type File struct {
+// viewFile is an HDF5 file that was made for a flat dataset.
+type viewFile struct {
 	Path     string   `json:"path"`
 	Bytes    int64    `json:"bytes"`
 	Records  int64    `json:"records"`
@@ -28,13 +27,13 @@ type File struct {
 	Absolute bool     `json:"absolute"` // h5py opens it from everywhere, but not once the dataset was moved
 }
 
-// Write writes an HDF5 file through which others read the records of a flat dataset.
-func Write(path string, opts Options) (*File, error) {
+// writeView writes an HDF5 file through which others read the records of a flat dataset.
+func writeView(path string, opts viewOptions) (*viewFile, error) {
 	d, err := flatDataset(path)
 	if err != nil {
 		return nil, err
 	}
-	v := &File{Path: opts.Output, Records: d.Records, Absolute: opts.Absolute}
+	v := &viewFile{Path: opts.Output, Records: d.Records, Absolute: opts.Absolute}
 	if v.Path == "" {
 		v.Path = filepath.Join(path, view.Name)
 	}
@@ -52,7 +51,7 @@ func Write(path string, opts Options) (*File, error) {
 	return v, cli.WriteFile(v.Path, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
-func encode(d *store.Dataset, folder string, opts Options) ([]byte, error) {
+func encode(d *store.Dataset, folder string, opts viewOptions) ([]byte, error) {
 	if opts.Absolute {
 		return view.EncodeAbsolute(d)
 	}

@@ -1,5 +1,4 @@
-// Package status is the command preprocess status.
-package status
+package preprocess
 
 import (
 	"fmt"
@@ -16,17 +15,17 @@ import (
 	"github.com/penstock/penstock/prepare/status"
 )
 
-const long = `Print which ranks have made their parts of DEST, and which are running, failed or missing.
+const statusLong = `Print which ranks have made their parts of DEST, and which are running, failed or missing.
 
 Running ranks write a heartbeat to DEST.parts every 5 seconds, in a bucket every 30 seconds. A rank
 without a heartbeat for two minutes has stopped: it was killed, or the clocks differ. Run it again.`
 
-// Command returns the command preprocess status.
-func Command() *cobra.Command {
+// statusCommand returns the command preprocess status.
+func statusCommand() *cobra.Command {
 	asJSON := false
 	cmd := cli.Command(&cobra.Command{
 		Use: "status [flags] DEST", Short: "Print which parts of a dataset are complete, running, failed or missing",
-		Long: long, Example: "  preprocess status out/flat\n  preprocess status s3://lab/ds --json",
+		Long: statusLong, Example: "  preprocess status out/flat\n  preprocess status s3://lab/ds --json",
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
 				return &cli.UsageError{Arguments: "needs the name of a dataset, DEST"}

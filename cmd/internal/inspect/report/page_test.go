@@ -1,4 +1,4 @@
-package htmlpage
+package report
 
 import (
 	"strings"
@@ -6,11 +6,11 @@ import (
 )
 
 func TestValuesAreEscaped(t *testing.T) {
-	var b Body
+	var b body
 	b.Add(`<p title="{}">{} {}</p>`, `"><script>`, "a&b\x00", 3)
-	b.Add(`{}`, HTML("<b>"))
+	b.Add(`{}`, markup("<b>"))
 	var page strings.Builder
-	if err := Write(&page, "</title>", "p { color: red; }", &b); err != nil {
+	if err := writePage(&page, "</title>", "p { color: red; }", &b); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -28,5 +28,5 @@ func TestCountOfValues(t *testing.T) {
 			t.Error("a value for nothing is taken")
 		}
 	}()
-	new(Body).Add("<p>{}</p>", 1, 2)
+	new(body).Add("<p>{}</p>", 1, 2)
 }

@@ -1,5 +1,4 @@
-// Package join finds the records of two datasets that have the same key.
-package join
+package inspect
 
 import (
 	"context"
@@ -20,17 +19,17 @@ import (
 	"github.com/penstock/penstock/loader/views"
 )
 
-const long = `Find the records of two datasets that have the same key, list those without a match,
+const joinLong = `Find the records of two datasets that have the same key, list those without a match,
 or write a view of the fields of both side by side, in the order of LEFT. RIGHT may contain each key
 only once. A key is an integer, a label or a string; "source_name" is the name of the sample that a
 record was built from.`
 
-const examples = `  inspect join out/flat weights --on labels --many
+const joinExamples = `  inspect join out/flat weights --on labels --many
   inspect join out/flat weights --on labels --many --json | jq .left_unmatched
   inspect join out/flat weights --on labels --many --how left --fill weight=0 -o weighted.view.json`
 
-// flags is the command line.
-type flags struct {
+// joinFlags is the command line.
+type joinFlags struct {
 	combine.Join
 	how    string
 	fill   map[string]string
@@ -38,11 +37,11 @@ type flags struct {
 	json   bool
 }
 
-// Command returns the subcommand.
-func Command() *cobra.Command {
-	var f flags
+// joinCommand returns the subcommand.
+func joinCommand() *cobra.Command {
+	var f joinFlags
 	cmd := cli.Command(&cobra.Command{
-		Use: "join [flags] LEFT RIGHT", Short: "Match the records of two datasets", Long: long, Example: examples,
+		Use: "join [flags] LEFT RIGHT", Short: "Match the records of two datasets", Long: joinLong, Example: joinExamples,
 		PreRunE: func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
 		RunE:    f.run,
 	})
@@ -58,7 +57,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-func (f *flags) problems(args []string) (list []string) {
+func (f *joinFlags) problems(args []string) (list []string) {
 	if len(args) != 2 || args[0] == "" || args[1] == "" {
 		list = append(list, fmt.Sprintf("needs two arguments, LEFT and RIGHT, not %d", len(args)))
 	}
@@ -75,7 +74,7 @@ func (f *flags) problems(args []string) (list []string) {
 }
 
 // setFill reads the values of --fill: strings for fields of strings, numbers for all others.
-func (f *flags) setFill(right loader.Source) {
+func (f *joinFlags) setFill(right loader.Source) {
 	for name, text := range f.fill {
 		f.Fill[name] = value(text)
 		for _, spec := range right.Specs() {
@@ -103,8 +102,8 @@ func value(text string) any {
 	return text
 }
 
-// Result describes the matched records.
-type Result struct {
+// joinResult describes the matched records.
+type joinResult struct {
 	Records        int    `json:"records"` // of the view
 	Matched        int    `json:"matched"`
 	LeftRecords    int    `json:"left_records"`
@@ -114,7 +113,7 @@ type Result struct {
 	View           string `json:"view,omitempty"`
 }
 
-func (f *flags) run(cmd *cobra.Command, args []string) error {
+func (f *joinFlags) run(cmd *cobra.Command, args []string) error {
 	r, node, err := f.match(cmd.Context(), args)
 	if err != nil {
 		return err
@@ -128,7 +127,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 }
 
 // match opens both sides and joins them.
-func (f *flags) match(ctx context.Context, args []string) (r *Result, node *views.Node, err error) {
+func (f *joinFlags) match(ctx context.Context, args []string) (r *joinResult, node *views.Node, err error) {
 	node = &views.Node{Match: &f.Join}
 	var sides [2]*views.Dataset
 	for i, path := range args {
@@ -144,14 +143,14 @@ func (f *flags) match(ctx context.Context, args []string) (r *Result, node *view
 	if err != nil {
 		return nil, nil, err
 	}
-	r = &Result{Records: v.Len(), LeftRecords: sides[0].Source.Len(), RightRecords: sides[1].Source.Len(),
+	r = &joinResult{Records: v.Len(), LeftRecords: sides[0].Source.Len(), RightRecords: sides[1].Source.Len(),
 		LeftUnmatched: append([]int{}, found.Left...), RightUnmatched: append([]int{}, found.Right...)}
 	r.Matched = r.LeftRecords - len(found.Left)
 	return r, node, nil
 }
 
 // Render prints the result for people.
-func (r *Result) Render(w io.Writer) error {
+func (r *joinResult) Render(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s have a match\n", units.Count(int64(r.Matched)),
 		units.Counted(int64(r.LeftRecords), "record"))
@@ -164,18 +163,18 @@ func (r *Result) Render(w io.Writer) error {
 	return err
 }
 
-// mostShown is how many numbers are printed for people.
-const mostShown = 10
+// mostJoined is how many numbers are printed for people.
+const mostJoined = 10
 
-func (r *Result) side(b *strings.Builder, name string, records []int) {
+func (r *joinResult) side(b *strings.Builder, name string, records []int) {
 	if len(records) == 0 {
 		return
 	}
 	more := ""
-	if len(records) > mostShown {
+	if len(records) > mostJoined {
 		more = ", ..."
 	}
-	list := make([]string, min(len(records), mostShown))
+	list := make([]string, min(len(records), mostJoined))
 	for i := range list {
 		list[i] = strconv.Itoa(records[i])
 	}

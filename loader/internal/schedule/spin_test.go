@@ -1,4 +1,4 @@
-package spin
+package schedule
 
 import (
 	"sync/atomic"
@@ -9,11 +9,11 @@ import (
 
 func TestWhileSeesTheChange(t *testing.T) {
 	var word atomic.Uint64
-	if !While(&word, 1, 0) {
+	if !spinWhile(&word, 1, 0) {
 		t.Error("what had changed before was not seen")
 	}
 	go word.Store(1)
-	for !While(&word, 0, time.Second) { // whenever the other goroutine has its turn
+	for !spinWhile(&word, 0, time.Second) { // whenever the other goroutine has its turn
 	}
 	if word.Load() != 1 {
 		t.Error("a change was seen that was none")
@@ -22,11 +22,11 @@ func TestWhileSeesTheChange(t *testing.T) {
 
 func TestWhileEnds(t *testing.T) {
 	var word atomic.Uint64
-	if While(&word, 0, time.Microsecond) {
+	if spinWhile(&word, 0, time.Microsecond) {
 		t.Error("a change was seen that was none")
 	}
 	synctest.Test(t, func(*testing.T) { // where time stands still while anybody works
-		if While(&word, 0, time.Hour) {
+		if spinWhile(&word, 0, time.Hour) {
 			t.Error("a change was seen that was none")
 		}
 	})

@@ -1,5 +1,4 @@
-// Package filter finds the records of a dataset for which an expression holds.
-package filter
+package inspect
 
 import (
 	"context"
@@ -18,26 +17,27 @@ import (
 	"github.com/penstock/penstock/loader/views"
 )
 
-const long = `Count the records for which an expression holds, list them, or write a view of them,
+const filterLong = `Count the records for which an expression holds, list them, or write a view of them,
 which is a dataset for all commands and for Python. An expression compares fields with numbers,
 strings and the names of classes: see docs/views.md. No record is copied; preprocess VIEW DEST
 writes a copy of them.`
 
-const examples = `  inspect filter out/flat "labels = 'circle' and mean(images) > 100"
+const filterExamples = `  inspect filter out/flat "labels = 'circle' and mean(images) > 100"
   inspect filter out/flat "labels in ('circle', 'square') and not sample(0.1)" -o most.view.json
   inspect filter out/photos.h5 "sample(0.01, 7)" --numbers`
 
-// flags is the command line.
-type flags struct {
+// filterFlags is the command line.
+type filterFlags struct {
 	output        string
 	json, numbers bool
 }
 
-// Command returns the subcommand.
-func Command() *cobra.Command {
-	var f flags
+// filterCommand returns the subcommand.
+func filterCommand() *cobra.Command {
+	var f filterFlags
 	cmd := cli.Command(&cobra.Command{
-		Use: "filter [flags] DATASET EXPRESSION", Short: "Find records by a condition", Long: long, Example: examples,
+		Use: "filter [flags] DATASET EXPRESSION", Short: "Find records by a condition",
+		Long: filterLong, Example: filterExamples,
 		PreRunE: func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
 		RunE:    f.run,
 	})
@@ -47,7 +47,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-func (f *flags) problems(args []string) (list []string) {
+func (f *filterFlags) problems(args []string) (list []string) {
 	if len(args) != 2 || args[0] == "" {
 		list = append(list, fmt.Sprintf("needs two arguments, DATASET and EXPRESSION, not %d; quote an expression with "+
 			"spaces", len(args)))
@@ -61,8 +61,8 @@ func (f *flags) problems(args []string) (list []string) {
 	return list
 }
 
-// Result describes the records that match.
-type Result struct {
+// filterResult describes the records that match.
+type filterResult struct {
 	Dataset string `json:"dataset"`
 	Where   string `json:"where"`
 	Found   int    `json:"found"`
@@ -72,7 +72,7 @@ type Result struct {
 	set *expr.Set
 }
 
-func (f *flags) run(cmd *cobra.Command, args []string) error {
+func (f *filterFlags) run(cmd *cobra.Command, args []string) error {
 	r, node, err := find(cmd.Context(), args[0], args[1])
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 }
 
 // find opens a dataset, which it returns as the part of a view, too, and finds the records.
-func find(ctx context.Context, path, where string) (r *Result, node *views.Node, err error) {
+func find(ctx context.Context, path, where string) (r *filterResult, node *views.Node, err error) {
 	where = strings.TrimSpace(where)
 	parsed, err := expr.Parse(where)
 	if err != nil {
@@ -104,7 +104,7 @@ func find(ctx context.Context, path, where string) (r *Result, node *views.Node,
 	if err != nil {
 		return nil, nil, err
 	}
-	r = &Result{Dataset: path, Where: where, Found: set.Count(), Records: set.Len(), set: set}
+	r = &filterResult{Dataset: path, Where: where, Found: set.Count(), Records: set.Len(), set: set}
 	return r, dataset.Node(path, ds), nil
 }
 
@@ -112,7 +112,7 @@ func find(ctx context.Context, path, where string) (r *Result, node *views.Node,
 const mostShown = 10
 
 // Render prints the result for people.
-func (r *Result) Render(w io.Writer) error {
+func (r *filterResult) Render(w io.Writer) error {
 	var b strings.Builder
 	share := ""
 	if r.Records > 0 {
@@ -142,7 +142,7 @@ func (r *Result) Render(w io.Writer) error {
 }
 
 // list prints the numbers of all records that were found.
-func (r *Result) list(w io.Writer) error {
+func (r *filterResult) list(w io.Writer) error {
 	for i := range r.set.All() {
 		if _, err := fmt.Fprintln(w, i); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package view
+package inspect
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-const long = `Write view.h5 into a flat dataset: an HDF5 file of a few KB through which h5py, h5dump, MATLAB
+const viewLong = `Write view.h5 into a flat dataset: an HDF5 file of a few KB through which h5py, h5dump, MATLAB
 and other programs read the .npy files, with class names, layout and normalization as
 attributes. preprocess --append keeps it current.
 
@@ -22,18 +22,18 @@ HDF5 looks for the .npy files in the current folder. Set HDF5_EXTFILE_PREFIX='${
 the environment before the first read to look next to view.h5. With --absolute this is not
 needed, but the dataset must not move.`
 
-const examples = `  inspect view out/flat
+const viewExamples = `  inspect view out/flat
   HDF5_EXTFILE_PREFIX='${ORIGIN}' python -c 'import h5py; print(h5py.File("out/flat/view.h5")["images"][0])'
   inspect view --absolute -o photos.h5 out/flat`
 
-func Command() *cobra.Command {
-	var opts Options
+func viewCommand() *cobra.Command {
+	var opts viewOptions
 	var asJSON bool
 	cmd := cli.Command(&cobra.Command{
-		Use: "view [flags] DATASET", Short: "Write an HDF5 file over its .npy files", Long: long, Example: examples,
+		Use: "view [flags] DATASET", Short: "Write an HDF5 file over its .npy files", Long: viewLong, Example: viewExamples,
 		PreRunE: func(cmd *cobra.Command, args []string) error { return cli.Usage(datasetarg.One(cmd, args)...) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v, err := Write(args[0], opts)
+			v, err := writeView(args[0], opts)
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func Command() *cobra.Command {
 }
 
 // Render prints how the file is opened.
-func (v *File) Render(w io.Writer) error {
+func (v *viewFile) Render(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s of %s, %s of HDF5\n\nIn Python\n", shell.Line(v.Path), strings.Join(v.Datasets, ", "),
 		units.Counted(v.Records, "record"), units.Bytes(v.Bytes))

@@ -1,6 +1,6 @@
 //go:build (amd64 || arm64) && !purego
 
-package spin
+package schedule
 
 // pause executes the CPU's instruction for loops that wait, n > 0 times: it leaves the
 // core's units to a thread that shares them.

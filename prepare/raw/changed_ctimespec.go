@@ -1,0 +1,16 @@
+//go:build darwin || freebsd || netbsd
+
+package raw
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// changedAt returns when the content or attributes of a file were changed last, in nanoseconds; 0 if that is not known.
+func changedAt(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Ctimespec.Nano()
+	}
+	return 0
+}
