@@ -290,7 +290,7 @@ func TestGoNamesExist(t *testing.T) {
 
 // Pages that list the filters of HDF5 list all that package meta knows.
 func TestFiltersAreListed(t *testing.T) {
-	code, err := os.ReadFile("../internal/hdf5/meta/message/filter.go")
+	code, err := os.ReadFile("../internal/hdf5/meta/filter.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
 // HeadSize is the size of a file's head.
@@ -37,7 +37,7 @@ func File(at int64, objects []Object, root []Attribute) (head, body []byte, err 
 	for _, n := range []uint64{0, nowhere, uint64(at) + uint64(len(w.b)), uint64(top)} {
 		head = binary.LittleEndian.AppendUint64(head, n)
 	}
-	return binary.LittleEndian.AppendUint32(head, source.Checksum(head)), w.b, nil
+	return binary.LittleEndian.AppendUint32(head, meta.Checksum(head)), w.b, nil
 }
 
 // node is a dataset, or a group.
@@ -157,7 +157,7 @@ func (w *writer) object(h *header) (int64, error) {
 	w.b = append(w.b, "OHDR\x02\x02"...) // version 2; 4 bytes of size
 	w.b = binary.LittleEndian.AppendUint32(w.b, uint32(len(h.messages)))
 	w.b = append(w.b, h.messages...)
-	w.b = binary.LittleEndian.AppendUint32(w.b, source.Checksum(w.b[start:]))
+	w.b = binary.LittleEndian.AppendUint32(w.b, meta.Checksum(w.b[start:]))
 	return at, nil
 }
 

@@ -6,20 +6,18 @@ import (
 	"os"
 	"testing"
 
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 )
 
 // far is a file for which each read takes a trip, unless it was announced.
 type far struct {
 	io.ReaderAt
-	reported []source.Extent
+	reported []Extent
 	trips    int
 	bytes    int64
 }
 
-func (f *far) Announce(parts []source.Extent) {
+func (f *far) Announce(parts []Extent) {
 	f.trips++
 	for _, p := range parts {
 		f.bytes += p.Size
@@ -43,16 +41,16 @@ func (f *far) ReadAt(p []byte, off int64) (int, error) {
 func TestForetoldIndexes(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
-		kind         message.IndexKind
+		kind         indexKind
 	}{
-		{"B-tree v1", "maxshape=(None, 4)", message.BTreeV1},
-		{"fixed array", "", message.FixedArray},
-		{"extensible array", "maxshape=(None, 4)", message.ExtensibleArray},
-		{"B-tree v2", "maxshape=(None, None)", message.BTreeV2},
+		{"B-tree v1", "maxshape=(None, 4)", bTreeV1},
+		{"fixed array", "", fixedArray},
+		{"extensible array", "maxshape=(None, 4)", extensibleArray},
+		{"B-tree v2", "maxshape=(None, None)", bTreeV2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			version := "latest"
-			if c.kind == message.BTreeV1 {
+			if c.kind == bTreeV1 {
 				version = "earliest"
 			}
 			text, err := os.ReadFile(h5test.File(t, "    pass\n"+

@@ -4,19 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
-	"github.com/penstock/penstock/internal/hdf5/meta/tree"
 )
 
 // Attr is one attribute. Err says why Value has only Type, Dims and Raw, or less: its class
 // is only described, or it is too large; errors.Is(Err, ErrUnsupported) holds.
 type Attr struct {
 	Name  string
-	Space datatype.Dataspace
-	Type  *datatype.Datatype
+	Space Dataspace
+	Type  *Datatype
 	Value Value
 	Err   error
 }
@@ -34,10 +29,10 @@ func (a Attrs) Get(name string) (*Attr, bool) {
 }
 
 // attrs reads all attributes of an object, in its header and in dense storage.
-func (p *messages) attrs(h *message.Header) (Attrs, error) {
+func (p *messages) attrs(h *header) (Attrs, error) {
 	var list Attrs
 	for _, m := range h.Msgs {
-		if m.Typ != message.MsgAttribute {
+		if m.Typ != msgAttribute {
 			continue
 		}
 		m, err := p.resolve(m, "shared attribute")
@@ -60,8 +55,8 @@ func (p *messages) attrs(h *message.Header) (Attrs, error) {
 }
 
 // denseAttrs reads the attributes that a fractal heap holds.
-func (p *messages) denseAttrs(h *message.Header) (Attrs, error) {
-	m, ok := h.First(message.MsgAttrInfo)
+func (p *messages) denseAttrs(h *header) (Attrs, error) {
+	m, ok := h.First(msgAttrInfo)
 	if !ok {
 		return nil, nil
 	}
@@ -71,13 +66,13 @@ func (p *messages) denseAttrs(h *message.Header) (Attrs, error) {
 		c.Skip(2)
 	}
 	heapAddr, root := c.Addr(), c.Addr()
-	if c.Err != nil || heapAddr == source.Undef {
+	if c.Err != nil || heapAddr == undef {
 		return nil, c.Err
 	}
 	var list Attrs
-	err := p.denseObjects(heapAddr, root, tree.AttrName, func(rec *source.Cursor) (id []byte, shared bool) {
-		return rec.Bytes(8), rec.U8()&message.FlagShared != 0
-	}, func(obj *source.Cursor) error {
+	err := p.denseObjects(heapAddr, root, treeAttrName, func(rec *cursor) (id []byte, shared bool) {
+		return rec.Bytes(8), rec.U8()&flagShared != 0
+	}, func(obj *cursor) error {
 		obj.What = "attribute"
 		a, err := p.attr(obj)
 		list = append(list, a)
@@ -87,16 +82,16 @@ func (p *messages) denseAttrs(h *message.Header) (Attrs, error) {
 }
 
 // attr parses an attribute message of version 1 to 3.
-func (p *messages) attr(c *source.Cursor) (Attr, error) {
+func (p *messages) attr(c *cursor) (Attr, error) {
 	version := c.Version(1, 3)
 	flags := c.U8() // reserved in version 1
 	nameLen, typeLen, spaceLen := c.U16(), c.U16(), c.U16()
 	if version == 3 {
 		c.Skip(1) // character set of the name
 	}
-	part := func(n uint16) message.Message {
+	part := func(n uint16) message {
 		start := c.Pos
-		m := message.Message{At: c.At + int64(c.Pos), Data: c.Bytes(uint64(n))}
+		m := message{At: c.At + int64(c.Pos), Data: c.Bytes(uint64(n))}
 		if version == 1 {
 			c.Pad(start)
 		}
@@ -106,23 +101,23 @@ func (p *messages) attr(c *source.Cursor) (Attr, error) {
 	if c.Err != nil {
 		return Attr{}, c.Err
 	}
-	a := Attr{Name: source.UntilNUL(name.Data)}
+	a := Attr{Name: untilNUL(name.Data)}
 	if version > 1 {
-		typ.Flags, space.Flags = flags<<1&message.FlagShared, flags&message.FlagShared
+		typ.Flags, space.Flags = flags<<1&flagShared, flags&flagShared
 	}
 	err := p.attrBody(&a, c, typ, space)
 	return a, err
 }
 
 // attrBody parses type and space, and decodes the rest of c as elements.
-func (p *messages) attrBody(a *Attr, c *source.Cursor, typ, space message.Message) error {
-	space.Typ = message.MsgDataspace
+func (p *messages) attrBody(a *Attr, c *cursor, typ, space message) error {
+	space.Typ = msgDataspace
 	space, err := p.resolve(space, "dataspace of attribute")
 	if err != nil {
 		return err
 	}
 	sc := space.Cursor(p.src, "dataspace of attribute")
-	a.Space = datatype.ParseSpace(sc)
+	a.Space = parseSpace(sc)
 	t, err := p.datatype(typ, "datatype of attribute")
 	if err = cmp.Or(sc.Err, err); err != nil {
 		a.Err = err
@@ -140,7 +135,7 @@ func (p *messages) attrBody(a *Attr, c *source.Cursor, typ, space message.Messag
 
 // onlyFatal drops errors that concern one value or object only: valid, but not read.
 func onlyFatal(err error) error {
-	if errors.Is(err, source.ErrUnsupported) {
+	if errors.Is(err, ErrUnsupported) {
 		return nil
 	}
 	return err

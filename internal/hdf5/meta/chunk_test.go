@@ -6,9 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/index"
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
 )
 
 // chunkAnswer describes a chunk as h5py does; offset is -1 if it does not know.
@@ -37,11 +34,11 @@ func parseChunks(t *testing.T, raw []json.RawMessage) []chunkAnswer {
 // Every chunk must be where libhdf5 says, for every kind of index.
 func TestChunksAgainstH5py(t *testing.T) {
 	dir := generate(t)
-	seen := map[message.IndexKind]int{}
+	seen := map[indexKind]int{}
 	for name, want := range readAnswers(t, dir) {
 		f := mustOpen(t, filepath.Join(dir, name))
 		for d := range f.All() {
-			if d.Layout.Kind != message.Chunked {
+			if d.Layout.Kind != Chunked {
 				continue
 			}
 			table, err := d.Chunks()
@@ -53,14 +50,14 @@ func TestChunksAgainstH5py(t *testing.T) {
 			compareChunks(t, name+d.Path, f, d, table, parseChunks(t, want.Objects[d.Path].Index))
 		}
 	}
-	for k := message.SingleChunk; k <= message.BTreeV1; k++ {
+	for k := singleChunk; k <= bTreeV1; k++ {
 		if seen[k] == 0 {
 			t.Errorf("no chunk with index %v among the files", k)
 		}
 	}
 }
 
-func compareChunks(t *testing.T, name string, f *File, d *Dataset, table *index.ChunkTable, want []chunkAnswer) {
+func compareChunks(t *testing.T, name string, f *File, d *Dataset, table *ChunkTable, want []chunkAnswer) {
 	t.Helper()
 	if len(table.Chunks) != len(want) {
 		t.Errorf("%s (%v): %d chunks, want %d", name, d.Layout.Index, len(table.Chunks), len(want))

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // smallFiles are the committed files that the tests corrupt.
@@ -38,7 +36,7 @@ type counter struct {
 	n    int64
 }
 
-func (c *counter) Announce(parts []source.Extent) {
+func (c *counter) Announce(parts []Extent) {
 	for _, p := range parts {
 		if p.Offset < 0 || p.Size <= 0 || p.Offset > c.size || p.Size > c.size-p.Offset {
 			c.t.Fatalf("%+v is announced of a file of %d bytes", p, c.size)
@@ -85,8 +83,8 @@ func exercise(t testing.TB, b []byte, lax bool) (*File, error) {
 
 func checkKind(t testing.TB, err error) {
 	t.Helper()
-	if err != nil && !errors.Is(err, source.ErrCorrupt) && !errors.Is(err, source.ErrUnsupported) &&
-		!errors.Is(err, source.ErrNotHDF5) {
+	if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) &&
+		!errors.Is(err, ErrNotHDF5) {
 		t.Fatalf("error of no known kind: %v", err)
 	}
 }

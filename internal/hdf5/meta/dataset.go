@@ -5,11 +5,6 @@ import (
 	"io"
 	"path"
 
-	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
-	"github.com/penstock/penstock/internal/hdf5/meta/heap"
-	"github.com/penstock/penstock/internal/hdf5/meta/index"
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -17,10 +12,10 @@ import (
 type Dataset struct {
 	Path string
 	Dataspace
-	Type       *datatype.Datatype
-	Layout     message.Layout
-	Filters    []message.Filter
-	Fill       message.Fill
+	Type       *Datatype
+	Layout     Layout
+	Filters    []Filter
+	Fill       Fill
 	External   []ExternalFile // the data is in these files
 	Attrs      Attrs
 	HeaderAt   int64 // offset of the object header
@@ -48,9 +43,9 @@ type ExternalFile struct {
 }
 
 // dataset parses the messages of a dataset's header.
-func (p *messages) dataset(h *message.Header) (*Dataset, error) {
+func (p *messages) dataset(h *header) (*Dataset, error) {
 	d := &Dataset{HeaderAt: p.src.Abs(h.Addr), HeaderSize: h.Size, Version: h.Version,
-		Layout: message.Layout{Offset: -1, IndexAt: -1}}
+		Layout: Layout{Offset: -1, IndexAt: -1}}
 	d.Err = h.Unknown(p.src)
 	seen := false
 	for _, m := range h.Msgs {
@@ -61,24 +56,24 @@ func (p *messages) dataset(h *message.Header) (*Dataset, error) {
 		if onlyFatal(err) != nil {
 			return nil, err
 		}
-		seen = seen || m.Typ == message.MsgLayout
+		seen = seen || m.Typ == msgLayout
 	}
 	if d.Err != nil {
 		return d, nil
 	}
 	if !seen {
-		return nil, p.src.ErrorAt(source.ErrCorrupt, h.Addr, "object header", "dataset without layout")
+		return nil, p.src.ErrorAt(ErrCorrupt, h.Addr, "object header", "dataset without layout")
 	}
 	return d, p.settle(d, h.Addr)
 }
 
-func (p *messages) datasetMessage(d *Dataset, m message.Message) (err error) {
+func (p *messages) datasetMessage(d *Dataset, m message) (err error) {
 	switch m.Typ {
-	case message.MsgDatatype:
+	case msgDatatype:
 		d.Type, err = p.datatype(m, "datatype message")
 		return err
-	case message.MsgDataspace, message.MsgLayout, message.MsgFilters, message.MsgExternal, message.MsgFill,
-		message.MsgFillOld:
+	case msgDataspace, msgLayout, msgFilters, msgExternal, msgFill,
+		msgFillOld:
 		if m, err = p.resolve(m, "shared message"); err != nil {
 			return err
 		}
@@ -89,33 +84,33 @@ func (p *messages) datasetMessage(d *Dataset, m message.Message) (err error) {
 	return nil
 }
 
-func (p *messages) plainMessage(d *Dataset, typ uint16, c *source.Cursor) {
+func (p *messages) plainMessage(d *Dataset, typ uint16, c *cursor) {
 	switch typ {
-	case message.MsgDataspace:
+	case msgDataspace:
 		c.What = "dataspace message"
-		d.Dataspace = datatype.ParseSpace(c)
-	case message.MsgLayout:
+		d.Dataspace = parseSpace(c)
+	case msgLayout:
 		c.What = "layout message"
-		d.Layout = message.ParseLayout(c)
-	case message.MsgFilters:
+		d.Layout = parseLayout(c)
+	case msgFilters:
 		c.What = "filter pipeline message"
-		d.Filters = message.ParseFilters(c)
-	case message.MsgExternal:
+		d.Filters = parseFilters(c)
+	case msgExternal:
 		c.What = "external files message"
 		d.External = p.externalFiles(c)
-	case message.MsgFill:
+	case msgFill:
 		c.What = "fill value message"
-		d.Fill = message.ParseFill(c)
-	case message.MsgFillOld:
-		if d.Fill.State == message.FillDefault {
+		d.Fill = parseFill(c)
+	case msgFillOld:
+		if d.Fill.State == FillDefault {
 			c.What = "fill value message"
-			d.Fill = message.ParseFillOld(c)
+			d.Fill = parseFillOld(c)
 		}
 	}
 }
 
 // externalFiles parses the list of files, whose names are in a local heap.
-func (p *messages) externalFiles(c *source.Cursor) (list []ExternalFile) {
+func (p *messages) externalFiles(c *cursor) (list []ExternalFile) {
 	c.Version(1, 1)
 	c.Skip(3 + 2)
 	n := int(c.U16())
@@ -123,7 +118,7 @@ func (p *messages) externalFiles(c *source.Cursor) (list []ExternalFile) {
 	if c.Err != nil {
 		return nil
 	}
-	heap, err := heap.ReadLocal(p.src, heapAddr)
+	heap, err := readLocalHeap(p.src, heapAddr)
 	for i := 0; i < n && err == nil && c.Err == nil; i++ {
 		var f ExternalFile
 		name := c.Length()
@@ -143,21 +138,21 @@ func (p *messages) settle(d *Dataset, addr uint64) error {
 	l := &d.Layout
 	size, ok := valueSize(d.Type, d.Dataspace)
 	bad := func(format string, args ...any) error {
-		return p.src.ErrorAt(source.ErrCorrupt, addr, "object header", format, args...)
+		return p.src.ErrorAt(ErrCorrupt, addr, "object header", format, args...)
 	}
 	switch {
-	case l.Kind == message.Chunked && len(l.ChunkDims) != len(d.Dims):
+	case l.Kind == Chunked && len(l.ChunkDims) != len(d.Dims):
 		return bad("%d chunk dimensions for %d axes", len(l.ChunkDims), len(d.Dims))
-	case l.Kind == message.Chunked && l.Params.ElemSize != d.Type.Size:
+	case l.Kind == Chunked && l.Params.ElemSize != d.Type.Size:
 		return bad("chunks of elements of %d bytes, datatype has %d", l.Params.ElemSize, d.Type.Size)
-	case d.Fill.State == message.FillUser && int64(len(d.Fill.Value)) != d.Type.Size:
+	case d.Fill.State == FillUser && int64(len(d.Fill.Value)) != d.Type.Size:
 		return bad("fill value of %d bytes, datatype has %d", len(d.Fill.Value), d.Type.Size)
-	case l.Kind == message.Contiguous && !ok:
+	case l.Kind == Contiguous && !ok:
 		return bad("shape %v of elements of %d bytes is too large", d.Dims, d.Type.Size)
 	case l.Params.SizeStored && uint64(l.Size) != size && len(d.External) == 0:
 		return bad("%v layout of %d bytes, shape and type need %d", l.Kind, l.Size, size)
 	}
-	if l.Kind == message.Contiguous {
+	if l.Kind == Contiguous {
 		l.Size = int64(size)
 		if l.Offset >= 0 && len(d.External) == 0 {
 			p.src.Note(uint64(l.Offset-p.src.Base), size, "data")
@@ -176,20 +171,20 @@ func (d *Dataset) Mappable() error {
 	case d.Err != nil:
 		return d.Err
 	case d.Null:
-		return source.Refuse("a null dataspace has no elements to map")
+		return refuse("a null dataspace has no elements to map")
 	case len(d.External) > 0:
-		return source.Refuse("data in external files (%s) cannot be mapped", d.External[0].Name)
-	case d.Layout.Kind != message.Contiguous:
-		return source.Refuse("layout %s cannot be mapped", d.layoutName())
+		return refuse("data in external files (%s) cannot be mapped", d.External[0].Name)
+	case d.Layout.Kind != Contiguous:
+		return refuse("layout %s cannot be mapped", d.layoutName())
 	case len(d.Filters) > 0:
-		return source.Refuse("filtered data (%v) cannot be mapped", d.Filters[0])
+		return refuse("filtered data (%v) cannot be mapped", d.Filters[0])
 	case d.Layout.Size == 0:
-		return source.Refuse("shape %v has no elements to map", d.Dims)
+		return refuse("shape %v has no elements to map", d.Dims)
 	case d.Layout.Offset < 0:
-		return source.Refuse("storage that was never allocated cannot be mapped")
+		return refuse("storage that was never allocated cannot be mapped")
 	case d.Layout.Offset > d.file.Size || d.Layout.Size > d.file.Size-d.Layout.Offset:
 		msg := "data reaches past the end of the file"
-		return source.RefuseFor(source.ErrCorrupt, msg)
+		return refuseFor(ErrCorrupt, msg)
 	}
 	return mappable(d.Type)
 }
@@ -206,14 +201,14 @@ func (d *Dataset) layoutName() string {
 	return name
 }
 
-func mappable(t *datatype.Datatype) error {
+func mappable(t *Datatype) error {
 	switch {
-	case t.DType() == tensor.Invalid || t.Class == datatype.Enum && !t.IsBool() || t.Format.VAXOrder:
-		return source.Refuse("type %v cannot be mapped", t)
-	case t.Partial() || t.Class == datatype.Enum && t.Base.Partial():
-		return source.Refuse("type %v cannot be mapped: some of its bits do not count", t)
+	case t.DType() == tensor.Invalid || t.Class == Enum && !t.IsBool() || t.Format.VAXOrder:
+		return refuse("type %v cannot be mapped", t)
+	case t.Partial() || t.Class == Enum && t.Base.Partial():
+		return refuse("type %v cannot be mapped: some of its bits do not count", t)
 	case t.Swapped():
-		return source.Refuse("type %v cannot be mapped: its bytes must be swapped", t)
+		return refuse("type %v cannot be mapped: its bytes must be swapped", t)
 	}
 	return nil
 }
@@ -242,20 +237,20 @@ func (d *Dataset) Spec() (tensor.Spec, error) {
 	spec := tensor.Spec{Name: path.Base(d.Path), DType: d.Type.DType()}
 	switch {
 	case d.Null || len(d.Dims) == 0:
-		return spec, source.Refuse("a scalar or null dataspace has no records")
+		return spec, refuse("a scalar or null dataspace has no records")
 	case len(d.Dims) > tensor.MaxRank:
-		return spec, source.Refuse("%d axes; at most %d are possible", len(d.Dims), tensor.MaxRank)
+		return spec, refuse("%d axes; at most %d are possible", len(d.Dims), tensor.MaxRank)
 	case spec.DType == tensor.Invalid:
-		return spec, source.Refuse("type %v is not one of numbers", d.Type)
+		return spec, refuse("type %v is not one of numbers", d.Type)
 	}
 	for _, n := range d.Dims[1:] {
 		if n > 1<<40 {
-			return spec, source.Refuse("axis of %d elements", n)
+			return spec, refuse("axis of %d elements", n)
 		}
 		spec.Shape = append(spec.Shape, int(n))
 	}
 	if err := spec.Validate(); err != nil {
-		return spec, source.RefuseFor(source.ErrUnsupported, err.Error())
+		return spec, refuseFor(ErrUnsupported, err.Error())
 	}
 	return spec, nil
 }
@@ -272,24 +267,24 @@ func (d *Dataset) value(limit int64) (Value, error) {
 	switch {
 	case d.Err != nil:
 		return Value{}, d.Err
-	case l.Kind > message.Contiguous || len(d.External) > 0 || len(d.Filters) > 0:
-		return Value{}, source.Refuse("elements of layout %s are not read here", d.layoutName())
+	case l.Kind > Contiguous || len(d.External) > 0 || len(d.Filters) > 0:
+		return Value{}, refuse("elements of layout %s are not read here", d.layoutName())
 	case l.Size > limit:
-		return Value{}, source.Refuse("%d bytes of elements are more than the limit of %d", l.Size, limit)
+		return Value{}, refuse("%d bytes of elements are more than the limit of %d", l.Size, limit)
 	case l.Size > 0 && l.Offset < 0:
-		return Value{}, source.Refuse("storage was never allocated")
+		return Value{}, refuse("storage was never allocated")
 	}
 	s := d.file.session(nil)
 	s.Left += 4 * limit
 	if l.Size == 0 {
-		return decode(s, heap.Globals{}, d.Type, d.Dataspace, nil)
+		return decode(s, globalHeaps{}, d.Type, d.Dataspace, nil)
 	}
 	c := s.Read(uint64(l.Offset-s.Base), uint64(l.Size), "data")
 	if c.Err != nil {
-		return Value{}, source.InPath(c.Err, d.Path)
+		return Value{}, inPath(c.Err, d.Path)
 	}
-	v, err := decode(s, heap.Globals{}, d.Type, d.Dataspace, c.B)
-	return v, source.InPath(err, d.Path)
+	v, err := decode(s, globalHeaps{}, d.Type, d.Dataspace, c.B)
+	return v, inPath(err, d.Path)
 }
 
 // fillLimit is how many bytes of a fill value are decoded.
@@ -298,41 +293,41 @@ const fillLimit = 1 << 10
 // FillValue returns what elements have that were never written: what Value.Any returns for
 // one element. It is false where that is undefined, and for types that are only described.
 func (d *Dataset) FillValue() (any, bool) {
-	if d.Err != nil || d.Type == nil || d.Type.Class == datatype.Vlen || d.Type.Size > fillLimit ||
-		d.Fill.State == message.FillUndefined {
+	if d.Err != nil || d.Type == nil || d.Type.Class == Vlen || d.Type.Size > fillLimit ||
+		d.Fill.State == FillUndefined {
 		return nil, false
 	}
 	raw := d.Fill.Value
-	if d.Fill.State == message.FillDefault {
+	if d.Fill.State == FillDefault {
 		raw = make([]byte, d.Type.Size)
 	}
 	if int64(len(raw)) != d.Type.Size {
 		return nil, false
 	}
-	v, err := decode(d.file.session(nil), heap.Globals{}, d.Type, datatype.Dataspace{}, raw)
+	v, err := decode(d.file.session(nil), globalHeaps{}, d.Type, Dataspace{}, raw)
 	return v.Any(), err == nil
 }
 
 // Chunks reads the chunk index. Every chunk is in the file, at most one at each place of
 // the grid. The error wraps ErrUnsupported for a dataset that is not chunked, ErrCorrupt
 // for a corrupt index, or is that of the ReaderAt.
-func (d *Dataset) Chunks() (t *index.ChunkTable, err error) {
+func (d *Dataset) Chunks() (t *ChunkTable, err error) {
 	defer guard(&err)
 	return d.chunks()
 }
 
-func (d *Dataset) chunks() (*index.ChunkTable, error) {
+func (d *Dataset) chunks() (*ChunkTable, error) {
 	switch {
 	case d.Err != nil:
 		return nil, d.Err
-	case d.Layout.Kind != message.Chunked:
-		return nil, source.Refuse("layout %s has no chunks", d.Layout.Kind)
+	case d.Layout.Kind != Chunked:
+		return nil, refuse("layout %s has no chunks", d.Layout.Kind)
 	}
-	table := new(index.ChunkTable)
-	of := index.Params{Space: d.Dataspace, Layout: &d.Layout, Filtered: len(d.Filters) > 0,
+	table := new(ChunkTable)
+	of := chunkParams{Space: d.Dataspace, Layout: &d.Layout, Filtered: len(d.Filters) > 0,
 		GroupK: int(d.file.Superblock.chunkK)}
 	if err := table.Read(d.file.session(&table.Index), of); err != nil {
-		return nil, source.InPath(err, d.Path)
+		return nil, inPath(err, d.Path)
 	}
 	return table, nil
 }

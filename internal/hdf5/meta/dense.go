@@ -1,23 +1,16 @@
 package meta
 
-import (
-	"github.com/penstock/penstock/internal/hdf5/meta/heap"
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
-	"github.com/penstock/penstock/internal/hdf5/meta/tree"
-)
-
 // denseObjects visits the objects that a name index refers to: links or attributes. idOf
 // takes the heap id out of an index record, and whether the object is in the heap of shared
 // attributes, not in that at heapAddr.
-func (p *messages) denseObjects(heapAddr, root uint64, kind uint8, idOf func(*source.Cursor) (id []byte, shared bool),
-	visit func(*source.Cursor) error) error {
-	own, err := heap.ReadFractal(p.src, heapAddr)
+func (p *messages) denseObjects(heapAddr, root uint64, kind uint8, idOf func(*cursor) (id []byte, shared bool),
+	visit func(*cursor) error) error {
+	own, err := readFractalHeap(p.src, heapAddr)
 	if err != nil {
 		return err
 	}
-	t := tree.V2{Src: p.src, Kind: kind, What: "name index"}
-	t.Record = func(rec *source.Cursor) error {
+	t := btree2{Src: p.src, Kind: kind, What: "name index"}
+	t.Record = func(rec *cursor) error {
 		h := own
 		id, shared := idOf(rec)
 		if rec.Err != nil {
@@ -25,7 +18,7 @@ func (p *messages) denseObjects(heapAddr, root uint64, kind uint8, idOf func(*so
 		}
 		if shared {
 			var err error
-			if h, err = p.sharedHeap(message.MsgAttribute); err != nil {
+			if h, err = p.sharedHeap(msgAttribute); err != nil {
 				return err
 			}
 		}

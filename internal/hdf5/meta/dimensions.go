@@ -3,9 +3,6 @@ package meta
 import (
 	"path"
 	"strings"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/heap"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // Dimensions returns the names of the axes, as the HDF5 dimension scales specification has them: the label of an axis
@@ -68,20 +65,20 @@ func (d *Dataset) scales() (names []string) {
 	}()
 	defer guard(&err)
 	s := d.file.session(nil)
-	c := &source.Cursor{Src: s, B: a.Value.Raw, What: "dimension scales"}
+	c := &cursor{Src: s, B: a.Value.Raw, What: "dimension scales"}
 	if size := 8 + s.OffSize; len(a.Value.Raw) != size*len(d.Dims) {
 		return nil
 	}
-	heaps := heap.Globals{}
+	heaps := globalHeaps{}
 	for range d.Dims {
 		n, addr, index := c.U32(), c.Addr(), c.U32()
 		name := ""
-		if n > 0 && addr != 0 && addr != source.Undef {
+		if n > 0 && addr != 0 && addr != undef {
 			var p []byte
 			if p, err = heaps.Object(s, addr, index); err != nil {
 				return nil
 			}
-			name = d.file.scales[s.Abs((&source.Cursor{Src: s, B: p, What: "reference"}).Addr())]
+			name = d.file.scales[s.Abs((&cursor{Src: s, B: p, What: "reference"}).Addr())]
 		}
 		names = append(names, name)
 	}

@@ -2,9 +2,6 @@ package meta
 
 import (
 	"sync"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/heap"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // Heap reads elements of variable length; a dataset stores references to them. Its methods may be called from any
@@ -12,7 +9,7 @@ import (
 type Heap struct {
 	d     *Dataset
 	mu    sync.Mutex
-	heaps heap.Globals
+	heaps globalHeaps
 	held  int64 // bytes of them
 }
 
@@ -20,7 +17,7 @@ type Heap struct {
 const heapBytes = 16 << 20
 
 // Heap returns the Heap of the elements of a dataset of class Vlen, or with members of it.
-func (d *Dataset) Heap() *Heap { return &Heap{d: d, heaps: heap.Globals{}} }
+func (d *Dataset) Heap() *Heap { return &Heap{d: d, heaps: globalHeaps{}} }
 
 // RefBytes returns the size of a stored reference.
 func (h *Heap) RefBytes() int { return 8 + h.d.file.Superblock.OffsetSize }
@@ -30,29 +27,29 @@ func (h *Heap) RefBytes() int { return 8 + h.d.file.Superblock.OffsetSize }
 func (h *Heap) Elements(ref []byte, size int64) (n int64, b []byte, err error) {
 	defer guard(&err)
 	s := h.d.file.session(nil)
-	s.Left = max(s.Left, source.MaxStructure)
-	c := &source.Cursor{Src: s, B: ref}
+	s.Left = max(s.Left, maxStructure)
+	c := &cursor{Src: s, B: ref}
 	count, addr, index := c.U32(), c.Addr(), c.U32()
 	switch {
 	case c.Err != nil:
-		return 0, nil, source.InPath(c.Err, h.d.Path)
-	case count == 0 || addr == 0 || addr == source.Undef:
+		return 0, nil, inPath(c.Err, h.d.Path)
+	case count == 0 || addr == 0 || addr == undef:
 		return 0, nil, nil
 	}
 	p, err := h.object(s, addr, index)
 	if err != nil {
-		return 0, nil, source.InPath(err, h.d.Path)
+		return 0, nil, inPath(err, h.d.Path)
 	}
-	total, ok := source.Product(uint64(count), uint64(size))
+	total, ok := product(uint64(count), uint64(size))
 	if !ok || total > uint64(len(p)) {
-		err := s.ErrorAt(source.ErrCorrupt, addr, "global heap", "object %d has %d bytes, %d elements of %d need more", index,
+		err := s.ErrorAt(ErrCorrupt, addr, "global heap", "object %d has %d bytes, %d elements of %d need more", index,
 			len(p), count, size)
-		return 0, nil, source.InPath(err, h.d.Path)
+		return 0, nil, inPath(err, h.d.Path)
 	}
 	return int64(count), p[:total:total], nil
 }
 
-func (h *Heap) object(s *source.Source, addr uint64, index uint32) ([]byte, error) {
+func (h *Heap) object(s *source, addr uint64, index uint32) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := s.Left

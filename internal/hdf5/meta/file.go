@@ -7,9 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // File is the metadata of an HDF5 file. It is immutable and safe for concurrent use.
@@ -20,7 +17,7 @@ type File struct {
 
 	r       io.ReaderAt
 	lax     bool // see source
-	extents []source.Extent
+	extents []Extent
 	scales  map[int64]string // the names of dimension scales, by the offset of their header
 }
 
@@ -35,7 +32,7 @@ const maxBytes = 1 << 30
 func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	defer guard(&err)
 	if size < 0 || size > 1<<60 {
-		return nil, fmt.Errorf("hdf5: file of %d bytes: %w", size, source.ErrUnsupported)
+		return nil, fmt.Errorf("hdf5: file of %d bytes: %w", size, ErrUnsupported)
 	}
 	return (&File{r: r, Size: size}).open()
 }
@@ -44,7 +41,7 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 // error. The tests go round it, so that they see one.
 func guard(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("hdf5: parser failed: %v: %w", p, source.ErrCorrupt)
+		*err = fmt.Errorf("hdf5: parser failed: %v: %w", p, ErrCorrupt)
 	}
 }
 
@@ -63,16 +60,16 @@ func (f *File) open() (*File, error) {
 	}
 	root, err := p.object(f.Superblock.root)
 	if err == nil && !root.isGroup {
-		err = p.src.ErrorAt(source.ErrCorrupt, root.addr, "object header", "root is not a group")
+		err = p.src.ErrorAt(ErrCorrupt, root.addr, "object header", "root is not a group")
 	}
 	if err != nil {
-		return nil, source.InPath(err, "/")
+		return nil, inPath(err, "/")
 	}
 	if f.Root, err = p.group(root, "/"); err != nil {
 		return nil, err
 	}
 	if p.src.Over {
-		return nil, p.src.ErrorAt(source.ErrUnsupported, root.addr, "root group",
+		return nil, p.src.ErrorAt(ErrUnsupported, root.addr, "root group",
 			"more metadata than the limit for a file of %d bytes", f.Size)
 	}
 	f.scales = make(map[int64]string)
@@ -83,7 +80,7 @@ func (f *File) open() (*File, error) {
 		}
 	}
 	f.followSoft()
-	f.extents = source.TidyExtents(f.extents)
+	f.extents = tidyExtents(f.extents)
 	return f, nil
 }
 
@@ -102,26 +99,26 @@ func (f *File) followSoft() {
 }
 
 // session returns a source with a fresh budget.
-func (f *File) session(trace *[]source.Extent) *source.Source {
+func (f *File) session(trace *[]Extent) *source {
 	sb := f.Superblock
 	left := int64(maxBytes)
 	if f.Size < maxBytes/32 {
 		left = 1<<20 + 16*f.Size
 	}
-	return &source.Source{R: f.r, Size: f.Size, Base: sb.Base, OffSize: sb.OffsetSize, LenSize: sb.LengthSize, Left: left,
+	return &source{R: f.r, Size: f.Size, Base: sb.Base, OffSize: sb.OffsetSize, LenSize: sb.LengthSize, Left: left,
 		Lax: f.lax, Trace: trace}
 }
 
 // extension reads the superblock extension for the tree sizes and shared messages in it.
 func (p *parser) extension() error {
-	if p.sb.extension == source.Undef {
+	if p.sb.extension == undef {
 		return nil
 	}
-	h, err := message.ReadHeader(p.src, p.sb.extension)
+	h, err := readHeader(p.src, p.sb.extension)
 	if err != nil {
 		return err
 	}
-	if m, ok := h.First(message.MsgBTreeK); ok {
+	if m, ok := h.First(msgBTreeK); ok {
 		c := m.Cursor(p.src, "B-tree K message")
 		c.Version(0, 0)
 		p.sb.chunkK, p.sb.groupK, p.sb.leafK = c.U16(), c.U16(), c.U16()
@@ -129,12 +126,12 @@ func (p *parser) extension() error {
 			return c.Err
 		}
 	}
-	if m, ok := h.First(message.MsgCacheImage); ok {
+	if m, ok := h.First(msgCacheImage); ok {
 		if err := p.cacheImage(m); err != nil {
 			return err
 		}
 	}
-	if m, ok := h.First(message.MsgSharedTable); ok {
+	if m, ok := h.First(msgSharedTable); ok {
 		return p.shared.readSharedTable(m)
 	}
 	return nil
@@ -142,10 +139,10 @@ func (p *parser) extension() error {
 
 // cacheImage refuses a file whose metadata is not in its places, but in an image of libhdf5's
 // cache.
-func (p *parser) cacheImage(m message.Message) error {
+func (p *parser) cacheImage(m message) error {
 	c := m.Cursor(p.src, "metadata cache image message")
 	c.Version(0, 0)
-	if c.Addr() != source.Undef && c.Err == nil {
+	if c.Addr() != undef && c.Err == nil {
 		c.Unsupported("the file's metadata is in an image of libhdf5's cache; rewrite it: h5repack OLD.h5 NEW.h5")
 	}
 	return c.Err
@@ -201,7 +198,7 @@ func (f *File) Lookup(name string) (*Link, error) {
 		}
 		full = next
 	}
-	return nil, source.Refuse("path %q has more than %d soft links", name, maxHops)
+	return nil, refuse("path %q has more than %d soft links", name, maxHops)
 }
 
 // step goes along a clean path up to its end or its first soft link, for which it returns
@@ -227,9 +224,9 @@ func (f *File) step(full string) (l *Link, next string, err error) {
 			}
 			return nil, path.Join("/", target, tail), nil
 		case child.Kind != Hard:
-			return nil, "", source.Refuse("%s link %q is not followed", child.Kind, child.Path)
+			return nil, "", refuse("%s link %q is not followed", child.Kind, child.Path)
 		case child.Loop:
-			return nil, "", source.Refuse("%q leads back to a group that it is inside of", child.Path)
+			return nil, "", refuse("%q leads back to a group that it is inside of", child.Path)
 		}
 		l, rest = child, tail
 	}
@@ -250,4 +247,4 @@ func (f *File) Dataset(name string) (*Dataset, error) {
 
 // Extents returns the structures that Open read and the contiguous data, by offset.
 // Chunks and their indexes, free space and unused room are not listed.
-func (f *File) Extents() []source.Extent { return slices.Clone(f.extents) }
+func (f *File) Extents() []Extent { return slices.Clone(f.extents) }

@@ -3,23 +3,20 @@ package meta
 import (
 	"fmt"
 	"testing"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
 )
 
 func TestFillValue(t *testing.T) {
-	i16 := &datatype.Datatype{Class: datatype.Fixed, Size: 2, Precision: 16, Signed: true}
+	i16 := &Datatype{Class: Fixed, Size: 2, Precision: 16, Signed: true}
 	for _, c := range []struct {
 		d    Dataset
 		want string
 	}{
 		{Dataset{Type: i16}, "0 true"},
-		{Dataset{Type: i16, Fill: message.Fill{State: message.FillUser, Value: []byte{0xfe, 0xff}}}, "-2 true"},
-		{Dataset{Type: i16, Fill: message.Fill{State: message.FillUser, Value: []byte{1}}}, "<nil> false"},
-		{Dataset{Type: i16, Fill: message.Fill{State: message.FillUndefined}}, "<nil> false"},
-		{Dataset{Type: &datatype.Datatype{Class: datatype.Compound, Size: 4}}, "<nil> false"},
-		{Dataset{Type: &datatype.Datatype{Class: datatype.Vlen, Size: 16}}, "<nil> false"},
+		{Dataset{Type: i16, Fill: Fill{State: FillUser, Value: []byte{0xfe, 0xff}}}, "-2 true"},
+		{Dataset{Type: i16, Fill: Fill{State: FillUser, Value: []byte{1}}}, "<nil> false"},
+		{Dataset{Type: i16, Fill: Fill{State: FillUndefined}}, "<nil> false"},
+		{Dataset{Type: &Datatype{Class: Compound, Size: 4}}, "<nil> false"},
+		{Dataset{Type: &Datatype{Class: Vlen, Size: 16}}, "<nil> false"},
 		{Dataset{}, "<nil> false"},
 	} {
 		c.d.file = new(File)

@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // LinkKind is how a link names what it leads to.
@@ -42,13 +39,13 @@ type Link struct {
 	Kind    LinkKind
 	Group   *Group
 	Dataset *Dataset
-	Type    *datatype.Datatype // a committed datatype
-	Attrs   Attrs              // Hard: of the object
-	Object  Object             // Hard, unless Loop or Err: what is the same by whatever path it is reached
-	Loop    bool               // Hard: leads to a group that this link is inside of; not followed
-	Target  string             // Soft, External: the path it names
-	File    string             // External: the file it names
-	Err     error              // Hard: wraps ErrUnsupported
+	Type    *Datatype // a committed datatype
+	Attrs   Attrs     // Hard: of the object
+	Object  Object    // Hard, unless Loop or Err: what is the same by whatever path it is reached
+	Loop    bool      // Hard: leads to a group that this link is inside of; not followed
+	Target  string    // Soft, External: the path it names
+	File    string    // External: the file it names
+	Err     error     // Hard: wraps ErrUnsupported
 }
 
 // Object is a group, dataset or committed datatype, whatever its names.
@@ -102,7 +99,7 @@ const (
 // group builds the group at path from its object, and everything below it.
 func (p *parser) group(o *object, path string) (*Group, error) {
 	if len(p.trail) >= maxDepth {
-		return nil, p.src.ErrorAt(source.ErrUnsupported, o.addr, "object header", "groups nested more than %d deep", maxDepth)
+		return nil, p.src.ErrorAt(ErrUnsupported, o.addr, "object header", "groups nested more than %d deep", maxDepth)
 	}
 	g := &Group{Path: path, Attrs: o.attrs, HeaderAt: p.src.Abs(o.addr), HeaderSize: o.headerSize, Version: o.version,
 		Object: o.facts}
@@ -116,7 +113,7 @@ func (p *parser) group(o *object, path string) (*Group, error) {
 	for i, raw := range o.links {
 		l, err := p.link(raw, path)
 		if err != nil {
-			return nil, source.InPath(err, strings.TrimSuffix(path, "/")+"/"+raw.name)
+			return nil, inPath(err, strings.TrimSuffix(path, "/")+"/"+raw.name)
 		}
 		g.Links, g.byName = append(g.Links, l), append(g.byName, int32(i))
 	}
@@ -130,7 +127,7 @@ func (p *parser) unique(g *Group, o *object) error {
 	last := ""
 	for l := range g.sorted() {
 		if l.Name == last {
-			return p.src.ErrorAt(source.ErrCorrupt, o.addr, "group", "two links are named %q", l.Name)
+			return p.src.ErrorAt(ErrCorrupt, o.addr, "group", "two links are named %q", l.Name)
 		}
 		last = l.Name
 	}
@@ -143,11 +140,11 @@ func (p *parser) link(raw rawLink, dir string) (Link, error) {
 	l.Path = strings.TrimSuffix(dir, "/") + "/" + raw.name
 	group := p.trail[len(p.trail)-1]
 	if raw.name == "" || raw.name == "." || strings.ContainsAny(raw.name, "/\x00") {
-		return l, p.src.ErrorAt(source.ErrCorrupt, group, "group", "link named %q", raw.name)
+		return l, p.src.ErrorAt(ErrCorrupt, group, "group", "link named %q", raw.name)
 	}
 	p.links--
 	if p.links < 0 || !p.src.Spend(int64(len(l.Path))) {
-		return l, p.src.ErrorAt(source.ErrUnsupported, group, "group", "more links than the limit for a file of %d bytes",
+		return l, p.src.ErrorAt(ErrUnsupported, group, "group", "more links than the limit for a file of %d bytes",
 			p.src.Size)
 	}
 	if raw.kind != Hard {
@@ -165,7 +162,7 @@ func (p *parser) link(raw rawLink, dir string) (Link, error) {
 func (p *parser) follow(l *Link, addr uint64) error {
 	o, err := p.object(addr)
 	if err != nil {
-		l.Err = source.InPath(err, l.Path)
+		l.Err = inPath(err, l.Path)
 		return onlyFatal(err)
 	}
 	l.Attrs, l.Object = o.attrs, o.facts

@@ -9,10 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // Everything that h5py says of the generated files must come out of this package, too.
@@ -105,10 +101,10 @@ func compareDataset(t *testing.T, d *Dataset, a answer) {
 		t.Errorf("%s: layout %v, %d external files, want %s, %d", d.Path, d.Layout.Kind, len(d.External), a.Layout,
 			a.External)
 	}
-	if d.Layout.Kind == message.Contiguous && d.Layout.Offset != a.Offset {
+	if d.Layout.Kind == Contiguous && d.Layout.Offset != a.Offset {
 		t.Errorf("%s: offset %d, want %d", d.Path, d.Layout.Offset, a.Offset)
 	}
-	if d.Layout.Kind == message.Chunked && !slices.Equal(d.Layout.ChunkDims, a.Chunks) {
+	if d.Layout.Kind == Chunked && !slices.Equal(d.Layout.ChunkDims, a.Chunks) {
 		t.Errorf("%s: chunks %v, want %v", d.Path, d.Layout.ChunkDims, a.Chunks)
 	}
 	compareFilters(t, d, a)
@@ -134,8 +130,8 @@ func compareFilters(t *testing.T, d *Dataset, a answer) {
 func compareData(t *testing.T, d *Dataset, want valueAnswer) {
 	t.Helper()
 	v, err := d.Value(1 << 20)
-	if d.Layout.Kind == message.Contiguous && d.Layout.Offset < 0 && d.Layout.Size > 0 {
-		if !errors.Is(err, source.ErrUnsupported) {
+	if d.Layout.Kind == Contiguous && d.Layout.Offset < 0 && d.Layout.Size > 0 {
+		if !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: never allocated, but Value gives %v", d.Path, err)
 		}
 		return
@@ -143,7 +139,7 @@ func compareData(t *testing.T, d *Dataset, want valueAnswer) {
 	compareValue(t, d.Path, v, err, want)
 }
 
-func compareType(t *testing.T, path string, typ *datatype.Datatype, want string) {
+func compareType(t *testing.T, path string, typ *Datatype, want string) {
 	t.Helper()
 	got := typ.String()
 	switch want {
@@ -176,7 +172,7 @@ func compareAttrs(t *testing.T, path string, got Attrs, want map[string]valueAns
 func compareValue(t *testing.T, path string, v Value, err error, want valueAnswer) {
 	t.Helper()
 	if want.Kind == "raw" {
-		if !errors.Is(err, source.ErrUnsupported) || len(v.Raw) == 0 {
+		if !errors.Is(err, ErrUnsupported) || len(v.Raw) == 0 {
 			t.Errorf("%s: error %v and %d raw bytes of a value that is only described", path, err, len(v.Raw))
 		}
 		return

@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // builder makes files with new-format groups of hard links, at most room bytes each; the
@@ -28,13 +25,13 @@ func groupAddr(i int) uint64 { return uint64(superblockSize + i*groupRoom) }
 func buildGroups(links []map[string]int) []byte {
 	w := &builder{}
 	end := groupAddr(len(links))
-	w.put(signature, uint8(2), uint8(8), uint8(8), uint8(0), uint64(0), source.Undef, end, groupAddr(0), uint32(0))
+	w.put(signature, uint8(2), uint8(8), uint8(8), uint8(0), uint64(0), undef, end, groupAddr(0), uint32(0))
 	for i, targets := range links {
 		var msgs builder
-		msgs.put(uint8(message.MsgLinkInfo), uint16(18), uint8(0), uint8(0), uint8(0), source.Undef, source.Undef)
+		msgs.put(uint8(msgLinkInfo), uint16(18), uint8(0), uint8(0), uint8(0), undef, undef)
 		for name, target := range targets {
 			body := 3 + len(name) + 8
-			msgs.put(uint8(message.MsgLink), uint16(body), uint8(0), uint8(1), uint8(0), uint8(len(name)), name,
+			msgs.put(uint8(msgLink), uint16(body), uint8(0), uint8(1), uint8(0), uint8(len(name)), name,
 				groupAddr(target))
 		}
 		w.put("OHDR", uint8(2), uint8(1), uint16(len(msgs.b)), string(msgs.b), uint32(0))
@@ -59,25 +56,25 @@ func (w *builder) put(fields ...any) {
 func TestHeadersOfOthers(t *testing.T) {
 	b := buildGroups([]map[string]int{{}})
 	clear(b[groupAddr(0):])
-	if _, err := exercise(t, b, true); !errors.Is(err, source.ErrCorrupt) ||
+	if _, err := exercise(t, b, true); !errors.Is(err, ErrCorrupt) ||
 		!strings.Contains(err.Error(), "without closing it") {
 		t.Errorf("no root group: error %v", err)
 	}
 	for _, tt := range []struct {
 		addr uint64
 		want error
-	}{{0x800, source.ErrUnsupported}, {source.Undef, nil}} {
+	}{{0x800, ErrUnsupported}, {undef, nil}} {
 		c := msgCursor(uint8(0), tt.addr, uint64(100))
 		p := &parser{src: c.Src}
-		if err := p.cacheImage(message.Message{Data: c.B}); !errors.Is(err, tt.want) || err != nil &&
+		if err := p.cacheImage(message{Data: c.B}); !errors.Is(err, tt.want) || err != nil &&
 			!strings.Contains(err.Error(), "h5repack") {
 			t.Errorf("image at %x: error %v, want %v", tt.addr, err, tt.want)
 		}
 	}
-	for typ, want := range map[uint16]bool{message.MsgBogus: true, message.MsgLast + 1: true, message.MsgAttribute: false,
-		message.MsgCacheImage: false} {
-		h := &message.Header{Msgs: []message.Message{{Typ: typ, Flags: message.FlagMustKnow}}}
-		if err := h.Unknown(&source.Source{}); errors.Is(err, source.ErrUnsupported) != want {
+	for typ, want := range map[uint16]bool{msgBogus: true, msgLast + 1: true, msgAttribute: false,
+		msgCacheImage: false} {
+		h := &header{Msgs: []message{{Typ: typ, Flags: flagMustKnow}}}
+		if err := h.Unknown(&source{}); errors.Is(err, ErrUnsupported) != want {
 			t.Errorf("message 0x%x: error %v", typ, err)
 		}
 	}
@@ -103,7 +100,7 @@ func TestManyPaths(t *testing.T) {
 		links = append(links, map[string]int{"a": i + 1, "b": i + 1})
 	}
 	_, err := exercise(t, buildGroups(append(links, nil)), true)
-	if !errors.Is(err, source.ErrUnsupported) || !strings.Contains(err.Error(), "more links than the limit") {
+	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "more links than the limit") {
 		t.Errorf("error %v, want that of the limit", err)
 	}
 }
@@ -120,7 +117,7 @@ func TestDeep(t *testing.T) {
 		t.Errorf("%d groups deep: %v", maxDepth-1, err)
 	}
 	_, err := exercise(t, chain(maxDepth), true)
-	if !errors.Is(err, source.ErrUnsupported) || !strings.Contains(err.Error(), "nested more than") {
+	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "nested more than") {
 		t.Errorf("error %v, want that of the limit", err)
 	}
 }
@@ -128,7 +125,7 @@ func TestDeep(t *testing.T) {
 func TestBadNames(t *testing.T) {
 	for _, name := range []string{"", ".", "a/b", "a\x00"} {
 		_, err := exercise(t, buildGroups([]map[string]int{{name: 1}, nil}), true)
-		if !errors.Is(err, source.ErrCorrupt) {
+		if !errors.Is(err, ErrCorrupt) {
 			t.Errorf("link %q: error %v, want ErrCorrupt", name, err)
 		}
 	}
@@ -136,7 +133,7 @@ func TestBadNames(t *testing.T) {
 
 func TestNotHDF5(t *testing.T) {
 	for _, b := range []string{"", "x", signature[:7], strings.Repeat("PK\x03\x04", 1000)} {
-		if _, err := Open(strings.NewReader(b), int64(len(b))); !errors.Is(err, source.ErrNotHDF5) {
+		if _, err := Open(strings.NewReader(b), int64(len(b))); !errors.Is(err, ErrNotHDF5) {
 			t.Errorf("%.10q: error %v, want ErrNotHDF5", b, err)
 		}
 	}
@@ -174,7 +171,7 @@ func TestReadError(t *testing.T) {
 	for name, b := range smallFiles(t) {
 		for _, from := range []int64{0, 40, 100, 250} {
 			_, err := Open(failing{bytes.NewReader(b), from}, int64(len(b)))
-			if !errors.Is(err, errDisk) || errors.Is(err, source.ErrCorrupt) {
+			if !errors.Is(err, errDisk) || errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s: error %v, want that of the reader", name, err)
 			}
 		}

@@ -1,13 +1,7 @@
 package meta
 
-import (
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
-	"github.com/penstock/penstock/internal/hdf5/meta/tree"
-)
-
 // linkMessage parses a link message, which is also what dense groups keep in their heap.
-func linkMessage(c *source.Cursor) (l rawLink, err error) {
+func linkMessage(c *cursor) (l rawLink, err error) {
 	c.Version(1, 1)
 	flags := c.U8()
 	kind := uint8(0)
@@ -39,8 +33,8 @@ func linkMessage(c *source.Cursor) (l rawLink, err error) {
 }
 
 // external reads the value of an external link: flags, file name, path in it.
-func (l *rawLink) external(c *source.Cursor) {
-	v := &source.Cursor{Src: c.Src, B: c.Bytes(uint64(c.U16())), At: c.At, What: c.What}
+func (l *rawLink) external(c *cursor) {
+	v := &cursor{Src: c.Src, B: c.Bytes(uint64(c.U16())), At: c.At, What: c.What}
 	v.Skip(1)
 	l.file, l.target = v.Cstring(), v.Cstring()
 	if c.Err == nil {
@@ -49,9 +43,9 @@ func (l *rawLink) external(c *source.Cursor) {
 }
 
 // compactLinks reads the link messages of a header.
-func (p *messages) compactLinks(h *message.Header) (links []rawLink, err error) {
+func (p *messages) compactLinks(h *header) (links []rawLink, err error) {
 	for _, m := range h.Msgs {
-		if m.Typ != message.MsgLink {
+		if m.Typ != msgLink {
 			continue
 		}
 		l, err := linkMessage(m.Cursor(p.src, "link message"))
@@ -65,20 +59,20 @@ func (p *messages) compactLinks(h *message.Header) (links []rawLink, err error) 
 
 // denseLinks reads the links that a fractal heap holds, if the group has one, and whether the group tracks the order in
 // which links are created.
-func (p *messages) denseLinks(m message.Message) (links []rawLink, tracked bool, err error) {
+func (p *messages) denseLinks(m message) (links []rawLink, tracked bool, err error) {
 	c := m.Cursor(p.src, "link info message")
 	c.Version(0, 0)
 	if tracked = c.U8()&1 != 0; tracked {
 		c.Skip(8) // highest creation order
 	}
 	heapAddr, root := c.Addr(), c.Addr()
-	if c.Err != nil || heapAddr == source.Undef {
+	if c.Err != nil || heapAddr == undef {
 		return nil, tracked, c.Err
 	}
-	err = p.denseObjects(heapAddr, root, tree.LinkName, func(rec *source.Cursor) (id []byte, shared bool) {
+	err = p.denseObjects(heapAddr, root, treeLinkName, func(rec *cursor) (id []byte, shared bool) {
 		rec.Skip(4) // hash of the name
 		return rec.Bytes(7), false
-	}, func(obj *source.Cursor) error {
+	}, func(obj *cursor) error {
 		obj.What = "link message"
 		l, err := linkMessage(obj)
 		links = append(links, l)

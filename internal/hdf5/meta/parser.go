@@ -1,15 +1,9 @@
 package meta
 
-import (
-	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
-)
-
 // parser reads the objects of a file. Everything is read once by address; only the tree
 // of names grows with every link.
 type parser struct {
-	src     *source.Source
+	src     *source
 	sb      Superblock
 	shared  messages
 	objects map[uint64]*object
@@ -17,7 +11,7 @@ type parser struct {
 	trail   []uint64 // groups that the one being built is inside of
 }
 
-func newParser(s *source.Source, sb Superblock) *parser {
+func newParser(s *source, sb Superblock) *parser {
 	return &parser{
 		src:     s,
 		sb:      sb,
@@ -35,7 +29,7 @@ type object struct {
 	links      []rawLink
 	tracked    bool // links have the order in which they were created
 	dataset    *Dataset
-	typ        *datatype.Datatype
+	typ        *Datatype
 	headerSize int64
 	version    int
 	facts      Object
@@ -46,7 +40,7 @@ func (p *parser) object(addr uint64) (*object, error) {
 	if o, ok := p.objects[addr]; ok {
 		return o, nil
 	}
-	h, err := message.ReadHeader(p.src, addr)
+	h, err := readHeader(p.src, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +61,11 @@ func (p *parser) object(addr uint64) (*object, error) {
 
 // classify distinguishes group, dataset and committed datatype as libhdf5 does: by the
 // messages in the header.
-func (p *parser) classify(o *object, h *message.Header) (err error) {
-	table, isOld := h.First(message.MsgSymbolTable)
-	info, isNew := h.First(message.MsgLinkInfo)
-	typ, hasType := h.First(message.MsgDatatype)
-	_, hasSpace := h.First(message.MsgDataspace)
+func (p *parser) classify(o *object, h *header) (err error) {
+	table, isOld := h.First(msgSymbolTable)
+	info, isNew := h.First(msgLinkInfo)
+	typ, hasType := h.First(msgDatatype)
+	_, hasSpace := h.First(msgDataspace)
 	switch {
 	case isOld:
 		o.isGroup = true
@@ -84,12 +78,12 @@ func (p *parser) classify(o *object, h *message.Header) (err error) {
 	case hasType:
 		o.typ, err = p.shared.datatype(typ, "committed datatype")
 	default:
-		err = p.src.ErrorAt(source.ErrCorrupt, h.Addr, "object header", "neither group, dataset nor datatype")
+		err = p.src.ErrorAt(ErrCorrupt, h.Addr, "object header", "neither group, dataset nor datatype")
 	}
 	return err
 }
 
-func (p *parser) newGroup(h *message.Header, info message.Message) (links []rawLink, tracked bool, err error) {
+func (p *parser) newGroup(h *header, info message) (links []rawLink, tracked bool, err error) {
 	if links, err = p.shared.compactLinks(h); err != nil {
 		return nil, false, err
 	}

@@ -1,8 +1,6 @@
 package meta
 
 import (
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
@@ -15,7 +13,7 @@ const pluginPath = `HDF5_PLUGIN_PATH="$(python3 -c 'import hdf5plugin; print(hdf
 // filters that package chunk does not undo. Both are words of a shell. It is "" for a
 // dataset that none of this is the matter with.
 func (d *Dataset) Remedy(from, to string) string {
-	if len(d.External) > 0 || d.Layout.Kind == message.Virtual {
+	if len(d.External) > 0 || d.Layout.Kind == Virtual {
 		return shell.Penstock("preprocess") + " " + from + " " + to
 	}
 	f, strange := d.unknownFilter()
@@ -23,7 +21,7 @@ func (d *Dataset) Remedy(from, to string) string {
 		return ""
 	}
 	path := pluginPath
-	if f.ID == message.FilterScaleOffset || f.ID == message.FilterNbit {
+	if f.ID == FilterScaleOffset || f.ID == FilterNbit {
 		path = ""
 	}
 	return path + "h5repack -f NONE " + from + " " + to
@@ -32,20 +30,20 @@ func (d *Dataset) Remedy(from, to string) string {
 // Unreadable returns why no element of the dataset can be read here, nil if that is not known.
 func (d *Dataset) Unreadable() error {
 	if f, strange := d.unknownFilter(); strange && d.Err == nil {
-		return source.Refuse("filter %v cannot be decoded here", f)
+		return refuse("filter %v cannot be decoded here", f)
 	}
 	return d.Err
 }
 
 // unknownFilter returns the first filter that package chunk does not undo.
-func (d *Dataset) unknownFilter() (f message.Filter, found bool) {
+func (d *Dataset) unknownFilter() (f Filter, found bool) {
 	for i, f := range d.Filters {
 		switch f.ID {
-		case message.FilterDeflate, message.FilterShuffle, message.FilterFletcher32, message.FilterLZF, message.FilterSzip,
-			message.FilterBzip2,
-			message.FilterBlosc, message.FilterBlosc2, message.FilterBitshuffle, message.FilterLZ4, message.FilterZstd:
+		case FilterDeflate, FilterShuffle, FilterFletcher32, FilterLZF, FilterSzip,
+			FilterBzip2,
+			FilterBlosc, FilterBlosc2, FilterBitshuffle, FilterLZ4, FilterZstd:
 			continue
-		case message.FilterScaleOffset, message.FilterNbit: // of HDF5 itself
+		case FilterScaleOffset, FilterNbit: // of HDF5 itself
 			if i == 0 {
 				continue
 			}

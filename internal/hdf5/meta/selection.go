@@ -2,9 +2,6 @@ package meta
 
 import (
 	"slices"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // Selection is a part of a dataspace: on each axis the spans that it has.
@@ -30,7 +27,7 @@ const (
 )
 
 // parseSelection reads a serialized selection of elements. One of no elements has no axes.
-func parseSelection(c *source.Cursor) (s Selection) {
+func parseSelection(c *cursor) (s Selection) {
 	kind, version := c.U32(), c.U32()
 	switch {
 	case c.Err != nil:
@@ -47,7 +44,7 @@ func parseSelection(c *source.Cursor) (s Selection) {
 
 // hyperslabs reads what follows the version of hyperslabs: regular ones have start, stride, count
 // and block for each axis, others a number of blocks with two corners each.
-func hyperslabs(c *source.Cursor, version uint32) (s Selection) {
+func hyperslabs(c *cursor, version uint32) (s Selection) {
 	flags, width := uint8(0), 4
 	switch version {
 	case 1:
@@ -63,7 +60,7 @@ func hyperslabs(c *source.Cursor, version uint32) (s Selection) {
 		return s
 	}
 	rank := uint64(c.U32())
-	if c.Err == nil && (rank > datatype.MaxRank || width != 2 && width != 4 && width != 8) {
+	if c.Err == nil && (rank > maxRank || width != 2 && width != 4 && width != 8) {
 		c.Corrupt("hyperslabs of %d axes, %d bytes a number", rank, width)
 		return s
 	}
@@ -87,9 +84,9 @@ func hyperslabs(c *source.Cursor, version uint32) (s Selection) {
 }
 
 // blockList reads hyperslabs that are listed by their corners.
-func blockList(c *source.Cursor, rank, width int) (s Selection) {
+func blockList(c *cursor, rank, width int) (s Selection) {
 	n := c.Uint(width)
-	if numbers, ok := source.Product(n, uint64(2*rank)); c.Err == nil && (!ok || numbers > uint64(c.Left())) {
+	if numbers, ok := product(n, uint64(2*rank)); c.Err == nil && (!ok || numbers > uint64(c.Left())) {
 		c.Corrupt("%d hyperslabs", n)
 		return s
 	}

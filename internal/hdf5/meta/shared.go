@@ -1,27 +1,20 @@
 package meta
 
-import (
-	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
-	"github.com/penstock/penstock/internal/hdf5/meta/heap"
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
-)
-
 // A message with flagShared is not in its header: it names a committed datatype by the
 // address of another header, or an object in a heap of the shared message table.
 
 // messages reads those of object headers, the ones that headers share included.
 type messages struct {
-	src    *source.Source
-	types  map[uint64]*datatype.Datatype // committed datatypes
-	at     map[uint16]uint64             // heap of shared messages by message type
-	heaps  map[uint64]*heap.Fractal      // those that were read, by address
-	values heap.Globals
+	src    *source
+	types  map[uint64]*Datatype    // committed datatypes
+	at     map[uint16]uint64       // heap of shared messages by message type
+	heaps  map[uint64]*fractalHeap // those that were read, by address
+	values globalHeaps
 }
 
-func newMessages(s *source.Source) messages {
-	return messages{src: s, types: map[uint64]*datatype.Datatype{}, at: map[uint16]uint64{},
-		heaps: map[uint64]*heap.Fractal{}, values: heap.Globals{}}
+func newMessages(s *source) messages {
+	return messages{src: s, types: map[uint64]*Datatype{}, at: map[uint16]uint64{},
+		heaps: map[uint64]*fractalHeap{}, values: globalHeaps{}}
 }
 
 // sharedRef is the body of such a message.
@@ -30,7 +23,7 @@ type sharedRef struct {
 	heapID []byte // in the shared message heap for the message's type
 }
 
-func (p *messages) sharedRef(m message.Message, what string) (ref sharedRef, err error) {
+func (p *messages) sharedRef(m message, what string) (ref sharedRef, err error) {
 	c := m.Cursor(p.src, what)
 	version := c.Version(1, 3)
 	kind := c.U8()
@@ -46,8 +39,8 @@ func (p *messages) sharedRef(m message.Message, what string) (ref sharedRef, err
 }
 
 // resolve returns m itself, or the message that it stands for.
-func (p *messages) resolve(m message.Message, what string) (message.Message, error) {
-	if m.Flags&message.FlagShared == 0 {
+func (p *messages) resolve(m message, what string) (message, error) {
+	if m.Flags&flagShared == 0 {
 		return m, nil
 	}
 	ref, err := p.sharedRef(m, what)
@@ -57,22 +50,22 @@ func (p *messages) resolve(m message.Message, what string) (message.Message, err
 	if ref.heapID != nil {
 		return p.heapMessage(m.Typ, ref.heapID)
 	}
-	h, err := message.ReadHeader(p.src, ref.addr)
+	h, err := readHeader(p.src, ref.addr)
 	if err != nil {
 		return m, err
 	}
 	target, ok := h.First(m.Typ)
-	if !ok || target.Flags&message.FlagShared != 0 {
-		return m, p.src.ErrorAt(source.ErrCorrupt, ref.addr, "object header", "no message of type 0x%x that others can share",
+	if !ok || target.Flags&flagShared != 0 {
+		return m, p.src.ErrorAt(ErrCorrupt, ref.addr, "object header", "no message of type 0x%x that others can share",
 			m.Typ)
 	}
 	return target, nil
 }
 
 // datatype parses a datatype message, or follows it. Committed types are read once.
-func (p *messages) datatype(m message.Message, what string) (*datatype.Datatype, error) {
-	committed := source.Undef
-	if m.Flags&message.FlagShared != 0 {
+func (p *messages) datatype(m message, what string) (*Datatype, error) {
+	committed := undef
+	if m.Flags&flagShared != 0 {
 		ref, err := p.sharedRef(m, what)
 		if err != nil {
 			return nil, err
@@ -84,14 +77,14 @@ func (p *messages) datatype(m message.Message, what string) (*datatype.Datatype,
 			committed = ref.addr
 		}
 	}
-	m.Typ = message.MsgDatatype
+	m.Typ = msgDatatype
 	m, err := p.resolve(m, what)
 	if err != nil {
 		return nil, err
 	}
 	c := m.Cursor(p.src, what)
-	t := datatype.Parse(c)
-	if c.Err == nil && committed != source.Undef {
+	t := parseDatatype(c)
+	if c.Err == nil && committed != undef {
 		t.Committed = true
 		p.types[committed] = t
 	}
@@ -100,7 +93,7 @@ func (p *messages) datatype(m message.Message, what string) (*datatype.Datatype,
 
 // readSharedTable reads the "SMTB" table that a superblock extension names: which message
 // types are in which heap.
-func (p *messages) readSharedTable(m message.Message) error {
+func (p *messages) readSharedTable(m message) error {
 	mc := m.Cursor(p.src, "shared message table message")
 	mc.Version(0, 0)
 	addr, n := mc.Addr(), uint64(mc.U8())
@@ -129,32 +122,32 @@ func (p *messages) readSharedTable(m message.Message) error {
 }
 
 // sharedHeap returns the heap of shared messages of that type.
-func (p *messages) sharedHeap(typ uint16) (*heap.Fractal, error) {
-	if typ == message.MsgFillOld {
-		typ = message.MsgFill
+func (p *messages) sharedHeap(typ uint16) (*fractalHeap, error) {
+	if typ == msgFillOld {
+		typ = msgFill
 	}
 	addr, ok := p.at[typ]
 	if !ok {
-		return nil, p.src.ErrorAt(source.ErrCorrupt, 0, "superblock", "no table of shared messages of type 0x%x", typ)
+		return nil, p.src.ErrorAt(ErrCorrupt, 0, "superblock", "no table of shared messages of type 0x%x", typ)
 	}
 	if h, ok := p.heaps[addr]; ok {
 		return h, nil
 	}
-	h, err := heap.ReadFractal(p.src, addr)
+	h, err := readFractalHeap(p.src, addr)
 	if err == nil {
 		p.heaps[addr] = h
 	}
 	return h, err
 }
 
-func (p *messages) heapMessage(typ uint16, id []byte) (message.Message, error) {
+func (p *messages) heapMessage(typ uint16, id []byte) (message, error) {
 	h, err := p.sharedHeap(typ)
 	if err != nil {
-		return message.Message{}, err
+		return message{}, err
 	}
 	c, err := h.Object(id)
 	if err != nil {
-		return message.Message{}, err
+		return message{}, err
 	}
-	return message.Message{Typ: typ, At: c.At, Data: c.B}, nil
+	return message{Typ: typ, At: c.At, Data: c.B}, nil
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"io"
 	"strings"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 const signature = "\x89HDF\r\n\x1a\n"
@@ -33,13 +31,13 @@ func findSuperblock(r io.ReaderAt, size int64) (int64, error) {
 	for off := int64(0); off <= size-int64(len(b)); off = max(512, off*2) {
 		n, err := r.ReadAt(b[:], off)
 		if n < len(b) && err != io.EOF {
-			return 0, &source.Error{What: "signature", Addr: off, Msg: "reading failed", Kind: err}
+			return 0, &Error{What: "signature", Addr: off, Msg: "reading failed", Kind: err}
 		}
 		if n == len(b) && string(b[:]) == signature {
 			return off, nil
 		}
 	}
-	return 0, &source.Error{What: "file", Msg: beginning(r, size), Kind: source.ErrNotHDF5}
+	return 0, &Error{What: "file", Msg: beginning(r, size), Kind: ErrNotHDF5}
 }
 
 // beginnings are those of files that come by the name of an HDF5 file, and what to do with them.
@@ -77,8 +75,8 @@ func beginning(r io.ReaderAt, size int64) string {
 }
 
 // readSuperblock parses the superblock and sets base and field sizes of s.
-func readSuperblock(s *source.Source, off int64) (Superblock, error) {
-	sb := Superblock{Offset: off, extension: source.Undef, leafK: 4, groupK: 16, chunkK: 32}
+func readSuperblock(s *source, off int64) (Superblock, error) {
+	sb := Superblock{Offset: off, extension: undef, leafK: 4, groupK: 16, chunkK: 32}
 	s.Base, s.OffSize, s.LenSize = off, 8, 8
 	c := s.ReadUpTo(0, 128, "superblock")
 	c.Skip(len(signature))
@@ -96,7 +94,7 @@ func readSuperblock(s *source.Source, off int64) (Superblock, error) {
 	return sb, sb.settle(s, c, base)
 }
 
-func (sb *Superblock) parseOld(c *source.Cursor) (base uint64) {
+func (sb *Superblock) parseOld(c *cursor) (base uint64) {
 	c.Skip(4) // versions of free space and root group, reserved, version of shared messages
 	sb.sizes(c)
 	c.Skip(1)
@@ -109,7 +107,7 @@ func (sb *Superblock) parseOld(c *source.Cursor) (base uint64) {
 	base = c.Addr()
 	c.Addr() // free space
 	sb.EOF = int64(c.Addr())
-	if driver := c.Addr(); driver != source.Undef {
+	if driver := c.Addr(); driver != undef {
 		c.Unsupported("the file needs a driver (family or multi: data in further files)")
 	}
 	c.Length() // name of the root group in a heap; libhdf5 stores it as a length
@@ -118,7 +116,7 @@ func (sb *Superblock) parseOld(c *source.Cursor) (base uint64) {
 	return base
 }
 
-func (sb *Superblock) parseNew(c *source.Cursor) (base uint64) {
+func (sb *Superblock) parseNew(c *cursor) (base uint64) {
 	sb.sizes(c)
 	flags := c.U8()
 	sb.WriteOpen = sb.Version == 3 && flags&1 != 0
@@ -131,7 +129,7 @@ func (sb *Superblock) parseNew(c *source.Cursor) (base uint64) {
 }
 
 // sizes reads the sizes of offsets and lengths, and makes c use them.
-func (sb *Superblock) sizes(c *source.Cursor) {
+func (sb *Superblock) sizes(c *cursor) {
 	sb.OffsetSize, sb.LengthSize = int(c.U8()), int(c.U8())
 	for _, n := range []int{sb.OffsetSize, sb.LengthSize} {
 		switch n {
@@ -150,7 +148,7 @@ func (sb *Superblock) sizes(c *source.Cursor) {
 // settle derives the base address and compares the stored end with the true size. If the superblock
 // is not at its base address (a user block was added later), its place counts, as in
 // libhdf5.
-func (sb *Superblock) settle(s *source.Source, c *source.Cursor, base uint64) error {
+func (sb *Superblock) settle(s *source, c *cursor, base uint64) error {
 	if base > uint64(s.Size) || sb.EOF < int64(base) {
 		c.Corrupt("base address %d and end of file %d do not fit a file of %d bytes", base, uint64(sb.EOF), s.Size)
 		return c.Err
@@ -161,7 +159,7 @@ func (sb *Superblock) settle(s *source.Source, c *source.Cursor, base uint64) er
 		c.Corrupt("truncated: data ends at byte %d, but the file has %d bytes", sb.EOF, s.Size)
 		return c.Err
 	}
-	if sb.root == source.Undef {
+	if sb.root == undef {
 		c.Corrupt("no root group")
 	}
 	return c.Err

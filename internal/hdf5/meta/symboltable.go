@@ -1,12 +1,5 @@
 package meta
 
-import (
-	"github.com/penstock/penstock/internal/hdf5/meta/heap"
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
-	"github.com/penstock/penstock/internal/hdf5/meta/tree"
-)
-
 // rawLink is an entry of a group before its object is read.
 type rawLink struct {
 	name   string
@@ -19,20 +12,20 @@ type rawLink struct {
 
 // symbolTable reads the links of an old-format group: a B-tree over symbol table nodes
 // whose names are in a local heap.
-func (p *messages) symbolTable(m message.Message, sb *Superblock) ([]rawLink, error) {
+func (p *messages) symbolTable(m message, sb *Superblock) ([]rawLink, error) {
 	c := m.Cursor(p.src, "symbol table message")
 	root, heapAddr := c.Addr(), c.Addr()
 	if c.Err != nil {
 		return nil, c.Err
 	}
-	heap, err := heap.ReadLocal(p.src, heapAddr)
+	heap, err := readLocalHeap(p.src, heapAddr)
 	if err != nil {
 		return nil, err
 	}
 	var links []rawLink
-	t := tree.V1{Src: p.src, Kind: tree.Group, KeySize: p.src.LenSize, MaxKids: 2 * int(sb.groupK),
+	t := btree1{Src: p.src, Kind: treeGroup, KeySize: p.src.LenSize, MaxKids: 2 * int(sb.groupK),
 		What: "group B-root node"}
-	t.Leaf = func(_ *source.Cursor, child uint64) error {
+	t.Leaf = func(_ *cursor, child uint64) error {
 		links, err = p.symbolNode(child, uint64(sb.leafK), heap, links)
 		return err
 	}
@@ -40,7 +33,7 @@ func (p *messages) symbolTable(m message.Message, sb *Superblock) ([]rawLink, er
 }
 
 // symbolNode appends the entries of one "SNOD".
-func (p *messages) symbolNode(addr, leafK uint64, heap *heap.Local, links []rawLink) ([]rawLink, error) {
+func (p *messages) symbolNode(addr, leafK uint64, heap *localHeap, links []rawLink) ([]rawLink, error) {
 	entry := uint64(p.src.LenSize + p.src.OffSize + 24)
 	c := p.src.Read(addr, 8, "symbol table node")
 	c.Signature("SNOD")
@@ -62,7 +55,7 @@ func (p *messages) symbolNode(addr, leafK uint64, heap *heap.Local, links []rawL
 	return links, c.Err
 }
 
-func symbolEntry(c *source.Cursor, heap *heap.Local) (l rawLink, err error) {
+func symbolEntry(c *cursor, heap *localHeap) (l rawLink, err error) {
 	nameOff := c.Length()
 	l.addr = c.Addr()
 	cache := c.U32()

@@ -4,9 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
-	"github.com/penstock/penstock/internal/hdf5/meta/heap"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -14,7 +11,7 @@ import (
 // signed integers to int64, unsigned ones to uint64, floats of any size to float64. Slices
 // that it returns are shared and must not be changed.
 type Value struct {
-	Type *datatype.Datatype
+	Type *Datatype
 	Dims []int64 // empty for a scalar; the axes of an array type come last
 	Null bool    // has a type, but no elements
 	Raw  []byte  // the elements as stored
@@ -112,20 +109,20 @@ func widen[T int64 | uint64](d []T) []float64 {
 }
 
 // valueSize returns the bytes that the elements take in the file.
-func valueSize(t *datatype.Datatype, sp datatype.Dataspace) (uint64, bool) {
+func valueSize(t *Datatype, sp Dataspace) (uint64, bool) {
 	n, ok := sp.Elems()
 	if !ok {
 		return 0, false
 	}
-	return source.Product(uint64(n), uint64(t.Size))
+	return product(uint64(n), uint64(t.Size))
 }
 
 // decode interprets raw, which must hold exactly the elements. Values of classes that are
 // only described come with an ErrUnsupported error and Raw.
-func decode(s *source.Source, hs heap.Globals, t *datatype.Datatype, sp datatype.Dataspace, raw []byte) (Value, error) {
+func decode(s *source, hs globalHeaps, t *Datatype, sp Dataspace, raw []byte) (Value, error) {
 	v := Value{Type: t, Dims: sp.Dims, Null: sp.Null, Raw: raw}
 	elem := t
-	for elem.Class == datatype.Array {
+	for elem.Class == Array {
 		v.Dims = append(v.Dims[:len(v.Dims):len(v.Dims)], elem.Dims...)
 		elem = elem.Base
 	}
@@ -133,23 +130,23 @@ func decode(s *source.Source, hs heap.Globals, t *datatype.Datatype, sp datatype
 		return v, nil
 	}
 	if !s.Spend(int64(len(raw))) {
-		return v, source.Refuse("value is larger than the limit")
+		return v, refuse("value is larger than the limit")
 	}
 	var err error
 	switch {
-	case elem.Class == datatype.String:
+	case elem.Class == String:
 		v.data = fixedStrings(elem, raw)
-	case elem.Class == datatype.Vlen && elem.VlenString:
+	case elem.Class == Vlen && elem.VlenString:
 		v.data, err = vlenStrings(s, hs, elem, raw)
 	case elem.DType() != tensor.Invalid && !elem.Format.VAXOrder:
 		v.data = numbers(elem, raw)
 	default:
-		err = source.Refuse("value of type %v is not read", t)
+		err = refuse("value of type %v is not read", t)
 	}
 	return v, err
 }
 
-func fixedStrings(t *datatype.Datatype, raw []byte) []string {
+func fixedStrings(t *Datatype, raw []byte) []string {
 	size := int(t.Size)
 	out := make([]string, 0, len(raw)/size)
 	for ; len(raw) >= size; raw = raw[size:] {
@@ -159,10 +156,10 @@ func fixedStrings(t *datatype.Datatype, raw []byte) []string {
 }
 
 // vlenStrings follows references of length (4 bytes), heap address, object index (4).
-func vlenStrings(s *source.Source, hs heap.Globals, t *datatype.Datatype, raw []byte) ([]string, error) {
+func vlenStrings(s *source, hs globalHeaps, t *Datatype, raw []byte) ([]string, error) {
 	size := 8 + s.OffSize
 	if int(t.Size) != size {
-		return nil, source.RefuseFor(source.ErrCorrupt, "string references of the wrong size")
+		return nil, refuseFor(ErrCorrupt, "string references of the wrong size")
 	}
 	out := make([]string, 0, len(raw)/size)
 	for ; len(raw) >= size; raw = raw[size:] {
@@ -175,10 +172,10 @@ func vlenStrings(s *source.Source, hs heap.Globals, t *datatype.Datatype, raw []
 	return out, nil
 }
 
-func vlenString(s *source.Source, hs heap.Globals, t *datatype.Datatype, ref []byte) (string, error) {
-	c := &source.Cursor{Src: s, B: ref}
+func vlenString(s *source, hs globalHeaps, t *Datatype, ref []byte) (string, error) {
+	c := &cursor{Src: s, B: ref}
 	n, addr, index := uint64(c.U32()), c.Addr(), c.U32()
-	if n == 0 || addr == 0 || addr == source.Undef {
+	if n == 0 || addr == 0 || addr == undef {
 		return "", nil
 	}
 	p, err := hs.Object(s, addr, index)
@@ -186,18 +183,18 @@ func vlenString(s *source.Source, hs heap.Globals, t *datatype.Datatype, ref []b
 		return "", err
 	}
 	if n > uint64(len(p)) {
-		return "", s.ErrorAt(source.ErrCorrupt, addr, "global heap", "object %d has %d bytes, string has %d", index, len(p),
+		return "", s.ErrorAt(ErrCorrupt, addr, "global heap", "object %d has %d bytes, string has %d", index, len(p),
 			n)
 	}
 	if !s.Spend(int64(n)) {
-		return "", s.ErrorAt(source.ErrUnsupported, addr, "global heap", "strings are larger than the limit")
+		return "", s.ErrorAt(ErrUnsupported, addr, "global heap", "strings are larger than the limit")
 	}
 	return t.Unpad(p[:n]), nil
 }
 
 // numbers decodes elements of a type that has a tensor.DType.
-func numbers(t *datatype.Datatype, raw []byte) any {
-	if t.Class == datatype.Enum && !t.IsBool() {
+func numbers(t *Datatype, raw []byte) any {
+	if t.Class == Enum && !t.IsBool() {
 		t = t.Base
 	}
 	words := make([]uint64, 0, len(raw)/int(t.Size))
@@ -231,7 +228,7 @@ func convert[T any](words []uint64, f func(uint64) T) []T {
 
 func word(p []byte, swapped bool) uint64 {
 	if !swapped {
-		return source.LittleEndian(p)
+		return littleEndian(p)
 	}
 	var b [8]byte
 	copy(b[8-len(p):], p)

@@ -1,11 +1,5 @@
 package meta
 
-import (
-	"github.com/penstock/penstock/internal/hdf5/meta/heap"
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
-)
-
 // VirtualSource is a dataset that a virtual one has elements of.
 type VirtualSource struct {
 	File string // "." for the same file; may have a pattern such as %b in it
@@ -39,18 +33,18 @@ func (d *Dataset) Mappings() (list []Mapping, err error) {
 	switch {
 	case d.Err != nil:
 		return nil, d.Err
-	case d.Layout.Kind != message.Virtual:
-		return nil, source.Refuse("layout %v has no sources", d.Layout.Kind)
-	case d.Layout.Params.Addr == source.Undef:
+	case d.Layout.Kind != Virtual:
+		return nil, refuse("layout %v has no sources", d.Layout.Kind)
+	case d.Layout.Params.Addr == undef:
 		return nil, nil
 	}
 	s := d.file.session(nil)
-	p, err := heap.Globals{}.Object(s, d.Layout.Params.Addr, d.Layout.Params.Mask)
+	p, err := globalHeaps{}.Object(s, d.Layout.Params.Addr, d.Layout.Params.Mask)
 	if err != nil {
-		return nil, source.InPath(err, d.Path)
+		return nil, inPath(err, d.Path)
 	}
-	c := &source.Cursor{Src: s, B: p, At: s.Abs(d.Layout.Params.Addr), What: "list of virtual sources"}
-	return parseMappings(c), source.InPath(c.Err, d.Path)
+	c := &cursor{Src: s, B: p, At: s.Abs(d.Layout.Params.Addr), What: "list of virtual sources"}
+	return parseMappings(c), inPath(c.Err, d.Path)
 }
 
 // Flags of a source in version 1 of the list: what does not repeat is not stored.
@@ -61,7 +55,7 @@ const (
 )
 
 // parseMappings reads the list: a version, a number, and for each source names and two selections.
-func parseMappings(c *source.Cursor) (list []Mapping) {
+func parseMappings(c *cursor) (list []Mapping) {
 	version := c.Version(0, 1)
 	n := c.Length()
 	for i := uint64(0); i < n && c.Err == nil; i++ {
@@ -75,7 +69,7 @@ func parseMappings(c *source.Cursor) (list []Mapping) {
 }
 
 // virtualSource reads the names of the source that follows those in before.
-func virtualSource(c *source.Cursor, version uint8, before []Mapping) (v VirtualSource) {
+func virtualSource(c *cursor, version uint8, before []Mapping) (v VirtualSource) {
 	flags := uint8(0)
 	if version > 0 {
 		flags = c.U8()

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // Of virtual datasets the sources are named, each once.
@@ -26,7 +24,7 @@ func TestSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Sources(); !errors.Is(err, source.ErrUnsupported) {
+	if _, err := d.Sources(); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("of a dataset that is not virtual: error %v", err)
 	}
 }
@@ -38,7 +36,7 @@ func TestSourceLists(t *testing.T) {
 		uint16(4)}
 	blocks := []any{uint32(selectHyperslabs), uint32(1), uint64(0), uint32(1), uint32(2), uint32(0), uint32(1), uint32(4),
 		uint32(5)}
-	list := func(version uint8, sources ...[]any) *source.Cursor {
+	list := func(version uint8, sources ...[]any) *cursor {
 		fields := []any{version, uint64(len(sources))}
 		for _, s := range sources {
 			fields = append(append(append(fields, s...), all...), block...)
@@ -47,7 +45,7 @@ func TestSourceLists(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		c    *source.Cursor
+		c    *cursor
 		want string
 		err  error
 	}{
@@ -56,12 +54,12 @@ func TestSourceLists(t *testing.T) {
 			[]any{uint8(sourceHere | sourceOfPath), uint64(1)}, []any{uint8(sourceOfFile | sourceOfPath), uint64(0), uint64(2)}),
 			"[{a x} {a y} {. y} {a y}]", nil},
 		{"blocks", msgCursor(append(append([]any{uint8(0), uint64(1), "a\x00", "x\x00"}, blocks...), all...)...), "[{a x}]", nil},
-		{"name of a later source", list(1, []any{uint8(sourceOfFile), uint64(0), "y\x00"}), "[]", source.ErrCorrupt},
-		{"version", list(2), "[]", source.ErrUnsupported},
-		{"points", msgCursor(uint8(0), uint64(1), "a\x00", "x\x00", uint32(selectPoints), uint32(1)), "[]", source.ErrUnsupported},
-		{"axes", msgCursor(uint8(0), uint64(1), "a\x00", "x\x00", uint32(selectHyperslabs), uint32(3), uint8(1), uint8(2), uint32(33)), "[]", source.ErrCorrupt},
-		{"many blocks", msgCursor(uint8(0), uint64(1), "a\x00", "x\x00", uint32(selectHyperslabs), uint32(3), uint8(0), uint8(8), uint32(3), uint64(1<<62)), "[]", source.ErrCorrupt},
-		{"hyperslabs of another version", msgCursor(uint8(0), uint64(1), "a\x00", "x\x00", uint32(selectHyperslabs), uint32(4)), "[]", source.ErrUnsupported},
+		{"name of a later source", list(1, []any{uint8(sourceOfFile), uint64(0), "y\x00"}), "[]", ErrCorrupt},
+		{"version", list(2), "[]", ErrUnsupported},
+		{"points", msgCursor(uint8(0), uint64(1), "a\x00", "x\x00", uint32(selectPoints), uint32(1)), "[]", ErrUnsupported},
+		{"axes", msgCursor(uint8(0), uint64(1), "a\x00", "x\x00", uint32(selectHyperslabs), uint32(3), uint8(1), uint8(2), uint32(33)), "[]", ErrCorrupt},
+		{"many blocks", msgCursor(uint8(0), uint64(1), "a\x00", "x\x00", uint32(selectHyperslabs), uint32(3), uint8(0), uint8(8), uint32(3), uint64(1<<62)), "[]", ErrCorrupt},
+		{"hyperslabs of another version", msgCursor(uint8(0), uint64(1), "a\x00", "x\x00", uint32(selectHyperslabs), uint32(4)), "[]", ErrUnsupported},
 	} {
 		var sources []VirtualSource
 		for _, m := range parseMappings(tt.c) {

@@ -40,7 +40,6 @@ var layers = [][]place{
 		{"internal/testkit/commands", "builds the commands, for tests, whatever these do with them"},
 		{"internal/testkit/browser", "opens pages, for tests, and knows nothing of what is on them"},
 		{"internal/sys/private", "folders that no other user can turn into something else, whatever is in them"},
-		{"internal/hdf5/meta/source", "structures of an HDF5 file by their address, whatever they are"},
 		{"remote", "objects of a store, whatever they are; it speaks no protocol and needs the standard library only"},
 	},
 	{
@@ -65,21 +64,16 @@ var layers = [][]place{
 		{"internal/sys/lease", "locks by which readers of a file keep it, whatever is in it"},
 		{"internal/chart", "bars as SVG, whatever they are of"},
 		{"cmd/internal/cli", "terminal, flags and exit codes know nothing of datasets"},
-		{"internal/hdf5/meta/tree", "B-trees of HDF5 files, whatever is in them"},
-		{"internal/hdf5/meta/datatype", "types and shapes of HDF5, whatever has them"},
 	},
 	{
 		{"internal/pixel", "what images are, to those who decode them and to those who transform them"},
 		{"internal/imagefile/tiff", "TIFF files to samples; decoders of other formats in them are given to it"},
-		{"internal/hdf5/meta/heap", "heaps of HDF5 files, whatever is in them"},
-		{"internal/hdf5/meta/message", "messages of object headers; package meta says which make a dataset"},
 		{"internal/imagefile/rgbx", "rows of pixels to four bytes each, whatever file they come from"},
 		{"internal/codec/stream", "blocks of compression libraries, whatever is in them"},
 		{"internal/codec/bitshuffle", "what HDF5, Zarr and blosc have in common, over slices"},
 	},
 	{
 		{"internal/codec/blosc", "chunks of blosc, whatever file they are in"},
-		{"internal/hdf5/meta/index", "chunks of a dataset, by any index"},
 		{"internal/imagefile/format", "names, headers and errors of image files, for the decoders of all formats"},
 	},
 	{

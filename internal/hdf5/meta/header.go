@@ -1,59 +1,57 @@
-package message
+package meta
 
 import (
 	"time"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // Message types of object headers that are read here.
 const (
 	msgNil          = 0x00
-	MsgDataspace    = 0x01
-	MsgLinkInfo     = 0x02
-	MsgDatatype     = 0x03
-	MsgFillOld      = 0x04
-	MsgFill         = 0x05
-	MsgLink         = 0x06
-	MsgExternal     = 0x07
-	MsgLayout       = 0x08
-	MsgBogus        = 0x09 // has no meaning: for tests of readers
-	MsgFilters      = 0x0b
-	MsgAttribute    = 0x0c
-	MsgSharedTable  = 0x0f
+	msgDataspace    = 0x01
+	msgLinkInfo     = 0x02
+	msgDatatype     = 0x03
+	msgFillOld      = 0x04
+	msgFill         = 0x05
+	msgLink         = 0x06
+	msgExternal     = 0x07
+	msgLayout       = 0x08
+	msgBogus        = 0x09 // has no meaning: for tests of readers
+	msgFilters      = 0x0b
+	msgAttribute    = 0x0c
+	msgSharedTable  = 0x0f
 	msgContinuation = 0x10
-	MsgSymbolTable  = 0x11
+	msgSymbolTable  = 0x11
 	msgModified     = 0x12
-	MsgBTreeK       = 0x13
-	MsgAttrInfo     = 0x15
+	msgBTreeK       = 0x13
+	msgAttrInfo     = 0x15
 	msgLinks        = 0x16
-	MsgCacheImage   = 0x18
-	MsgLast         = 0x18
+	msgCacheImage   = 0x18
+	msgLast         = 0x18
 )
 
 // Flags of a header message.
 const (
-	FlagShared      = 0x02
-	FlagMustKnow    = 0x80
+	flagShared      = 0x02
+	flagMustKnow    = 0x80
 	maxHeaderParts  = 1 << 14 // continuation blocks of one header
 	maxHeaderBytes  = 64 << 20
 	headerPrefixMax = 4 + 1 + 1 + 16 + 4 + 8
 )
 
-// Message is one message of an object header, its body not yet parsed.
-type Message struct {
+// message is one message of an object header, its body not yet parsed.
+type message struct {
 	Typ   uint16
 	Flags uint8
 	At    int64 // offset of data in the file
 	Data  []byte
 }
 
-// Header is an object header with the messages of all its blocks in order.
-type Header struct {
+// header is an object header with the messages of all its blocks in order.
+type header struct {
 	Addr    uint64
 	Version int
 	Size    int64 // bytes of all blocks
-	Msgs    []Message
+	Msgs    []message
 
 	parts    []span // continuation blocks still to be read
 	nparts   int
@@ -65,9 +63,9 @@ type Header struct {
 // span is a piece of the file by its address.
 type span struct{ addr, n uint64 }
 
-// ReadHeader reads the object header at addr, all continuation blocks included.
-func ReadHeader(s *source.Source, addr uint64) (*Header, error) {
-	h := &Header{Addr: addr}
+// readHeader reads the object header at addr, all continuation blocks included.
+func readHeader(s *source, addr uint64) (*header, error) {
+	h := &header{Addr: addr}
 	c := s.ReadUpTo(addr, headerPrefixMax, "object header")
 	if c.Left() >= 4 && string(c.B[:4]) == "OHDR" {
 		h.readV2(s, c)
@@ -83,7 +81,7 @@ func ReadHeader(s *source.Source, addr uint64) (*Header, error) {
 }
 
 // readV1 reads version 1: a prefix of 16 bytes, then messages.
-func (h *Header) readV1(s *source.Source, c *source.Cursor) {
+func (h *header) readV1(s *source, c *cursor) {
 	if c.Left() > 0 && c.B[0] == 0 {
 		c.Corrupt("there is none, as in a file whose writer ended without closing it")
 	}
@@ -102,7 +100,7 @@ func (h *Header) readV1(s *source.Source, c *source.Cursor) {
 }
 
 // readV2 reads version 2: "OHDR", optional fields by flags, messages, checksum.
-func (h *Header) readV2(s *source.Source, c *source.Cursor) {
+func (h *header) readV2(s *source, c *cursor) {
 	c.Signature("OHDR")
 	h.Version = int(c.Version(2, 2))
 	flags := c.U8()
@@ -130,7 +128,7 @@ func (h *Header) readV2(s *source.Source, c *source.Cursor) {
 }
 
 // readPart reads a continuation block.
-func (h *Header) readPart(s *source.Source, part span) *source.Cursor {
+func (h *header) readPart(s *source, part span) *cursor {
 	c := s.Read(part.addr, part.n, "object header continuation")
 	s.Note(part.addr, part.n, "object header continuation")
 	if h.Version == 1 {
@@ -148,7 +146,7 @@ func (h *Header) readPart(s *source.Source, part span) *source.Cursor {
 }
 
 // checked verifies the checksum at the end of a version 2 block, then reads its messages.
-func (h *Header) checked(c *source.Cursor, prefix int) {
+func (h *header) checked(c *cursor, prefix int) {
 	if c.Err != nil {
 		return
 	}
@@ -163,7 +161,7 @@ func (h *Header) checked(c *source.Cursor, prefix int) {
 }
 
 // messages splits c up to end into messages; a rest too small for one is a gap.
-func (h *Header) messages(c *source.Cursor, end int, size int64) {
+func (h *header) messages(c *cursor, end int, size int64) {
 	head := 8
 	if h.Version == 2 {
 		head = 4
@@ -185,7 +183,7 @@ func (h *Header) messages(c *source.Cursor, end int, size int64) {
 	}
 }
 
-func (h *Header) nextMessage(c *source.Cursor, end int) (m Message) {
+func (h *header) nextMessage(c *cursor, end int) (m message) {
 	var n uint16
 	if h.Version == 1 {
 		m.Typ, n, m.Flags = c.U16(), c.U16(), c.U8()
@@ -206,7 +204,7 @@ func (h *Header) nextMessage(c *source.Cursor, end int) (m Message) {
 
 // continuation queues the block that a continuation message names. Each block is charged
 // to the budget, and their number is limited, so a cycle ends in an error.
-func (h *Header) continuation(c *source.Cursor, m Message) {
+func (h *header) continuation(c *cursor, m message) {
 	mc := m.Cursor(c.Src, "object header continuation message")
 	part := span{mc.Addr(), mc.Length()}
 	if mc.Err != nil {
@@ -217,13 +215,13 @@ func (h *Header) continuation(c *source.Cursor, m Message) {
 }
 
 // Cursor returns a cursor over the message's body.
-func (m Message) Cursor(s *source.Source, what string) *source.Cursor {
-	return &source.Cursor{Src: s, B: m.Data, At: m.At, What: what}
+func (m message) Cursor(s *source, what string) *cursor {
+	return &cursor{Src: s, B: m.Data, At: m.At, What: what}
 }
 
 // ModifiedAt returns when the object was last changed, zero if that is not stored: version 1 has
 // a message for it, with a version, 3 bytes and the seconds.
-func (h *Header) ModifiedAt(s *source.Source) time.Time {
+func (h *header) ModifiedAt(s *source) time.Time {
 	if m, ok := h.First(msgModified); ok {
 		c := m.Cursor(s, "modification time message")
 		c.Version(1, 1)
@@ -238,7 +236,7 @@ func (h *Header) ModifiedAt(s *source.Source) time.Time {
 
 // LinkCount returns how many links there are to the object, as stored: in version 2 by a message, of
 // a version and the number, where there are several.
-func (h *Header) LinkCount(s *source.Source) int {
+func (h *header) LinkCount(s *source) int {
 	if m, ok := h.First(msgLinks); ok {
 		c := m.Cursor(s, "reference count message")
 		c.Version(0, 0)
@@ -250,21 +248,21 @@ func (h *Header) LinkCount(s *source.Source) int {
 }
 
 // First returns the first message of that type.
-func (h *Header) First(typ uint16) (Message, bool) {
+func (h *header) First(typ uint16) (message, bool) {
 	for _, m := range h.Msgs {
 		if m.Typ == typ {
 			return m, true
 		}
 	}
-	return Message{}, false
+	return message{}, false
 }
 
 // Unknown returns an error if the header holds a message that a reader must understand
 // and this one does not.
-func (h *Header) Unknown(s *source.Source) error {
+func (h *header) Unknown(s *source) error {
 	for _, m := range h.Msgs {
-		if (m.Typ > MsgLast || m.Typ == MsgBogus) && m.Flags&FlagMustKnow != 0 {
-			return s.ErrorAt(source.ErrUnsupported, h.Addr, "object header",
+		if (m.Typ > msgLast || m.Typ == msgBogus) && m.Flags&flagMustKnow != 0 {
+			return s.ErrorAt(ErrUnsupported, h.Addr, "object header",
 				"message of unknown type 0x%x, which readers must understand", m.Typ)
 		}
 	}

@@ -1,4 +1,4 @@
-package source
+package meta
 
 import (
 	"bytes"
@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// Cursor reads fields of one structure. The first failure sticks: every later read gives
+// cursor reads fields of one structure. The first failure sticks: every later read gives
 // zero, so a parser checks err once after a run of fields and before it uses a count.
-type Cursor struct {
-	Src  *Source
+type cursor struct {
+	Src  *source
 	B    []byte
 	Pos  int
 	At   int64 // offset of b[0] in the file
@@ -18,7 +18,7 @@ type Cursor struct {
 }
 
 // fail records the first failure of the structure.
-func (c *Cursor) fail(kind error, format string, args ...any) {
+func (c *cursor) fail(kind error, format string, args ...any) {
 	if c.Err == nil {
 		c.Err = &Error{What: c.What, Addr: c.At, Msg: fmt.Sprintf(format, args...), Kind: kind}
 		c.B = nil
@@ -26,14 +26,14 @@ func (c *Cursor) fail(kind error, format string, args ...any) {
 	}
 }
 
-func (c *Cursor) Corrupt(format string, args ...any)     { c.fail(ErrCorrupt, format, args...) }
-func (c *Cursor) Unsupported(format string, args ...any) { c.fail(ErrUnsupported, format, args...) }
+func (c *cursor) Corrupt(format string, args ...any)     { c.fail(ErrCorrupt, format, args...) }
+func (c *cursor) Unsupported(format string, args ...any) { c.fail(ErrUnsupported, format, args...) }
 
 // Left returns the bytes that are not read yet, 0 after a failure.
-func (c *Cursor) Left() int { return len(c.B) - c.Pos }
+func (c *cursor) Left() int { return len(c.B) - c.Pos }
 
 // Bytes returns the next n bytes, not a copy, or nil after a failure.
-func (c *Cursor) Bytes(n uint64) []byte {
+func (c *cursor) Bytes(n uint64) []byte {
 	if c.Err != nil {
 		return nil
 	}
@@ -46,63 +46,63 @@ func (c *Cursor) Bytes(n uint64) []byte {
 	return p
 }
 
-func (c *Cursor) Skip(n int) { c.Bytes(uint64(n)) }
+func (c *cursor) Skip(n int) { c.Bytes(uint64(n)) }
 
 // Pad skips to the next multiple of 8 bytes from start, as far as there are bytes.
-func (c *Cursor) Pad(start int) {
+func (c *cursor) Pad(start int) {
 	n := -(c.Pos - start) & 7
 	c.Skip(min(n, c.Left()))
 }
 
-func (c *Cursor) U8() uint8 {
+func (c *cursor) U8() uint8 {
 	if p := c.Bytes(1); p != nil {
 		return p[0]
 	}
 	return 0
 }
 
-func (c *Cursor) U16() uint16 {
+func (c *cursor) U16() uint16 {
 	if p := c.Bytes(2); p != nil {
 		return binary.LittleEndian.Uint16(p)
 	}
 	return 0
 }
 
-func (c *Cursor) U32() uint32 {
+func (c *cursor) U32() uint32 {
 	if p := c.Bytes(4); p != nil {
 		return binary.LittleEndian.Uint32(p)
 	}
 	return 0
 }
 
-func (c *Cursor) U64() uint64 { return c.Uint(8) }
+func (c *cursor) U64() uint64 { return c.Uint(8) }
 
 // Uint reads a little-endian number of n bytes, at most 8.
-func (c *Cursor) Uint(n int) uint64 { return LittleEndian(c.Bytes(uint64(n))) }
+func (c *cursor) Uint(n int) uint64 { return littleEndian(c.Bytes(uint64(n))) }
 
 // Addr reads an address; undefined is undef.
-func (c *Cursor) Addr() uint64 { return c.ones(c.Src.OffSize) }
+func (c *cursor) Addr() uint64 { return c.ones(c.Src.OffSize) }
 
 // Length reads a size or count; all bits one is undef.
-func (c *Cursor) Length() uint64 { return c.ones(c.Src.LenSize) }
+func (c *cursor) Length() uint64 { return c.ones(c.Src.LenSize) }
 
-func (c *Cursor) ones(n int) uint64 {
+func (c *cursor) ones(n int) uint64 {
 	v := c.Uint(n)
 	if n < 8 && v == 1<<(8*n)-1 {
-		return Undef
+		return undef
 	}
 	return v
 }
 
 // Signature expects the four letters that open a structure.
-func (c *Cursor) Signature(want string) {
+func (c *cursor) Signature(want string) {
 	if got := c.Bytes(4); got != nil && string(got) != want {
 		c.Corrupt("signature is %q, want %q", got, want)
 	}
 }
 
 // Version expects a version number between lo and hi and returns it.
-func (c *Cursor) Version(lo, hi uint8) uint8 {
+func (c *cursor) Version(lo, hi uint8) uint8 {
 	v := c.U8()
 	if c.Err == nil && (v < lo || v > hi) {
 		c.Unsupported("version %d; known are %d to %d", v, lo, hi)
@@ -111,7 +111,7 @@ func (c *Cursor) Version(lo, hi uint8) uint8 {
 }
 
 // Cstring reads up to and including a NUL byte and returns what is before it.
-func (c *Cursor) Cstring() string {
+func (c *cursor) Cstring() string {
 	if c.Err != nil {
 		return ""
 	}
@@ -126,19 +126,19 @@ func (c *Cursor) Cstring() string {
 }
 
 // Checksum compares the next four bytes with the checksum of all bytes before them.
-func (c *Cursor) Checksum() {
+func (c *cursor) Checksum() {
 	sum := Checksum(c.B[:c.Pos])
 	c.SameSum(sum, c.U32())
 }
 
-func (c *Cursor) SameSum(sum, stored uint32) {
+func (c *cursor) SameSum(sum, stored uint32) {
 	if c.Err == nil && sum != stored && !c.Src.Lax {
 		c.Corrupt("checksum is %08x, stored is %08x", sum, stored)
 	}
 }
 
-// LittleEndian decodes up to 8 bytes; more than 8 keep the lowest 64 bits.
-func LittleEndian(p []byte) uint64 {
+// littleEndian decodes up to 8 bytes; more than 8 keep the lowest 64 bits.
+func littleEndian(p []byte) uint64 {
 	var v uint64
 	for i := min(len(p), 8) - 1; i >= 0; i-- {
 		v = v<<8 | uint64(p[i])
@@ -146,8 +146,8 @@ func LittleEndian(p []byte) uint64 {
 	return v
 }
 
-// UntilNUL cuts p at its first NUL byte.
-func UntilNUL(p []byte) string {
+// untilNUL cuts p at its first NUL byte.
+func untilNUL(p []byte) string {
 	if n := bytes.IndexByte(p, 0); n >= 0 {
 		p = p[:n]
 	}

@@ -1,36 +1,34 @@
-package tree
-
-import "github.com/penstock/penstock/internal/hdf5/meta/source"
+package meta
 
 // Types of version 1 B-trees.
 const (
-	Group = 0
-	Chunk = 1
+	treeGroup = 0
+	treeChunk = 1
 )
 
-// V1 walks a version 1 B-tree in key order.
-type V1 struct {
-	Src     *source.Source
+// btree1 walks a version 1 B-tree in key order.
+type btree1 struct {
+	Src     *source
 	Kind    uint8
 	KeySize int
 	MaxKids int    // children of a full node, for the extent only
 	What    string // for messages
-	Leaf    func(key *source.Cursor, child uint64) error
+	Leaf    func(key *cursor, child uint64) error
 }
 
 // btree1Node is a node: its children, each after its key.
 type btree1Node struct {
 	level, count int
-	body         *source.Cursor
+	body         *cursor
 }
 
 // size returns how many bytes a node takes.
-func (t *V1) size() uint64 {
+func (t *btree1) size() uint64 {
 	return uint64(8 + 2*t.Src.OffSize + t.MaxKids*(t.KeySize+t.Src.OffSize) + t.KeySize)
 }
 
 // node reads the node at addr. level is the level it must have, -1 for any.
-func (t *V1) node(addr uint64, level int) (n btree1Node, err error) {
+func (t *btree1) node(addr uint64, level int) (n btree1Node, err error) {
 	s := t.Src
 	c := s.Read(addr, uint64(8+2*s.OffSize), t.What)
 	c.Signature("TREE")
@@ -49,7 +47,7 @@ func (t *V1) node(addr uint64, level int) (n btree1Node, err error) {
 
 // Walk visits the node at addr and what is below it. level is the level it must have, -1
 // for the root; it falls by one from node to node, so a cycle is an error.
-func (t *V1) Walk(addr uint64, level int) error {
+func (t *btree1) Walk(addr uint64, level int) error {
 	if level < 0 && t.Src.Announced() {
 		t.Src.Freely(func() { t.announce(addr) })
 	}
@@ -59,7 +57,7 @@ func (t *V1) Walk(addr uint64, level int) error {
 	}
 	t.Src.Note(addr, t.size(), t.What)
 	for i := 0; i < n.count && n.body.Err == nil; i++ {
-		key := &source.Cursor{Src: t.Src, B: n.body.Bytes(uint64(t.KeySize)), At: n.body.At, What: t.What}
+		key := &cursor{Src: t.Src, B: n.body.Bytes(uint64(t.KeySize)), At: n.body.At, What: t.What}
 		if err := t.child(key, n.body.Addr(), n.level); err != nil {
 			return err
 		}
@@ -67,7 +65,7 @@ func (t *V1) Walk(addr uint64, level int) error {
 	return n.body.Err
 }
 
-func (t *V1) child(key *source.Cursor, addr uint64, level int) error {
+func (t *btree1) child(key *cursor, addr uint64, level int) error {
 	if level > 0 {
 		return t.Walk(addr, level-1)
 	}
@@ -75,7 +73,7 @@ func (t *V1) child(key *source.Cursor, addr uint64, level int) error {
 }
 
 // announce reads the nodes above the leaves level by level, and announces where each level is.
-func (t *V1) announce(root uint64) {
+func (t *btree1) announce(root uint64) {
 	level, nodes := -1, []uint64{root}
 	for level != 0 && len(nodes) > 0 {
 		var below []uint64
@@ -88,7 +86,7 @@ func (t *V1) announce(root uint64) {
 				n.body.Skip(t.KeySize)
 				below = append(below, n.body.Addr())
 			}
-			if n.body.Err != nil || n.level == 0 || len(below) > source.MaxForetold {
+			if n.body.Err != nil || n.level == 0 || len(below) > maxForetold {
 				return
 			}
 			level = n.level
@@ -98,10 +96,10 @@ func (t *V1) announce(root uint64) {
 	}
 }
 
-func (t *V1) extents(nodes []uint64) []source.Extent {
-	list := make([]source.Extent, len(nodes))
+func (t *btree1) extents(nodes []uint64) []Extent {
+	list := make([]Extent, len(nodes))
 	for i, addr := range nodes {
-		list[i] = source.ExtentAt(addr, t.size(), t.What)
+		list[i] = extentAt(addr, t.size(), t.What)
 	}
 	return list
 }

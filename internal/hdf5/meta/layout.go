@@ -1,18 +1,15 @@
-package message
+package meta
 
 import (
 	"fmt"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
-// LayoutKind is how the elements of a dataset are stored.
-type LayoutKind uint8
+// layoutKind is how the elements of a dataset are stored.
+type layoutKind uint8
 
 // The layouts of HDF5.
 const (
-	Compact    LayoutKind = iota // inside the object header
+	Compact    layoutKind = iota // inside the object header
 	Contiguous                   // in one piece
 	Chunked                      // in pieces of equal shape
 	Virtual                      // in other datasets
@@ -21,32 +18,32 @@ const (
 var layoutNames = [...]string{"compact", "contiguous", "chunked", "virtual"}
 
 // String returns the name, for example "chunked".
-func (k LayoutKind) String() string {
+func (k layoutKind) String() string {
 	if int(k) < len(layoutNames) {
 		return layoutNames[k]
 	}
 	return fmt.Sprintf("class %d", uint8(k))
 }
 
-// IndexKind is how the chunks of a dataset are found.
-type IndexKind uint8
+// indexKind is how the chunks of a dataset are found.
+type indexKind uint8
 
 // The chunk indexes of HDF5.
 const (
-	NoIndex IndexKind = iota
-	SingleChunk
-	Implicit
-	FixedArray
-	ExtensibleArray
-	BTreeV2
-	BTreeV1
+	noIndex indexKind = iota
+	singleChunk
+	implicit
+	fixedArray
+	extensibleArray
+	bTreeV2
+	bTreeV1
 )
 
 var indexNames = [...]string{"none", "single chunk", "implicit", "fixed array", "extensible array", "B-tree v2",
 	"B-tree v1"}
 
 // String returns the name, for example "fixed array".
-func (k IndexKind) String() string {
+func (k indexKind) String() string {
 	if int(k) < len(indexNames) {
 		return indexNames[k]
 	}
@@ -56,19 +53,19 @@ func (k IndexKind) String() string {
 // Layout says where the elements of a dataset are. Offsets count from the start of the
 // file, user block included.
 type Layout struct {
-	Kind      LayoutKind
+	Kind      layoutKind
 	Version   int       // of the layout message, 1 to 5
 	Offset    int64     // Compact, Contiguous: the first element; -1 if not allocated or elsewhere
 	Size      int64     // Compact, Contiguous: bytes of the elements
 	ChunkDims []int64   // Chunked: elements of a chunk on each axis
-	Index     IndexKind // Chunked
+	Index     indexKind // Chunked
 	IndexAt   int64     // Chunked: where the index is, for SingleChunk and Implicit the data; -1 if there is none yet
 
-	Params chunkParams
+	Params messageChunkParams
 }
 
-// chunkParams are the parameters of the chunk index besides its address.
-type chunkParams struct {
+// messageChunkParams are the parameters of the chunk index besides its address.
+type messageChunkParams struct {
 	Addr       uint64 // relative to the base address; Virtual: of the heap with the list of sources
 	ElemSize   int64  // bytes of an element, the last chunk dimension
 	EdgeRaw    bool   // chunks that reach over the edge are not filtered
@@ -79,7 +76,7 @@ type chunkParams struct {
 	SizeStored bool // Size comes from the message, not from the dataspace
 }
 
-func ParseLayout(c *source.Cursor) Layout {
+func parseLayout(c *cursor) Layout {
 	version := c.Version(1, 5)
 	l := Layout{Version: int(version), Offset: -1, IndexAt: -1}
 	switch {
@@ -93,20 +90,20 @@ func ParseLayout(c *source.Cursor) Layout {
 }
 
 // parseOld reads versions 1 and 2.
-func (l *Layout) parseOld(c *source.Cursor) {
+func (l *Layout) parseOld(c *cursor) {
 	n := int(c.U8())
-	l.Kind = LayoutKind(c.U8())
+	l.Kind = layoutKind(c.U8())
 	c.Skip(5)
-	if c.Err == nil && (n == 0 || n > datatype.MaxRank+1 || l.Kind > Chunked) {
+	if c.Err == nil && (n == 0 || n > maxRank+1 || l.Kind > Chunked) {
 		c.Corrupt("layout %v with %d dimensions", l.Kind, n)
 	}
-	addr := uint64(source.Undef)
+	addr := uint64(undef)
 	if l.Kind != Compact {
 		addr = c.Addr()
 	}
 	switch l.Kind {
 	case Chunked:
-		l.Index = BTreeV1
+		l.Index = bTreeV1
 		l.chunkDims(c, n, 4)
 		l.indexAddr(c, addr)
 	case Contiguous:
@@ -121,8 +118,8 @@ func (l *Layout) parseOld(c *source.Cursor) {
 // parseNew reads versions 3 to 5. Chunked and virtual layouts of 4 and 5 are not those of 3;
 // version 5, of libhdf5 2.0, is 4 with chunks that may exceed 4 GiB and 8 bytes for the
 // stored size of each in the index.
-func (l *Layout) parseNew(c *source.Cursor) {
-	l.Kind = LayoutKind(c.U8())
+func (l *Layout) parseNew(c *cursor) {
+	l.Kind = layoutKind(c.U8())
 	switch l.Kind {
 	case Compact:
 		l.compact(c, uint64(c.U16()))
@@ -142,9 +139,9 @@ func (l *Layout) parseNew(c *source.Cursor) {
 	}
 }
 
-func (l *Layout) parseChunked(c *source.Cursor) {
+func (l *Layout) parseChunked(c *cursor) {
 	if l.Version == 3 {
-		l.Index = BTreeV1
+		l.Index = bTreeV1
 		n := int(c.U8())
 		addr := c.Addr()
 		l.chunkDims(c, n, 4)
@@ -155,25 +152,25 @@ func (l *Layout) parseChunked(c *source.Cursor) {
 	l.Params.EdgeRaw = flags&1 != 0
 	n := int(c.U8())
 	l.chunkDims(c, n, int(c.U8()))
-	l.Index = IndexKind(c.U8())
+	l.Index = indexKind(c.U8())
 	l.indexParams(c, flags)
 	l.indexAddr(c, c.Addr())
 }
 
 // indexParams reads the creation parameters of version 4 indexes. The index structures
 // repeat all but the fixed array's page size.
-func (l *Layout) indexParams(c *source.Cursor, flags uint8) {
+func (l *Layout) indexParams(c *cursor, flags uint8) {
 	switch l.Index {
-	case SingleChunk:
+	case singleChunk:
 		if l.Params.Filtered = flags&2 != 0; l.Params.Filtered {
 			l.Params.Size, l.Params.Mask = c.Length(), c.U32()
 		}
-	case Implicit:
-	case FixedArray:
+	case implicit:
+	case fixedArray:
 		l.Params.pageBits = c.U8()
-	case ExtensibleArray:
+	case extensibleArray:
 		c.Skip(5)
-	case BTreeV2:
+	case bTreeV2:
 		c.Skip(6)
 	default:
 		if c.Err == nil {
@@ -183,15 +180,15 @@ func (l *Layout) indexParams(c *source.Cursor, flags uint8) {
 }
 
 // chunkDims reads n lengths of width bytes; the last is the element size.
-func (l *Layout) chunkDims(c *source.Cursor, n, width int) {
-	if c.Err == nil && (n < 2 || n > datatype.MaxRank+1 || width < 1 || width > 8) {
+func (l *Layout) chunkDims(c *cursor, n, width int) {
+	if c.Err == nil && (n < 2 || n > maxRank+1 || width < 1 || width > 8) {
 		c.Corrupt("chunk with %d dimensions of %d bytes", n, width)
 	}
 	dims := make([]uint64, 0, n)
 	for i := 0; i < n && c.Err == nil; i++ {
 		dims = append(dims, c.Uint(width))
 	}
-	size, ok := source.Product(dims...)
+	size, ok := product(dims...)
 	if c.Err == nil && (!ok || size == 0 || size > 1<<32-1 && l.Version < 5) {
 		c.Corrupt("chunk of shape %v, element size last", dims)
 	}
@@ -204,27 +201,27 @@ func (l *Layout) chunkDims(c *source.Cursor, n, width int) {
 	l.Params.ElemSize = int64(dims[n-1])
 }
 
-func (l *Layout) compact(c *source.Cursor, n uint64) {
+func (l *Layout) compact(c *cursor, n uint64) {
 	at := c.At + int64(c.Pos)
 	if c.Bytes(n); c.Err == nil {
 		l.Offset, l.Size, l.Params.SizeStored = at, int64(n), true
 	}
 }
 
-func (l *Layout) setOffset(c *source.Cursor, addr uint64) {
-	if c.Err == nil && addr != source.Undef {
+func (l *Layout) setOffset(c *cursor, addr uint64) {
+	if c.Err == nil && addr != undef {
 		l.Offset = offsetOf(c, addr)
 	}
 }
 
-func (l *Layout) indexAddr(c *source.Cursor, addr uint64) {
-	if l.Params.Addr = addr; c.Err == nil && addr != source.Undef {
+func (l *Layout) indexAddr(c *cursor, addr uint64) {
+	if l.Params.Addr = addr; c.Err == nil && addr != undef {
 		l.IndexAt = offsetOf(c, addr)
 	}
 }
 
 // offsetOf turns an address into an offset, which must be one.
-func offsetOf(c *source.Cursor, addr uint64) int64 {
+func offsetOf(c *cursor, addr uint64) int64 {
 	if addr > uint64(1<<63-1-c.Src.Base) {
 		c.Corrupt("address 0x%x is out of range", addr)
 		return -1

@@ -1,4 +1,4 @@
-package source
+package meta
 
 // Announcer is an interface that the io.ReaderAt of a file may implement. Before the package
 // reads a structure that has many parts, it calls Announce with the parts whose place it knows, so
@@ -9,13 +9,13 @@ type Announcer interface {
 }
 
 // Announced reports whether the reader implements Announcer.
-func (s *Source) Announced() bool {
+func (s *source) Announced() bool {
 	_, ok := s.R.(Announcer)
 	return ok
 }
 
 // Announce reports where structures are that will be read next.
-func (s *Source) Announce(list []Extent) {
+func (s *source) Announce(list []Extent) {
 	to, ok := s.R.(Announcer)
 	if !ok {
 		return
@@ -38,9 +38,9 @@ func (s *Source) Announce(list []Extent) {
 	}
 }
 
-// ExtentAt returns n bytes at an address for announce; of more than can be, none.
-func ExtentAt(addr, n uint64, what string) Extent {
-	if addr > 1<<62 || n > MaxStructure {
+// extentAt returns n bytes at an address for announce; of more than can be, none.
+func extentAt(addr, n uint64, what string) Extent {
+	if addr > 1<<62 || n > maxStructure {
 		return Extent{What: what}
 	}
 	return Extent{Offset: int64(addr), Size: int64(n), What: what}
@@ -48,11 +48,11 @@ func ExtentAt(addr, n uint64, what string) Extent {
 
 // Freely calls look, which reads some of what will be read again, so that it takes nothing of the
 // budget. Errors it leaves to who reads next.
-func (s *Source) Freely(look func()) {
+func (s *source) Freely(look func()) {
 	left, over := s.Left, s.Over
 	look()
 	s.Left, s.Over = left, over
 }
 
-// MaxForetold is the largest number of nodes of one level that announce announces.
-const MaxForetold = 1 << 20
+// maxForetold is the largest number of nodes of one level that announce announces.
+const maxForetold = 1 << 20

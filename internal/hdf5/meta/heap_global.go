@@ -1,15 +1,13 @@
-package heap
-
-import "github.com/penstock/penstock/internal/hdf5/meta/source"
+package meta
 
 // globalHeap is one collection of variable-length values: object index to bytes.
 type globalHeap map[uint16][]byte
 
-// Globals caches the collections that were read.
-type Globals map[uint64]globalHeap
+// globalHeaps caches the collections that were read.
+type globalHeaps map[uint64]globalHeap
 
 // Object returns object index of the collection at addr.
-func (h Globals) Object(s *source.Source, addr uint64, index uint32) ([]byte, error) {
+func (h globalHeaps) Object(s *source, addr uint64, index uint32) ([]byte, error) {
 	g, ok := h[addr]
 	if !ok {
 		var err error
@@ -21,11 +19,11 @@ func (h Globals) Object(s *source.Source, addr uint64, index uint32) ([]byte, er
 	if p, ok := g[uint16(index)]; ok && index < 1<<16 {
 		return p, nil
 	}
-	return nil, s.ErrorAt(source.ErrCorrupt, addr, "global heap", "no object %d", index)
+	return nil, s.ErrorAt(ErrCorrupt, addr, "global heap", "no object %d", index)
 }
 
 // readGlobalHeap reads a "GCOL" collection.
-func readGlobalHeap(s *source.Source, addr uint64) (globalHeap, error) {
+func readGlobalHeap(s *source, addr uint64) (globalHeap, error) {
 	c := s.Read(addr, uint64(8+s.LenSize), "global heap")
 	c.Signature("GCOL")
 	c.Version(1, 1)
@@ -49,7 +47,7 @@ func readGlobalHeap(s *source.Source, addr uint64) (globalHeap, error) {
 
 // next reads one object; it returns false at the free space, which comes last. Heads and
 // bodies start at multiples of 8 bytes.
-func (g globalHeap) next(c *source.Cursor) bool {
+func (g globalHeap) next(c *cursor) bool {
 	index := c.U16()
 	c.Skip(6)
 	n := c.Length()

@@ -1,9 +1,4 @@
-package index
-
-import (
-	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
-)
+package meta
 
 // grid numbers the chunks of a dataset row by row over its maximal shape, as the array
 // indexes do. An axis without limit comes first, so that growing renumbers nothing.
@@ -17,13 +12,13 @@ func (r *chunkReader) grid() (*grid, error) {
 	rank := len(r.of.Space.Dims)
 	g := &grid{at: make([]uint64, rank), down: make([]uint64, rank)}
 	for i, m := range r.of.Space.MaxDims {
-		if m == datatype.Unlimited {
+		if m == noLimit {
 			g.order = append(g.order, i)
 		}
 	}
 	unlimited := len(g.order)
 	for i, m := range r.of.Space.MaxDims {
-		if m != datatype.Unlimited {
+		if m != noLimit {
 			g.order = append(g.order, i)
 		}
 	}
@@ -33,11 +28,11 @@ func (r *chunkReader) grid() (*grid, error) {
 		axis := g.order[p]
 		n, c := uint64(r.of.Space.MaxDims[axis]), uint64(r.of.Layout.ChunkDims[axis])
 		if p > 0 || unlimited == 0 {
-			step, ok = source.Product(step, n/c+min(n%c, 1))
+			step, ok = product(step, n/c+min(n%c, 1))
 		}
 	}
 	if !ok {
-		return nil, r.src.ErrorAt(source.ErrCorrupt, r.of.Layout.Params.Addr, "chunk index",
+		return nil, r.src.ErrorAt(ErrCorrupt, r.of.Layout.Params.Addr, "chunk index",
 			"array over shape %v of chunks %v", r.of.Space.MaxDims, r.of.Layout.ChunkDims)
 	}
 	return g, nil
@@ -62,10 +57,10 @@ func (r *chunkReader) implicit(addr uint64) error {
 	total := uint64(1)
 	for i, n := range r.of.Space.MaxDims {
 		c := r.of.Layout.ChunkDims[i]
-		total, _ = source.Product(total, uint64(n/c+min(n%c, 1)))
+		total, _ = product(total, uint64(n/c+min(n%c, 1)))
 	}
-	if bytes, ok := source.Product(total, size); !ok || !r.src.Inside(addr, bytes) {
-		return r.src.ErrorAt(source.ErrCorrupt, addr, "chunks", "%d of %d bytes reach past the end of the file (%d bytes)",
+	if bytes, ok := product(total, size); !ok || !r.src.Inside(addr, bytes) {
+		return r.src.ErrorAt(ErrCorrupt, addr, "chunks", "%d of %d bytes reach past the end of the file (%d bytes)",
 			total, size, r.src.Size)
 	}
 	for i := range total {
@@ -77,10 +72,10 @@ func (r *chunkReader) implicit(addr uint64) error {
 }
 
 // arrayPart reads elements first, first+1, ... of an array index from c up to n of them.
-func (r *chunkReader) arrayPart(g *grid, c *source.Cursor, first, n uint64, elem int) error {
+func (r *chunkReader) arrayPart(g *grid, c *cursor, first, n uint64, elem int) error {
 	for i := uint64(0); i < n && c.Err == nil; i++ {
 		addr, size, mask := r.element(c, elem)
-		if c.Err != nil || addr == source.Undef {
+		if c.Err != nil || addr == undef {
 			continue
 		}
 		if err := r.add(g.coord(first+i), addr, size, mask); err != nil {
@@ -91,7 +86,7 @@ func (r *chunkReader) arrayPart(g *grid, c *source.Cursor, first, n uint64, elem
 }
 
 // arrayClient checks the part that headers and blocks of both arrays begin with.
-func (r *chunkReader) arrayClient(c *source.Cursor, sig string) {
+func (r *chunkReader) arrayClient(c *cursor, sig string) {
 	c.Signature(sig)
 	c.Version(0, 0)
 	want := uint8(0)
@@ -104,7 +99,7 @@ func (r *chunkReader) arrayClient(c *source.Cursor, sig string) {
 }
 
 // elemSize checks the bytes of an array element.
-func (r *chunkReader) elemSize(c *source.Cursor) int {
+func (r *chunkReader) elemSize(c *cursor) int {
 	n := int(c.U8())
 	low, high := r.src.OffSize, r.src.OffSize
 	if r.of.Filtered {
@@ -117,7 +112,7 @@ func (r *chunkReader) elemSize(c *source.Cursor) int {
 }
 
 // owner checks the address of the header that a block belongs to.
-func (r *chunkReader) owner(c *source.Cursor) {
+func (r *chunkReader) owner(c *cursor) {
 	if got := c.Addr(); c.Err == nil && got != r.of.Layout.Params.Addr {
 		c.Corrupt("block belongs to the array at 0x%x, want 0x%x", got, r.of.Layout.Params.Addr)
 	}
@@ -134,11 +129,11 @@ func (r *chunkReader) fixedArray(addr uint64) error {
 	pageBits := c.U8()
 	n, block := c.Length(), c.Addr()
 	c.Checksum()
-	size, ok := source.Product(n, uint64(elem))
+	size, ok := product(n, uint64(elem))
 	if c.Err == nil && (pageBits == 0 || pageBits > 32 || !ok || size > uint64(r.src.Size)) {
 		c.Corrupt("%d elements of %d bytes in pages of 2^%d", n, elem, pageBits)
 	}
-	if c.Err != nil || block == source.Undef {
+	if c.Err != nil || block == undef {
 		return c.Err
 	}
 	r.src.Note(addr, uint64(len(c.B)), "fixed array")
@@ -159,7 +154,7 @@ func (r *chunkReader) fixedBlock(g *grid, addr, n, perPage uint64, elem int) err
 		return r.page(g, c, 0, n, elem)
 	}
 	pages := (n + perPage - 1) / perPage
-	r.src.Announce([]source.Extent{source.ExtentAt(addr, head+(pages+7)/8+4+n*uint64(elem)+4*pages, "fixed array block")})
+	r.src.Announce([]Extent{extentAt(addr, head+(pages+7)/8+4+n*uint64(elem)+4*pages, "fixed array block")})
 	c := r.src.Read(addr, head+(pages+7)/8+4, "fixed array block")
 	r.arrayClient(c, "FADB")
 	r.owner(c)
@@ -188,7 +183,7 @@ func (r *chunkReader) pages(g *grid, addr, first, n, perPage uint64, elem int, u
 }
 
 // page verifies the checksum at the end of c, then reads n elements before it.
-func (r *chunkReader) page(g *grid, c *source.Cursor, first, n uint64, elem int) error {
+func (r *chunkReader) page(g *grid, c *cursor, first, n uint64, elem int) error {
 	start := c.Pos
 	c.Bytes(n * uint64(elem))
 	c.Checksum()

@@ -1,4 +1,4 @@
-package source
+package meta
 
 import (
 	"errors"
@@ -7,15 +7,15 @@ import (
 	"math/bits"
 )
 
-// Undef is the undefined address: all bits one, whatever the size of offsets in the file.
-const Undef = ^uint64(0)
+// undef is the undefined address: all bits one, whatever the size of offsets in the file.
+const undef = ^uint64(0)
 
-// MaxStructure is the most bytes of one metadata structure (a heap segment, a header).
-const MaxStructure = 256 << 20
+// maxStructure is the most bytes of one metadata structure (a heap segment, a header).
+const maxStructure = 256 << 20
 
-// Source reads metadata by address. Addresses are relative to base, errors speak of
+// source reads metadata by address. Addresses are relative to base, errors speak of
 // offsets in the file. It is the only place that compares extents with the file size.
-type Source struct {
+type source struct {
 	R       io.ReaderAt
 	Size    int64 // true size of the file
 	Base    int64 // offset of address 0: the size of the user block
@@ -28,16 +28,16 @@ type Source struct {
 }
 
 // Abs returns the file offset of an address, for messages.
-func (s *Source) Abs(addr uint64) int64 { return int64(uint64(s.Base) + addr) }
+func (s *source) Abs(addr uint64) int64 { return int64(uint64(s.Base) + addr) }
 
 // Inside reports whether n bytes at addr are in the file.
-func (s *Source) Inside(addr, n uint64) bool {
+func (s *source) Inside(addr, n uint64) bool {
 	room := uint64(s.Size - s.Base)
 	return addr <= room && n <= room-addr
 }
 
 // Spend takes n bytes from the budget.
-func (s *Source) Spend(n int64) bool {
+func (s *source) Spend(n int64) bool {
 	if n > s.Left {
 		s.Left, s.Over = 0, true
 		return false
@@ -47,16 +47,16 @@ func (s *Source) Spend(n int64) bool {
 }
 
 // Read returns a cursor over n bytes at addr, which carries the error if there is one.
-func (s *Source) Read(addr, n uint64, what string) *Cursor {
-	c := &Cursor{Src: s, At: s.Abs(addr), What: what}
+func (s *source) Read(addr, n uint64, what string) *cursor {
+	c := &cursor{Src: s, At: s.Abs(addr), What: what}
 	switch {
-	case addr == Undef:
+	case addr == undef:
 		c.At = 0
 		c.Corrupt("its address is undefined")
 	case !s.Inside(addr, n):
 		c.Corrupt("%d bytes reach past the end of the file (%d bytes)", n, s.Size)
-	case n > MaxStructure:
-		c.Unsupported("%d bytes are more than the limit of %d for one structure", n, MaxStructure)
+	case n > maxStructure:
+		c.Unsupported("%d bytes are more than the limit of %d for one structure", n, maxStructure)
 	case !s.Spend(int64(n)):
 		c.Unsupported("metadata is larger than the limit for a file of %d bytes", s.Size)
 	default:
@@ -66,7 +66,7 @@ func (s *Source) Read(addr, n uint64, what string) *Cursor {
 }
 
 // ReadUpTo is read of at most n bytes: fewer where the file ends.
-func (s *Source) ReadUpTo(addr, n uint64, what string) *Cursor {
+func (s *source) ReadUpTo(addr, n uint64, what string) *cursor {
 	if room := uint64(s.Size - s.Base); addr < room {
 		n = min(n, room-addr)
 	}
@@ -74,7 +74,7 @@ func (s *Source) ReadUpTo(addr, n uint64, what string) *Cursor {
 }
 
 // Note records where a structure is, for File.Extents; n is cut at the end of the file.
-func (s *Source) Note(addr, n uint64, what string) {
+func (s *source) Note(addr, n uint64, what string) {
 	if s.Trace == nil || !s.Inside(addr, 0) {
 		return
 	}
@@ -85,7 +85,7 @@ func (s *Source) Note(addr, n uint64, what string) {
 }
 
 // load fills the cursor from the file.
-func (c *Cursor) load(n int) {
+func (c *cursor) load(n int) {
 	b := make([]byte, n)
 	got, err := c.Src.R.ReadAt(b, c.At)
 	switch {
@@ -98,8 +98,8 @@ func (c *Cursor) load(n int) {
 	}
 }
 
-// Product multiplies without overflow; ok is false if the result exceeds 63 bits.
-func Product(xs ...uint64) (n uint64, ok bool) {
+// product multiplies without overflow; ok is false if the result exceeds 63 bits.
+func product(xs ...uint64) (n uint64, ok bool) {
 	n = 1
 	for _, x := range xs {
 		if x == 0 {
@@ -116,15 +116,15 @@ func Product(xs ...uint64) (n uint64, ok bool) {
 	return n, true
 }
 
-// EncSize returns the bytes that libhdf5 uses to store numbers up to n.
-func EncSize(n uint64) int { return (max(bits.Len64(n), 1)-1)/8 + 1 }
+// encSize returns the bytes that libhdf5 uses to store numbers up to n.
+func encSize(n uint64) int { return (max(bits.Len64(n), 1)-1)/8 + 1 }
 
-func (s *Source) ErrorAt(kind error, addr uint64, what, format string, args ...any) error {
+func (s *source) ErrorAt(kind error, addr uint64, what, format string, args ...any) error {
 	return &Error{What: what, Addr: s.Abs(addr), Msg: fmt.Sprintf(format, args...), Kind: kind}
 }
 
-// Saturate returns a*b+c, or the largest number.
-func Saturate(a, b, c uint64) uint64 {
+// saturate returns a*b+c, or the largest number.
+func saturate(a, b, c uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	sum, carry := bits.Add64(lo, c, 0)
 	if hi != 0 || carry != 0 {
@@ -133,5 +133,5 @@ func Saturate(a, b, c uint64) uint64 {
 	return sum
 }
 
-// Log2 returns the place of the highest bit.
-func Log2(n uint64) int { return bits.Len64(n) - 1 }
+// log2 returns the place of the highest bit.
+func log2(n uint64) int { return bits.Len64(n) - 1 }

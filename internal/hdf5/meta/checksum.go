@@ -1,4 +1,4 @@
-package source
+package meta
 
 import (
 	"encoding/binary"

@@ -1,12 +1,10 @@
-package datatype
+package meta
 
-import "github.com/penstock/penstock/internal/hdf5/meta/source"
+// noLimit is the length in MaxDims of an axis without limit.
+const noLimit = -1
 
-// Unlimited is the length in MaxDims of an axis without limit.
-const Unlimited = -1
-
-// MaxRank is the most axes of an HDF5 dataspace.
-const MaxRank = 32
+// maxRank is the most axes of an HDF5 dataspace.
+const maxRank = 32
 
 // Dataspace is the shape of a dataset or attribute.
 type Dataspace struct {
@@ -24,11 +22,11 @@ func (d Dataspace) Elems() (n int64, ok bool) {
 	for i, x := range d.Dims {
 		dims[i] = uint64(x)
 	}
-	p, ok := source.Product(dims...)
+	p, ok := product(dims...)
 	return int64(p), ok
 }
 
-func ParseSpace(c *source.Cursor) Dataspace {
+func parseSpace(c *cursor) Dataspace {
 	version := c.Version(1, 2)
 	rank := int(c.U8())
 	flags := c.U8()
@@ -36,8 +34,8 @@ func ParseSpace(c *source.Cursor) Dataspace {
 	if version == 1 {
 		c.Skip(4)
 	}
-	if c.Err == nil && rank > MaxRank {
-		c.Corrupt("%d axes, at most %d are possible", rank, MaxRank)
+	if c.Err == nil && rank > maxRank {
+		c.Corrupt("%d axes, at most %d are possible", rank, maxRank)
 	}
 	if version == 2 && c.Err == nil && (kind > 2 || kind != 1 && rank != 0) {
 		c.Corrupt("dataspace of kind %d with %d axes", kind, rank)
@@ -56,7 +54,7 @@ func ParseSpace(c *source.Cursor) Dataspace {
 }
 
 // axes reads rank lengths.
-func axes(c *source.Cursor, rank int, read func(*source.Cursor) int64) []int64 {
+func axes(c *cursor, rank int, read func(*cursor) int64) []int64 {
 	dims := make([]int64, rank)
 	for i := range dims {
 		dims[i] = read(c)
@@ -68,7 +66,7 @@ func axes(c *source.Cursor, rank int, read func(*source.Cursor) int64) []int64 {
 }
 
 // axis reads the length of an axis.
-func axis(c *source.Cursor) int64 {
+func axis(c *cursor) int64 {
 	n := c.Length()
 	if n > 1<<63-1 {
 		c.Corrupt("axis of %d elements", n)
@@ -77,20 +75,20 @@ func axis(c *source.Cursor) int64 {
 }
 
 // maximum reads the maximum of an axis, which may be unlimited.
-func maximum(c *source.Cursor) int64 {
+func maximum(c *cursor) int64 {
 	n := c.Length()
 	switch {
-	case n == source.Undef:
-		return Unlimited
+	case n == undef:
+		return noLimit
 	case n > 1<<63-1:
 		c.Corrupt("axis of %d elements", n)
 	}
 	return int64(n)
 }
 
-func (d Dataspace) check(c *source.Cursor) {
+func (d Dataspace) check(c *cursor) {
 	for i, m := range d.MaxDims {
-		if m != Unlimited && m < d.Dims[i] {
+		if m != noLimit && m < d.Dims[i] {
 			c.Corrupt("axis %d has %d elements, more than its maximum of %d", i, d.Dims[i], m)
 			return
 		}

@@ -1,15 +1,10 @@
-package heap
+package meta
 
-import (
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
-	"github.com/penstock/penstock/internal/hdf5/meta/tree"
-)
-
-// Fractal reads objects of a "FRHP" heap: links and attributes in dense storage. Its
+// fractalHeap reads objects of a "FRHP" heap: links and attributes in dense storage. Its
 // blocks form a doubling table: rows of width blocks, of startSize bytes in rows 0 and 1,
 // twice as large in each further row; rows from directRows on hold tables in turn.
-type Fractal struct {
-	src        *source.Source
+type fractalHeap struct {
+	src        *source
 	addr       uint64
 	idLen      int
 	summed     bool   // direct blocks carry a checksum
@@ -31,8 +26,8 @@ type Fractal struct {
 // objectAt is where an object outside the heap is.
 type objectAt struct{ addr, n uint64 }
 
-func ReadFractal(s *source.Source, addr uint64) (*Fractal, error) {
-	h := &Fractal{src: s, addr: addr, blocks: map[uint64][]byte{}}
+func readFractalHeap(s *source, addr uint64) (*fractalHeap, error) {
+	h := &fractalHeap{src: s, addr: addr, blocks: map[uint64][]byte{}}
 	L, O := s.LenSize, s.OffSize
 	c := s.Read(addr, uint64(26+12*L+3*O), "fractal heap")
 	c.Signature("FRHP")
@@ -62,33 +57,33 @@ func ReadFractal(s *source.Source, addr uint64) (*Fractal, error) {
 }
 
 // check validates the doubling table, so that no shift or row is out of range later.
-func (h *Fractal) check(c *source.Cursor) {
+func (h *fractalHeap) check(c *cursor) {
 	pow2 := func(n uint64) bool { return n != 0 && n&(n-1) == 0 }
 	if c.Err != nil {
 		return
 	}
 	if !pow2(h.width) || !pow2(h.startSize) || !pow2(h.directMax) || h.directMax < h.startSize ||
-		h.directMax > source.MaxStructure || h.bits > 64 || h.idLen < 2 {
+		h.directMax > maxStructure || h.bits > 64 || h.idLen < 2 {
 		c.Corrupt("doubling table of %d blocks from %d to %d bytes, %d bits", h.width, h.startSize, h.directMax, h.bits)
 		return
 	}
-	h.rowBits = source.Log2(h.startSize) + source.Log2(h.width)
-	h.directRows = source.Log2(h.directMax) - source.Log2(h.startSize) + 2
+	h.rowBits = log2(h.startSize) + log2(h.width)
+	h.directRows = log2(h.directMax) - log2(h.startSize) + 2
 	if h.rowBits > h.bits || h.rootRows > h.bits-h.rowBits+1 {
 		c.Corrupt("%d rows of blocks, but offsets have %d bits", h.rootRows, h.bits)
 	}
 }
 
 // offBytes is the size of an offset in the heap, lenBytes that of an object's length.
-func (h *Fractal) offBytes() int { return (h.bits + 7) / 8 }
+func (h *fractalHeap) offBytes() int { return (h.bits + 7) / 8 }
 
-func (h *Fractal) lenBytes() int {
-	return min((source.Log2(h.directMax)+7)/8, source.EncSize(h.maxObject))
+func (h *fractalHeap) lenBytes() int {
+	return min((log2(h.directMax)+7)/8, encSize(h.maxObject))
 }
 
 // Object returns the object with that heap id.
-func (h *Fractal) Object(id []byte) (*source.Cursor, error) {
-	c := &source.Cursor{Src: h.src, B: id, At: h.src.Abs(h.addr), What: "fractal heap id"}
+func (h *fractalHeap) Object(id []byte) (*cursor, error) {
+	c := &cursor{Src: h.src, B: id, At: h.src.Abs(h.addr), What: "fractal heap id"}
 	kind := c.U8()
 	if c.Err == nil && kind>>6 != 0 {
 		c.Corrupt("version %d", kind>>6)
@@ -106,17 +101,17 @@ func (h *Fractal) Object(id []byte) (*source.Cursor, error) {
 }
 
 // tiny objects are in the id itself.
-func (h *Fractal) tiny(c *source.Cursor, kind uint8) (*source.Cursor, error) {
+func (h *fractalHeap) tiny(c *cursor, kind uint8) (*cursor, error) {
 	n := uint64(kind & 15)
 	if h.idLen-1 > 16 {
 		n = n<<8 | uint64(c.U8())
 	}
-	obj := &source.Cursor{Src: h.src, B: c.Bytes(n + 1), At: c.At, What: "tiny object"}
+	obj := &cursor{Src: h.src, B: c.Bytes(n + 1), At: c.At, What: "tiny object"}
 	return obj, c.Err
 }
 
 // hugeObject reads an object that is outside the heap's blocks.
-func (h *Fractal) hugeObject(c *source.Cursor) (*source.Cursor, error) {
+func (h *fractalHeap) hugeObject(c *cursor) (*cursor, error) {
 	s := h.src
 	var at objectAt
 	if s.OffSize+s.LenSize <= h.idLen-1 {
@@ -141,10 +136,10 @@ func (h *Fractal) hugeObject(c *source.Cursor) (*source.Cursor, error) {
 	return obj, obj.Err
 }
 
-func (h *Fractal) readHuge() error {
+func (h *fractalHeap) readHuge() error {
 	h.huge = map[uint64]objectAt{}
-	t := tree.V2{Src: h.src, Kind: tree.Huge, What: "B-tree of huge objects"}
-	t.Record = func(rec *source.Cursor) error {
+	t := btree2{Src: h.src, Kind: treeHuge, What: "B-tree of huge objects"}
+	t.Record = func(rec *cursor) error {
 		at := objectAt{rec.Addr(), rec.Length()}
 		h.huge[rec.Length()] = at
 		return rec.Err
@@ -153,7 +148,7 @@ func (h *Fractal) readHuge() error {
 }
 
 // managed finds an object in the blocks of the doubling table.
-func (h *Fractal) managed(c *source.Cursor) (*source.Cursor, error) {
+func (h *fractalHeap) managed(c *cursor) (*cursor, error) {
 	off, n := c.Uint(h.offBytes()), c.Uint(h.lenBytes())
 	if c.Err != nil {
 		return nil, c.Err
@@ -169,7 +164,7 @@ func (h *Fractal) managed(c *source.Cursor) (*source.Cursor, error) {
 		if err != nil {
 			return nil, err
 		}
-		tc := &source.Cursor{Src: h.src, B: table[entry*uint64(h.src.OffSize):], At: h.src.Abs(addr),
+		tc := &cursor{Src: h.src, B: table[entry*uint64(h.src.OffSize):], At: h.src.Abs(addr),
 			What: "fractal heap table"}
 		if addr = tc.Addr(); tc.Err != nil {
 			return nil, tc.Err
@@ -181,30 +176,30 @@ func (h *Fractal) managed(c *source.Cursor) (*source.Cursor, error) {
 
 // entry returns for an offset rel in a table of that many rows: the entry's index, where
 // its block starts, how many rows it has if it is a table in turn, and its size.
-func (h *Fractal) entry(rel uint64, rows int) (i, start uint64, childRows int, size uint64, err error) {
+func (h *fractalHeap) entry(rel uint64, rows int) (i, start uint64, childRows int, size uint64, err error) {
 	row, rowStart := 0, uint64(0)
 	size = h.startSize
 	if rel>>h.rowBits != 0 {
-		row = source.Log2(rel) - h.rowBits + 1
-		rowStart = 1 << source.Log2(rel)
+		row = log2(rel) - h.rowBits + 1
+		rowStart = 1 << log2(rel)
 		size <<= row - 1
 	}
 	if row >= rows {
-		return 0, 0, 0, 0, h.src.ErrorAt(source.ErrCorrupt, h.addr, "fractal heap", "offset %d is in row %d of %d", rel, row,
+		return 0, 0, 0, 0, h.src.ErrorAt(ErrCorrupt, h.addr, "fractal heap", "offset %d is in row %d of %d", rel, row,
 			rows)
 	}
 	col := (rel - rowStart) / size
 	if row >= h.directRows {
-		childRows = source.Log2(size) - h.rowBits + 1
+		childRows = log2(size) - h.rowBits + 1
 		if childRows < 1 {
-			return 0, 0, 0, 0, h.src.ErrorAt(source.ErrCorrupt, h.addr, "fractal heap", "table in row %d has no rows", row)
+			return 0, 0, 0, 0, h.src.ErrorAt(ErrCorrupt, h.addr, "fractal heap", "table in row %d has no rows", row)
 		}
 	}
 	return uint64(row)*h.width + col, rowStart + col*size, childRows, size, nil
 }
 
 // indirect returns the child addresses of the "FHIB" table at addr.
-func (h *Fractal) indirect(addr, start uint64, rows int) ([]byte, error) {
+func (h *fractalHeap) indirect(addr, start uint64, rows int) ([]byte, error) {
 	if b, ok := h.blocks[addr]; ok && len(b) == rows*int(h.width)*h.src.OffSize {
 		return b, nil
 	}
@@ -222,10 +217,10 @@ func (h *Fractal) indirect(addr, start uint64, rows int) ([]byte, error) {
 }
 
 // blockHead is the bytes before a block's contents, checksum not counted.
-func (h *Fractal) blockHead() int { return 5 + h.src.OffSize + h.offBytes() }
+func (h *fractalHeap) blockHead() int { return 5 + h.src.OffSize + h.offBytes() }
 
 // blockStart checks what all blocks begin with: signature, version, owner, place.
-func (h *Fractal) blockStart(c *source.Cursor, sig string, start uint64) {
+func (h *fractalHeap) blockStart(c *cursor, sig string, start uint64) {
 	c.Signature(sig)
 	c.Version(0, 0)
 	owner, at := c.Addr(), c.Uint(h.offBytes())
@@ -235,7 +230,7 @@ func (h *Fractal) blockStart(c *source.Cursor, sig string, start uint64) {
 }
 
 // inBlock returns n bytes at heap offset off from the direct block at addr.
-func (h *Fractal) inBlock(addr, start, size, off, n uint64) (*source.Cursor, error) {
+func (h *fractalHeap) inBlock(addr, start, size, off, n uint64) (*cursor, error) {
 	b, err := h.direct(addr, start, size)
 	if err != nil {
 		return nil, err
@@ -246,14 +241,14 @@ func (h *Fractal) inBlock(addr, start, size, off, n uint64) (*source.Cursor, err
 	}
 	rel := off - start
 	if rel < head || rel > size || n > size-rel {
-		return nil, h.src.ErrorAt(source.ErrCorrupt, addr, "fractal heap block", "object of %d bytes at byte %d of %d", n,
+		return nil, h.src.ErrorAt(ErrCorrupt, addr, "fractal heap block", "object of %d bytes at byte %d of %d", n,
 			rel, size)
 	}
-	return &source.Cursor{Src: h.src, B: b[rel : rel+n], At: h.src.Abs(addr + rel), What: "fractal heap object"}, nil
+	return &cursor{Src: h.src, B: b[rel : rel+n], At: h.src.Abs(addr + rel), What: "fractal heap object"}, nil
 }
 
 // direct returns the "FHDB" block at addr, checksum verified.
-func (h *Fractal) direct(addr, start, size uint64) ([]byte, error) {
+func (h *fractalHeap) direct(addr, start, size uint64) ([]byte, error) {
 	if b, ok := h.blocks[addr]; ok && uint64(len(b)) == size {
 		return b, nil
 	}
@@ -263,7 +258,7 @@ func (h *Fractal) direct(addr, start, size uint64) ([]byte, error) {
 		field := c.Pos
 		stored := c.U32()
 		clear(c.B[field:c.Pos])
-		c.SameSum(source.Checksum(c.B), stored)
+		c.SameSum(Checksum(c.B), stored)
 	}
 	if c.Err != nil {
 		return nil, c.Err

@@ -1,29 +1,27 @@
-package datatype
+package meta
 
 import (
 	"math/bits"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
-// MaxTypeDepth is the most datatypes inside one another.
-const MaxTypeDepth = 32
+// maxTypeDepth is the most datatypes inside one another.
+const maxTypeDepth = 32
 
-// Parse reads a datatype message; it returns nil after a failure.
-func Parse(c *source.Cursor) *Datatype {
+// parseDatatype reads a datatype message; it returns nil after a failure.
+func parseDatatype(c *cursor) *Datatype {
 	if t := parseType(c, 0); c.Err == nil {
 		return t
 	}
 	return nil
 }
 
-func parseType(c *source.Cursor, depth int) *Datatype {
-	if depth > MaxTypeDepth {
-		c.Unsupported("datatypes nested more than %d deep", MaxTypeDepth)
+func parseType(c *cursor, depth int) *Datatype {
+	if depth > maxTypeDepth {
+		c.Unsupported("datatypes nested more than %d deep", maxTypeDepth)
 	}
 	head := c.U32()
 	version := head >> 4 & 15
-	t := &Datatype{Class: Class(head & 15), Size: int64(c.U32())}
+	t := &Datatype{Class: class(head & 15), Size: int64(c.U32())}
 	if c.Err == nil && (version < 1 || version > 5) {
 		c.Unsupported("datatype version %d; known are 1 to 5", version)
 	}
@@ -37,7 +35,7 @@ func parseType(c *source.Cursor, depth int) *Datatype {
 }
 
 // properties reads what follows the size; flags are the 24 class bits.
-func (t *Datatype) properties(c *source.Cursor, flags, version uint32, depth int) {
+func (t *Datatype) properties(c *cursor, flags, version uint32, depth int) {
 	switch t.Class {
 	case Fixed, Bitfield:
 		t.integer(c, flags)
@@ -48,7 +46,7 @@ func (t *Datatype) properties(c *source.Cursor, flags, version uint32, depth int
 	case String:
 		t.Padding, t.UTF8 = Padding(flags&15), flags>>4&15 == 1
 	case Opaque:
-		t.Tag = source.UntilNUL(c.Bytes(uint64(flags & 0xff)))
+		t.Tag = untilNUL(c.Bytes(uint64(flags & 0xff)))
 	case Compound:
 		t.compound(c, int(flags&0xffff), version, depth)
 	case Reference:
@@ -71,23 +69,23 @@ func (t *Datatype) properties(c *source.Cursor, flags, version uint32, depth int
 	}
 }
 
-func (t *Datatype) integer(c *source.Cursor, flags uint32) {
+func (t *Datatype) integer(c *cursor, flags uint32) {
 	t.BigEndian, t.Signed = flags&1 != 0, t.Class == Fixed && flags&8 != 0
 	t.BitOffset, t.Precision = int(c.U16()), int(c.U16())
 	t.checkBits(c)
 }
 
-func (t *Datatype) checkBits(c *source.Cursor) {
+func (t *Datatype) checkBits(c *cursor) {
 	if c.Err == nil && (t.Precision == 0 || int64(t.BitOffset+t.Precision) > 8*t.Size) {
 		c.Corrupt("%v with %d bits from bit %d in %d bytes", t.Class, t.Precision, t.BitOffset, t.Size)
 	}
 }
 
-func (t *Datatype) float(c *source.Cursor, flags uint32) {
+func (t *Datatype) float(c *cursor, flags uint32) {
 	order := flags&1 | flags>>5&2
 	t.BigEndian = order&1 != 0
 	t.BitOffset, t.Precision = int(c.U16()), int(c.U16())
-	f := FloatFormat{Sign: int(flags >> 8 & 0xff), Implied: flags>>4&3 == 2, VAXOrder: order == 3}
+	f := floatFormat{Sign: int(flags >> 8 & 0xff), Implied: flags>>4&3 == 2, VAXOrder: order == 3}
 	f.ExpLoc, f.ExpSize = int(c.U8()), int(c.U8())
 	f.MantLoc, f.MantSize = int(c.U8()), int(c.U8())
 	f.Bias = c.U32()
@@ -100,7 +98,7 @@ func (t *Datatype) float(c *source.Cursor, flags uint32) {
 	}
 }
 
-func (t *Datatype) compound(c *source.Cursor, n int, version uint32, depth int) {
+func (t *Datatype) compound(c *cursor, n int, version uint32, depth int) {
 	if c.Err == nil && n == 0 {
 		c.Corrupt("compound without members")
 	}
@@ -109,7 +107,7 @@ func (t *Datatype) compound(c *source.Cursor, n int, version uint32, depth int) 
 		if version < 3 {
 			m.Offset = int64(c.U32())
 		} else {
-			m.Offset = int64(c.Uint(source.EncSize(uint64(t.Size))))
+			m.Offset = int64(c.Uint(encSize(uint64(t.Size))))
 		}
 		var dims []int64
 		if version == 1 {
@@ -130,7 +128,7 @@ func (t *Datatype) compound(c *source.Cursor, n int, version uint32, depth int) 
 }
 
 // memberName reads a name, which is padded to 8 bytes before version 3.
-func memberName(c *source.Cursor, version uint32) string {
+func memberName(c *cursor, version uint32) string {
 	start := c.Pos
 	name := c.Cstring()
 	if version < 3 && c.Err == nil {
@@ -140,7 +138,7 @@ func memberName(c *source.Cursor, version uint32) string {
 }
 
 // memberDims reads the array dimensions that version 1 has in every compound member.
-func memberDims(c *source.Cursor) []int64 {
+func memberDims(c *cursor) []int64 {
 	rank := int(c.U8())
 	c.Skip(3 + 4 + 4)
 	var all [4]int64
@@ -154,16 +152,16 @@ func memberDims(c *source.Cursor) []int64 {
 	return all[:min(rank, 4)]
 }
 
-func arrayOf(c *source.Cursor, base *Datatype, dims []int64) *Datatype {
+func arrayOf(c *cursor, base *Datatype, dims []int64) *Datatype {
 	n, ok := (Dataspace{Dims: dims}).Elems()
-	size, ok2 := source.Product(uint64(n), uint64(base.Size))
+	size, ok2 := product(uint64(n), uint64(base.Size))
 	if !ok || !ok2 || size == 0 {
 		c.Corrupt("array of shape %v of elements of %d bytes", dims, base.Size)
 	}
 	return &Datatype{Class: Array, Size: int64(size), Base: base, Dims: dims}
 }
 
-func (t *Datatype) enum(c *source.Cursor, n int, version uint32, depth int) {
+func (t *Datatype) enum(c *cursor, n int, version uint32, depth int) {
 	t.Base = parseType(c, depth+1)
 	if c.Err == nil && (t.Base.Class != Fixed || t.Base.Size != t.Size) {
 		c.Corrupt("enum of %d bytes over %v of %d bytes", t.Size, t.Base.Class, t.Base.Size)
@@ -183,19 +181,19 @@ func (t *Datatype) enum(c *source.Cursor, n int, version uint32, depth int) {
 
 // fixedBits returns the low 64 bits of an integer as stored, in the type's byte order.
 func (t *Datatype) fixedBits(p []byte) uint64 {
-	v := source.LittleEndian(p)
+	v := littleEndian(p)
 	if t.BigEndian && len(p) <= 8 {
 		v = bits.ReverseBytes64(v) >> (64 - 8*len(p))
 	}
 	return v
 }
 
-func (t *Datatype) array(c *source.Cursor, version uint32, depth int) {
+func (t *Datatype) array(c *cursor, version uint32, depth int) {
 	rank := int(c.U8())
 	if version < 3 {
 		c.Skip(3)
 	}
-	if c.Err == nil && (rank == 0 || rank > MaxRank) {
+	if c.Err == nil && (rank == 0 || rank > maxRank) {
 		c.Corrupt("array with %d axes", rank)
 	}
 	for i := 0; i < rank && c.Err == nil; i++ {

@@ -1,19 +1,18 @@
-package datatype
+package meta
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 	"github.com/penstock/penstock/tensor"
 )
 
-// Class is the kind of a datatype.
-type Class uint8
+// class is the kind of a datatype.
+type class uint8
 
 // The classes of HDF5.
 const (
-	Fixed Class = iota // integer
+	Fixed class = iota // integer
 	Float
 	Time
 	String // of fixed length
@@ -31,7 +30,7 @@ var classNames = [...]string{"integer", "float", "time", "string", "bitfield", "
 	"enum", "vlen", "array", "complex"}
 
 // String returns the name, for example "integer".
-func (c Class) String() string {
+func (c class) String() string {
 	if int(c) < len(classNames) {
 		return classNames[c]
 	}
@@ -50,7 +49,7 @@ const (
 
 // Datatype describes one element. Fields that do not belong to its class are zero.
 type Datatype struct {
-	Class     Class
+	Class     class
 	Size      int64 // bytes of an element as stored
 	BigEndian bool  // Fixed, Float, Bitfield of more than one byte
 	Signed    bool  // Fixed
@@ -58,7 +57,7 @@ type Datatype struct {
 
 	BitOffset int // Fixed, Bitfield, Float: lowest bit that counts
 	Precision int // Fixed, Bitfield, Float: bits that count
-	Format    FloatFormat
+	Format    floatFormat
 
 	Padding    Padding // String, strings of class Vlen
 	UTF8       bool    // String, strings of class Vlen; otherwise ASCII
@@ -71,8 +70,8 @@ type Datatype struct {
 	Members   []Member  // Compound, Enum
 }
 
-// FloatFormat is where the parts of a floating-point number are, in bits.
-type FloatFormat struct {
+// floatFormat is where the parts of a floating-point number are, in bits.
+type floatFormat struct {
 	Sign              int
 	ExpLoc, ExpSize   int
 	MantLoc, MantSize int
@@ -101,7 +100,7 @@ func (t *Datatype) IsBool() bool {
 	return same(m[0], want[0]) && same(m[1], want[1]) || same(m[0], want[1]) && same(m[1], want[0])
 }
 
-var floatFormats = map[tensor.DType]FloatFormat{
+var floatFormats = map[tensor.DType]floatFormat{
 	tensor.Float16:  {Sign: 15, ExpLoc: 10, ExpSize: 5, MantSize: 10, Bias: 15, Implied: true},
 	tensor.BFloat16: {Sign: 15, ExpLoc: 7, ExpSize: 8, MantSize: 7, Bias: 127, Implied: true},
 	tensor.Float32:  {Sign: 31, ExpLoc: 23, ExpSize: 8, MantSize: 23, Bias: 127, Implied: true},
@@ -284,5 +283,5 @@ func (t *Datatype) Unpad(p []byte) string {
 	case SpacePad:
 		return strings.TrimRight(string(p), " \x00") // h5py and MATLAB pad such strings with NULs
 	}
-	return source.UntilNUL(p)
+	return untilNUL(p)
 }

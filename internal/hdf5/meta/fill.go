@@ -1,6 +1,4 @@
-package message
-
-import "github.com/penstock/penstock/internal/hdf5/meta/source"
+package meta
 
 // FillState says where the value of elements that were never written comes from.
 type FillState uint8
@@ -32,7 +30,7 @@ func timeName(names []string, i uint8) string {
 	return ""
 }
 
-func ParseFill(c *source.Cursor) Fill {
+func parseFill(c *cursor) Fill {
 	var f Fill
 	version := c.Version(1, 3)
 	if version < 3 {
@@ -58,14 +56,14 @@ func ParseFill(c *source.Cursor) Fill {
 	return f
 }
 
-// ParseFillOld reads the message of libhdf5 before 1.6: size and value only.
-func ParseFillOld(c *source.Cursor) (f Fill) {
+// parseFillOld reads the message of libhdf5 before 1.6: size and value only.
+func parseFillOld(c *cursor) (f Fill) {
 	f.value(c)
 	return f
 }
 
 // value reads size and value. A size of 0 is the default, one of -1 says undefined.
-func (f *Fill) value(c *source.Cursor) {
+func (f *Fill) value(c *cursor) {
 	n := c.U32()
 	switch {
 	case n == 1<<32-1:

@@ -1,12 +1,7 @@
-package index
+package meta
 
 import (
 	"slices"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
-	"github.com/penstock/penstock/internal/hdf5/meta/message"
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
-	"github.com/penstock/penstock/internal/hdf5/meta/tree"
 )
 
 // Chunk is a stored piece of a chunked dataset.
@@ -22,28 +17,28 @@ type Chunk struct {
 // value. It is immutable.
 type ChunkTable struct {
 	Chunks []Chunk
-	Bytes  int64           // of a chunk after all filters are undone; chunks over the edge are as large
-	Index  []source.Extent // structures of the index, by offset
+	Bytes  int64    // of a chunk after all filters are undone; chunks over the edge are as large
+	Index  []Extent // structures of the index, by offset
 }
 
 // maxChunks is the most chunks that a table holds.
 const maxChunks = 1 << 24
 
-// Params locate the chunks.
-type Params struct {
-	Space    datatype.Dataspace
-	Layout   *message.Layout
+// chunkParams locate the chunks.
+type chunkParams struct {
+	Space    Dataspace
+	Layout   *Layout
 	Filtered bool // chunks go through filters
 	GroupK   int  // half of the children of a full node of a version 1 B-tree
 }
 
 // Read fills an empty table.
-func (t *ChunkTable) Read(s *source.Source, of Params) error {
+func (t *ChunkTable) Read(s *source, of chunkParams) error {
 	t.Bytes = of.Layout.Params.ElemSize
 	places := uint64(1)
 	for i, n := range of.Layout.ChunkDims {
 		t.Bytes *= n
-		places, _ = source.Product(places, uint64(of.Space.Dims[i]/n+min(of.Space.Dims[i]%n, 1)))
+		places, _ = product(places, uint64(of.Space.Dims[i]/n+min(of.Space.Dims[i]%n, 1)))
 	}
 	t.Chunks = make([]Chunk, 0, min(places, uint64(s.Size)/16, 1<<16))
 	r := &chunkReader{src: s, of: of, table: t}
@@ -53,14 +48,14 @@ func (t *ChunkTable) Read(s *source.Source, of Params) error {
 	if err := r.sort(); err != nil {
 		return err
 	}
-	t.Index = source.TidyExtents(t.Index)
+	t.Index = tidyExtents(t.Index)
 	return nil
 }
 
 // chunkReader collects chunks from an index.
 type chunkReader struct {
-	src   *source.Source
-	of    Params
+	src   *source
+	of    chunkParams
 	table *ChunkTable
 	room  []int64 // room for coordinates
 }
@@ -68,19 +63,19 @@ type chunkReader struct {
 // read goes through the index, whichever kind it is.
 func (r *chunkReader) read() error {
 	x := r.of.Layout.Params
-	if n, ok := r.of.Space.Elems(); x.Addr == source.Undef || ok && n == 0 {
+	if n, ok := r.of.Space.Elems(); x.Addr == undef || ok && n == 0 {
 		return nil
 	}
 	switch r.of.Layout.Index {
-	case message.BTreeV1:
+	case bTreeV1:
 		return r.btreeV1(x.Addr)
-	case message.BTreeV2:
+	case bTreeV2:
 		return r.btreeV2(x.Addr)
-	case message.FixedArray:
+	case fixedArray:
 		return r.fixedArray(x.Addr)
-	case message.ExtensibleArray:
+	case extensibleArray:
 		return r.extensibleArray(x.Addr)
-	case message.Implicit:
+	case implicit:
 		return r.implicit(x.Addr)
 	}
 	size := uint64(r.table.Bytes)
@@ -129,11 +124,11 @@ func (r *chunkReader) check(addr, size uint64) error {
 	}
 	switch {
 	case size == 0 || !r.src.Inside(addr, size):
-		return bad(source.ErrCorrupt, "%d bytes are not in the file (%d bytes)", size, r.src.Size)
+		return bad(ErrCorrupt, "%d bytes are not in the file (%d bytes)", size, r.src.Size)
 	case !r.of.Filtered && size != uint64(r.table.Bytes):
-		return bad(source.ErrCorrupt, "%d bytes without filters, its shape needs %d", size, r.table.Bytes)
+		return bad(ErrCorrupt, "%d bytes without filters, its shape needs %d", size, r.table.Bytes)
 	case len(r.table.Chunks) >= maxChunks || !r.src.Spend(12):
-		return bad(source.ErrUnsupported, "more chunks than the limit for a file of %d bytes", r.src.Size)
+		return bad(ErrUnsupported, "more chunks than the limit for a file of %d bytes", r.src.Size)
 	}
 	return nil
 }
@@ -148,7 +143,7 @@ func (r *chunkReader) sort() error {
 	}
 	for i := 1; i < len(list); i++ {
 		if byCoord(list[i-1], list[i]) == 0 {
-			return r.src.ErrorAt(source.ErrCorrupt, r.of.Layout.Params.Addr, "chunk index", "two chunks at %v", list[i].Coord)
+			return r.src.ErrorAt(ErrCorrupt, r.of.Layout.Params.Addr, "chunk index", "two chunks at %v", list[i].Coord)
 		}
 	}
 	return nil
@@ -159,9 +154,9 @@ func (r *chunkReader) sort() error {
 func (r *chunkReader) btreeV1(addr uint64) error {
 	rank := len(r.of.Space.Dims)
 	grid := make([]uint64, rank)
-	t := tree.V1{Src: r.src, Kind: tree.Chunk, KeySize: 8 + 8*(rank+1), What: "chunk B-tree node"}
+	t := btree1{Src: r.src, Kind: treeChunk, KeySize: 8 + 8*(rank+1), What: "chunk B-tree node"}
 	t.MaxKids = 2 * r.of.GroupK
-	t.Leaf = func(key *source.Cursor, child uint64) error {
+	t.Leaf = func(key *cursor, child uint64) error {
 		size, mask := uint64(key.U32()), key.U32()
 		for i := range grid {
 			n := uint64(r.of.Layout.ChunkDims[i])
@@ -181,12 +176,12 @@ func (r *chunkReader) btreeV1(addr uint64) error {
 // btreeV2 reads a version 2 B-tree, whose records are: address, with filters size and
 // mask, grid coordinates (8 bytes each).
 func (r *chunkReader) btreeV2(addr uint64) error {
-	t := tree.V2{Src: r.src, Kind: tree.ChunkPlain, What: "chunk B-tree"}
+	t := btree2{Src: r.src, Kind: treeChunkPlain, What: "chunk B-tree"}
 	if r.of.Filtered {
-		t.Kind = tree.ChunkFilters
+		t.Kind = treeChunkFilters
 	}
 	grid := make([]uint64, len(r.of.Space.Dims))
-	t.Record = func(rec *source.Cursor) error {
+	t.Record = func(rec *cursor) error {
 		addr, size, mask := r.element(rec, len(rec.B)-8*len(grid))
 		for i := range grid {
 			grid[i] = rec.U64()
@@ -201,7 +196,7 @@ func (r *chunkReader) btreeV2(addr uint64) error {
 
 // element reads what all indexes of layout version 4 hold for a chunk, in n bytes: the
 // address and, with filters, the stored size in what room is left, and the mask.
-func (r *chunkReader) element(c *source.Cursor, n int) (addr, size uint64, mask uint32) {
+func (r *chunkReader) element(c *cursor, n int) (addr, size uint64, mask uint32) {
 	addr, size = c.Addr(), uint64(r.table.Bytes)
 	if !r.of.Filtered {
 		return addr, size, 0

@@ -1,10 +1,8 @@
-package message
+package meta
 
 import (
 	"fmt"
 	"strings"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // Ids of filters that this package can name.
@@ -53,7 +51,7 @@ func (f Filter) String() string {
 // maxFilters is the most filters of a pipeline, as in libhdf5.
 const maxFilters = 32
 
-func ParseFilters(c *source.Cursor) []Filter {
+func parseFilters(c *cursor) []Filter {
 	version := c.Version(1, 2)
 	n := int(c.U8())
 	if version == 1 {
@@ -69,7 +67,7 @@ func ParseFilters(c *source.Cursor) []Filter {
 	return list
 }
 
-func parseFilter(c *source.Cursor, version uint8) Filter {
+func parseFilter(c *cursor, version uint8) Filter {
 	f := Filter{ID: c.U16()}
 	nameLen := uint16(0)
 	if version == 1 || f.ID >= 256 {
@@ -77,7 +75,7 @@ func parseFilter(c *source.Cursor, version uint8) Filter {
 	}
 	f.Optional = c.U16()&1 != 0
 	n := int(c.U16())
-	f.Name = source.UntilNUL(c.Bytes(uint64(nameLen)))
+	f.Name = untilNUL(c.Bytes(uint64(nameLen)))
 	for i := 0; i < n && c.Err == nil; i++ {
 		f.Params = append(f.Params, c.U32())
 	}

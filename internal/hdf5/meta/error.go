@@ -1,4 +1,4 @@
-package source
+package meta
 
 import (
 	"errors"
@@ -44,8 +44,8 @@ func (e *Error) Error() string {
 // Unwrap returns Kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// InPath adds the object's path to an Error that has none yet.
-func InPath(err error, path string) error {
+// inPath adds the object's path to an Error that has none yet.
+func inPath(err error, path string) error {
 	var e *Error
 	if errors.As(err, &e) && e.Path == "" {
 		e.Path = path
@@ -63,9 +63,9 @@ func (r *refusal) Error() string { return r.msg }
 
 func (r *refusal) Unwrap() error { return r.kind }
 
-func Refuse(format string, args ...any) error {
-	return RefuseFor(ErrUnsupported, fmt.Sprintf(format, args...))
+func refuse(format string, args ...any) error {
+	return refuseFor(ErrUnsupported, fmt.Sprintf(format, args...))
 }
 
-// RefuseFor is refuse for another kind of error.
-func RefuseFor(kind error, msg string) error { return &refusal{msg, kind} }
+// refuseFor is refuse for another kind of error.
+func refuseFor(kind error, msg string) error { return &refusal{msg, kind} }

@@ -1,27 +1,25 @@
-package tree
-
-import "github.com/penstock/penstock/internal/hdf5/meta/source"
+package meta
 
 // Types of version 2 B-trees that are read here.
 const (
-	Huge         = 1  // huge objects of a fractal heap by id
-	LinkName     = 5  // links by the hash of their name
-	AttrName     = 8  // attributes by the hash of their name
-	ChunkPlain   = 10 // chunks without filters
-	ChunkFilters = 11 // chunks with filters
+	treeHuge         = 1  // huge objects of a fractal heap by id
+	treeLinkName     = 5  // links by the hash of their name
+	treeAttrName     = 8  // attributes by the hash of their name
+	treeChunkPlain   = 10 // chunks without filters
+	treeChunkFilters = 11 // chunks with filters
 )
 
 // maxTreeDepth is more than any version 2 B-tree needs.
 const maxTreeDepth = 24
 
-// V2 walks a version 2 B-tree in key order.
-type V2 struct {
-	Src      *source.Source
+// btree2 walks a version 2 B-tree in key order.
+type btree2 struct {
+	Src      *source
 	Kind     uint8
 	nodeSize uint64
 	recSize  int
 	What     string
-	Record   func(rec *source.Cursor) error
+	Record   func(rec *cursor) error
 
 	countSize int                   // bytes of a record count in child pointers
 	totalSize [maxTreeDepth + 1]int // by depth: bytes of the count of all records below
@@ -29,7 +27,7 @@ type V2 struct {
 }
 
 // Walk reads the header at addr and visits every record.
-func (t *V2) Walk(addr uint64) error {
+func (t *btree2) Walk(addr uint64) error {
 	s := t.Src
 	c := s.Read(addr, uint64(4+1+1+4+2+2+1+1+s.OffSize+2+s.LenSize+4), t.What)
 	c.Signature("BTHD")
@@ -45,7 +43,7 @@ func (t *V2) Walk(addr uint64) error {
 		return c.Err
 	}
 	s.Note(addr, uint64(len(c.B)), t.What)
-	if root == source.Undef {
+	if root == undef {
 		return nil
 	}
 	t.pointerSizes(depth)
@@ -61,7 +59,7 @@ func (t *V2) Walk(addr uint64) error {
 	return c.Err
 }
 
-func (t *V2) check(c *source.Cursor, kind uint8, depth int) {
+func (t *btree2) check(c *cursor, kind uint8, depth int) {
 	switch {
 	case c.Err != nil:
 	case kind != t.Kind:
@@ -79,9 +77,9 @@ const nodeFrame = 4 + 1 + 1 + 4
 
 // pointerSizes computes how wide the counts in child pointers are: as wide as the most
 // records that could be there need.
-func (t *V2) pointerSizes(depth int) {
+func (t *btree2) pointerSizes(depth int) {
 	most := (t.nodeSize - nodeFrame) / uint64(t.recSize)
-	t.countSize = source.EncSize(most)
+	t.countSize = encSize(most)
 	total := most
 	for d := 1; d <= depth; d++ {
 		ptr := uint64(t.pointerSize(d))
@@ -89,18 +87,18 @@ func (t *V2) pointerSizes(depth int) {
 		if t.nodeSize > nodeFrame+ptr {
 			most = (t.nodeSize - nodeFrame - ptr) / (uint64(t.recSize) + ptr)
 		}
-		total = source.Saturate(most+1, total, most)
-		t.totalSize[d] = source.EncSize(total)
+		total = saturate(most+1, total, most)
+		t.totalSize[d] = encSize(total)
 	}
 }
 
 // pointerSize returns the bytes of a child pointer in a node of that depth.
-func (t *V2) pointerSize(depth int) int {
+func (t *btree2) pointerSize(depth int) int {
 	return t.Src.OffSize + t.countSize + t.totalSize[depth-1]
 }
 
 // node visits a node of n records; depth falls to 0 at the leaves.
-func (t *V2) node(addr, n uint64, depth int) error {
+func (t *btree2) node(addr, n uint64, depth int) error {
 	recs, ptrs, err := t.read(addr, n, depth)
 	if err != nil {
 		return err
@@ -110,7 +108,7 @@ func (t *V2) node(addr, n uint64, depth int) error {
 }
 
 // read returns the records of a node, and its pointers.
-func (t *V2) read(addr, n uint64, depth int) (recs []byte, ptrs *source.Cursor, err error) {
+func (t *btree2) read(addr, n uint64, depth int) (recs []byte, ptrs *cursor, err error) {
 	size := nodeFrame + n*uint64(t.recSize)
 	sig := "BTLF"
 	if depth > 0 {
@@ -124,13 +122,13 @@ func (t *V2) read(addr, n uint64, depth int) (recs []byte, ptrs *source.Cursor, 
 		c.Corrupt("node of type %d with %d bytes, want type %d and at most %d", kind, size, t.Kind, t.nodeSize)
 	}
 	recs = c.Bytes(n * uint64(t.recSize))
-	ptrs = &source.Cursor{Src: t.Src, B: c.Bytes(size - nodeFrame - uint64(len(recs))), At: c.At, What: t.What}
+	ptrs = &cursor{Src: t.Src, B: c.Bytes(size - nodeFrame - uint64(len(recs))), At: c.At, What: t.What}
 	c.Checksum()
 	return recs, ptrs, c.Err
 }
 
 // visit goes through records and children in turn.
-func (t *V2) visit(recs []byte, ptrs *source.Cursor, depth int) error {
+func (t *btree2) visit(recs []byte, ptrs *cursor, depth int) error {
 	for {
 		if depth > 0 {
 			if err := t.child(ptrs, depth); err != nil {
@@ -141,7 +139,7 @@ func (t *V2) visit(recs []byte, ptrs *source.Cursor, depth int) error {
 			return nil
 		}
 		t.seen++
-		rec := &source.Cursor{Src: t.Src, B: recs[:t.recSize], At: ptrs.At, What: t.What}
+		rec := &cursor{Src: t.Src, B: recs[:t.recSize], At: ptrs.At, What: t.What}
 		if err := t.Record(rec); err != nil {
 			return err
 		}
@@ -149,7 +147,7 @@ func (t *V2) visit(recs []byte, ptrs *source.Cursor, depth int) error {
 	}
 }
 
-func (t *V2) child(ptrs *source.Cursor, depth int) error {
+func (t *btree2) child(ptrs *cursor, depth int) error {
 	kid, err := t.pointer(ptrs, depth)
 	if err != nil {
 		return err
@@ -158,7 +156,7 @@ func (t *V2) child(ptrs *source.Cursor, depth int) error {
 }
 
 // pointer reads the next of the pointers of a node of that depth.
-func (t *V2) pointer(ptrs *source.Cursor, depth int) (child2, error) {
+func (t *btree2) pointer(ptrs *cursor, depth int) (child2, error) {
 	kid := child2{addr: ptrs.Addr(), n: ptrs.Uint(t.countSize)}
 	ptrs.Uint(t.totalSize[depth-1])
 	return kid, ptrs.Err
@@ -168,7 +166,7 @@ func (t *V2) pointer(ptrs *source.Cursor, depth int) (child2, error) {
 type child2 struct{ addr, n uint64 }
 
 // announce is that of btree1.
-func (t *V2) announce(root child2, depth int) {
+func (t *btree2) announce(root child2, depth int) {
 	for nodes := []child2{root}; depth > 0; depth-- {
 		var below []child2
 		for _, k := range nodes {
@@ -183,13 +181,13 @@ func (t *V2) announce(root child2, depth int) {
 				}
 				below = append(below, kid)
 			}
-			if len(below) > source.MaxForetold {
+			if len(below) > maxForetold {
 				return
 			}
 		}
-		list := make([]source.Extent, len(below))
+		list := make([]Extent, len(below))
 		for i, k := range below {
-			list[i] = source.ExtentAt(k.addr, t.nodeSize, t.What)
+			list[i] = extentAt(k.addr, t.nodeSize, t.What)
 		}
 		t.Src.Announce(list)
 		nodes = below

@@ -1,4 +1,4 @@
-package source
+package meta
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ type Extent struct {
 	What   string // "superblock", "object header", "local heap", "data", ...
 }
 
-// TidyExtents sorts by offset and drops what is listed twice.
-func TidyExtents(list []Extent) []Extent {
+// tidyExtents sorts by offset and drops what is listed twice.
+func tidyExtents(list []Extent) []Extent {
 	slices.SortFunc(list, func(a, b Extent) int {
 		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), cmp.Compare(a.What, b.What))
 	})

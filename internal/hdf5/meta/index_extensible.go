@@ -1,9 +1,7 @@
-package index
+package meta
 
 import (
 	"cmp"
-
-	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // extArray is an "EAHD" index: the first elements in the index block, the next in data
@@ -35,10 +33,10 @@ func (r *chunkReader) extensibleArray(addr uint64) error {
 	c.Checksum()
 	pow2 := func(n uint64) bool { return n != 0 && n&(n-1) == 0 }
 	if c.Err == nil && (a.bits > 64 || pageBits > 32 || !pow2(a.minElems) || !pow2(a.minPtrs) ||
-		source.Log2(a.minElems) > a.bits) {
+		log2(a.minElems) > a.bits) {
 		c.Corrupt("%d bits, %d elements and %d pointers at least, pages of 2^%d", a.bits, a.minElems, a.minPtrs, pageBits)
 	}
-	if c.Err != nil || block == source.Undef {
+	if c.Err != nil || block == undef {
 		return c.Err
 	}
 	r.src.Note(addr, uint64(len(c.B)), "extensible array")
@@ -53,8 +51,8 @@ func (r *chunkReader) extensibleArray(addr uint64) error {
 // superBlocks returns how many super blocks there can be, and for how many of them the
 // index block points to the data blocks itself.
 func (a *extArray) superBlocks() (all, direct int) {
-	all = 1 + a.bits - source.Log2(a.minElems)
-	return all, min(all, 2*source.Log2(a.minPtrs))
+	all = 1 + a.bits - log2(a.minElems)
+	return all, min(all, 2*log2(a.minPtrs))
 }
 
 // shape returns number of data blocks and elements in each for super block s.
@@ -101,12 +99,12 @@ func (a *extArray) indexBlock(addr uint64) error {
 // directBlocks reads the data blocks of super block s whose addresses come next in c. first
 // is the number of its first element; it returns that of the next super block. libhdf5
 // stores another number in these blocks than in all others, so it is not checked.
-func (a *extArray) directBlocks(c *source.Cursor, s int, first uint64) (uint64, error) {
+func (a *extArray) directBlocks(c *cursor, s int, first uint64) (uint64, error) {
 	blocks, elems := a.shape(s)
 	for range blocks {
-		if addr := c.Addr(); c.Err == nil && addr != source.Undef && first < a.most {
+		if addr := c.Addr(); c.Err == nil && addr != undef && first < a.most {
 			if elems > a.perPage {
-				return 0, a.r.src.ErrorAt(source.ErrUnsupported, addr, "extensible array", "pages in a block without a super block")
+				return 0, a.r.src.ErrorAt(ErrUnsupported, addr, "extensible array", "pages in a block without a super block")
 			}
 			if err := a.dataBlock(addr, -1, first, elems, nil); err != nil {
 				return 0, err
@@ -127,8 +125,8 @@ type super struct {
 // superBlock reads an "EASB" block and its data blocks, and returns the number of the first element after them.
 func (a *extArray) superBlock(s super) (uint64, error) {
 	blocks, elems := a.shape(s.number)
-	end := source.Saturate(blocks, elems, s.first)
-	if s.addr == source.Undef {
+	end := saturate(blocks, elems, s.first)
+	if s.addr == undef {
 		return end, nil
 	}
 	used, ptrs, err := a.readSuper(s)
@@ -151,8 +149,8 @@ func (a *extArray) pagesOf(elems uint64) uint64 {
 // false if the file has not as many.
 func (a *extArray) superParts(number int) (bitmap, table uint64, ok bool) {
 	blocks, elems := a.shape(number)
-	bitmap, ok1 := source.Product(blocks, (a.pagesOf(elems)+7)/8)
-	table, ok2 := source.Product(blocks, uint64(a.r.src.OffSize))
+	bitmap, ok1 := product(blocks, (a.pagesOf(elems)+7)/8)
+	table, ok2 := product(blocks, uint64(a.r.src.OffSize))
 	return bitmap, table, ok1 && ok2 && bitmap <= uint64(a.r.src.Size) && table <= uint64(a.r.src.Size)
 }
 
@@ -163,26 +161,26 @@ func (a *extArray) superSize(number int) uint64 {
 }
 
 // readSuper returns the bitmap of pages and the addresses that a super block has.
-func (a *extArray) readSuper(s super) (used []byte, ptrs *source.Cursor, err error) {
+func (a *extArray) readSuper(s super) (used []byte, ptrs *cursor, err error) {
 	bitmap, table, ok := a.superParts(s.number)
 	if !ok {
 		blocks, elems := a.shape(s.number)
-		return nil, nil, a.r.src.ErrorAt(source.ErrCorrupt, s.addr, "extensible array super block",
+		return nil, nil, a.r.src.ErrorAt(ErrCorrupt, s.addr, "extensible array super block",
 			"%d blocks of %d elements", blocks, elems)
 	}
 	c := a.r.src.Read(s.addr, a.superSize(s.number), "extensible array super block")
 	a.blockStart(c, "EASB", int64(s.first-a.inIndex))
 	used = c.Bytes(bitmap)
-	ptrs = &source.Cursor{Src: a.r.src, B: c.Bytes(table), At: c.At, What: c.What}
+	ptrs = &cursor{Src: a.r.src, B: c.Bytes(table), At: c.At, What: c.What}
 	c.Checksum()
 	return used, ptrs, c.Err
 }
 
 // blocks reads the data blocks of a super block; used is its bitmap of pages.
-func (a *extArray) blocks(ptrs *source.Cursor, used []byte, first, blocks, elems, pages uint64) error {
+func (a *extArray) blocks(ptrs *cursor, used []byte, first, blocks, elems, pages uint64) error {
 	for b := uint64(0); b < blocks && first < a.most; b++ {
 		addr := ptrs.Addr()
-		if ptrs.Err == nil && addr != source.Undef {
+		if ptrs.Err == nil && addr != undef {
 			inUse := func(p uint64) bool { return bit(used, b*pages+p) }
 			if pages == 0 {
 				inUse = nil
@@ -201,7 +199,7 @@ func (a *extArray) blockHead() int { return 4 + 1 + 1 + a.r.src.OffSize + (a.bit
 
 // blockStart checks what super and data blocks begin with. The last field is the number of
 // the first element, those in the index block not counted; -1 for want skips that check.
-func (a *extArray) blockStart(c *source.Cursor, sig string, want int64) {
+func (a *extArray) blockStart(c *cursor, sig string, want int64) {
 	a.r.arrayClient(c, sig)
 	a.r.owner(c)
 	if at := c.Uint((a.bits + 7) / 8); c.Err == nil && want >= 0 && at != uint64(want) {
@@ -213,9 +211,9 @@ func (a *extArray) blockStart(c *source.Cursor, sig string, want int64) {
 // nil; want is for blockStart.
 func (a *extArray) dataBlock(addr uint64, want int64, first, n uint64, used func(p uint64) bool) error {
 	head := uint64(a.blockHead())
-	bytes, ok := source.Product(n, uint64(a.elem))
+	bytes, ok := product(n, uint64(a.elem))
 	if !ok || bytes > uint64(a.r.src.Size) {
-		return a.r.src.ErrorAt(source.ErrCorrupt, addr, "extensible array block", "%d elements of %d bytes", n, a.elem)
+		return a.r.src.ErrorAt(ErrCorrupt, addr, "extensible array block", "%d elements of %d bytes", n, a.elem)
 	}
 	if used == nil {
 		c := a.r.src.Read(addr, head+bytes+4, "extensible array block")
@@ -233,16 +231,16 @@ func (a *extArray) dataBlock(addr uint64, want int64, first, n uint64, used func
 
 // announce reports where the blocks of an extensible array are, which c, in the index block, points
 // to; first is the number of the first element that is not there.
-func (a *extArray) announce(c source.Cursor, first uint64) {
+func (a *extArray) announce(c cursor, first uint64) {
 	all, direct := a.superBlocks()
-	var list []source.Extent
+	var list []Extent
 	var supers []super
 	for s := 0; s < all && first < a.most && c.Err == nil; s++ {
 		blocks, elems := a.shape(s)
 		if s >= direct {
 			supers = append(supers, super{c.Addr(), s, first})
-			list = append(list, source.ExtentAt(supers[len(supers)-1].addr, a.superSize(s), "extensible array super block"))
-			first = source.Saturate(blocks, elems, first)
+			list = append(list, extentAt(supers[len(supers)-1].addr, a.superSize(s), "extensible array super block"))
+			first = saturate(blocks, elems, first)
 			continue
 		}
 		for range blocks {
@@ -263,10 +261,10 @@ func (a *extArray) announce(c source.Cursor, first uint64) {
 }
 
 // blockAt returns where a data block of n elements is, pages included.
-func (a *extArray) blockAt(addr, n uint64) source.Extent {
-	bytes, ok := source.Product(n, uint64(a.elem))
+func (a *extArray) blockAt(addr, n uint64) Extent {
+	bytes, ok := product(n, uint64(a.elem))
 	if !ok {
-		return source.Extent{}
+		return Extent{}
 	}
-	return source.ExtentAt(addr, uint64(a.blockHead())+bytes+4*(1+n/a.perPage), "extensible array block")
+	return extentAt(addr, uint64(a.blockHead())+bytes+4*(1+n/a.perPage), "extensible array block")
 }

@@ -1,2 +1,0 @@
-// Package datatype parses the types of elements and the shapes of dataspaces.
-package datatype

@@ -1,2 +1,0 @@
-// Package message splits object headers into messages, and parses those that say how a dataset is stored.
-package message
