@@ -4,11 +4,13 @@ import (
 	"errors"
 	"os"
 
+	"github.com/penstock/penstock/internal/sys/lease"
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/store"
 )
 
 // ErrNoLocks is the error of Lock on a file system without locks, such as Lustre that is mounted without flock.
-var ErrNoLocks = errors.New("the file system has no locks")
+var ErrNoLocks = lease.ErrNone
 
 // Lock makes the file name in a folder if it is not there, and locks it until it is closed or the process ends. While
 // another process holds the lock, the error is store.ErrBusy. [Unlock] removes the file before it lets go, so a lock
@@ -31,6 +33,15 @@ func Lock(folder *os.Root, name string) (*os.File, error) {
 		}
 		_ = lock.Close()
 	}
+}
+
+// lockFile locks a file alone until it is closed or the process ends.
+func lockFile(f *os.File) error {
+	err := lease.Lock(f, lease.Alone)
+	if errors.Is(err, lease.ErrBusy) {
+		return store.ErrBusy
+	}
+	return err
 }
 
 // Unlock removes the file of a lock, and lets go. A file that cannot be removed is locked by the next process.

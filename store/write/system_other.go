@@ -1,4 +1,4 @@
-//go:build !unix && !windows
+//go:build !unix
 
 package write
 
@@ -6,9 +6,6 @@ import (
 	"io/fs"
 	"os"
 )
-
-// lockFile: such systems have no locks that end with the process.
-func lockFile(*os.File) error { return ErrNoLocks }
 
 // ignoreNoSync: such systems cannot sync a folder, and say so in their own ways.
 func ignoreNoSync(error) error { return nil }

@@ -9,22 +9,7 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/penstock/penstock/store"
 )
-
-// lockFile takes an exclusive lock that ends when f is closed or the process dies.
-func lockFile(f *os.File) error {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	switch {
-	case errors.Is(err, unix.EWOULDBLOCK):
-		return store.ErrBusy
-	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK),
-		errors.Is(err, unix.EINVAL):
-		return ErrNoLocks
-	}
-	return err
-}
 
 // ignoreNoSync lets file systems pass that cannot sync a folder.
 func ignoreNoSync(err error) error {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock/penstock/internal/sys/lease"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
@@ -248,13 +249,13 @@ func (e *Entry) hold() (*os.File, error) {
 	}
 	defer folder.Close()
 	f, err := private.OpenLock(folder, name)
-	if err == nil {
-		err = lock(f, shared)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil && f != nil {
-		err = errors.Join(err, f.Close())
+	if err := lease.Lock(f, lease.Together); err != nil && !errors.Is(err, lease.ErrNone) {
+		return nil, errors.Join(err, f.Close())
 	}
-	return f, err
+	return f, nil
 }
 
 // List returns all entries, by name. It makes no folder.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/penstock/penstock/internal/sys/lease"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/prepare/raw"
 )
@@ -110,7 +111,7 @@ func (e *Entry) evict() (removed bool, err error) {
 			return false, err
 		}
 		defer f.Close() // after the removal, so that nobody opens the dataset meanwhile
-		if lock(f, exclusive) != nil {
+		if lease.Lock(f, lease.Alone) != nil {
 			return false, nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/lease"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/prepare/raw"
@@ -304,7 +305,7 @@ func (e *Entry) change() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lock(f, exclusive); err != nil {
+	if err := lease.Lock(f, lease.Alone); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", e.Path, errBusy), f.Close())
 	}
 	return f, nil

@@ -61,7 +61,7 @@ var layers = [][]place{
 		{"internal/kernel", "kernels over slices; decode and transforms both need them"},
 		{"internal/codec/filter", "what filters of chunks compute, over slices"},
 		{"internal/sys/mmap", "maps files, whatever is in them"},
-		{"internal/sys/lease", "locks by which readers of a file keep it, whatever is in it"},
+		{"internal/sys/lease", "locks of open files, whatever is in them"},
 		{"internal/chart", "bars as SVG, whatever they are of"},
 		{"cmd/internal/cli", "terminal, flags and exit codes know nothing of datasets"},
 	},
