@@ -7,14 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/imagefile/bmp"
 	"github.com/penstock/penstock/internal/imagefile/format"
 )
 
 // Errors of corrupt BMP files.
 func TestCorruptBMP(t *testing.T) {
-	masks, raw := readKind(t, "bits16-565.bmp"), indexedBMP(8, bmp.Raw, 11, 9, 200, make([]byte, 12*9))
-	rle := indexedBMP(8, bmp.RLE8, 11, 9, 200, bytes.Repeat([]byte{11, 7, 0, 0}, 9))
+	masks, raw := readKind(t, "bits16-565.bmp"), indexedBMP(8, bmpRaw, 11, 9, 200, make([]byte, 12*9))
+	rle := indexedBMP(8, bmpRLE8, 11, 9, 200, bytes.Repeat([]byte{11, 7, 0, 0}, 9))
 	patch := func(data []byte, at int, v ...byte) []byte {
 		data = bytes.Clone(data)
 		copy(data[at:], v)
@@ -52,7 +51,7 @@ func TestCorruptBMP(t *testing.T) {
 // The last row needs no padding, the reserved bytes mean nothing, and an offset of pixels right
 // after the headers means after the palette, as in Pillow.
 func TestLenientBMP(t *testing.T) {
-	data := indexedBMP(8, bmp.Raw, 3, 2, 200, []byte{1, 2, 3, 0, 4, 5, 6, 0})
+	data := indexedBMP(8, bmpRaw, 3, 2, 200, []byte{1, 2, 3, 0, 4, 5, 6, 0})
 	want, err := openAll(t, New(Options{}), data)
 	if err != nil {
 		t.Fatal(err)
@@ -94,15 +93,15 @@ func TestIndexedBMP(t *testing.T) {
 		pixels            []byte
 		want              []byte // 5 x 2, from the top
 	}{
-		{"raw", 8, bmp.Raw, 16, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 15, 0, 0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
-		{"few colors", 8, bmp.Raw, 6, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 255, 0, 0, 0}, []byte{0, 0, 0, 0, 0, 1, 2, 3, 4, 5}},
-		{"nibbles", 4, bmp.Raw, 16, []byte{0x12, 0x34, 0x50, 0, 0x67, 0x89, 0xf0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
-		{"runs", 8, bmp.RLE8, 16, []byte{4, 2, 1, 3, 0, 0, 5, 6, 0, 1}, []byte{6, 6, 6, 6, 6, 2, 2, 2, 2, 3}},
-		{"runs longer than a row", 8, bmp.RLE8, 16, []byte{200, 2, 1, 3, 0, 0, 5, 6}, []byte{6, 6, 6, 6, 6, 2, 2, 2, 2, 2}},
-		{"literals", 8, bmp.RLE8, 16, []byte{0, 3, 1, 2, 3, 0, 2, 4, 0, 0, 0, 5, 5, 6, 7, 8, 9, 0}, []byte{5, 6, 7, 8, 9, 1, 2, 3, 4, 4}},
-		{"skipped", 8, bmp.RLE8, 16, []byte{1, 1, 0, 2, 3, 0, 1, 5, 0, 0, 0, 2, 1, 0, 1, 7, 0, 0}, []byte{0, 7, 0, 0, 0, 1, 0, 0, 0, 5}},
-		{"rows left out", 8, bmp.RLE8, 16, []byte{2, 1, 0, 2, 0, 1, 1, 7, 0, 0}, []byte{0, 0, 7, 0, 0, 1, 1, 0, 0, 0}},
-		{"runs of nibbles", 4, bmp.RLE4, 16, []byte{5, 0x12, 0, 0, 0, 5, 0x34, 0x56, 0x70, 0}, []byte{3, 4, 5, 6, 7, 1, 2, 1, 2, 1}},
+		{"raw", 8, bmpRaw, 16, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 15, 0, 0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
+		{"few colors", 8, bmpRaw, 6, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 255, 0, 0, 0}, []byte{0, 0, 0, 0, 0, 1, 2, 3, 4, 5}},
+		{"nibbles", 4, bmpRaw, 16, []byte{0x12, 0x34, 0x50, 0, 0x67, 0x89, 0xf0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
+		{"runs", 8, bmpRLE8, 16, []byte{4, 2, 1, 3, 0, 0, 5, 6, 0, 1}, []byte{6, 6, 6, 6, 6, 2, 2, 2, 2, 3}},
+		{"runs longer than a row", 8, bmpRLE8, 16, []byte{200, 2, 1, 3, 0, 0, 5, 6}, []byte{6, 6, 6, 6, 6, 2, 2, 2, 2, 2}},
+		{"literals", 8, bmpRLE8, 16, []byte{0, 3, 1, 2, 3, 0, 2, 4, 0, 0, 0, 5, 5, 6, 7, 8, 9, 0}, []byte{5, 6, 7, 8, 9, 1, 2, 3, 4, 4}},
+		{"skipped", 8, bmpRLE8, 16, []byte{1, 1, 0, 2, 3, 0, 1, 5, 0, 0, 0, 2, 1, 0, 1, 7, 0, 0}, []byte{0, 7, 0, 0, 0, 1, 0, 0, 0, 5}},
+		{"rows left out", 8, bmpRLE8, 16, []byte{2, 1, 0, 2, 0, 1, 1, 7, 0, 0}, []byte{0, 0, 7, 0, 0, 1, 1, 0, 0, 0}},
+		{"runs of nibbles", 4, bmpRLE4, 16, []byte{5, 0x12, 0, 0, 0, 5, 0x34, 0x56, 0x70, 0}, []byte{3, 4, 5, 6, 7, 1, 2, 1, 2, 1}},
 	} {
 		m, err := openAll(t, New(Options{}), indexedBMP(tt.bits, tt.compression, 5, 2, tt.colors, tt.pixels))
 		if err != nil {

@@ -3,13 +3,10 @@ package imagefile
 import (
 	"errors"
 
-	"github.com/penstock/penstock/internal/imagefile/bmp"
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/gif"
+
 	"github.com/penstock/penstock/internal/imagefile/jpeg"
-	"github.com/penstock/penstock/internal/imagefile/png"
-	"github.com/penstock/penstock/internal/imagefile/pnm"
-	"github.com/penstock/penstock/internal/imagefile/webp"
+
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -57,15 +54,15 @@ func readHeader(f format.Format, data []byte) (c format.Config, err error) {
 	case format.JPEG:
 		return jpeg.Config(data)
 	case format.PNG:
-		return png.Config(data)
+		return pngConfig(data)
 	case format.GIF:
-		return gif.Config(data)
+		return gifConfig(data)
 	case format.WebP:
-		return webp.Config(data)
+		return webpConfig(data)
 	case format.PNM:
-		return pnm.Config(data)
+		return pnmConfig(data)
 	case format.BMP:
-		return bmp.Config(data)
+		return bmpConfig(data)
 	case format.TIFF:
 		return tiffConfig(data)
 	}

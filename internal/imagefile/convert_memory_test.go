@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/penstock/penstock/internal/imagefile/png"
 	"github.com/penstock/penstock/internal/pixel"
 )
 
@@ -53,7 +52,7 @@ func TestConvertedByRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		decoded, err := png.Decode(c, file.Bytes())
+		decoded, err := pngDecode(c, file.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/penstock/penstock/internal/imagefile/bmp"
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/pnm"
 )
 
 // SniffLen is how many of a file's first bytes Sniff looks at.
@@ -32,7 +30,7 @@ var signatures = []signature{
 }
 
 func init() {
-	for _, size := range bmp.HeaderSizes { // of the second header, as the letters alone may begin a text
+	for _, size := range bmpHeaderSizes { // of the second header, as the letters alone may begin a text
 		signatures = append(signatures, signature{"BM????????????" + string([]byte{byte(size), 0}), format.BMP})
 	}
 }
@@ -64,7 +62,7 @@ func Sniff(head []byte) format.Format {
 			return s.format
 		}
 	}
-	if pnm.Is(head) {
+	if pnmIs(head) {
 		return format.PNM
 	}
 	return ""

@@ -21,12 +21,8 @@ import (
 	"errors"
 	"image"
 
-	"github.com/penstock/penstock/internal/imagefile/bmp"
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/gif"
-	"github.com/penstock/penstock/internal/imagefile/png"
-	"github.com/penstock/penstock/internal/imagefile/pnm"
-	"github.com/penstock/penstock/internal/imagefile/webp"
+
 	"github.com/penstock/penstock/internal/pixel"
 )
 
@@ -115,17 +111,17 @@ func (d *Decoder) open(c format.Config, data []byte) (pixel.Source, error) {
 func (d *Decoder) decodeWhole(c format.Config, data []byte) (image.Image, error) {
 	switch c.Format {
 	case format.PNG:
-		return png.Decode(c, data)
+		return pngDecode(c, data)
 	case format.GIF:
-		return gif.Decode(data, &d.palette)
+		return gifDecode(data, &d.palette)
 	case format.BMP:
-		return bmp.Decode(data, &d.palette)
+		return bmpDecode(data, &d.palette)
 	case format.TIFF:
 		return d.decodeTIFF(data)
 	case format.WebP:
-		return webp.Decode(data)
+		return webpDecode(data)
 	case format.PNM:
-		return pnm.Decode(data)
+		return pnmDecode(data)
 	}
 	return nil, errors.New("no decoder for this format")
 }

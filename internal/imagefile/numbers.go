@@ -4,8 +4,7 @@ import (
 	"image"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/png"
-	"github.com/penstock/penstock/internal/imagefile/pnm"
+
 	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/tensor"
 )
@@ -38,9 +37,9 @@ func (d *Decoder) Numbers(data []byte) (m pixel.Raster, err error) {
 		var img image.Image
 		switch {
 		case c.Format == format.PNG && (c.Model == "gray" || c.Model == "palette"):
-			img, err = png.Decode(c, data)
+			img, err = pngDecode(c, data)
 		case c.Format == format.PNM && c.Channels == 1:
-			m, err = pnm.Samples(data)
+			m, err = pnmSamples(data)
 			return err
 		case c.Format == format.GIF, c.Format == format.BMP, c.Format == format.TIFF:
 			img, err = d.decodeWhole(c, data)
@@ -58,11 +57,8 @@ func (d *Decoder) Numbers(data []byte) (m pixel.Raster, err error) {
 	return m, err
 }
 
-// Bitmap is a mask of 0 and 1, or several, with a bit a pixel.
-type Bitmap = png.Bitmap
-
 // NewBitmap returns a Bitmap of zeros in memory that it may take.
-func NewBitmap(memory []byte, w, h int) Bitmap { return png.NewBitmap(memory, w, h) }
+func NewBitmap(memory []byte, w, h int) Bitmap { return newBitmap(memory, w, h) }
 
 // maxBits limits the pixels of a Bitmap, which takes one byte for eight of them.
 const maxBits = 1 << 30
@@ -81,7 +77,7 @@ func (d *Decoder) Bits(data []byte) (Bitmap, bool) {
 	if f.Config.Check(most) != nil {
 		return Bitmap{}, false
 	}
-	m, ok := png.Bits(f.Config, data, d.bits)
+	m, ok := pngBits(f.Config, data, d.bits)
 	if ok {
 		d.bits = m.Rows
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile/format"
 	"github.com/penstock/penstock/internal/imagefile/rgbx"
-	"github.com/penstock/penstock/internal/imagefile/webp"
+
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/pixel"
 )
@@ -75,7 +75,7 @@ func (d *Decoder) fromImage(c format.Config, m image.Image) (pixel.Source, error
 func (d *Decoder) toRGBX(dst []byte, m image.Image) bool {
 	switch m := m.(type) {
 	case *image.YCbCr, *image.NYCbCrA: // of WebP: JPEG has its own way
-		return webp.ToRGBX(dst, m)
+		return webpToRGBX(dst, m)
 	case *image.Paletted:
 		if m.Palette != nil { // openGIF has its own
 			d.palette.Set(m.Palette)

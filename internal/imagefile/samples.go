@@ -5,8 +5,7 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/png"
-	"github.com/penstock/penstock/internal/imagefile/pnm"
+
 	"github.com/penstock/penstock/internal/imagefile/tiff"
 	"github.com/penstock/penstock/internal/pixel"
 )
@@ -35,11 +34,11 @@ func (d *Decoder) SamplesOf(f File) (m pixel.Raster, err error) {
 	err = format.Guard(c.Format, func() (err error) {
 		switch c.Format {
 		case format.PNG:
-			m, err = png.Samples(c, data)
+			m, err = pngSamples(c, data)
 		case format.TIFF:
 			m, err = d.tiffSamples(c, data)
 		case format.PNM:
-			m, err = pnm.Samples(data)
+			m, err = pnmSamples(data)
 		default:
 			err = errors.New("no reader of samples for this format")
 		}

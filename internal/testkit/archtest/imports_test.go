@@ -82,11 +82,6 @@ var layers = [][]place{
 	{
 		{"internal/hdf5/codec", "filters of HDF5 that other programs use, over slices"},
 		{"internal/imagefile/jpeg/marker", "segments of JPEG files, whatever is in them"},
-		{"internal/imagefile/bmp", "BMP files to pixels"},
-		{"internal/imagefile/gif", "GIF files to pixels"},
-		{"internal/imagefile/png", "PNG files to pixels"},
-		{"internal/imagefile/pnm", "Netpbm files to pixels"},
-		{"internal/imagefile/webp", "WebP files to pixels"},
 	},
 	{
 		{"remote/cloud", "the SDKs of the clouds as package remote's Bucket"},

@@ -1,5 +1,4 @@
-// Package bmp decodes BMP files, as Pillow reads them.
-package bmp
+package imagefile
 
 import (
 	"encoding/binary"
@@ -10,8 +9,8 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/rgbx"
 )
 
-// header has the values of a BMP's headers, as Pillow reads them.
-type header struct {
+// bmpHeader has the values of a BMP's headers, as Pillow reads them.
+type bmpHeader struct {
 	w, h    int
 	bits    int    // of a pixel
 	topDown bool   // the first row stored is the uppermost
@@ -22,19 +21,19 @@ type header struct {
 	pixels  int    // where they begin
 }
 
-// HeaderSizes are the lengths of the second header, by which its kind is known.
-var HeaderSizes = []int{12, 40, 52, 56, 64, 108, 124}
+// bmpHeaderSizes are the lengths of the second header, by which its kind is known.
+var bmpHeaderSizes = []int{12, 40, 52, 56, 64, 108, 124}
 
 // Compressions of the second header.
 const (
-	Raw = iota
-	RLE8
-	RLE4
+	bmpRaw = iota
+	bmpRLE8
+	bmpRLE4
 	bitFields
 )
 
-// parse reads the headers and finds the palette and the pixels.
-func parse(data []byte) (*header, error) {
+// bmpParse reads the headers and finds the palette and the pixels.
+func bmpParse(data []byte) (*bmpHeader, error) {
 	const first = 14
 	size := 0
 	if len(data) >= first+4 {
@@ -43,10 +42,10 @@ func parse(data []byte) (*header, error) {
 	if len(data) < first+max(size, 4) {
 		return nil, format.Corrupt(format.BMP, "truncated at byte %d: the file ends in the header", len(data))
 	}
-	if !slices.Contains(HeaderSizes, size) {
+	if !slices.Contains(bmpHeaderSizes, size) {
 		return nil, format.Unsupported(format.BMP, "a header of %d bytes is not supported; convert it to PNG", size)
 	}
-	b := &header{entry: 4}
+	b := &bmpHeader{entry: 4}
 	colors, compression := b.read(data[first : first+size])
 	if colors == 0 && b.bits <= 8 {
 		colors = 1 << b.bits
@@ -77,12 +76,12 @@ func parse(data []byte) (*header, error) {
 }
 
 // read takes size and depth from the second header.
-func (b *header) read(h []byte) (colors, compression int) {
+func (b *bmpHeader) read(h []byte) (colors, compression int) {
 	le := binary.LittleEndian
 	if len(h) == 12 {
 		b.entry = 3
 		b.w, b.h, b.bits = int(le.Uint16(h[4:])), int(le.Uint16(h[6:])), int(le.Uint16(h[10:]))
-		return 0, Raw
+		return 0, bmpRaw
 	}
 	b.w, b.h, b.bits = int(le.Uint32(h[4:])), int(le.Uint32(h[8:])), int(le.Uint16(h[14:]))
 	if h[11] == 0xFF {
@@ -93,13 +92,13 @@ func (b *header) read(h []byte) (colors, compression int) {
 
 // configure refuses depths and compressions that are not supported, and sets the masks that
 // there are without any in the file.
-func (b *header) configure(compression int) error {
+func (b *bmpHeader) configure(compression int) error {
 	if !slices.Contains([]int{1, 4, 8, 16, 24, 32}, b.bits) {
 		return format.Unsupported(format.BMP, "%d bits a pixel are not supported; convert it to PNG", b.bits)
 	}
 	switch {
-	case compression == Raw, compression == bitFields && b.bits >= 16:
-	case compression == RLE8 && b.bits == 8, compression == RLE4 && b.bits == 4:
+	case compression == bmpRaw, compression == bitFields && b.bits >= 16:
+	case compression == bmpRLE8 && b.bits == 8, compression == bmpRLE4 && b.bits == 4:
 		b.packed = true
 	default:
 		return format.Unsupported(format.BMP, "compression %d of %d bits a pixel is not supported; convert it to PNG",
@@ -113,7 +112,7 @@ func (b *header) configure(compression int) error {
 }
 
 // readMasks reads them from the header, or from the bytes after it if that has none, and returns where they end.
-func (b *header) readMasks(data []byte, first, size int) (next int, err error) {
+func (b *bmpHeader) readMasks(data []byte, first, size int) (next int, err error) {
 	const shortest, alpha = 52, 56 // headers with masks, and with one for alpha
 	n, at := 3, first+40
 	next = first + size
@@ -169,7 +168,7 @@ func byteOf(mask int) int {
 	return 4
 }
 
-func (b *header) config() format.Config {
+func (b *bmpHeader) config() format.Config {
 	c := format.Config{Width: b.w, Height: b.h, Model: "rgb", Channels: 3, Bits: 8, Transparent: b.masks[3] != 0}
 	switch {
 	case b.bits <= 8:
@@ -181,22 +180,22 @@ func (b *header) config() format.Config {
 }
 
 // rowBytes returns the bytes of a row, and of one with its padding.
-func (b *header) rowBytes() (used, stride int) {
+func (b *bmpHeader) rowBytes() (used, stride int) {
 	return (b.w*b.bits + 7) / 8, (b.w*b.bits + 31) / 32 * 4
 }
 
-// Config reads the header.
-func Config(data []byte) (c format.Config, err error) {
-	b, err := parse(data)
+// bmpConfig reads the header.
+func bmpConfig(data []byte) (c format.Config, err error) {
+	b, err := bmpParse(data)
 	if err != nil {
 		return c, err
 	}
 	return b.config(), nil
 }
 
-// Decode decodes a BMP. Its palette is of that memory.
-func Decode(data []byte, palette *rgbx.Palette) (image.Image, error) {
-	b, err := parse(data)
+// bmpDecode decodes a BMP. Its palette is of that memory.
+func bmpDecode(data []byte, palette *rgbx.Palette) (image.Image, error) {
+	b, err := bmpParse(data)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +224,7 @@ func Decode(data []byte, palette *rgbx.Palette) (image.Image, error) {
 }
 
 // colors fills the table of colors.
-func (b *header) colors(to *rgbx.Palette) {
+func (b *bmpHeader) colors(to *rgbx.Palette) {
 	to.Black()
 	for i := range min(len(b.palette)/b.entry, len(to)) {
 		p := b.palette[i*b.entry:]
@@ -234,7 +233,7 @@ func (b *header) colors(to *rgbx.Palette) {
 }
 
 // row turns a stored row into pixels of four bytes.
-func (b *header) row(dst, src []byte, palette *rgbx.Palette) {
+func (b *bmpHeader) row(dst, src []byte, palette *rgbx.Palette) {
 	switch b.bits {
 	case 8:
 		rgbx.FromPalette(dst, src, palette)
@@ -252,7 +251,7 @@ func (b *header) row(dst, src []byte, palette *rgbx.Palette) {
 }
 
 // row16 spreads five bits, or six of green, to eight as Pillow does: v*255/31, rounded down.
-func (b *header) row16(dst, src []byte) {
+func (b *bmpHeader) row16(dst, src []byte) {
 	green := 31
 	if b.masks[1] == 0x7E0 {
 		green = 63
@@ -264,7 +263,7 @@ func (b *header) row16(dst, src []byte) {
 	}
 }
 
-func (b *header) rowBytewise(dst, src []byte) {
+func (b *bmpHeader) rowBytewise(dst, src []byte) {
 	var at [4]int
 	for i, m := range b.masks {
 		at[i] = byteOf(m)
@@ -281,7 +280,7 @@ func (b *header) rowBytewise(dst, src []byte) {
 
 // unpack decodes run lengths (BITMAPINFOHEADER's BI_RLE8 and BI_RLE4) to an index a byte, in
 // rows without gaps. Skipped pixels have index 0.
-func (b *header) unpack(data []byte) ([]byte, error) {
+func (b *bmpHeader) unpack(data []byte) ([]byte, error) {
 	r := runs{data: data, pos: b.pixels, w: b.w, size: b.w * b.h, nibbles: b.bits == 4}
 	for len(r.out) < r.size && r.step() {
 	}

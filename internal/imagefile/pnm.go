@@ -1,5 +1,4 @@
-// Package pnm decodes the files of the Netpbm family, as Pillow reads them.
-package pnm
+package imagefile
 
 import (
 	"image"
@@ -20,8 +19,8 @@ type picture struct {
 	at   int // of rest in the file
 }
 
-// Is reports a magic number, then a blank, then a number or a comment: text rarely begins with all three.
-func Is(head []byte) bool {
+// pnmIs reports a magic number, then a blank, then a number or a comment: text rarely begins with all three.
+func pnmIs(head []byte) bool {
 	if len(head) < 4 || head[0] != 'P' || head[1] < '1' || head[1] > '6' || !isSpace(head[2]) {
 		return false
 	}
@@ -35,8 +34,8 @@ func Is(head []byte) bool {
 
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// parse reads the header. The samples that it promises are present, as far as the number of bytes shows.
-func parse(data []byte) (p picture, err error) {
+// pnmParse reads the header. The samples that it promises are present, as far as the number of bytes shows.
+func pnmParse(data []byte) (p picture, err error) {
 	p = picture{kind: data[1], most: 1, rest: data[2:], at: 2}
 	for _, to := range []*int{&p.w, &p.h, &p.most} {
 		if to == &p.most && p.bits() {
@@ -142,16 +141,16 @@ func (p *picture) config() format.Config {
 	return c
 }
 
-// Config reads the header.
-func Config(data []byte) (format.Config, error) {
-	p, err := parse(data)
+// pnmConfig reads the header.
+func pnmConfig(data []byte) (format.Config, error) {
+	p, err := pnmParse(data)
 	return p.config(), err
 }
 
-// Decode returns the picture. A sample becomes its part of white times 255, to the nearest
+// pnmDecode returns the picture. A sample becomes its part of white times 255, to the nearest
 // and halves to even, as in Pillow, where that does not clip: in gray of more than 8 bits.
-func Decode(data []byte) (image.Image, error) {
-	p, err := parse(data)
+func pnmDecode(data []byte) (image.Image, error) {
+	p, err := pnmParse(data)
 	if err != nil {
 		return nil, err
 	}
@@ -233,9 +232,9 @@ func (p *picture) scale() []byte {
 	return list
 }
 
-// Samples returns an image of 16 bits. A sample becomes its part of white times 65535, as in Pillow.
-func Samples(data []byte) (m pixel.Raster, err error) {
-	p, err := parse(data)
+// pnmSamples returns an image of 16 bits. A sample becomes its part of white times 65535, as in Pillow.
+func pnmSamples(data []byte) (m pixel.Raster, err error) {
+	p, err := pnmParse(data)
 	if err != nil {
 		return m, err
 	}

@@ -1,5 +1,4 @@
-// Package png decodes PNG files, 16 bits of a sample included.
-package png
+package imagefile
 
 import (
 	"bytes"
@@ -18,8 +17,8 @@ var models = map[byte]struct {
 	channels int
 }{0: {"gray", 1}, 2: {"rgb", 3}, 3: {"palette", 1}, 4: {"graya", 2}, 6: {"rgba", 4}}
 
-// Config reads IHDR (PNG 11.2.2), and eXIf.
-func Config(data []byte) (format.Config, error) {
+// pngConfig reads IHDR (PNG 11.2.2), and eXIf.
+func pngConfig(data []byte) (format.Config, error) {
 	const header = 8 + 8 + 13 + 4
 	if len(data) < header {
 		return format.Config{}, format.Corrupt(format.PNG, "truncated at byte %d: the file ends in the header", len(data))
@@ -38,14 +37,14 @@ func Config(data []byte) (format.Config, error) {
 	}
 	return format.Config{
 		Width: int(w), Height: int(h), Model: m.name, Channels: m.channels, Bits: int(data[24]),
-		Orientation: orientation(data[header:]), Transparent: transparent(m.name, data[header:]),
+		Orientation: pngOrientation(data[header:]), Transparent: pngTransparent(m.name, data[header:]),
 	}, nil
 }
 
-// orientation looks for an eXIf chunk, which may come after the pixels.
-func orientation(chunks []byte) int {
+// pngOrientation looks for an eXIf chunk, which may come after the pixels.
+func pngOrientation(chunks []byte) int {
 	o := 1
-	each(chunks, func(id string, payload []byte) bool {
+	pngEach(chunks, func(id string, payload []byte) bool {
 		if id == "eXIf" {
 			o = format.Orientation(payload)
 		}
@@ -54,9 +53,9 @@ func orientation(chunks []byte) int {
 	return o
 }
 
-// Decode refuses a file that is too small for what its header says, before memory is taken
+// pngDecode refuses a file that is too small for what its header says, before memory is taken
 // for that: deflate makes at most 1032 bytes of one.
-func Decode(c format.Config, data []byte) (image.Image, error) {
+func pngDecode(c format.Config, data []byte) (image.Image, error) {
 	const most = 1032
 	if row := 1 + (c.Width*c.Channels*c.Bits+7)/8; row > most*len(data)/c.Height {
 		return nil, format.Corrupt(format.PNG, "truncated, or corrupt in its header: %d bytes cannot hold %dx%d pixels",
@@ -65,19 +64,19 @@ func Decode(c format.Config, data []byte) (image.Image, error) {
 	return png.Decode(bytes.NewReader(data))
 }
 
-// transparent reports color types with alpha, and a tRNS chunk before the pixels (PNG
+// pngTransparent reports color types with alpha, and a tRNS chunk before the pixels (PNG
 // 11.3.2.1). chunks are those after IHDR.
-func transparent(model string, chunks []byte) bool {
+func pngTransparent(model string, chunks []byte) bool {
 	found := model == "graya" || model == "rgba"
-	each(chunks, func(id string, _ []byte) bool {
+	pngEach(chunks, func(id string, _ []byte) bool {
 		found = found || id == "tRNS"
 		return !found && id != "IDAT"
 	})
 	return found
 }
 
-// each calls f with the chunks until f returns false.
-func each(chunks []byte, f func(id string, payload []byte) bool) {
+// pngEach calls f with the chunks until f returns false.
+func pngEach(chunks []byte, f func(id string, payload []byte) bool) {
 	for len(chunks) >= 12 {
 		n := uint64(binary.BigEndian.Uint32(chunks))
 		id := string(chunks[4:8])
@@ -88,9 +87,9 @@ func each(chunks []byte, f func(id string, payload []byte) bool) {
 	}
 }
 
-// Samples returns an image of 16 bits.
-func Samples(c format.Config, data []byte) (m pixel.Raster, err error) {
-	img, err := Decode(c, data)
+// pngSamples returns an image of 16 bits.
+func pngSamples(c format.Config, data []byte) (m pixel.Raster, err error) {
+	img, err := pngDecode(c, data)
 	if err != nil {
 		return m, err
 	}

@@ -1,5 +1,4 @@
-// Package webp decodes WebP files, of an animation the first frame, to the pixels of libwebp.
-package webp
+package imagefile
 
 import (
 	"bytes"
@@ -29,7 +28,7 @@ func each(b []byte, f func(id string, payload []byte) bool) {
 	}
 }
 
-func orientation(data []byte) int {
+func webpOrientation(data []byte) int {
 	o := 1
 	chunks(data, func(id string, p []byte) bool {
 		if id == "EXIF" {
@@ -44,9 +43,9 @@ func orientation(data []byte) int {
 	return o
 }
 
-// ToRGBX writes an image of the library to dst, 4 bytes a pixel, the last of them alpha, no gaps between rows. It
+// webpToRGBX writes an image of the library to dst, 4 bytes a pixel, the last of them alpha, no gaps between rows. It
 // reports whether it knows the type of m.
-func ToRGBX(dst []byte, m image.Image) bool {
+func webpToRGBX(dst []byte, m image.Image) bool {
 	switch m := m.(type) {
 	case *image.YCbCr:
 		planesToRGBX(dst, m)
@@ -104,7 +103,7 @@ func (c chroma) row(dst, luma []byte) {
 		if x == 0 || x == last && x&1 == 1 {
 			far = -1 // the border: no column on the other side
 		}
-		pixel(dst[4*x:4*x+4], int(luma[x]), blend(c.u, c.fu, near, far), blend(c.v, c.fv, near, far))
+		webpPixel(dst[4*x:4*x+4], int(luma[x]), blend(c.u, c.fu, near, far), blend(c.v, c.fv, near, far))
 	}
 }
 
@@ -119,7 +118,7 @@ func blend(nearRow, farRow []byte, near, far int) int {
 	return ((a+b+c+d+8+2*(b+c))>>3 + a) >> 1
 }
 
-func pixel(dst []byte, y, u, v int) {
+func webpPixel(dst []byte, y, u, v int) {
 	mul := func(v, c int) int { return v * c >> 8 }
 	clip := func(v int) byte { return byte(max(0, min(v>>6, 255))) }
 	l := mul(y, 19077)
@@ -129,9 +128,9 @@ func pixel(dst []byte, y, u, v int) {
 	dst[3] = 255
 }
 
-// frame is the first frame of an animated WebP, which the library refuses: the
+// webpFrame is the first frame of an animated WebP, which the library refuses: the
 // container's specification calls its chunks VP8X and ANMF.
-type frame struct {
+type webpFrame struct {
 	canvas image.Point
 	at     image.Point // where the frame's corner lies on the canvas
 	still  []byte      // the frame as a file of its own
@@ -142,7 +141,7 @@ type frame struct {
 func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
 // firstFrame returns nil for a file that is not animated.
-func firstFrame(data []byte) (*frame, error) {
+func firstFrame(data []byte) (*webpFrame, error) {
 	const (
 		animated  = 1 << 1
 		hasAlpha  = 1 << 4
@@ -150,12 +149,12 @@ func firstFrame(data []byte) (*frame, error) {
 		anmfLen   = 16
 		truncated = "truncated: the file ends before the first frame does"
 	)
-	var f *frame
+	var f *webpFrame
 	err := format.Corrupt(format.WebP, truncated)
 	chunks(data, func(id string, p []byte) bool {
 		switch {
 		case f == nil && id == "VP8X" && len(p) >= vp8xLen && p[0]&animated != 0:
-			f = &frame{canvas: image.Pt(1+uint24(p[4:]), 1+uint24(p[7:])), alpha: p[0]&hasAlpha != 0}
+			f = &webpFrame{canvas: image.Pt(1+uint24(p[4:]), 1+uint24(p[7:])), alpha: p[0]&hasAlpha != 0}
 			return true
 		case f == nil:
 			err = nil
@@ -208,9 +207,9 @@ func chunk(id string, payload []byte) []byte {
 	return b
 }
 
-// Decode decodes a still image, or the first frame of an animation on a canvas that is
+// webpDecode decodes a still image, or the first frame of an animation on a canvas that is
 // black, and transparent if the file says that it has alpha.
-func Decode(data []byte) (image.Image, error) {
+func webpDecode(data []byte) (image.Image, error) {
 	f, err := firstFrame(data)
 	if err != nil {
 		return nil, err
@@ -226,9 +225,9 @@ func Decode(data []byte) (image.Image, error) {
 }
 
 // onCanvas puts m where the frame belongs.
-func (f *frame) onCanvas(m image.Image) (image.Image, error) {
+func (f *webpFrame) onCanvas(m image.Image) (image.Image, error) {
 	pixels := image.NewNRGBA(m.Bounds())
-	if !ToRGBX(pixels.Pix, m) {
+	if !webpToRGBX(pixels.Pix, m) {
 		return nil, format.Unsupported(format.WebP, "pixels of type %T are not supported", m)
 	}
 	full := image.NewNRGBA(image.Rect(0, 0, f.canvas.X, f.canvas.Y))
@@ -242,8 +241,8 @@ func (f *frame) onCanvas(m image.Image) (image.Image, error) {
 	return full, nil
 }
 
-// Config is that of the canvas, if the file is animated.
-func Config(data []byte) (c format.Config, err error) {
+// webpConfig is that of the canvas, if the file is animated.
+func webpConfig(data []byte) (c format.Config, err error) {
 	if size := uint64(binary.LittleEndian.Uint32(data[4:])) + 8; size > uint64(len(data)) {
 		return format.Config{}, format.Corrupt(format.WebP, "truncated at byte %d of %d: the file ends before the image does",
 			len(data), size)
@@ -268,13 +267,13 @@ func Config(data []byte) (c format.Config, err error) {
 		}
 		c.Width, c.Height = f.canvas.X, f.canvas.Y
 	}
-	c.Orientation, c.Transparent = orientation(data), transparent(data)
+	c.Orientation, c.Transparent = webpOrientation(data), webpTransparent(data)
 	return c, err
 }
 
-// transparent goes by the header of a lossless image, which counts more than VP8X, as in
+// webpTransparent goes by the header of a lossless image, which counts more than VP8X, as in
 // libwebp, and by VP8X for lossy images and animations.
-func transparent(data []byte) (found bool) {
+func webpTransparent(data []byte) (found bool) {
 	const (
 		extendedAlpha = 1 << 4
 		losslessAlpha = 1 << 4 // of the last byte: above it are 3 bits of the version

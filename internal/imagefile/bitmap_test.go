@@ -1,4 +1,4 @@
-package png
+package imagefile
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func TestBits(t *testing.T) {
 	var memory, back []byte
 	for range 200 {
 		w, h := 1+r.IntN(40), 1+r.IntN(20)
-		m := NewBitmap(back, w, h)
+		m := newBitmap(back, w, h)
 		want := make([]byte, w*h)
 		for range r.IntN(60) {
 			x, y := r.IntN(w), r.IntN(h)
@@ -54,11 +54,11 @@ func TestBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, data := range [][]byte{file, theirs.Bytes()} {
-			c, err := Config(data)
+			c, err := pngConfig(data)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, ok := Bits(c, data, memory)
+			got, ok := pngBits(c, data, memory)
 			if !ok {
 				t.Fatalf("%dx%d is not read", w, h)
 			}
@@ -67,7 +67,7 @@ func TestBits(t *testing.T) {
 			if got.Bytes(pixels, 0, h); !bytes.Equal(pixels, want) {
 				t.Fatalf("%dx%d: other pixels", w, h)
 			}
-			packed := NewBitmap(nil, w, h)
+			packed := newBitmap(nil, w, h)
 			for y := range h {
 				packed.Pack(y, want[y*w:(y+1)*w])
 			}
@@ -84,7 +84,7 @@ func TestBitsFilters(t *testing.T) {
 	read := 0
 	for range 300 {
 		w, h := 1+r.IntN(40), 1+r.IntN(20)
-		m := NewBitmap(nil, w, h)
+		m := newBitmap(nil, w, h)
 		for i := range m.Rows {
 			if m.Rows[i] = byte(r.IntN(256)); i%m.Stride() == 0 {
 				m.Rows[i] = byte(r.IntN(6))
@@ -94,12 +94,12 @@ func TestBitsFilters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Config(file)
+		c, err := pngConfig(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		img, wrong := png.Decode(bytes.NewReader(file))
-		got, ok := Bits(c, file, nil)
+		got, ok := pngBits(c, file, nil)
 		if ok != (wrong == nil) {
 			t.Fatalf("read %v, where image/png says %v", ok, wrong)
 		}
@@ -111,9 +111,9 @@ func TestBitsFilters(t *testing.T) {
 			}
 		}
 		file[r.IntN(len(file)-8)+8] ^= 1 << r.IntN(8)
-		if c, err := Config(file); err == nil {
+		if c, err := pngConfig(file); err == nil {
 			_, wrong := png.Decode(bytes.NewReader(file))
-			if _, ok := Bits(c, file, nil); ok && wrong != nil {
+			if _, ok := pngBits(c, file, nil); ok && wrong != nil {
 				t.Fatalf("a corrupt file is read: %v", wrong)
 			}
 		}

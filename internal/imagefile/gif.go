@@ -1,5 +1,4 @@
-// Package gif decodes the first frame of GIF files, as Pillow shows it.
-package gif
+package imagefile
 
 import (
 	"bytes"
@@ -12,8 +11,8 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/rgbx"
 )
 
-// header has the values of GIF89a's blocks up to the first frame.
-type header struct {
+// gifHeader has the values of GIF89a's blocks up to the first frame.
+type gifHeader struct {
 	w, h    int    // logical screen
 	palette []byte // RGB triples: the first frame's own, else the global one
 	fill    byte   // index of what the first frame does not cover: transparent, else 0
@@ -22,8 +21,8 @@ type header struct {
 
 // parse reads blocks up to the first frame. The palette is read here since image/gif
 // replaces the transparent entry by black, where Pillow keeps its color.
-func parse(data []byte) (header, error) {
-	var g header
+func gifParse(data []byte) (gifHeader, error) {
+	var g gifHeader
 	short := format.Corrupt(format.GIF, "truncated at byte %d: the file ends before the first frame", len(data))
 	if len(data) < 13 {
 		return g, short
@@ -53,14 +52,14 @@ func parse(data []byte) (header, error) {
 }
 
 // grow makes the screen as large as the first frame, whose place is at, needs it, as Pillow does.
-func (g *header) grow(at []byte) {
+func (g *gifHeader) grow(at []byte) {
 	le := binary.LittleEndian
 	g.w = max(g.w, int(le.Uint16(at))+int(le.Uint16(at[4:])))
 	g.h = max(g.h, int(le.Uint16(at[2:]))+int(le.Uint16(at[6:])))
 }
 
 // screen writes the header with the size of the screen.
-func (g *header) screen(header []byte) []byte {
+func (g *gifHeader) screen(header []byte) []byte {
 	header = bytes.Clone(header[:10])
 	binary.LittleEndian.PutUint16(header[6:], uint16(min(g.w, 1<<16-1)))
 	binary.LittleEndian.PutUint16(header[8:], uint16(min(g.h, 1<<16-1)))
@@ -68,7 +67,7 @@ func (g *header) screen(header []byte) []byte {
 }
 
 // colors takes the color table that flags announce off b.
-func (g *header) colors(flags byte, b []byte) (rest []byte, ok bool) {
+func (g *gifHeader) colors(flags byte, b []byte) (rest []byte, ok bool) {
 	if flags&0x80 == 0 {
 		return b, true
 	}
@@ -81,7 +80,7 @@ func (g *header) colors(flags byte, b []byte) (rest []byte, ok bool) {
 }
 
 // extension takes a label and its sub-blocks off b.
-func (g *header) extension(b []byte) (rest []byte, ok bool) {
+func (g *gifHeader) extension(b []byte) (rest []byte, ok bool) {
 	const graphicControl = 0xF9
 	if len(b) >= 6 && b[0] == graphicControl && b[1] == 4 && b[2]&1 != 0 {
 		g.fill, g.clear = b[5], true
@@ -100,7 +99,7 @@ func (g *header) extension(b []byte) (rest []byte, ok bool) {
 }
 
 // table fills to with the colors that the file has.
-func (g *header) table(to *rgbx.Palette) {
+func (g *gifHeader) table(to *rgbx.Palette) {
 	to.Black()
 	for i := range len(g.palette) / 3 {
 		copy(to[i][:3], g.palette[3*i:])
@@ -110,16 +109,16 @@ func (g *header) table(to *rgbx.Palette) {
 	}
 }
 
-// Config reads blocks up to the first frame.
-func Config(data []byte) (format.Config, error) {
-	g, err := parse(data)
+// gifConfig reads blocks up to the first frame.
+func gifConfig(data []byte) (format.Config, error) {
+	g, err := gifParse(data)
 	return format.Config{Width: g.w, Height: g.h, Model: "palette", Channels: 1, Bits: 8, Transparent: g.clear}, err
 }
 
-// Decode decodes the first frame onto the logical screen, as Pillow does. Its colors are in palette, and
+// gifDecode decodes the first frame onto the logical screen, as Pillow does. Its colors are in palette, and
 // the image has none.
-func Decode(data []byte, palette *rgbx.Palette) (image.Image, error) {
-	g, err := parse(data)
+func gifDecode(data []byte, palette *rgbx.Palette) (image.Image, error) {
+	g, err := gifParse(data)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package png
+package imagefile
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ type Bitmap struct {
 	Rows []byte
 }
 
-// NewBitmap returns one of zeros in memory that it may take.
-func NewBitmap(memory []byte, w, h int) Bitmap {
+// newBitmap returns one of zeros in memory that it may take.
+func newBitmap(memory []byte, w, h int) Bitmap {
 	m := Bitmap{W: w, H: h, Rows: pixel.Grow(memory, (1+(w+7)/8)*h)}
 	clear(m.Rows)
 	return m
@@ -68,7 +68,7 @@ func (m Bitmap) Pack(y int, src []byte) {
 	}
 }
 
-const signature = "\x89PNG\r\n\x1a\n"
+const pngSignature = "\x89PNG\r\n\x1a\n"
 
 // Append appends a file of the image, with a palette of black and white.
 func (m Bitmap) Append(dst []byte) ([]byte, error) {
@@ -87,7 +87,7 @@ func (m Bitmap) Append(dst []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	dst = appendChunk(append(dst, signature...), "IHDR", header[:])
+	dst = appendChunk(append(dst, pngSignature...), "IHDR", header[:])
 	dst = appendChunk(dst, "PLTE", []byte{0, 0, 0, 255, 255, 255})
 	return appendChunk(appendChunk(dst, "IDAT", packed.Bytes()), "IEND", nil), nil
 }
@@ -99,9 +99,9 @@ func appendChunk(dst []byte, id string, payload []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[at:]))
 }
 
-// Bits decodes a file of a bit a pixel, in memory that it may take. It returns false for all that Decode is for: other
-// files, those whose rows are interlaced, and those that are corrupt.
-func Bits(c format.Config, data, memory []byte) (m Bitmap, ok bool) {
+// pngBits decodes a file of a bit a pixel, in memory that it may take. It returns false for all that pngDecode is for:
+// other files, interlaced ones, and corrupt ones.
+func pngBits(c format.Config, data, memory []byte) (m Bitmap, ok bool) {
 	const interlace = 8 + 8 + 12
 	m = Bitmap{W: c.Width, H: c.Height}
 	if c.Bits != 1 || c.Channels != 1 || len(data) <= interlace || data[interlace] != 0 || data[26]|data[27] != 0 {
@@ -110,7 +110,7 @@ func Bits(c format.Config, data, memory []byte) (m Bitmap, ok bool) {
 	if carry, size := bits.Mul64(uint64(m.Stride()), uint64(m.H)); carry != 0 || size > 1032*uint64(len(data)) {
 		return m, false
 	}
-	pixels, ok := pixelsOf(data[len(signature):])
+	pixels, ok := pixelsOf(data[len(pngSignature):])
 	if !ok {
 		return m, false
 	}
