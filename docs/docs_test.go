@@ -193,6 +193,7 @@ var goPackages = map[string]string{
 	"mmapds":     "github.com/penstock/penstock/mmapds",
 	"loader":     "github.com/penstock/penstock/loader",
 	"prepare":    "github.com/penstock/penstock/prepare",
+	"raw":        "github.com/penstock/penstock/prepare/raw",
 	"sampler":    "github.com/penstock/penstock/loader/sampler",
 	"combine":    "github.com/penstock/penstock/loader/combine",
 	"transforms": "github.com/penstock/penstock/transforms",

@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/producer"
+	"github.com/penstock/penstock/prepare/source/unit"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -40,6 +42,12 @@ type Config struct {
 	Source string // folder, file, or glob of files with the samples
 	From   string // kind of source, one of source.Kinds, or "auto"
 	Fields string // which columns become which fields, see column.ParseFields; "" for all
+
+	// Records says where the records are in files whose arrays are in groups, see package unit; "" finds out. Align is
+	// how rows of several lengths are records, of Records that are rows.
+	Records string
+	Align   unit.Align
+
 	// Instances has fields whose rows are of the same instances: boxes, their labels, areas. A source may say so itself.
 	Instances []string
 	Outside   bool // files that tables and links name may lie outside of the source's folder
@@ -243,11 +251,29 @@ func (c Config) Problems() (list []string) {
 	if _, err := column.ParseFields(c.Fields); err != nil {
 		list = append(list, err.Error())
 	}
+	if c = c.withRecords(); c.Records != "" {
+		if _, err := unit.Parse(c.Records); err != nil {
+			list = append(list, err.Error())
+		}
+	}
+	if _, err := c.records(); err != nil {
+		list = append(list, err.Error())
+	}
 	if _, err := c.Images.WithImageDefaults().Pipeline(); err != nil {
 		list = append(list, strings.Split(err.Error(), "\n")...)
 	}
 	return list
 }
+
+// withRecords returns the Config whose Records are those that the Source names, if any.
+func (c Config) withRecords() Config {
+	path, named := source.SplitRecords(c.Source)
+	c.Source, c.Records = path, cmp.Or(c.Records, named)
+	return c
+}
+
+// records returns where the records of the source are, as package unit writes it.
+func (c Config) records() (string, error) { return unit.WithAlign(c.Records, c.Align) }
 
 // withImageDefaults returns the Config with what files of images have by default.
 func (c Config) withImageDefaults() Config {
@@ -370,7 +396,7 @@ func (c Config) options() map[string]string {
 		"color": c.Images.Color, "normalize": c.Images.Normalize.Name, "normalize-split": c.NormalizeSplit,
 		"max-pixels": strconv.Itoa(c.Images.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
 		"independent": strings.Join(c.Images.Independent, ","), "instances": strings.Join(c.Instances, ","),
-		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields,
+		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "records": c.Records, "align": string(c.Align),
 		"keep-encoded": choose(c.Images.KeepEncoded, "true", ""),
 		"jpeg-quality": choose(c.Images.Shrinks(), strconv.Itoa(c.Images.JPEGQuality()), ""),
 		"larger-than":  choose(c.Images.LargerThan != 0, strconv.Itoa(c.Images.LargerThan), ""),

@@ -31,11 +31,15 @@ func openSource(ctx context.Context, c Config, p Progress) (source.Source, error
 		}
 		return openProduced(c, base)
 	}
+	records, err := c.records()
+	if err != nil {
+		return nil, err
+	}
 	p.Begin("looking at the source", -1, "samples")
 	defer p.End()
 	return kinds.Open(ctx, c.Source, source.Options{
 		NoNames: c.Names == NamesOff, Blocks: true,
-		Kind: c.From, Fields: c.Fields, Outside: c.Outside, Seen: p.Add, Orient: c.Images.Rules.Orient,
+		Kind: c.From, Records: records, Fields: c.Fields, Outside: c.Outside, Seen: p.Add, Orient: c.Images.Rules.Orient,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})
 }

@@ -36,6 +36,7 @@ func NewPlan(ctx context.Context, c Config, progress Progress) (*Plan, error) {
 	if progress == nil {
 		progress = noProgress{}
 	}
+	c = c.withRecords()
 	p := &Plan{config: c, progress: progress}
 	if p.deferred() {
 		return p, nil

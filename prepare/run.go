@@ -69,6 +69,9 @@ type committer interface {
 func newRun(c Config, src source.Source, p Progress) *run {
 	r := &run{config: c, src: src, progress: p}
 	r.info, r.undeclared = kinds.Declare(src.Info(), c.Fields, c.Instances)
+	if r.info.Records != "" && c.Records == "" && c.Align == "" {
+		r.config.Records = r.info.Records // so that the recipe says what was found out
+	}
 	if !c.Append { // which makes records as those that are there were made
 		r.config.Images = c.Images.For(r.info.Fields, nil)
 	}

@@ -1,12 +1,14 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
@@ -171,9 +173,7 @@ func mappable(data *meta.Dataset) error {
 func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	fields := opts.Fields
 	if siblings := file.Siblings(); siblings != nil && fields == nil {
-		return siblings.Refusal(d.Path, func(fields []string) string {
-			return `fields=["` + strings.Join(fields, `", "`) + `"] in Python, mmapds.WithFields in Go`
-		})
+		return siblings.Refusal(d.Path)
 	}
 	var lengths, known []string
 	var others []*meta.Dataset
@@ -259,6 +259,17 @@ func axesOf(file *meta.File) (axes recordAxes) {
 	return axes
 }
 
+// beginsAsFile reports whether the first row of bytes begins as an image file. What cannot be read is reported by those
+// who need it.
+func beginsAsFile(data *meta.Dataset) bool {
+	r, err := chunk.NewReader(data.Reader(), data, chunk.Options{})
+	if err != nil || r.Len() == 0 {
+		return false
+	}
+	row := make([]byte, r.RecordBytes())
+	return r.Records(context.Background(), row, 0, 1) == nil && layout.IsPhoto(row)
+}
+
 // isNumbers distinguishes data from names, scalars and the like.
 func isNumbers(data *meta.Dataset) bool {
 	return !data.Null && len(data.Dims) > 0 && (data.Err != nil || data.Type.DType() != tensor.Invalid)
@@ -272,6 +283,9 @@ func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error
 	spec, err := data.Spec()
 	if err != nil {
 		return err
+	}
+	if spec.DType == tensor.Uint8 && len(spec.Shape) == 1 && beginsAsFile(data) {
+		return fmt.Errorf("its rows are image files, filled up with zeros, which are read and not mapped: %w", ErrUnsupported)
 	}
 	field := NewField(name, spec.DType, spec.Shape...)
 	field.Dims = namedAxes(data.Dimensions(), field.Shape)

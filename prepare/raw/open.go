@@ -4,6 +4,7 @@
 package raw
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 // Options says how Open reads a source. The zero value is usable.
 type Options struct {
 	From      string   // kind of source, one of source.Kinds; "" finds out
+	Records   string   // where the records are in files whose arrays are in groups, see package unit; "" finds out
 	Columns   string   // which columns become which fields, as preprocess --fields has it; "" for all
 	Instances []string // fields whose rows are of the same instances
 	Outside   bool     // files that tables and links name may lie outside of the source's folder
@@ -53,16 +55,28 @@ var datasets = []string{"flat", "hdf5", "zarr", "view"}
 // Is reports whether there are raw samples at a path on this machine, and not a dataset. Arrays in a folder are none:
 // they may be what is left of one. Tables that Open refuses as they have versions count, so that its error is shown.
 func Is(path string) bool {
+	path, records := source.SplitRecords(path)
 	if remote.IsURL(path) || strings.HasSuffix(path, ".npy") {
 		return false
+	}
+	if records != "" {
+		return true
 	}
 	kind, err := source.Detect(path)
 	return errors.Is(err, source.ErrVersioned) || err == nil && !slices.Contains(datasets, kind) && kind != "npy"
 }
 
+// Reads reports whether Open reads a file of another program that package mmapds may not be able to map.
+func Reads(path string) bool {
+	kind, err := source.Detect(path)
+	return err == nil && kind == "hdf5"
+}
+
 // Open lists a source, which is a path or a URL, and looks at its first usable sample, which says the types of all. At
 // the end of ctx, its cause is the error, also of reads of the Source.
 func Open(ctx context.Context, path string, o Options) (*Source, error) {
+	path, records := source.SplitRecords(path)
+	o.Records = cmp.Or(o.Records, records)
 	at, err := openPlace(ctx, path, o)
 	if err != nil {
 		return nil, err
@@ -93,7 +107,8 @@ func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 		at.hold()
 	}
 	src, err := kinds.Open(ctx, at.path, source.Options{
-		NoNames: true, Places: true, Kind: o.From, Found: detected, Fields: o.Columns, Outside: o.Outside, Seen: o.Seen,
+		NoNames: true, Places: true, Kind: o.From, Found: detected, Records: o.Records, Fields: o.Columns,
+		Only: o.Fields, Outside: o.Outside, Seen: o.Seen,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})
 	if err != nil {
@@ -147,6 +162,9 @@ func (s *Source) settle(o Options) (err error) {
 	}
 	if err := l.choose(o.Split, o.Shares); err != nil {
 		return err
+	}
+	if l.info.Records != "" && o.Columns == "" {
+		o.Fields = nil // the source has chosen them
 	}
 	if s.schema, err = only(l.job.Schema, o.Fields); err != nil {
 		return err

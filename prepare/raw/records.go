@@ -183,6 +183,56 @@ func (l *records) identity(split, shares string) (string, error) {
 	return "raw/" + hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
+// readRanges fills dst with the values of a field, those of consecutive samples at once. It returns false if the source
+// does not read the field so.
+func (l *records) readRanges(name string, indices []int, dst []byte) (bool, error) {
+	ranged, at := l.ranged(name)
+	if ranged == nil || len(indices) == 0 {
+		return false, nil
+	}
+	size := len(dst) / len(indices)
+	for i := 0; i < len(indices); {
+		first, n := l.number(indices[i]), 1
+		for i+n < len(indices) && l.number(indices[i+n]) == first+int64(n) {
+			n++
+		}
+		if first < 0 || first+int64(n) > l.listing.len() {
+			return false, nil // the read of single records says which
+		}
+		if err := ranged.ReadRange(at, first, first+int64(n), dst[i*size:(i+n)*size]); err != nil {
+			return true, &RecordError{indices[i], ranged.Info().Name, err}
+		}
+		i += n
+	}
+	return true, nil
+}
+
+// ranged returns the source, and the number that it has for a field, if it reads consecutive samples of the field at
+// once.
+func (l *records) ranged(name string) (source.Ranged, int) {
+	src, ok := l.listing.(indexed)
+	at := l.job.Schema.Index(name)
+	if !ok || at < 0 {
+		return nil, 0
+	}
+	if ranged, ok := src.Indexed.(source.Ranged); ok && ranged.InRanges(at) {
+		return ranged, at
+	}
+	return nil, 0
+}
+
+// number returns the number of the sample that a record is, -1 if there is no such record.
+func (l *records) number(record int) int64 {
+	if record < 0 || record >= l.len() {
+		return -1
+	}
+	place := int64(l.place(record))
+	if l.order != nil {
+		return l.order[place]
+	}
+	return place
+}
+
 // each calls f with the value of a field of each record. The value is valid in f.
 func (l *records) each(ctx context.Context, name string, indices []int, f func(i int, value []byte) error) error {
 	at := l.job.Schema.Index(name)

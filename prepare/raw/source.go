@@ -89,10 +89,15 @@ func (s *Source) DescribeReads(field string) (how, why string, resident float64)
 	return "raw", fmt.Sprintf("%s of a source (%s) that is not prepared", s.records.info.Unit, s.records.info.Kind), -1
 }
 
-// Contiguous reports whether records are one piece of the dataset that the Source uses.
+// Contiguous reports whether Slice reads records at once: those that are one piece of the dataset that the Source uses,
+// or consecutive samples of a source that reads these so.
 func (s *Source) Contiguous(field string, a, b int) bool {
-	ds, first := s.piece(a, b)
-	return ds != nil && ds.Contiguous(field, first, first+b-a)
+	if ds, first := s.piece(a, b); ds != nil {
+		return ds.Contiguous(field, first, first+b-a)
+	}
+	ranged, _ := s.records.ranged(field)
+	return ranged != nil && b > a && s.records.number(b-1)-s.records.number(a) == int64(b-1-a) && s.records.order == nil &&
+		s.records.chosen == nil
 }
 
 // Prefetch begins to fetch records of a bucket, up to mostAhead at a time. Those of this machine are read
@@ -145,6 +150,9 @@ func (s *Source) Close() error {
 func (s *Source) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	if ds, places := s.located(indices); ds != nil {
 		return ds.Gather(ctx, field, places, dst)
+	}
+	if done, err := s.records.readRanges(field, indices, dst); done {
+		return err
 	}
 	return s.each(ctx, field, indices, func(i int, value []byte) error {
 		size := len(dst) / len(indices)

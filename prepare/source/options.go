@@ -10,6 +10,13 @@ type Options struct {
 	Found  string // what Detect says of the path, if it was called already
 	Fields string // which columns become which fields, see ParseFields; "" for all
 
+	// Records says where the records are in a source whose arrays have a group or a file for each of several units: see
+	// package unit. "" is what the path says, see SplitRecords, or finds out.
+	Records string
+
+	// Only are the fields that are needed of a source with units; nil means all. Others may then be of any length.
+	Only []string
+
 	// NoNames leaves out the field of source names that a dataset has.
 	NoNames bool
 

@@ -39,6 +39,17 @@ type Indexed interface {
 	Sample(i int64) (Sample, error)
 }
 
+// Ranged is an Indexed source that may read the values of consecutive samples at once.
+type Ranged interface {
+	Indexed
+
+	// InRanges reports whether ReadRange reads a field: one of numbers of a fixed size.
+	InRanges(field int) bool
+
+	// ReadRange fills dst with the values that samples [a, b) have of a field. It may run concurrently with other calls.
+	ReadRange(field int, a, b int64, dst []byte) error
+}
+
 // Named is an Indexed source that knows names without what leads to the values.
 type Named interface {
 	Indexed
@@ -73,6 +84,7 @@ type Info struct {
 	Splits  []string // names of the splits that samples are in already, if they are
 	Ignored Ignored  // what was passed over
 	Hints   []string // sentences for people about what looks unusual
+	Records string   // where the records are, if they are units or rows of units, as package unit writes it
 	Inputs  string   // digest of what a producer makes its samples of, in order; "" if there is none
 }
 

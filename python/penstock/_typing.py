@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, Union
 
-from ._base.options import OnError, Prepare, Verify
+from ._base.options import Align, OnError, Prepare, Verify
 from ._engine.pack import Pack
 from ._read.dataset import Dataset
 from ._read.view import View
@@ -39,6 +39,8 @@ class Keywords(TypedDict, total=False):
     fields: Iterable[str] | None
     split: str | None
     splits: Mapping[str, float] | None
+    records: str | None
+    align: Align | None
     prepare: Prepare
     filters: str | Iterable[tuple[str, str, Any]] | None
     pack: Pack | None

@@ -47,12 +47,9 @@ class Raw(Writing):
     def settle(self):
         """Wait for the processes that prepare in the background: they end a little after their loader."""
         end = time.monotonic() + 60
-        while self.building() and any(self.folder.encode() in words and b"\0cache\0" in words for words in commands()):
+        while any(self.folder.encode() in words and b"\0cache\0" in words for words in commands()):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.01)
-
-    def building(self):
-        return any(name.endswith(".building") for _, names, _ in os.walk(self.folder) for name in names)
 
     def photos(self, n=20, root="photos"):
         for i in range(n):

@@ -215,7 +215,10 @@ class TestChoice(Pixels):
 
     def test_pixels_without_room(self):
         photos = self.photos()
-        for size, stored in (("1MB", "files: pixels would take 2.3 MiB, more than the size of the cache"), ("100MB", "pixels: all pixels take 2.3 MiB")):
+        for size, stored in (
+            ("1MB", "files: pixels would take 2.3 MiB, more than the size of the cache"),
+            ("100MB", "pixels: all pixels take 2.3 MiB"),
+        ):
             loader = self.loader(photos, transforms=[Resize((200, 200)), RandomCrop(16)], prepare="auto", cache_dir=self.cache, cache_size=size)
             self.assertIn("stores " + stored, loader.diagnose())
             loader.close()

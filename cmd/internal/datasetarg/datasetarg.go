@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/prepare/source/unit"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/remote/mirror"
@@ -138,10 +139,19 @@ func (c *Cache) View(ctx context.Context, n *views.Node, o Options) (*views.Data
 			options = append(options, o.Verify)
 		}
 		ds, err := Map(path, options...)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			return ds, nil
 		}
-		return ds, nil
+		if errors.Is(err, store.ErrUnsupported) && raw.Reads(path) { // by package raw, not mapped
+			part, ofRaw := c.openRaw(ctx, path, fields, split, o)
+			if ofRaw == nil {
+				return part, nil
+			}
+			if units := (*unit.Error)(nil); errors.As(ofRaw, &units) {
+				err = ofRaw
+			}
+		}
+		return nil, err
 	}})
 }
 

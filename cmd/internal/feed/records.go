@@ -19,6 +19,8 @@ import (
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
@@ -217,7 +219,7 @@ func (s *recordServer) opened(ctx context.Context, o *opening) (*opened, error) 
 		return s.openView(ctx, o.View)
 	}
 	if !remote.IsURL(o.Path) {
-		return s.openHere(o)
+		return s.openLocal(ctx, o)
 	}
 	ds, err := s.cache.Open(ctx, o.Path, o.Fields, o.Split)
 	switch {
@@ -294,6 +296,21 @@ func (v viewRecords) SourceName(ctx context.Context, record int) (string, error)
 func (s *recordServer) keep(w *opened, ds recordSource) {
 	s.last++
 	w.Dataset, s.open[s.last] = s.last, ds
+}
+
+// openLocal opens files of this machine: those that can be mapped by package mmapds, others by package raw.
+func (s *recordServer) openLocal(ctx context.Context, o *opening) (*opened, error) {
+	if _, records := source.SplitRecords(o.Path); records == "" {
+		w, err := s.openHere(o)
+		if !errors.Is(err, store.ErrUnsupported) || !raw.Reads(o.Path) {
+			return w, err
+		}
+	}
+	w, err := s.openView(ctx, &views.Node{Dataset: o.Path, Fields: o.Fields, Split: o.Split}) // which says what is wrong
+	if err == nil {
+		w.Format = "hdf5"
+	}
+	return w, err
 }
 
 // mostPlaces bounds the files that a program maps for a column: each is a mapping of its own, of which the system

@@ -73,8 +73,8 @@ type Progress interface {
 // preprocess cache, if it is not there. The end of ctx ends this; what a run has made is kept for the next. It returns
 // whether files or pixels are stored, and why; nil if that was not to be chosen.
 func Keep(ctx context.Context, src *raw.Source, o Options) (*Choice, error) {
-	if o.Mode == Off || o.Mode == "" {
-		return nil, nil
+	if o.Mode == Off || o.Mode == "" || o.Mode == Auto && src.Info().Records != "" {
+		return nil, nil // arrays are read where they are
 	}
 	if err := checkOutside(o.Dir, src); err != nil {
 		if o.Mode == Auto && o.Dir == "" { // nobody chose the folder

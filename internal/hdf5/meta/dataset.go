@@ -35,6 +35,9 @@ func (d *Dataset) In(r io.ReaderAt) *Dataset {
 	return &data
 }
 
+// Reader returns what the elements are read from.
+func (d *Dataset) Reader() io.ReaderAt { return d.file.r }
+
 // ExternalFile is a part of a dataset that is in another file.
 type ExternalFile struct {
 	Name   string

@@ -174,6 +174,9 @@ func (f *File) Walk() iter.Seq[*Link] {
 	return func(yield func(*Link) bool) { f.Root.walk(yield) }
 }
 
+// Walk visits every link below the group, a group's before what is in it, in their order.
+func (g *Group) Walk() iter.Seq[*Link] { return func(yield func(*Link) bool) { g.walk(yield) } }
+
 func (g *Group) walk(yield func(*Link) bool) bool {
 	for i := range g.Links {
 		l := &g.Links[i]

@@ -3,11 +3,8 @@ package meta
 import (
 	"fmt"
 	"hash/maphash"
-	"path"
-	"strings"
 
 	"github.com/penstock/penstock/internal/sys/shell"
-	"github.com/penstock/penstock/tensor"
 )
 
 // Siblings are groups of one group whose datasets have the same names, types and numbers of axes. Each is a record,
@@ -124,43 +121,9 @@ func members(g *Group, path string, list []*SiblingData) []*SiblingData {
 	return list
 }
 
-// Refusal is the error of a file that has siblings. choose says how to name the datasets of one group.
-func (s *Siblings) Refusal(file string, choose func(fields []string) string) error {
-	var fields []string
-	for _, m := range s.Members {
-		fields = append(fields, strings.TrimPrefix(s.Paths[0], "/")+"/"+m.Path)
-	}
+// Refusal is the error of those who read arrays of a file alone.
+func (s *Siblings) Refusal(file string) error {
 	return fmt.Errorf("the groups %s and %s (%d in all) have the same datasets, so each is a record or a sequence of "+
-		"records, and their datasets are not fields of one record; write a record of each group: %s; or choose the datasets "+
-		"of one group: %s: %w", s.Paths[0], s.Paths[1], len(s.Paths), s.program(file), choose(fields), ErrUnsupported)
-}
-
-// program returns the command that writes a record of each group.
-func (s *Siblings) program(file string) string {
-	var values, schema []string
-	ragged := false
-	for _, m := range s.Members {
-		name := strings.ReplaceAll(m.Path, "/", "_")
-		values = append(values, fmt.Sprintf(`"%s": g["%s"][()]`, name, m.Path))
-		ragged = ragged || m.Ragged
-		if m.Varies || m.Data.Err != nil || m.Data.Type.DType() == tensor.Invalid {
-			return `by penstock.Writer, one append each`
-		}
-		dims, only := m.Data.Dims, ""
-		if m.Ragged {
-			dims, only = dims[1:], ", ragged=True"
-		}
-		shape := ""
-		for _, n := range dims {
-			shape += fmt.Sprintf("%d, ", n)
-		}
-		schema = append(schema, fmt.Sprintf(`F("%s", "%v", (%s)%s)`, name, m.Data.Type.DType(), shape, only))
-	}
-	given := ""
-	if ragged {
-		given = ", [" + strings.Join(schema, ", ") + "]"
-	}
-	return shell.Command("python -c", fmt.Sprintf(`import h5py, penstock; F = penstock.Field; `+
-		`w = penstock.Writer("DEST"%s); w.extend({%s} for g in h5py.File("%s")["%s"].values()); w.commit()`,
-		given, strings.Join(values, ", "), file, path.Clean("/"+s.Parent)))
+		"records: package raw reads them, and so do DataLoader and open in Python; to make a dataset of them, run: %s: %w",
+		s.Paths[0], s.Paths[1], len(s.Paths), shell.Rewrite(file, ""), ErrUnsupported)
 }

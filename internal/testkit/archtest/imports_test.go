@@ -131,9 +131,10 @@ var layers = [][]place{
 	},
 	{
 		{"loader", "streams any Source, and decodes images on the way; it and mmapds do not know each other, so that either can be replaced"},
-		{"prepare/source/hdf5", "one kind of source, as arrays: files that other programs wrote"},
+		{"prepare/source/unit", "records that are groups or files, or rows of these, for every kind of source whose arrays are in such"},
 	},
 	{
+		{"prepare/source/hdf5", "one kind of source, as arrays: files that other programs wrote"},
 		{"loader/expr", "the language of expressions: records of a Source for which one holds, and numbers that one computes; views and commands ask it"},
 	},
 	{

@@ -38,7 +38,16 @@ func (f Fixed) column(field source.Field, count int64, r io.ReaderAt, offset int
 			}
 			return f.convert(buf), nil
 		},
+		Rows: f.rows(r, offset),
 	}
+}
+
+// rows returns what reads values [a, b) at once; nil if they have another size in the field than in the file.
+func (f Fixed) rows(r io.ReaderAt, offset int64) func(a, b int64, dst []byte) error {
+	if f.convert != nil {
+		return nil
+	}
+	return func(a, _ int64, dst []byte) error { return source.ReadAt(r, dst, offset+a*int64(f.Size)) }
 }
 
 // stream returns the column whose values come out of what open returns.

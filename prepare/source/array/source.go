@@ -23,6 +23,7 @@ type arrays struct {
 	info    source.Info
 	columns []Column
 	files   []io.Closer
+	name    func(i int64) string // of a record
 }
 
 // Column is one array of a source.
@@ -35,6 +36,9 @@ type Column struct {
 
 	// At appends value i to buf. It is nil where the array can only be read in order.
 	At func(i int64, buf []byte) ([]byte, error)
+
+	// Rows fills dst with values [a, b), which have one size. It is nil where that is no faster than At.
+	Rows func(a, b int64, dst []byte) error
 }
 
 // Cursor gives the values of a column one after the other. It serves one goroutine.
@@ -47,10 +51,17 @@ type Cursor interface {
 // indexedArrays is a source of arrays with random access.
 type indexedArrays struct{ *arrays }
 
-// New returns the source of these columns, which must have one length. It takes over
-// the files, also with an error.
+// New returns the source of these columns, which must have one length, and whose records are named by their numbers. It
+// takes over the files, also with an error.
 func New(kind, path, name string, columns []Column, files ...io.Closer) (source.Source, error) {
-	s := &arrays{path: path, columns: columns, files: files, info: source.Info{Kind: kind, Name: name, Unit: "records"}}
+	return NewNamed(kind, path, name, columns, func(i int64) string { return strconv.FormatInt(i, 10) }, files...)
+}
+
+// NewNamed is New for records that have names.
+func NewNamed(kind, path, name string, columns []Column, names func(i int64) string, files ...io.Closer) (
+	source.Source, error) {
+	s := &arrays{path: path, columns: columns, files: files, name: names,
+		info: source.Info{Kind: kind, Name: name, Unit: "records"}}
 	if err := s.check(); err != nil {
 		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), s.Close())
 	}
@@ -101,6 +112,9 @@ func (s *arrays) listCommand() string {
 
 // Info implements Source.
 func (s *arrays) Info() source.Info { return s.info }
+
+// InUnits says where the records are, as package unit writes it.
+func (s *arrays) InUnits(records string) { s.info.Records = records }
 
 // Note adds a sentence to what the source says of itself.
 func (s *arrays) Note(hint string) { s.info.Hints = append(s.info.Hints, hint) }
@@ -156,7 +170,7 @@ func (s *arrays) next(i int64, cursors []Cursor) (source.Sample, error) {
 			return source.Sample{}, fmt.Errorf("%s: record %d: %w", s.columns[k].Field.Origin, i, CutShort(err))
 		}
 	}
-	return source.Sample{Name: strconv.FormatInt(i, 10), Data: values}, nil
+	return source.Sample{Name: s.name(i), Data: values}, nil
 }
 
 // CutShort words the end of a file where there should be more.
@@ -169,7 +183,7 @@ func CutShort(err error) error {
 
 // Sample implements Indexed.
 func (s indexedArrays) Sample(i int64) (source.Sample, error) {
-	return source.Sample{Name: strconv.FormatInt(i, 10), Data: place{s.arrays, i}}, nil
+	return source.Sample{Name: s.name(i), Data: place{s.arrays, i}}, nil
 }
 
 // place is the Data of sample i, which is read when it is asked for.
@@ -186,6 +200,35 @@ func (p place) Read(v *source.Values) error {
 			return fmt.Errorf("%s: %w", c.Field.Origin, CutShort(err))
 		}
 		v.Keep(k, b)
+	}
+	return nil
+}
+
+// ReadField implements Parted, for numbers. A value that cannot be read is left to Read, which returns the error.
+func (p place) ReadField(v *source.Values, field int) bool {
+	c := &p.arrays.columns[field]
+	if c.Field.Content != "" {
+		return false
+	}
+	b, err := c.At(p.i, v.Buffer(field))
+	if err != nil {
+		return false
+	}
+	v.Keep(field, b)
+	return true
+}
+
+// InRanges implements Ranged.
+func (s indexedArrays) InRanges(field int) bool {
+	c := &s.columns[field]
+	return c.Rows != nil && c.Field.Content == "" && !c.Field.Ragged
+}
+
+// ReadRange implements Ranged.
+func (s indexedArrays) ReadRange(field int, a, b int64, dst []byte) error {
+	c := &s.columns[field]
+	if err := c.Rows(a, b, dst); err != nil {
+		return fmt.Errorf("%s: %w", c.Field.Origin, CutShort(err))
 	}
 	return nil
 }

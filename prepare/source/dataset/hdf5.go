@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/hdf5"
+	"github.com/penstock/penstock/prepare/source/unit"
 	"github.com/penstock/penstock/store"
 )
 
@@ -38,6 +39,9 @@ func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Opti
 		return newDataset(root, d, opts, selection)
 	}
 	other := hdf5.New(ctx, root, path, f, file)
+	if s, err := openUnits(path, other, opts, selection); s != nil || err != nil {
+		return s, err
+	}
 	columns, bad, err := other.Columns(selection)
 	if err != nil {
 		other.Close()
@@ -48,6 +52,56 @@ func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Opti
 		noting.Note(bad.Hint())
 	}
 	return s, err
+}
+
+// openUnits opens a file whose records are groups, or rows of groups: as opts says, or as the file does; nil if it is
+// another one. It takes over the file, but of another one.
+func openUnits(path string, file *hdf5.File, opts source.Options, selection []column.Selection) (source.Source, error) {
+	if len(selection) == 0 {
+		for _, name := range opts.Only {
+			selection = append(selection, column.Selection{Column: name})
+		}
+	}
+	var records *unit.Records
+	var units []unit.Unit
+	var err error
+	hint := ""
+	switch {
+	case opts.Records != "":
+		if records, err = unit.Parse(opts.Records); err == nil {
+			units, err = file.Units(records)
+		}
+	case !file.Names(selection):
+		if records, units, err = file.Guess(); records != nil {
+			hint = records.Guessed()
+		}
+	}
+	if err == nil && records == nil {
+		return nil, nil
+	}
+	var columns *unit.Columns
+	if err == nil {
+		columns, err = unit.NewColumns(units, records, selection)
+	}
+	if err != nil {
+		return nil, &unit.Error{Err: errors.Join(fmt.Errorf("source %s: %w", path, err), file.Close())}
+	}
+	s, err := array.NewNamed("hdf5", path, source.BaseName(path), columns.List, columns.Name, columns, file)
+	if err != nil {
+		return nil, err
+	}
+	if of, ok := s.(interface {
+		InUnits(records string)
+		Note(hint string)
+	}); ok {
+		of.InUnits(records.String())
+		for _, text := range append(columns.Hints, hint) {
+			if text != "" {
+				of.Note(text)
+			}
+		}
+	}
+	return s, nil
 }
 
 func hdf5Metadata(path string, f vfs.File, generation string) (*meta.File, error) {

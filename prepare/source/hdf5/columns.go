@@ -10,7 +10,6 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
-	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/prepare/source/column"
@@ -24,11 +23,6 @@ func trim(path string) string { return strings.Trim(path, "/") }
 // datasets and links that make none. One that has records and is not read is an error then, unless it has no numbers
 // and another length than those have.
 func (f *File) Columns(selection []column.Selection) (columns []array.Column, bad array.Rejections, err error) {
-	if siblings := f.meta.Siblings(); siblings != nil && len(selection) == 0 {
-		return nil, nil, siblings.Refusal(f.path, func(fields []string) string {
-			return shell.Command("--fields", strings.Join(fields, ","))
-		})
-	}
 	var unread []unreadDataset
 	whole := make(map[string]bool) // columns that are all of a dataset of numbers
 	selection = append([]column.Selection(nil), selection...)
@@ -65,12 +59,14 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 			return nil, nil, bad.All(nil)
 		}
 		columns, more := ofOneLength(columns, whole)
+		array.FindImages(columns)
 		return columns, append(bad, more...), nil
 	}
 	for _, g := range derived {
 		columns = append(columns, g.columns...)
 	}
 	columns, err = array.Select(columns, selection)
+	array.FindImages(columns)
 	return columns, bad, err
 }
 
@@ -218,6 +214,7 @@ func (f *File) whole(d *meta.Dataset, r Records, field source.Field) array.Colum
 		buf = append(buf, make([]byte, layout.Size)...)
 		return buf, r.Records(f.ctx, buf[n:], i, i+1)
 	}
+	c.Rows = func(a, b int64, dst []byte) error { return r.Records(f.ctx, dst, a, b) }
 	return c
 }
 

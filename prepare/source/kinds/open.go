@@ -2,9 +2,11 @@
 package kinds
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/internal/vfs"
@@ -34,6 +36,8 @@ import (
 // files. It finds out what is common to all samples: their number,
 // types, class names. At the end of ctx, its cause is the error.
 func Open(ctx context.Context, path string, opts source.Options) (source.Source, error) {
+	path, records := source.SplitRecords(path)
+	opts.Records = cmp.Or(opts.Records, records)
 	kind := opts.Kind
 	if kind == "" || kind == "auto" {
 		var err error
@@ -44,6 +48,10 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	open, ok := openers[kind]
 	if !ok {
 		return nil, fmt.Errorf("source %s: unknown kind %q; known are %s", path, kind, strings.Join(source.Kinds, ", "))
+	}
+	if opts.Records != "" && !slices.Contains(withUnits, kind) {
+		return nil, fmt.Errorf("source %s: records: a source of kind %s has its records in one place; units are groups and "+
+			"files of %s", path, kind, strings.Join(withUnits, ", "))
 	}
 	selection, err := column.ParseFields(opts.Fields)
 	if err != nil {
@@ -62,6 +70,9 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	}
 	return s, nil
 }
+
+// withUnits are the kinds of sources whose records may be units, or rows of units.
+var withUnits = []string{"hdf5"}
 
 // openRoot is source.OpenRoot. Its error for a path that is not there is the same as that of reading it.
 func openRoot(path string, opts source.Options) (*vfs.Root, error) {
@@ -129,6 +140,7 @@ type openFunc func(ctx context.Context, root *vfs.Root, path string, opts source
 
 // Check reports an error unless a first look at path finds a source of that kind.
 func Check(path, kind string) error {
+	path, _ = source.SplitRecords(path)
 	switch kind {
 	case "imagefolder":
 		return folder.Check(path)

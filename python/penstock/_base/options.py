@@ -23,6 +23,9 @@ Verify = Union[Literal["off", "first", "always"], float]
 #: What is beyond the edges of an array.
 Pad = Literal["constant", "reflect", "wrap"]
 
+#: Which rows of arrays of several lengths are records.
+Align = Literal["start", "end"]
+
 #: Whether the arrays of a dataset can be written to.
 Mode = Literal["r", "c"]
 

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from .. import samplers
 from .._base.errors import Error
-from .._base.options import OnError, Output, Prepare, Verify, choice, count
+from .._base.options import Align, OnError, Output, Prepare, Verify, choice, count
 from .._read.dataset import Samples, has_type, open_dataset, open_prepared
+from .._read.formats import with_records
 from ..samplers import MAX_SEED, Sampler
 from . import frameworks, launcher, subject
 from .attributes import PROTECTED, Shown
@@ -154,6 +155,11 @@ class DataLoader(_Base[B]):
         splits: Of raw samples, shares of splits: ``splits={"train": 0.8, "val": 0.2}, split="train"``. The name of a
             sample decides in which it is, so that it stays there when others are added. Without it, folders named train,
             val and test are splits.
+        records: Where the records are in a file whose arrays are in groups: "data/*" is a record of each group, and "data/*[:]" one
+            of each row of each group, with the fields ``episode`` and ``step``, the numbers of the group and of the row in it. None
+            finds out, or says in its error what to choose from. See docs/files.md.
+        align: Of arrays of several lengths in one group, "start" takes the first rows as records, as many as the shortest array
+            has, and "end" the last. None refuses them.
         prepare: Of raw samples: "auto" makes a dataset of them in the cache while they are read, and reads that once it is complete, with
             the same batches. It stores files, or the pixels that a fixed beginning of ``transforms`` makes of them if all pixels
             take at most half of the memory. "encoded" makes the dataset of files first, and "pixels" that of pixels; "off"
@@ -336,6 +342,8 @@ class DataLoader(_Base[B]):
         fields: Iterable[str] | None = None,
         split: str | None = None,
         splits: Mapping[str, float] | None = None,
+        records: str | None = None,
+        align: Align | None = None,
         prepare: Prepare = "auto",
         filters: str | Iterable[tuple[str, str, Any]] | None = None,
         pack: Pack | None = None,
@@ -348,7 +356,8 @@ class DataLoader(_Base[B]):
     ) -> None:
         if isinstance(dataset, subject.Unopened):  # of another DataLoader, as Lightning makes one with its sampler
             dataset = dataset.given
-        arguments = {name: value for name, value in locals().items() if name != "self"}
+        dataset = with_records(dataset, records, align)
+        arguments = {name: value for name, value in locals().items() if name not in ("self", "records", "align")}
         self._arguments = arguments
         if pin_memory_device:
             warnings.warn(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._base.errors import CorruptError, Error, MissingError, NotFoundError, UnsupportedError
-from .._base.options import Mode, choice
+from .._base.options import Align, Mode, choice
 from .._base.urls import redacted
 from .._base.values import tensor
 from .._write import changing
@@ -20,7 +20,7 @@ from . import flat, generations
 from .column import Column, memory
 from .fetched import fetched, is_fetched
 from .field import SOURCE_NAME, Field, chosen, from_json, listed, shown
-from .formats import find, keeps, locate, stamp
+from .formats import file_of, find, is_dataset, keeps, locate, stamp, with_records
 from .generations import Held
 from .layout import Layout, column_names, select
 from .ragged import RaggedRecords
@@ -158,8 +158,7 @@ class Dataset(Source):
         there is no such record.
         """
         index = self._places.index(record)
-        if self._is_remote:
-            assert self._opened is not None
+        if self._opened is not None and (self._is_remote or not self.manifest):
             return self._opened.name(index)
         return "" if self._names is None else str(self._names[index])
 
@@ -583,6 +582,8 @@ def open_dataset(
     split: str | None = None,
     mode: Mode = "r",
     *,
+    records: str | None = None,
+    align: Align | None = None,
     generation: int | str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
 ) -> Dataset | View:
@@ -598,6 +599,7 @@ def open_dataset(
         split: Open that part of the dataset alone.
         mode: With "c" arrays can be written to, and what is written stays in this process. "r" is
             read-only. A view is read-only.
+        records, align: Where the records are in a file whose arrays are in groups, such as "data/*[:]": see docs/files.md.
         generation: Open that generation of the dataset, by its number or its tag, and not the newest one. The path
             ``ds@3`` does so, too: see docs/changing.md.
         cache_dir: The cache, by default in the user's cache folder. Records of a URL are kept there. Raw samples, such as a
@@ -610,11 +612,12 @@ def open_dataset(
         Error: The path is not a dataset; CorruptError and UnsupportedError are kinds of it.
         KeyError: There is no such field or split.
     """
+    path = with_records(path, records, align)
     try:
         return open_prepared(path, fields, split, mode, generation=generation, cache_dir=cache_dir)
     except Error as e:
         raw = isinstance(e, NoDatasetError) or not (isinstance(e, NotFoundError) or "://" in os.fsdecode(path))
-        if generation is not None or not raw:
+        if generation is not None or not raw or (os.path.isfile(file_of(os.fsdecode(path))) and is_dataset(os.fsdecode(path))):
             raise
         from .._write.prepare import cached
 

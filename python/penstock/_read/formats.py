@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Optional
+from typing import Any, Optional
 
 from .._base.errors import Error, NotFoundError
 from .._base.files import open_in
+from .._base.options import Align, choice
 from . import flat, generations
 from .layout import ZARR_MANIFEST, Layout
 
@@ -18,10 +19,31 @@ _ZARR = ("zarr.json", ".zmetadata", ".zgroup", ".zarray")
 Stamp = Optional[tuple[int, int, int, int]]
 
 
+def file_of(path: str) -> str:
+    """Return a path without where the records are in the file: that of demos.hdf5::data/*[:]."""
+    return path if os.path.lexists(path) else path.rpartition("::")[0] or path
+
+
+def with_records(path: Any, records: str | None, align: str | None) -> Any:
+    """Return a path or URL that says where the records are in the file: ``demos.hdf5::data/*[:]``, as programs take it."""
+    if records is None and align is None:
+        return path
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"records and align are for the path of a file or folder, and the dataset is a {type(path).__name__}; leave them out")
+    if not isinstance(records, str) or not records:
+        raise ValueError(f"records is {records!r}; it is the groups that have the records, such as 'data/*', or 'data/*[:]' for their rows")
+    if align is not None:
+        choice("align", align, Align)
+        if not records.endswith("[:]"):
+            raise ValueError(f"align is {align!r}, which is for records that are rows, and records is {records!r}; write {records + '[:]'!r}")
+        records = f"{records[:-1]}{align}]"
+    return f"{os.fspath(path)}::{records}"
+
+
 def stamp(path: str) -> Stamp:
     """Return the stamp of the dataset at path, which is that of its manifest or of its HDF5 file; None if there is none."""
     try:
-        s = os.stat(_stamped(path))
+        s = os.stat(_stamped(file_of(path)))
     except OSError:
         return None
     return s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns
@@ -44,7 +66,7 @@ def is_dataset(path: str) -> bool:
     if path.endswith((".npy", ".view.json")):
         return True
     try:
-        with open_in(None, path) as f:
+        with open_in(None, file_of(path)) as f:
             return f.read(8) == b"\x89HDF\r\n\x1a\n"
     except (Error, OSError):
         return True  # its error is reported by the one who opens it
@@ -62,9 +84,9 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
     if os.path.isdir(path):
         if _stamped(path) == os.path.join(path, "manifest.json"):
             return flat.locate(path, generation)
-    elif not os.path.exists(path):
+    elif not os.path.exists(file_of(path)):
         raise NotFoundError(f"{path}: no such file or folder")
-    else:
+    elif os.path.exists(path):
         from . import npy
 
         if npy.is_npy(path):

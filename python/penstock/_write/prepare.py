@@ -77,6 +77,8 @@ def preprocess(
     # Source and dataset
     from_: str | None = None,
     fields: str | Sequence[str] | None = None,
+    records: str | None = None,
+    align: str | None = None,
     instances: Sequence[str] | None = None,
     outside: bool | None = None,
     format: str | None = None,

@@ -1,0 +1,74 @@
+package array
+
+import (
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"sync"
+)
+
+// All appends all values of a column, one after the other.
+func (c Column) All(buf []byte) (_ []byte, err error) {
+	if size := int64(c.Field.RecordBytes()); c.Rows != nil && size*c.Count < math.MaxInt32 {
+		from := len(buf)
+		buf = slices.Grow(buf, int(size*c.Count))[:from+int(size*c.Count)]
+		return buf, c.Rows(0, c.Count, buf[from:])
+	}
+	cursor, err := c.Open()
+	if err != nil {
+		return buf, err
+	}
+	defer func() { err = errors.Join(err, cursor.Close()) }()
+	for range c.Count {
+		value, err := cursor.Next()
+		if err != nil {
+			return buf, CutShort(err)
+		}
+		buf = append(buf, value...)
+	}
+	return buf, nil
+}
+
+// Held returns a column whose values are read at the first use and stay in memory, of one that is read in order only.
+func (c Column) Held() Column {
+	read := sync.OnceValues(func() (values [][]byte, err error) {
+		cursor, err := c.Open()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, cursor.Close()) }()
+		for range c.Count {
+			value, err := cursor.Next()
+			if err != nil {
+				return nil, CutShort(err)
+			}
+			values = append(values, value)
+		}
+		return values, nil
+	})
+	c.At = func(i int64, buf []byte) ([]byte, error) {
+		values, err := read()
+		if err != nil {
+			return buf, err
+		}
+		return append(buf, values[i]...), nil
+	}
+	c.Open = func() (Cursor, error) { return &heldCursor{at: c.At, count: c.Count}, nil }
+	return c
+}
+
+type heldCursor struct {
+	at       func(i int64, buf []byte) ([]byte, error)
+	i, count int64
+}
+
+func (h *heldCursor) Next() ([]byte, error) {
+	if h.i == h.count {
+		return nil, io.EOF
+	}
+	h.i++
+	return h.at(h.i-1, nil)
+}
+
+func (h *heldCursor) Close() error { return nil }

@@ -1,0 +1,219 @@
+package hdf5
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/unit"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Units returns the groups and datasets of the file that a declaration names, in the order of their creation where the
+// file has that, and else of their names.
+func (f *File) Units(records *unit.Records) ([]unit.Unit, error) {
+	links := []*meta.Link{{Path: "/", Group: f.meta.Root}}
+	for level := range records.Levels {
+		var below []*meta.Link
+		for _, l := range links {
+			if l.Group == nil {
+				continue
+			}
+			for _, inner := range ordered(l.Group) {
+				if records.Matches(level, inner.Name) {
+					below = append(below, inner)
+				}
+			}
+		}
+		links = below
+	}
+	var list []unit.Unit
+	for _, l := range links {
+		if l.Group != nil || l.Dataset != nil {
+			list = append(list, &unitOf{f, l})
+		}
+	}
+	if list == nil {
+		var names []string
+		for i := range f.meta.Root.Links {
+			names = append(names, f.meta.Root.Links[i].Name)
+		}
+		return nil, fmt.Errorf("records %q: no group or dataset has such a path; at the top are %s", records,
+			source.Enumerate(names, 12))
+	}
+	return list, nil
+}
+
+// ordered returns the links of a group in the order of units. Soft links are replaced by what they lead to.
+func ordered(g *meta.Group) (list []*meta.Link) {
+	byName := true
+	for i := range g.Links {
+		l := &g.Links[i]
+		byName = byName && (i == 0 || g.Links[i-1].Name < l.Name)
+		list = append(list, l)
+	}
+	if byName {
+		slices.SortFunc(list, func(a, b *meta.Link) int { return unit.Compare(a.Name, b.Name) })
+	}
+	return list
+}
+
+// unitOf is a group, or a dataset, as a unit.
+type unitOf struct {
+	file *File
+	link *meta.Link
+}
+
+// Name implements unit.Unit.
+func (u *unitOf) Name() string { return trim(u.link.Path) }
+
+// lone is the name of the only member of a unit that is a dataset.
+const lone = "data"
+
+// datasets yields the datasets of the unit by their names in it.
+func (u *unitOf) datasets(yield func(name string, d *meta.Dataset) bool) {
+	if u.link.Dataset != nil {
+		yield(lone, u.link.Dataset)
+		return
+	}
+	for l := range u.link.Group.Walk() {
+		if l.Dataset == nil || l.Dataset.IsDimension() {
+			continue
+		}
+		if !yield(strings.TrimPrefix(l.Path, strings.TrimSuffix(u.link.Path, "/")+"/"), l.Dataset) {
+			return
+		}
+	}
+}
+
+// Members implements unit.Unit.
+func (u *unitOf) Members() (list []unit.Member, err error) {
+	for name, d := range u.datasets {
+		rows := int64(-1)
+		if len(d.Dims) > 0 {
+			rows = d.Dims[0]
+		}
+		all, err := parts(withRows(d))
+		if err != nil {
+			list = append(list, unit.Member{Name: name, Rows: rows, Err: err})
+			continue
+		}
+		for _, p := range all {
+			list = append(list, unit.Member{Name: name + p.name, Field: p.field, Rows: rows})
+		}
+	}
+	return list, nil
+}
+
+// Open implements unit.Unit.
+func (u *unitOf) Open(members []string) ([]array.Column, io.Closer, error) {
+	columns := make([]array.Column, len(members))
+	for name, d := range u.datasets {
+		if !slices.ContainsFunc(members, func(m string) bool { return m == name || strings.HasPrefix(m, name+".") }) {
+			continue
+		}
+		list, err := u.file.columns(withRows(d), false)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		for _, c := range list {
+			member := name + strings.TrimPrefix(c.Field.Origin, trim(d.Path))
+			if i := slices.Index(members, member); i >= 0 {
+				columns[i] = c
+			}
+		}
+	}
+	return columns, nil, nil
+}
+
+// withRows returns a dataset with an axis: one value becomes the only row.
+func withRows(d *meta.Dataset) *meta.Dataset {
+	if d.Err != nil || d.Null || len(d.Dims) > 0 {
+		return d
+	}
+	one := *d
+	one.Dims = []int64{1}
+	return &one
+}
+
+// Attribute implements unit.Unit.
+func (u *unitOf) Attribute(name string) (a unit.Attribute, ok bool) {
+	attrs := u.link.Attrs
+	if u.link.Group != nil {
+		attrs = u.link.Group.Attrs
+	}
+	if name, ok = strings.CutPrefix(name, "/"); ok {
+		attrs = u.file.meta.Root.Attrs
+	}
+	found, ok := attrs.Get(name)
+	if !ok {
+		return a, false
+	}
+	if text, ok := found.Value.Text(); ok {
+		return unit.Attribute{Field: source.ContentField(name, tensor.Text), Value: []byte(text)}, true
+	}
+	if x, ok := found.Value.Int(); ok {
+		return unit.Attribute{Field: source.NumberField(name, tensor.Int64),
+			Value: binary.LittleEndian.AppendUint64(nil, uint64(x))}, true
+	}
+	if x, ok := found.Value.Floats(); ok && len(x) == 1 {
+		return unit.Attribute{Field: source.NumberField(name, tensor.Float64),
+			Value: binary.LittleEndian.AppendUint64(nil, math.Float64bits(x[0]))}, true
+	}
+	return a, false
+}
+
+// Names reports whether a selection names an object of the file, by its path from the top.
+func (f *File) Names(selection []column.Selection) bool {
+	return slices.ContainsFunc(selection, func(w column.Selection) bool {
+		_, err := f.meta.Lookup(w.Column)
+		return err == nil
+	})
+}
+
+// Guess returns where the records are in a file whose groups are alike, and the groups; nil in any other. In some files
+// only people know: the error has what to type.
+func (f *File) Guess() (*unit.Records, []unit.Unit, error) {
+	siblings := f.meta.Siblings()
+	if siblings == nil {
+		return nil, nil, nil
+	}
+	records, units := f.declare(siblings)
+	if records == nil {
+		return nil, nil, siblings.Refusal(f.path)
+	}
+	certain, err := unit.Guess(units, records)
+	if err != nil || certain {
+		return records, units, err
+	}
+	return nil, nil, unit.Ambiguous(units, records)
+}
+
+// declare returns the declaration that names exactly the siblings; nil if a glob cannot.
+func (f *File) declare(s *meta.Siblings) (*unit.Records, []unit.Unit) {
+	first := s.Paths[0]
+	prefix := first[strings.LastIndexByte(first, '/')+1:]
+	for _, path := range s.Paths {
+		for name := path[strings.LastIndexByte(path, '/')+1:]; !strings.HasPrefix(name, prefix); {
+			prefix = prefix[:len(prefix)-1]
+		}
+	}
+	above := strings.Split(trim(s.Parent), "/")
+	if trim(s.Parent) == "" {
+		above = nil
+	}
+	for _, glob := range []string{"*", prefix + "*"} {
+		records := &unit.Records{Levels: append(slices.Clone(above), glob)}
+		if units, err := f.Units(records); err == nil && len(units) == len(s.Paths) {
+			return records, units
+		}
+	}
+	return nil, nil
+}

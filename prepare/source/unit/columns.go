@@ -1,0 +1,453 @@
+package unit
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/tensor"
+)
+
+// The names of the fields that rows of units have besides those of the arrays.
+const (
+	Episode = "episode" // the number of the unit
+	Step    = "step"    // the number of the row in its unit
+)
+
+// Columns are the columns of units.
+type Columns struct {
+	List  []array.Column
+	Hints []string // what was left out, for people
+
+	units   []Unit
+	records *Records
+	starts  []int64 // the number of the first record of each unit, and that of all records
+	members []wanted
+	pool    *pool
+}
+
+// wanted is an array that becomes a field.
+type wanted struct {
+	Member
+	as    column.Selection
+	fixed int64 // of units: the rows that all have; -1 if these differ
+}
+
+// NewColumns returns the columns of units, at least one. The selection has names of members, attributes as @NAME, and
+// [Episode] and [Step]; nil is all members and, of rows, these two.
+func NewColumns(units []Unit, records *Records, selection []column.Selection) (*Columns, error) {
+	c := &Columns{units: units, records: records, starts: make([]int64, 1, len(units)+1)}
+	if err := c.choose(selection); err != nil {
+		return nil, err
+	}
+	for _, u := range units {
+		n, err := c.count(u)
+		if err != nil {
+			return nil, err
+		}
+		c.starts = append(c.starts, c.starts[len(c.starts)-1]+n)
+	}
+	var names []string
+	for _, m := range c.members {
+		names = append(names, m.Name)
+	}
+	c.pool = newPool(units, names)
+	if err := c.build(selection); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Close closes the units.
+func (c *Columns) Close() error { return c.pool.Close() }
+
+// Name returns the name of a record.
+func (c *Columns) Name(record int64) string {
+	k, row := c.place(record)
+	if !c.records.Rows {
+		return c.units[k].Name()
+	}
+	return c.units[k].Name() + "[" + strconv.FormatInt(row, 10) + "]"
+}
+
+// place returns the unit of a record, and which of the unit's records it is.
+func (c *Columns) place(record int64) (k int, in int64) {
+	k = sort.Search(len(c.units), func(k int) bool { return c.starts[k+1] > record })
+	return k, record - c.starts[k]
+}
+
+// choose finds the members of the first unit that become fields.
+func (c *Columns) choose(selection []column.Selection) error {
+	first, err := c.units[0].Members()
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.units[0].Name(), err)
+	}
+	if len(selection) > 0 {
+		return c.chooseNamed(first, selection)
+	}
+	var errs []error
+	var good, singles []string
+	for _, m := range first {
+		switch {
+		case m.Err != nil:
+			errs = append(errs, fmt.Errorf("%s/%s: %w", c.units[0].Name(), m.Name, m.Err))
+		case c.records.Rows && m.Rows < 0:
+			singles = append(singles, m.Name)
+		default:
+			good = append(good, m.Name)
+			c.members = append(c.members, wanted{Member: m, as: column.Selection{Column: m.Name}, fixed: m.Rows})
+		}
+	}
+	if len(singles) > 0 {
+		c.Hints = append(c.Hints, "left out, as they are one value of a unit and not of a row: "+
+			source.Enumerate(singles, 5)+"; --fields with their names repeats them in each row")
+	}
+	if len(errs) == 0 && len(c.members) == 0 {
+		return fmt.Errorf("%s has no array with rows", c.units[0].Name())
+	}
+	return column.Undecided(errs, good, false)
+}
+
+// chooseNamed finds the members that a selection names.
+func (c *Columns) chooseNamed(first []Member, selection []column.Selection) error {
+	for _, w := range selection {
+		if c.isComputed(w.Column) {
+			continue
+		}
+		i := slices.IndexFunc(first, func(m Member) bool { return m.Name == strings.Trim(w.Column, "/") })
+		if i < 0 {
+			i = slices.IndexFunc(first, func(m Member) bool { return source.FieldName(m.Name) == w.Column })
+		}
+		switch {
+		case i < 0:
+			var names []string
+			for _, m := range first {
+				names = append(names, m.Name)
+			}
+			return fmt.Errorf("fields: %s has no %q%s", c.units[0].Name(), w.Column, suggest.Hint(w.Column, names))
+		case first[i].Err != nil:
+			return fmt.Errorf("--fields %s: %w", w, first[i].Err)
+		case w.Type != "":
+			return fmt.Errorf("--fields %s: an array has a type of its own; leave :%s out, and change it with a transform", w,
+				w.Type)
+		}
+		c.members = append(c.members, wanted{Member: first[i], as: w, fixed: first[i].Rows})
+	}
+	if len(c.members) == 0 {
+		return errors.New("--fields names no array of the units")
+	}
+	return nil
+}
+
+// isComputed reports whether a selected name is no array: an attribute, or a number of records.
+func (c *Columns) isComputed(name string) bool {
+	return strings.HasPrefix(name, "@") || strings.HasPrefix(name, "/@") ||
+		c.records.Rows && (name == Episode || name == Step)
+}
+
+// count returns how many records a unit has, whose members must be those of the first.
+func (c *Columns) count(u Unit) (int64, error) {
+	members, err := u.Members()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", u.Name(), err)
+	}
+	byName := make(map[string]*Member, len(members))
+	for i := range members {
+		byName[members[i].Name] = &members[i]
+	}
+	least, most := int64(-1), int64(-1)
+	for i := range c.members {
+		w := &c.members[i]
+		m := byName[w.Name]
+		if err := c.alike(u, w, m); err != nil {
+			return 0, err
+		}
+		if m.Rows != w.fixed {
+			w.fixed = -1
+		}
+		if m.Rows < 0 {
+			continue
+		}
+		if least < 0 {
+			least = m.Rows
+		}
+		least, most = min(least, m.Rows), max(most, m.Rows)
+	}
+	switch {
+	case !c.records.Rows:
+		return 1, nil
+	case least != most && c.records.Align == "":
+		return 0, c.lengthsError(u, byName)
+	}
+	return max(0, least), nil
+}
+
+// alike makes sure that a unit has what the first one has.
+func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
+	first := c.units[0].Name()
+	switch {
+	case m == nil:
+		return fmt.Errorf("%s has no %s, which %s has; leave it out: %s", u.Name(), w.Name, first, c.without(w.Name))
+	case m.Err != nil:
+		return fmt.Errorf("%s/%s: %w; leave it out: %s", u.Name(), w.Name, m.Err, c.without(w.Name))
+	case (m.Rows < 0) != (w.Rows < 0) || m.Field.DType != w.Field.DType || m.Field.Ragged != w.Field.Ragged ||
+		m.Field.Content != w.Field.Content || !slices.Equal(m.Field.Shape, w.Field.Shape):
+		return fmt.Errorf("%s/%s is %s, and %s/%s is %s, so they are not one field; leave it out: %s", first, w.Name,
+			w.describe(), u.Name(), w.Name, m.describe(), c.without(w.Name))
+	case !slices.Equal(m.Field.Classes, w.Field.Classes):
+		return fmt.Errorf("%s/%s has the names %s, and %s/%s has %s; leave it out: %s", first, w.Name,
+			source.Enumerate(w.Field.Classes, 8), u.Name(), w.Name, source.Enumerate(m.Field.Classes, 8), c.without(w.Name))
+	}
+	return nil
+}
+
+func (m *Member) describe() string {
+	text := m.Field.Spec.String()
+	if m.Rows >= 0 {
+		text = fmt.Sprintf("%d rows of %s", m.Rows, text)
+	}
+	return text
+}
+
+// without returns the flag that leaves members out.
+func (c *Columns) without(names ...string) string {
+	var words []string
+	for _, w := range c.members {
+		if !slices.Contains(names, w.Name) {
+			words = append(words, w.as.String())
+		}
+	}
+	return shell.Command("--fields", strings.Join(words, ","))
+}
+
+// lengthsError is the error of a unit whose arrays have several lengths, with the ways out.
+func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
+	count := make(map[int64]int)
+	for _, w := range c.members {
+		if m := members[w.Name]; m.Rows >= 0 {
+			count[m.Rows]++
+		}
+	}
+	usual := int64(-1) // the length of most members, of several the longest
+	for n, members := range count {
+		if usual < 0 || members > count[usual] || members == count[usual] && n > usual {
+			usual = n
+		}
+	}
+	var odd, said []string
+	for _, w := range c.members {
+		if m := members[w.Name]; m.Rows >= 0 && m.Rows != usual {
+			odd = append(odd, w.Name)
+			said = append(said, fmt.Sprintf("%s has %d", w.Name, m.Rows))
+		}
+	}
+	same := c.members[slices.IndexFunc(c.members, func(w wanted) bool { return members[w.Name].Rows == usual })].Name
+	return fmt.Errorf("in %s, %s has %d rows and %s, so row i of one need not belong to row i of the other; take the "+
+		"first rows of each: --align start (align=\"start\" in Python); or the last: --align end; or leave arrays out: %s",
+		u.Name(), same, usual,
+		source.Enumerate(said, 4), c.without(odd...))
+}
+
+// build makes the columns, in the order of the selection.
+func (c *Columns) build(selection []column.Selection) error {
+	if len(selection) == 0 {
+		for i := range c.members {
+			if err := c.addMember(i); err != nil {
+				return err
+			}
+		}
+		for _, name := range []string{Episode, Step} {
+			if c.records.Rows && !slices.ContainsFunc(c.List, func(o array.Column) bool { return o.Field.Name == name }) {
+				c.addNumber(name, name)
+			}
+		}
+		array.FindImages(c.List)
+		return nil
+	}
+	at := 0
+	for _, w := range selection {
+		var err error
+		switch {
+		case !c.isComputed(w.Column):
+			err = c.addMember(at)
+			at++
+		case w.Column == Episode || w.Column == Step:
+			c.addNumber(cmp.Or(w.Field, w.Column), w.Column)
+		default:
+			err = c.addAttribute(w)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	array.FindImages(c.List)
+	return nil
+}
+
+// column returns a column of the records of all units.
+func (c *Columns) column(field source.Field, at func(i int64, buf []byte) ([]byte, error)) array.Column {
+	count := c.starts[len(c.units)]
+	return array.Column{Field: field, Count: count, At: at, Open: func() (array.Cursor, error) {
+		return &cursor{at: at, count: count}, nil
+	}}
+}
+
+// cursor reads the values of a column by their numbers.
+type cursor struct {
+	at       func(i int64, buf []byte) ([]byte, error)
+	i, count int64
+}
+
+func (u *cursor) Next() ([]byte, error) {
+	if u.i == u.count {
+		return nil, io.EOF
+	}
+	u.i++
+	return u.at(u.i-1, nil)
+}
+
+func (u *cursor) Close() error { return nil }
+
+// addMember adds the column of a member.
+func (c *Columns) addMember(m int) error {
+	w := &c.members[m]
+	field := w.Field
+	field.Name, field.Origin = w.as.FieldName(), w.Name
+	var read func(o *opened, k int, in int64, buf []byte) ([]byte, error)
+	switch {
+	case w.Rows < 0 || !c.records.Rows && field.Ragged && w.fixed == 1:
+		read = func(o *opened, _ int, _ int64, buf []byte) ([]byte, error) { return o.columns[m].At(0, buf) }
+	case c.records.Rows && c.records.Align == AlignEnd:
+		read = func(o *opened, k int, in int64, buf []byte) ([]byte, error) {
+			return o.columns[m].At(in+o.columns[m].Count-(c.starts[k+1]-c.starts[k]), buf)
+		}
+	case c.records.Rows:
+		read = func(o *opened, _ int, in int64, buf []byte) ([]byte, error) { return o.columns[m].At(in, buf) }
+	case field.Ragged:
+		return fmt.Errorf("%s: several values of any length cannot become one field of a record; take rows as records: %s, "+
+			"or leave it out: %s", w.Name, shell.Command("--records", c.records.String()+rows), c.without(w.Name))
+	default:
+		if field.Ragged = w.fixed < 0; w.fixed >= 0 {
+			field.Shape = append(tensor.Shape{int(w.fixed)}, field.Shape...)
+		}
+		read = func(o *opened, _ int, _ int64, buf []byte) ([]byte, error) { return o.columns[m].All(buf) }
+	}
+	if err := field.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", w.Name, err)
+	}
+	one := c.column(field, func(i int64, buf []byte) ([]byte, error) {
+		k, in := c.place(i)
+		err := c.use(k, func(o *opened) (err error) {
+			buf, err = read(o, k, in, buf)
+			return err
+		})
+		return buf, err
+	})
+	if c.records.Rows && w.Rows >= 0 && !field.Ragged {
+		one.Rows = func(a, b int64, dst []byte) error { return c.readRows(m, a, b, dst) }
+	}
+	c.List = append(c.List, one)
+	return nil
+}
+
+// use calls f with a unit that is open.
+func (c *Columns) use(k int, f func(o *opened) error) error {
+	o, err := c.pool.take(k)
+	if err != nil {
+		return err
+	}
+	if err = f(o); err != nil {
+		err = fmt.Errorf("%s: %w", c.units[k].Name(), err)
+	}
+	return errors.Join(err, c.pool.giveBack(o))
+}
+
+// readRows fills dst with what records [a, b) have of a member, unit by unit.
+func (c *Columns) readRows(m int, a, b int64, dst []byte) error {
+	size := len(dst) / int(b-a)
+	for a < b {
+		k, in := c.place(a)
+		n := min(b, c.starts[k+1]) - a
+		err := c.use(k, func(o *opened) error {
+			from := &o.columns[m]
+			if c.records.Align == AlignEnd {
+				in += from.Count - (c.starts[k+1] - c.starts[k])
+			}
+			if from.Rows != nil {
+				return from.Rows(in, in+n, dst[:int(n)*size])
+			}
+			for i := range n {
+				value, err := from.At(in+i, nil)
+				if err != nil {
+					return err
+				}
+				copy(dst[int(i)*size:], value)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		a, dst = a+n, dst[int(n)*size:]
+	}
+	return nil
+}
+
+// addNumber adds the number of the unit of each row, or of the row in it.
+func (c *Columns) addNumber(name, which string) {
+	field := source.NumberField(name, tensor.Int64)
+	field.Origin, field.Derived = which, true
+	number := func(i int64) uint64 {
+		k, in := c.place(i)
+		if which == Episode {
+			in = int64(k)
+		}
+		return uint64(in)
+	}
+	one := c.column(field, func(i int64, buf []byte) ([]byte, error) {
+		return binary.LittleEndian.AppendUint64(buf, number(i)), nil
+	})
+	one.Rows = func(a, b int64, dst []byte) error {
+		for i := range b - a {
+			binary.LittleEndian.PutUint64(dst[8*i:], number(a+i))
+		}
+		return nil
+	}
+	c.List = append(c.List, one)
+}
+
+// addAttribute adds an attribute of each unit.
+func (c *Columns) addAttribute(w column.Selection) error {
+	name := strings.Replace(w.Column, "@", "", 1)
+	var values [][]byte
+	var field source.Field
+	for k, u := range c.units {
+		a, ok := u.Attribute(name)
+		if !ok {
+			return fmt.Errorf("--fields %s: %s has no attribute %q that is a number or a text", w, u.Name(),
+				strings.Trim(name, "/"))
+		}
+		if k > 0 && (a.Field.DType != field.DType || a.Field.Ragged != field.Ragged) {
+			return fmt.Errorf("--fields %s: it is %v in %s, and %v in %s", w, field.Spec, c.units[0].Name(), a.Field.Spec,
+				u.Name())
+		}
+		field, values = a.Field, append(values, a.Value)
+	}
+	field.Name, field.Origin = cmp.Or(w.Field, source.FieldName(strings.Trim(name, "/"))), w.Column
+	c.List = append(c.List, c.column(field, func(i int64, buf []byte) ([]byte, error) {
+		k, _ := c.place(i)
+		return append(buf, values[k]...), nil
+	}))
+	return nil
+}

@@ -1,0 +1,115 @@
+package unit
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/penstock/penstock/prepare/source/array"
+)
+
+// mostOpen is how many units stay open: their files, or what of the file's index their arrays need.
+const mostOpen = 256
+
+// pool opens units when they are read, and closes those that were used longest ago.
+type pool struct {
+	units   []Unit
+	members []string
+
+	mu     sync.Mutex
+	open   map[int]*opened
+	recent *list.List // of the numbers of open units, the one that was used last first
+}
+
+// opened is a unit that is open, or was closed as nobody uses it any more.
+type opened struct {
+	once    sync.Once
+	columns []array.Column
+	closer  io.Closer
+	err     error
+
+	// pool.mu guards these.
+	users  int
+	left   bool // it is out of the pool, and the last user closes it
+	recent *list.Element
+}
+
+func newPool(units []Unit, members []string) *pool {
+	return &pool{units: units, members: members, open: make(map[int]*opened), recent: list.New()}
+}
+
+// take opens a unit, until the caller gives it back.
+func (p *pool) take(k int) (*opened, error) {
+	p.mu.Lock()
+	o := p.open[k]
+	if o == nil {
+		o = &opened{recent: p.recent.PushFront(k)}
+		p.open[k] = o
+	} else {
+		p.recent.MoveToFront(o.recent)
+	}
+	o.users++
+	left := p.trim(mostOpen)
+	p.mu.Unlock()
+	o.once.Do(func() {
+		o.columns, o.closer, o.err = p.units[k].Open(p.members)
+		for i, c := range o.columns {
+			if c.At == nil {
+				o.columns[i] = c.Held()
+			}
+		}
+	})
+	if err := errors.Join(o.err, closeAll(left)); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", p.units[k].Name(), err), p.giveBack(o))
+	}
+	return o, nil
+}
+
+// giveBack ends the use of a unit.
+func (p *pool) giveBack(o *opened) error {
+	p.mu.Lock()
+	o.users--
+	last := o.left && o.users == 0
+	p.mu.Unlock()
+	if last {
+		return o.close()
+	}
+	return nil
+}
+
+// trim leaves n units in the pool, and returns those that the caller has to close.
+func (p *pool) trim(n int) (unused []*opened) {
+	for p.recent.Len() > n {
+		k := p.recent.Remove(p.recent.Back()).(int)
+		o := p.open[k]
+		delete(p.open, k)
+		if o.left = true; o.users == 0 {
+			unused = append(unused, o)
+		}
+	}
+	return unused
+}
+
+// Close closes all units that nobody uses.
+func (p *pool) Close() error {
+	p.mu.Lock()
+	left := p.trim(0)
+	p.mu.Unlock()
+	return closeAll(left)
+}
+
+func closeAll(list []*opened) (err error) {
+	for _, o := range list {
+		err = errors.Join(err, o.close())
+	}
+	return err
+}
+
+func (o *opened) close() error {
+	if o.closer == nil {
+		return nil
+	}
+	return o.closer.Close()
+}

@@ -1,0 +1,111 @@
+package unit
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Align says which rows are records where the arrays of a unit have several lengths.
+type Align string
+
+// The ways to align. The default, "", refuses arrays of several lengths.
+const (
+	AlignStart Align = "start" // the first rows, as many as the shortest array has
+	AlignEnd   Align = "end"   // the last rows
+)
+
+// Set implements pflag.Value.
+func (a *Align) Set(text string) error {
+	if *a = Align(text); *a != AlignStart && *a != AlignEnd {
+		return fmt.Errorf("it is %s or %s", AlignStart, AlignEnd)
+	}
+	return nil
+}
+
+// String returns the text that Set takes.
+func (a *Align) String() string { return string(*a) }
+
+// Type implements pflag.Value.
+func (a *Align) Type() string { return "end" }
+
+// Records says where the records are.
+type Records struct {
+	Levels []string // the glob of the names on each level: of files, where there are several, then of groups
+	Rows   bool     // each row of a unit is a record; otherwise each unit is
+	Align  Align    // of rows
+}
+
+// rows ends a text of Records whose records are rows. A way to align is written before the bracket.
+const rows = "[:]"
+
+// Parse reads what String writes, such as data/* (each group is a record), data/*[:] (each row of each group) or
+// data/*[:start] (the first rows of each, as many as its shortest array has).
+func Parse(text string) (*Records, error) {
+	fail := func(why string) (*Records, error) {
+		return nil, fmt.Errorf("records %q: %s; write the path of the units with * for names, such as 'data/*' for a record "+
+			"of each group, or 'data/*%s' for a record of each row of them", text, why, rows)
+	}
+	r, inner := new(Records), text
+	for _, align := range []Align{"", AlignStart, AlignEnd} {
+		if before, found := strings.CutSuffix(text, "[:"+string(align)+"]"); found {
+			r.Rows, r.Align, inner = true, align, before
+		}
+	}
+	if inner == "" {
+		return fail("it names no unit")
+	}
+	for _, level := range strings.Split(strings.Trim(inner, "/"), "/") {
+		if _, err := path.Match(level, ""); err != nil {
+			return fail(fmt.Sprintf("%q is not a pattern", level))
+		}
+		if level == "" {
+			return fail("a name is empty")
+		}
+		r.Levels = append(r.Levels, level)
+	}
+	return r, nil
+}
+
+// WithAlign returns the text of records whose rows are aligned.
+func WithAlign(text string, align Align) (string, error) {
+	if align == "" {
+		return text, nil
+	}
+	r, err := Parse(text)
+	switch {
+	case align != AlignStart && align != AlignEnd:
+		return "", fmt.Errorf("align %q: it is %s or %s", align, AlignStart, AlignEnd)
+	case err != nil:
+		return "", err
+	case !r.Rows:
+		return "", fmt.Errorf("align %q is for records that are rows, such as 'data/*%s'", align, rows)
+	}
+	r.Align = align
+	return r.String(), nil
+}
+
+// String returns the text of r.
+func (r *Records) String() string {
+	text := strings.Join(r.Levels, "/")
+	if r.Rows {
+		text += "[:" + string(r.Align) + "]"
+	}
+	return text
+}
+
+// Matches reports whether a name is one of a level.
+func (r *Records) Matches(level int, name string) bool {
+	ok, _ := path.Match(r.Levels[level], name)
+	return ok
+}
+
+// Below returns r without its first level, and false if there is no other.
+func (r *Records) Below() (*Records, bool) {
+	if len(r.Levels) == 1 {
+		return nil, false
+	}
+	below := *r
+	below.Levels = r.Levels[1:]
+	return &below, true
+}

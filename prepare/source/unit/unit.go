@@ -1,0 +1,47 @@
+package unit
+
+import (
+	"io"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+)
+
+// Unit is a group or a file that has arrays. It serves several goroutines.
+type Unit interface {
+	// Name returns the path of the unit in the source. No other unit has it.
+	Name() string
+
+	// Members describes the arrays. It reads no elements.
+	Members() ([]Member, error)
+
+	// Open returns the columns of some members, by their names, and what closes them, which may be nil. The values of a
+	// column are the rows of the array. An array without rows has a column of one value.
+	Open(members []string) ([]array.Column, io.Closer, error)
+
+	// Attribute returns what the unit notes of itself under a name, or with a slash before the name what its file does.
+	Attribute(name string) (Attribute, bool)
+}
+
+// Member is an array of a unit.
+type Member struct {
+	Name  string       // the path in the unit
+	Field source.Field // of a row, or of the one value
+	Rows  int64        // along the first axis; -1 of an array without axes
+	Err   error        // why its values cannot become a field
+}
+
+// Attribute is a value that belongs to a unit.
+type Attribute struct {
+	Field source.Field // of a number or a text
+	Value []byte
+}
+
+// Error is the error of a source that has units, and cannot be read as people asked for, or as was guessed.
+type Error struct{ Err error }
+
+// Error implements error.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }

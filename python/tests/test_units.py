@@ -1,0 +1,206 @@
+"""Files whose records are groups, or rows of groups, beside walks with h5py."""
+
+import io
+import os
+import random
+import re
+import shlex
+import subprocess
+import unittest
+
+import numpy as np
+
+import penstock
+
+from . import data
+from .test_trees import Trees, values_of
+
+try:
+    import h5py
+    from PIL import Image
+
+    MISSING = ""
+except ImportError as e:
+    MISSING = f"no {e.name}"
+
+setUpModule = data.name_programs
+
+FIRST = int(os.environ.get("PENSTOCK_TEST_SEED", "0"))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("PENSTOCK_TEST_TREES", "12")))
+
+
+def natural(names):
+    """Sort names with digits as numbers."""
+    return sorted(names, key=lambda n: [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.findall(r"\d+|\D", n)])
+
+
+@unittest.skipIf(MISSING, MISSING)
+class UnitsTest(Trees):
+    def of_doors(self, path, **where):
+        """Yield the records by each door."""
+        with penstock.open(path, **where) as ds:
+            yield "open", [dict(ds[i].items()) for i in range(len(ds))]
+        with penstock.DataLoader(path, 3, output="numpy", prepare="off", **where) as loader:
+            records = []
+            for batch in loader:
+                records += [{n: v[i] for n, v in batch.items()} for i in range(int(batch.mask.sum()))]
+            yield "DataLoader", records
+        with penstock.open(path, **where) as ds, penstock.DataLoader(ds, 3, output="numpy") as loader:
+            self.assertEqual(sum(int(b.mask.sum()) for b in loader), len(ds))
+        dest = os.path.join(self.folder, "prepared")
+        penstock.preprocess(path, dest, overwrite=True, progress=False, **where)
+        with penstock.open(dest) as ds:
+            yield "preprocess", [dict(ds[i].items()) for i in range(len(ds))]
+
+    def same(self, path, want, **where):
+        for door, got in self.of_doors(path, **where):
+            self.assertEqual(len(got), len(want), door)
+            for i, (a, b) in enumerate(zip(got, want)):
+                self.assertEqual(list(a), list(b), (door, i))
+                for name in b:
+                    x, y = a[name], b[name]
+                    if isinstance(y, (str, bytes)):
+                        x = x if isinstance(x, (str, bytes)) else np.asarray(x).tobytes()
+                        self.assertEqual(x.encode() if isinstance(x, str) else x, y.encode() if isinstance(y, str) else y, (door, i, name))
+                    else:
+                        x, y = np.asarray(x), np.asarray(y)
+                        self.assertEqual((x.shape, x.tobytes()), (y.shape, y.astype(y.dtype.newbyteorder("<")).tobytes()), (door, i, name))
+
+    def test_random(self):
+        """Groups with members of random types and lengths, at random depths."""
+        for seed in SEEDS:
+            r = random.Random(seed)
+            with self.subTest(seed=seed):
+                path = os.path.join(self.folder, f"{seed}.h5")
+                above = r.choice(["", "data", "a/b"])
+                names = [f"{r.choice(['demo_', 'x'])}{i}" for i in r.sample(range(200), r.randrange(2, 9))]
+                members = r.sample(["actions", "obs/x", "obs/deep/y", "z"], r.randrange(1, 5))
+                types = {
+                    m: (r.choice(["<f4", "<f8", "<i2", ">i4", "u1", "?", ">f8"]), tuple(r.randrange(1, 4) for _ in range(r.randrange(3))))
+                    for m in members
+                }
+                rows = r.random() < 0.6
+                with h5py.File(path, "w") as f:
+                    for name in names:
+                        length = r.randrange(1, 9)
+                        for m in members:
+                            n = length if rows else r.randrange(1, 9)
+                            dtype, shape = types[m]
+                            chunked = {"chunks": True, "compression": "gzip"} if r.random() < 0.3 else {}
+                            f.create_dataset(f"{above}/{name}/{m}", data=values_of(r, (n, *shape), dtype), **chunked)
+                        if not rows:
+                            f[f"{above}/{name}/label"] = np.int64(r.randrange(5))
+                            f[f"{above}/{name}/text"] = f"é {name}"
+                want = []
+                with h5py.File(path) as f:
+                    for k, name in enumerate(natural(names)):
+                        g = f[f"{above}/{name}"] if above else f[name]
+                        found = {m.replace("/", "_"): g[m] for m in sorted(members)}
+                        if not rows:
+                            record = {n: d[()] for n, d in found.items()} | {"label": g["label"][()], "text": g["text"].asstr()[()]}
+                            want.append({n: record[n] for n in sorted(record, key=lambda n: n.replace("_", "/"))})
+                            continue
+                        for i in range(len(g[members[0]])):
+                            want.append({n: d[i] for n, d in found.items()} | {"episode": np.int64(k), "step": np.int64(i)})
+                where = f"{above}/*".lstrip("/") + ("[:]" if rows else "")
+                self.same(path, want, records=where)
+                os.remove(path)
+
+    def test_align(self):
+        path = os.path.join(self.folder, "maniskill.h5")
+        with h5py.File(path, "w") as f:
+            for i, n in enumerate((3, 5, 4)):
+                f[f"traj_{i}/actions"] = np.arange(n) + 10 * i
+                f[f"traj_{i}/obs"] = np.arange(n + 1) + 100 * i
+        for align, at in (("start", 0), ("end", 1)):
+            want = [
+                {"actions": np.int64(j + 10 * i), "obs": np.int64(j + at + 100 * i), "episode": np.int64(i), "step": np.int64(j)}
+                for i, n in enumerate((3, 5, 4))
+                for j in range(n)
+            ]
+            self.same(path, want, records="*[:]", align=align)
+        with self.assertRaisesRegex(penstock.Error, r"traj_0, obs has 4 rows and actions has 3, .*--align start .*--align end.*--fields") as e:
+            penstock.open(path, records="*[:]")
+        flags = shlex.split(re.search(r"--fields [^ ]*", str(e.exception))[0])
+        self.run_command("preprocess", path, path + ".fields", "--records", "*[:]", *flags)
+        with self.assertRaisesRegex(penstock.Error, r"is each row of them a record: --records '\*\[:\]', or each of them: --records '\*'"):
+            penstock.DataLoader(path)
+
+    def run_command(self, *arguments):
+        subprocess.run([data.penstock(), *arguments], check=True, capture_output=True)
+
+    def test_guesses(self):
+        """What is found out, and what people are asked."""
+        path = os.path.join(self.folder, "robomimic.hdf5")
+        with h5py.File(path, "w") as f:
+            for i, n in enumerate((3, 5)):
+                f[f"data/demo_{i}/actions"], f[f"data/demo_{i}/rewards"] = np.zeros((n, 7)), np.zeros(n)
+                f[f"data/demo_{i}"].attrs["num_samples"] = n
+            f["mask/train"] = np.array([b"demo_0"])
+        with penstock.open(path) as ds:
+            self.assertEqual((len(ds), list(ds.fields), ds.source_name(4)), (8, ["actions", "rewards", "episode", "step"], "data/demo_1[1]"))
+            windows = ds.windows({0: 3}, group="episode")
+            self.assertEqual([windows[i]["step"].tolist() for i in range(len(windows))], [[0, 1, 2], [0, 1, 2], [1, 2, 3], [2, 3, 4]])
+        done = penstock.preprocess(path, path + ".flat", progress=False)
+        with penstock.open(done.dest) as ds:
+            self.assertEqual(ds.manifest["recipe"]["options"]["records"], "data/*[:]")
+        with h5py.File(path, "w") as f:
+            for i in range(3):
+                f[f"s{i}/image"], f[f"s{i}/label"] = np.full((4, 4), i, "u1"), i
+        with penstock.open(path) as ds:
+            self.assertEqual((len(ds), ds[2]["label"].tolist(), ds[2]["image"].shape), (3, 2, (4, 4)))
+
+    def test_attributes_and_values_of_units(self):
+        path = os.path.join(self.folder, "a.h5")
+        with h5py.File(path, "w") as f:
+            f.attrs["rate"] = 30.5
+            for i, n in enumerate((2, 3)):
+                g = f.create_group(f"data/d{i}")
+                g["x"], g["task"] = np.arange(n), f"task {i}"
+                g.attrs["n"], g.attrs["name"] = n, f"é{i}"
+        with penstock.DataLoader(path, 5, output="numpy", records="data/*[:]", fields=["x", "task", "@n", "@name", "/@rate", "step"]) as loader:
+            (batch,) = loader
+        self.assertEqual(list(batch["task"]), ["task 0"] * 2 + ["task 1"] * 3)
+        self.assertEqual((batch["n"].tolist(), list(batch["name"])), ([2, 2, 3, 3, 3], ["é0"] * 2 + ["é1"] * 3))
+        self.assertEqual((batch["rate"].tolist(), batch["step"].tolist()), ([30.5] * 5, [0, 1, 0, 1, 2]))
+
+    def test_differences_are_refused(self):
+        path = os.path.join(self.folder, "odd.h5")
+        for odd, words in (
+            ({"y": np.zeros(4)}, r"d1 has no x, which d0 has"),
+            ({"x": np.zeros((4, 2))}, r"d0/x is 4 rows of .*d1/x is 4 rows of"),
+            ({"x": np.zeros(4, "f4")}, r"so they are not one field"),
+        ):
+            with h5py.File(path, "w") as f:
+                f["d0/x"] = np.zeros(4)
+                for name, x in odd.items():
+                    f[f"d1/{name}"] = x
+            for door in (penstock.open, penstock.DataLoader, lambda p, records: penstock.preprocess(p, p + ".flat", records=records)):
+                with self.assertRaisesRegex(penstock.Error, words):
+                    door(path, records="*[:]")
+
+    def test_encoded_images(self):
+        """Files in rows: of any length, or filled up with zeros, as robots write them."""
+
+        def jpeg(i):
+            b = io.BytesIO()
+            Image.fromarray(np.random.default_rng(i).integers(0, 255, (9, 12, 3), np.uint8)).save(b, "JPEG")
+            return b.getvalue()
+
+        files = [jpeg(i) for i in range(5)]
+        path, most = os.path.join(self.folder, "i.h5"), max(map(len, files))
+        with h5py.File(path, "w") as f:
+            vlen = f.create_dataset("vlen", (5,), h5py.vlen_dtype("u1"))
+            for i, b in enumerate(files):
+                vlen[i] = np.frombuffer(b, "u1")
+            f["padded"] = np.stack([np.frombuffer(b.ljust(most, b"\0"), "u1") for b in files])
+        want = np.stack([np.asarray(Image.open(io.BytesIO(b))) for b in files])
+        transforms = [penstock.transforms.ToImage()]
+        for name in "vlen", "padded":
+            with penstock.open(path, fields=[name]) as ds, penstock.DataLoader(ds, 5, output="numpy", transforms=transforms) as loader:
+                self.assertEqual(ds.fields[name].content, "image")
+                np.testing.assert_array_equal(next(iter(loader))[name].transpose(0, 2, 3, 1), want)
+
+
+if __name__ == "__main__":
+    unittest.main()
