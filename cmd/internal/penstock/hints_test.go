@@ -140,6 +140,7 @@ cmd/internal/preprocess/normalize_command.go preprocess SOURCE DEST --normalize
 cmd/internal/rawcache/intact.go cache
 internal/hdf5/chunk/advice.go preprocess
 internal/hdf5/meta/remedy.go preprocess
+internal/hdf5/meta/siblings.go preprocess
 loader/combine/derive.go preprocess VIEW DEST
 loader/diagnose.go preprocess OLD.h5 NEW.h5
 loader/views/limits.go preprocess VIEW DEST
