@@ -53,6 +53,17 @@ func (s *splitSource) splitOf(i int64) string {
 	panic("source: a manifest whose splits do not cover all records")
 }
 
+// InRanges implements Ranged.
+func (s *indexedSplits) InRanges(field int) bool {
+	r, ok := s.indexed.(Ranged)
+	return ok && r.InRanges(field)
+}
+
+// ReadRange implements Ranged, for a field of which InRanges is true.
+func (s *indexedSplits) ReadRange(field int, a, b int64, dst []byte) error {
+	return s.indexed.(Ranged).ReadRange(field, a, b, dst)
+}
+
 // indexedSplits is a splitSource with random access.
 type indexedSplits struct {
 	*splitSource

@@ -150,6 +150,20 @@ class UnitsTest(Trees):
         with penstock.open(path) as ds:
             self.assertEqual((len(ds), ds[2]["label"].tolist(), ds[2]["image"].shape), (3, 2, (4, 4)))
 
+    def test_splits(self):
+        path = os.path.join(self.folder, "mnist.h5")
+        with h5py.File(path, "w") as f:
+            for name, n in (("test", 2), ("train", 5)):
+                f[f"{name}/images"], f[f"{name}/labels"] = np.full((n, 4, 4), n, "u1"), np.arange(n)
+        for split, want in (("train", [0, 1, 2, 3, 4]), ("test", [0, 1]), (None, [0, 1, 2, 3, 4, 0, 1])):
+            with penstock.DataLoader(path, 7, output="numpy", split=split) as loader:
+                (batch,) = loader
+            self.assertEqual((list(batch.keys()), batch["labels"][batch.mask].tolist()), (["images", "labels"], want))
+            with penstock.open(path, split=split) as ds:
+                self.assertEqual(ds["labels"][:].tolist(), want)
+        done = penstock.preprocess(path, path + ".flat", progress=False)
+        self.assertEqual(dict(done.splits), {"train": 5, "test": 2})
+
     def test_attributes_and_values_of_units(self):
         path = os.path.join(self.folder, "a.h5")
         with h5py.File(path, "w") as f:

@@ -77,6 +77,7 @@ type opened struct {
 	Folder   string          `json:"folder,omitempty"` // of a URL's dataset, without options; "" if it keeps no generations
 	Records  int             `json:"records,omitempty"`
 	Fields   []store.Field   `json:"fields,omitempty"`
+	Splits   []store.Split   `json:"splits,omitempty"`   // of records that package raw reads
 	Manifest json.RawMessage `json:"manifest,omitempty"` // of the generation; none if penstock did not write the dataset
 
 	// Columns are those whose rows lie as they are in files here, back to back: for a program that maps them.
@@ -307,10 +308,28 @@ func (s *recordServer) openLocal(ctx context.Context, o *opening) (*opened, erro
 		}
 	}
 	w, err := s.openView(ctx, &views.Node{Dataset: o.Path, Fields: o.Fields, Split: o.Split}) // which says what is wrong
-	if err == nil {
-		w.Format = "hdf5"
+	if err != nil {
+		return nil, err
+	}
+	w.Format = "hdf5"
+	if of, ok := s.open[w.Dataset].(viewRecords).Parts()[0].(*raw.Source); ok && o.Split == "" {
+		w.Splits, err = splitsOf(of)
 	}
 	return w, err
+}
+
+// splitsOf returns the splits of raw samples, whose records follow each other.
+func splitsOf(src *raw.Source) (splits []store.Split, err error) {
+	counts, err := src.Splits()
+	first := int64(0)
+	for i, n := range counts {
+		s := store.Split{Name: src.Info().Splits[i]}
+		if n > 0 {
+			s.Ranges = [][2]int64{{first, first + n}}
+		}
+		splits, first = append(splits, s), first+n
+	}
+	return splits, err
 }
 
 // mostPlaces bounds the files that a program maps for a column: each is a mapping of its own, of which the system

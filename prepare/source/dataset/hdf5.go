@@ -101,6 +101,9 @@ func openUnits(path string, file *hdf5.File, opts source.Options, selection []co
 			}
 		}
 	}
+	if splits := columns.Splits(); splits != nil {
+		s = source.NewSplitSource(s, splits)
+	}
 	return s, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -79,6 +80,29 @@ func (c *Columns) Name(record int64) string {
 		return c.units[k].Name()
 	}
 	return c.units[k].Name() + "[" + strconv.FormatInt(row, 10) + "]"
+}
+
+// Splits returns the splits that units are by their names, such as train and test; nil if they are none.
+func (c *Columns) Splits() (splits []store.Split) {
+	found := splitsOf(c.units)
+	for _, name := range found.Names {
+		s := store.Split{Name: name}
+		for k, u := range c.units {
+			if first, end := c.starts[k], c.starts[k+1]; found.Of[u.Name()] == name && first < end {
+				s.Ranges = append(s.Ranges, [2]int64{first, end})
+			}
+		}
+		splits = append(splits, s)
+	}
+	return splits
+}
+
+func splitsOf(units []Unit) source.FileSplits {
+	var names []string
+	for _, u := range units {
+		names = append(names, u.Name())
+	}
+	return source.SplitsOfFiles(names)
 }
 
 // place returns the unit of a record, and which of the unit's records it is.
@@ -267,8 +291,9 @@ func (c *Columns) build(selection []column.Selection) error {
 				return err
 			}
 		}
+		sequences := c.records.Rows && len(splitsOf(c.units).Names) < len(c.units)
 		for _, name := range []string{Episode, Step} {
-			if c.records.Rows && !slices.ContainsFunc(c.List, func(o array.Column) bool { return o.Field.Name == name }) {
+			if sequences && !slices.ContainsFunc(c.List, func(o array.Column) bool { return o.Field.Name == name }) {
 				c.addNumber(name, name)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 // false where both may be meant.
 //
 // Rows: all arrays of a unit have one length, and units have several. Units: an array has another length than the
-// others, or is one value.
+// others, or is one value. Groups that are called train and test have rows.
 func Guess(units []Unit, records *Records) (certain bool, err error) {
 	first := int64(-1)
 	arrays, singles, agree, nearly, differ := 0, false, true, true, false
@@ -39,6 +39,9 @@ func Guess(units []Unit, records *Records) (certain bool, err error) {
 		agree, nearly, differ = agree && least == most, nearly && most-least <= 1, differ || most != first
 	}
 	switch {
+	case agree && !singles && splitsOf(units).Names != nil:
+		records.Rows = true
+		return true, nil
 	case singles, !nearly, !agree && !differ:
 		records.Rows = false
 		return true, nil

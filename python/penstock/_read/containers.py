@@ -26,8 +26,9 @@ def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str
     columns, counts = _cut({name: fields[name] for name, at in places.items() if None not in at}, mapped, found["records"], folder)
     unread = None if len(columns) == sum(map(len, places.values())) else opened
     return Layout(
-        path, found["format"], found["records"], fields, columns, counts, manifest, coordinates=found.get("coordinates") or {}, opened=unread
-    )
+        path, found["format"], found["records"], fields, columns, counts, manifest,
+        coordinates=found.get("coordinates") or {}, found_splits=found.get("splits"), opened=unread,
+    )  # fmt: skip
 
 
 def _cut(fields: dict[str, Field], places: dict[str, Any], records: int, folder: str | None) -> tuple[dict[str, list[Extent]], list[int]]:

@@ -31,11 +31,12 @@ class Layout:
     manifest: dict[str, Any] = field(default_factory=dict)
     digest: str = ""  # of samples of the bytes of a .npy file, which has no manifest with an id
     coordinates: dict[str, str] = field(default_factory=dict)  # the arrays that are coordinates, by the name of the axis
+    found_splits: Any = None  # those of a file without a manifest
     opened: Any = None  # of the columns that are not mapped: the dataset that the program has open, a reader.Opened
 
     def __post_init__(self) -> None:
         #: Ranges [first, end) of records, by name.
-        self.splits = _splits(self.path, self.records, self.manifest.get("splits"))
+        self.splits = _splits(self.path, self.records, self.manifest.get("splits") or self.found_splits)
 
 
 def _splits(path: str, records: int, entries: Any) -> dict[str, list[tuple[int, int]]]:
