@@ -299,7 +299,7 @@ func TestDocumentedSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := map[string]bool{"TestSources": true, "TestZarr": true, "TestParquet": true, "TestTypedRows": true, "TestViewSource": true, "TestObjectSources": true}
+	tests := map[string]bool{"TestSources": true, "TestZarr": true, "TestParquet": true, "TestTypedRows": true, "TestViewSource": true, "TestObjectSources": true, "test_units": true}
 	rows := make(map[string]bool)
 	for line := range strings.Lines(string(doc)) {
 		cells := strings.Split(strings.ReplaceAll(line, `\|`, ""), "|")

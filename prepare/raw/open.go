@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -63,13 +64,26 @@ func Is(path string) bool {
 		return true
 	}
 	kind, err := source.Detect(path)
+	if err == nil && kind == "hdf5" {
+		return isSeveral(path)
+	}
 	return errors.Is(err, source.ErrVersioned) || err == nil && !slices.Contains(datasets, kind) && kind != "npy"
+}
+
+// isSeveral reports whether a path is that of a folder, or of several files.
+func isSeveral(path string) bool {
+	files, err := source.Files(path)
+	if err != nil || len(files) > 1 {
+		return err == nil
+	}
+	info, err := os.Stat(files[0])
+	return err == nil && info.IsDir()
 }
 
 // Reads reports whether Open reads a file of another program that package mmapds may not be able to map.
 func Reads(path string) bool {
 	kind, err := source.Detect(path)
-	return err == nil && kind == "hdf5"
+	return err == nil && slices.Contains([]string{"hdf5", "npz", "safetensors"}, kind)
 }
 
 // Open lists a source, which is a path or a URL, and looks at its first usable sample, which says the types of all. At

@@ -11,8 +11,10 @@ import (
 )
 
 // filesAtTop are the kinds of folders whose files at the top are the source, and what their names end in.
-var filesAtTop = map[string][]string{"npy": {".npy"}, "parquet": {".parquet"},
-	"tar": {".tar", ".tar.gz", ".tar.zst", ".tar.bz2", ".tgz"}, "zip": {".zip"}}
+var filesAtTop = map[string][]string{"npy": {".npy"}, "npz": {".npz"}, "safetensors": {".safetensors"},
+	"hdf5":    {".h5", ".hdf5"},
+	"parquet": {".parquet"},
+	"tar":     {".tar", ".tar.gz", ".tar.zst", ".tar.bz2", ".tgz"}, "zip": {".zip"}}
 
 // Alone returns an error if a folder that was found to be of a kind also holds other data, which that kind would leave
 // out: images, files of other kinds, or any of them in its folders.

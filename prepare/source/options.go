@@ -2,7 +2,8 @@ package source
 
 // Kinds are the values of Options.Kind, "auto" aside.
 var Kinds = []string{"imagefolder", "csv", "jsonl", "tar", "zip", "parquet", "arrow", "tfrecord", "mds", "tokens",
-	"zarr", "npy", "npz", "idx", "cifar", "hdf5", "flat", "view", "coco", "voc", "yolo", "maskfolder", "labelme"}
+	"zarr", "npy", "npz", "safetensors", "idx", "cifar", "hdf5", "flat", "view", "coco", "voc", "yolo", "maskfolder",
+	"labelme"}
 
 // Options configures Open.
 type Options struct {

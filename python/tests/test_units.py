@@ -18,6 +18,7 @@ from .test_trees import Trees, values_of
 try:
     import h5py
     from PIL import Image
+    from safetensors.numpy import save_file
 
     MISSING = ""
 except ImportError as e:
@@ -47,10 +48,11 @@ class UnitsTest(Trees):
             yield "DataLoader", records
         with penstock.open(path, **where) as ds, penstock.DataLoader(ds, 3, output="numpy") as loader:
             self.assertEqual(sum(int(b.mask.sum()) for b in loader), len(ds))
-        dest = os.path.join(self.folder, "prepared")
-        penstock.preprocess(path, dest, overwrite=True, progress=False, **where)
-        with penstock.open(dest) as ds:
-            yield "preprocess", [dict(ds[i].items()) for i in range(len(ds))]
+        for name in "prepared", "prepared.h5":
+            dest = os.path.join(self.folder, name)
+            penstock.preprocess(path, dest, overwrite=True, progress=False, **where)
+            with penstock.open(dest) as ds:
+                yield f"preprocess {name}", [dict(ds[i].items()) for i in range(len(ds))]
 
     def same(self, path, want, **where):
         for door, got in self.of_doors(path, **where):
@@ -163,6 +165,46 @@ class UnitsTest(Trees):
                 self.assertEqual(ds["labels"][:].tolist(), want)
         done = penstock.preprocess(path, path + ".flat", progress=False)
         self.assertEqual(dict(done.splits), {"train": 5, "test": 2})
+
+    def test_folders_of_files(self):
+        """A file for each sample, or for rows: npz, npy, safetensors and HDF5, beside NumPy."""
+        for seed in SEEDS:
+            r = random.Random(seed)
+            kind = r.choice(["npz", "npy", "safetensors", "h5"])
+            rows, n = r.random() < 0.5, r.randrange(2, 7)
+            with self.subTest(seed=seed, kind=kind, rows=rows):
+                folder = os.path.join(self.folder, f"{seed}-{kind}")
+                os.mkdir(folder)
+                names = natural(f"e{i}.{kind}" for i in r.sample(range(50), n))
+                members = ["data"] if kind == "npy" else r.sample(["action", "obs", "z"], r.randrange(1, 4))
+                types = {m: (r.choice(["<f4", "<f8", "<i2", "|u1", "<i8"]), tuple(r.randrange(1, 4) for _ in range(r.randrange(3)))) for m in members}
+                want = []
+                for k, name in enumerate(names):
+                    length = r.randrange(1, 6)
+                    arrays = {m: values_of(r, (length if rows else r.randrange(1, 6), *types[m][1]), types[m][0]) for m in members}
+                    if not rows and kind != "npy":
+                        arrays["label"] = np.array(k, "<i8")
+                    self.write(os.path.join(folder, name), arrays, r)
+                    fields = sorted(arrays) if kind in ("safetensors", "h5") else list(arrays)
+                    if rows:
+                        want += [{m: arrays[m][i] for m in fields} | {"episode": np.int64(k), "step": np.int64(i)} for i in range(length)]
+                    else:
+                        want.append({m: arrays[m] for m in fields})
+                self.same(folder, want, records="*[:]" if rows else "*")
+                if kind == "npz":
+                    self.same(os.path.join(folder, f"*.{kind}"), want, records="*[:]" if rows else "*")
+
+    def write(self, path, arrays, r):
+        if path.endswith(".npz"):
+            r.choice([np.savez, np.savez_compressed])(path, **arrays)
+        elif path.endswith(".npy"):
+            np.save(path, arrays["data"])
+        elif path.endswith(".h5"):
+            with h5py.File(path, "w") as f:
+                for name, x in arrays.items():
+                    f[name] = x
+        else:
+            save_file({name: np.array(x) for name, x in arrays.items()}, path)
 
     def test_attributes_and_values_of_units(self):
         path = os.path.join(self.folder, "a.h5")

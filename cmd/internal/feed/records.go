@@ -311,8 +311,8 @@ func (s *recordServer) openLocal(ctx context.Context, o *opening) (*opened, erro
 	if err != nil {
 		return nil, err
 	}
-	w.Format = "hdf5"
 	if of, ok := s.open[w.Dataset].(viewRecords).Parts()[0].(*raw.Source); ok && o.Split == "" {
+		w.Format = of.Info().Kind
 		w.Splits, err = splitsOf(of)
 	}
 	return w, err

@@ -32,8 +32,9 @@ func (c Column) All(buf []byte) (_ []byte, err error) {
 
 // Held returns a column whose values are read at the first use and stay in memory, of one that is read in order only.
 func (c Column) Held() Column {
+	open := c.Open
 	read := sync.OnceValues(func() (values [][]byte, err error) {
-		cursor, err := c.Open()
+		cursor, err := open()
 		if err != nil {
 			return nil, err
 		}

@@ -32,7 +32,7 @@ func OpenNPY(ctx context.Context, root *vfs.Root, path string, _ source.Options,
 			return nil, fmt.Errorf("source %s: %w", name, source.WithoutPath(err))
 		}
 		open = append(open, f)
-		c, err := npyColumn(f, filepath.Base(name))
+		c, err := npyColumn(f, filepath.Base(name), false)
 		if err != nil {
 			bad = append(bad, Rejection{filepath.Base(name), source.WithoutPath(err)})
 			continue
@@ -49,8 +49,8 @@ func OpenNPY(ctx context.Context, root *vfs.Root, path string, _ source.Options,
 	return New("npy", path, source.BaseName(path), columns, append(open, root)...)
 }
 
-// npyColumn returns the column that a file is.
-func npyColumn(f vfs.File, name string) (Column, error) {
+// npyColumn returns the column that a file is, with singles also one without axes.
+func npyColumn(f vfs.File, name string, singles bool) (Column, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return Column{}, err
@@ -58,6 +58,10 @@ func npyColumn(f vfs.File, name string) (Column, error) {
 	h, err := readAnyNPY(f)
 	if err != nil {
 		return Column{}, err
+	}
+	single := false
+	if singles {
+		h, single = h.single()
 	}
 	field, count, err := h.field(source.FieldName(strings.TrimSuffix(name, ".npy")), name)
 	if err != nil {
@@ -69,7 +73,9 @@ func npyColumn(f vfs.File, name string) (Column, error) {
 	if h.fortran {
 		return h.fortranColumn(field, count, f), nil
 	}
-	return h.layout(field).column(field, count, f, h.Offset), nil
+	c := h.layout(field).column(field, count, f, h.Offset)
+	c.Single = single
+	return c, nil
 }
 
 // OpenNPZ opens what numpy.savez or savez_compressed wrote: each member is a field, in the order of the archive, as in
@@ -80,7 +86,7 @@ func OpenNPZ(ctx context.Context, root *vfs.Root, path string, _ source.Options,
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
 	}
-	columns, bad := npzColumns(ctx, f, z)
+	columns, bad := rowsOnly(npzColumns(ctx, f, z))
 	if columns, err = bad.choose(columns, selection); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -102,6 +108,42 @@ func openZip(ctx context.Context, root *vfs.Root, path string) (vfs.File, *zip.R
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return f, z, nil
+}
+
+// rowsOnly rejects arrays without axes.
+func rowsOnly(all []Column, bad Rejections) (columns []Column, _ Rejections) {
+	for _, c := range all {
+		if c.Single {
+			bad = append(bad, Rejection{c.Field.Origin, errSingle})
+			continue
+		}
+		columns = append(columns, c)
+	}
+	return columns, bad
+}
+
+// NPZ returns the arrays of what numpy.savez or savez_compressed wrote, those without axes among them, and what closes
+// the file. Those that were not compressed can be read in any order.
+func NPZ(ctx context.Context, root *vfs.Root, path string) ([]Column, Rejections, io.Closer, error) {
+	f, z, err := openZip(ctx, root, path)
+	if err != nil {
+		return nil, nil, nil, source.WithoutPath(err)
+	}
+	columns, bad := npzColumns(ctx, f, z)
+	return columns, bad, f, nil
+}
+
+// NPY returns the array of a .npy file, and what closes the file.
+func NPY(ctx context.Context, root *vfs.Root, path string) (Column, io.Closer, error) {
+	f, err := source.OpenUntil(ctx, root, path)
+	if err != nil {
+		return Column{}, nil, source.WithoutPath(err)
+	}
+	c, err := npyColumn(f, filepath.Base(path), true)
+	if err != nil {
+		return c, nil, errors.Join(source.WithoutPath(err), f.Close())
+	}
+	return c, f, nil
 }
 
 func npzColumns(ctx context.Context, f vfs.File, z *zip.Reader) (columns []Column, bad Rejections) {
@@ -145,6 +187,7 @@ func npzColumn(ctx context.Context, f vfs.File, m *zip.File, name string) (Colum
 		return Column{}, err
 	}
 	r.Close()
+	h, single := h.single()
 	field, count, err := h.field(source.FieldName(name), name)
 	if err != nil {
 		return Column{}, err
@@ -155,8 +198,14 @@ func npzColumn(ctx context.Context, f vfs.File, m *zip.File, name string) (Colum
 		return Column{}, fmt.Errorf("the header promises %d bytes of elements, more than %d stored bytes can hold",
 			need, size)
 	}
-	return h.layout(field).stream(field, count, func() (io.ReadCloser, error) {
+	c := h.layout(field).stream(field, count, func() (io.ReadCloser, error) {
 		_, r, err := open()
 		return source.ReadUntil(ctx, r), err
-	}), nil
+	})
+	if at, err := m.DataOffset(); err == nil && m.Method == zip.Store {
+		direct := h.layout(field).column(field, count, f, at+h.Offset)
+		c.At, c.Rows = direct.At, direct.Rows
+	}
+	c.Single = single
+	return c, nil
 }

@@ -37,13 +37,15 @@ func readAnyNPY(r io.Reader) (Header, error) {
 	return Header{h.DType, h.BigEndian, h.Fortran, h.Shape, h.Offset}, err
 }
 
+var errSingle = errors.New("is a single number; an array of records has a first axis")
+
 var errFortran = errors.New("is in Fortran order, which is supported only for .npy files that are not in an archive; " +
 	"rewrite it with numpy.save(file, numpy.ascontiguousarray(a))")
 
 // field returns the field whose records are along the first axis, and their number.
 func (h Header) field(name, origin string) (source.Field, int64, error) {
 	if len(h.Shape) == 0 {
-		return source.Field{}, 0, errors.New("is a single number; an array of records has a first axis")
+		return source.Field{}, 0, errSingle
 	}
 	shape := make([]int, len(h.Shape)-1)
 	for i, n := range h.Shape[1:] {
@@ -58,6 +60,15 @@ func (h Header) field(name, origin string) (source.Field, int64, error) {
 		return f, 0, fmt.Errorf("%d records are more than any file holds", h.Shape[0])
 	}
 	return f, h.Shape[0], nil
+}
+
+// single returns the header of an array without axes as one with a row.
+func (h Header) single() (Header, bool) {
+	if len(h.Shape) > 0 {
+		return h, false
+	}
+	h.Shape = []int64{1}
+	return h, true
 }
 
 // layout returns how the array's values become those of the field.

@@ -28,8 +28,9 @@ type arrays struct {
 
 // Column is one array of a source.
 type Column struct {
-	Field source.Field
-	Count int64
+	Field  source.Field
+	Count  int64
+	Single bool // the array has no axes; its value is the only one
 
 	// Open returns the values from the first on.
 	Open func() (Cursor, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
@@ -57,11 +58,7 @@ func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Opti
 // openUnits opens a file whose records are groups, or rows of groups: as opts says, or as the file does; nil if it is
 // another one. It takes over the file, but of another one.
 func openUnits(path string, file *hdf5.File, opts source.Options, selection []column.Selection) (source.Source, error) {
-	if len(selection) == 0 {
-		for _, name := range opts.Only {
-			selection = append(selection, column.Selection{Column: name})
-		}
-	}
+	selection = unit.Chosen(selection, opts.Only)
 	var records *unit.Records
 	var units []unit.Unit
 	var err error
@@ -86,7 +83,14 @@ func openUnits(path string, file *hdf5.File, opts source.Options, selection []co
 	if err != nil {
 		return nil, &unit.Error{Err: errors.Join(fmt.Errorf("source %s: %w", path, err), file.Close())}
 	}
-	s, err := array.NewNamed("hdf5", path, source.BaseName(path), columns.List, columns.Name, columns, file)
+	return OfUnits("hdf5", path, columns, records, hint, file)
+}
+
+// OfUnits returns the source of units, with a hint for people. It takes over the files, also with an error.
+func OfUnits(kind, path string, columns *unit.Columns, records *unit.Records, hint string, files ...io.Closer) (
+	source.Source, error) {
+	s, err := array.NewNamed(kind, path, source.BaseName(path), columns.List, columns.Name,
+		append([]io.Closer{columns}, files...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,8 @@ type File struct {
 	meta  *meta.File
 	pool  *chunk.Pool
 	root  *vfs.Root
-	depth int // of virtual datasets of virtual datasets
+	depth int  // of virtual datasets of virtual datasets
+	inner bool // the root is closed by somebody else
 
 	mu    sync.Mutex
 	named map[string]vfs.File // external files, by path
@@ -35,6 +36,25 @@ func New(ctx context.Context, root *vfs.Root, path string, f vfs.File, file *met
 	return &File{ctx: ctx, root: root, path: path, f: f, meta: file, pool: chunk.NewPool(0)}
 }
 
+// Open opens a file of another program whose root is closed by the caller.
+func Open(ctx context.Context, root *vfs.Root, path string) (*File, error) {
+	f, err := source.OpenUntil(ctx, root, path)
+	if err != nil {
+		return nil, source.WithoutPath(err)
+	}
+	info, err := f.Stat()
+	var file *meta.File
+	if err == nil {
+		file, err = meta.Open(f, info.Size())
+	}
+	if err != nil {
+		return nil, errors.Join(source.WithoutPath(err), f.Close())
+	}
+	opened := New(ctx, root, path, f, file)
+	opened.inner = true
+	return opened, nil
+}
+
 // Close lets go of the file, and of those that its datasets have elements in.
 func (f *File) Close() error {
 	err := f.f.Close()
@@ -43,7 +63,9 @@ func (f *File) Close() error {
 	}
 	if f.depth == 0 {
 		f.pool.Close()
-		err = errors.Join(err, f.root.Close())
+		if !f.inner {
+			err = errors.Join(err, f.root.Close())
+		}
 	}
 	return err
 }

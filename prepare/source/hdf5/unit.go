@@ -51,6 +51,15 @@ func (f *File) Units(records *unit.Records) ([]unit.Unit, error) {
 	return list, nil
 }
 
+// Unit returns the group or dataset at a path as a unit; "" is all of the file.
+func (f *File) Unit(path string) (unit.Unit, error) {
+	l, err := f.meta.Lookup(path)
+	if err != nil {
+		return nil, err
+	}
+	return &unitOf{f, l}, nil
+}
+
 // ordered returns the links of a group in the order of units. Soft links are replaced by what they lead to.
 func ordered(g *meta.Group) (list []*meta.Link) {
 	byName := true
@@ -74,13 +83,10 @@ type unitOf struct {
 // Name implements unit.Unit.
 func (u *unitOf) Name() string { return trim(u.link.Path) }
 
-// lone is the name of the only member of a unit that is a dataset.
-const lone = "data"
-
 // datasets yields the datasets of the unit by their names in it.
 func (u *unitOf) datasets(yield func(name string, d *meta.Dataset) bool) {
 	if u.link.Dataset != nil {
-		yield(lone, u.link.Dataset)
+		yield(unit.Lone, u.link.Dataset)
 		return
 	}
 	for l := range u.link.Group.Walk() {

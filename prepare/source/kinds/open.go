@@ -64,7 +64,15 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	if err != nil {
 		return nil, err
 	}
-	s, err := open(ctx, root, path, opts, selection)
+	files, err := unitFiles(root, path, kind, opts.Records)
+	var s source.Source
+	switch {
+	case err != nil:
+	case files != nil:
+		s, err = openUnitFiles(ctx, root, path, kind, files, opts, selection)
+	default:
+		s, err = open(ctx, root, path, opts, selection)
+	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
@@ -72,7 +80,7 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 }
 
 // withUnits are the kinds of sources whose records may be units, or rows of units.
-var withUnits = []string{"hdf5"}
+var withUnits = []string{"hdf5", "npz", "npy", "safetensors"}
 
 // openRoot is source.OpenRoot. Its error for a path that is not there is the same as that of reading it.
 func openRoot(path string, opts source.Options) (*vfs.Root, error) {
@@ -103,7 +111,7 @@ func detect(ctx context.Context, path string, opts source.Options) (kind string,
 
 var openers = map[string]openFunc{
 	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip,
-	"npy": array.OpenNPY, "npz": array.OpenNPZ,
+	"npy": array.OpenNPY, "npz": array.OpenNPZ, "safetensors": array.OpenSafetensors,
 	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
 	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": tokens.Open, "zarr": zarr.Open,
 	"view": view.Open,

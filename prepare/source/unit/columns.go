@@ -70,6 +70,17 @@ func NewColumns(units []Unit, records *Records, selection []column.Selection) (*
 	return c, nil
 }
 
+// Chosen returns a selection or, without one, that of the fields that are needed; nil is all.
+func Chosen(selection []column.Selection, only []string) []column.Selection {
+	if len(selection) > 0 {
+		return selection
+	}
+	for _, name := range only {
+		selection = append(selection, column.Selection{Column: name})
+	}
+	return selection
+}
+
 // Close closes the units.
 func (c *Columns) Close() error { return c.pool.Close() }
 

@@ -23,6 +23,9 @@ type Unit interface {
 	Attribute(name string) (Attribute, bool)
 }
 
+// Lone is the name of the only member of a unit that is one array.
+const Lone = "data"
+
 // Member is an array of a unit.
 type Member struct {
 	Name  string       // the path in the unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Sequence
 from typing import Any, Optional
@@ -14,6 +15,9 @@ from .layout import ZARR_MANIFEST, Layout
 
 #: A folder of Zarr has one of these files.
 _ZARR = ("zarr.json", ".zmetadata", ".zgroup", ".zarray")
+
+#: How the names of files end that have arrays, and no dataset of penstock.
+_ARRAYS = (".npz", ".safetensors", ".h5", ".hdf5")
 
 #: Which file a path leads to, and when that was written: it is another after any replacement.
 Stamp = Optional[tuple[int, int, int, int]]
@@ -42,8 +46,9 @@ def with_records(path: Any, records: str | None, align: str | None) -> Any:
 
 def stamp(path: str) -> Stamp:
     """Return the stamp of the dataset at path, which is that of its manifest or of its HDF5 file; None if there is none."""
+    path = file_of(path)
     try:
-        s = os.stat(_stamped(file_of(path)))
+        s = os.stat(path if _is_folder_of_arrays(path) else _stamped(path))
     except OSError:
         return None
     return s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns
@@ -62,7 +67,7 @@ def is_dataset(path: str) -> bool:
     """Return whether a local path is that of a dataset or a view, by a look at it, and not that of raw samples."""
     path, _ = generations.split(path)
     if os.path.isdir(path):
-        return stamp(path) is not None
+        return os.path.exists(_stamped(path))
     if path.endswith((".npy", ".view.json")):
         return True
     try:
@@ -70,6 +75,14 @@ def is_dataset(path: str) -> bool:
             return f.read(8) == b"\x89HDF\r\n\x1a\n"
     except (Error, OSError):
         return True  # its error is reported by the one who opens it
+
+
+def _is_folder_of_arrays(path: str) -> bool:
+    """Return whether files of a folder have arrays each, and there is no dataset."""
+    if not os.path.isdir(path) or os.path.exists(_stamped(path)):
+        return False
+    with os.scandir(path) as entries:
+        return any(e.name.endswith(_ARRAYS) for e in entries)
 
 
 def locate(path: str, fields: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:
@@ -82,9 +95,9 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
     if generation is not None and generations.newest_name(path) is None and (os.path.isdir(path) or path.endswith(".npy")):
         raise generations.none(path)
     if os.path.isdir(path):
-        if _stamped(path) == os.path.join(path, "manifest.json"):
+        if _stamped(path) == os.path.join(path, "manifest.json") and not _is_folder_of_arrays(path):
             return flat.locate(path, generation)
-    elif not os.path.exists(file_of(path)):
+    elif not os.path.exists(file_of(path)) and not glob.has_magic(file_of(path)):
         raise NotFoundError(f"{path}: no such file or folder")
     elif os.path.exists(path):
         from . import npy

@@ -1,0 +1,124 @@
+package array
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/tensor"
+)
+
+// mostHeader is the longest header that the library safetensors reads.
+const mostHeader = 100_000_000
+
+// tensorTypes are the types of https://github.com/huggingface/safetensors that arrays have.
+var tensorTypes = map[string]tensor.DType{
+	"BOOL": tensor.Bool, "U8": tensor.Uint8, "I8": tensor.Int8, "U16": tensor.Uint16, "I16": tensor.Int16,
+	"U32": tensor.Uint32, "I32": tensor.Int32, "U64": tensor.Uint64, "I64": tensor.Int64,
+	"F16": tensor.Float16, "BF16": tensor.BFloat16, "F32": tensor.Float32, "F64": tensor.Float64,
+}
+
+// OpenSafetensors opens a file of safetensors: each tensor is a field.
+func OpenSafetensors(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
+	source.Source, error) {
+	all, bad, closer, err := Safetensors(ctx, root, path)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	columns, bad := rowsOnly(all, bad)
+	if columns, err = bad.choose(columns, selection); err != nil {
+		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
+	}
+	return New("safetensors", path, source.BaseName(path), columns, closer, root)
+}
+
+// Safetensors returns the tensors of a file, those without axes among them, by name, and what closes the file.
+func Safetensors(ctx context.Context, root *vfs.Root, path string) (columns []Column, bad Rejections, _ io.Closer,
+	err error) {
+	f, err := source.OpenUntil(ctx, root, path)
+	if err != nil {
+		return nil, nil, nil, source.WithoutPath(err)
+	}
+	info, err := f.Stat()
+	if err == nil {
+		columns, bad, err = tensorsOf(f, info.Size())
+	}
+	if err != nil {
+		return nil, nil, nil, errors.Join(source.WithoutPath(err), f.Close())
+	}
+	return columns, bad, f, nil
+}
+
+// tensorEntry is what the header says of a tensor.
+type tensorEntry struct {
+	DType   string   `json:"dtype"`
+	Shape   []int64  `json:"shape"`
+	Offsets [2]int64 `json:"data_offsets"`
+}
+
+func tensorsOf(r io.ReaderAt, size int64) (columns []Column, bad Rejections, err error) {
+	var length [8]byte
+	if err := source.ReadAt(r, length[:], 0); err != nil {
+		return nil, nil, CutShort(err)
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > mostHeader || int64(n) > size-8 {
+		return nil, nil, fmt.Errorf("is no file of safetensors: its header would have %d bytes", n)
+	}
+	text := make([]byte, n)
+	if err := source.ReadAt(r, text, 8); err != nil {
+		return nil, nil, CutShort(err)
+	}
+	var entries map[string]json.RawMessage
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return nil, nil, fmt.Errorf("is no file of safetensors: header: %w", err)
+	}
+	delete(entries, "__metadata__")
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		c, err := tensorColumn(r, name, entries[name], 8+int64(n), size)
+		if err != nil {
+			bad = append(bad, Rejection{name, err})
+			continue
+		}
+		columns = append(columns, c)
+	}
+	return columns, bad, nil
+}
+
+// tensorColumn returns the column of a tensor, whose data is counted from first on.
+func tensorColumn(r io.ReaderAt, name string, text []byte, first, size int64) (Column, error) {
+	var e tensorEntry
+	if err := json.Unmarshal(text, &e); err != nil {
+		return Column{}, fmt.Errorf("header: %w", err)
+	}
+	dtype, ok := tensorTypes[e.DType]
+	if !ok {
+		return Column{}, fmt.Errorf("type %s is not one of numbers that fields have", e.DType)
+	}
+	for _, axis := range e.Shape {
+		if axis < 0 || axis > 1<<40 {
+			return Column{}, fmt.Errorf("axis of %d elements", axis)
+		}
+	}
+	h, single := Header{DType: dtype, Shape: e.Shape, Offset: first + e.Offsets[0]}.single()
+	field, count, err := h.field(source.FieldName(name), name)
+	if err != nil {
+		return Column{}, err
+	}
+	need := count * int64(field.RecordBytes())
+	if e.Offsets[0] < 0 || e.Offsets[1] > size-first || e.Offsets[1]-e.Offsets[0] != need {
+		return Column{}, fmt.Errorf("bytes %d to %d of %d are not the %d of its shape", e.Offsets[0], e.Offsets[1],
+			size-first, need)
+	}
+	c := h.layout(field).column(field, count, r, h.Offset)
+	c.Single = single
+	return c, nil
+}

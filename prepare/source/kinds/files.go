@@ -1,0 +1,236 @@
+package kinds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/dataset"
+	"github.com/penstock/penstock/prepare/source/hdf5"
+	"github.com/penstock/penstock/prepare/source/unit"
+)
+
+// endings are those of the files of a folder that are units, by the kind of one file.
+var endings = map[string][]string{"npz": {".npz"}, "npy": {".npy"}, "safetensors": {".safetensors"},
+	"hdf5": {".h5", ".hdf5", ".hdf", ".nc", ".mat"}}
+
+// unitFiles returns the files of a source that has a unit in each, in the order of units; nil of any other source.
+func unitFiles(root *vfs.Root, path, kind string, records string) ([]string, error) {
+	if endings[kind] == nil || kind == "npy" && records == "" {
+		return nil, nil
+	}
+	files, err := source.Files(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := root.Stat(files[0]); err == nil && info.IsDir() && len(files) == 1 {
+		files = filesIn(root, path, kind)
+	} else if len(files) == 1 {
+		return nil, nil
+	}
+	slices.SortFunc(files, unit.Compare)
+	return files, nil
+}
+
+// filesIn returns the files of a folder that are units.
+func filesIn(root *vfs.Root, folder, kind string) (files []string) {
+	for _, ending := range endings[kind] {
+		files = append(files, root.Glob(folder, "*"+ending)...)
+	}
+	return files
+}
+
+// openUnitFiles opens a source of files with units.
+func openUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files []string, opts source.Options,
+	selection []column.Selection) (source.Source, error) {
+	s, err := newUnitFiles(ctx, root, path, kind, files, opts, selection)
+	if err != nil {
+		return nil, &unit.Error{Err: fmt.Errorf("source %s: %w", path, err)}
+	}
+	return s, nil
+}
+
+func newUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files []string, opts source.Options,
+	selection []column.Selection) (source.Source, error) {
+	records := &unit.Records{Levels: []string{"*"}}
+	if opts.Records != "" {
+		var err error
+		if records, err = unit.Parse(opts.Records); err != nil {
+			return nil, err
+		}
+	}
+	units, err := unitsOf(ctx, root, kind, files, records)
+	if err != nil {
+		return nil, err
+	}
+	hint := ""
+	if opts.Records == "" {
+		certain, err := unit.Guess(units, records)
+		if err == nil && !certain {
+			err = unit.Ambiguous(units, records)
+		}
+		if err != nil {
+			return nil, err
+		}
+		hint = records.Guessed()
+	}
+	columns, err := unit.NewColumns(units, records, unit.Chosen(selection, opts.Only))
+	if err != nil {
+		return nil, err
+	}
+	return dataset.OfUnits(kind, path, columns, records, hint, root)
+}
+
+// unitsOf returns the units of files: these, or groups in them.
+func unitsOf(ctx context.Context, root *vfs.Root, kind string, files []string, records *unit.Records) (
+	units []unit.Unit, err error) {
+	below, inGroups := records.Below()
+	if inGroups && kind != "hdf5" {
+		return nil, fmt.Errorf("records %q: files of kind %s have no groups; write * or *[:]", records, kind)
+	}
+	for _, f := range files {
+		name := filepath.Base(f)
+		if !records.Matches(0, name) {
+			continue
+		}
+		u := &file{ctx: ctx, root: root, path: f, name: name, kind: kind}
+		if !inGroups {
+			units = append(units, u)
+			continue
+		}
+		groups, err := u.groups(below)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		units = append(units, groups...)
+	}
+	if units == nil {
+		return nil, fmt.Errorf("records %q: no file has such a name; the first is %s", records, filepath.Base(files[0]))
+	}
+	return units, nil
+}
+
+// file is a file as a unit, or a group of it.
+type file struct {
+	ctx        context.Context
+	root       *vfs.Root
+	path, name string
+	kind       string
+	group      string // in an HDF5 file; "" is the file
+}
+
+// Name implements unit.Unit.
+func (u *file) Name() string { return strings.TrimSuffix(u.name+"/"+u.group, "/") }
+
+// groups returns the units in an HDF5 file.
+func (u *file) groups(below *unit.Records) (units []unit.Unit, err error) {
+	f, err := hdf5.Open(u.ctx, u.root, u.path)
+	if err != nil {
+		return nil, err
+	}
+	list, err := f.Units(below)
+	for _, inner := range list {
+		group := *u
+		group.group = inner.Name()
+		units = append(units, &group)
+	}
+	return units, errors.Join(err, f.Close())
+}
+
+// open opens the arrays of a file that is not HDF5.
+func (u *file) open() (columns []array.Column, bad array.Rejections, closer io.Closer, err error) {
+	switch u.kind {
+	case "npz":
+		return array.NPZ(u.ctx, u.root, u.path)
+	case "safetensors":
+		return array.Safetensors(u.ctx, u.root, u.path)
+	}
+	c, closer, err := array.NPY(u.ctx, u.root, u.path)
+	c.Field.Origin = unit.Lone
+	return []array.Column{c}, nil, closer, err
+}
+
+// Members implements unit.Unit.
+func (u *file) Members() (list []unit.Member, err error) {
+	if u.kind == "hdf5" {
+		f, err := hdf5.Open(u.ctx, u.root, u.path)
+		if err != nil {
+			return nil, err
+		}
+		inner, err := f.Unit(u.group)
+		if err == nil {
+			list, err = inner.Members()
+		}
+		return list, errors.Join(err, f.Close())
+	}
+	columns, bad, closer, err := u.open()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range columns {
+		rows := c.Count
+		if c.Single {
+			rows = -1
+		}
+		list = append(list, unit.Member{Name: c.Field.Origin, Field: c.Field, Rows: rows})
+	}
+	for _, r := range bad {
+		list = append(list, unit.Member{Name: r.Name, Err: r.Err})
+	}
+	return list, closer.Close()
+}
+
+// Open implements unit.Unit.
+func (u *file) Open(members []string) ([]array.Column, io.Closer, error) {
+	if u.kind == "hdf5" {
+		f, err := hdf5.Open(u.ctx, u.root, u.path)
+		if err != nil {
+			return nil, nil, err
+		}
+		inner, err := f.Unit(u.group)
+		if err != nil {
+			return nil, nil, errors.Join(err, f.Close())
+		}
+		columns, _, err := inner.Open(members)
+		if err != nil {
+			return nil, nil, errors.Join(err, f.Close())
+		}
+		return columns, f, nil
+	}
+	columns, _, closer, err := u.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	list := make([]array.Column, len(members))
+	for _, c := range columns {
+		if i := slices.Index(members, c.Field.Origin); i >= 0 {
+			list[i] = c
+		}
+	}
+	return list, closer, nil
+}
+
+// Attribute implements unit.Unit.
+func (u *file) Attribute(name string) (a unit.Attribute, ok bool) {
+	if u.kind != "hdf5" {
+		return a, false
+	}
+	f, err := hdf5.Open(u.ctx, u.root, u.path)
+	if err != nil {
+		return a, false
+	}
+	defer f.Close()
+	inner, err := f.Unit(u.group)
+	if err != nil {
+		return a, false
+	}
+	return inner.Attribute(name)
+}
