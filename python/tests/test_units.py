@@ -250,8 +250,18 @@ class UnitsTest(Trees):
             for i, b in enumerate(files):
                 vlen[i] = np.frombuffer(b, "u1")
             f["padded"] = np.stack([np.frombuffer(b.ljust(most, b"\0"), "u1") for b in files])
+        folder = os.path.join(self.folder, "aloha")
+        os.mkdir(folder)
+        for i, part in enumerate((files[:3], files[3:])):  # each fills up to its own longest
+            with h5py.File(os.path.join(folder, f"episode_{i}.hdf5"), "w") as f:
+                f["cam"] = np.stack([np.frombuffer(b.ljust(max(map(len, part)) + i, b"\0"), "u1") for b in part])
+                f["qpos"] = np.arange(len(part))
         want = np.stack([np.asarray(Image.open(io.BytesIO(b))) for b in files])
         transforms = [penstock.transforms.ToImage()]
+        with penstock.DataLoader(folder, 5, output="numpy", transforms=transforms, prepare="off") as loader:
+            batch = next(iter(loader))
+        np.testing.assert_array_equal(batch["cam"].transpose(0, 2, 3, 1), want)
+        self.assertEqual((batch["qpos"].tolist(), batch["episode"].tolist()), ([0, 1, 2, 0, 1], [0, 0, 0, 1, 1]))
         for name in "vlen", "padded":
             with penstock.open(path, fields=[name]) as ds, penstock.DataLoader(ds, 5, output="numpy", transforms=transforms) as loader:
                 self.assertEqual(ds.fields[name].content, "image")

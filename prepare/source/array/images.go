@@ -44,6 +44,9 @@ func (c Column) beginsAsImage() bool {
 	return false
 }
 
+// IsPhotos reports whether the rows of bytes of a column are image files that zeros fill up.
+func (c Column) IsPhotos() bool { return !c.Field.Ragged && c.beginsAsImage() }
+
 // images returns the column with the content of images.
 func (c Column) images(padded bool) Column {
 	name, origin := c.Field.Name, c.Field.Origin
@@ -53,6 +56,7 @@ func (c Column) images(padded bool) Column {
 		return c
 	}
 	inner := c
+	c.Rows = nil
 	c.Open = func() (Cursor, error) {
 		cursor, err := inner.Open()
 		return trimmed{cursor}, err

@@ -43,13 +43,18 @@ type wanted struct {
 	Member
 	as    column.Selection
 	fixed int64 // of units: the rows that all have; -1 if these differ
+	photo bool  // rows are image files that zeros fill up, to another size in each unit
 }
 
 // NewColumns returns the columns of units, at least one. The selection has names of members, attributes as @NAME, and
 // [Episode] and [Step]; nil is all members and, of rows, these two.
 func NewColumns(units []Unit, records *Records, selection []column.Selection) (*Columns, error) {
 	c := &Columns{units: units, records: records, starts: make([]int64, 1, len(units)+1)}
-	if err := c.choose(selection); err != nil {
+	err := c.choose(selection)
+	if err == nil && records.Rows {
+		err = c.findPhotos()
+	}
+	if err != nil {
 		return nil, err
 	}
 	for _, u := range units {
@@ -185,6 +190,32 @@ func (c *Columns) chooseNamed(first []Member, selection []column.Selection) erro
 	return nil
 }
 
+// findPhotos finds out which members of the first unit have image files in their rows.
+func (c *Columns) findPhotos() (err error) {
+	var names []string
+	var of []*wanted
+	for i := range c.members {
+		w := &c.members[i]
+		if f := w.Field; f.DType == tensor.Uint8 && !f.Ragged && len(f.Shape) == 1 && w.Rows > 0 {
+			names, of = append(names, w.Name), append(of, w)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	columns, closer, err := c.units[0].Open(names)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.units[0].Name(), err)
+	}
+	if closer != nil {
+		defer func() { err = errors.Join(err, closer.Close()) }()
+	}
+	for i, column := range columns {
+		of[i].photo = column.IsPhotos()
+	}
+	return nil
+}
+
 // isComputed reports whether a selected name is no array: an attribute, or a number of records.
 func (c *Columns) isComputed(name string) bool {
 	return strings.HasPrefix(name, "@") || strings.HasPrefix(name, "/@") ||
@@ -236,6 +267,8 @@ func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
 		return fmt.Errorf("%s has no %s, which %s has; leave it out: %s", u.Name(), w.Name, first, c.without(w.Name))
 	case m.Err != nil:
 		return fmt.Errorf("%s/%s: %w; leave it out: %s", u.Name(), w.Name, m.Err, c.without(w.Name))
+	case w.photo && m.Err == nil && m.Rows >= 0 && m.Field.DType == tensor.Uint8 && len(m.Field.Shape) == 1:
+		return nil
 	case (m.Rows < 0) != (w.Rows < 0) || m.Field.DType != w.Field.DType || m.Field.Ragged != w.Field.Ragged ||
 		m.Field.Content != w.Field.Content || !slices.Equal(m.Field.Shape, w.Field.Shape):
 		return fmt.Errorf("%s/%s is %s, and %s/%s is %s, so they are not one field; leave it out: %s", first, w.Name,
@@ -262,6 +295,9 @@ func (c *Columns) without(names ...string) string {
 		if !slices.Contains(names, w.Name) {
 			words = append(words, w.as.String())
 		}
+	}
+	if len(words) == 0 {
+		return "but no other is left"
 	}
 	return shell.Command("--fields", strings.Join(words, ","))
 }
@@ -390,7 +426,7 @@ func (c *Columns) addMember(m int) error {
 		})
 		return buf, err
 	})
-	if c.records.Rows && w.Rows >= 0 && !field.Ragged {
+	if c.records.Rows && w.Rows >= 0 && !field.Ragged && !w.photo {
 		one.Rows = func(a, b int64, dst []byte) error { return c.readRows(m, a, b, dst) }
 	}
 	c.List = append(c.List, one)
