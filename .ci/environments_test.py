@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 sys.dont_write_bytecode = True
-import environments
+import environments  # noqa: E402
 
 MAKE = "import sys; sys.path.insert(0, sys.argv[1]); import environments, pathlib; " \
     "environments.ROOT = pathlib.Path(sys.argv[2]); print(environments.make('test'))"

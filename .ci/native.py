@@ -19,8 +19,8 @@ import zipfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # of environments.py, next to it
-import environments
-from environments import Missing
+import environments  # noqa: E402
+from environments import Missing  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ROOT / ".ci/native.txt"

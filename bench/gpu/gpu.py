@@ -50,11 +50,11 @@ def go_tests(seconds: float) -> None:
             skipped(f"tests of loader/cuda {what}", "it was not built: no C compiler")
             continue
         ran = tests(binary, seconds / 2, "-test.v", "-test.run=^TestGPU", "-test.skip=^TestGPUTests$")
-        done = {k: re.findall(rf"^--- {k}: (TestGPU\w+)", ran.stdout, re.MULTILINE) for k in ("PASS", "FAIL", "SKIP")}
+        done = {k: re.findall(rf"^--- {k}: (TestGPU\w+)", ran.stdout, re.M) for k in ("PASS", "FAIL", "SKIP")}
         line(f"tests of loader/cuda {what}", f"{len(done['PASS'])} passed, {len(done['FAIL'])} failed, {len(done['SKIP'])} skipped",
              ran.returncode == 0)
         if binary == "cuda.test":
-            cases = len(re.findall(r"^    --- PASS: TestGPUNormalize/", ran.stdout, re.MULTILINE))
+            cases = len(re.findall(r"^    --- PASS: TestGPUNormalize/", ran.stdout, re.M))
             line("normalization on the device, bit for bit", f"{cases} cases", cases >= 54)
             for name, what in GO_LINES.items():
                 line(what, "passed" if name in done["PASS"] else "FAILED", name in done["PASS"])
@@ -71,7 +71,7 @@ GO_LINES = {
 
 
 def metrics(text: str, name: str) -> dict[str, float]:
-    found = re.search(rf"^Benchmark{re.escape(name)}(?:-\d+)?\s+\d+\s+(.*)$", text, re.MULTILINE)
+    found = re.search(rf"^Benchmark{re.escape(name)}(?:-\d+)?\s+\d+\s+(.*)$", text, re.M)
     return {unit: float(value) for value, unit in re.findall(r"(\S+) (\S+)", re.sub(r"\s+", " ", found[1]))} if found else {}
 
 

@@ -214,12 +214,7 @@ try:
     from ffcv.fields import IntField, RGBImageField
     from ffcv.fields.rgb_image import RandomResizedCropRGBImageDecoder
     from ffcv.loader import Loader, OrderOption
-    from ffcv.transforms import (
-        NormalizeImage,
-        RandomHorizontalFlip,
-        ToTensor,
-        ToTorchImage,
-    )
+    from ffcv.transforms import NormalizeImage, RandomHorizontalFlip, ToTensor, ToTorchImage
     from ffcv.writer import DatasetWriter
     VERSIONS.append("FFCV {}".format(version("ffcv")))
 
