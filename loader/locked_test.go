@@ -55,16 +55,6 @@ func (m *counted) Free(b []byte) error {
 	return nil
 }
 
-// bytes returns how much is not given back.
-func (m *counted) bytes() (n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, held := range m.held {
-		n += held
-	}
-	return n
-}
-
 // holds reports whether b is in it.
 func (m *counted) holds(b []byte) bool {
 	m.mu.Lock()
