@@ -196,7 +196,7 @@ func TestDescribeErrors(t *testing.T) {
 	ds := datasettest.Animals(t)
 	for path, want := range map[string]string{
 		filepath.Join(dir, "nowhere"): "no such file or folder",
-		dir:                           "holds no images",
+		dir:                           "not a dataset (a folder or an HDF5 file)", // its files are called as HDF5, and are not
 		write("a.txt", "hello"):       "not a dataset (a folder or an HDF5 file)",
 		write("rows.h5", "PAR1PAR1"):  "is not a Parquet file: it is too short",
 		write("empty.h5", ""):         "not a dataset (a folder or an HDF5 file); it is empty",
