@@ -782,7 +782,7 @@ class DataLoaderTest(data.Copied):
         with self.assertRaisesRegex(FileNotFoundError, "no such file") as missing:
             loader("not-there", 2)
         self.assertIsInstance(missing.exception, penstock.NotFoundError)
-        with self.assertRaisesRegex(penstock.Error, "found no images for the classes .*it is not a dataset: there is no manifest.json in it"):
+        with self.assertRaisesRegex(penstock.Error, "holds .h5 files, and also .*it is not a dataset: there is no manifest.json in it"):
             penstock.DataLoader(os.path.dirname(data.path("images")), 2, output="numpy", command=data.feed())
         with self.assertRaisesRegex(penstock.Error, "neither a folder nor an HDF5 file; .*, run: (penstock )?preprocess SOURCE"):
             penstock.DataLoader(__file__, 2, output="numpy", command=data.feed())
