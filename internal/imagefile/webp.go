@@ -241,7 +241,7 @@ func (f *webpFrame) onCanvas(m image.Image) (image.Image, error) {
 	return full, nil
 }
 
-// webpConfig is that of the canvas, if the file is animated.
+// webpConfig returns the size of the canvas, if the file is animated.
 func webpConfig(data []byte) (c format.Config, err error) {
 	if size := uint64(binary.LittleEndian.Uint32(data[4:])) + 8; size > uint64(len(data)) {
 		return format.Config{}, format.Corrupt(format.WebP, "truncated at byte %d of %d: the file ends before the image does",

@@ -70,7 +70,7 @@ func Is(path string) bool {
 	return errors.Is(err, source.ErrVersioned) || err == nil && !slices.Contains(datasets, kind) && kind != "npy"
 }
 
-// isSeveral reports whether a path is that of a folder, or of several files.
+// isSeveral reports whether a path leads to a folder, or to several files.
 func isSeveral(path string) bool {
 	files, err := source.Files(path)
 	if err != nil || len(files) > 1 {

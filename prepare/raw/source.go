@@ -96,8 +96,7 @@ func (s *Source) Contiguous(field string, a, b int) bool {
 		return ds.Contiguous(field, first, first+b-a)
 	}
 	ranged, _ := s.records.ranged(field)
-	return ranged != nil && b > a && s.records.number(b-1)-s.records.number(a) == int64(b-1-a) && s.records.order == nil &&
-		s.records.chosen == nil
+	return ranged != nil && 0 <= a && a < b && b <= s.Len() && s.records.order == nil && s.records.chosen == nil
 }
 
 // Prefetch begins to fetch records of a bucket, up to mostAhead at a time. Those of this machine are read

@@ -21,7 +21,6 @@ import (
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/prepare/source/unit"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
@@ -302,18 +301,13 @@ func (s *recordServer) keep(w *opened, ds recordSource) {
 
 // openLocal opens files of this machine: those that can be mapped by package mmapds, others by package raw.
 func (s *recordServer) openLocal(ctx context.Context, o *opening) (*opened, error) {
-	_, records := source.SplitRecords(o.Path)
-	var unmapped error
-	if records == "" {
-		var w *opened
-		if w, unmapped = s.openHere(o); !errors.Is(unmapped, store.ErrUnsupported) || !raw.Reads(o.Path) {
-			return w, unmapped
+	if _, records := source.SplitRecords(o.Path); records == "" {
+		w, err := s.openHere(o)
+		if !errors.Is(err, store.ErrUnsupported) || !raw.Reads(o.Path) {
+			return w, err
 		}
 	}
 	w, err := s.openView(ctx, &views.Node{Dataset: o.Path, Fields: o.Fields, Split: o.Split})
-	if units := (*unit.Error)(nil); err != nil && unmapped != nil && !errors.As(err, &units) {
-		return nil, unmapped
-	}
 	if err != nil {
 		return nil, err
 	}

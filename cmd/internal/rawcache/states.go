@@ -361,9 +361,8 @@ func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerpri
 	return errors.Join(e.note(), e.shelf().forget(print.Digest), e.shelf().prune())
 }
 
-// prune removes the generations of states that were forgotten, and those of runs that were killed. Tagged and open
-// generations stay. If the dataset is busy, the next
-// change prunes it.
+// prune removes the generations of states that were forgotten, and generations of killed runs. Tagged and open
+// generations stay. If the dataset is busy, the next change prunes it.
 func (h shelf) prune() error {
 	keep := []int{1}
 	for _, digest := range h.digests() {

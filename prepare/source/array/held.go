@@ -55,21 +55,26 @@ func (c Column) Held() Column {
 		}
 		return append(buf, values[i]...), nil
 	}
-	c.Open = func() (Cursor, error) { return &heldCursor{at: c.At, count: c.Count}, nil }
+	c.Open = func() (Cursor, error) { return CursorAt(c.At, c.Count), nil }
 	return c
 }
 
-type heldCursor struct {
+// CursorAt returns a cursor that reads values by their numbers, as Column.At does.
+func CursorAt(at func(i int64, buf []byte) ([]byte, error), count int64) Cursor {
+	return &cursorAt{at: at, count: count}
+}
+
+type cursorAt struct {
 	at       func(i int64, buf []byte) ([]byte, error)
 	i, count int64
 }
 
-func (h *heldCursor) Next() ([]byte, error) {
-	if h.i == h.count {
+func (c *cursorAt) Next() ([]byte, error) {
+	if c.i == c.count {
 		return nil, io.EOF
 	}
-	h.i++
-	return h.at(h.i-1, nil)
+	c.i++
+	return c.at(c.i-1, nil)
 }
 
-func (h *heldCursor) Close() error { return nil }
+func (c *cursorAt) Close() error { return nil }

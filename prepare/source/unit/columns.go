@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sort"
 	"strconv"
@@ -36,6 +35,7 @@ type Columns struct {
 	starts  []int64 // the number of the first record of each unit, and that of all records
 	members []wanted
 	pool    *pool
+	splits  source.FileSplits // that units are by their names
 }
 
 // wanted is an array that becomes a field.
@@ -49,7 +49,7 @@ type wanted struct {
 // NewColumns returns the columns of units, at least one. The selection has names of members, attributes as @NAME, and
 // [Episode] and [Step]; nil is all members and, of rows, these two.
 func NewColumns(units []Unit, records *Records, selection []column.Selection) (*Columns, error) {
-	c := &Columns{units: units, records: records, starts: make([]int64, 1, len(units)+1)}
+	c := &Columns{units: units, records: records, starts: make([]int64, 1, len(units)+1), splits: splitsOf(units)}
 	err := c.choose(selection)
 	if err == nil && records.Rows {
 		err = c.findPhotos()
@@ -100,11 +100,10 @@ func (c *Columns) Name(record int64) string {
 
 // Splits returns the splits that units are by their names, such as train and test; nil if they are none.
 func (c *Columns) Splits() (splits []store.Split) {
-	found := splitsOf(c.units)
-	for _, name := range found.Names {
+	for _, name := range c.splits.Names {
 		s := store.Split{Name: name}
 		for k, u := range c.units {
-			if first, end := c.starts[k], c.starts[k+1]; found.Of[u.Name()] == name && first < end {
+			if first, end := c.starts[k], c.starts[k+1]; c.splits.Of[u.Name()] == name && first < end {
 				s.Ranges = append(s.Ranges, [2]int64{first, end})
 			}
 		}
@@ -338,7 +337,7 @@ func (c *Columns) build(selection []column.Selection) error {
 				return err
 			}
 		}
-		sequences := c.records.Rows && len(splitsOf(c.units).Names) < len(c.units)
+		sequences := c.records.Rows && len(c.splits.Names) < len(c.units)
 		for _, name := range []string{Episode, Step} {
 			if sequences && !slices.ContainsFunc(c.List, func(o array.Column) bool { return o.Field.Name == name }) {
 				c.addNumber(name, name)
@@ -371,25 +370,9 @@ func (c *Columns) build(selection []column.Selection) error {
 func (c *Columns) column(field source.Field, at func(i int64, buf []byte) ([]byte, error)) array.Column {
 	count := c.starts[len(c.units)]
 	return array.Column{Field: field, Count: count, At: at, Open: func() (array.Cursor, error) {
-		return &cursor{at: at, count: count}, nil
+		return array.CursorAt(at, count), nil
 	}}
 }
-
-// cursor reads the values of a column by their numbers.
-type cursor struct {
-	at       func(i int64, buf []byte) ([]byte, error)
-	i, count int64
-}
-
-func (u *cursor) Next() ([]byte, error) {
-	if u.i == u.count {
-		return nil, io.EOF
-	}
-	u.i++
-	return u.at(u.i-1, nil)
-}
-
-func (u *cursor) Close() error { return nil }
 
 // addMember adds the column of a member.
 func (c *Columns) addMember(m int) error {

@@ -52,7 +52,7 @@ func escape(v any) string {
 	return html.EscapeString(shell.Lines(fmt.Sprint(v)))
 }
 
-// writePage writes a page. Style is CSS in addition to that of the frame.
+// writePage writes a page. Style is CSS in addition to the CSS of the frame.
 func writePage(w io.Writer, title string, style markup, content *body) error {
 	var page body
 	page.Add(markup(frame), title, style, content.HTML())
