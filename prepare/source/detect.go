@@ -278,11 +278,20 @@ func detectHead(head []byte, name string) string {
 		return "tokens"
 	case isWids(text):
 		return "tar"
+	case IsArrayOfObjects(head):
+		return "jsonl"
 	case strings.HasPrefix(text, "{") && strings.Contains(text, `"column_encodings"`) &&
 		strings.Contains(text, `"shards"`):
 		return "mds"
 	}
 	return ""
+}
+
+// IsArrayOfObjects reports whether a file begins as a JSON array of objects.
+func IsArrayOfObjects(head []byte) bool {
+	const blanks = " \t\r\n"
+	text, is := strings.CutPrefix(strings.TrimLeft(strings.TrimPrefix(string(head), "\xef\xbb\xbf"), blanks), "[")
+	return is && strings.HasPrefix(strings.TrimLeft(text, blanks), "{")
 }
 
 // isWids reports whether a file begins as an index of wids does: a list of the shards of a WebDataset.

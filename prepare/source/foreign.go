@@ -62,7 +62,7 @@ func strange(root *vfs.Root, path string) string {
 		len(text) > 12 && (text[4:12] == "ftypavif" || text[4:11] == "ftyphei" || text[4:12] == "ftypmif1"):
 		return "is a file of one image; give the folder that it is in"
 	case strings.HasPrefix(text, "["):
-		return "looks like one JSON array; write an object a line, such as with jq -c '.[]', or --from says what it is"
+		return "begins as a JSON array of other values than objects, whose members would be fields; --from says what it is"
 	case strings.HasPrefix(text, "{"):
 		return "looks like JSON; with an object a line it is --from jsonl"
 	}

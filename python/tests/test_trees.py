@@ -61,6 +61,37 @@ class Trees(unittest.TestCase):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
 
+    def of_doors(self, path, **where):
+        """Yield the records by each door."""
+        with penstock.open(path, **where) as ds:
+            yield "open", [dict(ds[i].items()) for i in range(len(ds))]
+        with penstock.DataLoader(path, 3, output="numpy", prepare="off", **where) as loader:
+            records = []
+            for batch in loader:
+                records += [{n: v[i] for n, v in batch.items()} for i in range(int(batch.mask.sum()))]
+            yield "DataLoader", records
+        with penstock.open(path, **where) as ds, penstock.DataLoader(ds, 3, output="numpy") as loader:
+            self.assertEqual(sum(int(b.mask.sum()) for b in loader), len(ds))
+        for name in "prepared", "prepared.h5":
+            dest = os.path.join(self.folder, name)
+            penstock.preprocess(path, dest, overwrite=True, progress=False, **where)
+            with penstock.open(dest) as ds:
+                yield f"preprocess {name}", [dict(ds[i].items()) for i in range(len(ds))]
+
+    def same(self, path, want, **where):
+        for door, got in self.of_doors(path, **where):
+            self.assertEqual(len(got), len(want), door)
+            for i, (a, b) in enumerate(zip(got, want)):
+                self.assertEqual(list(a), list(b), (door, i))
+                for name in b:
+                    x, y = a[name], b[name]
+                    if isinstance(y, (str, bytes)):
+                        x = x if isinstance(x, (str, bytes)) else np.asarray(x).tobytes()
+                        self.assertEqual(x.encode() if isinstance(x, str) else x, y.encode() if isinstance(y, str) else y, (door, i, name))
+                    else:
+                        x, y = np.asarray(x), np.asarray(y)
+                        self.assertEqual((x.shape, x.tobytes()), (y.shape, y.astype(y.dtype.newbyteorder("<")).tobytes()), (door, i, name))
+
     def check(self, path, want, fields=None, ordered=False):
         """Have every door show the fields of a file with their values, which ``want`` has by name, perhaps in order."""
         inorder = list if ordered else sorted

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// jsonlFormat reads a JSON object a line. The members of an object inside an object are
+// jsonlFormat reads a JSON object a line, or an array of objects. The members of an object inside an object are
 // columns too, named with a dot between.
 type jsonlFormat struct{}
 
@@ -24,7 +24,8 @@ func OpenJSONL(ctx context.Context, root *vfs.Root, path string, opts source.Opt
 }
 
 func (jsonlFormat) open(r io.Reader) (rowReader, error) {
-	return &jsonlRows{lineReader{r: r}}, nil
+	lines, err := newArrayLines(r)
+	return &jsonlRows{lineReader{r: lines}}, err
 }
 
 // jsonlRows reads one file.

@@ -1,10 +1,16 @@
 package table
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
@@ -58,4 +64,73 @@ func TestNoteOfEmptyString(t *testing.T) {
 	if got, want := src.Info().Fields[0].Origin, `"" in row 2 is not a number`; !strings.Contains(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}
+}
+
+// An array becomes the lines of its elements, whatever the blanks between them and wherever a read ends.
+func TestArrayLines(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		elements := []any{map[string]any{"a": 1}}
+		for range rng.IntN(6) {
+			elements = append(elements, randomValue(rng, 3))
+		}
+		text, err := json.MarshalIndent(elements, "", strings.Repeat(" ", rng.IntN(3)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []io.Reader{bytes.NewReader(text), iotest.OneByteReader(bytes.NewReader(text))} {
+			r, err := newArrayLines(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			var want bytes.Buffer
+			for i, e := range elements {
+				line, err := json.Marshal(e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want.Write(line); i+1 < len(elements) {
+					want.WriteByte('\n')
+				}
+			}
+			compact := make([]string, 0, len(elements))
+			for line := range bytes.Lines(got) {
+				var b bytes.Buffer
+				if err := json.Compact(&b, line); err != nil {
+					t.Fatalf("%q of %s: %v", line, text, err)
+				}
+				compact = append(compact, b.String())
+			}
+			if strings.Join(compact, "\n") != want.String() {
+				t.Fatalf("seed %d: %s of %s, want %s", seed, got, text, want.String())
+			}
+		}
+	}
+}
+
+// randomValue returns a value of JSON.
+func randomValue(rng *rand.Rand, depth int) any {
+	switch k := rng.IntN(7); {
+	case k == 0 && depth > 0:
+		list := make([]any, rng.IntN(3))
+		for i := range list {
+			list[i] = randomValue(rng, depth-1)
+		}
+		return list
+	case k < 3 && depth > 0:
+		object := make(map[string]any)
+		for i := range rng.IntN(3) {
+			object[fmt.Sprintf("k\\%d\"", i)] = randomValue(rng, depth-1)
+		}
+		return object
+	case k == 3:
+		return rng.IntN(100)
+	case k == 4:
+		return nil
+	}
+	return []string{"", "a b", "[{", "}],", "\\", "\"", "x\\\"y", "\n", "é  ü"}[rng.IntN(9)]
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
@@ -107,7 +108,7 @@ type tableRow struct {
 // openTable finds out types, classes and the number of rows in a pass over all files.
 func openTable(ctx context.Context, root *vfs.Root, kind, path string, format tableFormat, opts source.Options,
 	selection []column.Selection) (source.Source, error) {
-	files, err := source.FilesIn(root, path, "*."+kind+"*")
+	files, err := source.FilesIn(root, path, "*."+strings.TrimSuffix(kind, "l")+"*")
 	if err != nil {
 		return nil, err
 	}
