@@ -182,7 +182,7 @@ func BenchmarkOrders(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	mix, err := sampler.NewMix(both.Sizes(), []float64{1, 3}, 0)
+	mix, err := sampler.NewMix(both.Sizes(), sampler.MixOptions{Schedule: []sampler.MixWeights{{Weights: []float64{1, 3}}}, Batch: 256})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -102,34 +102,12 @@ func TestEpochsOfAClosedLoader(t *testing.T) {
 }
 
 func TestMixRefuses(t *testing.T) {
-	empty := newMemorySource(0, 4)
 	ten := newMemorySource(10, 4)
-	for _, c := range []struct {
-		second  *memory
-		weights []float64
-		draws   int
-		want    string
-	}{
-		{ten, []float64{1}, 20, "1 weights for 2 sources"},
-		{ten, []float64{1, 1}, -1, "-1 draws"},
-		{ten, []float64{1, 1}, 0, "0 draws; an epoch must have at least 1"},
-		{ten, []float64{1, math.NaN()}, 20, "weight 1 is NaN"},
-		{empty, []float64{1, 1}, 20, "source 1 has a positive weight, and no records"},
-		{ten, []float64{1, 1e-9}, 20, "at least 1/4096 of their sum"},
-	} {
-		all, err := combine.NewConcat(ten, c.second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := sampler.NewMix(all.Sizes(), c.weights, c.draws); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("error %v; want %s", err, c.want)
-		}
-	}
 	all, err := combine.NewConcat(ten, ten)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mix, err := sampler.NewMix(all.Sizes(), []float64{1, 1}, all.Len())
+	mix, err := sampler.NewMix(all.Sizes(), sampler.MixOptions{Batch: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,36 +116,6 @@ func TestMixRefuses(t *testing.T) {
 	}
 	if _, err := combine.NewConcat(); err == nil {
 		t.Error("no sources are joined")
-	}
-}
-
-func TestMixRoundsShares(t *testing.T) {
-	parts := make([]loader.Source, 3)
-	for i := range parts {
-		parts[i] = newMemorySource(100+i, 1)
-	}
-	all, err := combine.NewConcat(parts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mix, err := sampler.NewMix(all.Sizes(), []float64{1, 1, 1}, 4096)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var counts [3]int
-	for _, r := range fillAll(t, mix, all.Len(), 1, 0) {
-		part, _ := all.Locate(r)
-		counts[part]++
-	}
-	if counts != [3]int{1366, 1365, 1365} {
-		t.Errorf("shares %v", counts)
-	}
-	if id := mix.ID(); !strings.HasPrefix(id, "mix(") || all.ID() != "" {
-		t.Errorf("IDs %q and %q", id, all.ID())
-	}
-	both, err := combine.NewConcat(named{newMemorySource(3, 1), "a"}, named{newMemorySource(3, 1), "b"})
-	if err != nil || !strings.HasPrefix(both.ID(), "concat(") {
-		t.Errorf("ID %q, %v", both.ID(), err)
 	}
 }
 

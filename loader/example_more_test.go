@@ -225,7 +225,9 @@ func Example_mix() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	mix, err := sampler.NewMix(both.Sizes(), []float64{1, 3}, 8192)
+	mix, err := sampler.NewMix(both.Sizes(), sampler.MixOptions{
+		Schedule: []sampler.MixWeights{{Weights: []float64{1, 3}}}, Batch: 256, Draws: 8192,
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -83,51 +83,13 @@ func TestRunShuffleKeepsBatchesViews(t *testing.T) {
 	}
 }
 
-func TestMixKeepsShares(t *testing.T) {
-	a, b, c := newMemorySource(10, 4), newMemorySource(5000, 4), newMemorySource(300, 4)
-	all, err := combine.NewConcat(a, b, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := sampler.NewMix(all.Sizes(), []float64{1, 2, 1}, 3*4096)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := fillAll(t, o, all.Len(), 5, 0)
-	for block := range 3 {
-		var counts [3]int
-		for _, r := range got[block*4096 : (block+1)*4096] {
-			part, _ := all.Locate(r)
-			counts[part]++
-		}
-		if counts != [3]int{1024, 2048, 1024} {
-			t.Errorf("block %d: %v", block, counts)
-		}
-	}
-	// Each part comes in whole passes: in 3072 draws of 10 records, each 307 or 308 times.
-	times := map[int]int{}
-	for _, r := range got {
-		times[r]++
-	}
-	for r := range 10 {
-		if times[r] != 307 && times[r] != 308 {
-			t.Errorf("record %d of the first part comes %d times", r, times[r])
-		}
-	}
-	for r := 10; r < 5010; r++ {
-		if times[r] != 1 && times[r] != 2 {
-			t.Errorf("record %d of the second part comes %d times", r, times[r])
-		}
-	}
-}
-
 func TestMixLoads(t *testing.T) {
 	a, b := newMemorySource(100, 4), newMemorySource(50, 4)
 	all, err := combine.NewConcat(a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := sampler.NewMix(all.Sizes(), []float64{1, 1}, all.Len())
+	o, err := sampler.NewMix(all.Sizes(), sampler.MixOptions{Batch: 30})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock/penstock/loader/internal/fill"
@@ -14,7 +15,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// setup is the configuration that New resolved. It never changes, so that every goroutine may read it.
+// setup is the configuration that New resolved. It never changes but for order, so that every goroutine may read it.
 type setup struct {
 	src      Source
 	can      Capabilities // of src
@@ -27,10 +28,17 @@ type setup struct {
 	ring     *memory.Ring
 	created  time.Time
 	chunks   chunkOrder
+	order    atomic.Pointer[weighted] // of epochs that begin
 
 	// Bytes that the Source had fetched before.
 	fetched   int64
 	fetchWait time.Duration
+}
+
+// weighted is a Sampler with weights that were set after New.
+type weighted struct {
+	sampler.Sampler
+	weights []sampler.MixWeights
 }
 
 func newSetup(src Source, can Capabilities, opts Options, fields []fill.Field) *setup {
@@ -40,6 +48,7 @@ func newSetup(src Source, can Capabilities, opts Options, fields []fill.Field) *
 		ring:     memory.NewRing(opts.Allocator, opts.sizes(fields)),
 		created:  time.Now(),
 	}
+	c.order.Store(&weighted{Sampler: opts.Sampler})
 	for i := range fields {
 		c.specs = append(c.specs, fields[i].Out)
 	}
@@ -77,7 +86,7 @@ func cores(w World) int {
 
 // sequence returns the order of an epoch.
 func (c *setup) sequence(epoch int) sampler.Sequence {
-	return c.opts.Sampler.Epoch(c.src.Len(), c.opts.Seed, epoch)
+	return c.order.Load().Epoch(c.src.Len(), c.opts.Seed, epoch)
 }
 
 // epoch returns an epoch as this rank takes it.

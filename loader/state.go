@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,8 +16,8 @@ import (
 )
 
 // State is a position in a run: which batches were handed out. As JSON it has fewer than 300
-// bytes. Everything but Epoch, Step and Done says what the position is in, so that Resume can
-// refuse another run.
+// bytes, and at most 10 KB with Weights. Everything but Epoch, Step, Done and Weights says what the
+// position is in, so that Resume can refuse another run.
 type State struct {
 	Version     int    `json:"v"`
 	Dataset     string `json:"dataset,omitempty"` // the Source's ID; empty if it has none
@@ -32,6 +33,8 @@ type State struct {
 	Step        int    `json:"step"` // first batch of Epoch that was not handed out
 	// later ones that were, with Unordered: a hexadecimal number whose bit i is Step+i
 	Done string `json:"done,omitempty"`
+	// weights of a sampler.Mix that SetWeights has set, and what was drawn before them
+	Weights []sampler.MixWeights `json:"weights,omitempty"`
 }
 
 const stateVersion = 1
@@ -47,7 +50,35 @@ func (ld *Loader) State() State {
 	at, _ := ld.schedule.At()
 	st := ld.setup.identity
 	st.Epoch, st.Step, st.Done = at.Epoch, at.Step, at.Early.String()
+	st.Weights = ld.setup.order.Load().weights
 	return st
+}
+
+// maxWeights is how many bytes of JSON the weights of a State may have.
+const maxWeights = 9 << 10
+
+// SetWeights has a [sampler.Mix] draw by other weights from a step on. Steps count over epochs: the step of a batch is
+// its epoch times Batches plus its number there. Weights that were set for later steps are forgotten. The State has the
+// weights, so that a resumed run draws the same. All ranks must set the same weights for the same step.
+//
+// It is an error for a step whose batch was handed out, and while an epoch is iterated: leave the loop, and
+// begin another with Epochs, which continues at the next batch.
+func (ld *Loader) SetWeights(weights []float64, step int) error {
+	st := ld.State()
+	next := st.Epoch*ld.Batches(st.Epoch) + st.Step
+	if st.Done != "" {
+		next += schedule.MaxDisplacement
+	}
+	if step < next {
+		return fmt.Errorf("loader: weights for step %d: the next one is %d; set them for that or a later one", step, next)
+	}
+	kept := slices.Clone(st.Weights)
+	kept = slices.DeleteFunc(kept, func(w sampler.MixWeights) bool { return w.Step >= step })
+	st.Weights = append(kept, sampler.MixWeights{Step: step, Weights: slices.Clone(weights)})
+	if err := ld.seek(st); err != nil {
+		return fmt.Errorf("loader: weights for step %d: %w", step, err)
+	}
+	return nil
 }
 
 // identify returns the State of the start.
@@ -99,7 +130,31 @@ func Resume(src Source, opts Options, st State) (*Loader, error) {
 
 // seek moves the Loader to where st was taken.
 func (ld *Loader) seek(st State) error {
-	return ld.schedule.Seek(func() (schedule.Position, error) { return ld.setup.position(st) })
+	return ld.schedule.Seek(func() (schedule.Position, error) {
+		at, err := ld.setup.position(st)
+		if err != nil {
+			return at, err
+		}
+		return at, ld.setup.reweigh(st)
+	})
+}
+
+// reweigh sets the order of a State.
+func (c *setup) reweigh(st State) error {
+	to := &weighted{Sampler: c.opts.Sampler}
+	if len(st.Weights) > 0 {
+		var err error
+		at := st.Epoch*c.batches(st.Epoch) + st.Step
+		if to.Sampler, to.weights, err = sampler.Reweigh(c.opts.Sampler, st.Weights, at); err != nil {
+			return err
+		}
+		if text, err := json.Marshal(to.weights); err != nil || len(text) > maxWeights {
+			return fmt.Errorf("weights have %d bytes in a state, and %d are the most; set fewer in advance, or for fewer "+
+				"sources", len(text), maxWeights)
+		}
+	}
+	c.order.Store(to)
+	return nil
 }
 
 // position returns where st was taken, if that is in the run of c.

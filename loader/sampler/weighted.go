@@ -40,7 +40,7 @@ var _ interface {
 func NewWeighted(weights []float64, draws int) (*Weighted, error) {
 	sum, err := checkWeights(weights)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("sampler: weighted: %w", err)
 	}
 	if draws < 1 {
 		return nil, fmt.Errorf("sampler: weighted: %d draws; an epoch must have at least 1: len(weights) draws as many as "+
@@ -54,15 +54,15 @@ func NewWeighted(weights []float64, draws int) (*Weighted, error) {
 func checkWeights(weights []float64) (sum float64, err error) {
 	for i, w := range weights {
 		if !(w >= 0) || math.IsInf(w, 1) {
-			return 0, fmt.Errorf("sampler: weighted: weight %d is %v; weights must be finite and not negative", i, w)
+			return 0, fmt.Errorf("weight %d is %v; weights must be finite and not negative", i, w)
 		}
 		sum += w
 	}
 	switch {
 	case len(weights) > math.MaxUint32:
-		return 0, fmt.Errorf("sampler: weighted: %d weights are more than 2^32-1", len(weights))
+		return 0, fmt.Errorf("%d weights are more than 2^32-1", len(weights))
 	case !(sum > 0) || math.IsInf(sum, 1):
-		return 0, errors.New("sampler: weighted: the weights must have a positive, finite sum")
+		return 0, errors.New("the weights must have a positive, finite sum")
 	}
 	return sum, nil
 }

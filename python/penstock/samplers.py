@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -138,23 +138,37 @@ class Weighted(Sampler):
 
 @dataclass(frozen=True)
 class Mix(Sampler):
-    """Draw from several datasets in proportion to weights.
+    """Draw from several datasets in proportion to weights, which may follow a schedule.
 
-    The records of each come in shuffled passes.
+    Every batch of all ranks has the share of each dataset, rounded up or down, and so has the part of each rank, to a few records. The
+    records of a dataset come in shuffled passes, which continue over epochs. ``DataLoader.set_weights`` changes weights while training.
 
     Args:
-        weights: One number for each dataset.
-        num_samples: Draws of an epoch; None means one for each record.
+        weights: One number for each dataset, or ``{step: weights}`` from step 0 on; None means their numbers of records.
+            Steps count batches over epochs.
+        num_samples: Draws of an epoch, rounded up to whole batches; None means one for each record.
+        interpolate: Change weights linearly between the steps of a schedule, and not at once.
+        temperature: Raises weights to the power of ``1 / temperature``: above 1 they become more alike.
+        per_batch: Fill each batch from one dataset.
+        ends: What follows the last record of a dataset: "repeat" begins its next pass, "stop" ends the epoch before a batch that lacks
+            records, "rescale" goes on with the others until each record came once.
 
     Example:
-        ``Mix([0.7, 0.3])``
+        ``Mix({0: [0.9, 0.1], 10_000: [0.5, 0.5]}, interpolate=True)``
     """
 
-    weights: Sequence[float]
+    weights: Sequence[float] | Mapping[int, Sequence[float]] | None = None
     num_samples: int | None = None
+    interpolate: bool = False
+    temperature: float = 1.0
+    per_batch: bool = False
+    ends: Literal["repeat", "stop", "rescale"] = "repeat"
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
-        return {"kind": "mix", "shares": [float(w) for w in self.weights], **_draws(self.num_samples)}
+        rows = {} if self.weights is None else self.weights if isinstance(self.weights, Mapping) else {0: self.weights}
+        schedule = [{"step": count("step", step), "weights": [float(w) for w in row]} for step, row in sorted(rows.items())]
+        of = {"schedule": schedule, "linear": self.interpolate, "temperature": float(self.temperature), "per_batch": self.per_batch}
+        return {"kind": "mix", **of, "ends": self.ends, **_draws(self.num_samples)}
 
 
 @dataclass(frozen=True)

@@ -208,6 +208,50 @@ class DataLoaderTest(data.Copied):
             with self.subTest(sampler), self.assertRaisesRegex(ValueError, r"(num_samples|size|buckets|count) is 0; it must be from 1"):
                 loader(["ragged", "ragged"], 60, sampler=sampler)
 
+    def test_weights_set_while_training(self):
+        schedule = {0: [3, 1], 20: [0, 1], 40: [1, 1]}
+
+        def run(plan):
+            """Run to a step with weights set on the way, stopping as planned: (steps, world size, workers)."""
+            found, state = [], None
+            for steps, world, workers in plan:
+                parts = []
+                for rank in range(world):
+                    options = {"rank": rank, "world_size": world, "num_workers": workers, "seed": 4, "output": "numpy"}
+                    with loader(["images", "images"], 60 // world, sampler=samplers.Mix(schedule, 600, interpolate=True), **options) as dl:
+                        if state is not None:
+                            dl.load_state_dict(state)
+                        mine, number = [], len(found)
+                        while len(mine) < steps:
+                            for b in dl:
+                                mine.append(b.indices.tolist())
+                                if number + len(mine) in (7, 24, 25):
+                                    step = number + len(mine) + (number + len(mine)) % 2
+                                    dl.set_weights([step % 3, 2], step=step)
+                                if len(mine) == steps:
+                                    break
+                        parts.append(mine)
+                        after = json.loads(json.dumps(dl.state_dict()))
+                        self.assertLess(len(json.dumps(after)), 1000)
+                found += [[r for part in step for r in part] for step in zip(*parts)]
+                state = after
+            return found
+
+        want = run([(45, 1, 1)])
+        self.assertEqual(run([(7, 2, 3), (3, 3, 1), (14, 1, 5), (1, 4, 2), (6, 6, 0), (14, 5, 1)]), want)
+        self.assertEqual([sum(r < 1500 for r in step) for step in want[26:]], [sum(r < 1500 for r in want[26])] * 19)
+        with loader(["images", "images"], 60, sampler=samplers.Mix([1, 1], 600), seed=4, output="numpy") as dl:
+            next(iter(dl))
+            with self.assertRaisesRegex(ValueError, "step is 0; batches up to 0 were made: set weights for step 1 or a later one"):
+                dl.set_weights([1, 2], step=0)
+            with self.assertRaisesRegex(penstock.Error, "3 weights for 2 sources"):
+                dl.set_weights([1, 2, 3], step=1)
+            with self.assertRaisesRegex(penstock.Error, "weights have .* bytes in a state"):
+                for step in range(1000):
+                    dl.set_weights([0.123456789, 0.987654321], step=1000 + step)
+        with loader("images", 60, True, seed=4, output="numpy") as dl, self.assertRaisesRegex(penstock.Error, "take a Mix"):
+            dl.set_weights([1], step=1)
+
     def test_samplers_of_torch(self):
         if torch is None:
             self.skipTest("no torch")

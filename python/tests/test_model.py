@@ -41,7 +41,9 @@ def sampler_of(s):
         "split": lambda: samplers.Split(s["start"], s["stop"], s["seed"], inner),
         "weighted": lambda: samplers.Weighted(s["weights"], s["num_samples"]),
         "regions": lambda: samplers.Regions(s["count"], inner),
-        "mix": lambda: samplers.Mix(s["weights"], s["num_samples"]),
+        "mix": lambda: samplers.Mix(
+            s["schedule"], s["num_samples"], interpolate=s["interpolate"], temperature=s["temperature"], per_batch=s["per_batch"], ends=s["ends"]
+        ),
         "length_buckets": lambda: samplers.LengthBuckets(s["buckets"], s["field"]),
     }[s["kind"]]()
 
@@ -243,6 +245,11 @@ def check(p, run, want):
         if p.stop is None:
             return difference(run.batches(loader), want[0]) or difference(run.batches(loader), want[1])
         first = run.batches(loader, p.stop)
+        later = p.sampler
+        if p.sampler.get("set") is not None:
+            after, weights = p.sampler["set"]
+            later = {**p.sampler, "set": (p.epoch * len(want[0]) + min(p.stop, len(want[0])) + after, weights)}
+            loader.set_weights(weights, step=later["set"][0])
         state = json.loads(json.dumps(loader.state_dict())) if p.container != "python" else loader.state_dict()
     if wrong := difference(first, want[0][: p.stop]):
         return wrong
@@ -253,10 +260,10 @@ def check(p, run, want):
         loader.load_state_dict(state)
         rest = run.batches(loader)
         following = run.batches(loader)
-    steps, upcoming = len(want[0]), program.expect(p, p.epoch + 1, rank, world)
+    steps, upcoming = len(want[0]), program.expect(p, p.epoch + 1, rank, world, sampler=later)
     if p.stop > steps:  # the loop over the epoch had ended
         return difference(rest, upcoming)
-    continued = program.expect(p, p.epoch, rank, world, p.stop)  # empty after the last batch, as in torchdata
+    continued = program.expect(p, p.epoch, rank, world, p.stop, later)  # empty after the last batch, as in torchdata
     return difference(rest, continued) or difference(following, upcoming)
 
 

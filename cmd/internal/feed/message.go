@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/rawcache"
 	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/store"
 )
 
@@ -115,6 +116,8 @@ type started struct {
 	Step  int    `json:"step"`
 	Done  string `json:"done,omitempty"`
 	Error string `json:"error,omitempty"` // why the batches cannot begin there; nothing else then
+	// that a Mix was given after the start, and what was drawn before them
+	Weights []sampler.MixWeights `json:"weights,omitempty"`
 
 	Ticket uint64 `json:"ticket,omitempty"` // of the first batch, if they come by positions
 }

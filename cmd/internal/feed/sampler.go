@@ -19,7 +19,11 @@ type samplerOption struct {
 	Kind       string         `json:"kind"`
 	Size       int            `json:"size,omitempty"`        // block
 	Weights    array          `json:"weights,omitzero"`      // weighted: float64, one a record
-	Shares     []float64      `json:"shares,omitempty"`      // mix: one a dataset
+	Schedule   []mixWeights   `json:"schedule,omitempty"`    // mix: weights from a step on; null means the sizes
+	Linear     bool           `json:"linear,omitempty"`      // mix: between the rows of Schedule
+	Heat       float64        `json:"temperature,omitempty"` // mix
+	PerBatch   bool           `json:"per_batch,omitempty"`   // mix
+	Ends       string         `json:"ends,omitempty"`        // mix: repeat, stop or rescale
 	NumSamples *int           `json:"num_samples,omitempty"` // weighted, mix; nil means as many as there are records
 	Field      string         `json:"field,omitempty"`       // length_buckets; "" means the only one of variable length
 	Buckets    int            `json:"buckets,omitempty"`     // length_buckets
@@ -118,11 +122,7 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 		}
 		return sampler.NewWeighted(weights, k.draws(len(weights)))
 	case "mix":
-		joined, ok := s.src.(*combine.Concat)
-		if !ok {
-			return nil, errors.New("mix draws from several datasets; give a list of two or more that are not packed")
-		}
-		return sampler.NewMix(joined.Sizes(), k.Shares, k.draws(joined.Len()))
+		return s.mix(k)
 	case "length_buckets":
 		return s.buckets(ctx, k)
 	case "chunk_shuffle":
@@ -140,6 +140,45 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 		return sampler.Split{Seed: k.Seed, From: k.Start, To: k.Stop, Inner: inner}, nil
 	}
 	return nil, fmt.Errorf("there is no sampler %q", k.Kind)
+}
+
+// mixWeights are the weights of a schedule, which a client cannot say what was drawn before.
+type mixWeights struct {
+	Step    int       `json:"step"`
+	Weights []float64 `json:"weights"`
+}
+
+var mixEnds = map[string]sampler.MixEnds{"": sampler.MixRepeat, "repeat": sampler.MixRepeat, "stop": sampler.MixStop,
+	"rescale": sampler.MixRescale}
+
+// mix returns the order that draws from several datasets.
+func (s sampled) mix(k *samplerOption) (sampler.Sampler, error) {
+	joined, ok := s.src.(*combine.Concat)
+	if !ok {
+		return nil, errors.New("mix draws from several datasets; give a list of two or more that are not packed")
+	}
+	sizes := joined.Sizes()
+	if s.kept != nil {
+		end, at := 0, 0
+		for i, n := range sizes {
+			end += n
+			next, _ := slices.BinarySearch(s.kept, end)
+			sizes[i], at = next-at, next
+		}
+	}
+	ends, ok := mixEnds[k.Ends]
+	if !ok {
+		return nil, fmt.Errorf("mix: ends is %q; it must be repeat, stop or rescale", k.Ends)
+	}
+	if k.NumSamples != nil && *k.NumSamples < 1 {
+		return nil, fmt.Errorf("mix: num_samples is %d; it must be at least 1", *k.NumSamples)
+	}
+	o := sampler.MixOptions{Interpolate: k.Linear, Temperature: k.Heat, Batch: s.global, Draws: k.draws(0),
+		PerBatch: k.PerBatch, Ends: ends}
+	for _, row := range k.Schedule {
+		o.Schedule = append(o.Schedule, sampler.MixWeights{Step: row.Step, Weights: row.Weights})
+	}
+	return sampler.NewMix(sizes, o)
 }
 
 // listed is a part of an order that the client draws. Where in the epoch the part begins is not known here, so random

@@ -420,8 +420,8 @@ func (s *session) runFrom(ctx context.Context, q request) error {
 		return s.write(reply{Started: &started{Error: cli.Worded(err.Error())}, Number: q.Number})
 	}
 	at := s.ld.State()
-	if err := s.write(reply{Started: &started{Epoch: at.Epoch, Step: at.Step, Done: at.Done, Ticket: ticket},
-		Number: q.Number}); err != nil {
+	answer := &started{Epoch: at.Epoch, Step: at.Step, Done: at.Done, Weights: at.Weights, Ticket: ticket}
+	if err := s.write(reply{Started: answer, Number: q.Number}); err != nil {
 		return err
 	}
 	if s.ld.Batches(at.Epoch) == 0 {

@@ -30,7 +30,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// Mix draws as many records as it is asked for.
+// Mix draws as many records as it is asked for, rounded up to whole batches.
 func TestMixSamples(t *testing.T) {
 	var both [2]*mmapds.Dataset
 	for i := range both {
@@ -46,11 +46,13 @@ func TestMixSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []int{2 * records, 7, 1000} {
-		n := &want
+		asked := want
+		n := &asked
 		if want == 2*records { // that of all
 			n = nil
 		}
-		order, err := sampled{src: joined, global: 4}.order(t.Context(), &samplerOption{Kind: "mix", Shares: []float64{3, 1}, NumSamples: n})
+		want = (want + 3) / 4 * 4
+		order, err := sampled{src: joined, global: 4}.order(t.Context(), &samplerOption{Kind: "mix", Schedule: []mixWeights{{Weights: []float64{3, 1}}}, NumSamples: n})
 		if err != nil {
 			t.Fatal(err)
 		}

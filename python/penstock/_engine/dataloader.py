@@ -838,6 +838,24 @@ class DataLoader(_Base[B]):
         if self._progress is not None:
             self._progress.made.iteration = self.epoch
 
+    def set_weights(self, weights: Sequence[float], *, step: int) -> None:
+        """Have ``samplers.Mix`` draw by other weights from a step on.
+
+        Steps count batches over epochs: that of batch b in epoch e is ``e * len(loader) + b``. The state has the weights, so that a
+        resumed run draws the same. All ranks must set the same weights for the same step, and none may have made that batch: with
+        ``device=`` some batches are made in advance.
+
+        Args:
+            weights: One number for each dataset.
+            step: The first step with these weights; weights that were set for later ones are forgotten.
+
+        Example:
+            ``loader.set_weights([0.5, 0.5], step=10_000)``
+        """
+        if not isinstance(self._engine, FeedLoader):
+            raise Error("set_weights is for a prepared dataset with samplers.Mix; the order of this one is drawn in Python")
+        self._engine.set_weights(weights, step)
+
     def stats(self) -> dict[str, Any]:
         """Return what the loader did since it was made. Times are nanoseconds.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import samplers
@@ -15,6 +15,9 @@ from .request import Request
 from .session import POSITION, Session, position
 from .states import check_fed, check_mapping, checking
 from .wire import Malformed
+
+#: Batches that may be handed out before an earlier one, with ``in_order=False``: schedule.MaxDisplacement in Go.
+MAX_DISPLACEMENT = 64
 
 
 class _Epoch(itertools.chain[LoaderBatch]):
@@ -40,6 +43,7 @@ class FeedLoader:
         self.session = Session(request)
         self.stage, self._ahead = self.session.stage, request.ahead
         self.at = position(0, 0)  # of the batch that comes next
+        self._received: dict[str, Any] | None = None  # in a loop: of the batch after those that were received
         self.resumed = True  # whether the next loop begins at `at`, and not with another epoch
 
     @property
@@ -103,6 +107,7 @@ class FeedLoader:
                         self.session.refuse(Malformed(f"more than {self.session.batches} batches of epoch {epoch}"))
                     try:
                         batch, at = self._next_batch(at)
+                        self._received = at
                         waiting.append((batch if stage is None else stage.put(batch), at))
                         del batch
                     except Error as e:
@@ -128,7 +133,7 @@ class FeedLoader:
         finally:
             failure = None  # whose traceback has this frame
             if self._loop is loop:
-                self._loop = None
+                self._loop = self._received = None
                 self.session.waits.end()
 
     def _next_batch(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
@@ -160,6 +165,16 @@ class FeedLoader:
         self.session.start(state)
         at = {name: state[name] for name in POSITION if name in state}
         self.at, self.resumed, self._loop, self._wanted = at, True, None, None  # in one line: an interrupt leaves all or nothing of it
+
+    def set_weights(self, weights: Sequence[float], step: int) -> None:
+        """Have a Mix draw by other weights from a step on."""
+        at = self._received or self.at
+        following = at["epoch"] * self.session.batches + at["step"] + ("done" in at and MAX_DISPLACEMENT)
+        if count("step", step) < following:
+            raise ValueError(f"step is {step}; batches up to {following - 1} were made: set weights for step {following} or a later one")
+        kept = [row for row in self.session.identity.get("weights", ()) if row["step"] < step]
+        row = {"step": step, "weights": [float(w) for w in weights]}
+        self.session.start({**self.session.identity, **at, "weights": [*kept, row]})
 
     def stats(self) -> dict[str, Any]:
         """Return the numbers of the feeding process, and of this end."""

@@ -54,7 +54,7 @@ class Session:
     """A feeding process that was asked for batches. It is for one thread, and for the process that began it.
 
     ``order`` is the sampler, ``fields`` are the fields by name, ``records`` the number of records, ``batches`` that of the batches of an epoch,
-    ``identity`` is the part of a state that stays as it is, and ``stream`` the position of the batch that the feeding
+    ``identity`` is the part of a state that stays as it is unless weights are set, and ``stream`` the position of the batch that the feeding
     process sends next, None if that is not known.
     """
 
@@ -266,6 +266,10 @@ class Session:
                 raise Error(text(answer, "error"))
             if self._positions is not None:
                 self._positions.ticket = number(answer, "ticket") if "ticket" in answer else 0
+            if "weights" in answer:
+                self.identity["weights"] = part(answer, "weights", list)
+            else:
+                self.identity.pop("weights", None)
             self.stream = position(number(answer, "epoch"), number(answer, "step"), _done(answer))
 
     def _ask(self, message: dict[str, Any]) -> int:

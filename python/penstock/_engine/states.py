@@ -15,7 +15,7 @@ POSITION = ("epoch", "step")
 #: What a feeding process says of where it is: loader.State in Go.
 _FED = {
     "v": int, "dataset": str, "gen": str, "n": int, "sampler": str, "seed": int, "batch": int, "drop": bool, "tf": str, "co": str,
-    "epoch": int, "step": int, "done": str,
+    "epoch": int, "step": int, "done": str, "weights": list,
 }  # fmt: skip
 _LONGEST = 1 << 16
 

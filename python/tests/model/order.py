@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -124,7 +124,7 @@ def epoch_of(sampler: dict[str, Any], n: int, seed: int, epoch: int, global_batc
     if kind == "weighted":
         return weighted(sampler["weights"], sampler.get("num_samples"), n, seed, epoch)
     if kind == "mix":
-        return mix(sampler["sizes"], sampler["weights"], sampler.get("num_samples") or n, seed, epoch)
+        return mix(sampler, n, seed, epoch, global_batch)
     if kind == "length_buckets":
         assert lengths is not None
         return length_buckets(lengths, sampler["buckets"], global_batch, seed, epoch)
@@ -204,32 +204,131 @@ def weighted(weights: list[float], draws: int | None, n: int, seed: int, epoch: 
     return found
 
 
-def mix(sizes: list[int], weights: list[float], draws: int, seed: int, epoch: int) -> list[int]:
-    """Return draws from several datasets: in each 4,096 positions each has its share, and its records come in shuffled passes."""
-    total = checked(weights)
-    exact = [w / total * 4096 for w in weights]
-    share = [math.floor(e) for e in exact]
-    rest = [e - s for e, s in zip(exact, share)]
-    for _ in range(4096 - sum(share)):
-        i = rest.index(max(rest))
-        share[i] += 1
-        rest[i] = -1
-    if any(w > 0 and (s == 0 or not size) for w, s, size in zip(weights, share, sizes)):
+TURN = 2654435769  # of the golden ratio, in units of 2**-32
+
+
+def bounds_of(shares: list[float], slots: int) -> list[int]:
+    """Return where the part of each source ends, in units of 2**-32 of a slot."""
+    total, found = 0.0, []
+    for share in shares:
+        total += share
+        found.append(min(1 << 32, round(total * (1 << 32))) * slots)
+    last = max(i for i, share in enumerate(shares) if share)
+    return found[:last] + [slots << 32] * (len(shares) - last)
+
+
+def turn_of(n: int) -> int:
+    """Return the distance of slots of a batch: coprime to n, with the smallest sum of quotients near the golden ratio."""
+    golden = n * TURN >> 32
+    best, least = 0, 1 << 64
+    for d in range(max(1, golden - 32), max(1, min(n - 1, golden + 32)) + 1):
+        a, b, total = n, d, 0
+        while b:
+            a, b, total = b, a % b, total + a // b
+        if a == 1 and total < least:
+            best, least = d, total
+    return best
+
+
+def tempered(weights: list[float], sizes: list[int], temperature: float) -> list[float]:
+    """Return shares."""
+    if len(weights) != len(sizes):
+        raise Refused("weights of other sources")
+    raised = [w ** (1 / temperature) if w > 0 and temperature != 1 else w for w in weights]
+    total = checked(raised)
+    if any(w > 0 and (not size or w / total < 2**-31) for w, size in zip(raised, sizes)):
         raise Refused("a source that is never drawn, or has no records")
-    owner = [i for i, s in enumerate(share) for _ in range(s)]
+    return [w / total for w in raised]
+
+
+def mix_counts(s: dict[str, Any], batch: int) -> Iterator[list[int]]:
+    """Return for each step how many slots of a batch each source has; a batch of one source has one."""
+    sizes, ends, each = s["sizes"], s["ends"], batch if s["per_batch"] else 1
+    rows = {step: tempered(row, sizes, s["temperature"]) for step, row in (s["schedule"] or {0: sizes}).items()}
+    own = None if s.get("set") is None else (s["set"][0], tempered(s["set"][1], sizes, s["temperature"]))  # set while training
+
+    def at(step: int) -> list[float]:
+        if own is not None and step >= own[0]:
+            return own[1]
+        k = max(k for k in rows if k <= step)
+        to = min((k for k in rows if k > step), default=None)
+        if not s["interpolate"] or to is None:
+            return rows[k]
+        stairs = min(to - k, 256)
+        stair = max(i for i in range(stairs) if (to - k) * i // stairs <= step - k)
+        return [a + (b - a) * (stair / stairs) for a, b in zip(rows[k], rows[to])] if stair else rows[k]
+
+    left = [size if share else 0 for size, share in zip(sizes, rows[0])]
+    shares = rows[0]
+    step = 0
+    while True:
+        if ends == "repeat":
+            shares = at(step)
+        u = (1 << 31) + step * TURN & (1 << 32) - 1
+        until = [-((u - b) >> 32) if b > u else 0 for b in bounds_of(shares, batch // each)]
+        counts = [b - a for a, b in zip([0, *until], until)]
+        rescaled = False
+        if ends != "repeat" and any(c > n // each for c, n in zip(counts, left)):
+            if ends == "stop":
+                return
+            counts, rescaled = rest_of(shares, left, min(batch, sum(left))), True
+        yield counts
+        left = [n - c * each for n, c in zip(left, counts)]
+        if ends == "rescale" and not any(left):
+            return
+        if rescaled:
+            alive = [share if n else 0.0 for share, n in zip(rows[0], left)]
+            total = 0.0
+            for share in alive:
+                total += share
+            shares = [share / total for share in alive]
+        step += 1
+
+
+def rest_of(shares: list[float], left: list[int], n: int) -> list[int]:
+    """Return what each source gives to a batch of n records, at most what it has left."""
+    total, given, found = 0.0, 0, []
+    for share, most in zip(shares, left):
+        total += share
+        found.append(min(most, max(0, round(total * n) - given)))
+        given += found[-1]
+    for i, most in enumerate(left):
+        more = max(0, min(most - found[i], n - given))
+        found[i] += more
+        given += more
+    return found
+
+
+def mix(s: dict[str, Any], n: int, seed: int, epoch: int, batch: int) -> list[int]:
+    """Return draws from several datasets by weights: each batch has its shares, and records come in shuffled passes."""
+    sizes, repeats, alone = s["sizes"], s["ends"] == "repeat", s["per_batch"]
+    k = key(seed, 0, (1 << 16) + 3)
     first = [sum(sizes[:i]) for i in range(len(sizes))]
-    start = [sum(share[:i]) for i in range(len(sizes))]
-    k = key(seed, epoch, (1 << 16) + 3)
+    steps = -(-(s["num_samples"] or max(1, n)) // batch)
+    if not repeats and (s["num_samples"] or len(s["schedule"] or ()) > 1 or (alone and s["ends"] == "rescale")):
+        raise Refused("options of sources that repeat")
+    drawn = [0] * len(sizes)
     passes: dict[tuple[int, int], list[int]] = {}
     found = []
-    for b in range(-(-draws // 4096)):
-        places = swap_or_not(4096, k + mix64(b) & MASK)
-        for slot in places[: draws - b * 4096]:
-            part = owner[slot]
-            number, within = divmod(b * share[part] + slot - start[part], sizes[part])
-            if (part, number) not in passes:
-                passes[part, number] = swap_or_not(sizes[part], mix64(k + mix64((part << 40) + number + 1)))
-            found.append(first[part] + passes[part, number][within])
+    for step, counts in enumerate(mix_counts(s, batch)):
+        if repeats and step == (epoch + 1) * steps:
+            break
+        if not repeats or step >= epoch * steps:
+            slots = sum(counts)
+            shift, turn = mix64(k + mix64(step)) * slots >> 64, turn_of(slots)
+            owner = [i for i, c in enumerate(counts) for _ in range(c)]
+            for place in range(batch if alone else slots):
+                slot = 0 if alone else (place * turn + shift) % slots
+                part = owner[slot]
+                number = drawn[part] * batch + place if alone else drawn[part] + slot - sum(counts[:part])
+                turns, within = divmod(number, sizes[part])
+                turns += 0 if repeats else epoch
+                if (part, turns) not in passes:
+                    passes[part, turns] = swap_or_not(sizes[part], mix64(k + mix64((part << 40) + turns + 1)))
+                found.append(first[part] + passes[part, turns][within])
+        drawn = [a + b for a, b in zip(drawn, counts)]
+    if not found:
+        raise Refused("a source with fewer records than its share of a batch")
     return found
 
 

@@ -30,7 +30,8 @@ class Program:
         workers: num_workers.
         where: A condition as ``filters=`` takes it, over records after the views; None for none.
         transforms: Steps on images.
-        stop: After how many batches of the epoch a state is taken; None for never.
+        stop: After how many batches of the epoch a state is taken; None for never. Weights of a mix are set then: ``sampler["set"]`` is how many
+            steps later they count from, and which.
         again: (rank, world, workers) of the loader that goes on.
         parts: How often the dataset is given to the loader, as a list.
     """
@@ -111,8 +112,7 @@ def draw(number: int, folder: str) -> Program:
     parts = 1
     if container in ("flat", "hdf5", "zarr") and where is None and rng.random() < 0.15:
         parts = rng.randint(2, 3)
-        weights = [rng.choice([1, 2, 0.5, rng.random() + 0.01]) for _ in range(parts)]
-        sampler = {"kind": "mix", "sizes": [n] * parts, "weights": weights, "num_samples": rng.choice([None, rng.randint(1, 3 * n)])}
+        sampler = _mix(rng, [n] * parts)
     divided = [w for w in range(1, 7) if batch * world % w == 0]
     again = rng.choice(divided) if not python_code else world
     return Program(
@@ -120,6 +120,20 @@ def draw(number: int, folder: str) -> Program:
         rng.random() < 0.3, rng.choice([0, 1, 2, 3]) if not python_code else rng.choice([0, 0, 2]), where, transforms,
         rng.choice([None, 0, 1, 2, 3]), (rng.randrange(again), again, rng.choice([0, 1, 2])), parts, columns, path,
     )  # fmt: skip
+
+
+def _mix(rng: random.Random, sizes: list[int]) -> dict[str, Any]:
+    def weights() -> list[float]:
+        return [rng.choice([0, 1, 2, 0.5, rng.random() + 0.01]) for _ in sizes[1:]] + [rng.choice([1, 2, rng.random() + 0.01])]
+
+    schedule = rng.choice([None, {0: weights()}, {0: weights()}, {0: weights(), **{rng.randint(1, 40): weights() for _ in range(rng.randint(1, 3))}}])
+    ends = rng.choice(["repeat", "repeat", "stop", "rescale"])
+    return {
+        "kind": "mix", "sizes": sizes, "schedule": schedule and dict(sorted(schedule.items())), "interpolate": rng.random() < 0.5,
+        "temperature": rng.choice([1, 1, 2]), "per_batch": rng.random() < 0.2, "ends": ends,
+        "num_samples": rng.choice([None, rng.randint(1, 3 * sum(sizes))]) if ends == "repeat" else None,
+        "set": (rng.choice([0, 0, 1, 5]), weights()) if ends == "repeat" and rng.random() < 0.5 else None,
+    }  # fmt: skip
 
 
 def _sampler(rng: random.Random, n: int, global_batch: int, python_code: bool, depth: int = 0) -> dict[str, Any]:
@@ -187,12 +201,13 @@ class Step:
     fields: dict[str, Any]
 
 
-def expect(program: Program, epoch: int, rank: int, world: int, start: int = 0) -> list[Step]:
-    """Return the batches of an epoch from a step on, for a rank; raise order.Refused for what is an error."""
+def expect(program: Program, epoch: int, rank: int, world: int, start: int = 0, sampler: dict[str, Any] | None = None) -> list[Step]:
+    """Return the batches of an epoch from a step on, for a rank, with another sampler if one is given; raise order.Refused for what is an error."""
+    sampler = sampler or {**program.sampler, "set": None}
     columns, numbers = final(program)
     global_batch = program.batch * program.world
     lengths = [len(v) for v in columns[program.sampler["field"]].values] if "field" in program.sampler else None
-    records = order.epoch_of(program.sampler, views.size(columns), program.seed, epoch, global_batch, lengths)
+    records = order.epoch_of(sampler, views.size(columns), program.seed, epoch, global_batch, lengths)
     divided = order.steps_of(records, global_batch // world, rank, world, program.drop_last)
     if not divided and program.container != "python":
         raise order.Refused("an epoch without a batch")  # torch has an empty one, in which a program waits for what never comes

@@ -1,0 +1,120 @@
+package loader_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/sampler"
+)
+
+// Weights that are set between two loops count from their step on, and a State has them: other ranks go on with the same
+// records.
+func TestSetWeights(t *testing.T) {
+	all, err := combine.NewConcat(newMemorySource(70, 4), newMemorySource(50, 4), newMemorySource(9, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const global = 12 // 11 steps an epoch
+	mix, err := sampler.NewMix(all.Sizes(), sampler.MixOptions{Batch: global})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := map[int][]float64{5: {1, 0, 1}, 6: {3, 1, 0}, 20: {0, 0, 1}}
+	// run goes on from a State for some steps, and returns the records of each and the State after it.
+	run := func(st *loader.State, ranks, steps int) (out [][]int, after loader.State) {
+		for rank := range ranks {
+			ld, err := loader.New(all, loader.Options{BatchSize: global / ranks, Sampler: mix, Seed: 5, Workers: rank%3 + 1,
+				World: loader.World{Rank: rank, Size: ranks}})
+			if err == nil && st != nil {
+				err = ld.Seek(*st)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at := range steps {
+				next := ld.State()
+				if w, is := set[next.Epoch*11+next.Step]; is {
+					if err := ld.SetWeights(w, next.Epoch*11+next.Step); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, batches := range ld.Epochs(t.Context(), next.Epoch+1) {
+					for b, err := range batches {
+						if err != nil {
+							t.Fatal(err)
+						}
+						if rank == 0 {
+							out = append(out, nil)
+						}
+						out[at] = append(out[at], b.Indices()...)
+						break
+					}
+				}
+			}
+			text, err := json.Marshal(ld.State())
+			if err == nil {
+				after = loader.State{}
+				err = json.Unmarshal(text, &after)
+			}
+			if err != nil || len(text) > 1000 || len(after.Weights) > 1 {
+				t.Fatalf("state %s: %v", text, err)
+			}
+			if err := ld.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return out, after
+	}
+	want, _ := run(nil, 1, 40)
+	for step, records := range want {
+		for _, r := range records {
+			source, _ := all.Locate(r)
+			if step == 5 && source == 1 || step > 5 && step < 20 && source == 2 || step >= 20 && source != 2 {
+				t.Errorf("step %d has record %d of source %d", step, r, source)
+			}
+		}
+	}
+	var st *loader.State
+	at := 0
+	for i, ranks := range []int{1, 2, 3, 4, 6, 12, 1} {
+		steps := []int{3, 2, 1, 9, 8, 10, 7}[i]
+		got, after := run(st, ranks, steps)
+		for step := range got {
+			if !slices.Equal(got[step], want[at+step]) {
+				t.Errorf("%d ranks, step %d: %v, not %v", ranks, at+step, got[step], want[at+step])
+			}
+		}
+		st, at = &after, at+steps
+	}
+
+	ld, err := loader.New(all, loader.Options{BatchSize: global, Sampler: mix, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ld.Close()
+	if err := ld.Seek(*st); err != nil {
+		t.Fatal(err)
+	}
+	for want, err := range map[string]error{
+		"the next one is 40":      ld.SetWeights([]float64{1, 1, 1}, 39),
+		"one weight per source":   ld.SetWeights([]float64{1, 1}, 40),
+		"finite and not negative": ld.SetWeights([]float64{1, 1, -1}, 40),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v; want %s", err, want)
+		}
+	}
+	for b, err := range ld.Epoch(t.Context(), 3) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ld.SetWeights([]float64{1, 1, 1}, 1000); b.Step() == 7 && err == nil {
+			t.Error("weights are set within a loop")
+		}
+		break
+	}
+}
