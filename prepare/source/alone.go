@@ -30,6 +30,9 @@ func Alone(ctx context.Context, root *vfs.Root, path, kind string) error {
 	if info, err := root.Stat(files[0]); err != nil || !info.IsDir() {
 		return nil
 	}
+	if slices.Contains(Partitioned, kind) && len(root.Glob(files[0], "*"+endings[0])) == 0 {
+		return nil // the files are in partitions
+	}
 	other, err := otherData(ctx, root, files[0], endings)
 	if err != nil || other == "" {
 		return err

@@ -25,6 +25,7 @@ type Block interface {
 type Rows struct {
 	N      int      // samples, with those that are in Odd
 	Split  string   // of all of them
+	File   string   // path of the file that has all of them
 	Prefix string   // of the names of all of them: a number follows it
 	Values [][]byte // by field: the values of all samples that are not in Odd, one after the other
 	Ends   [][]int  // by field of text, valid UTF-8: where each of them ends
@@ -53,7 +54,7 @@ func NewRows(fields int) *Rows {
 // Clear forgets all samples.
 func (r *Rows) Clear() {
 	clear(r.Odd)
-	r.N, r.Split, r.Prefix, r.Odd, r.numbers = 0, "", "", r.Odd[:0], r.numbers[:0]
+	r.N, r.Split, r.File, r.Prefix, r.Odd, r.numbers = 0, "", "", "", r.Odd[:0], r.numbers[:0]
 	for i := range r.Values {
 		if r.lent[i] {
 			r.Values[i], r.lent[i] = r.own[i], false

@@ -127,6 +127,9 @@ func DetectFolder(root *vfs.Root, path string) string {
 	if seemsLabelMe(root, path) {
 		return "labelme"
 	}
+	if files := PartitionFiles(root, path); files != nil {
+		return DetectFile(root, files[0])
+	}
 	for _, kind := range contentKinds {
 		if found := filesOf(root, path, kind); len(found) > 0 && DetectFile(root, found[0]) == kind {
 			return kind
@@ -168,7 +171,11 @@ func FilesOf(root *vfs.Root, path, kind string) ([]string, error) {
 	if info, err := root.Stat(files[0]); err != nil || !info.IsDir() {
 		return files, nil
 	}
-	if files = filesOf(root, files[0], kind); len(files) == 0 {
+	folder := files[0]
+	if files = filesOf(root, folder, kind); len(files) == 0 && kind == "arrow" {
+		files = PartitionFiles(root, folder)
+	}
+	if len(files) == 0 {
 		return nil, fmt.Errorf("source %s: the folder holds no %s", path, strings.Join(filePatterns[kind], ", "))
 	}
 	return files, nil

@@ -75,7 +75,11 @@ func FilesIn(root *vfs.Root, path, pattern string) ([]string, error) {
 	if info, err := root.Stat(files[0]); err != nil || !info.IsDir() {
 		return files, nil
 	}
-	if files = root.Glob(files[0], pattern); len(files) == 0 {
+	folder := files[0]
+	if files = root.Glob(folder, pattern); len(files) == 0 {
+		files = PartitionFiles(root, folder)
+	}
+	if len(files) == 0 {
 		return nil, fmt.Errorf("source %s: the folder holds no %s", path, pattern)
 	}
 	return files, nil

@@ -129,6 +129,7 @@ func (i *Ignored) Add(name string) {
 type Sample struct {
 	Name  string // path inside the source, with slashes, or its place; no other sample has it
 	Split string // one of Info.Splits, if there are any
+	File  string // path of the file of rows that it is in
 	Data  Data
 }
 

@@ -3,11 +3,25 @@
 import json
 import os
 import random
+import unittest
 
 import numpy as np
 
+import penstock
+
 from . import data
 from .test_trees import Trees
+
+try:
+    import pandas
+    import polars
+    import pyarrow
+    import pyarrow.dataset
+    import pyarrow.parquet
+
+    MISSING = ""
+except ImportError as e:
+    MISSING = f"no {e.name}"
 
 setUpModule = data.name_programs
 
@@ -51,3 +65,76 @@ class ArraysOfObjects(Trees):
             ]
             with self.subTest(seed=seed):
                 self.same(path, want)
+
+
+def plain(record):
+    """Return the values of a record as Python's."""
+    return {n: v if isinstance(v, (str, bytes)) else np.asarray(v).tolist() for n, v in record.items()}
+
+
+@unittest.skipIf(MISSING, MISSING)
+class Partitions(Trees):
+    def check(self, folder, want):
+        for door, got in self.of_doors(folder):
+            self.assertEqual([plain(g) for g in got], want, door)
+
+    def test_as_pyarrow(self):
+        """Folders as pyarrow writes them: keys of one or several levels, odd values, numbers with zeros in front."""
+        for seed in range(4):
+            r = random.Random(seed)
+            n = r.randrange(3, 30)
+            keys = r.sample(["kind", "year", "a b", "month"], r.randrange(1, 4))
+            values = {
+                "kind": r.sample(["a", "b/c", "d=e", "é", "x y", "%41", "0.5"], 3),
+                "year": [1999, 2020, 7],
+                "a b": ["1", "x", "2"],
+                "month": ["01", "02", "12"],
+            }
+            frame = pandas.DataFrame(
+                {"row": np.arange(n), "x": np.arange(n) / 4, "text": [f"t{i}" for i in range(n)]}
+                | {k: [r.choice(values[k]) for _ in range(n)] for k in keys}
+            )
+            form = r.choice(["parquet", "csv", "feather"])
+            folder = os.path.join(self.folder, f"hive{seed}")
+            types = pyarrow.schema([(k, pyarrow.int64() if k == "year" else pyarrow.string()) for k in keys])
+            pyarrow.dataset.write_dataset(
+                pyarrow.Table.from_pandas(frame), folder, format=form, partitioning=pyarrow.dataset.partitioning(types, flavor="hive")
+            )
+            if r.random() < 0.5:
+                open(os.path.join(folder, "_SUCCESS"), "w").close()
+            want = pyarrow.dataset.dataset(folder, format=form, partitioning="hive").to_table().to_pylist()
+            want = [{n.replace(" ", "_"): v for n, v in row.items()} for row in want]
+            with self.subTest(seed=seed, form=form, keys=keys):
+                self.check(folder, want)
+
+    def test_as_polars(self):
+        """Labels of folders are classes, and a folder without a value has bad samples, or empty text."""
+        frame = polars.DataFrame({"label": ["dog", "cat", "owl", None], "fold": [1, 2, None, 1], "x": [1.5, 2.5, 3.5, 4.5]})
+        folder = os.path.join(self.folder, "hive")
+        frame.write_parquet(folder, partition_by=["fold"])
+        done = penstock.preprocess(folder, folder + ".flat", on_error="skip", fields="x,fold", progress=False)
+        want = polars.read_parquet(folder, hive_partitioning=True).drop_nulls("fold")
+        with penstock.open(done.dest) as ds:
+            self.assertEqual([plain(ds[i]) for i in range(len(ds))], want.select("x", "fold").to_dicts())
+            self.assertEqual(ds.fields["fold"].dtype, "int64")
+        with self.assertRaisesRegex(penstock.Error, "it is empty, and a number is needed"):
+            penstock.preprocess(folder, folder + ".failed", fields="x,fold", progress=False)
+        folder = os.path.join(self.folder, "labels")
+        frame.drop_nulls().write_parquet(folder, partition_by=["label"])
+        with penstock.open(folder, fields=["x", "label"]) as ds:
+            self.assertEqual(ds.fields["label"].classes, ("cat", "dog"))
+            self.assertEqual([ds.fields["label"].classes[int(i)] for i in ds["label"][:]], ["cat", "dog"])
+
+    def test_refused(self):
+        frame = pandas.DataFrame({"kind": ["a"], "x": [1]})
+        for key in "kind=a", "kind=b/year=1":
+            os.makedirs(os.path.join(self.folder, "mixed", key))
+            frame.to_parquet(os.path.join(self.folder, "mixed", key, "0.parquet"))
+        with self.assertRaisesRegex(penstock.Error, "name the columns kind, and those of .* kind, year"):
+            penstock.open(os.path.join(self.folder, "mixed"))
+        os.makedirs(os.path.join(self.folder, "twice", "kind=a"))
+        frame.to_parquet(os.path.join(self.folder, "twice", "kind=a", "0.parquet"))
+        with self.assertRaisesRegex(penstock.Error, "a glob reads the files without the columns of folders: '(.*)'") as e:
+            penstock.open(os.path.join(self.folder, "twice"))
+        with penstock.open(str(e.exception).split("'")[-2]) as ds:
+            self.assertEqual(list(ds.fields), ["kind", "x"])

@@ -71,7 +71,11 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	case files != nil:
 		s, err = openUnitFiles(ctx, root, path, kind, files, opts, selection)
 	default:
-		s, err = open(ctx, root, path, opts, selection)
+		if files = partitionFiles(root, path, kind); files != nil {
+			s, err = openPartitions(ctx, root, path, kind, files, opts, selection)
+		} else {
+			s, err = open(ctx, root, path, opts, selection)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())

@@ -27,6 +27,7 @@ type block struct {
 	first  int64  // number of the first row, as its name has it
 	prefix string // of the names
 	split  string // of the file
+	file   string
 	rows   int
 	values [][]byte    // by field, of all rows
 	bad    map[int]int // by row: the first field whose value is bad, for the reason in errs
@@ -35,7 +36,7 @@ type block struct {
 
 // Read implements source.Block.
 func (b *block) Read(rows *source.Rows) error {
-	rows.Split, rows.Prefix = b.split, b.prefix
+	rows.File, rows.Split, rows.Prefix = b.file, b.split, b.prefix
 	if len(b.bad) == 0 {
 		copy(rows.Values, b.values)
 	}
@@ -105,7 +106,7 @@ func (s *reader) fileBlocks(file int, p *parquet.File, yield func(source.Block, 
 	for _, g := range p.RowGroups() {
 		r := newGroupReader(s, g)
 		for left := g.NumRows(); left > 0; {
-			b := &block{first: done, prefix: prefix, split: split, rows: int(min(left, most))}
+			b := &block{first: done, prefix: prefix, split: split, file: s.names[file], rows: int(min(left, most))}
 			if err = r.fill(b); err != nil {
 				break
 			}

@@ -150,14 +150,14 @@ func pagePieces(pages []format.PageLocation, rows int64) (list []piece) {
 
 // Sample implements source.Indexed.
 func (x *indexed) Sample(i int64) (source.Sample, error) {
-	name, split := x.place(i)
-	return source.Sample{Name: name, Split: split, Data: rowData{x, i}}, nil
+	sample := x.place(i)
+	sample.Data = rowData{x, i}
+	return sample, nil
 }
 
 // SampleName implements source.Named.
 func (x *indexed) SampleName(i int64) (string, error) {
-	name, _ := x.place(i)
-	return name, nil
+	return x.place(i).Name, nil
 }
 
 // rowData is the Data of a row.

@@ -60,8 +60,9 @@ func (s *reader) From(n int64) iter.Seq2[source.Sample, error] {
 				yield(source.Sample{}, fmt.Errorf("source %s: row %d: %w", s.path, i, err))
 				return
 			}
-			name, split := s.place(i)
-			if !yield(source.Sample{Name: name, Split: split, Data: s.data(row)}, nil) {
+			sample := s.place(i)
+			sample.Data = s.data(row)
+			if !yield(sample, nil) {
 				return
 			}
 			i++
@@ -69,17 +70,20 @@ func (s *reader) From(n int64) iter.Seq2[source.Sample, error] {
 	}
 }
 
-// place returns the number of a row, after the name of its file if there are several, and
-// the split of this file, if any.
-func (s *reader) place(i int64) (name, split string) {
+// place returns a row without its values. Its name is its number, after the name of its file if there are several.
+func (s *reader) place(i int64) (row source.Sample) {
 	for k, p := range s.parts {
 		if n := p.NumRows(); i >= n {
 			i -= n
-		} else if len(s.parts) > 1 {
-			return filepath.ToSlash(s.files[k].Name()) + ":" + strconv.FormatInt(i, 10), s.splits.Of[s.names[k]]
+			continue
 		}
+		row.Name, row.File, row.Split = strconv.FormatInt(i, 10), s.names[k], s.splits.Of[s.names[k]]
+		if len(s.parts) > 1 {
+			row.Name = filepath.ToSlash(s.files[k].Name()) + ":" + row.Name
+		}
+		break
 	}
-	return strconv.FormatInt(i, 10), ""
+	return row
 }
 
 // data copies the values of a row.

@@ -166,8 +166,8 @@ func (s *rows) From(n int64) iter.Seq2[source.Sample, error] {
 					yield(source.Sample{}, fmt.Errorf("source %s: %s:%d: %w", s.path, s.short[i], at, err))
 					return
 				}
-				if !yield(source.Sample{Name: s.short[i] + ":" + strconv.FormatInt(at, 10), Split: split, Data: rowData{s, row}},
-					nil) {
+				name := s.short[i] + ":" + strconv.FormatInt(at, 10)
+				if !yield(source.Sample{Name: name, Split: split, File: s.names[i], Data: rowData{s, row}}, nil) {
 					return
 				}
 				at++

@@ -124,7 +124,7 @@ func (b *block) Read(rows *source.Rows) error {
 		r = newBlockReader(b.file.table)
 		rows.Scratch = r
 	}
-	rows.Split, rows.Prefix = b.file.table.splits.Of[b.file.name], b.file.prefix
+	rows.File, rows.Split, rows.Prefix = b.file.name, b.file.table.splits.Of[b.file.name], b.file.prefix
 	for row := range b.each {
 		r.add(rows, row)
 	}
@@ -273,7 +273,7 @@ type heldRead struct {
 
 // Read implements source.Block.
 func (r heldRead) Read(rows *source.Rows) error {
-	rows.Split = r.table.splits.Of[r.name]
+	rows.File, rows.Split = r.name, r.table.splits.Of[r.name]
 	for k := range r.types {
 		if err := r.values(rows, k); err != nil {
 			return err

@@ -198,7 +198,8 @@ func (t *table) Samples() iter.Seq2[source.Sample, error] {
 				yield(source.Sample{}, fmt.Errorf("source %s: %w", t.path, err))
 				return
 			}
-			if !yield(source.Sample{Name: t.name(row), Split: t.splits.Of[row.file.name], Data: row}, nil) {
+			sample := source.Sample{Name: t.name(row), Split: t.splits.Of[row.file.name], File: row.file.name, Data: row}
+			if !yield(sample, nil) {
 				return
 			}
 		}

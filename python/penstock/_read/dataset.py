@@ -616,7 +616,9 @@ def open_dataset(
     try:
         return open_prepared(path, fields, split, mode, generation=generation, cache_dir=cache_dir)
     except Error as e:
-        raw = isinstance(e, NoDatasetError) or not (isinstance(e, NotFoundError) or "://" in os.fsdecode(path))
+        name = os.fsdecode(path)
+        absent = isinstance(e, NotFoundError) and not any(c in name for c in "*?[{")  # a glob is no file, either
+        raw = isinstance(e, NoDatasetError) or not (absent or "://" in name)
         if generation is not None or not raw or (os.path.isfile(file_of(os.fsdecode(path))) and is_dataset(os.fsdecode(path))):
             raise
         from .._write.prepare import cached

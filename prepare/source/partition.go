@@ -1,0 +1,69 @@
+package source
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+)
+
+// Partitioned are the kinds of sources whose files may be in folders that name values of columns, as Hive, Spark,
+// Polars and pyarrow write them: kind=a/year=2020/0.parquet.
+var Partitioned = []string{"csv", "jsonl", "parquet", "arrow"}
+
+// NullPartition is the value of a partition without one.
+const NullPartition = "__HIVE_DEFAULT_PARTITION__"
+
+// Partition is a value of a column that the name of a folder has.
+type Partition struct{ Column, Value string }
+
+// PartitionFiles returns the files below the partitions in a folder, by path; nil if it has none, or files of other
+// kinds.
+func PartitionFiles(root *vfs.Root, folder string) (files []string) {
+	var walk func(dir, pattern string)
+	walk = func(dir, pattern string) {
+		for _, path := range root.Glob(dir, pattern) {
+			name := filepath.Base(path)
+			info, err := root.Stat(path)
+			switch {
+			case IsHidden(name) || strings.HasPrefix(name, "_"): // such as _SUCCESS and _metadata
+			case err == nil && info.IsDir():
+				walk(path, "*")
+			case pattern == "*":
+				files = append(files, path)
+			}
+		}
+	}
+	walk(folder, "*=*")
+	if files == nil || !slices.Contains(Partitioned, DetectFile(root, files[0])) {
+		return nil
+	}
+	slices.Sort(files)
+	return files
+}
+
+// PartitionsOf returns the values of columns that the folders of a file below a folder name, the outer first.
+func PartitionsOf(folder, file string) (list []Partition, err error) {
+	inside, err := filepath.Rel(folder, filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(filepath.ToSlash(inside), "/") {
+		column, value, is := strings.Cut(name, "=")
+		if !is {
+			continue
+		}
+		p := Partition{}
+		if p.Column, err = url.PathUnescape(column); err == nil {
+			p.Value, err = url.PathUnescape(value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("folder %s: %w", name, err)
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
