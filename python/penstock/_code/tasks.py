@@ -1,18 +1,14 @@
-"""Several processes that do the tasks of one function, whose results come in order."""
+"""Tasks of one function, whose results come in order: the worker processes of a loader do them, or this process does."""
 
 from __future__ import annotations
 
-import os
+import contextlib
 from collections.abc import Generator, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Union
+from types import SimpleNamespace
+from typing import Any, Union
 
 from .._base.errors import Error
-from .._base.forks import disown, finalize
 from .._write import codec
-
-if TYPE_CHECKING:
-    from multiprocessing import connection
-    from multiprocessing.process import BaseProcess
 
 #: The number of its first record, and what makes the records.
 Task = tuple[int, Any]
@@ -20,8 +16,8 @@ Task = tuple[int, Any]
 #: The task's first record, the bytes of records, their number, and the error that ended them.
 Answer = tuple[int, bytes, int, Union[str, None]]
 
-#: How many tasks a worker may have before the first of them is done.
-_AHEAD = 2
+#: How many tasks for each worker are under way or wait for their turn.
+_AHEAD = 4
 
 
 class Made:
@@ -51,7 +47,7 @@ class Work:
         """Return the text of the error of a record."""
         raise NotImplementedError
 
-    def do(self, task: Task) -> Answer:
+    def __getitem__(self, task: Task) -> Answer:
         """Make the records of a task, up to the first that fails."""
         made, failed = Made(), None
         try:
@@ -63,106 +59,36 @@ class Work:
 
 def answers(work: Work, tasks: Iterator[Task], workers: int) -> Generator[Answer, None, None]:
     """Do tasks, by several processes or, with 0 of them, by this one, and yield their answers in order."""
-    return (work.do(task) for task in tasks) if workers == 0 else _shared(work, tasks, workers)
+    if workers == 0:
+        yield from map(work.__getitem__, tasks)
+        return
+    import random  # with the modules of loaders, which a process that only opens datasets does without
+
+    from . import randomness
+    from .fetch import Work as Workers
+    from .loops import ParallelLoop
+    from .measure import Measures
+    from .plans import Tasks
+
+    with randomness.undisturbed():
+        seed = random.getrandbits(62)
+    plan, shared = Tasks(tasks), Workers(work, False, False, _as_it_is, False, workers, base_seed=seed)
+    options = SimpleNamespace(
+        num_workers=workers, prefetch_factor=_AHEAD, multiprocessing_context=None, timeout=0, in_order=True, persistent_workers=False,
+        snapshot_every_n_steps=1, pin_memory=False,
+    )  # fmt: skip
+    with contextlib.closing(ParallelLoop(plan, shared, Measures(), options)) as loop:
+        try:
+            yield from loop
+        except RuntimeError:
+            code = next((p.exitcode for p in loop._workers if p.exitcode), None)
+            if code is None:
+                raise
+            how = f"was killed by signal {-code}, as the system does when memory runs out" if code < 0 else f"ended with exit code {code}"
+            raise Error(
+                f"the worker process that had inputs[{plan.due}] {how}; use resume=True to continue, and fewer workers if it was memory"
+            ) from None
 
 
-def _work(work: Work, tasks: connection.Connection) -> None:
-    """Run a worker, until its parent closes the connection or ends."""
-    import multiprocessing
-    import threading
-    from multiprocessing import connection
-
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def follow() -> None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
-    while (task := tasks.recv()) is not None:
-        tasks.send(work.do(task))
-
-
-def _shared(work: Work, tasks: Iterator[Task], n: int) -> Generator[Answer, None, None]:
-    """Have n processes do the tasks."""
-    import multiprocessing
-
-    workers: list[tuple[BaseProcess, connection.Connection]] = []
-    finalizer = finalize(work, _end, workers, leave=_leave)
-    try:
-        for _ in range(n):
-            ours, theirs = multiprocessing.Pipe()
-            process: BaseProcess = multiprocessing.Process(target=_work, args=(work, theirs), daemon=True)
-            process.start()
-            theirs.close()
-            workers.append((process, ours))
-        yield from _in_order(workers, tasks)
-        for _, pipe in workers:
-            pipe.send(None)
-    finally:
-        finalizer()
-
-
-def _leave(workers: list[tuple[BaseProcess, connection.Connection]]) -> None:
-    """Let go of workers in a fork of their parent."""
-    for process, pipe in workers:
-        pipe.close()
-        disown([process])
-    workers.clear()
-
-
-def _end(workers: list[tuple[BaseProcess, connection.Connection]]) -> None:
-    for process, pipe in workers:
-        pipe.close()
-        process.terminate()
-        process.join()
-
-
-def _in_order(workers: list[tuple[BaseProcess, connection.Connection]], tasks: Iterator[Task]) -> Iterator[Answer]:
-    """Give tasks to workers that have few, and yield answers in the order of tasks. At most 4 a worker are under way or wait for their turn."""
-    from multiprocessing import connection
-
-    process = {pipe: p for p, pipe in workers}
-    under_way: dict[connection.Connection, list[int]] = {pipe: [] for _, pipe in workers}
-    waiting: dict[int, Answer] = {}
-    order: list[int] = []  # first inputs of the tasks that were given out and not yielded
-
-    def give() -> None:
-        while len(order) < 2 * _AHEAD * len(workers):
-            pipe = min(under_way, key=lambda p: len(under_way[p]))
-            if len(under_way[pipe]) >= _AHEAD:
-                return
-            task = next(tasks, None)
-            if task is None:
-                return
-            try:
-                pipe.send(task)
-            except (BrokenPipeError, ConnectionResetError):
-                raise _died(process[pipe], [*under_way[pipe], task[0]][0]) from None
-            under_way[pipe].append(task[0])
-            order.append(task[0])
-
-    give()
-    while order:
-        for ready in connection.wait([p for p, list_ in under_way.items() if list_]):
-            assert isinstance(ready, connection.Connection)
-            try:
-                answer: Answer = ready.recv()
-            except (EOFError, ConnectionResetError):
-                raise _died(process[ready], under_way[ready][0]) from None
-            under_way[ready].remove(answer[0])
-            waiting[answer[0]] = answer
-        give()
-        while order and order[0] in waiting:
-            yield waiting.pop(order.pop(0))
-            give()
-
-
-def _died(process: BaseProcess, first: int) -> Error:
-    process.join(5)
-    code = process.exitcode
-    how = (
-        f"was killed by signal {-code}, as the system does when memory runs out" if code is not None and code < 0 else f"ended with exit code {code}"
-    )
-    return Error(f"the worker process that had inputs[{first}] {how}; use resume=True to continue, and fewer workers if it was memory")
+def _as_it_is(answer: Answer) -> Answer:
+    return answer

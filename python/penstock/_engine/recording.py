@@ -35,7 +35,6 @@ _log = logging.getLogger("penstock")
 class _Ahead(Plan):
     """The batches of the feeding process from a position on, as tasks of workers. ``at`` is the position after what was delivered."""
 
-    light = True
     fixed = False
 
     def __init__(self, loader: RecordLoader, at: dict[str, Any]) -> None:
@@ -43,7 +42,6 @@ class _Ahead(Plan):
         self.at = at
         self.message: dict[str, Any] = {}  # of the batch that was delivered last
         self.failure: Error | None = None  # why no further batch comes
-        self._steps = 0
 
     def next(self) -> Task:
         session = self._loader.session
@@ -61,30 +59,6 @@ class _Ahead(Plan):
 
     def delivered(self, task: Task, number: int) -> None:
         self.message, self.at = task.order
-        self._steps += 1
-
-    @property
-    def steps(self) -> int:
-        return self._steps
-
-    def state(self) -> dict[str, Any]:
-        return {}
-
-
-class _Nothing(Plan):
-    """No batches: workers start with it, before there is a feeding process whose connection they would inherit."""
-
-    light = True
-
-    def next(self) -> Task:
-        raise StopIteration
-
-    @property
-    def steps(self) -> int:
-        return 0
-
-    def state(self) -> dict[str, Any]:
-        return {}
 
 
 class RecordLoader(FeedLoader):
@@ -112,7 +86,8 @@ class RecordLoader(FeedLoader):
         )  # fmt: skip
         kind = device(SimpleNamespace(pin_memory=recording.pin_memory, pin_memory_device="")) if request.device is None else None
         self._pins = None if kind is None else Pins(kind)
-        self._parallel: Any = ParallelLoop(_Nothing(), self._work, self._measures, self._loop_options) if recording.workers else None
+        # Workers start before there is a feeding process, whose connection they would inherit.
+        self._parallel: Any = ParallelLoop(Plan(), self._work, self._measures, self._loop_options) if recording.workers else None
         self._made: tuple[_Ahead, Loop] | None = None  # what comes next, if that is known
         self._records = self._passed = 0
         try:
