@@ -47,8 +47,9 @@ func openPartitions(ctx context.Context, root *vfs.Root, path, kind string, file
 	for _, f := range p.info.Fields {
 		for _, g := range fields {
 			if f.Name == g.Name {
-				return nil, errors.Join(fmt.Errorf("source %s: the files have a column %q, too; a glob reads the files without the "+
-					"columns of folders: '%s'", path, g.Name, filepath.Join(path, "*", "*"+filepath.Ext(files[0]))), p.Source.Close())
+				glob := filepath.Join(path, "*", "*"+filepath.Ext(files[0]))
+				return nil, errors.Join(fmt.Errorf("source %s: the files have a column %q, too; a glob reads the files without "+
+					"the columns of folders: '%s'", path, g.Name, glob), p.Source.Close())
 			}
 		}
 	}
