@@ -52,6 +52,9 @@ func openNPY(path string) (*Dataset, error) {
 		return nil, err
 	}
 	h, err := npy.Read(f)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%w: %w", err, ErrCorrupt)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +62,8 @@ func openNPY(path string) (*Dataset, error) {
 	switch {
 	case len(h.Shape) == 0:
 		return nil, fmt.Errorf("it is a single number, and no records: %w", ErrUnsupported)
+	case h.Shape[0] == 0:
+		return nil, errors.New("it has no elements")
 	case h.Fortran:
 		return nil, fmt.Errorf("it is in Fortran order; make a dataset of it: %s: %w", convert, ErrUnsupported)
 	case h.BigEndian:

@@ -28,15 +28,15 @@ type origins struct {
 // newOrigins returns the origins of a Window.
 func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*origins, error) {
 	if w.Keep != "" && w.Keep != KeepFull && w.Keep != KeepPartial {
-		return nil, fmt.Errorf("Keep is %q; it must be full or partial", w.Keep)
+		return nil, fmt.Errorf("keep is %q; it must be full or partial", w.Keep)
 	}
 	for _, a := range axes {
 		if a.pad == "" && w.Keep == KeepPartial {
-			return nil, fmt.Errorf("Keep is partial, and Pad does not say what is beyond the edges of axis %q; choose "+
+			return nil, fmt.Errorf("keep is partial, and pad does not say what is beyond the edges of axis %q; choose "+
 				"constant, reflect or wrap", a.name)
 		}
 		if a.pad != "" && a.pad != PadWrap && w.Keep == KeepFull {
-			return nil, fmt.Errorf("Keep is full, so that nothing of axis %q is padded; leave its Pad out", a.name)
+			return nil, fmt.Errorf("keep is full, so that nothing of axis %q is padded; leave its pad out", a.name)
 		}
 	}
 	o := &origins{n: 1, axes: axes, runAxis: -1, table: w.Origins}
@@ -55,8 +55,8 @@ func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*o
 		}
 		if a.count == 0 {
 			return nil, fmt.Errorf("axis %q: no window fits: windows have %d elements, from %d to %d of the origin, and the "+
-				"axis has %d%s",
-				a.name, a.most-a.least+1, a.least, a.most, a.n, o.longest(i))
+				"axis has %d%s%s",
+				a.name, a.most-a.least+1, a.least, a.most, a.n, o.longest(i), a.begins())
 		}
 		if o.n > (1<<62)/a.count {
 			return nil, errors.New("there are more windows than can be numbered")
@@ -76,6 +76,14 @@ func (a *axis) grid(run [2]int) (first, count int) {
 		return first, 0
 	}
 	return first, (end-first-1)/a.stride + 1
+}
+
+// begins says where the first window is, if it is not at the first possible place.
+func (a *axis) begins() string {
+	if a.offset == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the first window is %d after the first possible one", a.offset)
 }
 
 // countRuns returns how many origins the runs have.
@@ -103,7 +111,7 @@ func (o *origins) longest(i int) string {
 // setRuns finds the groups and ranges.
 func (o *origins) setRuns(ctx context.Context, w *Window, parts []member) error {
 	if w.Ranges == nil && w.Along != "" {
-		return errors.New("Along is the axis of Ranges, which are missing")
+		return errors.New("along is the axis of ranges, which are missing")
 	}
 	if w.Group == "" && w.Ranges == nil {
 		return nil
@@ -148,18 +156,18 @@ func (o *origins) findRunAxis(w *Window, parts []member) error {
 	if w.Along != "" {
 		along := slices.IndexFunc(o.axes, func(a axis) bool { return a.name == w.Along })
 		if along < 0 {
-			return fmt.Errorf("Along is %q, which is not an axis that windows have an origin on: %s", w.Along,
+			return fmt.Errorf("along is %q, which is not an axis that windows have an origin on: %s", w.Along,
 				o.names())
 		}
 		if w.Group != "" && along != o.runAxis {
-			return fmt.Errorf("groups are of the records, and Ranges of axis %q; use one, or select records first",
+			return fmt.Errorf("groups are of the records, and ranges of axis %q; use one, or select records first",
 				w.Along)
 		}
 		o.runAxis = along
 	}
 	if o.runAxis < 0 {
 		return errors.New("groups and ranges are of the records, whose axis is in no window; give it a size, or name the " +
-			"axis of Ranges in Along")
+			"axis of ranges in along")
 	}
 	return nil
 }
@@ -232,7 +240,7 @@ func comparable(floats []byte, d tensor.DType) bool {
 // checkTable reports an invalid origin.
 func (o *origins) checkTable(w *Window) error {
 	if w.Stride != nil || w.Offset != nil {
-		return errors.New("Stride and Offset are for a grid of origins, and Origins has them one by one; leave them out")
+		return errors.New("stride and offset are for a grid of origins, and origins has them one by one; leave them out")
 	}
 	o.n = len(o.table)
 	for i, at := range o.table {
@@ -243,11 +251,12 @@ func (o *origins) checkTable(w *Window) error {
 			a := &o.axes[k]
 			lo, hi, ok := o.within(k, x)
 			if !ok {
-				return fmt.Errorf("origin %d is %d on axis %q, which has %d elements%s", i, x, a.name, a.n, o.longest(k))
+				return fmt.Errorf("origin %d is %d on axis %q, which has %d elements; origins must be inside the axis%s", i, x,
+					a.name, a.n, o.longest(k))
 			}
 			if a.pad == "" && (x+a.least < lo || x+a.most >= hi) {
 				return fmt.Errorf("origin %d is %d on axis %q, and its window has the elements from %d to %d of those from %d to "+
-					"%d; choose a Pad, or leave the origin out", i, x, a.name, x+a.least, x+a.most, lo, hi-1)
+					"%d; choose a pad, or leave the origin out", i, x, a.name, x+a.least, x+a.most, lo, hi-1)
 			}
 		}
 	}

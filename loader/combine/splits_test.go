@@ -96,8 +96,8 @@ func TestAlong(t *testing.T) {
 	size := map[string]int{"0": 2, "1": 2}
 	only := []combine.WindowField{{Name: "x"}}
 	for want, w := range map[string]combine.Window{
-		"Along is the axis of Ranges":                {Sizes: size, Along: "1", Fields: only},
-		`Along is "2", which is not an axis`:         {Sizes: size, Along: "2", Ranges: [][2]int{{0, 2}}, Fields: only},
+		"along is the axis of ranges":                {Sizes: size, Along: "1", Fields: only},
+		`along is "2", which is not an axis`:         {Sizes: size, Along: "2", Ranges: [][2]int{{0, 2}}, Fields: only},
 		"groups are of the records":                  {Sizes: size, Along: "1", Ranges: [][2]int{{0, 2}}, Group: "group", Fields: only},
 		`range 0 is [0, 7); axis "1" has 6 elements`: {Sizes: size, Along: "1", Ranges: [][2]int{{0, 7}}, Fields: only},
 	} {

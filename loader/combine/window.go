@@ -189,7 +189,7 @@ func (w *Window) arrays(parts []member) (list []array, err error) {
 				a.dims = w.axesOf(spec, len(a.n))
 			}
 			if len(a.dims) != len(a.n) {
-				return nil, fmt.Errorf("field %q has %d axes, %v, and Dims names %d: %q", spec.Name, len(a.n), tensor.Shape(a.n),
+				return nil, fmt.Errorf("field %q has %d axes, %v, and dims names %d: %q", spec.Name, len(a.n), tensor.Shape(a.n),
 					len(a.dims), a.dims)
 			}
 			list = append(list, a)
@@ -197,7 +197,7 @@ func (w *Window) arrays(parts []member) (list []array, err error) {
 	}
 	for name := range w.Dims {
 		if !slices.ContainsFunc(list, func(a array) bool { return a.spec.Name == name }) {
-			return nil, fmt.Errorf("Dims has a field %q, which there is not", name)
+			return nil, fmt.Errorf("dims has the field %q, which there is not", name)
 		}
 	}
 	return list, nil
@@ -209,7 +209,7 @@ func (w *Window) axesOf(spec tensor.Spec, n int) []string {
 	names := make([]string, n)
 	for k := range names {
 		names[k] = strconv.Itoa(k)
-		if _, ok := w.Sizes[names[k]]; ok || len(spec.Dims) != n || spec.Dims[k] == "" {
+		if w.cuts(names[k]) || len(spec.Dims) != n || spec.Dims[k] == "" {
 			continue
 		}
 		if slices.Index(spec.Dims, spec.Dims[k]) == k && !slices.Contains(spec.Dims[k+1:], spec.Dims[k]) {
@@ -217,6 +217,12 @@ func (w *Window) axesOf(spec tensor.Spec, n int) []string {
 		}
 	}
 	return names
+}
+
+// cuts reports whether windows have a size on an axis.
+func (w *Window) cuts(axis string) bool {
+	_, ok := w.Sizes[axis]
+	return ok
 }
 
 // axesIn lists the axes of fields, for errors.
@@ -243,15 +249,15 @@ func (w *Window) checkNumbers() error {
 		}
 		return nil
 	}
-	errs := []error{check("Sizes", w.Sizes, maxElements), check("Dilation", w.Dilation, maxElements),
-		check("Stride", w.Stride, maxRecords), check("Offset", w.Offset, maxRecords)}
+	errs := []error{check("sizes", w.Sizes, maxElements), check("dilation", w.Dilation, maxElements),
+		check("stride", w.Stride, maxRecords), check("offset", w.Offset, maxRecords)}
 	for _, f := range w.Fields {
-		errs = append(errs, check("Sizes", f.Sizes, maxElements), check("Dilation", f.Dilation, maxElements),
-			check("Lead", f.Lead, maxRecords))
+		errs = append(errs, check("sizes", f.Sizes, maxElements), check("dilation", f.Dilation, maxElements),
+			check("lead", f.Lead, maxRecords))
 	}
 	for i, origin := range w.Origins {
 		if slices.ContainsFunc(origin, func(n int) bool { return n > maxRecords || n < -maxRecords }) {
-			errs = append(errs, fmt.Errorf("Origins[%d] is %d; at most %d is possible", i, origin, maxRecords))
+			errs = append(errs, fmt.Errorf("origins[%d] is %d; at most %d is possible", i, origin, maxRecords))
 			break
 		}
 	}
@@ -281,13 +287,13 @@ func (p *planner) plan() error {
 	outputs := p.w.Fields
 	if outputs == nil {
 		for _, a := range p.arrays {
-			if !a.spec.Ragged && slices.ContainsFunc(a.dims, func(d string) bool { return p.w.Sizes[d] > 0 }) {
+			if !a.spec.Ragged && slices.ContainsFunc(a.dims, p.w.cuts) {
 				outputs = append(outputs, WindowField{Name: a.spec.Name})
 			}
 		}
 	}
 	if len(outputs) == 0 {
-		return fmt.Errorf("no field has an axis of Sizes (%v); the axes are %s; give Sizes by these, or name axes in Dims",
+		return fmt.Errorf("no field has an axis of sizes (%v); the axes are %s; give sizes by these, or name axes in dims",
 			slices.Sorted(maps.Keys(p.w.Sizes)), axesIn(p.arrays))
 	}
 	for i, out := range outputs {
@@ -305,9 +311,9 @@ func (p *planner) plan() error {
 		what string
 		keys []string
 	}{
-		{"Sizes", slices.Sorted(maps.Keys(p.w.Sizes))}, {"Stride", slices.Sorted(maps.Keys(p.w.Stride))},
-		{"Dilation", slices.Sorted(maps.Keys(p.w.Dilation))},
-		{"Offset", slices.Sorted(maps.Keys(p.w.Offset))}, {"Pad", slices.Sorted(maps.Keys(p.w.Pad))},
+		{"sizes", slices.Sorted(maps.Keys(p.w.Sizes))}, {"stride", slices.Sorted(maps.Keys(p.w.Stride))},
+		{"dilation", slices.Sorted(maps.Keys(p.w.Dilation))},
+		{"offset", slices.Sorted(maps.Keys(p.w.Offset))}, {"pad", slices.Sorted(maps.Keys(p.w.Pad))},
 	} {
 		for _, name := range of.keys {
 			if !known(name) {
@@ -327,7 +333,7 @@ func (p *planner) field(out WindowField) error {
 	}
 	i := slices.IndexFunc(p.arrays, func(a array) bool { return a.spec.Name == name })
 	if i < 0 {
-		return fmt.Errorf("there is no field %q to cut it from", name)
+		return fmt.Errorf("there is no field %q to cut it from; there are: %s", name, strings.Join(p.names(), ", "))
 	}
 	a := p.arrays[i]
 	if a.spec.Ragged {
@@ -339,14 +345,14 @@ func (p *planner) field(out WindowField) error {
 	f := windowed{part: a.part, in: a.spec, out: tensor.Spec{Name: out.Name, DType: a.spec.DType, Shape: tensor.Shape{}}}
 	for _, keys := range []map[string]int{out.Sizes, out.Dilation, out.Lead} {
 		for _, axis := range slices.Sorted(maps.Keys(keys)) {
-			if !slices.Contains(a.dims, axis) || p.w.Sizes[axis] == 0 {
-				return fmt.Errorf("axis %q is not one of %q that Sizes cuts: %q", axis, name, a.dims)
+			if !slices.Contains(a.dims, axis) || !p.w.cuts(axis) {
+				return fmt.Errorf("axis %q is not one of %q that sizes cuts: %q", axis, name, a.dims)
 			}
 		}
 	}
 	for k, dim := range a.dims {
 		c := cut{axis: -1, n: a.n[k], size: a.n[k], dilation: 1}
-		if _, ok := p.w.Sizes[dim]; ok {
+		if p.w.cuts(dim) {
 			if err := p.cut(&c, out, dim); err != nil {
 				return fmt.Errorf("axis %q: %w", dim, err)
 			}
@@ -362,6 +368,14 @@ func (p *planner) field(out WindowField) error {
 	return f.out.Validate()
 }
 
+// names returns the names of the fields that may be cut.
+func (p *planner) names() (list []string) {
+	for _, a := range p.arrays {
+		list = append(list, a.spec.Name)
+	}
+	return list
+}
+
 // fill sets the element that is beyond the edges of an axis with PadConstant.
 func (p *planner) fill(f *windowed) (err error) {
 	constant := func(c cut) bool { return c.axis >= 0 && p.axes[c.axis].pad == PadConstant }
@@ -371,7 +385,7 @@ func (p *planner) fill(f *windowed) (err error) {
 		return nil
 	}
 	if f.fill, err = d.AppendNearest(nil, tensor.Float(p.w.Fill)); err != nil {
-		return fmt.Errorf("Fill is %v, and %q has %s; choose one that it can have, or leave the field out", p.w.Fill,
+		return fmt.Errorf("fill is %v, and %q has %s; choose one that it can have, or leave the field out", p.w.Fill,
 			f.in.Name, d)
 	}
 	return nil
@@ -393,9 +407,11 @@ func dimsOf(axes []string) []string {
 
 // cut sets how a field of the records is cut along an axis of a field of a Source.
 func (p *planner) cut(c *cut, out WindowField, dim string) error {
-	c.size, c.dilation, c.lead = p.w.Sizes[dim], max(1, p.w.Dilation[dim]), out.Lead[dim]
-	if own, ok := out.Dilation[dim]; ok {
-		c.dilation = own
+	c.size, c.lead = p.w.Sizes[dim], out.Lead[dim]
+	for _, given := range []map[string]int{p.w.Dilation, out.Dilation} {
+		if n, ok := given[dim]; ok {
+			c.dilation = n
+		}
 	}
 	if own, ok := out.Sizes[dim]; ok {
 		c.size = own

@@ -392,17 +392,17 @@ func TestWindowOrigins(t *testing.T) {
 		{combine.Window{Sizes: map[string]int{"0": 11}}, "no window fits: windows have 11 elements"},
 		{combine.Window{Sizes: size, Origins: [][]int{{8}}}, `its window has the elements from 8 to 10 of those from 0 to 9`},
 		{combine.Window{Sizes: size, Origins: [][]int{{1, 2}}}, "origin 0 has 2 numbers"},
-		{combine.Window{Sizes: size, Keep: combine.KeepPartial}, "Keep is partial, and Pad does not say"},
+		{combine.Window{Sizes: size, Keep: combine.KeepPartial}, "keep is partial, and pad does not say"},
 		{combine.Window{Sizes: size, Keep: combine.KeepFull, Pad: map[string]combine.Pad{"0": combine.PadReflect}}, "so that nothing of axis \"0\" is padded"},
-		{combine.Window{Sizes: map[string]int{"time": 3}}, "name axes in Dims"},
-		{combine.Window{Sizes: size, Stride: map[string]int{"1": 2}}, `Stride has the axis "1"`},
+		{combine.Window{Sizes: map[string]int{"time": 3}}, "name axes in dims"},
+		{combine.Window{Sizes: size, Stride: map[string]int{"1": 2}}, `stride has the axis "1"`},
 		{combine.Window{Sizes: size, Stride: map[string]int{"0": -2}}, "a stride of -2"},
 		{combine.Window{Sizes: size, Group: "patient"}, `there is no field "patient"`},
 		{combine.Window{Sizes: size, Ranges: [][2]int{{4, 8}, {0, 5}}}, "ascending order"},
 		{combine.Window{Sizes: size, Fields: []combine.WindowField{{Name: "z"}}}, `there is no field "z"`},
 		{combine.Window{}, "no axis has a size"},
-		{combine.Window{Sizes: size, Fields: only, Pad: map[string]combine.Pad{"0": combine.PadConstant}, Fill: 2.5}, `Fill is 2.5, and "x" has int32`},
-		{combine.Window{Sizes: size, Fields: only, Pad: map[string]combine.Pad{"0": combine.PadConstant}, Fill: math.NaN()}, `Fill is NaN`},
+		{combine.Window{Sizes: size, Fields: only, Pad: map[string]combine.Pad{"0": combine.PadConstant}, Fill: 2.5}, `fill is 2.5, and "x" has int32`},
+		{combine.Window{Sizes: size, Fields: only, Pad: map[string]combine.Pad{"0": combine.PadConstant}, Fill: math.NaN()}, `fill is NaN`},
 	} {
 		if got := of(c.w); !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %s, want %s", c.w, got, c.want)

@@ -67,7 +67,7 @@ func TestNamedAxes(t *testing.T) {
 
 	for sizes, want := range map[string]string{
 		`"level": 2`:            "time, lat, lon of t2m",
-		`"time": 2, "level": 2`: `Sizes has the axis "level", which no field of the records has with a size; the axes are time`,
+		`"time": 2, "level": 2`: `sizes has the axis "level", which no field of the records has with a size; the axes are time`,
 	} {
 		if _, err := open(sizes, part("t2m")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("{%s}: %v, want %q", sizes, err, want)

@@ -250,7 +250,7 @@ class AxesTest(unittest.TestCase):
         np.save(path, np.arange(4, dtype=np.float32))
         with penstock.open(path) as ds:
             view = ds.windows({0: 3})
-            with self.assertRaisesRegex(penstock.Error, "origin 0 is -1 on axis '0', which has 4 elements; origins must be inside the axis"):
+            with self.assertRaisesRegex(penstock.Error, 'origin 0 is -1 on axis "0", which has 4 elements; origins must be inside the axis'):
                 ds.windows({0: 3}, origins=[[-1]], pad={0: "wrap"})
             results = view.assemble(weights={0: [1, 2, 1]})
             results.add([0, 1], [[0, 0, 0], [3, 3, 3]])
@@ -290,7 +290,7 @@ class AxesTest(unittest.TestCase):
                 ("float32", -1e300),
             ):
                 with self.subTest(dtype=dtype, fill=fill):
-                    with self.assertRaisesRegex(penstock.Error, f"fill is .*, and '{dtype}' has {dtype}; choose one"):
+                    with self.assertRaisesRegex(penstock.Error, f'fill is .*, and "{dtype}" has {dtype}; choose one'):
                         ds.windows({0: 2}, pad="constant", fill=fill, outputs={dtype: {}})
                     file = os.path.join(self.base, "wrong.view.json")
                     by = {"sizes": {"0": 2}, "pad": {"0": "constant"}, "fill": "NaN" if fill != fill else fill, "outputs": [{"name": dtype}]}
@@ -298,9 +298,6 @@ class AxesTest(unittest.TestCase):
                         json.dump({"penstock": "view", "version": 1, "window": {"dataset": path}, "by": by}, f)
                     with self.assertRaisesRegex(penstock.Error, "fill is .*; choose one that it can have"):
                         penstock.open(file)
-                    if fill in (300, 1e6, 2**64):  # the program refuses the same
-                        with self.assertRaisesRegex(penstock.Error, "Fill is .*; choose one that it can have"):
-                            penstock.DataLoader(file, output="numpy").close()
             for dtype, fill in (
                 ("bool", 1),
                 ("uint8", 255),
@@ -330,9 +327,9 @@ class AxesTest(unittest.TestCase):
             w.extend({"x": i, "station": s, "zero": 0.0 if i % 2 else -0.0, "b": penstock.bfloat16.from_float32(s)} for i, s in enumerate(stations))
         with penstock.open(path) as ds:
             for name in ("station", "b"):
-                text = f"'{name}': record 3 has the value nan.*; give the 2 such records a value, or select the other records first"
-                with self.assertRaisesRegex(penstock.Error, text):
+                with self.assertRaisesRegex(penstock.Error, f'record 3 of "{name}" is NaN'):
                     ds.windows({0: 2}, group=name, outputs={"x": {}})
+                text = f"'{name}': record 3 has the value nan.*; give the 2 such records a value, or select the other records first"
                 with self.assertRaisesRegex(penstock.Error, text):
                     ds.windows({0: 2}, outputs={"x": {}}).partition({"a": 0.5, "b": 0.5}, group=name)
                 file = os.path.join(self.base, "groups.view.json")
@@ -382,7 +379,7 @@ class AxesTest(unittest.TestCase):
                 ({"time": 2}, {"origins": []}, "origins have shape"),
                 ({"time": 2}, {"outputs": {"y": "x"}}, "write what it is of: {'of': 'x'}"),
                 ({"time": 2}, {"outputs": {"x": {"lead": 2}}}, "outputs: lead is 2; it is a dict"),
-                ({"time": 2}, {"dims": {"y": ["time", "lat"]}}, "dims has the field 'y', which there is not"),
+                ({"time": 2}, {"dims": {"y": ["time", "lat"]}}, 'dims has the field "y", which there is not'),
                 ({"time": 2}, {"offset": 9}, "the first window is 9 after the first possible"),
                 ({"time": 4}, {"group": "station"}, "in groups and ranges of at most 3"),
             ):
@@ -392,11 +389,11 @@ class AxesTest(unittest.TestCase):
                 ({"fill": 2}, "no axis has pad='constant'"),
                 ({"fill": 2, "pad": "wrap"}, "no axis has pad='constant'"),
                 ({"fill": "x", "pad": "constant"}, "fill is 'x'; it must be a number"),
-                ({"fill": np.nan, "pad": "constant"}, "fill is NaN, and 'x' has int64"),
-                ({"fill": 2.5, "pad": "constant"}, "fill is 2.5, and 'x' has int64"),
+                ({"fill": np.nan, "pad": "constant"}, 'fill is NaN, and "x" has int64'),
+                ({"fill": 2.5, "pad": "constant"}, 'fill is 2.5, and "x" has int64'),
                 ({"fill": 2**53 + 1, "pad": "constant"}, "fill is 9007199254740993, which float64 rounds to 9007199254740992; choose one"),
                 ({"fill": 10**400, "pad": "constant"}, "fill is 10*, which is not a number of float64"),
-                ({"fill": 2**63, "pad": "constant"}, "fill is 9223372036854775808, and 'x' has int64"),
+                ({"fill": 2**63, "pad": "constant"}, 'fill is 9.*e.18, and "x" has int64'),
             ):
                 with self.assertRaisesRegex((ValueError, TypeError), text):
                     ds.windows({"time": 2}, **options)
@@ -516,9 +513,9 @@ class AxesTest(unittest.TestCase):
             (np.asfortranarray(np.ones((3, 2))), "Fortran order"),
             (np.ones(3, ">f4"), "big endian"),
             (np.float32(1), "a single number"),
-            (np.ones(3, "c8"), "type '<c8'"),
+            (np.ones(3, "c8"), 'elements of type "<c8"'),
             (np.ones((0, 3)), "no elements"),
-            (np.ones(3, [("a", "<f4")]), "elements of type"),
+            (np.ones(3, [("a", "<f4")]), "records with named fields"),
         ):
             np.save(path, values)
             with self.assertRaisesRegex(penstock.Error, text):
@@ -526,11 +523,11 @@ class AxesTest(unittest.TestCase):
         np.save(path, np.ones((30, 6)))
         with open(path, "rb+") as f:
             f.truncate(1000)
-        with self.assertRaisesRegex(penstock.CorruptError, "cut short"):
+        with self.assertRaisesRegex(penstock.CorruptError, "fewer than 30 records of 48 bytes need"):
             penstock.open(path)
         with open(path, "rb+") as f:
             f.truncate(20)
-        with self.assertRaisesRegex(penstock.CorruptError, "not a .npy file"):
+        with self.assertRaisesRegex(penstock.CorruptError, "header: unexpected EOF"):
             penstock.open(path)
 
 

@@ -11,12 +11,14 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
@@ -58,10 +60,23 @@ const (
 
 // opening says which part of a dataset, or which view, is opened.
 type opening struct {
-	Path   string      `json:"path"`             // or the URL
-	View   *views.Node `json:"view,omitempty"`   // in place of Path, Fields and Split
-	Fields []string    `json:"fields,omitempty"` // nil means all
-	Split  string      `json:"split,omitempty"`  // of a URL; "" means all
+	Path   string   `json:"path"`             // or the URL
+	View   view     `json:"view"`             // in place of Path, Fields and Split
+	Fields []string `json:"fields,omitempty"` // nil means all
+	Split  string   `json:"split,omitempty"`  // of a URL; "" means all
+}
+
+// view is a view, or why it is none.
+type view struct {
+	node *views.Node
+	err  error
+}
+
+func (v *view) UnmarshalJSON(text []byte) error {
+	if v.err = json.Unmarshal(text, &v.node); v.err != nil {
+		v.err = fmt.Errorf("not a view: %s", strings.TrimPrefix(v.err.Error(), "json: "))
+	}
+	return nil
 }
 
 // opened is the answer to a request to open a dataset. Records counts every stored record of a local dataset: the
@@ -79,10 +94,13 @@ type opened struct {
 	Fields   []store.Field   `json:"fields,omitempty"`
 	Splits   []store.Split   `json:"splits,omitempty"`   // of records that package raw reads
 	Manifest json.RawMessage `json:"manifest,omitempty"` // of the generation; none if penstock did not write the dataset
+	Digest   string          `json:"digest,omitempty"`   // of a .npy file
 
 	// Columns are those whose rows lie as they are in files here, back to back: for a program that maps them.
 	Columns     map[string][]rowsAt `json:"columns,omitempty"`
 	Coordinates map[string]string   `json:"coordinates,omitempty"` // the arrays that are coordinates, by the name of the axis
+
+	Windows *combine.Placement `json:"windows,omitempty"` // of a view that has windows
 }
 
 // rowsAt is where consecutive rows of a column are.
@@ -216,8 +234,11 @@ func kindOf(err error) string {
 
 // opened opens a dataset, and says what it is.
 func (s *recordServer) opened(ctx context.Context, o *opening) (*opened, error) {
-	if o.View != nil {
-		return s.openView(ctx, o.View)
+	switch v := o.View; {
+	case v.err != nil:
+		return nil, v.err
+	case v.node != nil:
+		return s.openView(ctx, v.node)
 	}
 	if !remote.IsURL(o.Path) {
 		return s.openLocal(ctx, o)
@@ -253,6 +274,10 @@ func (s *recordServer) openView(ctx context.Context, n *views.Node) (*opened, er
 		return nil, errors.Join(err, ds.Close())
 	}
 	w := &opened{Format: "view", Records: ds.Source.Len(), Fields: ds.Fields}
+	if ws, ok := ds.Source.(*combine.Windows); ok {
+		p := ws.Placement()
+		w.Windows = &p
+	}
 	s.keep(w, viewRecords{ds, can})
 	return w, nil
 }
@@ -343,7 +368,7 @@ func (s *recordServer) openHere(o *opening) (*opened, error) {
 		return nil, err
 	}
 	w := &opened{Format: files.Format, Records: int(files.Records), Fields: files.Schema.Fields,
-		Columns: make(map[string][]rowsAt), Coordinates: layout.Of(files).Coordinates}
+		Columns: make(map[string][]rowsAt), Coordinates: layout.Of(files).Coordinates, Digest: layout.Of(files).Digest}
 	if files.Manifest != nil {
 		if w.Manifest, err = files.Manifest.Encode(); err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-"""HDF5 files and Zarr: the program says what they are, and where their rows lie as they are."""
+"""HDF5 files, Zarr and .npy files: the program says what they are, and where their rows lie as they are."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from .._base.errors import Error
 from . import generations
 from .column import Extent
 from .field import Field, from_json, stored
@@ -14,7 +17,7 @@ from .reader import Opened, named, shared
 
 
 def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:
-    """Find the arrays of an HDF5 file or a folder of Zarr: Zarr that penstock wrote in a generation, by default in the newest."""
+    """Find the arrays of an HDF5 file, a .npy file or a folder of Zarr: Zarr that penstock wrote in a generation, by default in the newest."""
     opened = Opened(shared(), named(path if generation is None else generations.at(path, generation), wanted))
     found = opened.found
     mapped = found.get("columns", {})
@@ -26,9 +29,18 @@ def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str
     columns, counts = _cut({name: fields[name] for name, at in places.items() if None not in at}, mapped, found["records"], folder)
     unread = None if len(columns) == sum(map(len, places.values())) else opened
     return Layout(
-        path, found["format"], found["records"], fields, columns, counts, manifest,
+        path, found["format"], found["records"], fields, columns, counts, manifest, found.get("digest", ""),
         coordinates=found.get("coordinates") or {}, found_splits=found.get("splits"), opened=unread,
     )  # fmt: skip
+
+
+def numbers(path: str) -> np.ndarray:
+    """Return record numbers that are in a .npy file: mapped, and not looked at."""
+    layout = locate(path)
+    field = next(iter(layout.fields.values()))
+    if layout.format != "npy" or field.shape or field.dtype not in ("int32", "int64", "uint32", "uint64"):
+        raise Error(f"{path}: it is not one list of int32, int64, uint32 or uint64, as record numbers are")
+    return np.memmap(path, field.storage, "r", layout.columns[field.name][0].offset, (layout.records,))
 
 
 def _cut(fields: dict[str, Field], places: dict[str, Any], records: int, folder: str | None) -> tuple[dict[str, list[Extent]], list[int]]:

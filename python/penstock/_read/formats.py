@@ -99,11 +99,6 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
             return flat.locate(path, generation)
     elif not os.path.exists(file_of(path)) and not glob.has_magic(file_of(path)):
         raise NotFoundError(f"{path}: no such file or folder")
-    elif os.path.exists(path):
-        from . import npy
-
-        if npy.is_npy(path):
-            return npy.locate(path)
     from . import containers
 
     return containers.locate(path, fields, generation)

@@ -665,29 +665,25 @@ class Windowed(View):
     """Windows of arrays: what ``windows`` returns."""
 
     @classmethod
-    def of(cls, parts: Sequence[Source], by: dict[str, Any]) -> Windowed:
-        fields: dict[str, Field] = {}
+    def of(cls, parts: Sequence[Source], by: dict[str, Any], placed: dict[str, Any] | None = None) -> Windowed:
+        """Return the windows that are described; ``placed`` is what the program says of them, if it did."""
         bases: dict[str, Any] = {}
         for part in parts:
             _check(part)
-            for name, f in part.fields.items():
-                if name in fields:
-                    raise Error(f"two fields have the name {name!r}; rename one of them: ds.select(rename={{{name!r}: ...}})")
-                fields[name], bases[name] = f, part._records[name]
-        shapes = {name: (len(b), *fields[name].shape) for name, b in bases.items()}
-        group = by.get("group")
-        if group is not None and (group not in parts[0].fields or parts[0].fields[group].ragged):
-            raise Error(f"window: group: there is no field {group!r} with one value a record; there are: {', '.join(parts[0].fields)}")
-        values = None if group is None else _groups(parts[0], group)
-        windows = Windows(by, fields, shapes, values, len(parts[0]))
+            bases.update(part._records)
+        if placed is None:
+            placed = _placed(parts, by)
+        fields = [from_json(f) for f in placed["fields"]]
+        windows = Windows(placed["windows"], fields, placed["records"], by)
         records = {o.field.name: _Pieces(windows, o, bases[o.of]) for o in windows.outputs}
-        view = cls(parts, {o.field.name: o.field for o in windows.outputs}, records, windows.count)
-        view._windows, view._by, view._read = windows, by, {}
+        view = cls(parts, {f.name: f for f in fields}, records, windows.count)
+        view._windows, view._by, view._placed, view._read = windows, by, placed, {}
         return view
 
     _windows: Windows
     _read: dict[str, np.ndarray | None]
     _by: dict[str, Any]
+    _placed: dict[str, Any]
 
     @property
     def axes(self) -> list[str]:
@@ -793,7 +789,7 @@ class Windowed(View):
                 axis = self._windows.axes[cut.axis].name
                 places = self._windows.elements(out, k, origins)
                 values = self._values_of(axis)
-                found[axis] = places if values is None or len(values) != cut.length else _placed(values, places)
+                found[axis] = places if values is None or len(values) != cut.length else _at_places(values, places)
         return found
 
     def _values_of(self, axis: str) -> np.ndarray | None:
@@ -965,6 +961,17 @@ def _check_shared(base: Source) -> None:
             raise Error(f"{part.path} was opened with mode='c'; a view that another process reads needs datasets with mode='r'")
 
 
+def _placed(parts: Sequence[Source], by: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the program says of windows."""
+    for part in parts:
+        if by.get("group"):  # whose values it reads
+            _check_shared(part)
+        part.check_place()
+    opened = Opened(shared(), {"view": {"window": [part.to_json(absolute, found=True) for part in parts], "by": by}})
+    opened.close()
+    return opened.found
+
+
 def _groups(part: Source, name: str) -> np.ndarray:
     """Return a field whose values are those of groups."""
     values = np.asarray(part._records[name])
@@ -974,7 +981,7 @@ def _groups(part: Source, name: str) -> np.ndarray:
     return values + 0 if values.dtype.kind == "f" else values  # -0 is 0
 
 
-def _placed(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+def _at_places(values: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return values at places; beyond an edge NaN, of integers -1."""
     out: np.ndarray = values.take(np.maximum(places, 0))
     if (places < 0).any():
@@ -1302,6 +1309,8 @@ def _computed(view: View) -> Iterable[Any]:
         yield view._rows
     if isinstance(view, _Join):
         yield view._matches
+    if isinstance(view, Windowed):
+        yield view._placed
 
 
 class _Reader:
@@ -1332,7 +1341,7 @@ class _Reader:
             return self._select(node)
         parts = [self._source(part) for part in _parts(node)]
         if kind == "window":
-            return Windowed.of(parts, node["by"])
+            return Windowed.of(parts, node["by"], next(self._computed) if self._computed else None)
         if kind == "derive":
             return _Derive.of(parts[0], node["expressions"])
         if kind == "join":
@@ -1360,7 +1369,7 @@ class _Reader:
             view = _Select.where(base, where, next(self._computed) if self._computed else None)
             return view if fields is None and not rename else view.select(fields=fields, rename=rename)
         if isinstance(numbers, str):
-            from .npy import numbers as positions  # which needs hashlib, as few views do
+            from .containers import numbers as positions
 
             numbers = positions(self._path(numbers))
         ranges = node.get("ranges")

@@ -1,270 +1,73 @@
-"""Windows of arrays: which there are, and their values. package loader/combine has the same in Go."""
+"""Windows of arrays: how they are described, and their values. The program says where they are."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from .._base.dataclass import dataclass
 from .._base.errors import Error
-from .._base.options import Pad
-from .._base.values import floats, full
+from .._base.values import full
 from ..order import shuffle
-from .field import Field, numpy_type
+from .field import Field
 from .groups import are_missing, borders
 
-PADS = get_args(Pad)
 
-
-@dataclass
+@dataclass(frozen=True)
 class Cut:
     """How a field is cut along an axis; ``axis`` is None where it stays whole."""
 
     axis: int | None
     length: int
     size: int
-    dilation: int = 1
-    lead: int = 0
-
-    @property
-    def span(self) -> int:
-        """How far the last element of a window is after its first one."""
-        return (self.size - 1) * self.dilation
-
-    def start(self, origins: Any) -> Any:
-        """Return the first elements of the windows with some origins."""
-        return origins + self.lead
+    dilation: int
+    lead: int
 
 
-@dataclass
+@dataclass(frozen=True)
 class Axis:
-    """An axis on which windows have an origin. ``least`` and ``most`` are where the first and the last element of any field are from there."""
+    """An axis on which windows have an origin; ``records`` says whether it is the first axis of a field."""
 
     name: str
     length: int
-    stride: int = 1
-    offset: int = 0
-    pad: str = ""
-    least: int = 0
-    most: int = 0
-    first: int = 0
-    count: int = 0
-    records: bool = False  # whether it is the first axis of a field
-
-    def grid(self, run: tuple[int, int]) -> tuple[int, int]:
-        """Return the first origin of a run, and how many there are."""
-        first, end = run
-        if not self.pad:
-            first, end = first - min(0, self.least), end - max(0, self.most)
-        first += self.offset
-        return first, max(0, -(-(end - first) // self.stride))
-
-    def add(self, cut: Cut) -> None:
-        """Add the cut of a field."""
-        if cut.length != self.length:
-            raise Error(f"window: axis {self.name!r} has {cut.length} elements, and {self.length} in another field")
-        self.least, self.most = min(self.least, cut.lead), max(self.most, cut.lead + cut.span)
+    stride: int
+    pad: str
+    first: int
+    count: int
+    records: bool
 
 
-@dataclass
+@dataclass(frozen=True)
 class Output:
     """A field of the records, and the field that it is taken from."""
 
     field: Field
     of: str
-    cuts: list[Cut] = dataclasses.field(default_factory=list)
-    fill: Any = 0  # as it is stored
+    cuts: list[Cut]
+    fill: Any  # as it is stored
 
 
 class Windows:
-    """The windows that a description, as it is in a view, has over arrays with these shapes, records first."""
+    """Windows of arrays: ``placed`` is a combine.Placement of Go, ``count`` their number, and ``by`` their description in a view."""
 
-    def __init__(
-        self, by: Mapping[str, Any], fields: Mapping[str, Field], shapes: Mapping[str, tuple[int, ...]], group: np.ndarray | None, records: int
-    ) -> None:
-        self.fill = _fill(by.get("fill", 0))
-        self.axes: list[Axis] = []
-        self.outputs: list[Output] = []
-        sizes = by.get("sizes") or {}
-        if not sizes:
-            raise Error("window: no axis has a size")
-        dims = {name: (by.get("dims") or {}).get(name) or _axes_of(f.dims, len(shapes[name]), sizes) for name, f in fields.items()}
-        for name in by.get("dims") or {}:
-            if name not in fields:
-                raise Error(f"window: dims has the field {name!r}, which there is not; there are: {', '.join(fields)}")
-        for name, names in dims.items():
-            if len(names) != len(shapes[name]):
-                raise Error(f"window: field {name!r} has {len(shapes[name])} axes, and dims names {len(names)}: {names}")
-        self._dims, self._shapes = dims, shapes
-        outputs = by.get("outputs") or [{"name": n} for n, f in fields.items() if not f.ragged and any(d in sizes for d in dims[n])]
-        if not outputs:
-            raise Error(
-                f"window: no field has an axis of sizes ({', '.join(sizes)}); the axes are {_axes_in(dims)}; "
-                "give sizes by these, or name axes in dims"
-            )
-        for out in outputs:
-            self._add(by, out, fields, shapes, dims)
-        for what in ("sizes", "stride", "dilation", "offset", "pad"):
-            for name in by.get(what) or {}:
-                if name not in [a.name for a in self.axes]:
-                    raise Error(f"window: {what} has the axis {name!r}, which no field of the records has with a size; the axes are {_axes_in(dims)}")
-        self._set_origins(by, group, records)
-
-    def _add(self, by: Mapping[str, Any], out: Mapping[str, Any], fields: Mapping[str, Field], shapes: Any, dims: Any) -> None:
-        name, of = out["name"], out.get("of") or out["name"]
-        if of not in fields:
-            raise Error(f"window: field {name!r}: there is no field {of!r} to take it from; there are: {', '.join(fields)}")
-        f = fields[of]
-        if f.ragged:
-            raise Error(f"window: records of {of!r} have lengths of their own, and no axes to cut")
-        cuts = []
-        for key in ("sizes", "dilation", "lead"):
-            for axis in out.get(key) or {}:
-                if axis not in dims[of] or axis not in by["sizes"]:
-                    raise Error(f"window: field {name!r}: axis {axis!r} is not one of {of!r} that sizes cuts: {dims[of]}")
-        for dim, length in zip(dims[of], shapes[of]):
-            if dim not in by["sizes"]:
-                cuts.append(Cut(None, length, length))
-                continue
-
-            cut = self._cut(by, out, dim, length)
-            self.axes[cut.axis].add(cut)  # type: ignore[index]
-            cuts.append(cut)
-        if any(c.axis is not None and self.axes[c.axis].pad == "constant" for c in cuts) and not _holds(f.dtype, self.fill):
-            raise Error(
-                f"window: field {name!r}: fill is {by['fill']}, and {of!r} has {f.dtype}; "
-                "choose one that it can have, or leave the field out of outputs"
-            )
-        fill = full((), self.fill, f.numpy)[()] if f.dtype == "bfloat16" else self.fill
-        self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes, dims=_dims_of(dims[of])), of, cuts, fill))
-
-    def _cut(self, by: Mapping[str, Any], out: Mapping[str, Any], dim: str, length: int) -> Cut:
-        def own(key: str, default: int) -> int:
-            return int((out.get(key) or {}).get(dim, default))
-
-        cut = Cut(None, length, own("sizes", by["sizes"][dim]), own("dilation", (by.get("dilation") or {}).get(dim, 1)), own("lead", 0))
-        if cut.size < 1 or cut.dilation < 1:
-            raise Error(f"window: axis {dim!r}: a size of {cut.size} and a dilation of {cut.dilation}; both must be at least 1")
-        cut.axis = next((i for i, a in enumerate(self.axes) if a.name == dim), None)
-        if cut.axis is None:
-            cut.axis = len(self.axes)
-            self.axes.append(self._axis(by, dim, cut))
-        return cut
-
-    def _axis(self, by: Mapping[str, Any], name: str, cut: Cut) -> Axis:
-        of = next(f for f, dims in self._dims.items() if name in dims)
-        place = self._dims[of].index(name)
-        stride, offset, pad = ((by.get(key) or {}).get(name, default) for key, default in (("stride", 1), ("offset", 0), ("pad", "")))
-        if stride < 1 or offset < 0:
-            raise Error(f"window: axis {name!r}: a stride of {stride} and an offset of {offset}; they must be at least 1 and 0")
-        if pad not in ("", *PADS):
-            raise Error(f"window: axis {name!r}: pad is {pad!r}; it must be one of {', '.join(PADS)}")
-        return Axis(name, self._shapes[of][place], stride, offset, pad, cut.lead, cut.lead + cut.span, records=place == 0)
-
-    def _set_origins(self, by: Mapping[str, Any], group: np.ndarray | None, records: int) -> None:
-        keep = by.get("keep") or ""
-        if keep not in ("", "full", "partial"):
-            raise Error(f"window: keep is {keep!r}; it must be full or partial")
-        for a in self.axes:
-            if keep == "partial" and not a.pad:
-                raise Error(f"window: keep is partial, and pad does not say what is beyond the edges of axis {a.name!r}; choose {', '.join(PADS)}")
-            if keep == "full" and a.pad not in ("", "wrap"):
-                raise Error(f"window: keep is full, so that nothing of axis {a.name!r} is padded; leave its pad out")
-        self.run_axis: int | None = None
-        self.firsts: np.ndarray  # of runs: the first origin, and the number of windows up to the end
-        self.ends: np.ndarray
-        if by.get("within") is None and by.get("along"):
-            raise Error("window: along is the axis of ranges, which are missing")
-        if group is not None or by.get("within") is not None:
-            self._set_runs(by, group, records)
+    def __init__(self, placed: Mapping[str, Any], fields: Sequence[Field], count: int, by: Mapping[str, Any]) -> None:
+        fill = float(by.get("fill", 0))
+        self.count = count
+        self.axes = [Axis(**axis) for axis in placed["axes"]]
+        self.outputs = [
+            Output(f, of["of"], [Cut(**cut) for cut in of["cuts"]], full((), fill, f.numpy)[()] if f.dtype == "bfloat16" else fill)
+            for f, of in zip(fields, placed["fields"])
+        ]
+        self.run_axis: int | None = placed["run_axis"]
+        self.runs = np.array(placed.get("runs", ()), np.int64).reshape(-1, 2)
+        # Of runs: the first origin, and the number of windows up to the end.
+        self.firsts, self.ends = (np.array(placed.get(name, ()), np.int64) for name in ("firsts", "ends"))
         table = by.get("origins")
-        if isinstance(table, list) and len({len(origin) for origin in table}) > 1:
-            raise Error(f"window: origins have different numbers of axes: {', '.join(map(str, sorted({len(origin) for origin in table})[:5]))}")
-        self.table: np.ndarray | None = (
-            None if table is None else np.asarray(table, np.int64).reshape(len(table), -1 if len(table) else len(self.axes))
-        )
-        if self.table is not None:
-            self.count = len(self.table)
-            self._check_table(by, self.table)
-            return
-        self.count = 1
-        for i, a in enumerate(self.axes):
-            if i == self.run_axis:
-                grids = [a.grid(run) for run in self.runs.tolist()]
-                self.firsts, counts = np.array([f for f, _ in grids], np.int64), np.array([c for _, c in grids], np.int64)
-                self.ends = np.cumsum(counts)
-                a.count = int(self.ends[-1]) if len(grids) else 0
-            else:
-                a.first, a.count = a.grid((0, a.length))
-            if not a.count:
-                raise Error(
-                    f"window: axis {a.name!r}: no window fits: windows have {a.most - a.least + 1} elements, from {a.least} to {a.most} of "
-                    f"the origin, and the axis has {a.length}{self._longest(i)}"
-                    f"{f'; the first window is {a.offset} after the first possible one' * bool(a.offset)}"
-                )
-            self.count *= a.count
-
-    def _longest(self, axis: int) -> str:
-        """Return how long the groups and ranges of an axis are."""
-        return "" if axis != self.run_axis else f", in groups and ranges of at most {max((b - a for a, b in self.runs.tolist()), default=0)}"
-
-    def _set_runs(self, by: Mapping[str, Any], group: np.ndarray | None, records: int) -> None:
-        self.run_axis = next((i for i, a in enumerate(self.axes) if a.records and a.length == records), None)
-        along = by.get("along")
-        if along:
-            names = [a.name for a in self.axes]
-            if along not in names:
-                raise Error(f"window: along is {along!r}, which is not an axis that windows have an origin on: {', '.join(names)}")
-            if group is not None and names.index(along) != self.run_axis:
-                raise Error(f"window: groups are of the records, and ranges of axis {along!r}; use one of them, or select records first")
-            self.run_axis = names.index(along)
-        if self.run_axis is None:
-            raise Error(
-                "window: groups and ranges are of the records, whose axis is in no window; give it a size, or name the axis of ranges in along"
-            )
-        axis = self.axes[self.run_axis]
-        ranges, length = by.get("within"), axis.length
-        runs = [(0, length)] if ranges is None else [(int(a), int(b)) for a, b in ranges]
-        for i, (a, b) in enumerate(runs):
-            if not 0 <= a < b <= length or (i and a < runs[i - 1][1]):
-                raise Error(
-                    f"window: range {i} is [{a}, {b}); ranges are of the {length} elements of axis {axis.name!r}, in ascending order, and "
-                    "do not overlap"
-                )
-        changes = np.zeros(0, np.int64) if group is None else borders(group)
-        out = []
-        for a, b in runs:
-            cuts = [a, *changes[np.searchsorted(changes, a, side="right") : np.searchsorted(changes, b)].tolist(), b]
-            out += list(zip(cuts, cuts[1:]))
-        self.runs = np.array(out, np.int64).reshape(-1, 2)
-
-    def _check_table(self, by: Mapping[str, Any], table: np.ndarray) -> None:
-        if by.get("stride") or by.get("offset"):
-            raise Error("window: stride and offset are for a grid of origins, and origins has them one by one; leave them out")
-        if len(table) and table.shape[1] != len(self.axes):
-            names = ", ".join(a.name for a in self.axes)
-            raise Error(f"window: origins have {table.shape[1]} numbers, and there are {len(self.axes)} axes: {names}")
-        for k, a in enumerate(self.axes):
-            at = table[:, k] if len(table) else np.zeros(0, np.int64)
-            lo, hi = self._bounds(k, at)
-            outside, beyond = (at < lo) | (at >= hi), (at + a.least < lo) | (at + a.most >= hi)
-            if outside.any():
-                i = int(np.flatnonzero(outside)[0])
-                raise Error(
-                    f"window: origin {i} is {at[i]} on axis {a.name!r}, which has {a.length} elements; "
-                    f"origins must be inside the axis{self._longest(k)}"
-                )
-            if not a.pad and beyond.any():
-                i = int(np.flatnonzero(beyond)[0])
-                raise Error(
-                    f"window: origin {i} is {at[i]} on axis {a.name!r}, and its window has the elements from {at[i] + a.least} to "
-                    f"{at[i] + a.most} of those from {lo[i]} to {hi[i] - 1}; choose a pad, or leave the origin out"
-                )
+        self.table = None if table is None else np.asarray(table, np.int64).reshape(count, len(self.axes))
 
     def origins(self, records: np.ndarray) -> np.ndarray:
         """Return the origins of records: one row each, with one number for each axis."""
@@ -299,7 +102,7 @@ class Windows:
         if c.axis is None:
             return np.broadcast_to(steps, (len(origins), c.size))
         at = origins[:, c.axis]
-        index: np.ndarray = c.start(at)[:, None] + steps
+        index: np.ndarray = (at + c.lead)[:, None] + steps
         lo, hi = (bound[:, None] for bound in self._bounds(c.axis, at))
         inside, n = (index >= lo) & (index < hi), hi - lo
         if inside.all():
@@ -357,28 +160,6 @@ class Windows:
         return np.moveaxis(seen, -1, 1)
 
 
-def _fill(fill: Any) -> float:
-    """Return the fill of a view. It is never rounded, but for a decimal fraction to the nearest float64."""
-    try:
-        number = float("" if isinstance(fill, bool) else fill)
-    except (TypeError, ValueError, OverflowError):
-        raise Error(f"window: fill is {fill}, which is not a number of float64") from None
-    if isinstance(fill, int) and number != fill:
-        raise Error(f"window: fill is {fill}, which float64 rounds to {int(number)}; choose one that is exact, such as a whole number up to 2**53")
-    return number
-
-
-def _holds(dtype: str, x: float) -> bool:
-    """Return whether a type has a number, in the precision that it has."""
-    if dtype == "bool":
-        return x in (0, 1)
-    if dtype.startswith(("int", "uint")):
-        return x.is_integer() and np.iinfo(dtype).min <= int(x) <= np.iinfo(dtype).max
-    with np.errstate(over="ignore"):
-        rounded = float(floats(full((), x, numpy_type(dtype)), np.dtype(np.float64)))
-    return math.isfinite(rounded) or not math.isfinite(x)
-
-
 def check_groups(values: np.ndarray, name: str) -> None:
     """Raise Error if a record has no value of a group. Each such record would be a group of its own, and windows would be dropped."""
     missing = are_missing(values).reshape(len(values), -1).any(axis=1)
@@ -431,22 +212,6 @@ def _ends(n: int, shares: Sequence[float]) -> list[int]:
     if not shares or not all(x > 0 for x in shares) or sum(shares) > 1 + 1e-9:
         raise ValueError(f"the shares are {list(shares)}; they must be above 0, and at most 1 in all")
     return [min(n, round(n * float(x))) for x in np.cumsum(shares)]
-
-
-def _axes_of(dims: Sequence[str], n: int, sizes: Mapping[str, Any]) -> list[str]:
-    """Return the names of n axes. One is known by its number if it has no name, if another one has the same, or if sizes has this number."""
-    known = dims if len(dims) == n else [""] * n
-    return [str(k) if not name or str(k) in sizes or list(known).count(name) > 1 else name for k, name in enumerate(known)]
-
-
-def _dims_of(axes: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the axes of windows, the first of which numbers these; none if there are only numbers."""
-    names = ["" if name.isdecimal() else name for name in axes]
-    return ("", *names) if any(names) else ()
-
-
-def _axes_in(dims: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"{', '.join(axes)} of {name}" for name, axes in dims.items())
 
 
 def described(
@@ -523,8 +288,7 @@ def _number(value: Any) -> float | int | str:
     number = value.item() if isinstance(value, np.generic) else value
     if not isinstance(number, (bool, int, float)):
         raise TypeError(f"fill is {value!r}; it must be a number")
-    _fill(number + 0)
-    return number + 0 if math.isfinite(number) else {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}[str(number)]
+    return number + 0 if isinstance(number, int) or math.isfinite(number) else {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}[str(number)]
 
 
 def _table(origins: Any) -> list[list[int]]:

@@ -1,0 +1,65 @@
+package combine
+
+// Placement says where windows are in the arrays of fields: all that a program has to know that cuts them itself.
+type Placement struct {
+	Axes   []PlacedAxis  `json:"axes"`
+	Fields []PlacedField `json:"fields"`
+
+	// RunAxis is the axis of groups and ranges, nil if there is none. Runs are these, and Firsts and Ends have, for each,
+	// the first origin, and how many origins there are up to its end; none with Origins.
+	RunAxis *int     `json:"run_axis"`
+	Runs    [][2]int `json:"runs,omitempty"`
+	Firsts  []int    `json:"firsts,omitempty"`
+	Ends    []int    `json:"ends,omitempty"`
+}
+
+// PlacedAxis is an axis on which windows have an origin: Count of them from First on, or in Runs, or Origins.
+type PlacedAxis struct {
+	Name    string `json:"name"`
+	Length  int    `json:"length"`
+	Stride  int    `json:"stride"`
+	Pad     Pad    `json:"pad"`
+	First   int    `json:"first"`
+	Count   int    `json:"count"`
+	Records bool   `json:"records"` // whether it is that of the records of a field
+}
+
+// PlacedField is a field of the records, and how the axes of the field that it is cut from are.
+type PlacedField struct {
+	Of   string      `json:"of"`
+	Cuts []PlacedCut `json:"cuts"`
+}
+
+// PlacedCut is how a field is cut along an axis, one of Axes; nil stays whole.
+type PlacedCut struct {
+	Axis     *int `json:"axis"`
+	Length   int  `json:"length"`
+	Size     int  `json:"size"`
+	Dilation int  `json:"dilation"`
+	Lead     int  `json:"lead"`
+}
+
+// Placement returns where the windows are.
+func (w *Windows) Placement() Placement {
+	o := w.c.origins
+	p := Placement{RunAxis: numbered(o.runAxis), Runs: o.runs, Firsts: o.firsts, Ends: o.ends}
+	for _, a := range w.c.axes {
+		p.Axes = append(p.Axes, PlacedAxis{a.name, a.n, a.stride, a.pad, a.first, a.count, a.of == 0})
+	}
+	for _, f := range w.c.fields {
+		of := PlacedField{Of: f.in.Name}
+		for _, c := range f.cuts {
+			of.Cuts = append(of.Cuts, PlacedCut{numbered(c.axis), c.n, c.size, c.dilation, c.lead})
+		}
+		p.Fields = append(p.Fields, of)
+	}
+	return p
+}
+
+// numbered returns the number of an axis, nil if it is below 0.
+func numbered(axis int) *int {
+	if axis < 0 {
+		return nil
+	}
+	return &axis
+}
