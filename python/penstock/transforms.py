@@ -1433,7 +1433,7 @@ def translate(t: Any, known: Mapping[str, type[Transform]] = _RECORD) -> list[di
     Raise UnsupportedError, which names the operation and says what to do, for one that is refused
     or does not exist here.
     """
-    steps = list(_steps(t))
+    steps = [step for step, _ in steps_of(t)]
     kinds = Kinds(steps, known)
     entries = kinds.first() + _of_masks(steps)
     for step in steps:
@@ -1512,16 +1512,17 @@ def _name(step: Any) -> str:
     return str(step["op"]) if isinstance(step, Mapping) and "op" in step else type(step).__name__
 
 
-def _steps(t: Any) -> Iterator[Any]:
-    """Yield the transforms of which one is made."""
+def steps_of(t: Any, inside: bool = False) -> Iterator[tuple[Any, bool]]:
+    """Yield the transforms of which one is made, and whether each is in a Compose of torchvision."""
     name, module = type(t).__name__, type(t).__module__
     if name == "Compose" and (isinstance(t, Compose) or module.startswith("torchvision.transforms")):
+        inside = inside or not isinstance(t, Compose)
         t = t.transforms
     elif not isinstance(t, (list, tuple)) and not (name == "Sequential" and module.startswith("torch.nn")):
-        yield t
+        yield t, inside
         return
     for each in t:
-        yield from _steps(each)
+        yield from steps_of(each, inside)
 
 
 def _entries(t: Any, known: Mapping[str, type[Transform]], kind: str) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,7 +44,7 @@ def divided(transforms: Any) -> tuple[Any, tuple[Record, ...], list[dict[str, An
     """
     if isinstance(transforms, Mapping) and "op" not in transforms:
         for name, t in transforms.items():
-            if name and any(is_record(step) for step, _ in _steps(t)):
+            if name and any(is_record(step) for step, _ in T.steps_of(t)):
                 raise UnsupportedError(
                     f"transforms of {name!r}: {_said(_first_record(t))} takes whole records; put it in the list of all fields: "
                     f"transforms={{'': [...]}}"
@@ -54,9 +54,9 @@ def divided(transforms: Any) -> tuple[Any, tuple[Record, ...], list[dict[str, An
             return transforms, (), []
         others = {name: t for name, t in transforms.items() if name}
         return (others if before is None else {"": before, **others}) or None, records, after
-    if transforms is None or not any(is_record(step) for step, _ in _steps(transforms)):
+    if transforms is None or not any(is_record(step) for step, _ in T.steps_of(transforms)):
         return transforms, (), []
-    steps = [step for step, _ in _steps(transforms)]
+    steps = [step for step, _ in T.steps_of(transforms)]
     places = [i for i, step in enumerate(steps) if is_record(step)]
     first, last = places[0], places[-1] + 1
     if len(places) < last - first:
@@ -70,12 +70,12 @@ def divided(transforms: Any) -> tuple[Any, tuple[Record, ...], list[dict[str, An
 
 
 def _first_record(t: Any) -> Any:
-    return next(step for step, _ in _steps(t) if is_record(step))
+    return next(step for step, _ in T.steps_of(t) if is_record(step))
 
 
 def _pipeline(t: Any, calls: list[Call]) -> list[dict[str, Any]]:
     """Return a pipeline as JSON. Functions are added to calls."""
-    steps = list(_steps(t))
+    steps = list(T.steps_of(t))
     if not any(_is_function(step) for step, _ in steps):
         try:
             return T.translate(t)
@@ -126,19 +126,6 @@ def _pipeline(t: Any, calls: list[Call]) -> list[dict[str, Any]]:
         i = stop
     end()
     return entries
-
-
-def _steps(t: Any, inside: bool = False) -> Iterator[tuple[Any, bool]]:
-    """Yield the transforms of which one is made, and whether each is in a Compose of torchvision."""
-    name, module = type(t).__name__, type(t).__module__
-    if name == "Compose" and (isinstance(t, T.Compose) or module.startswith("torchvision.transforms")):
-        inside = inside or not isinstance(t, T.Compose)
-        t = t.transforms
-    elif not isinstance(t, (list, tuple)) and not (name == "Sequential" and module.startswith("torch.nn")):
-        yield t, inside
-        return
-    for each in t:
-        yield from _steps(each, inside)
 
 
 def _is_torchvision(t: Any) -> bool:
