@@ -50,7 +50,7 @@
 // # Variable length
 //
 // A field whose records vary in length is handed out as rows back to back, with Batch.Offsets; Pad
-// pads them to one length, sampler.NewLengthBuckets groups records of similar lengths into batches,
+// pads them to one length, sampler.NewBucket puts records of similar lengths into batches,
 // and combine.NewPacked is a Source of rows of one length with several records in each: with
 // positions, segments and cu_seqlens, as training of language models requires.
 //

@@ -191,10 +191,13 @@ func (o Options) validateEpoch(src Source) error {
 	if err := sampler.Validate(o.Sampler, src.Len()); err != nil {
 		return err
 	}
-	n := o.Sampler.Epoch(src.Len(), o.Seed, 0).Len()
-	if o.DropLast && n > 0 && n < o.shares().Global() {
+	seq := o.Sampler.Epoch(src.Len(), o.Seed, 0)
+	if n := seq.Len(); o.DropLast && n > 0 && order.New(o.shares(), 0, seq).Steps == 0 {
 		return fmt.Errorf("DropLast leaves no batch at all: an epoch has %d records and a batch of all ranks %d", n,
 			o.shares().Global())
+	}
+	if o.World.Last != LastEqual && sampler.BatchesOf(seq, false) != nil {
+		return errors.New("the Sampler makes batches itself, each of which all ranks divide equally; use LastEqual")
 	}
 	return nil
 }

@@ -235,20 +235,23 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 func make9() []float64 { return []float64{1, 1, 1, 1, 1, 1, 1, 1, 1} }
 
 // TestBucketsPadLess compares the padding of batches with that of a shuffle.
-func TestBucketsPadLess(t *testing.T) {
-	w := newWords(4000)
-	lengths, err := loader.Lengths(t.Context(), w, "t")
+// Batches of a Bucket pad little, all ranks have a part of the same one, each record comes once, and other ranks go on
+// with the same batches.
+func TestBucketLoads(t *testing.T) {
+	const n = 4003
+	w := newWords(n)
+	lengths, err := loader.Column(t.Context(), w, "t")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, n := range lengths {
-		if n != len(wordsOf(i)) {
-			t.Fatalf("record %d has %d rows, not %d", i, len(wordsOf(i)), n)
+		if int(n) != len(wordsOf(i)) {
+			t.Fatalf("record %d has %v rows, not %d", i, n, len(wordsOf(i)))
 		}
 	}
-	padded := func(order []int) (sum int) {
-		for batch := range slices.Chunk(order, 32) {
-			longest := 0
+	padded := func(batches [][]int) (sum float64) {
+		for _, batch := range batches {
+			longest := 0.0
 			for _, r := range batch {
 				longest = max(longest, lengths[r])
 			}
@@ -258,39 +261,88 @@ func TestBucketsPadLess(t *testing.T) {
 		}
 		return sum
 	}
-	o, err := sampler.NewLengthBuckets(lengths, 32, 20)
+	o, err := sampler.NewBucket(lengths, sampler.BucketOptions{Batch: 36, Buckets: 20, Multiple: 12})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shuffled, bucketed := padded(fillAll(t, sampler.Shuffle{}, 4000, 1, 0)), padded(fillAll(t, o, 4000, 1, 0))
-	if bucketed*5 > shuffled {
-		t.Errorf("buckets pad %d rows, a shuffle %d", bucketed, shuffled)
-	}
-	a, b := fillAll(t, o, 4000, 1, 0)[:32], fillAll(t, o, 4000, 1, 1)[:32]
-	if slices.Equal(a, b) {
-		t.Error("two epochs begin with the same batch")
-	}
-	ld := openWords(t, w, loader.Options{BatchSize: 32, Sampler: o, Workers: 2})
-	for b, err := range ld.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
+	// load returns the records of each step on all ranks, without those that fill batches up.
+	load := func(ranks int, drop bool, from loader.State) (out [][]int, middle loader.State) {
+		for rank := range ranks {
+			ld := openWords(t, w, loader.Options{BatchSize: 36 / ranks, Sampler: o, Workers: rank%2 + 1, DropLast: drop,
+				World: loader.World{Rank: rank, Size: ranks}})
+			if from.Version != 0 {
+				if err := ld.Seek(from); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if rank == 0 {
+				out = make([][]int, ld.Batches(0))
+			}
+			for b, err := range ld.Epoch(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkWords(t, b)
+				for i, r := range b.Indices() {
+					if b.Mask()[i] {
+						out[b.Step()] = append(out[b.Step()], r)
+					}
+				}
+				if b.Step() == 50 {
+					middle = ld.State()
+				}
+			}
 		}
-		checkWords(t, b)
+		return out, middle
+	}
+	one, middle := load(1, false, loader.State{})
+	checkPermutation(t, "records", slices.Concat(one...), upTo(n))
+	shuffled := slices.Collect(slices.Chunk(fillAll(t, sampler.Shuffle{}, n, 1, 0), 36))
+	if b, s := padded(one), padded(shuffled); b*5 > s {
+		t.Errorf("buckets pad %v rows, a shuffle %v", b, s)
+	}
+	for _, ranks := range []int{2, 3, 12} {
+		got, _ := load(ranks, false, loader.State{})
+		rest, _ := load(ranks, false, middle)
+		for step := range one {
+			if !slices.Equal(got[step], one[step]) {
+				t.Fatalf("%d ranks, step %d: %v, not %v", ranks, step, got[step], one[step])
+			}
+			if step > 50 && !slices.Equal(rest[step], one[step]) || step <= 50 && rest[step] != nil {
+				t.Fatalf("%d ranks go on at step %d: %v, not %v", ranks, step, rest[step], one[step])
+			}
+		}
+	}
+	whole, _ := load(2, true, loader.State{})
+	for step, records := range whole {
+		if len(records) != 36 {
+			t.Errorf("step %d has %d records", step, len(records))
+		}
+	}
+	if len(whole) < len(one)-20 {
+		t.Errorf("%d of %d batches are full", len(whole), len(one))
+	}
+	uneven := loader.World{Size: 2, Last: loader.LastUneven}
+	if _, err := loader.New(w, loader.Options{BatchSize: 18, Sampler: o, World: uneven}); err == nil || !strings.Contains(err.Error(), "use LastEqual") {
+		t.Errorf("error %v", err)
 	}
 }
 
 func TestBucketsRefuse(t *testing.T) {
-	for _, c := range [][2]int{{0, 1}, {1, 0}} {
-		if _, err := sampler.NewLengthBuckets([]int{1}, c[0], c[1]); err == nil {
-			t.Errorf("%v is taken", c)
-		}
-	}
-	o, err := sampler.NewLengthBuckets([]int{1, 2}, 1, 1)
+	o, err := sampler.NewBucket([]float64{1, 2}, sampler.BucketOptions{Batch: 1, Buckets: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loader.New(newMemorySource(3, 1), loader.Options{BatchSize: 1, Sampler: o}); err == nil || !strings.Contains(err.Error(), "2 lengths for 3 records") {
+	if _, err := loader.New(newMemorySource(3, 1), loader.Options{BatchSize: 1, Sampler: o}); err == nil || !strings.Contains(err.Error(), "made for 2 records") {
 		t.Errorf("error %v", err)
+	}
+	if got, err := loader.Column(t.Context(), newMemorySource(3, 1), "x"); err != nil || got[2] != float64(pixel(2, 0)) {
+		t.Errorf("column %v: %v", got, err)
+	}
+	for want, field := range map[string]string{"not one number": "x", "no such field": "none"} {
+		if _, err := loader.Column(t.Context(), newWords(3), field); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v; want %s", err, want)
+		}
 	}
 	if _, err := loader.Lengths(t.Context(), newMemorySource(3, 1), "x"); err == nil {
 		t.Error("lengths of a Source without ragged fields")

@@ -95,7 +95,7 @@ func (c *setup) epoch(number int) *order.Epoch {
 }
 
 // batches returns the number of batches of an epoch.
-func (c *setup) batches(epoch int) int { return c.opts.shares().Steps(c.sequence(epoch).Len()) }
+func (c *setup) batches(epoch int) int { return c.epoch(epoch).Steps }
 
 // resolve returns o with its defaults, and the fields of batches.
 func (o Options) resolve(src Source) (Options, []fill.Field, error) {

@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/penstock/penstock/loader/internal/fill"
@@ -48,8 +49,50 @@ type Source interface {
 	Release()
 }
 
-// Lengths returns how many rows each record of a field of variable length has: what
-// sampler.NewLengthBuckets needs. It reads the field's offsets and no rows.
+// Column returns a number for each record, what sampler.NewBucket needs: the number of rows of a field of variable
+// length, or the value of a field of one number.
+func Column(ctx context.Context, src Source, field string) ([]float64, error) {
+	at := slices.IndexFunc(src.Specs(), func(s tensor.Spec) bool { return s.Name == field })
+	if at < 0 {
+		return nil, fmt.Errorf("loader: column %q: there is no such field", field)
+	}
+	out, spec := make([]float64, src.Len()), src.Specs()[at]
+	if spec.Ragged {
+		lengths, err := Lengths(ctx, src, field)
+		if err != nil {
+			return nil, err
+		}
+		for i, n := range lengths {
+			out[i] = float64(n)
+		}
+		return out, nil
+	}
+	size := spec.DType.Size()
+	if spec.RecordBytes() != size {
+		return nil, fmt.Errorf("loader: column %q: its records are of shape %v, and not one number; derive one from it",
+			field, spec.Shape)
+	}
+	if err := src.Retain(); err != nil {
+		return nil, err
+	}
+	defer src.Release()
+	const most = 4096
+	indices, data := make([]int, most), make([]byte, most*size)
+	for at := 0; at < len(out); at += most {
+		n := min(most, len(out)-at)
+		order.Consecutive(at, indices[:n])
+		if err := src.Gather(ctx, field, indices[:n], data[:n*size]); err != nil {
+			return nil, fmt.Errorf("loader: column %q: %w", field, err)
+		}
+		for i := range n {
+			out[at+i] = spec.DType.Read(data[i*size:]).Float64()
+		}
+	}
+	return out, nil
+}
+
+// Lengths returns how many rows each record of a field of variable length has. It reads the
+// field's offsets and no rows.
 func Lengths(ctx context.Context, src Source, field string) ([]int, error) {
 	r, ok := src.(RaggedSource)
 	if !ok {

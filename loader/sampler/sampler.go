@@ -2,7 +2,7 @@
 //
 // A [Sampler] makes one [Sequence] per epoch. [Sequential], [Shuffle] and [Block] visit every
 // record once; [Subset] and [Split] choose some of the records; [Weighted] and [Mix] draw by
-// weight; [LengthBuckets] puts records of similar length together, and [Regions] keeps each
+// weight; [Bucket] puts records together that are alike, and [Regions] keeps each
 // host's reads in one part of the dataset. All of them are pure functions of
 // (seed, epoch, position): they are the same for any number of workers and processes, and after
 // any resume.
@@ -42,6 +42,35 @@ type SliceSequence interface {
 	// SliceAt returns the record at position pos if the n positions from there hold n
 	// consecutive records.
 	SliceAt(pos, n int) (first int, ok bool)
+}
+
+// BatchedSequence is a [Sequence] that divides its positions into batches itself.
+type BatchedSequence interface {
+	Sequence
+
+	// Batches returns the batches of the epoch; nil if all have the same number of records, in the order of their
+	// positions. whole leaves out those that are not full.
+	Batches(whole bool) Batches
+}
+
+// Batches are the batches of an epoch, each a stretch of positions. All ranks together have one at a step.
+type Batches interface {
+	// Len returns the number of batches, the same in every epoch.
+	Len() int
+
+	// At returns the first position of the batch at a step, and its length, at most the global batch of the loader.
+	At(step int) (pos, n int)
+
+	// Of returns the batch that has a position.
+	Of(pos int) (first, n int)
+}
+
+// BatchesOf returns the batches of a Sequence; nil if it does not divide its positions itself.
+func BatchesOf(s Sequence, whole bool) Batches {
+	if b, ok := s.(BatchedSequence); ok {
+		return b.Batches(whole)
+	}
+	return nil
 }
 
 // Identifier is a [Sampler] with parameters. A State of the loader holds its ID and not only the

@@ -139,14 +139,11 @@ func TestWeightedFollowsWeights(t *testing.T) {
 	}
 }
 
-// permuted returns the order of a single bucket: the permutation that parts of a Mix and
+// permuted returns the order of a single bucket: the permutation that sources of a Mix and
 // buckets have.
 func permuted(t testing.TB, n int, seed uint64, epoch int) []int {
 	t.Helper()
-	o, err := sampler.NewLengthBuckets(make([]int, n), n, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := mustBucket(t, make([]float64, n), sampler.BucketOptions{Batch: n, Buckets: 1})
 	p := make([]int, n)
 	o.Epoch(n, seed, epoch).Fill(0, p)
 	return p
@@ -178,10 +175,7 @@ func TestOrdersNeverChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	buckets, err := sampler.NewLengthBuckets([]int{5, 3, 8, 1, 9, 2, 7, 7, 6, 0}, 2, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	buckets := mustBucket(t, []float64{5, 3, 8, 1, 9, 2, 7, 7, 6, 0}, sampler.BucketOptions{Batch: 2, Buckets: 2})
 	for _, c := range []struct {
 		o    sampler.Sampler
 		want []int
@@ -189,7 +183,7 @@ func TestOrdersNeverChange(t *testing.T) {
 		{sampler.Block{Size: 3}, []int{4, 5, 6, 7, 8, 0}},
 		{weighted, []int{8, 7, 7, 6, 9, 2}},
 		{mix, []int{6, 7, 9, 0, 9, 7}},
-		{buckets, []int{0, 2, 6, 9, 3, 1}},
+		{buckets, []int{5, 1, 0, 9, 6, 7}},
 		{sampler.Split{Seed: 1, From: 0.2, To: 0.9, Inner: sampler.Shuffle{}}, []int{3, 6, 8, 0, 4, 7}},
 	} {
 		got := make([]int, 6)
@@ -206,21 +200,18 @@ func TestLongOrdersNeverChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lengths := make([]int, 20_011)
+	lengths := make([]float64, 20_011)
 	for i := range lengths {
-		lengths[i] = i * i % 97
+		lengths[i] = float64(i * i % 97)
 	}
-	buckets, err := sampler.NewLengthBuckets(lengths, 24, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	buckets := mustBucket(t, lengths, sampler.BucketOptions{Batch: 24, Buckets: 5})
 	for _, c := range []struct {
 		o    sampler.Sampler
 		n    int
 		want uint64
 	}{
 		{mix, 75_003, 0x30f57895539668ef},
-		{buckets, len(lengths), 0xe19546617f57c65f},
+		{buckets, len(lengths), 0x62e82966eac10293},
 		{sampler.Shuffle{}, 50_021, 0x16a31d966e8880a6},
 		{sampler.Block{Size: 3}, 50_021, 0x75482764e718f308},
 		{sampler.Split{From: 0.1, To: 0.9, Inner: sampler.Shuffle{}}, 50_021, 0x461761be4b65ce45},

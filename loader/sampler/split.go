@@ -62,6 +62,8 @@ type splitSequence struct {
 	from   int
 }
 
+func (s splitSequence) Batches(whole bool) Batches { return BatchesOf(s.Sequence, whole) }
+
 func (s splitSequence) Fill(pos int, dst []int) {
 	s.Sequence.Fill(pos, dst)
 	for i := range dst {

@@ -90,6 +90,8 @@ func (s subsetSequence) Fill(pos int, dst []int) {
 	}
 }
 
+func (s subsetSequence) Batches(whole bool) Batches { return BatchesOf(s.Sequence, whole) }
+
 type rangesSequence struct {
 	Sequence
 	ends   []int // how many records the ranges up to each have
@@ -103,6 +105,8 @@ func (s rangesSequence) Fill(pos int, dst []int) {
 		dst[i] = s.ranges[r][1] - (s.ends[r] - k)
 	}
 }
+
+func (s rangesSequence) Batches(whole bool) Batches { return BatchesOf(s.Sequence, whole) }
 
 // inner returns the sequence of an inner Sampler, with nil for Sequential.
 func inner(o Sampler, n int, seed uint64, epoch int) Sequence {

@@ -19,7 +19,7 @@ from ._base.dataclass import dataclass
 from ._base.errors import UnsupportedError
 from ._base.options import count, size
 
-__all__ = ["Block", "ChunkShuffle", "LengthBuckets", "Mix", "Regions", "Sampler", "Sequential", "Shuffle", "Split", "Subset", "Weighted"]
+__all__ = ["Block", "Bucket", "ChunkShuffle", "Mix", "Regions", "Sampler", "Sequential", "Shuffle", "Split", "Subset", "Weighted"]
 
 
 MAX_SEED = (1 << 64) - 1
@@ -172,22 +172,36 @@ class Mix(Sampler):
 
 
 @dataclass(frozen=True)
-class LengthBuckets(Sampler):
-    """Batches of records of similar length: each is drawn from one bucket.
+class Bucket(Sampler):
+    """Batches of records that are alike: in length, size, aspect or any other number.
+
+    Every record comes once an epoch, the batches of all buckets in random order. Each bucket has at most one batch that is not full, and all
+    ranks have a part of the same bucket's batch at a step.
 
     Args:
-        buckets: Number of buckets, at least 1.
-        field: The field whose lengths count; None means the only one of variable length.
+        buckets: How many buckets of about equally many records, or ascending bounds: [128, 512] makes three, of less than 128, less than
+            512, and the rest.
+        field: A field of one number, or one of variable length, whose lengths count; None means the only one of variable length. ``derive``
+            makes such a field of others.
+        budget: The most that the records of a batch of this rank may cost if each costs as much as the largest of its bucket, such as
+            tokens after padding. Batches have fewer records than batch_size where it says so.
+        multiple: What sizes of batches of all ranks are a multiple of, where a budget makes them smaller; None means the world size. To
+            continue on other numbers of ranks, give a multiple of all.
 
     Example:
-        ``LengthBuckets(8)``
+        ``Bucket(8)``
     """
 
-    buckets: int
+    buckets: int | Sequence[float]
     field: str | None = None
+    budget: float | None = None
+    multiple: int | None = None
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
-        return {"kind": "length_buckets", "buckets": count("buckets", self.buckets, 1), "field": self.field or ""}
+        of = {"field": self.field or "", "budget": float(self.budget or 0), "multiple": count("multiple", self.multiple or 0)}
+        if isinstance(self.buckets, (Sequence, np.ndarray)):
+            return {"kind": "bucket", "bounds": [float(x) for x in self.buckets], **of}
+        return {"kind": "bucket", "buckets": count("buckets", self.buckets, 1), **of}
 
 
 @dataclass(frozen=True)
@@ -322,7 +336,7 @@ _OF_TORCH = {
     "Split": "give torch.utils.data.random_split",
     "ChunkShuffle": "give the windows of a file: penstock.open(PATH).windows(...)",
     "Regions": "give a torch.utils.data.Subset for each rank",
-    "LengthBuckets": "give a batch_sampler that yields lists of records of similar length, without seed=",
+    "Bucket": "give a batch_sampler that yields lists of records of similar length, without seed=",
 }
 
 

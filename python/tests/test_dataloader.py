@@ -203,7 +203,7 @@ class DataLoaderTest(data.Copied):
 
     def test_samplers_of_zero(self):
         for sampler in (
-            samplers.Weighted(np.ones(1500), 0), samplers.Mix([3, 1], 0), samplers.Block(0), samplers.LengthBuckets(0, "tokens"), samplers.Regions(0),
+            samplers.Weighted(np.ones(1500), 0), samplers.Mix([3, 1], 0), samplers.Block(0), samplers.Bucket(0, "tokens"), samplers.Regions(0),
         ):  # fmt: skip
             with self.subTest(sampler), self.assertRaisesRegex(ValueError, r"(num_samples|size|buckets|count) is 0; it must be from 1"):
                 loader(["ragged", "ragged"], 60, sampler=sampler)

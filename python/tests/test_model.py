@@ -30,7 +30,7 @@ def setUpModule():
     data.name_programs()
 
 
-def sampler_of(s):
+def sampler_of(s, world=1):
     """Return the sampler of penstock that a sampler of the model is."""
     inner = None if s.get("inner") is None else sampler_of(s["inner"])
     return {
@@ -44,7 +44,7 @@ def sampler_of(s):
         "mix": lambda: samplers.Mix(
             s["schedule"], s["num_samples"], interpolate=s["interpolate"], temperature=s["temperature"], per_batch=s["per_batch"], ends=s["ends"]
         ),
-        "length_buckets": lambda: samplers.LengthBuckets(s["buckets"], s["field"]),
+        "bucket": lambda: samplers.Bucket(s["bounds"] or s["buckets"], s["field"], s["budget"] and s["budget"] / world, s["multiple"]),
     }[s["kind"]]()
 
 
@@ -129,7 +129,7 @@ class Run:
 
     def loader(self, rank, world, workers):
         p = self.program
-        options = {"sampler": sampler_of(p.sampler), "seed": p.seed, "drop_last": p.drop_last, "num_workers": workers, "output": "numpy"}
+        options = {"sampler": sampler_of(p.sampler, world), "seed": p.seed, "drop_last": p.drop_last, "num_workers": workers, "output": "numpy"}
         if world > 1 or p.container != "python":
             options |= {"rank": rank, "world_size": world}
         if p.container != "python":

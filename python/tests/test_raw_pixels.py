@@ -156,7 +156,7 @@ class TestPixels(Pixels):
 
     def test_orders_and_errors_that_depend_on_files(self):
         photos = self.photos()
-        order = {"sampler": penstock.samplers.LengthBuckets(4), "shuffle": None}
+        order = {"sampler": penstock.samplers.Bucket(4), "shuffle": None}
         self.same(self.run_of(photos, "auto", **order), self.run_of(photos, "off", **order))
         with self.assertRaisesRegex(penstock.Error, 'depend on the lengths of records of the field "images"'):
             self.run_of(photos, "pixels", **order)

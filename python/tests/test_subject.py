@@ -267,7 +267,7 @@ class SubjectTest(TorchTest):
         ds = penstock.open(data.path("ragged"))
         some = list(range(len(ds) - 1, 0, -3))
         field = next(name for name, f in ds.fields.items() if f.ragged)
-        by_length = samplers.LengthBuckets(99, field)
+        by_length = samplers.Bucket(99, field)
         for dataset, sampler, want in (
             (self.u.Subset(ds, some), by_length, some),
             (ds, samplers.Subset(some, inner=by_length), some),
@@ -435,7 +435,7 @@ class SubjectTest(TorchTest):
             for sampler, how in (
                 (samplers.Weighted([1.0] * 21), "WeightedRandomSampler"), (samplers.Mix([1.0]), "ConcatDataset"),
                 (samplers.Regions(2), "Subset for each rank"),
-                (samplers.LengthBuckets(2), "batch_sampler"),
+                (samplers.Bucket(2), "batch_sampler"),
             ):  # fmt: skip
                 with self.subTest(sampler), self.assertRaisesRegex(penstock.UnsupportedError, how):
                     self.code(sampler=sampler, **options)

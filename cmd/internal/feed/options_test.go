@@ -113,6 +113,13 @@ func TestSamplers(t *testing.T) {
 		return some
 	}
 	keptLengths := lengthsOf(lengths, kept)
+	bucket := func(lengths []int, buckets int) sampler.Sampler {
+		values := make([]float64, len(lengths))
+		for i, n := range lengths {
+			values[i] = float64(n)
+		}
+		return must(sampler.NewBucket(values, sampler.BucketOptions{Batch: 8, Buckets: buckets}))
+	}
 	shuffle := &samplerOption{Kind: "shuffle"}
 	for _, c := range []struct {
 		k    *samplerOption
@@ -124,10 +131,10 @@ func TestSamplers(t *testing.T) {
 		{&samplerOption{Kind: "block", Size: 5}, nil, sampler.Block{Size: 5}},
 		{&samplerOption{Kind: "weighted", Weights: array{16 + 8*8, records}}, nil, must(sampler.NewWeighted(weights, records))},
 		{&samplerOption{Kind: "weighted", Weights: array{16 + 8*8, records}, NumSamples: &samples}, nil, must(sampler.NewWeighted(weights, 20))},
-		{&samplerOption{Kind: "length_buckets", Buckets: 3}, nil, must(sampler.NewLengthBuckets(lengths, 8, 3))},
-		{&samplerOption{Kind: "length_buckets", Field: "tokens", Buckets: 2}, kept, sampler.Subset{Indices: kept, Inner: must(sampler.NewLengthBuckets(keptLengths, 8, 2))}},
-		{&samplerOption{Kind: "subset", Indices: &array{16, 8}, Inner: &samplerOption{Kind: "length_buckets", Buckets: 2}}, nil, sampler.Subset{Indices: indices, Inner: must(sampler.NewLengthBuckets(lengthsOf(lengths, indices), 8, 2))}},
-		{&samplerOption{Kind: "subset", Ranges: [][2]int{{1, 4}}, Inner: &samplerOption{Kind: "length_buckets", Buckets: 1}}, kept, sampler.Subset{Indices: kept[1:4], Inner: must(sampler.NewLengthBuckets(keptLengths[1:4], 8, 1))}},
+		{&samplerOption{Kind: "bucket", Buckets: 3}, nil, bucket(lengths, 3)},
+		{&samplerOption{Kind: "bucket", Field: "tokens", Buckets: 2}, kept, sampler.Subset{Indices: kept, Inner: bucket(keptLengths, 2)}},
+		{&samplerOption{Kind: "subset", Indices: &array{16, 8}, Inner: &samplerOption{Kind: "bucket", Buckets: 2}}, nil, sampler.Subset{Indices: indices, Inner: bucket(lengthsOf(lengths, indices), 2)}},
+		{&samplerOption{Kind: "subset", Ranges: [][2]int{{1, 4}}, Inner: &samplerOption{Kind: "bucket", Buckets: 1}}, kept, sampler.Subset{Indices: kept[1:4], Inner: bucket(keptLengths[1:4], 1)}},
 		{&samplerOption{Kind: "regions", Count: 3, Inner: shuffle}, nil, sampler.Regions{Count: 3, Batch: 8, Inner: sampler.Shuffle{}}},
 		{&samplerOption{Kind: "subset", Indices: &array{16, 8}}, nil, sampler.Subset{Indices: indices}},
 		{&samplerOption{Kind: "subset", Indices: &array{24, 3}, Inner: shuffle}, nil, sampler.Subset{Indices: indices[1:4], Inner: sampler.Shuffle{}}},

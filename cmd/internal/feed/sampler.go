@@ -25,8 +25,11 @@ type samplerOption struct {
 	PerBatch   bool           `json:"per_batch,omitempty"`   // mix
 	Ends       string         `json:"ends,omitempty"`        // mix: repeat, stop or rescale
 	NumSamples *int           `json:"num_samples,omitempty"` // weighted, mix; nil means as many as there are records
-	Field      string         `json:"field,omitempty"`       // length_buckets; "" means the only one of variable length
-	Buckets    int            `json:"buckets,omitempty"`     // length_buckets
+	Field      string         `json:"field,omitempty"`       // bucket; "" means the only one of variable length
+	Buckets    int            `json:"buckets,omitempty"`     // bucket
+	Bounds     []float64      `json:"bounds,omitempty"`      // bucket: in place of buckets
+	Budget     float64        `json:"budget,omitempty"`      // bucket: of a rank
+	Multiple   int            `json:"multiple,omitempty"`    // bucket: of sizes of all ranks; 0 means the world size
 	Count      int            `json:"count,omitempty"`       // regions
 	Indices    *array         `json:"indices,omitempty"`     // subset, listed: int64
 	Ranges     [][2]int       `json:"ranges,omitempty"`      // subset: [first, end)
@@ -123,7 +126,7 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 		return sampler.NewWeighted(weights, k.draws(len(weights)))
 	case "mix":
 		return s.mix(k)
-	case "length_buckets":
+	case "bucket":
 		return s.buckets(ctx, k)
 	case "chunk_shuffle":
 		return s.chunks(k)
@@ -189,7 +192,7 @@ func (listed) Repeats() bool { return false }
 
 // measures reports whether an order follows from the lengths of the records of a field.
 func (k *samplerOption) measures(field string) bool {
-	return k != nil && (k.Kind == "length_buckets" && (k.Field == "" || k.Field == field) || k.Inner.measures(field))
+	return k != nil && (k.Kind == "bucket" && (k.Field == "" || k.Field == field) || k.Inner.measures(field))
 }
 
 // chunks returns the order by chunks of windows.
@@ -207,10 +210,10 @@ func (s sampled) chunks(k *samplerOption) (sampler.Sampler, error) {
 	return loader.NewChunkShuffleOf(s.src, s.kept, o)
 }
 
-// within returns what the sampler within a subset is of: for length_buckets and chunk_shuffle, these records alone.
+// within returns what the sampler within a subset is of: for bucket and chunk_shuffle, these records alone.
 // Numbers of no record are left to the subset to report.
 func (s sampled) within(k *samplerOption, indices []int) sampled {
-	ofSome := []string{"length_buckets", "chunk_shuffle", "subset"}
+	ofSome := []string{"bucket", "chunk_shuffle", "subset"}
 	if k.Kind != "subset" || k.Inner == nil || !slices.Contains(ofSome, k.Inner.Kind) {
 		return s
 	}
@@ -236,7 +239,7 @@ func (s sampled) within(k *samplerOption, indices []int) sampled {
 	return s
 }
 
-// buckets returns the order by lengths of a field.
+// buckets returns the order by the numbers of a field.
 func (s sampled) buckets(ctx context.Context, k *samplerOption) (sampler.Sampler, error) {
 	name := k.Field
 	if name == "" {
@@ -247,21 +250,24 @@ func (s sampled) buckets(ctx context.Context, k *samplerOption) (sampler.Sampler
 			}
 		}
 		if len(ragged) != 1 {
-			return nil, fmt.Errorf("length_buckets: %d fields have records of variable length (%s); name one", len(ragged),
+			return nil, fmt.Errorf("bucket: %d fields have records of variable length (%s); name one", len(ragged),
 				strings.Join(ragged, ", "))
 		}
 		name = ragged[0]
 	}
-	lengths, err := loader.Lengths(ctx, s.src, name)
+	values, err := loader.Column(ctx, s.src, name)
 	if err != nil {
-		return nil, fmt.Errorf("length_buckets: %w", err)
+		return nil, fmt.Errorf("bucket: %w", err)
 	}
 	if s.kept != nil {
-		all := lengths
-		lengths = make([]int, len(s.kept))
+		all := values
+		values = make([]float64, len(s.kept))
 		for i, record := range s.kept {
-			lengths[i] = all[record]
+			values[i] = all[record]
 		}
 	}
-	return sampler.NewLengthBuckets(lengths, s.global, k.Buckets)
+	return sampler.NewBucket(values, sampler.BucketOptions{
+		Batch: s.global, Buckets: k.Buckets, Bounds: k.Bounds, Budget: k.Budget * float64(s.ranks),
+		Multiple: cmp.Or(k.Multiple, s.ranks),
+	})
 }

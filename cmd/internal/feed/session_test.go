@@ -144,7 +144,7 @@ func TestRefused(t *testing.T) {
 		`{"hello":{"version":4,"options":{"batch_size":1,"transforms":{"labels":[{"op":"Normalize"}]}}}}`:            "the dataset has none to apply",
 		`{"hello":{"version":4,"options":{"batch_size":1,"sampler":{"kind":"random"}}}}`:                             `there is no sampler "random"`,
 		`{"hello":{"version":4,"options":{"batch_size":1,"sampler":{"kind":"mix"}}}}`:                                "draws from several datasets",
-		`{"hello":{"version":4,"options":{"batch_size":1,"sampler":{"kind":"length_buckets"}}}}`:                     "0 fields have records of variable length",
+		`{"hello":{"version":4,"options":{"batch_size":1,"sampler":{"kind":"bucket"}}}}`:                             "0 fields have records of variable length",
 		`{"hello":{"version":4,"options":{"batch_size":1,"sampler":{"kind":"weighted","weights":{"count":9}}}}}`:     "no file with them came",
 		`{"hello":{"version":4,"options":{"batch_size":1,"sampler":{"kind":"shuffle","inner":{"kind":"shuffle"}}}}}`: "shuffle has no inner sampler",
 		`{"hello":{"version":4,"options":{"batch_size":1,"sampler":{"kind":"subset","ranges":[[0,51]]}}}}`:           "51",

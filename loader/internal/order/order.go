@@ -43,20 +43,31 @@ type Epoch struct {
 
 	shares Shares
 	seq    sampler.Sequence
-	runs   sampler.SliceSequence // nil if seq is none
+	runs   sampler.SliceSequence // nil if seq is none, or steps that follow each other may not have positions that do
+	own    sampler.Batches       // nil if steps have the same number of positions
 }
 
 // New returns an epoch in the order of seq.
 func New(shares Shares, number int, seq sampler.Sequence) *Epoch {
 	e := &Epoch{Number: number, Records: seq.Len(), shares: shares, seq: seq}
 	e.Steps = shares.Steps(e.Records)
-	e.runs, _ = seq.(sampler.SliceSequence)
+	if e.own = sampler.BatchesOf(seq, shares.DropLast); e.own != nil {
+		e.Steps = e.own.Len()
+	} else {
+		e.runs, _ = seq.(sampler.SliceSequence)
+	}
 	return e
 }
 
 // Slice returns the positions of this rank in a step: n from pos on. The last pad of them
-// are beyond the end of the epoch.
+// are beyond the end of the epoch, or of a batch of the sequence's own.
 func (e *Epoch) Slice(step int) (pos, n, pad int) {
+	if e.own != nil {
+		first, of := e.own.At(step)
+		n = (of + e.shares.Ranks - 1) / e.shares.Ranks
+		at := e.shares.Rank * n
+		return first + at%of, n, min(n, max(0, at+n-of))
+	}
 	global := e.shares.Global()
 	start := step * global
 	left := min(global, e.Records-start)
@@ -82,14 +93,18 @@ func (e *Epoch) Span(step, steps int) (pos, n, pad int) {
 }
 
 // Choose sets dst to the records of the positions from pos on, the last pad of which repeat
-// the epoch from its start.
+// the epoch, or a batch of the sequence's own, from its start.
 func (e *Epoch) Choose(pos, pad int, dst []int) {
 	real := len(dst) - pad
 	if real > 0 {
 		e.seq.Fill(pos, dst[:real])
 	}
+	first, n := 0, e.Records
+	if e.own != nil && pad > 0 {
+		first, n = e.own.Of(pos)
+	}
 	for i := real; i < len(dst); i++ {
-		e.seq.Fill((pos+i)%e.Records, dst[i:i+1])
+		e.seq.Fill(first+(pos+i-first)%n, dst[i:i+1])
 	}
 }
 

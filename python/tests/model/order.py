@@ -95,7 +95,7 @@ def swap_or_not(n: int, k: int) -> list[int]:
     return x.tolist()  # type: ignore[no-any-return]
 
 
-def epoch_of(sampler: dict[str, Any], n: int, seed: int, epoch: int, global_batch: int, lengths: list[int] | None = None) -> list[int]:
+def epoch_of(sampler: dict[str, Any], n: int, seed: int, epoch: int, global_batch: int) -> list[int]:
     """Return the records of an epoch, of all ranks, in the order of a sampler; raise Refused for a sampler that does not fit."""
     kind, inner = sampler["kind"], sampler.get("inner")
 
@@ -125,9 +125,6 @@ def epoch_of(sampler: dict[str, Any], n: int, seed: int, epoch: int, global_batc
         return weighted(sampler["weights"], sampler.get("num_samples"), n, seed, epoch)
     if kind == "mix":
         return mix(sampler, n, seed, epoch, global_batch)
-    if kind == "length_buckets":
-        assert lengths is not None
-        return length_buckets(lengths, sampler["buckets"], global_batch, seed, epoch)
     raise AssertionError(kind)
 
 
@@ -332,22 +329,36 @@ def mix(s: dict[str, Any], n: int, seed: int, epoch: int, batch: int) -> list[in
     return found
 
 
-def length_buckets(lengths: list[int], buckets: int, batch: int, seed: int, epoch: int) -> list[int]:
-    """Return batches of records of similar length, in random order."""
-    by_length = sorted(range(len(lengths)), key=lambda r: lengths[r])
-    width = max(1, len(lengths) // batch // buckets) * batch
-    last = max(1, len(lengths) // width) - 1
+def buckets(s: dict[str, Any], values: list[float], batch: int, seed: int, epoch: int, drop_last: bool) -> list[list[int]]:
+    """Return batches of all ranks, each of records of one bucket, in random order."""
+    bounds = s["bounds"]
+    if bounds is None:
+        ordered = sorted(values)
+        cuts = {ordered[k * len(values) // s["buckets"]] for k in range(1, s["buckets"])} if values else set()
+        bounds = sorted(cuts - set(ordered[:1]))
+    members: list[list[int]] = [[] for _ in range(len(bounds) + 1)]
+    for record, value in enumerate(values):
+        members[sum(bound <= value for bound in bounds)].append(record)
     k = key(seed, epoch, (1 << 16) + 5)
-    shuffled: list[int] = []
-    for b in range(last + 1):
-        part = by_length[b * width : (b + 1) * width if b < last else None]
-        if part:
-            shuffled += [part[i] for i in swap_or_not(len(part), k + mix64(b) & MASK)]
-    whole = len(lengths) // batch
     found = []
-    for b in permutation(whole, seed, epoch):
-        found += shuffled[b * batch : (b + 1) * batch]
-    return found + shuffled[whole * batch :]
+    for i, records in enumerate(members):
+        largest = max([0, *(values[r] for r in records)])
+        size = batch if not s["budget"] or largest <= 0 else min(batch, int(s["budget"] // largest))
+        size -= size % s["multiple"]
+        if not size:
+            raise Refused("a record that costs more than the budget")
+        if records:
+            records = [records[at] for at in swap_or_not(len(records), k + mix64(i) & MASK)]
+        batches = [records[at : at + size] for at in range(0, len(records), size)]
+        found += [b for b in batches if len(b) == size or not drop_last]
+    return [found[at] for at in permutation(len(found), seed, epoch)]
+
+
+def parts_of(batch: list[int], rank: int, world: int) -> tuple[list[int], list[bool]]:
+    """Return a rank's part of a batch, and which of its records are no repetition."""
+    n = -(-len(batch) // world)
+    positions = range(rank * n, rank * n + n)
+    return [batch[p % len(batch)] for p in positions], [p < len(batch) for p in positions]
 
 
 def steps_of(records: list[int], batch: int, rank: int, world: int, drop_last: bool) -> list[tuple[list[int], list[bool]]]:

@@ -106,9 +106,9 @@ def draw(number: int, folder: str) -> Program:
     batch = rng.choice([1, 2, 3, 4, 8, 16, rng.randint(1, 64)])
     n = views.size(seen)
     sampler = _sampler(rng, n, batch * world, python_code)
-    lists = [name for name, c in seen.items() if c.kind == data.RAGGED]
-    if lists and where is None and rng.random() < 0.4:
-        sampler = {"kind": "length_buckets", "buckets": rng.randint(1, 6), "field": rng.choice(lists)}
+    measured = [name for name, c in seen.items() if c.kind == data.RAGGED or (c.kind == data.FIXED and not c.shape and c.dtype.kind in "iuf")]
+    if measured and not python_code and rng.random() < 0.2:
+        sampler = _bucket(rng, rng.choice(measured), seen, world)
     parts = 1
     if container in ("flat", "hdf5", "zarr") and where is None and rng.random() < 0.15:
         parts = rng.randint(2, 3)
@@ -120,6 +120,19 @@ def draw(number: int, folder: str) -> Program:
         rng.random() < 0.3, rng.choice([0, 1, 2, 3]) if not python_code else rng.choice([0, 0, 2]), where, transforms,
         rng.choice([None, 0, 1, 2, 3]), (rng.randrange(again), again, rng.choice([0, 1, 2])), parts, columns, path,
     )  # fmt: skip
+
+
+def costs(column: data.Column) -> list[float]:
+    """Return the number of each record: of a field of one number, or the length of its list."""
+    return [float(len(v)) if column.kind == data.RAGGED else float(v) for v in column.values]
+
+
+def _bucket(rng: random.Random, field: str, columns: data.Columns, world: int) -> dict[str, Any]:
+    values = [v for v in costs(columns[field]) if v == v]
+    bounds = sorted({rng.choice(values), rng.choice(values)}) if values and rng.random() < 0.5 else None
+    most = max([1, *values]) * world
+    budget = 60 * round(most * rng.choice([0.5, 1, 3, 20]) / 60) if most < 1e9 and rng.random() < 0.4 else None  # of all ranks: 1 to 6 divide it
+    return {"kind": "bucket", "field": field, "bounds": bounds, "buckets": rng.randint(1, 6), "budget": budget, "multiple": world}
 
 
 def _mix(rng: random.Random, sizes: list[int]) -> dict[str, Any]:
@@ -206,9 +219,15 @@ def expect(program: Program, epoch: int, rank: int, world: int, start: int = 0, 
     sampler = sampler or {**program.sampler, "set": None}
     columns, numbers = final(program)
     global_batch = program.batch * program.world
-    lengths = [len(v) for v in columns[program.sampler["field"]].values] if "field" in program.sampler else None
-    records = order.epoch_of(sampler, views.size(columns), program.seed, epoch, global_batch, lengths)
-    divided = order.steps_of(records, global_batch // world, rank, world, program.drop_last)
+    if sampler["kind"] == "bucket":
+        values = costs(columns[sampler["field"]])
+        if any(v != v for v in values):
+            raise order.Refused("a record that is in no bucket")
+        batches = order.buckets(sampler, values, global_batch, program.seed, epoch, program.drop_last)
+        divided = [order.parts_of(b, rank, world) for b in batches]
+    else:
+        records = order.epoch_of(sampler, views.size(columns), program.seed, epoch, global_batch)
+        divided = order.steps_of(records, global_batch // world, rank, world, program.drop_last)
     if not divided and program.container != "python":
         raise order.Refused("an epoch without a batch")  # torch has an empty one, in which a program waits for what never comes
     found = []

@@ -1,0 +1,239 @@
+package sampler
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/penstock/penstock/internal/permute"
+	"github.com/penstock/penstock/loader/internal/digest"
+)
+
+// Bucket makes batches of records that are alike: in length, size, aspect or any other number. Every record comes once
+// an epoch, the batches of all buckets come in random order, each bucket has at most one batch that is not full, and
+// all ranks have a part of the same bucket's batch at a step. It holds 4 bytes a record, in the order of the buckets.
+type Bucket struct {
+	sorted []uint32 // records by bucket
+	ends   []int    // by bucket: the end of its records in sorted
+	sizes  []int    // by bucket: records of a batch of all ranks
+	id     string
+}
+
+// BucketOptions configures a Bucket.
+type BucketOptions struct {
+	Batch int // records of a batch of all ranks at most, BatchSize*World.Size; must be > 0
+	// Buckets is how many buckets of about equally many records are made; equal numbers are in one bucket. More of them
+	// pad less, and are less random.
+	Buckets int
+	// Bounds divide the numbers, in place of Buckets: the first bucket has those below the first bound, the next those
+	// from there on that are below the second.
+	Bounds []float64
+	// Budget is the most that the records of a batch of all ranks may cost, if each costs as much as the largest number of
+	// its bucket, as it does after padding. 0 means no limit but Batch.
+	Budget float64
+	// Multiple is what the sizes of full batches are a multiple of: the number of ranks, or of each number of ranks that
+	// may go on with a State. 0 means 1.
+	Multiple int
+}
+
+// maxBuckets is the most buckets of a Bucket.
+const maxBuckets = 1 << 16
+
+var _ interface {
+	Identifier
+	Validator
+} = (*Bucket)(nil)
+
+// NewBucket returns the Sampler for records with these numbers.
+func NewBucket(values []float64, o BucketOptions) (*Bucket, error) {
+	b, err := newBucket(values, o)
+	if err != nil {
+		return nil, fmt.Errorf("sampler: bucket: %w", err)
+	}
+	return b, nil
+}
+
+func newBucket(values []float64, o BucketOptions) (*Bucket, error) {
+	o.Multiple = max(1, o.Multiple)
+	switch {
+	case o.Batch < 1 || len(values) > math.MaxUint32:
+		return nil, fmt.Errorf("%d records in batches of %d; a batch has at least 1, and there are fewer than 2^32 records",
+			len(values), o.Batch)
+	case (o.Buckets != 0) == (o.Bounds != nil) || o.Buckets < 0 || max(o.Buckets, len(o.Bounds)) >= maxBuckets:
+		return nil, fmt.Errorf("%d buckets and %d bounds; give one of both, fewer than %d", o.Buckets, len(o.Bounds),
+			maxBuckets)
+	case !(o.Budget >= 0):
+		return nil, fmt.Errorf("the budget is %v; it must be positive, or 0 for none", o.Budget)
+	case o.Batch < o.Multiple:
+		return nil, fmt.Errorf("a batch of all ranks has %d records, which is no multiple of %d", o.Batch, o.Multiple)
+	}
+	if i := slices.IndexFunc(values, math.IsNaN); i >= 0 {
+		return nil, fmt.Errorf("record %d is NaN, which is in no bucket; filter such records", i)
+	}
+	bounds := o.Bounds
+	if bounds == nil {
+		bounds = quantiles(values, o.Buckets)
+	}
+	if !slices.IsSortedFunc(bounds, compareBounds) {
+		return nil, errors.New("bounds must ascend")
+	}
+	b := &Bucket{sorted: make([]uint32, len(values)), ends: make([]int, len(bounds)+1)}
+	largest := b.sort(values, bounds)
+	for i, most := range largest {
+		size := o.Batch
+		if o.Budget > 0 && most > 0 {
+			size = int(min(float64(size), math.Floor(o.Budget/most)))
+		}
+		if size -= size % o.Multiple; size < o.Multiple {
+			return nil, fmt.Errorf("bucket %d has a record of %v, and %d of them cost more than the budget of %v; raise the "+
+				"budget, or filter such records", i, most, o.Multiple, o.Budget)
+		}
+		b.sizes = append(b.sizes, size)
+	}
+	b.id = fmt.Sprintf("bucket(%s)", digest.Of(values, bounds, b.sizes))
+	return b, nil
+}
+
+// compareBounds orders bounds; equal ones are not in order.
+func compareBounds(a, b float64) int {
+	if a < b {
+		return -1
+	}
+	return 1
+}
+
+// quantiles returns bounds that divide numbers into n buckets of about equally many.
+func quantiles(values []float64, n int) (bounds []float64) {
+	ascending := slices.Sorted(slices.Values(values))
+	for k := 1; k < n && len(values) > 0; k++ {
+		at := ascending[k*len(values)/n]
+		if at > ascending[0] && (len(bounds) == 0 || at > bounds[len(bounds)-1]) {
+			bounds = append(bounds, at)
+		}
+	}
+	return bounds
+}
+
+// sort puts the records in the order of their buckets, by counting, and returns the largest number of each.
+func (b *Bucket) sort(values, bounds []float64) (largest []float64) {
+	of := make([]uint16, len(values))
+	largest = make([]float64, len(b.ends))
+	for i, v := range values {
+		k := sort.Search(len(bounds), func(k int) bool { return bounds[k] > v })
+		of[i] = uint16(k)
+		b.ends[k]++
+		largest[k] = max(largest[k], v)
+	}
+	next, at := make([]int, len(b.ends)), 0
+	for k, n := range b.ends {
+		next[k], at = at, at+n
+		b.ends[k] = at
+	}
+	for i, k := range of {
+		b.sorted[next[k]] = uint32(i)
+		next[k]++
+	}
+	return largest
+}
+
+// Epoch returns the order of an epoch. It needs at most 8 KiB, and 8 bytes a bucket.
+func (b *Bucket) Epoch(_ int, seed uint64, epoch int) Sequence {
+	return bucketSequence{b, seed, epoch, permute.Key(seed, epoch, bucketKey)}
+}
+
+// bucketKey is the number of the key of buckets.
+const bucketKey = 1<<16 + 5
+
+// ID returns a digest of the numbers, the bounds and the sizes of batches.
+func (b *Bucket) ID() string { return b.id }
+
+// Validate reports that the numbers are not those of n records.
+func (b *Bucket) Validate(n int) error {
+	if len(b.sorted) != n {
+		return fmt.Errorf("bucket: made for %d records; the Source has %d", len(b.sorted), n)
+	}
+	return nil
+}
+
+// bucketSequence has positions in the order of the buckets, so that a batch is a stretch of positions; its Batches come
+// in random order.
+type bucketSequence struct {
+	*Bucket
+	seed  uint64
+	epoch int
+	key   uint64
+}
+
+func (s bucketSequence) Len() int { return len(s.sorted) }
+
+func (s bucketSequence) Fill(pos int, dst []int) {
+	var rounds permute.Swaps
+	var x [mixLanes]uint64
+	for len(dst) > 0 {
+		k, from := s.bucket(pos)
+		n := min(len(dst), len(x), s.ends[k]-pos)
+		for i := range n {
+			x[i] = uint64(pos + i - from)
+		}
+		rounds.Prepare(uint64(s.ends[k]-from), s.key+permute.Mix64(uint64(k)))
+		rounds.Permute(x[:n])
+		for i, at := range x[:n] {
+			dst[i] = int(s.sorted[from+int(at)])
+		}
+		pos, dst = pos+n, dst[n:]
+	}
+}
+
+// bucket returns the bucket of a position, and the first position of the bucket.
+func (b *Bucket) bucket(pos int) (k, from int) {
+	k = sort.SearchInts(b.ends, pos+1)
+	return k, b.first(k)
+}
+
+func (b *Bucket) first(k int) int {
+	if k == 0 {
+		return 0
+	}
+	return b.ends[k-1]
+}
+
+// Batches returns the batches of the epoch: whole leaves out those that are not full.
+func (s bucketSequence) Batches(whole bool) Batches {
+	o := &bucketBatches{Bucket: s.Bucket, ends: make([]int, len(s.ends))}
+	steps := 0
+	for k, size := range s.sizes {
+		n := s.ends[k] - s.first(k)
+		if !whole {
+			n += size - 1
+		}
+		steps += n / size
+		o.ends[k] = steps
+	}
+	o.order = permute.New(steps, s.seed, s.epoch)
+	return o
+}
+
+type bucketBatches struct {
+	*Bucket
+	ends  []int // by bucket: how many batches it and those before have
+	order permute.Permutation
+}
+
+func (o *bucketBatches) Len() int { return o.order.Len() }
+
+func (o *bucketBatches) At(step int) (pos, n int) {
+	number := o.order.At(step)
+	k := sort.SearchInts(o.ends, number+1)
+	if k > 0 {
+		number -= o.ends[k-1]
+	}
+	return o.Of(o.first(k) + number*o.sizes[k])
+}
+
+func (o *bucketBatches) Of(pos int) (first, n int) {
+	k, from := o.bucket(pos)
+	first = pos - (pos-from)%o.sizes[k]
+	return first, min(o.sizes[k], o.Bucket.ends[k]-first)
+}
