@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
@@ -26,9 +25,6 @@ func isNPY(path string) bool {
 	_, err = io.ReadFull(f, head)
 	return err == nil && string(head) == npy.Magic
 }
-
-// notInName matches characters that a field's name cannot have.
-var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 // OpenNPY opens a .npy file as a dataset of one field, which has the name of the file: its records are along the first
 // axis. An array that cannot be mapped, as it is big endian or in Fortran order, is ErrUnsupported.
@@ -76,11 +72,7 @@ func openNPY(path string) (*Dataset, error) {
 	for i, n := range h.Shape[1:] {
 		shape[i] = int(n)
 	}
-	name := strings.Trim(notInName.ReplaceAllString(strings.TrimSuffix(filepath.Base(path), ".npy"), "_"), "-")
-	if name == "" {
-		name = "array"
-	}
-	field := NewField(name, h.DType, shape...)
+	field := NewField(layout.FieldName(strings.TrimSuffix(filepath.Base(path), ".npy")), h.DType, shape...)
 	if err := field.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, ErrUnsupported)
 	}

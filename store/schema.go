@@ -99,10 +99,9 @@ func (s Schema) RecordBytes() int {
 	return n
 }
 
-// Validate reports every problem of the schema: no fields, a name that is not letters,
-// digits, _ and -, a name used twice, a bad type or shape, a storage type that is not the
-// type's own, a content that its values cannot have, two fields of source
-// names, boxes on an image that is not there, a normalization that is not finite.
+// Validate reports every problem of the schema: no fields, a name that no field can have, a name used twice or below
+// another one, a bad type or shape, a storage type that is not the type's own, a content that its values cannot have,
+// two fields of source names, boxes on an image that is not there, a normalization that is not finite.
 func (s Schema) Validate() error {
 	if len(s.Fields) == 0 {
 		return errors.New("no fields: a dataset needs at least one")
@@ -130,15 +129,15 @@ func (s Schema) Validate() error {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, layout.CheckNames(s.Specs()))...)
 }
 
 func (f Field) validate() error {
 	if err := f.Spec.Validate(); err != nil {
 		return err
 	}
-	if !layout.IsName(f.Name) {
-		return fmt.Errorf("field %q: a name is 1 to 100 letters, digits, _ and -, not starting with -", f.Name)
+	if !layout.IsFieldName(f.Name) {
+		return fmt.Errorf("field %q: %s", f.Name, layout.FieldNameRule)
 	}
 	if f.Storage != f.DType.Descr() {
 		return fmt.Errorf("field %q: storage %q is not that of %v (%q)", f.Name, f.Storage, f.DType, f.DType.Descr())

@@ -135,9 +135,9 @@ func (c *Column) FieldName() string { return strings.TrimSuffix(c.Name, "."+stri
 // SumsPath returns where the column's checksums are in an HDF5 file or in Zarr.
 func (c *Column) SumsPath() string {
 	if c.Part == Whole {
-		return hdf5Sums + c.stored()
+		return hdf5Sums + FileName(c.stored())
 	}
-	return hdf5Sums + c.stored() + "." + string(c.Part)
+	return hdf5Sums + FileName(c.stored()) + "." + string(c.Part)
 }
 
 // Cut adds what records [a, b) have in column from; index is that of a ragged field, else nil.

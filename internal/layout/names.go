@@ -12,7 +12,7 @@ import (
 // Format name of manifests, and the newest version of the format that this program reads.
 const (
 	FormatName    = "penstock"
-	FormatVersion = 4
+	FormatVersion = 5
 )
 
 // Versions that a manifest has of a dataset that was changed: with files of other names than those that follow from its
@@ -20,17 +20,22 @@ const (
 const (
 	VersionRenamed = 3
 	VersionDeleted = 4
+	versionNames   = 5 // a field has a name that is none for IsName
 )
 
-// VersionOf returns the version that a manifest of these fields has: 2 with masks, boxes, keypoints or instances,
-// which readers of version 1 refuse, and 1 without.
+// VersionOf returns the version that a manifest of these fields has: 5 if a name is not as [IsName] has it, 2 with
+// masks, boxes, keypoints or instances, and 1 without. Readers of older versions refuse it.
 func VersionOf(fields []tensor.Spec) int {
+	version := 1
 	for _, f := range fields {
-		if f.OnImage() || f.Instances != "" {
-			return 2
+		switch {
+		case !IsName(f.Name):
+			return versionNames
+		case f.OnImage() || f.Instances != "":
+			version = 2
 		}
 	}
-	return 1
+	return version
 }
 
 // ManifestName is the file that makes a folder a flat dataset.
@@ -81,7 +86,7 @@ func Manifest(path string) string {
 // others.
 func KeepsGenerations(path string) bool { return IsFlat(path) || IsZarr(path) }
 
-// IsName keeps names usable as file names and HDF5 links on every system: up to 100 letters,
+// IsName reports whether a name of a split, tag or instance is usable in files on every system: up to 100 letters,
 // digits, _ and -, which - does not begin. A regexp of that would take 8 ms of every program's start.
 func IsName(name string) bool {
 	for i, c := range []byte(name) {

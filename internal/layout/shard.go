@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/tensor"
@@ -82,12 +83,18 @@ func rowsOf(s Shard, c *Column, payload File) int64 { return c.RowsOf(s.Count, p
 // without their CRC32C.
 func (c *Column) Files(shard int, rows int64) (payload, sums File) {
 	size, field := c.Spec.RecordBytes(), c.FieldName()
-	payload = File{Field: field, Name: fmt.Sprintf("%s-%05d.npy", c.Name, shard), Bytes: ArrayBytes(rows, size)}
+	name := fmt.Sprintf("%s-%05d", c.fileName(), shard)
+	payload = File{Field: field, Name: name + ".npy", Bytes: ArrayBytes(rows, size)}
 	if c.Part == Values {
 		payload.Rows = rows
 	}
-	return payload, File{Field: field, Name: fmt.Sprintf("%s-%05d.crc.npy", c.Name, shard),
-		Bytes: ArrayBytes(Blocks(rows, size), 4)}
+	return payload, File{Field: field, Name: name + ".crc.npy", Bytes: ArrayBytes(Blocks(rows, size), 4)}
+}
+
+// fileName returns what the names of the files of a column begin with.
+func (c *Column) fileName() string {
+	field := c.FieldName()
+	return FileName(field) + strings.TrimPrefix(c.Name, field)
 }
 
 // Renamed reports whether files of shards have other names than those that follow from their columns and numbers.

@@ -2,11 +2,7 @@ package source
 
 import (
 	"encoding/binary"
-	"fmt"
-	"hash/crc32"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -80,35 +76,6 @@ func (b BoxFormat) Numbers() int {
 	return 4
 }
 
-// FieldName makes a field's name of any text. ASCII letters, digits, _ and - stay, and other ASCII characters become _.
-// Every other character becomes its code point, as JSON writes it without the backslash: 年龄 is u5e74u9f84, and
-// beyond four digits U0001f600. Names of over 100 bytes end in a checksum of the whole text. So names in other scripts
-// do not collide, and a reader with a table of Unicode can tell what they were.
-func FieldName(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			b.WriteRune(r)
-		case r < utf8.RuneSelf:
-			b.WriteByte('_')
-		case r <= 0xffff:
-			fmt.Fprintf(&b, "u%04x", r)
-		default:
-			fmt.Fprintf(&b, "U%08x", r)
-		}
-	}
-	clean := strings.TrimLeft(b.String(), "-")
-	if clean == "" {
-		return "data"
-	}
-	if len(clean) > mostName {
-		sum := fmt.Sprintf("_%08x", crc32.ChecksumIEEE([]byte(text)))
-		clean = clean[:mostName-len(sum)] + sum
-	}
-	return clean
-}
-
 // FieldNames returns the names of fields.
 func FieldNames(fields []Field) (names []string) {
 	for _, f := range fields {
@@ -116,9 +83,6 @@ func FieldNames(fields []Field) (names []string) {
 	}
 	return names
 }
-
-// mostName is the most bytes that the name of a field has.
-const mostName = 100
 
 // PutInt makes an int64 the value of a field.
 func PutInt(v *Values, field int, x int64) {

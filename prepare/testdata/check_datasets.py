@@ -1,13 +1,15 @@
 """Compares datasets with what is expected of them: check_datasets.py DATASET EXPECTED.npz ..."""
-import glob, os, sys
+import json, os, sys
 import numpy as np
 import h5py
 
 
 def read(dataset):
     if os.path.isdir(dataset):
-        names = {os.path.basename(p)[:-len("-00000.npy")] for p in glob.glob(dataset + "/*-00000.npy")}
-        return {n: np.load(f"{dataset}/{n}-00000.npy", mmap_mode="r") for n in names}
+        files = json.load(open(dataset + "/manifest.json"))["shards"][0]["files"]
+        parts = {part: part + "-00000.npy" for part in (".values", ".offsets")}
+        names = {f["field"].replace("/", ".") + next((p for p, end in parts.items() if f["name"].endswith(end)), ""): f["name"] for f in files if not f["name"].endswith(".crc.npy")}
+        return {n: np.load(f"{dataset}/{file}", mmap_mode="r") for n, file in names.items()}
     found = {}
     with h5py.File(dataset, "r") as f:
         def visit(name, item):

@@ -127,7 +127,7 @@ def arrays():
     for name in ["idx", "idxgz"]:
         expect(name, images=gray[:, None], **({"labels": labels} if name == "idx" else {}))
     put("./idxf.idx", struct.pack(">BBBBII", 0, 0, 13, 2, N, 3) + vector.astype(">f4").tobytes())
-    expect("idxf", idxf_idx=vector.astype(np.float32))
+    expect("idxf", **{"idxf.idx": vector.astype(np.float32)})
 
 
 def cifar():
@@ -146,7 +146,7 @@ def hdf5():
         f.create_dataset("number", data=number, chunks=(2,), compression="gzip", shuffle=True, fletcher32=True)
         f.create_dataset("vector", data=vector, chunks=(3, 2), compression="lzf")
         f["note"] = "not a field"
-    expect("hdf5", group_images=images, labels=labels.astype(np.int32), number=number, vector=vector)
+    expect("hdf5", **{"group.images": images}, labels=labels.astype(np.int32), number=number, vector=vector)
 
 
 def tfrecord():

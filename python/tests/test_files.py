@@ -66,7 +66,7 @@ class TestFiles(Writing):
         for source in "x.csv", "x.parquet":
             got = loaded(self.path(source))
             self.assertEqual([v.tolist() for v in got.values()], want)
-            self.assertEqual(list(got)[:3], ["u5e74u9f84", "u8eabu9ad8", "gru00f6u00dfe"])
+            self.assertEqual(list(got), list(frame))
 
     def test_tables_with_versions(self):
         """A partition of a Delta table has the rows of files that are not of its newest version."""
@@ -86,7 +86,7 @@ class TestFiles(Writing):
                 g["obs/image"], g["label"] = np.full((4 + i % 2, 4, 3), i, "u1"), i
         for got in penstock.open(path), self.prepared(path):
             self.assertEqual(got["label"][:].tolist(), [0, 1, 2, 3, 4])
-            self.assertEqual([int(v.mean()) for v in got["obs_image"][:]], [0, 1, 2, 3, 4])
+            self.assertEqual([int(v.mean()) for v in got["obs/image"][:]], [0, 1, 2, 3, 4])
         self.assertEqual(loaded(path, fields=["data/demo_3/obs/image"])["data/demo_3/obs/image"].mean(), 3)
 
     def test_enumerations(self):

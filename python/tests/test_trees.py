@@ -120,12 +120,11 @@ class Trees(unittest.TestCase):
         dest = path + ".flat"
         penstock.preprocess(path, dest, **({} if fields is None else {"fields": fields}), progress=False)
         with penstock.open(dest) as ds:
-            found = {name.replace("/", "_"): name for name in want}
-            self.assertEqual(inorder(ds.fields), inorder(found))
-            for name, was in found.items():
-                self.assertEqual(ds.fields[name].dtype, dtypes[was], (path, name))
+            self.assertEqual(inorder(ds.fields), inorder(want))
+            for name, values in want.items():
+                self.assertEqual(ds.fields[name].dtype, dtypes[name], (path, name))
                 got = ds[name][:]
-                equal(self, penstock.bfloat16.to_float32(got) if dtypes[was] == "bfloat16" else got, want[was], path, name, "preprocess")
+                equal(self, penstock.bfloat16.to_float32(got) if dtypes[name] == "bfloat16" else got, values, path, name, "preprocess")
         shutil.rmtree(dest)
 
 

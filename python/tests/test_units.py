@@ -66,10 +66,10 @@ class UnitsTest(Trees):
                 with h5py.File(path) as f:
                     for k, name in enumerate(natural(names)):
                         g = f[f"{above}/{name}"] if above else f[name]
-                        found = {m.replace("/", "_"): g[m] for m in sorted(members)}
+                        found = {m: g[m] for m in sorted(members)}
                         if not rows:
                             record = {n: d[()] for n, d in found.items()} | {"label": g["label"][()], "text": g["text"].asstr()[()]}
-                            want.append({n: record[n] for n in sorted(record, key=lambda n: n.replace("_", "/"))})
+                            want.append({n: record[n] for n in sorted(record)})
                             continue
                         for i in range(len(g[members[0]])):
                             want.append({n: d[i] for n, d in found.items()} | {"episode": np.int64(k), "step": np.int64(i)})

@@ -333,7 +333,7 @@ func (h *history) now(c content, err error) {
 
 // columns are those that may be added or set.
 func (h *history) column() store.Field {
-	return []store.Field{emb, tokens, labels, store.NewField("score", tensor.Float32)}[h.rng.IntN(4)]
+	return []store.Field{emb, tokens, labels, store.NewField("scores/第 1", tensor.Float32)}[h.rng.IntN(4)]
 }
 
 // stopping are values that end with an error the first time.

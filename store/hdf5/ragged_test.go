@@ -20,7 +20,7 @@ func raggedSchema() store.Schema {
 	text := store.NewRagged("text", tensor.Uint8)
 	text.Content = tensor.Text
 	return store.Schema{Fields: []store.Field{
-		store.NewRagged("tokens", tensor.Int32), store.NewRagged("boxes", tensor.BFloat16, 4), text,
+		store.NewRagged("tokens", tensor.Int32), store.NewRagged("b/ö x", tensor.BFloat16, 4), text,
 		store.NewRagged("nothing", tensor.Float64), store.NewField("labels", tensor.Int64),
 	}}
 }
@@ -100,8 +100,8 @@ func TestH5pyReadsRagged(t *testing.T) {
 	if a := got.Datasets["text/values"].Attrs; a["content"] != "utf-8" {
 		t.Errorf("text: %v", a)
 	}
-	if a := got.Datasets["boxes/values"].Attrs; a["dtype"] != "bfloat16" {
-		t.Errorf("boxes: %v", a)
+	if a := got.Datasets["b/ö x/values"].Attrs; a["dtype"] != "bfloat16" {
+		t.Errorf("b: %v", a)
 	}
 	if len(got.Root) != 6 {
 		t.Errorf("root: %v", got.Root)

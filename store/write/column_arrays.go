@@ -95,11 +95,11 @@ func (d Dir) NameArrays(f store.Field) (name string, release func() error, err e
 	if err != nil {
 		return "", nil, err
 	}
-	name = f.Name
+	name = layout.FileName(f.Name)
 	for _, taken := range layout.Columns([]tensor.Spec{f.Spec}) {
-		for _, folder := range []string{f.Name, taken.SumsPath()[1:]} {
+		for _, folder := range []string{name, taken.SumsPath()[1:]} {
 			if _, err := root.Lstat(folder); err == nil {
-				name = f.Name + "." + RandomTag()
+				name = layout.FileName(f.Name) + "." + RandomTag()
 			}
 		}
 	}

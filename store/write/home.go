@@ -102,7 +102,7 @@ func (d Dir) Hold(m *store.Manifest) (release func() error, err error) {
 
 // Spool implements Home: the stage is in the folder.
 func (d Dir) Spool(field string) (dest string, release func(), err error) {
-	return filepath.Join(string(d), field+ColumnName), func() {}, nil
+	return filepath.Join(string(d), layout.FileName(field)+ColumnName), func() {}, nil
 }
 
 // Publish implements Home by links: the files keep their names in the stage, too, from which the column can be

@@ -249,13 +249,12 @@ func addSplit(m *store.Manifest, name string, base *store.Manifest, first, end i
 // setVersion gives a manifest the first version whose readers know all that is in it.
 func setVersion(m *store.Manifest) {
 	specs := m.Schema().Specs()
+	m.Version = layout.VersionOf(specs)
 	switch {
 	case m.Deleted != nil:
-		m.Version = layout.VersionDeleted
+		m.Version = max(m.Version, layout.VersionDeleted)
 	case layout.Renamed(specs, m.Shards), len(m.Arrays) > 0:
-		m.Version = layout.VersionRenamed
-	default:
-		m.Version = layout.VersionOf(specs)
+		m.Version = max(m.Version, layout.VersionRenamed)
 	}
 }
 

@@ -22,6 +22,9 @@ type storedField struct {
 func storedIn(m *store.Manifest, f store.Field) storedField {
 	s := storedField{cmp.Or(m.Arrays[f.Name], f.Name), make(map[string]string), make(map[string]*store.Storage)}
 	folders := []string{s.name}
+	for above := path.Dir(s.name); above != "."; above = path.Dir(above) {
+		folders = append(folders, above)
+	}
 	for _, c := range layout.Columns([]tensor.Spec{f.Spec}) {
 		c.Stored = s.name
 		folders = append(folders, c.Path()[1:], c.SumsPath()[1:])

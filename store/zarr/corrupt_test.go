@@ -182,7 +182,7 @@ func TestLibraries(t *testing.T) {
 		path := filepath.Join(crash.MemoryDir(t), "x.zarr")
 		write(t, path, 0, 600, options()[name])
 		want := values(t, path)
-		names := []string{"images", "labels", "large", "brain", "half", "mask", "captions/values", "boxes/values", "none/values"}
+		names := []string{"images", "labels", "deep/large", "brain", "half", "mask", "captions/values", "b/ö x/values", "none/values"}
 		out := pythontest.Run(t, "import dask.array, numpy, tensorstore, xarray, zarr", append([]string{"-c", library, path}, names...)...)
 		for i, line := range bytes.Split(bytes.TrimSpace(out), []byte("\n")) {
 			field := filepath.Dir(names[i])

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
@@ -81,11 +83,15 @@ func (f *folder) sync(path string) error {
 func (f *folder) groups() error {
 	paths := []string{metadataGroup, metadataGroup + "/crc"}
 	for _, field := range f.manifest.Fields {
+		for above := path.Dir(field.Name); above != "."; above = path.Dir(above) {
+			paths = append(paths, above)
+		}
 		if field.Ragged {
 			paths = append(paths, field.Name)
 		}
 	}
-	for _, path := range paths {
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
 		if err := f.group(path); err != nil {
 			return err
 		}

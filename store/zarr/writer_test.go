@@ -32,9 +32,9 @@ func schema() store.Schema {
 	captions := store.NewRagged("captions", tensor.Uint8)
 	captions.Content = tensor.Text
 	return store.Schema{Fields: []store.Field{
-		images, labels, store.NewField("large", tensor.Float32, 2048), store.NewField("brain", tensor.BFloat16, 4),
+		images, labels, store.NewField("deep/large", tensor.Float32, 2048), store.NewField("brain", tensor.BFloat16, 4),
 		store.NewField("half", tensor.Float16, 8), store.NewField("mask", tensor.Bool, 16), captions,
-		store.NewRagged("boxes", tensor.Float64, 4), store.NewRagged("none", tensor.Int32),
+		store.NewRagged("b/ö x", tensor.Float64, 4), store.NewRagged("none", tensor.Int32),
 	}}
 }
 
@@ -203,7 +203,7 @@ func corruptions(t testing.TB, path string) int64 {
 func TestMapped(t *testing.T) {
 	path := filepath.Join(crash.MemoryDir(t), "x.zarr")
 	write(t, path, 0, 1300, zarr.Options{ShardBytes: 1})
-	if n := len(shards(t, path, "large")); n != 3 {
+	if n := len(shards(t, path, "deep/large")); n != 3 {
 		t.Errorf("%d shards", n)
 	}
 	ds, err := mmapds.Open(path)
@@ -211,7 +211,7 @@ func TestMapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	for _, name := range []string{"images", "labels", "large"} {
+	for _, name := range []string{"images", "labels", "deep/large"} {
 		for a := 0; a+64 <= ds.Len(); a += 64 {
 			if !ds.Contiguous(name, a, a+64) {
 				t.Errorf("%s: records %d to %d are not side by side", name, a, a+63)
@@ -235,12 +235,12 @@ func shards(t testing.TB, path, array string) []string {
 func TestAppendLinks(t *testing.T) {
 	path := filepath.Join(crash.MemoryDir(t), "x.zarr")
 	write(t, path, 0, 1300, zarr.Options{ShardBytes: 1})
-	before, err := os.Stat(shards(t, path, "large")[1])
+	before, err := os.Stat(shards(t, path, "deep/large")[1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, path, 1300, 1400, zarr.Options{Append: true})
-	after, err := os.Stat(shards(t, path, "large")[1])
+	after, err := os.Stat(shards(t, path, "deep/large")[1])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
@@ -405,7 +406,7 @@ var memberFields = map[string]string{"cls": source.LabelsName, "txt": "text"}
 func (c *memberColumn) decide(m *memberScan, w column.Selection) error {
 	name := w.Field
 	if name == "" {
-		name = source.FieldName(memberFieldName(c.name))
+		name = layout.FieldName(memberFieldName(c.name))
 	}
 	if w.Content.Name == tensor.Boxes || w.Content.Name == tensor.Keypoints {
 		w.Type = w.CellType()

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
@@ -149,7 +150,7 @@ func idxColumnOf(ctx context.Context, f vfs.File, name string) (Column, error) {
 
 // idxField returns the field of a file: images are gray ones, labels class numbers.
 func idxField(h Header, name string) (source.Field, Fixed, error) {
-	f, _, err := h.field(source.FieldName(strings.TrimSuffix(name, ".gz")), name)
+	f, _, err := h.field(layout.FieldName(strings.TrimSuffix(name, ".gz")), name)
 	if err != nil {
 		return f, Fixed{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
@@ -63,7 +64,7 @@ func npyColumn(f vfs.File, name string, singles bool) (Column, error) {
 	if singles {
 		h, single = h.single()
 	}
-	field, count, err := h.field(source.FieldName(strings.TrimSuffix(name, ".npy")), name)
+	field, count, err := h.field(layout.FieldName(strings.TrimSuffix(name, ".npy")), name)
 	if err != nil {
 		return Column{}, err
 	}
@@ -188,7 +189,7 @@ func npzColumn(ctx context.Context, f vfs.File, m *zip.File, name string) (Colum
 	}
 	r.Close()
 	h, single := h.single()
-	field, count, err := h.field(source.FieldName(name), name)
+	field, count, err := h.field(layout.FieldName(name), name)
 	if err != nil {
 		return Column{}, err
 	}

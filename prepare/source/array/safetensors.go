@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
@@ -109,7 +110,7 @@ func tensorColumn(r io.ReaderAt, name string, text []byte, first, size int64) (C
 		}
 	}
 	h, single := Header{DType: dtype, Shape: e.Shape, Offset: first + e.Offsets[0]}.single()
-	field, count, err := h.field(source.FieldName(name), name)
+	field, count, err := h.field(layout.FieldName(name), name)
 	if err != nil {
 		return Column{}, err
 	}

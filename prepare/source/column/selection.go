@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
-	"github.com/penstock/penstock/prepare/source"
 )
 
 // TypeNames describes Selection.Type for people.
@@ -54,7 +54,7 @@ func (w Selection) FieldName() string {
 	if w.Field != "" {
 		return w.Field
 	}
-	return source.FieldName(w.Column)
+	return layout.FieldName(w.Column)
 }
 
 // quoted returns the name of a column as --fields takes it: between double quotes, as CSV has them, if it has a
@@ -146,8 +146,8 @@ func ParseFields(text string) (list []Selection, err error) {
 		}
 		if i := strings.LastIndexByte(w.Column, '='); i >= 0 {
 			w.Column, w.Field = w.Column[:i], strings.TrimSpace(w.Column[i+1:])
-			if w.Field == "" || source.FieldName(w.Field) != w.Field {
-				return nil, fmt.Errorf("--fields %s: a field's name is letters, digits, _ and -", part)
+			if w.Field == "" || layout.FieldName(w.Field) != w.Field {
+				return nil, fmt.Errorf("--fields %s: of fields, %s", part, layout.FieldNameRule)
 			}
 		}
 		if w.Column = strings.TrimSpace(w.Column); quotes && w.Column != "" {

@@ -42,7 +42,7 @@ func TestParseFields(t *testing.T) {
 		t.Errorf("read %q, want %q", got, want)
 	}
 	for text, want := range map[string]string{
-		"a,,b": "names no column", "a=:int8": "letters, digits", "a=b c": "letters, digits", "a:img": "unknown type", "a,b=a": "both the field", "=x": "names no column",
+		"a,,b": "names no column", "a=:int8": "a name is 1 to", "a=b//c": "a name is 1 to", "a:img": "unknown type", "a,b=a": "both the field", "=x": "names no column",
 		`"a"b=c`: `write "COLUMN"=FIELD:TYPE`, `""=c`: "names no column",
 	} {
 		if _, err := ParseFields(text); err == nil || !strings.Contains(err.Error(), want) {

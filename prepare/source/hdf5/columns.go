@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/prepare/source/column"
@@ -95,7 +96,7 @@ func expand(selection []column.Selection, path string, columns []array.Column) (
 		for _, c := range columns {
 			one := column.Selection{Column: c.Field.Origin, Type: w.Type}
 			if w.Field != "" {
-				one.Field = w.Field + source.FieldName(strings.TrimPrefix(c.Field.Origin, path))
+				one.Field = layout.FieldName(w.Field + strings.TrimPrefix(c.Field.Origin, path))
 			}
 			list = append(list, one)
 		}

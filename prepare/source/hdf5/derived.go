@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/tensor"
@@ -93,7 +94,7 @@ func (f *File) categorical(path string) ([]array.Column, error) {
 		}
 		return binary.LittleEndian.AppendUint64(buf, uint64(x)), nil
 	}
-	c := array.Column{Field: source.LabelField(source.FieldName(trim(path)), names), Count: codes.Count}
+	c := array.Column{Field: source.LabelField(layout.FieldName(trim(path)), names), Count: codes.Count}
 	c.Field.Origin = trim(path)
 	c.Open = func() (array.Cursor, error) {
 		cursor, err := codes.Open()
@@ -167,7 +168,7 @@ func (f *File) sparse(path string) (list []array.Column, err error) {
 		}
 		s := &sparse{ends: ends, values: values, wide: ends.Field.DType == tensor.Int64, size: values.Field.DType.Size()}
 		c := array.Column{
-			Field: source.RaggedField(source.FieldName(trim(path)+"_"+part), values.Field.DType),
+			Field: source.RaggedField(layout.FieldName(trim(path)+"_"+part), values.Field.DType),
 			Count: ends.Count - 1, Open: s.cursor,
 		}
 		c.Field.Origin = trim(path) + "." + part

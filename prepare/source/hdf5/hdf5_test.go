@@ -120,10 +120,10 @@ func TestFields(t *testing.T) {
 	ints := func(n ...int) []int { return n }
 	virtual := []int{6, 7, 8, 9, 10, 11, 0, 9, 1, 9, 2, 9}
 	want := map[string][]string{
-		"numbers": each(func(i int) any { return ints(i) }), "text": each(word), "fixed": each(word), "letters": each(word), "c.t": each(word),
-		"kind": each(func(i int) any { return ints(i % 2 * 3) }), "c.n": each(func(i int) any { return ints(i) }), "c.m": each(func(i int) any { return ints(i, i+1) }),
-		"c.pos.x": each(func(i int) any { return []float64{float64(i) / 2} }), "c.pos.y": each(func(i int) any { return []float64{float64(i) / 4} }),
-		"c.many.x": each(func(i int) any { return ints(i, 2) }), "c.many.y": each(func(i int) any { return ints(1, i) }),
+		"numbers": each(func(i int) any { return ints(i) }), "text": each(word), "fixed": each(word), "letters": each(word), "c/t": each(word),
+		"kind": each(func(i int) any { return ints(i % 2 * 3) }), "c/n": each(func(i int) any { return ints(i) }), "c/m": each(func(i int) any { return ints(i, i+1) }),
+		"c/pos/x": each(func(i int) any { return []float64{float64(i) / 2} }), "c/pos/y": each(func(i int) any { return []float64{float64(i) / 4} }),
+		"c/many/x": each(func(i int) any { return ints(i, 2) }), "c/many/y": each(func(i int) any { return ints(1, i) }),
 		"list":    each(func(i int) any { return ints(0, 1, 2)[:i%4%4] }),
 		"virtual": each(func(i int) any { return ints(virtual[i]) }), "outside": each(func(i int) any { return script[i : i+1] }),
 		"obs": each(func(i int) any { return ints(i % 3) }),

@@ -8,13 +8,14 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/tensor"
 )
 
 // part is the part of an element of a dataset that becomes a field: all of it, or a member of a compound.
 type part struct {
-	name  string // of the member, such as ".pos.x"; "" for all of an element
+	name  string // of the member, such as "/pos/x"; "" for all of an element
 	typ   *meta.Datatype
 	at    int64
 	axes  []stride
@@ -41,7 +42,7 @@ func parts(d *meta.Dataset) (list []part, err error) {
 	if d.Type.Class == meta.Compound && len(d.Type.Members) > mostParts {
 		return nil, fmt.Errorf("a compound of %d members: %w", len(d.Type.Members), meta.ErrUnsupported)
 	}
-	return p.expand(source.FieldName, d.Path)
+	return p.expand(d.Path)
 }
 
 // strides returns the axes of an array of elements of that size.
@@ -58,19 +59,19 @@ func strides(dims []int64, size int64) []stride {
 }
 
 // expand returns the parts that p has members for.
-func (p part) expand(fieldName func(string) string, path string) (list []part, err error) {
+func (p part) expand(path string) (list []part, err error) {
 	for p.typ.Class == meta.Array {
 		p.axes = append(slices.Clone(p.axes), strides(p.typ.Dims, p.typ.Base.Size)...)
 		p.typ = p.typ.Base
 	}
 	if p.typ.Class != meta.Compound {
-		p.field, err = p.fieldOf(fieldName(trim(path) + p.name))
+		p.field, err = p.fieldOf(layout.FieldName(trim(path) + p.name))
 		p.field.Origin = trim(path) + p.name
 		return []part{p}, err
 	}
 	for _, m := range p.typ.Members {
-		inner := part{name: p.name + "." + m.Name, typ: m.Type, at: p.at + m.Offset, axes: p.axes}
-		more, err := inner.expand(fieldName, path)
+		inner := part{name: p.name + "/" + m.Name, typ: m.Type, at: p.at + m.Offset, axes: p.axes}
+		more, err := inner.expand(path)
 		if err != nil {
 			return nil, fmt.Errorf("member %s: %w", inner.name[1:], err)
 		}

@@ -122,7 +122,7 @@ func (u *unitOf) Members() (list []unit.Member, err error) {
 func (u *unitOf) Open(members []string) ([]array.Column, io.Closer, error) {
 	columns := make([]array.Column, len(members))
 	for name, d := range u.datasets {
-		if !slices.ContainsFunc(members, func(m string) bool { return m == name || strings.HasPrefix(m, name+".") }) {
+		if !slices.ContainsFunc(members, func(m string) bool { return m == name || strings.HasPrefix(m, name+"/") }) {
 			continue
 		}
 		list, err := u.file.columns(withRows(d), false)

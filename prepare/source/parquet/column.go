@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/tensor"
@@ -180,7 +181,7 @@ func (c *leafColumn) decide() error {
 	w := c.selection
 	name := w.Field
 	if name == "" {
-		name = source.FieldName(c.name)
+		name = layout.FieldName(c.name)
 	}
 	if c.image && w.Field == "" && name == "image" {
 		name = source.ImagesName

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/tensor"
@@ -161,7 +162,7 @@ func newTarget(c *Column, w column.Selection) (*target, error) {
 	t := &target{Column: c}
 	name := w.Field
 	if name == "" {
-		if name = source.FieldName(c.Name); fieldNames[c.Name] != "" &&
+		if name = layout.FieldName(c.Name); fieldNames[c.Name] != "" &&
 			(w.Type == "" || w.Type == "image" || w.Type == "label") {
 			name = fieldNames[c.Name]
 		}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/prepare/source"
@@ -166,7 +167,7 @@ func (c *Columns) chooseNamed(first []Member, selection []column.Selection) erro
 		}
 		i := slices.IndexFunc(first, func(m Member) bool { return m.Name == strings.Trim(w.Column, "/") })
 		if i < 0 {
-			i = slices.IndexFunc(first, func(m Member) bool { return source.FieldName(m.Name) == w.Column })
+			i = slices.IndexFunc(first, func(m Member) bool { return layout.FieldName(m.Name) == w.Column })
 		}
 		switch {
 		case i < 0:
@@ -499,7 +500,7 @@ func (c *Columns) addAttribute(w column.Selection) error {
 		}
 		field, values = a.Field, append(values, a.Value)
 	}
-	field.Name, field.Origin = cmp.Or(w.Field, source.FieldName(strings.Trim(name, "/"))), w.Column
+	field.Name, field.Origin = cmp.Or(w.Field, layout.FieldName(strings.Trim(name, "/"))), w.Column
 	c.List = append(c.List, c.column(field, func(i int64, buf []byte) ([]byte, error) {
 		k, _ := c.place(i)
 		return append(buf, values[k]...), nil

@@ -102,7 +102,7 @@ func newColumn(ctx context.Context, path string, a *zarr.Array, pool *chunk.Pool
 		return array.Column{}, err
 	}
 	name := origin(path, a)
-	c := array.Column{Field: source.NumberField(source.FieldName(name), spec.DType, spec.Shape...), Count: a.Records()}
+	c := array.Column{Field: source.NumberField(layout.FieldName(name), spec.DType, spec.Shape...), Count: a.Records()}
 	c.Field.Origin = name
 	if len(a.Dimensions) == len(spec.Shape)+1 && strings.Join(a.Dimensions, "") != "" {
 		c.Field.Dims = a.Dimensions

@@ -11,7 +11,7 @@ import numpy as np
 from .._base.errors import Error
 from . import generations
 from .column import Extent
-from .field import Field, from_json, stored
+from .field import Field, from_json
 from .layout import Layout, column_names
 from .reader import Opened, named, shared
 
@@ -22,7 +22,7 @@ def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str
     found = opened.found
     mapped = found.get("columns", {})
     manifest = found.get("manifest") or {}
-    fields = {f.name: f for f in map(stored if manifest else from_json, found["fields"])}
+    fields = {f.name: f for f in map(from_json, found["fields"])}
     # All columns of a field are mapped, or none.
     places = {f.name: [mapped.get(name) for name in column_names(f)] for f in fields.values()}
     folder = generations.split(path)[0] if found["format"] == "zarr" else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -31,8 +30,6 @@ _BYTES = ("utf-8", "image", SOURCE_NAME)
 #: The most values of a record, or of a row: none with more could be mapped.
 _MAX_NAME = 4096  # of an array in groups
 _MAX_VALUES = 1 << 44
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -188,14 +185,6 @@ def chosen(fields: Iterable[str] | None, option: str = "fields") -> tuple[str, .
     if isinstance(fields, str):
         raise TypeError(f"{option} is {fields!r}; it is a list of names: [{fields!r}]")
     return None if fields is None else tuple(fields)
-
-
-def stored(entry: Any) -> Field:
-    """Return the field that an entry of a manifest describes: files of the dataset are called after it."""
-    f = from_json(entry)
-    if not _NAME.fullmatch(f.name):
-        raise CorruptError(f"field {f.name!r}: a name is 1 to 100 letters, digits, _ and -, not starting with -")
-    return f
 
 
 #: An entry of a manifest.

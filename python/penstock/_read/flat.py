@@ -16,10 +16,10 @@ from .._base.expected import WHOLE, checked, parse
 from .._base.files import read_in
 from . import crc32c, generations
 from .column import HEADER_BYTES, Extent, explained
-from .field import Field, stored
+from .field import Field, from_json
 from .layout import Layout, blocks, column_names
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 #: As many records a dataset has at most.
 MAX_RECORDS = 1 << 46
@@ -103,7 +103,7 @@ def deleted(manifest: dict[str, Any], where: str) -> np.ndarray | None:
 def fields_of(manifest: dict[str, Any], where: str) -> dict[str, Field]:
     """Return the fields of a manifest, in order."""
     try:
-        fields = [stored(entry) for entry in manifest["fields"]]
+        fields = [from_json(entry) for entry in manifest["fields"]]
     except CorruptError as e:
         raise CorruptError(f"{where}: {e}") from e
     by_name = {f.name: f for f in fields}

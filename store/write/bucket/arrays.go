@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
@@ -17,7 +18,7 @@ import (
 // NameArrays implements write.ArrayHome. The name has random digits, so that no other writer has it. [Home.Prune]
 // leaves young objects.
 func (h *Home) NameArrays(f store.Field) (name string, release func() error, err error) {
-	return f.Name + "." + write.RandomTag(), func() error { return nil }, nil
+	return layout.FileName(f.Name) + "." + write.RandomTag(), func() error { return nil }, nil
 }
 
 // PublishArrays implements write.ArrayHome.

@@ -194,7 +194,7 @@ func (h *Home) Spool(field string) (dest string, release func(), err error) {
 			_ = os.Remove(filepath.Dir(folder))
 		}
 	}
-	return filepath.Join(folder, field+write.ColumnName), release, nil
+	return filepath.Join(folder, layout.FileName(field)+write.ColumnName), release, nil
 }
 
 // spoolFolder makes the folder for the columns of a dataset.

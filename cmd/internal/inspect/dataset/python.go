@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
@@ -58,7 +59,7 @@ func Quote(s string) string { return strconv.Quote(s) }
 // Identifier makes a name of the field that Python accepts.
 func Identifier(name string) string {
 	id := strings.Map(func(r rune) rune {
-		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+		if r == '_' || unicode.IsLetter(r) || '0' <= r && r <= '9' {
 			return r
 		}
 		return '_'

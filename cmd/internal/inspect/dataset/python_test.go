@@ -20,7 +20,7 @@ func TestPythonOfAnOddPath(t *testing.T) {
 }
 
 func TestIdentifier(t *testing.T) {
-	for in, want := range map[string]string{"images": "images", "train/x-1": "train_x_1", "1st": "_1st", "": "_", "ü": "_"} {
+	for in, want := range map[string]string{"images": "images", "train/x-1": "train_x_1", "1st": "_1st", "": "_", "ü x": "ü_x"} {
 		if got := Identifier(in); got != want {
 			t.Errorf("identifier(%q) = %q, want %q", in, got, want)
 		}

@@ -206,7 +206,7 @@ func pandas(path string, f *meta.File) *Origin {
 		}
 		length = table.Records()
 		for _, field := range list {
-			name := field.Origin[strings.LastIndexByte(field.Origin, '.')+1:]
+			name := field.Origin[strings.LastIndexByte(field.Origin, '/')+1:]
 			fields.add(field.Origin, name)
 			if strings.HasPrefix(name, "values_block_") {
 				o.note("%s: %s is several columns in one array; written with data_columns=True, they keep their names", key, name)

@@ -72,7 +72,7 @@ expect("null-in-texts.arrow", ["t uint8()* utf-8"], [['["a",""]'], "t: a null in
 put("only-nulls.arrow", {"n": pa.nulls(7)})
 refuse("only-nulls.arrow", "column n: holds only nulls")
 put("structs.arrow", {"s": pa.array([{"a": 1, "b": {"c": [1.5, 2.5]}}, {"a": 2, "b": {"c": [3.5, 4.5]}}, {"a": 3, "b": None}])})
-expect("structs.arrow", ["s_a int64()", "s_b_c float64(2,)"], [[ints(1), np.array([1.5, 2.5])], [ints(2), np.array([3.5, 4.5])], "s.b.c: it is missing"])
+expect("structs.arrow", ["s.a int64()", "s.b.c float64(2,)"], [[ints(1), np.array([1.5, 2.5])], [ints(2), np.array([3.5, 4.5])], "s.b.c: it is missing"])
 big = pa.table({"x": pa.array(range(100)), "t": pa.array([f"t{i}" for i in range(100)]), "b": pa.array([i % 3 == 0 for i in range(100)])})
 put("slice.arrow", big.slice(13, 50))
 expect("slice.arrow", ["x int64()", "t uint8()* utf-8", "b bool()"], [[ints(i), f"t{i}", bytes([i % 3 == 0])] for i in range(13, 63)])

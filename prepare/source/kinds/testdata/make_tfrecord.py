@@ -80,7 +80,7 @@ expect("raw-odd.tfrecord", ["a int16(6,)"], [[r] for r in raw] + ["a: 5 bytes wh
 for form in "png", "jpeg":
     pictures = [image(i, form) for i in range(4)]
     put(f"images-{form}.tfrecord", [example(image__encoded=p, image__class__label=i, image__class__text=f"class {i}") for i, p in enumerate(pictures)])
-    expect(f"images-{form}.tfrecord", ["images uint8()* image", "labels int64()", "image_class_text uint8()* utf-8"],
+    expect(f"images-{form}.tfrecord", ["images uint8()* image", "labels int64()", "image/class/text uint8()* utf-8"],
            [[p, ints(i), f"class {i}"] for i, p in enumerate(pictures)])
 put("image.tfrecord", [example(image=image(1, "png"), label=7)])
 expect("image.tfrecord", ["images uint8()* image", "labels int64()"], [[image(1, "png"), ints(7)]])
@@ -93,7 +93,7 @@ expect("words-as-text.tfrecord", ["label uint8()* utf-8"], [["dog"], ["cat"]], f
 put("text-as-label.tfrecord", [example(s=w) for w in ["dog", "cat"]])
 expect("text-as-label.tfrecord", ["s int64()"], [[ints(1)], [ints(0)]], flag="s:label", classes=["cat", "dog"])
 put("objects.tfrecord", [example(image__object__bbox__xmin=[0.5] * n or train.Feature(float_list=train.FloatList()), image__object__class__label=list(range(n))) for n in (2, 0, 3)])
-expect("objects.tfrecord", ["image_object_bbox_xmin float32()*", "image_object_class_label int64()*"], [[floats(*[0.5] * n), np.arange(n)] for n in (2, 0, 3)])
+expect("objects.tfrecord", ["image/object/bbox/xmin float32()*", "image/object/class/label int64()*"], [[floats(*[0.5] * n), np.arange(n)] for n in (2, 0, 3)])
 
 # what is missing, of another type, or selected
 put("missing.tfrecord", [example(x=1, t="a", r=[1, 2]), example(t="b", r=[1]), example(x=3)])

@@ -107,15 +107,15 @@ def compounds():
     a = np.zeros(N, t)
     for i in range(N):
         a[i] = (i, b"n%d" % i, (i / 2, i / 4), np.arange(6).reshape(2, 3) + i, i % 2, -i, [(i, 1), (2, i)])
-    fields = {"c_id": a["id"], "c_name": ["n%d" % i for i in range(N)], "c_pos_x": a["pos"]["x"], "c_pos_y": a["pos"]["y"], "c_m": a["m"], "c_ok": a["ok"], "c_big": a["big"],
-              "c_many_x": a["many"]["x"], "c_many_y": a["many"]["y"]}
+    fields = {"c/id": a["id"], "c/name": ["n%d" % i for i in range(N)], "c/pos/x": a["pos"]["x"], "c/pos/y": a["pos"]["y"], "c/m": a["m"], "c/ok": a["ok"], "c/big": a["big"],
+              "c/many/x": a["many"]["x"], "c/many/y": a["many"]["y"]}
     for name, kw in {"contiguous": {}, "gzip": dict(chunks=(10,), compression="gzip", shuffle=True)}.items():
         create("compound-%s.h5" % name, lambda f: f.create_dataset("c", data=a, **kw), fields)
-    create("compound-member.h5", lambda f: f.create_dataset("g/c", data=a), {"id": a["id"], "where_x": a["pos"]["x"], "where_y": a["pos"]["y"]}, "g/c.id=id,g/c.pos.x=where_x,g/c.pos.y=where_y")
-    create("compound-all.h5", lambda f: (f.create_dataset("g/c", data=a[["id", "ok"]]), f.create_dataset("other", data=np.arange(3))), {"r_id": a["id"], "r_ok": a["ok"]}, "g/c=r")
-    create("compound-rows.h5", lambda f: f.create_dataset("c", data=a[:50].reshape(10, 5)[["id", "m"]]), {"c_id": a["id"][:50].reshape(10, 5), "c_m": a["m"][:50].reshape(10, 5, 2, 3)})
+    create("compound-member.h5", lambda f: f.create_dataset("g/c", data=a), {"id": a["id"], "where_x": a["pos"]["x"], "where_y": a["pos"]["y"]}, "g/c/id=id,g/c/pos/x=where_x,g/c/pos/y=where_y")
+    create("compound-all.h5", lambda f: (f.create_dataset("g/c", data=a[["id", "ok"]]), f.create_dataset("other", data=np.arange(3))), {"r/id": a["id"], "r/ok": a["ok"]}, "g/c=r")
+    create("compound-rows.h5", lambda f: f.create_dataset("c", data=a[:50].reshape(10, 5)[["id", "m"]]), {"c/id": a["id"][:50].reshape(10, 5), "c/m": a["m"][:50].reshape(10, 5, 2, 3)})
     z = rng.normal(size=(N, 2)).astype("c8")
-    create("complex.h5", lambda f: f.create_dataset("z", data=z), {"z_r": z.real, "z_i": z.imag})
+    create("complex.h5", lambda f: f.create_dataset("z", data=z), {"z/r": z.real, "z/i": z.imag})
     t = np.dtype([("n", "i4"), ("t", h5py.string_dtype()), ("l", h5py.vlen_dtype("i2"))])
     words = texts()
 
@@ -124,7 +124,7 @@ def compounds():
         for i, w in enumerate(words):
             d[i] = (i, w, np.arange(i % 4, dtype="i2"))
 
-    create("compound-vlen.h5", write, {"c_n": np.arange(N, dtype="i4"), "c_t": words, "c_l": [np.arange(i % 4, dtype="i2") for i in range(N)]})
+    create("compound-vlen.h5", write, {"c/n": np.arange(N, dtype="i4"), "c/t": words, "c/l": [np.arange(i % 4, dtype="i2") for i in range(N)]})
 
 
 def external():
@@ -265,7 +265,7 @@ def tables(tb):
                 v.append(list(range(i % 4)))
         with tb.open_file(path(name)) as f:
             a = f.root.t.read()
-        fields = {"t_a": a["a"], "t_name": [x.decode() for x in a["name"]], "t_x": a["x"], "t_b": a["b"].astype("u1"), "t_k": a["k"].astype("i8"), "ragged": [np.arange(i % 4, dtype="i4") for i in range(N)]}
+        fields = {"t/a": a["a"], "t/name": [x.decode() for x in a["name"]], "t/x": a["x"], "t/b": a["b"].astype("u1"), "t/k": a["k"].astype("i8"), "ragged": [np.arange(i % 4, dtype="i4") for i in range(N)]}
         case(name, fields, "t,ragged")
 
 
@@ -274,9 +274,9 @@ def pandas(pd):
     for lib in (None, "zlib", "blosc:zstd"):
         name = "pandas-%s.h5" % str(lib).replace(":", "-")
         d.to_hdf(path(name), key="df", format="table", data_columns=True, complib=lib, complevel=5 if lib else 0)
-        case(name, {"a": d["a"], "b": d["b"], "s": list(d["s"])}, "df/table.a=a,df/table.b=b,df/table.s=s")
+        case(name, {"a": d["a"], "b": d["b"], "s": list(d["s"])}, "df/table/a=a,df/table/b=b,df/table/s=s")
     d[["b", "c"]].to_hdf(path("pandas-blocks.h5"), key="df", format="table")
-    case("pandas-blocks.h5", {"index": np.arange(N), "v": d[["b", "c"]].values}, "df/table.index=index,df/table.values_block_0=v")
+    case("pandas-blocks.h5", {"index": np.arange(N), "v": d[["b", "c"]].values}, "df/table/index=index,df/table/values_block_0=v")
     d[["b", "c"]].to_hdf(path("pandas-fixed.h5"), key="df", format="fixed")
     case("pandas-fixed.h5", {"v": d[["b", "c"]].values}, "df/block0_values=v")
 

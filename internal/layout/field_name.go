@@ -1,0 +1,113 @@
+package layout
+
+import (
+	"cmp"
+	"fmt"
+	"hash/crc32"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// maxFieldName is the most bytes that the name of a field has.
+const maxFieldName = 200
+
+// FieldNameRule says for people what the name of a field is.
+const FieldNameRule = "a name is 1 to 200 bytes of UTF-8 that can be seen, in parts with / between them, none of " +
+	"them empty, '.', '..' or 'zarr.json', nor the first one 'penstock'"
+
+// IsFieldName reports whether a field can have a name. It is the path of an array in HDF5 and Zarr: [FieldNameRule].
+func IsFieldName(name string) bool {
+	if len(name) > maxFieldName || !utf8.ValidString(name) {
+		return false
+	}
+	first, _, below := strings.Cut(name, "/")
+	if below && first == FormatName {
+		return false
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if !isNamePart(part) {
+			return false
+		}
+	}
+	return true
+}
+
+func isNamePart(part string) bool {
+	return part != "" && part != "." && part != ".." && part != ZarrNode && !strings.ContainsFunc(part, unseen)
+}
+
+func unseen(r rune) bool { return r == utf8.RuneError || !unicode.IsGraphic(r) }
+
+// FieldName returns the name of a field for a text, such as the name of a column: the text itself, if it can be one.
+// Characters that cannot be seen become _, parts that cannot be ones are left out, and a name that is too long ends in
+// a checksum of the text.
+func FieldName(text string) string {
+	if IsFieldName(text) {
+		return text
+	}
+	var parts []string
+	for part := range strings.SplitSeq(text, "/") {
+		part = strings.Map(func(r rune) rune {
+			if unseen(r) {
+				return '_'
+			}
+			return r
+		}, part)
+		if isNamePart(part) {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) > 1 && parts[0] == FormatName {
+		parts[0] += "_"
+	}
+	name := cmp.Or(strings.Join(parts, "/"), "data")
+	if len(name) > maxFieldName {
+		sum := fmt.Sprintf("_%08x", crc32.ChecksumIEEE([]byte(text)))
+		name = strings.TrimRight(strings.ToValidUTF8(name[:maxFieldName-len(sum)], ""), "/") + sum
+	}
+	return name
+}
+
+// FileName returns what names of files and of metadata have of the name of a field, or of what stores one: the name, or
+// if file systems and object stores differ about its characters a similar one with a checksum.
+func FileName(field string) string {
+	if IsStored(field) {
+		return field
+	}
+	plain := strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && IsName("x"+string(r)) {
+			return r
+		}
+		return '_'
+	}, field)
+	return fmt.Sprintf("%.80s.%08x", strings.TrimLeft(plain, "-"), crc32.ChecksumIEEE([]byte(field)))
+}
+
+// CheckNames makes sure that no field has the name of what stores another one.
+func CheckNames(fields []tensor.Spec) error {
+	names, isField := make(map[string]string), make(map[string]bool, len(fields))
+	for _, f := range fields {
+		isField[f.Name] = true
+	}
+	for _, c := range Columns(fields) {
+		field := c.FieldName()
+		for _, name := range []string{c.Name, c.fileName()} {
+			if other, ok := names[name]; ok && other != field {
+				return fmt.Errorf("fields %q and %q would be stored under one name, %q; give one of them another name", other,
+					field, name)
+			}
+			names[name] = field
+		}
+		for above := path.Dir(field); above != "."; above = path.Dir(above) {
+			if isField[above] {
+				return fmt.Errorf("field %q lies below field %q, which is an array and no group; give one of them another name",
+					field, above)
+			}
+		}
+	}
+	return nil
+}
