@@ -1,7 +1,7 @@
 // Package sampler says in which order records come.
 //
 // A [Sampler] makes one [Sequence] per epoch. [Sequential], [Shuffle] and [Block] visit every
-// record once; [Subset] and [Split] choose some of the records; [Weighted] and [Mix] draw by
+// record once; [Subset] and [Split] choose some of the records; [Weighted], [WeightedOnce] and [Mix] draw by
 // weight; [Bucket] puts records together that are alike, and [Regions] keeps each
 // host's reads in one part of the dataset. All of them are pure functions of
 // (seed, epoch, position): they are the same for any number of workers and processes, and after

@@ -139,6 +139,46 @@ func TestWeightedFollowsWeights(t *testing.T) {
 	}
 }
 
+// Without replacement, the first draw is in proportion to the weights, the second one in proportion to those that are left,
+// and no record comes twice.
+func TestWeightedOnce(t *testing.T) {
+	weights := []float64{1, 0, 2, 5}
+	o, err := sampler.NewWeightedOnce(weights, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const epochs = 20_000
+	var first [4]int
+	pairs := 0
+	for epoch := range epochs {
+		got := fillAll(t, o, 4, 7, epoch)
+		checkPermutation(t, "records", got, []int{0, 2, 3})
+		first[got[0]]++
+		if got[0] == 3 && got[1] == 2 {
+			pairs++
+		}
+	}
+	for i, w := range weights {
+		if want := w / 8 * epochs; math.Abs(float64(first[i])-want) > 5*math.Sqrt(want+1) {
+			t.Errorf("record %d is first %d times, not %.0f", i, first[i], want)
+		}
+	}
+	if want := 5.0 / 8 * 2 / 3 * epochs; math.Abs(float64(pairs)-want) > 5*math.Sqrt(want) {
+		t.Errorf("3 and 2 are first %d times, not %.0f", pairs, want)
+	}
+	for _, draws := range []int{0, 4} {
+		if _, err := sampler.NewWeightedOnce(weights, draws); err == nil {
+			t.Errorf("%d draws of 3 records", draws)
+		}
+	}
+}
+
+func TestBalanced(t *testing.T) {
+	if got := sampler.Balanced([]float64{3, 1, 3, 3}); !slices.Equal(got, []float64{1. / 3, 1, 1. / 3, 1. / 3}) {
+		t.Errorf("weights %v", got)
+	}
+}
+
 // permuted returns the order of a single bucket: the permutation that sources of a Mix and
 // buckets have.
 func permuted(t testing.TB, n int, seed uint64, epoch int) []int {
@@ -171,6 +211,10 @@ func TestOrdersNeverChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	once, err := sampler.NewWeightedOnce([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
 	mix, err := sampler.NewMix([]int{7, 3}, sampler.MixOptions{Schedule: constant(1, 2), Batch: 10, Draws: 100})
 	if err != nil {
 		t.Fatal(err)
@@ -184,6 +228,7 @@ func TestOrdersNeverChange(t *testing.T) {
 		{weighted, []int{8, 7, 7, 6, 9, 2}},
 		{mix, []int{6, 7, 9, 0, 9, 7}},
 		{buckets, []int{5, 1, 0, 9, 6, 7}},
+		{once, []int{9, 1, 6, 8, 5, 3}},
 		{sampler.Split{Seed: 1, From: 0.2, To: 0.9, Inner: sampler.Shuffle{}}, []int{3, 6, 8, 0, 4, 7}},
 	} {
 		got := make([]int, 6)

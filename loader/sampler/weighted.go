@@ -1,9 +1,12 @@
 package sampler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 
 	"github.com/penstock/penstock/internal/permute"
 	"github.com/penstock/penstock/loader/internal/digest"
@@ -49,6 +52,94 @@ func NewWeighted(weights []float64, draws int) (*Weighted, error) {
 	return &Weighted{draws: draws, table: newAliases(weights, sum), id: fmt.Sprintf("weighted(%s,%d)", digest.Of(weights),
 		draws)}, nil
 }
+
+// Balanced returns weights with which every value that a label has is drawn as often: one divided by how many
+// records have the value.
+func Balanced(labels []float64) []float64 {
+	times := make(map[float64]int)
+	for _, v := range labels {
+		times[v]++
+	}
+	weights := make([]float64, len(labels))
+	for i, v := range labels {
+		weights[i] = 1 / float64(max(1, times[v])) // NaN is equal to no value
+	}
+	return weights
+}
+
+// WeightedOnce draws records without replacement: at each position, one of those that were not drawn in the epoch, with
+// a probability in proportion to its weight. An epoch sorts the records by a key, drawn at random for each (Efraimidis
+// and Spirakis, 2006), and takes 16 bytes a record.
+type WeightedOnce struct {
+	draws   int
+	weights []float64
+	id      string
+}
+
+var _ interface {
+	Identifier
+	Validator
+} = (*WeightedOnce)(nil)
+
+// NewWeightedOnce returns the Sampler for records with these weights. draws is the number of positions of an epoch, at
+// most as many as there are positive weights.
+func NewWeightedOnce(weights []float64, draws int) (*WeightedOnce, error) {
+	if _, err := checkWeights(weights); err != nil {
+		return nil, fmt.Errorf("sampler: weighted: %w", err)
+	}
+	positive := 0
+	for _, w := range weights {
+		if w > 0 {
+			positive++
+		}
+	}
+	if draws < 1 || draws > positive {
+		return nil, fmt.Errorf("sampler: weighted: %d draws without replacement; there must be from 1 to the %d records "+
+			"with positive weights", draws, positive)
+	}
+	return &WeightedOnce{draws, slices.Clone(weights), fmt.Sprintf("weighted-once(%s,%d)", digest.Of(weights), draws)}, nil
+}
+
+// Epoch returns the draws of an epoch, which are made when the first is asked for.
+func (o *WeightedOnce) Epoch(_ int, seed uint64, epoch int) Sequence {
+	key := permute.Key(seed, epoch, onceKey)
+	return onceSequence{o.draws, sync.OnceValue(func() []int { return o.draw(key) })}
+}
+
+// onceKey is the number of the key of draws without replacement.
+const onceKey = 1<<16 + 6
+
+func (o *WeightedOnce) draw(key uint64) []int {
+	keys, order := make([]float64, len(o.weights)), make([]int, 0, len(o.weights))
+	for i, w := range o.weights {
+		if w > 0 {
+			u := (float64(permute.Mix64(key+permute.Mix64(uint64(i)))>>11) + 0.5) / (1 << 53)
+			keys[i], order = math.Log(u)/w, append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(keys[b], keys[a]) })
+	return order[:o.draws]
+}
+
+// Validate returns an error unless each record has one weight.
+func (o *WeightedOnce) Validate(n int) error {
+	if len(o.weights) != n {
+		return fmt.Errorf("weighted: %d weights for %d records", len(o.weights), n)
+	}
+	return nil
+}
+
+// ID returns a digest of the weights.
+func (o *WeightedOnce) ID() string { return o.id }
+
+type onceSequence struct {
+	n     int
+	order func() []int
+}
+
+func (s onceSequence) Len() int { return s.n }
+
+func (s onceSequence) Fill(pos int, dst []int) { copy(dst, s.order()[pos:]) }
 
 // checkWeights returns the sum of weights, and reports those that are not weights.
 func checkWeights(weights []float64) (sum float64, err error) {

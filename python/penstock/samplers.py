@@ -19,7 +19,7 @@ from ._base.dataclass import dataclass
 from ._base.errors import UnsupportedError
 from ._base.options import count, size
 
-__all__ = ["Block", "Bucket", "ChunkShuffle", "Mix", "Regions", "Sampler", "Sequential", "Shuffle", "Split", "Subset", "Weighted"]
+__all__ = ["Block", "Bucket", "ChunkShuffle", "ClassBalanced", "Mix", "Regions", "Sampler", "Sequential", "Shuffle", "Split", "Subset", "Weighted"]
 
 
 MAX_SEED = (1 << 64) - 1
@@ -119,11 +119,12 @@ class ChunkShuffle(Sampler):
 
 @dataclass(frozen=True)
 class Weighted(Sampler):
-    """Draw records with replacement, in proportion to weights: torch's WeightedRandomSampler.
+    """Draw records in proportion to weights: torch's WeightedRandomSampler.
 
     Args:
         weights: One number for each record, not negative.
         num_samples: Draws of an epoch; None means one for each weight.
+        replacement: False draws no record twice in an epoch.
 
     Example:
         ``Weighted([1.0, 1.0, 4.0], 300)``
@@ -131,9 +132,34 @@ class Weighted(Sampler):
 
     weights: Any
     num_samples: int | None = None
+    replacement: bool = True
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
-        return {"kind": "weighted", "weights": arrays.add(_weights("Weighted", self.weights)), **_draws(self.num_samples)}
+        return {
+            "kind": "weighted",
+            "weights": arrays.add(_weights("Weighted", self.weights)),
+            "once": not self.replacement,
+            **_draws(self.num_samples),
+        }
+
+
+@dataclass(frozen=True)
+class ClassBalanced(Sampler):
+    """Draw records with replacement, every class of a label as often.
+
+    Args:
+        field: A field of one number.
+        num_samples: Draws of an epoch; None means one for each record.
+
+    Example:
+        ``ClassBalanced()``
+    """
+
+    field: str = "labels"
+    num_samples: int | None = None
+
+    def to_json(self, arrays: Arrays) -> dict[str, Any]:
+        return {"kind": "balanced", "field": self.field, **_draws(self.num_samples)}
 
 
 @dataclass(frozen=True)
@@ -288,8 +314,8 @@ def translate(
     """Return a sampler as one of this module, and options of the DataLoader that it implies.
 
     It may be one of this module, a sequence of record numbers, or of torch.utils.data:
-    SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler (with
-    replacement) or DistributedSampler, whose draws become penstock's own. They may be over fewer
+    SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
+    or DistributedSampler, whose draws become penstock's own. They may be over fewer
     than the ``records`` of the dataset (None: unknown): then they visit the first ones alone, as
     in torch. ``whole`` is False if records are renumbered, so that this is impossible.
     ``batch_size`` and ``drop_last`` are those of the DataLoader. Raise UnsupportedError for others.
@@ -314,8 +340,8 @@ def translate(
             return over.first(sampler.num_samples, Shuffle()), {}
         if name == "SubsetRandomSampler":
             return Subset(list(sampler.indices), inner=Shuffle()), {}
-        if name == "WeightedRandomSampler" and sampler.replacement:
-            return over.weighted(sampler.weights, sampler.num_samples), {}
+        if name == "WeightedRandomSampler":
+            return over.weighted(sampler), {}
         if name == "DistributedSampler":
             return over.distributed(sampler, batch_size, drop_last)
     elif isinstance(sampler, (Sequence, np.ndarray, range)) and not isinstance(sampler, str):
@@ -330,6 +356,7 @@ def translate(
 _OF_TORCH = {
     "Sequential": "leave sampler out",
     "Shuffle": "give shuffle=True",
+    "ClassBalanced": "give torch.utils.data.WeightedRandomSampler(weights, num_samples), without seed=",
     "Weighted": "give torch.utils.data.WeightedRandomSampler(weights, num_samples), without seed=",
     "Mix": "give torch.utils.data.ConcatDataset with a WeightedRandomSampler of a weight for each record, without seed=",
     "Subset": "give the numbers: sampler=[...], without seed=",
@@ -400,13 +427,13 @@ class _Over:
             raise IndexError(f"{self.name} is over {n} records, and the dataset has {self.records}")
         return Subset(ranges=[(0, n)], inner=inner) if n else Subset([])
 
-    def weighted(self, weights: Any, num_samples: int) -> Sampler:
+    def weighted(self, sampler: Any) -> Sampler:
         """Return a Weighted sampler whose weights may be those of the first records alone."""
-        weights = _weights(self.name, weights)
+        weights = _weights(self.name, sampler.weights)
         more = 0 if self.records is None else self.records - len(weights)
         if more < 0:
             raise IndexError(f"{self.name} has {len(weights)} weights, and the dataset has {self.records} records")
-        return Weighted(np.pad(weights, (0, more)) if more else weights, num_samples)
+        return Weighted(np.pad(weights, (0, more)) if more else weights, sampler.num_samples, sampler.replacement)
 
     def distributed(self, sampler: Any, batch_size: int, drop_last: bool) -> tuple[Sampler, Mapping[str, Any]]:
         """Return what a DistributedSampler implies: all ranks together have its records."""

@@ -266,12 +266,32 @@ class DataLoaderTest(data.Copied):
             self.assertEqual(samplers.translate(sampler, 1500), (want, {}))
         weighted, _ = samplers.translate(u.WeightedRandomSampler([1.0, 3.0], 10))
         self.assertEqual((weighted.weights.tolist(), weighted.num_samples), ([1.0, 3.0], 10))
-        for sampler in (u.WeightedRandomSampler([1.0], 1, replacement=False), u.RandomSampler(ds, replacement=True), iter([1])):
+        for sampler in (u.RandomSampler(ds, replacement=True), iter([1])):
             with self.assertRaisesRegex(penstock.UnsupportedError, "sampler=list"):
                 samplers.translate(sampler)
         sampler = u.DistributedSampler(ds, num_replicas=2, rank=1, seed=7, drop_last=True)
         with loader("images", 50, sampler=sampler) as a, loader("images", 50, True, rank=1, world_size=2, seed=7, drop_last=True) as b:
             self.assertEqual(indices(a), indices(b))
+
+    def test_records_of_rare_classes(self):
+        labels = np.array(penstock.open(data.path("images"))["labels"][:])
+        rare = np.flatnonzero(labels == 1)[:9].tolist()
+        some = [*rare, *np.flatnonzero(labels == 0).tolist()]
+        for options in ({"sampler": samplers.Subset(some, inner=samplers.ClassBalanced("labels", 2000))},):
+            with loader("images", 100, seed=3, **options) as dl:
+                drawn = labels[records(dl)]
+            self.assertTrue(850 < np.count_nonzero(drawn == 1) < 1150)
+        weights = np.where(np.arange(1500) < 40, 1000.0, 1e-3)
+        weights[7] = 0
+        sampler = samplers.Weighted(weights, 100, replacement=False)
+        if torch is not None:
+            sampler = torch.utils.data.WeightedRandomSampler(weights, 100, replacement=False)
+        with loader("images", 10, sampler=sampler, seed=3) as dl:
+            drawn = records(dl)
+        self.assertEqual(len(set(drawn)), 100)
+        self.assertEqual(sorted(drawn[:39]), [i for i in range(40) if i != 7])
+        with self.assertRaisesRegex(penstock.Error, "1500 draws without replacement"):
+            loader("images", 10, sampler=samplers.Weighted(weights, replacement=False))
 
     def test_filters(self):
         labels = penstock.open(data.path("images"))["labels"][:]

@@ -39,7 +39,7 @@ def sampler_of(s, world=1):
         "block": lambda: samplers.Block(s["size"]),
         "subset": lambda: samplers.Subset(s.get("indices"), s.get("ranges"), inner),
         "split": lambda: samplers.Split(s["start"], s["stop"], s["seed"], inner),
-        "weighted": lambda: samplers.Weighted(s["weights"], s["num_samples"]),
+        "weighted": lambda: samplers.Weighted(s["weights"], s["num_samples"], not s["once"]),
         "regions": lambda: samplers.Regions(s["count"], inner),
         "mix": lambda: samplers.Mix(
             s["schedule"], s["num_samples"], interpolate=s["interpolate"], temperature=s["temperature"], per_batch=s["per_batch"], ends=s["ends"]

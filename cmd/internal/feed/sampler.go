@@ -24,8 +24,9 @@ type samplerOption struct {
 	Heat       float64        `json:"temperature,omitempty"` // mix
 	PerBatch   bool           `json:"per_batch,omitempty"`   // mix
 	Ends       string         `json:"ends,omitempty"`        // mix: repeat, stop or rescale
-	NumSamples *int           `json:"num_samples,omitempty"` // weighted, mix; nil means as many as there are records
-	Field      string         `json:"field,omitempty"`       // bucket; "" means the only one of variable length
+	Once       bool           `json:"once,omitempty"`        // weighted: without replacement
+	NumSamples *int           `json:"num_samples,omitempty"` // weighted, balanced, mix; nil means as many as there are records
+	Field      string         `json:"field,omitempty"`       // balanced; bucket, where "" means the only one of variable length
 	Buckets    int            `json:"buckets,omitempty"`     // bucket
 	Bounds     []float64      `json:"bounds,omitempty"`      // bucket: in place of buckets
 	Budget     float64        `json:"budget,omitempty"`      // bucket: of a rank
@@ -123,7 +124,16 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 		if err != nil {
 			return nil, fmt.Errorf("weighted: %w", err)
 		}
+		if k.Once {
+			return sampler.NewWeightedOnce(weights, k.draws(len(weights)))
+		}
 		return sampler.NewWeighted(weights, k.draws(len(weights)))
+	case "balanced":
+		labels, err := s.column(ctx, k.Field)
+		if err != nil {
+			return nil, fmt.Errorf("balanced: %w", err)
+		}
+		return sampler.NewWeighted(sampler.Balanced(labels), k.draws(len(labels)))
 	case "mix":
 		return s.mix(k)
 	case "bucket":
@@ -210,10 +220,10 @@ func (s sampled) chunks(k *samplerOption) (sampler.Sampler, error) {
 	return loader.NewChunkShuffleOf(s.src, s.kept, o)
 }
 
-// within returns what the sampler within a subset is of: for bucket and chunk_shuffle, these records alone.
+// within returns what the sampler within a subset is of: for bucket, balanced and chunk_shuffle, these records alone.
 // Numbers of no record are left to the subset to report.
 func (s sampled) within(k *samplerOption, indices []int) sampled {
-	ofSome := []string{"bucket", "chunk_shuffle", "subset"}
+	ofSome := []string{"bucket", "balanced", "chunk_shuffle", "subset"}
 	if k.Kind != "subset" || k.Inner == nil || !slices.Contains(ofSome, k.Inner.Kind) {
 		return s
 	}
@@ -239,6 +249,19 @@ func (s sampled) within(k *samplerOption, indices []int) sampled {
 	return s
 }
 
+// column returns the numbers of the records that filters keep.
+func (s sampled) column(ctx context.Context, field string) ([]float64, error) {
+	values, err := loader.Column(ctx, s.src, field)
+	if err != nil || s.kept == nil {
+		return values, err
+	}
+	kept := make([]float64, len(s.kept))
+	for i, record := range s.kept {
+		kept[i] = values[record]
+	}
+	return kept, nil
+}
+
 // buckets returns the order by the numbers of a field.
 func (s sampled) buckets(ctx context.Context, k *samplerOption) (sampler.Sampler, error) {
 	name := k.Field
@@ -255,16 +278,9 @@ func (s sampled) buckets(ctx context.Context, k *samplerOption) (sampler.Sampler
 		}
 		name = ragged[0]
 	}
-	values, err := loader.Column(ctx, s.src, name)
+	values, err := s.column(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("bucket: %w", err)
-	}
-	if s.kept != nil {
-		all := values
-		values = make([]float64, len(s.kept))
-		for i, record := range s.kept {
-			values[i] = all[record]
-		}
 	}
 	return sampler.NewBucket(values, sampler.BucketOptions{
 		Batch: s.global, Buckets: k.Buckets, Bounds: k.Bounds, Budget: k.Budget * float64(s.ranks),

@@ -122,6 +122,8 @@ def epoch_of(sampler: dict[str, Any], n: int, seed: int, epoch: int, global_batc
     if kind == "regions":
         return regions(sampler, n, seed, epoch, global_batch)
     if kind == "weighted":
+        if sampler["once"]:
+            return weighted_once(sampler["weights"], sampler.get("num_samples"), n, seed, epoch)
         return weighted(sampler["weights"], sampler.get("num_samples"), n, seed, epoch)
     if kind == "mix":
         return mix(sampler, n, seed, epoch, global_batch)
@@ -199,6 +201,16 @@ def weighted(weights: list[float], draws: int | None, n: int, seed: int, epoch: 
         at = h * n >> 64
         found.append(at if mix64(h) & 0xFFFFFFFF < keep[at] else other[at])
     return found
+
+
+def weighted_once(weights: list[float], draws: int | None, n: int, seed: int, epoch: int) -> list[int]:
+    """Return draws without replacement by random keys (Efraimidis and Spirakis, 2006)."""
+    checked(weights)
+    if len(weights) != n or (draws or n) > sum(w > 0 for w in weights):
+        raise Refused("a weight for each record, and a draw for each positive one at most")
+    k = key(seed, epoch, (1 << 16) + 6)
+    keys = {i: math.log(((mix64(k + mix64(i)) >> 11) + 0.5) / 2**53) / w for i, w in enumerate(weights) if w}
+    return sorted(keys, key=lambda i: -keys[i])[: draws or n]
 
 
 TURN = 2654435769  # of the golden ratio, in units of 2**-32

@@ -173,6 +173,9 @@ def _sampler(rng: random.Random, n: int, global_batch: int, python_code: bool, d
     elif kind == "weighted":
         found["weights"] = [rng.choice([0, 1, 1, 2.5, rng.random()]) for _ in range(n if rng.random() < 0.95 else n + 1)]
         found["num_samples"] = rng.choice([None, rng.randint(1, 2 * n)])
+        found["once"] = rng.random() < 0.5
+        if found["once"] and rng.random() < 0.9:
+            found["num_samples"] = rng.randint(1, max(1, sum(w > 0 for w in found["weights"])))
     elif kind == "regions":
         found["count"] = rng.choice([1, 2, 3, global_batch])
         found["inner"] = rng.choice([None, {"kind": "sequential"}, {"kind": "block", "size": rng.randint(1, 9)}, {"kind": "shuffle"}])

@@ -139,9 +139,7 @@ class Program:
                 if over == 0:
                     self.refusals += ("and the dataset has",)
             replacement = rng.random() < 0.8
-            draws = rng.randint(1, 50) if replacement else 1
-            if not replacement:
-                self.refusals += ("draws in Python",)
+            draws = rng.randint(1, 50) if replacement else rng.randint(1, max(1, np.count_nonzero(weights)))
             self.sampler = tud.WeightedRandomSampler(weights, draws, replacement)
             self.weighted = [i for i, w in enumerate(weights) if w]
         elif kind == "list":
