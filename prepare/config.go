@@ -43,6 +43,9 @@ type Config struct {
 	From   string // kind of source, one of source.Kinds, or "auto"
 	Fields string // which columns become which fields, see column.ParseFields; "" for all
 
+	// Missing is the value of empty cells and nulls, see source.Options; "skip" leaves their samples out, and counts them.
+	Missing string
+
 	// Records says where the records are in files whose arrays are in groups, see package unit; "" finds out. Align is
 	// how rows of several lengths are records, of Records that are rows.
 	Records string
@@ -396,7 +399,8 @@ func (c Config) options() map[string]string {
 		"color": c.Images.Color, "normalize": c.Images.Normalize.Name, "normalize-split": c.NormalizeSplit,
 		"max-pixels": strconv.Itoa(c.Images.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
 		"independent": strings.Join(c.Images.Independent, ","), "instances": strings.Join(c.Instances, ","),
-		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "records": c.Records, "align": string(c.Align),
+		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "records": c.Records,
+		"align": string(c.Align), "missing": c.Missing,
 		"keep-encoded": choose(c.Images.KeepEncoded, "true", ""),
 		"jpeg-quality": choose(c.Images.Shrinks(), strconv.Itoa(c.Images.JPEGQuality()), ""),
 		"larger-than":  choose(c.Images.LargerThan != 0, strconv.Itoa(c.Images.LargerThan), ""),

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/kinds"
 	"github.com/penstock/penstock/prepare/source/producer"
 	"github.com/penstock/penstock/store"
@@ -255,7 +256,13 @@ const LeaveOut = "; use --on-error skip to leave out such samples"
 
 // leaveOut enters a sample that cannot be used, or makes it the error.
 func (r *run) leaveOut(s *execute.Slot) error {
-	if !r.config.Skip {
+	missing := errors.Is(s.Err, source.ErrMissing)
+	switch {
+	case r.config.Skip, missing && r.config.Missing == column.MissingSkip:
+	case missing:
+		return fmt.Errorf("%s: %w; use --missing nan, a value or skip: they fill in such values, or leave out such samples",
+			called(s.Sample.Name), s.Err)
+	default:
 		return fmt.Errorf("%s: %w%s", called(s.Sample.Name), s.Err, LeaveOut)
 	}
 	r.log.skip(s)

@@ -18,6 +18,11 @@ type Options struct {
 	// Only are the fields that are needed of a source with units; nil means all. Others may then be of any length.
 	Only []string
 
+	// Missing is what fields have where cells of CSV and JSON lines are empty, or values of Parquet and Arrow are null:
+	// "nan" of floats, or a value, or the name of a class. Texts and lists are empty there. "" and "skip" mean none: such
+	// values are ErrMissing.
+	Missing string
+
 	// NoNames leaves out the field of source names that a dataset has.
 	NoNames bool
 

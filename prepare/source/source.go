@@ -106,6 +106,9 @@ var ErrValue = errors.New("bad value")
 // ValueError returns an error that is ErrValue, without the text of ErrValue.
 func ValueError(format string, args ...any) error { return valueError{fmt.Errorf(format, args...)} }
 
+// ErrMissing is the error of a value that is missing: an empty cell, or a null. It is ErrValue, too.
+var ErrMissing = ValueError("it is missing")
+
 type valueError struct{ error }
 
 func (e valueError) Unwrap() error      { return e.error }

@@ -117,7 +117,7 @@ class Partitions(Trees):
         with penstock.open(done.dest) as ds:
             self.assertEqual([plain(ds[i]) for i in range(len(ds))], want.select("x", "fold").to_dicts())
             self.assertEqual(ds.fields["fold"].dtype, "int64")
-        with self.assertRaisesRegex(penstock.Error, "it is empty, and a number is needed"):
+        with self.assertRaisesRegex(penstock.Error, "it is missing; use missing nan"):
             penstock.preprocess(folder, folder + ".failed", fields="x,fold", progress=False)
         folder = os.path.join(self.folder, "labels")
         frame.drop_nulls().write_parquet(folder, partition_by=["label"])
@@ -138,3 +138,61 @@ class Partitions(Trees):
             penstock.open(os.path.join(self.folder, "twice"))
         with penstock.open(str(e.exception).split("'")[-2]) as ds:
             self.assertEqual(list(ds.fields), ["kind", "x"])
+
+
+@unittest.skipIf(MISSING, MISSING)
+class MissingValues(Trees):
+    def made(self, path, **options):
+        done = penstock.preprocess(path, path + ".flat", overwrite=True, progress=False, **options)
+        with penstock.open(done.dest) as ds:
+            return done, pandas.DataFrame({n: list(ds[n][:]) for n in ds.fields})
+
+    def test_as_pandas(self):
+        """Each kind of file, with as many nulls as values, as fillna and dropna have them."""
+        for seed in range(3):
+            r = random.Random(seed)
+            n = r.randrange(4, 40)
+            frame = pandas.DataFrame(
+                {
+                    "f": pandas.array([r.choice([None, 0.5, -2.25]) for _ in range(n)], "Float64"),
+                    "i": pandas.array([r.choice([None, 3, -4]) for _ in range(n)], "Int64"),
+                    "target": [r.choice([None, "a", "b"]) for _ in range(n)],
+                }
+            )
+            frame.loc[0] = [1.5, 1, "a"]
+            for ending in "csv", "parquet", "arrow", "jsonl":
+                path = os.path.join(self.folder, f"t{seed}.{ending}")
+                if ending == "csv":
+                    frame.to_csv(path, index=False)
+                elif ending == "parquet":
+                    frame.to_parquet(path)
+                elif ending == "arrow":
+                    frame.to_feather(path)
+                else:
+                    frame.to_json(path, orient="records", lines=True)
+                with self.subTest(seed=seed, ending=ending):
+                    done, got = self.made(path, fields="f", missing="nan")
+                    np.testing.assert_array_equal(got["f"], frame["f"].astype("float64"))
+                    _, got = self.made(path, fields="i,f", missing=-7)
+                    self.assertEqual(got.values.tolist(), frame[["i", "f"]].fillna(-7).values.tolist())
+                    _, got = self.made(path, fields="target", missing="a")
+                    names = sorted({str(c) for c in frame["target"].dropna()})
+                    self.assertEqual([names[int(k)] for k in got["target"]], frame["target"].fillna("a").tolist())
+                    done, got = self.made(path, missing="skip")
+                    want = frame.dropna()
+                    self.assertEqual(got[["f", "i"]].values.tolist(), want[["f", "i"]].values.tolist())
+                    self.assertEqual(len(done.skipped), n - len(want))
+                    if frame["i"].isna().any():
+                        for missing, words in [("nan", "int64 has no NaN"), ("0.5", "is not a value of type int64")]:
+                            with self.assertRaisesRegex(penstock.Error, words):
+                                self.made(path, fields="i", missing=missing)
+                        with self.assertRaisesRegex(penstock.Error, "it is missing; use missing nan, a value or skip"):
+                            self.made(path, fields="i")
+                    if frame["target"].isna().any():
+                        with self.assertRaisesRegex(penstock.Error, "no class has that name; the classes are a, b|the classes are a"):
+                            self.made(path, fields="target", missing="c")
+
+    def test_refused_of_other_sources(self):
+        np.save(os.path.join(self.folder, "x.npy"), np.zeros(3))
+        with self.assertRaisesRegex(penstock.Error, "a source of kind npy has no missing values"):
+            self.made(os.path.join(self.folder, "x.npy"), missing="nan")

@@ -74,6 +74,8 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&c.Outside, "outside", false, "read files outside of the source's folder, if a table or a link names them")
 	fs.StringVar(&c.Fields, "fields", "", "columns to read: `COLUMN=FIELD:TYPE,...`; =FIELD and :TYPE are "+
 		"optional; TYPE is "+column.TypeNames+"; A+B*=FIELD joins numeric columns")
+	fs.StringVar(&c.Missing, "missing", "", "of empty cells and nulls of tables: `VALUE` is nan (of floats), a value "+
+		"or a class, or skip, which leaves out the samples; texts and lists are empty there")
 	fs.StringVar(&c.Records, "records", "", "where the records are in a file whose arrays are in groups: "+
 		"`GROUPS` with * for names, such as data/* (a record of each group), or data/*[:] (one of each row)")
 	fs.Var(&c.Align, "align", "of arrays of several lengths in a group, take the first or the last rows as "+
@@ -149,7 +151,8 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	fs.BoolVar(&f.version, "version", false, "print versions and build options")
-	cli.Group(cmd, "Source and dataset", "from", "fields", "records", "align", "outside", "format", "shard-size",
+	cli.Group(cmd, "Source and dataset", "from", "fields", "missing", "records", "align", "outside", "format",
+		"shard-size",
 		"overwrite", "append", "split", "stratify", "shuffle", "dedup", "names", "view")
 	cli.Group(cmd, "Compression and chunks", append(slices.Clone(compressNames), "rechunk")...)
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter", "pass-order", "independent")

@@ -44,7 +44,7 @@ var pipelineKeys = []string{"program", "decoder", "options", "transforms"}
 // recipeFlags are the flags that a recipe has: all that the bytes of a dataset depend on,
 // transforms aside.
 var recipeFlags = []string{
-	"from", "fields", "records", "align", "instances", "independent", "shard-size", "compress", "chunk-records",
+	"from", "fields", "missing", "records", "align", "instances", "independent", "shard-size", "compress", "chunk-records",
 	"chunk-bytes",
 	"shuffle-bytes", "color", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk",
 	"keep-encoded", "jpeg-quality", "larger-than",

@@ -3,6 +3,7 @@
 package column
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -41,6 +42,8 @@ type Type struct {
 	Shape   []int          // of numbers: of the value, or of a row of it
 	Ragged  bool           // numbers: any number of rows
 	classes map[string]int // of a label; nil where the cells are the numbers
+	missing []byte         // the value of a cell that is missing, if noValue is nil
+	noValue error
 }
 
 // ParseType reads image, base64, label, text, or DTYPE, DTYPE[4], DTYPE[2,3], DTYPE[*],
@@ -154,9 +157,6 @@ func (t *Type) Same(o *Type) bool {
 // HasClasses reports whether cells are names of classes.
 func (t *Type) HasClasses() bool { return t.classes != nil }
 
-// ErrEmpty is for a cell without a value where a number is needed.
-var ErrEmpty = source.ValueError("it is empty, and a number is needed; fill such cells first (in pandas: fillna)")
-
 // Put makes the value of a cell that of a field; a path is relative to the folder dir.
 func (t Type) Put(v *source.Values, field int, c Cell, dir source.File) error {
 	if c.Missing() && (t.Kind == Text || t.Ragged) {
@@ -164,7 +164,9 @@ func (t Type) Put(v *source.Values, field int, c Cell, dir source.File) error {
 		return nil
 	}
 	if c.Missing() {
-		return ErrEmpty
+		b, err := t.appendMissing(v.Buffer(field))
+		v.Keep(field, b)
+		return err
 	}
 	switch t.Kind {
 	case ImagePath:
@@ -186,12 +188,32 @@ func (t Type) Put(v *source.Values, field int, c Cell, dir source.File) error {
 func (t *Type) Append(b []byte, c Cell) ([]byte, error) {
 	switch {
 	case c.Missing():
-		return b, ErrEmpty
+		return t.appendMissing(b)
 	case t.Kind == label:
 		n, err := t.labelOf(c.Text)
 		return binary.LittleEndian.AppendUint64(b, uint64(n)), err
 	}
 	return t.appendNumbers(b, c.Text)
+}
+
+// SetMissing sets the value of cells that are missing, of a column that becomes the field: see Missing.
+func (t *Type) SetMissing(what string, f source.Field) { t.missing, t.noValue = Missing(what, f) }
+
+// appendMissing appends the value of a cell that is missing.
+func (t *Type) appendMissing(b []byte) ([]byte, error) {
+	if t.missing == nil {
+		return b, cmp.Or(t.noValue, source.ErrMissing)
+	}
+	return append(b, t.missing...), nil
+}
+
+// AppendOne appends the number of a cell, one of those of an array.
+func (t *Type) AppendOne(b []byte, c Cell) ([]byte, error) {
+	word := Trimmed(c.Text)
+	if c.Missing() || isAbsent(word) {
+		return t.appendMissing(b)
+	}
+	return AppendNumber(b, word, t.DType)
 }
 
 func putBase64(v *source.Values, field int, text string) error {
@@ -244,7 +266,7 @@ func (t *Type) appendNumbers(b []byte, text string) ([]byte, error) {
 			return long, nil
 		}
 		if isAbsent(word) {
-			return b, source.ValueError("%q is not a number; fill such cells first (in pandas: fillna)", word)
+			return t.appendMissing(b)
 		}
 		if word != "" && strings.IndexFunc(word, isBlank) < 0 {
 			return b, source.ValueError("%w", err)

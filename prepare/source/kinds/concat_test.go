@@ -17,13 +17,13 @@ func TestJoinedColumns(t *testing.T) {
 		want               string   // fields
 		samples            []string // or parts of them
 	}{
-		{"x.csv", csv, "y,p*=x:uint8", "y int64()|x uint8(4,)", []string{"x.csv:2 0100000000000000 01020304", "x.csv:3: column p2: it is empty", `x.csv:4: column p0: "300" is not a value of type uint8`}},
+		{"x.csv", csv, "y,p*=x:uint8", "y int64()|x uint8(4,)", []string{"x.csv:2 0100000000000000 01020304", "x.csv:3: column p2: it is missing", `x.csv:4: column p0: "300" is not a value of type uint8`}},
 		{"x.csv", csv, "p?=x:int8[3,1]", "x int8(3, 1)", []string{"x.csv:2 010203", "x.csv:3: column p2", "x.csv:4: column p0"}},
 		{"x.csv", csv, "p10+p0=x:int16", "x int16(2,)", []string{"x.csv:2 04000100", "x.csv:3 09000600", "x.csv:4 01002c01"}},
 		{"x.csv", csv, "q+r=x:float16", "x float16()", []string{"x.csv:2 0045", "x.csv:3 0038", "x.csv:4 003c"}}, // a name, as it is
 		{"x.csv", csv, "y+p*=x,y,p0", "x int64(5,)|y int64()|p0 int64()", []string{"x.csv:2 01000000000000000100000000000000", "x.csv:3: column p2", "x.csv:4 0300000000000000"}},
 		{"x.csv", csv, "p1*+q?r*=x", "x float32(3,)", []string{"x.csv:2 00000040000080400000a040", "x.csv:3 0000e040000010410000003f", "x.csv:4"}},
-		{"x.jsonl", jsonl, "p*+a.k=x:uint8", "x uint8(3,)", []string{"x.jsonl:1 010302", "x.jsonl:2 040605", "x.jsonl:3: column p1: it is empty"}},
+		{"x.jsonl", jsonl, "p*+a.k=x:uint8", "x uint8(3,)", []string{"x.jsonl:1 010302", "x.jsonl:2 040605", "x.jsonl:3: column p1: it is missing"}},
 		{"x.jsonl", late, "p*=x:uint8[2]", "x uint8(2,)", []string{"x.jsonl:1 0102", "x.jsonl:2 0304", `x.jsonl:3: column "p9" of p* was not in the first row`}},
 	} {
 		fields, samples, err := describe(t, write(t, c.name, c.text), source.Options{Fields: c.fields})

@@ -53,6 +53,10 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 		return nil, fmt.Errorf("source %s: records: a source of kind %s has its records in one place; units are groups and "+
 			"files of %s", path, kind, strings.Join(withUnits, ", "))
 	}
+	if opts.Missing != "" && !slices.Contains(withMissing, kind) {
+		return nil, fmt.Errorf("source %s: --missing: a source of kind %s has no missing values; they are in %s", path, kind,
+			strings.Join(withMissing, ", "))
+	}
 	selection, err := column.ParseFields(opts.Fields)
 	if err != nil {
 		return nil, err
@@ -82,6 +86,9 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	}
 	return s, nil
 }
+
+// withMissing are the kinds of sources with empty cells or nulls.
+var withMissing = []string{"csv", "jsonl", "parquet", "arrow", "tfrecord", "mds"}
 
 // withUnits are the kinds of sources whose records may be units, or rows of units.
 var withUnits = []string{"hdf5", "npz", "npy", "safetensors"}

@@ -35,7 +35,7 @@ type partition struct {
 func openPartitions(ctx context.Context, root *vfs.Root, path, kind string, files []string, opts source.Options,
 	selection []column.Selection) (source.Source, error) {
 	p := &partitions{of: make(map[string]partition)}
-	fields, inFiles, err := p.find(path, files, selection)
+	fields, inFiles, err := p.find(path, files, opts.Missing, selection)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
@@ -62,8 +62,8 @@ func openPartitions(ctx context.Context, root *vfs.Root, path, kind string, file
 
 // find finds the columns of the folders and their values, and returns the fields that are wanted of them, and the
 // selection of the others.
-func (p *partitions) find(path string, files []string, selection []column.Selection) (fields []source.Field,
-	inFiles []column.Selection, err error) {
+func (p *partitions) find(path string, files []string, missing string, selection []column.Selection) (
+	fields []source.Field, inFiles []column.Selection, err error) {
 	var names []string
 	cells := make([][]column.Cell, len(files)) // by file
 	for i, file := range files {
@@ -108,6 +108,7 @@ func (p *partitions) find(path string, files []string, selection []column.Select
 		if w.Content.Name != "" || f.Ragged && f.Content != tensor.Text || f.Image() {
 			return nil, nil, fmt.Errorf("--fields %s: the name of a folder is a number, a label or text", w)
 		}
+		t.SetMissing(missing, f)
 		f.Origin = fmt.Sprintf("folders %s=... as %v", w.Column, t)
 		fields, types, places = append(fields, f), append(types, t), append(places, k)
 	}

@@ -24,7 +24,7 @@ func TestCSV(t *testing.T) {
 			t.Errorf("fields %s", got)
 		}
 		want := []string{
-			"x.csv:2 01 0100000000000000 " + fmt.Sprintf("%x", "two\nlines"), "x.csv:4: column n: it is empty, and a number is needed; fill such cells first (in pandas: fillna)",
+			"x.csv:2 01 0100000000000000 " + fmt.Sprintf("%x", "two\nlines"), "x.csv:4: column n: it is missing",
 			"x.csv:5 03 0100000000000000 78", "x.csv:6: the row has 4 columns, but the header has 3",
 		}
 		if strings.Join(samples, "\n") != strings.Join(want, "\n") {
@@ -105,7 +105,7 @@ func TestWordsForNoValue(t *testing.T) {
 	if got := strings.Join(fields, "|"); got != "a int64()|b float32()|word uint8()* utf-8|only uint8()* utf-8|y int64()" {
 		t.Errorf("fields %s", got)
 	}
-	if len(samples) != 3 || samples[1] != `x.csv:3: column a: "NA" is not a number; fill such cells first (in pandas: fillna)` {
+	if len(samples) != 3 || samples[1] != `x.csv:3: column a: it is missing` {
 		t.Errorf("samples\n%s", strings.Join(samples, "\n"))
 	}
 }

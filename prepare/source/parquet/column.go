@@ -37,6 +37,7 @@ type leafColumn struct {
 	shape     []int            // that all lists have, nil if they differ
 	inner     int              // length of the inner lists of a list of lists, once it is known
 	field     source.Field
+	missing   string // see source.Options
 }
 
 // newParquetColumn returns the column of a leaf; half says that its two bytes are a float16,
@@ -314,8 +315,6 @@ func (c *leafColumn) force(typ string) error {
 	return nil
 }
 
-var errNull = source.ValueError("it is null, and a value is needed; fill nulls first (in pandas: fillna)")
-
 // value copies the value of a row.
 func (c *leafColumn) value(row [][]parquet.Value) ([]byte, error) {
 	if c.parts != nil {
@@ -360,7 +359,7 @@ func (c *leafColumn) number(v parquet.Value) ([]byte, error) {
 	case v.IsNull() && c.text && c.words == nil:
 		return nil, nil
 	case v.IsNull():
-		return nil, errNull
+		return column.Missing(c.missing, c.field)
 	case c.words != nil:
 		return c.word(v.ByteArray())
 	case c.isBytes(), c.fixedBytes() > 0:

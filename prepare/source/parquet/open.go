@@ -69,6 +69,9 @@ func (s *reader) open(ctx context.Context, names []string, opts source.Options, 
 		return err
 	}
 	for i, c := range s.columns {
+		for _, leaf := range c.leaves() {
+			leaf.missing = opts.Missing
+		}
 		s.info.Fields = append(s.info.Fields, c.field)
 		if len(selection) <= i {
 			selection = append(selection, column.Selection{Column: c.name})

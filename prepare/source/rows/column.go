@@ -143,6 +143,8 @@ type target struct {
 	typ   column.Type // of asRaw and asNumbers
 	words map[string]int64
 	field source.Field
+
+	missing string // see source.Options
 }
 
 // kind is the conversion of a value.
@@ -291,7 +293,9 @@ func (t *target) putNull(v *source.Values) error {
 		v.Make(t.at, 0)
 		return nil
 	}
-	return source.ValueError("it is missing")
+	b, err := column.Missing(t.missing, t.field)
+	v.Borrow(t.at, b)
+	return err
 }
 
 // putNumbers copies no bytes: they are as the field has them. A flat list stands for any shape of as many numbers.

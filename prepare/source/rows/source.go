@@ -82,7 +82,13 @@ func (s *rows) open(ctx context.Context, format Format, opts source.Options, sel
 	if s.info.Count == 0 {
 		return errors.New("holds no " + format.Unit)
 	}
-	return s.decide(scan, selection, format.Sorted)
+	err = s.decide(scan, selection, format.Sorted)
+	for _, list := range s.targets {
+		for _, t := range list {
+			t.missing = opts.Missing
+		}
+	}
+	return err
 }
 
 // decide finds the fields. The error of columns that make none says how to do without them.

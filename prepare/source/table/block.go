@@ -248,22 +248,16 @@ func (c *tableColumn) append(b []byte, cells []column.Cell) ([]byte, error) {
 		return c.typ.Append(b, cells[0])
 	}
 	for i := range cells {
-		if cells[i].Missing() {
-			return b, errNoCell
-		}
 		var err error
-		if b, err = column.AppendNumber(b, column.Trimmed(cells[i].Text), c.typ.DType); err != nil {
+		if b, err = c.typ.AppendOne(b, cells[i]); err != nil {
 			return b, err
 		}
 	}
 	return b, nil
 }
 
-// These are for a row that is read on its own, which says more.
-var (
-	errNoCell  = errors.New("a cell is empty")
-	errNotText = errors.New("a cell is not UTF-8")
-)
+// errNotText is for a row that is read on its own, which says more.
+var errNotText = errors.New("a cell is not UTF-8")
 
 // heldRead is a heldBlock of a table whose types are known.
 type heldRead struct {

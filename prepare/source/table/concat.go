@@ -59,12 +59,8 @@ func (s *tableScan) concat(w column.Selection) (tableColumn, error) {
 func (c tableColumn) putConcat(v *source.Values, field int, cells []column.Cell) error {
 	b := v.Buffer(field)
 	for i, cell := range cells {
-		if cell.Missing() {
-			v.Keep(field, b)
-			return fmt.Errorf("column %s: %w", c.from[i], column.ErrEmpty)
-		}
 		var err error
-		if b, err = column.AppendNumber(b, column.Trimmed(cell.Text), c.typ.DType); err != nil {
+		if b, err = c.typ.AppendOne(b, cell); err != nil {
 			v.Keep(field, b)
 			return fmt.Errorf("column %s: %w", c.from[i], source.ValueError("%w", err))
 		}

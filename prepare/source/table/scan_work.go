@@ -20,6 +20,14 @@ func (t *table) find(ctx context.Context, opts source.Options, selection []colum
 	s, err := t.scan(ctx, opts.Seen, selection, held)
 	if err == nil {
 		err = t.decide(s, selection)
+		for i := range t.columns {
+			c := &t.columns[i]
+			of := c.field
+			if c.concat {
+				of = source.NumberField(of.Name, of.DType)
+			}
+			c.typ.SetMissing(opts.Missing, of)
+		}
 	}
 	if err == nil {
 		t.hold(held)

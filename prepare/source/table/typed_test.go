@@ -116,7 +116,7 @@ func TestHeldHeadersDiffer(t *testing.T) {
 	blockBytes = 40
 	for _, tt := range []struct{ header, want string }{
 		{"b,a", " 1400000000000000 0a00000000000000<nil>"},
-		{"a,c", "column b: it is empty"},
+		{"a,c", "column b: it is missing"},
 	} {
 		dir := t.TempDir()
 		for name, text := range map[string]string{"1.csv": "a,b\n" + strings.Repeat("1,2\n", 100),

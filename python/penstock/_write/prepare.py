@@ -77,6 +77,7 @@ def preprocess(
     # Source and dataset
     from_: str | None = None,
     fields: str | Sequence[str] | None = None,
+    missing: str | float | None = None,
     records: str | None = None,
     align: str | None = None,
     instances: Sequence[str] | None = None,
@@ -148,6 +149,7 @@ def preprocess(
     Args:
         source: A folder, a file, a glob of files, or a URL.
         dest: The dataset to make: a folder, an .h5 file, or Zarr. It appears when it is complete.
+        missing: What empty cells and nulls of tables become: "nan" of floats, a value or a class, or "skip", which leaves the samples out.
         progress: True shows progress by tqdm, or by lines where that is not installed; None does so on
             a terminal and in a notebook. A function gets a ``penstock.Progress`` about ten times a
             second, in this thread.

@@ -1,0 +1,40 @@
+package column
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/prepare/source"
+)
+
+// Values of source.Options.Missing that are no value of a field.
+const (
+	MissingNaN  = "nan"  // floats are NaN
+	MissingSkip = "skip" // the sample is left out
+)
+
+// Missing returns the value that a field has where a cell is empty, or a value null: what is the Missing of a source's
+// options. The error says why there is none; without Missing it is source.ErrMissing.
+func Missing(what string, f source.Field) ([]byte, error) {
+	switch {
+	case what == "" || what == MissingSkip || f.Image():
+		return nil, source.ErrMissing
+	case len(f.Classes) > 0:
+		n := slices.Index(f.Classes, what)
+		if n < 0 {
+			return nil, source.ValueError("--missing %s: it is missing, and no class has that name; the classes are %s", what,
+				source.Clip(strings.Join(f.Classes, ", ")))
+		}
+		return AppendNumber(nil, strconv.Itoa(n), f.DType)
+	case what == MissingNaN && !f.DType.IsFloat():
+		return nil, source.ValueError("--missing nan: it is missing, and %v has no NaN; write --missing VALUE or --missing "+
+			"skip, or of CSV and JSON lines --fields COLUMN:float64", f.DType)
+	}
+	one, err := AppendNumber(nil, what, f.DType)
+	if err != nil {
+		return nil, source.ValueError("--missing: it is missing, and %w", err)
+	}
+	return bytes.Repeat(one, f.Shape.Elems()), nil
+}
