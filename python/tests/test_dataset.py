@@ -309,7 +309,7 @@ class RefusedTest(data.Copied):
 
         cases = [
             (put("format", value="other"), penstock.UnsupportedError, "format"),
-            (put("version", value=5), penstock.UnsupportedError, "version 5"),
+            (put("version", value=6), penstock.UnsupportedError, "version 6"),
             (put("version", value="1"), penstock.UnsupportedError, "version"),
             (put("records", value=0), penstock.CorruptError, "'records': 0 is not"),
             (put("records", value=1501), penstock.CorruptError, "1501"),

@@ -21,7 +21,7 @@ from .arrays import Columns, columns
 from .fetch import Task, Work
 from .loops import Loop, Place
 from .measure import Measures
-from .plans import Plan
+from .plan import Plan
 
 #: About as many bytes are gathered at a time, and at most as many batches.
 _GROUP_BYTES = 1 << 20

@@ -21,7 +21,8 @@ from .fetch import Work
 from .gather import Gather, GatherLoop
 from .loops import Loop, ParallelLoop, Place, SerialLoop
 from .measure import Measures
-from .plans import Plan, SeededPlan, TorchPlan
+from .plan import Plan
+from .plans import SeededPlan, TorchPlan
 from .states import Run
 
 _VERSION = 1

@@ -21,7 +21,7 @@ from .._base import forks
 from . import failure, pins, randomness, worker
 from .fetch import IterableFetcher, MapFetcher, Meter, SeededFetcher, Task, Work
 from .measure import Measures
-from .plans import Plan
+from .plan import Plan
 from .pool import Pool
 from .worker import CARRIED, Reply
 

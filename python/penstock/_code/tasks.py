@@ -68,7 +68,7 @@ def answers(work: Work, tasks: Iterator[Task], workers: int) -> Generator[Answer
     from .fetch import Work as Workers
     from .loops import ParallelLoop
     from .measure import Measures
-    from .plans import Tasks
+    from .plan import Tasks
 
     with randomness.undisturbed():
         seed = random.getrandbits(62)

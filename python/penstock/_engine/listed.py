@@ -11,7 +11,7 @@ from .. import samplers
 from .._base.dataclass import dataclass
 from .._code.fetch import Task, Work
 from .._code.loader import UserLoader
-from .._code.plans import Plan
+from .._code.plan import Plan
 from .._code.randomness import record_seed
 from ..functions.record import PLACE, CollateAlone, Given, Recorder, Recording, Sent
 from . import subject

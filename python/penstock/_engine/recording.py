@@ -15,7 +15,7 @@ from .._code.fetch import Task, Work
 from .._code.loops import Loop, ParallelLoop, SerialLoop
 from .._code.measure import Measures
 from .._code.pins import Pins, device
-from .._code.plans import Plan
+from .._code.plan import Plan
 from .._code.randomness import record_seed
 from .._read.field import Field
 from .._read.ragged import Ragged

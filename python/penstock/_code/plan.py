@@ -1,0 +1,75 @@
+"""What a loop asks of the plan that it carries out, and a plan of tasks of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .fetch import Task
+
+
+class Plan:
+    """The batches of one loop: none here."""
+
+    #: Whether batch k is made by worker k modulo their number; else by any that has room.
+    fixed = True
+    #: Whether its states need nothing of the workers.
+    light = False
+    #: A bound of all record numbers, if they may be had as ``arrays``, before they are due; else None.
+    below: int | None = None
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        """Begin, with workers."""
+
+    def begin_serial(self) -> None:
+        """Begin, in this process."""
+
+    def next(self) -> Task:
+        """Return the batch that comes next; raise StopIteration after the last."""
+        raise StopIteration
+
+    def delivered(self, task: Task, number: int) -> None:
+        """Take note that a batch, which a worker made, is yielded."""
+
+    def arrays(self) -> Iterator[np.ndarray]:
+        """Return the record numbers of all batches that come next."""
+        raise NotImplementedError
+
+    def passed(self) -> None:
+        """Take note that the next batch of ``arrays`` is yielded."""
+        raise NotImplementedError
+
+    @property
+    def steps(self) -> int:
+        """The number of batches of the epoch that are yielded, of a plan with a state."""
+        return 0
+
+    def state(self) -> dict[str, Any]:
+        """Return where the loop is; nothing if the plan has no state."""
+        return {}
+
+
+class Tasks(Plan):
+    """Tasks of any kind that have numbers, for any worker that has room. ``due`` is the number of the task whose result comes next."""
+
+    fixed = False
+
+    def __init__(self, tasks: Iterator[tuple[int, Any]]) -> None:
+        self._tasks, self._given = tasks, list[int]()
+
+    def next(self) -> Task:
+        task = next(self._tasks)
+        self._given.append(task[0])
+        return Task(0, task)
+
+    def delivered(self, task: Task, number: int) -> None:
+        del self._given[0]
+
+    @property
+    def due(self) -> int:
+        return self._given[0]
