@@ -193,7 +193,7 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 		d.Records = data.Records()
 		return nil
 	}
-	for data := range file.All() {
+	for data := range file.Data() {
 		name := strings.TrimPrefix(data.Path, "/")
 		if isNumbers(data) && !data.IsDimension() {
 			known = append(known, name)
@@ -251,7 +251,7 @@ func leftOut(others []*meta.Dataset, records int64, known []string) error {
 
 // axesOf returns the lengths of the arrays that are not coordinates.
 func axesOf(file *meta.File) (axes recordAxes) {
-	for data := range file.All() {
+	for data := range file.Data() {
 		if isNumbers(data) && !data.IsDimension() {
 			axes.add(data.Dimensions(), data.Path, data.Records())
 		}
@@ -283,6 +283,9 @@ func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error
 	spec, err := data.Spec()
 	if err != nil {
 		return err
+	}
+	if data.Type.Classes() != nil {
+		return fmt.Errorf("type %v has names of classes, which are read and not mapped: %w", data.Type, ErrUnsupported)
 	}
 	if spec.DType == tensor.Uint8 && len(spec.Shape) == 1 && beginsAsFile(data) {
 		return fmt.Errorf("its rows are image files, filled up with zeros, which are read and not mapped: %w", ErrUnsupported)

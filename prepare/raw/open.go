@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,7 +31,8 @@ type Options struct {
 
 	Fields []string // those that the Source shall have, in this order; nil means all
 
-	// Split is the split to load: one that the source's folders or files are, or one of Shares; "" means all records.
+	// Split is the split to load: one that the source's folders or files are, one of Shares, or a list of units that an
+	// HDF5 file has; "" means all records.
 	Split string
 
 	// Shares divides records by their names, such as train=0.8,val=0.2: a record stays in its split when others are
@@ -53,8 +55,8 @@ type Options struct {
 // datasets are the kinds of sources that package mmapds opens as they are.
 var datasets = []string{"flat", "hdf5", "zarr", "view"}
 
-// Is reports whether there are raw samples at a path on this machine, and not a dataset. Arrays in a folder are none:
-// they may be what is left of one. Tables that Open refuses as they have versions count, so that its error is shown.
+// Is reports whether there are raw samples at a path on this machine, and not a dataset. Arrays in a folder are none
+// if they may be what is left of one. Tables that Open refuses as they have versions count, so that its error is shown.
 func Is(path string) bool {
 	path, records := source.SplitRecords(path)
 	if remote.IsURL(path) || strings.HasSuffix(path, ".npy") {
@@ -67,7 +69,16 @@ func Is(path string) bool {
 	if err == nil && kind == "hdf5" {
 		return isSeveral(path)
 	}
-	return errors.Is(err, source.ErrVersioned) || err == nil && !slices.Contains(datasets, kind) && kind != "npy"
+	if err == nil && kind == "npy" {
+		return isSeveral(path) && !isRest(path)
+	}
+	return errors.Is(err, source.ErrVersioned) || err == nil && !slices.Contains(datasets, kind)
+}
+
+// isRest reports whether the arrays of a folder may be what is left of a dataset, whose files have five digits.
+func isRest(path string) bool {
+	files, _ := filepath.Glob(filepath.Join(path, "*-[0-9][0-9][0-9][0-9][0-9].npy"))
+	return len(files) > 0
 }
 
 // isSeveral reports whether a path leads to a folder, or to several files.
@@ -83,7 +94,7 @@ func isSeveral(path string) bool {
 // Reads reports whether Open reads a file of another program that package mmapds may not be able to map.
 func Reads(path string) bool {
 	kind, err := source.Detect(path)
-	return err == nil && slices.Contains([]string{"hdf5", "npz", "safetensors"}, kind)
+	return err == nil && slices.Contains([]string{"hdf5", "npz", "npy", "safetensors"}, kind)
 }
 
 // Open lists a source, which is a path or a URL, and looks at its first usable sample, which says the types of all. At
@@ -122,7 +133,7 @@ func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 	}
 	src, err := kinds.Open(ctx, at.path, source.Options{
 		NoNames: true, Places: true, Kind: o.From, Found: detected, Records: o.Records, Fields: o.Columns,
-		Only: o.Fields, Outside: o.Outside, Seen: o.Seen,
+		Only: o.Fields, Split: o.Split, Outside: o.Outside, Seen: o.Seen,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})
 	if err != nil {

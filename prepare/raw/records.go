@@ -125,6 +125,11 @@ func (l *records) choose(split, text string) error {
 	switch {
 	case split == "":
 		return nil
+	case shares == nil && len(l.info.Lists) > 0 && !slices.Contains(names, split):
+		for _, list := range l.info.Lists {
+			names = append(names, list.Name)
+		}
+		return fmt.Errorf("split %q: the splits are %s", split, source.Enumerate(names, 8))
 	case len(names) == 0:
 		return fmt.Errorf("split %q: it has no splits; give their shares (train=0.8,val=0.2) as splits, "+
 			"or load all records", split)

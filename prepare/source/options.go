@@ -23,6 +23,9 @@ type Options struct {
 	// values are ErrMissing.
 	Missing string
 
+	// Split is the list of a file with units that names those of the split that is needed; any other name means all units.
+	Split string
+
 	// NoNames leaves out the field of source names that a dataset has.
 	NoNames bool
 

@@ -76,16 +76,17 @@ type Filed interface {
 
 // Info describes a source.
 type Info struct {
-	Kind    string   // such as "imagefolder"
-	Name    string   // last element of its path
-	Fields  []Field  // of every sample
-	Count   int64    // samples that are to come, -1 where only their end says
-	Unit    string   // what samples are called: "images", "rows", ...
-	Splits  []string // names of the splits that samples are in already, if they are
-	Ignored Ignored  // what was passed over
-	Hints   []string // sentences for people about what looks unusual
-	Records string   // where the records are, if they are units or rows of units, as package unit writes it
-	Inputs  string   // digest of what a producer makes its samples of, in order; "" if there is none
+	Kind    string        // such as "imagefolder"
+	Name    string        // last element of its path
+	Fields  []Field       // of every sample
+	Count   int64         // samples that are to come, -1 where only their end says
+	Unit    string        // what samples are called: "images", "rows", ...
+	Splits  []string      // names of the splits that samples are in already, if they are
+	Ignored Ignored       // what was passed over
+	Hints   []string      // sentences for people about what looks unusual
+	Lists   []store.Split // records of units that a list of names in the file has; they may overlap
+	Records string        // where the records are, if they are units or rows of units, as package unit writes it
+	Inputs  string        // digest of what a producer makes its samples of, in order; "" if there is none
 }
 
 // Field describes one value that every sample has: its type, and what its bytes mean. Of an

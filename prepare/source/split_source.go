@@ -1,7 +1,10 @@
 package source
 
 import (
+	"cmp"
 	"iter"
+	"slices"
+	"sort"
 
 	"github.com/penstock/penstock/store"
 )
@@ -10,14 +13,24 @@ import (
 type splitSource struct {
 	Source
 	info   Info
-	splits []store.Split
+	ranges []splitRange // in their order, without gaps
+}
+
+// splitRange is samples from one on, up to the next range.
+type splitRange struct {
+	first int64
+	name  string
 }
 
 func NewSplitSource(s Source, splits []store.Split) Source {
-	w := &splitSource{s, s.Info(), splits}
+	w := &splitSource{Source: s, info: s.Info()}
 	for _, p := range splits {
 		w.info.Splits = append(w.info.Splits, p.Name)
+		for _, r := range p.Ranges {
+			w.ranges = append(w.ranges, splitRange{r[0], p.Name})
+		}
 	}
+	slices.SortFunc(w.ranges, func(a, b splitRange) int { return cmp.Compare(a.first, b.first) })
 	if indexed, ok := s.(Indexed); ok {
 		return &indexedSplits{w, indexed}
 	}
@@ -43,14 +56,7 @@ func (s *splitSource) Samples() iter.Seq2[Sample, error] {
 
 // splitOf returns the split of the sample at that place.
 func (s *splitSource) splitOf(i int64) string {
-	for _, p := range s.splits {
-		for _, r := range p.Ranges {
-			if i >= r[0] && i < r[1] {
-				return p.Name
-			}
-		}
-	}
-	panic("source: a manifest whose splits do not cover all records")
+	return s.ranges[sort.Search(len(s.ranges), func(k int) bool { return s.ranges[k].first > i })-1].name
 }
 
 // InRanges implements Ranged.

@@ -94,7 +94,7 @@ class UnitsTest(Trees):
             penstock.open(path, records="*[:]")
         flags = shlex.split(re.search(r"--fields [^ ]*", str(e.exception))[0])
         self.run_command("preprocess", path, path + ".fields", "--records", "*[:]", *flags)
-        with self.assertRaisesRegex(penstock.Error, r"is each row of them a record: --records '\*\[:\]', or each of them: --records '\*'"):
+        with self.assertRaisesRegex(penstock.Error, r"is a record each row of them: --records '\*\[:\]', or each of them: --records '\*'"):
             penstock.DataLoader(path)
 
     def run_command(self, *arguments):

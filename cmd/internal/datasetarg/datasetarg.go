@@ -20,7 +20,6 @@ import (
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
-	"github.com/penstock/penstock/prepare/source/unit"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/remote/mirror"
@@ -143,13 +142,7 @@ func (c *Cache) View(ctx context.Context, n *views.Node, o Options) (*views.Data
 			return ds, nil
 		}
 		if errors.Is(err, store.ErrUnsupported) && raw.Reads(path) { // by package raw, not mapped
-			part, ofRaw := c.openRaw(ctx, path, fields, split, o)
-			if ofRaw == nil {
-				return part, nil
-			}
-			if units := (*unit.Error)(nil); errors.As(ofRaw, &units) {
-				err = ofRaw
-			}
+			return c.openRaw(ctx, path, fields, split, o)
 		}
 		return nil, err
 	}})

@@ -326,7 +326,7 @@ func (s *recordServer) keep(w *opened, ds recordSource) {
 
 // openLocal opens files of this machine: those that can be mapped by package mmapds, others by package raw.
 func (s *recordServer) openLocal(ctx context.Context, o *opening) (*opened, error) {
-	if _, records := source.SplitRecords(o.Path); records == "" {
+	if _, records := source.SplitRecords(o.Path); records == "" && !(raw.Is(o.Path) && raw.Reads(o.Path)) {
 		w, err := s.openHere(o)
 		if !errors.Is(err, store.ErrUnsupported) || !raw.Reads(o.Path) {
 			return w, err
@@ -354,7 +354,7 @@ func splitsOf(src *raw.Source) (splits []store.Split, err error) {
 		}
 		splits, first = append(splits, s), first+n
 	}
-	return splits, err
+	return append(splits, src.Info().Lists...), err
 }
 
 // mostPlaces bounds the files that a program maps for a column: each is a mapping of its own, of which the system

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/tensor"
@@ -98,6 +99,41 @@ func (t *Datatype) IsBool() bool {
 	same := func(a, b Member) bool { return a.Name == b.Name && a.Value == b.Value }
 	m := t.Members
 	return same(m[0], want[0]) && same(m[1], want[1]) || same(m[0], want[1]) && same(m[1], want[0])
+}
+
+// IsComplex reports whether t is a complex number: of HDF5 2.0, or as h5py stores it, a real and an imaginary part.
+func (t *Datatype) IsComplex() bool {
+	if t.Class == Complex {
+		return true
+	}
+	m := t.Members
+	return t.Class == Compound && len(m) == 2 && m[0].Name == "r" && m[1].Name == "i" && m[0].Offset == 0 &&
+		m[0].Type.Class == Float && m[1].Offset == m[0].Type.Size && t.Size == 2*m[1].Offset &&
+		m[0].Type.DType() == m[1].Type.DType() && m[0].Type.BigEndian == m[1].Type.BigEndian
+}
+
+// Part returns the type of the parts of a complex number.
+func (t *Datatype) Part() *Datatype {
+	if t.Class == Complex {
+		return t.Base
+	}
+	return t.Members[0].Type
+}
+
+// Classes returns the names of an enumeration whose values are 0 to n-1, nil for others: labels are numbers that count
+// their classes, and an enumeration keeps its numbers.
+func (t *Datatype) Classes() []string {
+	if t.Class != Enum || t.IsBool() || t.Base.DType() == tensor.Invalid {
+		return nil
+	}
+	names := make([]string, len(t.Members))
+	for _, m := range t.Members {
+		if m.Value < 0 || m.Value >= int64(len(names)) || names[m.Value] != "" || slices.Contains(names, m.Name) {
+			return nil
+		}
+		names[m.Value] = m.Name
+	}
+	return names
 }
 
 var floatFormats = map[tensor.DType]floatFormat{

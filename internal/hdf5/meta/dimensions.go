@@ -51,6 +51,12 @@ func (d *Dataset) IsDimension() bool {
 	return strings.HasPrefix(text, "This is a netCDF dimension but not a netCDF variable")
 }
 
+// IsCoordinate reports whether the dataset has one axis and its name, as coordinates of netCDF have.
+func (d *Dataset) IsCoordinate() bool {
+	names := d.Dimensions()
+	return len(names) == 1 && names[0] == path.Base(d.Path)
+}
+
 // scales returns the name of the first scale of each axis; nil if they cannot be read.
 func (d *Dataset) scales() (names []string) {
 	a, ok := d.Attrs.Get("DIMENSION_LIST")

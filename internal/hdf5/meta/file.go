@@ -169,6 +169,37 @@ func (f *File) Datasets() []*Dataset {
 	return list
 }
 
+// Data visits the datasets that All visits, but for those that are not meant for readers: what cells of MATLAB refer
+// to, the indices of PyTables, and blocks of pandas.
+func (f *File) Data() iter.Seq[*Dataset] {
+	return func(yield func(*Dataset) bool) { f.Root.data(yield) }
+}
+
+func (g *Group) data(yield func(*Dataset) bool) bool {
+	for i := range g.Links {
+		switch l := &g.Links[i]; {
+		case l.Dataset != nil && !yield(l.Dataset), l.Group != nil && !l.isInternal() && !l.Group.data(yield):
+			return false
+		}
+	}
+	return true
+}
+
+// isInternal reports whether a group is not meant for readers.
+func (l *Link) isInternal() bool {
+	return l.Name == "#refs#" || l.Name == "#subsystem#" || strings.HasPrefix(l.Name, "_i_") || l.Group.IsFrame()
+}
+
+// IsFrame reports whether a group is a DataFrame or Series in the fixed format of pandas.
+func (g *Group) IsFrame() bool {
+	a, ok := g.Attrs.Get("pandas_type")
+	if !ok {
+		return false
+	}
+	kind, _ := a.Value.Text()
+	return kind == "frame" || kind == "series"
+}
+
 // Walk visits every link below the root, a group's before what is in it, in their order.
 func (f *File) Walk() iter.Seq[*Link] {
 	return func(yield func(*Link) bool) { f.Root.walk(yield) }

@@ -3,98 +3,182 @@ package meta
 import (
 	"fmt"
 	"hash/maphash"
+	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// Siblings are groups of one group whose datasets have the same names, types and numbers of axes. Each is a record,
-// or a sequence of records, as robots and medical devices write them. Their datasets are not fields of one record,
-// even where the lengths of their first axes are equal.
+// Siblings are groups whose datasets have the same names, types and numbers of axes, or datasets of one type and of one
+// shape but for the first axis. Each is a record, or a sequence of records, as robots and medical devices write them.
+// They are not fields of one record, even where the lengths of their first axes are equal.
 type Siblings struct {
-	Parent  string   // the group that they are in
-	Paths   []string // of the groups
-	Members []*SiblingData
+	Paths []string  // of all that are alike, wherever they are in the file
+	Inner *Siblings // siblings in them, which may be meant as well; nil if there are none
 
-	groups []*Group
+	sum      uint64
+	count    int  // in one group
+	arrays   int  // in all of these
+	numbered bool // their names differ in numbers only
 }
 
-// SiblingData is a dataset that all siblings have.
-type SiblingData struct {
-	Path   string   // from the group on
-	Data   *Dataset // of the first group
-	Ragged bool     // the lengths of the first axis differ
-	Varies bool     // the lengths of other axes differ
-}
+// LeastNumbered is how many datasets of one shape are siblings if their names differ in numbers: fewer are columns.
+const LeastNumbered = 8
 
-// Siblings returns the largest family of siblings in the file, nil if there is none. Groups that AnnData describes
-// by an attribute are no siblings: they are columns.
+// Siblings returns the largest family of siblings in the file, nil if there is none. Groups that AnnData or
+// pandas describes by an attribute are no siblings: they are columns.
 func (f *File) Siblings() *Siblings {
-	s := siblingScan{seed: maphash.MakeSeed()}
-	s.group(f.Root)
-	if s.best != nil {
-		s.best.compare()
+	s := siblingScan{seed: maphash.MakeSeed(), alike: make(map[uint64]*family), lengths: make(map[int64]int)}
+	best := s.group(f.Root).best
+	for in := best; in != nil; in = in.Inner {
+		in.Paths = s.alike[in.sum].paths
 	}
-	return s.best
-}
-
-// compare finds out which members have several lengths.
-func (s *Siblings) compare() {
-	s.Members = members(s.groups[0], s.Paths[0], nil)
-	for i, g := range s.groups[1:] {
-		for k, m := range members(g, s.Paths[i+1], nil) {
-			a, b := s.Members[k].Data.Dims, m.Data.Dims
-			for axis := range min(len(a), len(b)) {
-				s.Members[k].Ragged = s.Members[k].Ragged || axis == 0 && a[0] != b[0]
-				s.Members[k].Varies = s.Members[k].Varies || axis > 0 && a[axis] != b[axis]
-			}
+	if best != nil && !best.numbered && best.Inner == nil {
+		if all := s.alike[best.sum].arrays; all.length >= 0 && s.lengths[all.length] > all.count {
+			return nil // all arrays and another one have one length, as left and right images and their labels do
 		}
 	}
+	return best
 }
 
+// siblingScan looks for siblings.
 type siblingScan struct {
-	seed maphash.Seed
-	best *Siblings
+	seed    maphash.Seed
+	alike   map[uint64]*family // by a hash of what they hold
+	lengths map[int64]int      // how many arrays have a length
 }
 
-// group looks for siblings in a group, and returns a hash of what the group holds, 0 where no dataset is in it.
-func (s *siblingScan) group(g *Group) uint64 {
+// family is all groups of a file that hold the same, in whichever groups they are, or datasets that are alike.
+type family struct {
+	paths []string
+	arrays
+}
+
+// arrays are datasets that have axes.
+type arrays struct {
+	count  int
+	length int64 // of their first axes; -1 if these differ
+}
+
+func (a *arrays) add(b arrays) {
+	switch {
+	case b.count == 0:
+	case a.count == 0:
+		a.length = b.length
+	case a.length != b.length:
+		a.length = -1
+	}
+	a.count += b.count
+}
+
+// scanned is what was found out about a group.
+type scanned struct {
+	sum  uint64 // a hash of what it holds; 0 where no dataset is in it
+	best *Siblings
+	arrays
+}
+
+// group looks for siblings in a group.
+func (s *siblingScan) group(g *Group) (found scanned) {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
-	found := false
-	families := make(map[uint64]*Siblings)
+	groups, datasets := make(map[uint64]*Siblings), make(map[uint64]*Siblings)
+	names := make(map[uint64]string)
+	within := make(map[uint64]*Siblings)
+	add := func(families map[uint64]*Siblings, sum uint64, l *Link, a arrays) {
+		f := families[sum]
+		if f == nil {
+			f = &Siblings{sum: sum, numbered: true}
+			families[sum], names[sum] = f, Numberless(l.Name)
+		}
+		f.count, f.arrays = f.count+1, f.arrays+a.count
+		f.numbered = f.numbered && names[sum] == Numberless(l.Name) && names[sum] != l.Name
+		if s.alike[sum] == nil {
+			s.alike[sum] = new(family)
+		}
+		s.alike[sum].paths = append(s.alike[sum].paths, l.Path)
+		s.alike[sum].add(a)
+	}
+	members := 0
 	for l := range g.sorted() {
 		switch {
 		case l.Dataset != nil:
-			found = true
+			members++
 			fmt.Fprintf(&h, "%q%s;", l.Name, alike(l.Dataset))
-		case l.Group != nil:
-			sum := s.group(l.Group)
-			if sum == 0 {
+			if l.Dataset.Err != nil || len(l.Dataset.Dims) == 0 {
 				continue
 			}
-			found = true
-			fmt.Fprintf(&h, "%q%x;", l.Name, sum)
-			if _, described := l.Group.Attrs.Get("encoding-type"); described {
+			a := arrays{1, l.Dataset.Dims[0]}
+			found.add(a)
+			s.lengths[a.length]++
+			add(datasets, s.shape(l.Dataset), l, a)
+		case l.Group != nil && !l.isInternal():
+			in := s.group(l.Group)
+			if in.sum == 0 {
 				continue
 			}
-			if _, described := l.Group.Attrs.Get("h5sparse_format"); described {
-				continue
-			}
-			f := families[sum]
-			if f == nil {
-				f = &Siblings{Parent: g.Path}
-				families[sum] = f
-			}
-			f.Paths, f.groups = append(f.Paths, l.Path), append(f.groups, l.Group)
-			if n := len(f.Paths); n > 1 && (s.best == nil || n > len(s.best.Paths)) {
-				s.best = f
+			members++
+			fmt.Fprintf(&h, "%q%x;", l.Name, in.sum)
+			found.add(in.arrays)
+			within[in.sum] = larger(within[in.sum], in.best)
+			if !l.Group.isDescribed() {
+				add(groups, in.sum, l, in.arrays)
 			}
 		}
 	}
-	if !found {
-		return 0
+	if members == 0 {
+		return found
 	}
-	return max(h.Sum64(), 1)
+	for sum, f := range groups {
+		if f.Inner = within[sum]; f.count < 2 {
+			continue
+		}
+		if f.Inner != nil && (!f.Inner.numbered || f.Inner.arrays*f.count != f.arrays) {
+			f.Inner = nil // parts of a record, such as its observations and those after them
+		}
+		delete(within, sum)
+		found.best = larger(found.best, f)
+	}
+	for _, f := range within {
+		found.best = larger(found.best, f)
+	}
+	for _, f := range datasets {
+		if f.count == members && f.count > 1 && s.areSiblings(g, f, found.length) {
+			found.best = larger(found.best, f)
+		}
+	}
+	found.sum = max(h.Sum64(), 1)
+	return found
+}
+
+// areSiblings reports whether datasets that are alike, all of a group, are no columns.
+func (s *siblingScan) areSiblings(g *Group, f *Siblings, length int64) bool {
+	for i := range g.Links {
+		if d := g.Links[i].Dataset; d != nil && d.IsDimension() {
+			return false
+		}
+	}
+	return length < 0 || f.numbered && f.count >= LeastNumbered && len(g.Links[g.byName[0]].Dataset.Dims) > 1
+}
+
+// larger returns the larger of two families.
+func larger(a, b *Siblings) *Siblings {
+	if a == nil || b != nil && b.count > a.count {
+		return b
+	}
+	return a
+}
+
+// isDescribed reports whether AnnData or pandas says what a group is.
+func (g *Group) isDescribed() bool {
+	return slices.ContainsFunc(g.Attrs, func(a Attr) bool {
+		return a.Name == "encoding-type" || a.Name == "h5sparse_format" || a.Name == "pandas_type"
+	})
+}
+
+// shape returns a hash of a dataset's type and shape but for the first axis.
+func (s *siblingScan) shape(d *Dataset) uint64 {
+	return maphash.String(s.seed, fmt.Sprint(alike(d), d.Dims[1:]))
 }
 
 // alike says what siblings have in common: the type of numbers, and the number of axes. Their lengths may differ.
@@ -108,22 +192,19 @@ func alike(d *Dataset) string {
 	return fmt.Sprint(d.Type, len(d.Dims))
 }
 
-// members appends the datasets of a group.
-func members(g *Group, path string, list []*SiblingData) []*SiblingData {
-	for l := range g.sorted() {
-		switch {
-		case l.Dataset != nil:
-			list = append(list, &SiblingData{Path: l.Path[len(path)+1:], Data: l.Dataset})
-		case l.Group != nil:
-			list = members(l.Group, path, list)
+// Numberless returns a name without its digits.
+func Numberless(name string) string {
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return -1
 		}
-	}
-	return list
+		return r
+	}, name)
 }
 
 // Refusal is the error of those who read arrays of a file alone.
 func (s *Siblings) Refusal(file string) error {
-	return fmt.Errorf("the groups %s and %s (%d in all) have the same datasets, so each is a record or a sequence of "+
+	return fmt.Errorf("%s and %s (%d in all) have the same datasets or shapes, so each is a record or a sequence of "+
 		"records: package raw reads them, and so do DataLoader and open in Python; to make a dataset of them, run: %s: %w",
 		s.Paths[0], s.Paths[1], len(s.Paths), shell.Rewrite(file, ""), ErrUnsupported)
 }

@@ -87,12 +87,35 @@ func OpenNPZ(ctx context.Context, root *vfs.Root, path string, _ source.Options,
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
 	}
-	columns, bad := rowsOnly(npzColumns(ctx, f, z))
-	if columns, err = bad.choose(columns, selection); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("source %s: %w", path, err)
+	all, bad := npzColumns(ctx, f, z)
+	return named("npz", path, all, bad, selection, f, root)
+}
+
+// named returns the source of the arrays of a file that are selected, by default all. Arrays without axes are left out.
+// It takes over the files, but for root with an error.
+func named(kind, path string, all []Column, bad Rejections, selection []column.Selection, f, root io.Closer) (
+	source.Source, error) {
+	var columns []Column
+	var singles Rejections
+	for _, c := range all {
+		if c.Single {
+			singles = append(singles, Rejection{c.Field.Origin, errSingle})
+			continue
+		}
+		columns = append(columns, c)
 	}
-	return New("npz", path, source.BaseName(path), columns, f, root)
+	err := singles.Selected(selection)
+	if err == nil {
+		columns, err = bad.choose(columns, selection)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), f.Close())
+	}
+	s, err := New(kind, path, source.BaseName(path), columns, f, root)
+	if noting, ok := s.(interface{ Note(hint string) }); ok && len(singles) > 0 && len(selection) == 0 {
+		noting.Note(singles.Hint())
+	}
+	return s, err
 }
 
 func openZip(ctx context.Context, root *vfs.Root, path string) (vfs.File, *zip.Reader, error) {
@@ -109,18 +132,6 @@ func openZip(ctx context.Context, root *vfs.Root, path string) (vfs.File, *zip.R
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return f, z, nil
-}
-
-// rowsOnly rejects arrays without axes.
-func rowsOnly(all []Column, bad Rejections) (columns []Column, _ Rejections) {
-	for _, c := range all {
-		if c.Single {
-			bad = append(bad, Rejection{c.Field.Origin, errSingle})
-			continue
-		}
-		columns = append(columns, c)
-	}
-	return columns, bad
 }
 
 // NPZ returns the arrays of what numpy.savez or savez_compressed wrote, those without axes among them, and what closes

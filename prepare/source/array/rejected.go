@@ -40,14 +40,7 @@ func (m Rejections) All(others []Column) error {
 	if err == nil || len(others) == 0 {
 		return err
 	}
-	var names []string
-	for _, c := range others {
-		names = append(names, c.Field.Origin)
-	}
-	if flag := column.FieldsCommand("", names); flag != "" {
-		return fmt.Errorf("%w; leave out what cannot become a field: %s", err, flag)
-	}
-	return fmt.Errorf("%w; leave out what cannot become a field with --fields", err)
+	return fmt.Errorf("%w; leave out what cannot become a field: %s", err, usual(others))
 }
 
 // Hint is a sentence about those that were left out.

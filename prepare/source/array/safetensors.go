@@ -34,11 +34,7 @@ func OpenSafetensors(ctx context.Context, root *vfs.Root, path string, _ source.
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	columns, bad := rowsOnly(all, bad)
-	if columns, err = bad.choose(columns, selection); err != nil {
-		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
-	}
-	return New("safetensors", path, source.BaseName(path), columns, closer, root)
+	return named("safetensors", path, all, bad, selection, closer, root)
 }
 
 // Safetensors returns the tensors of a file, those without axes among them, by name, and what closes the file.

@@ -3,6 +3,7 @@
 package array
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/store"
 )
 
 // arrays is a source of arrays of one length: each is a field, and sample i is the values
@@ -94,13 +96,33 @@ func (s *arrays) check() error {
 	}
 	switch {
 	case !same:
-		return fmt.Errorf("arrays of several lengths: %s; choose those of one length with --fields, or "+
-			"write sequences and their offsets with penstock.Writer, one record each%s",
-			source.Enumerate(lengths, 8), s.listCommand())
+		return fmt.Errorf("arrays of several lengths: %s; choose those of one length: %s; or write sequences and their "+
+			"offsets with penstock.Writer, one record each%s", source.Enumerate(lengths, 8), usual(s.columns), s.listCommand())
 	case s.info.Count < 1:
 		return errors.New("holds no records")
 	}
 	return column.Distinct(chosen, source.FieldNames(s.info.Fields))
+}
+
+// usual returns the flag that chooses the columns of the length that most have, of several the one with the most bytes.
+func usual(columns []Column) string {
+	count, size, most := make(map[int64]int), make(map[int64]int64), columns[0].Count
+	for _, c := range columns {
+		count[c.Count]++
+		size[c.Count] += c.Count * int64(max(1, c.Field.RecordBytes()))
+	}
+	for n := range count {
+		if cmp.Or(cmp.Compare(count[n], count[most]), cmp.Compare(size[n], size[most]), cmp.Compare(n, most)) > 0 {
+			most = n
+		}
+	}
+	var names []string
+	for _, c := range columns {
+		if c.Count == most {
+			names = append(names, c.Field.Origin)
+		}
+	}
+	return cmp.Or(column.FieldsCommand("", names), "--fields")
 }
 
 // listCommand says where the lengths of all arrays can be seen.
@@ -114,8 +136,10 @@ func (s *arrays) listCommand() string {
 // Info implements Source.
 func (s *arrays) Info() source.Info { return s.info }
 
-// InUnits says where the records are, as package unit writes it.
-func (s *arrays) InUnits(records string) { s.info.Records = records }
+// InUnits says where the records are, as package unit writes it, and which of them lists of units have.
+func (s *arrays) InUnits(records string, lists []store.Split) {
+	s.info.Records, s.info.Lists = records, lists
+}
 
 // Note adds a sentence to what the source says of itself.
 func (s *arrays) Note(hint string) { s.info.Hints = append(s.info.Hints, hint) }

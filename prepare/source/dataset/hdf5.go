@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
@@ -40,6 +41,7 @@ func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Opti
 		return newDataset(root, d, opts, selection)
 	}
 	other := hdf5.New(ctx, root, path, f, file)
+	selection = unit.Chosen(selection, opts.Only)
 	if s, err := openUnits(path, other, opts, selection); s != nil || err != nil {
 		return s, err
 	}
@@ -58,7 +60,6 @@ func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Opti
 // openUnits opens a file whose records are groups, or rows of groups: as opts says, or as the file does; nil if it is
 // another one. It takes over the file, but of another one.
 func openUnits(path string, file *hdf5.File, opts source.Options, selection []column.Selection) (source.Source, error) {
-	selection = unit.Chosen(selection, opts.Only)
 	var records *unit.Records
 	var units []unit.Unit
 	var err error
@@ -69,7 +70,7 @@ func openUnits(path string, file *hdf5.File, opts source.Options, selection []co
 			units, err = file.Units(records)
 		}
 	case !file.Names(selection):
-		if records, units, err = file.Guess(); records != nil {
+		if records, units, err = file.Guess(selection); records != nil {
 			hint = records.Guessed()
 		}
 	}
@@ -81,31 +82,37 @@ func openUnits(path string, file *hdf5.File, opts source.Options, selection []co
 		columns, err = unit.NewColumns(units, records, selection)
 	}
 	if err != nil {
-		return nil, &unit.Error{Err: errors.Join(fmt.Errorf("source %s: %w", path, err), file.Close())}
+		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), file.Close())
 	}
-	return OfUnits("hdf5", path, columns, records, hint, file)
+	lists := columns.Lists(file.Lists(records, len(units)))
+	return OfUnits("hdf5", path, columns, records, hint, lists, opts.Split, file)
 }
 
-// OfUnits returns the source of units, with a hint for people. It takes over the files, also with an error.
-func OfUnits(kind, path string, columns *unit.Columns, records *unit.Records, hint string, files ...io.Closer) (
-	source.Source, error) {
+// OfUnits returns the source of units, with a hint for people, and lists of records, one of which may be the split that
+// is needed. It takes over the files, also with an error.
+func OfUnits(kind, path string, columns *unit.Columns, records *unit.Records, hint string, lists []store.Split,
+	split string, files ...io.Closer) (source.Source, error) {
 	s, err := array.NewNamed(kind, path, source.BaseName(path), columns.List, columns.Name,
 		append([]io.Closer{columns}, files...)...)
 	if err != nil {
 		return nil, err
 	}
 	if of, ok := s.(interface {
-		InUnits(records string)
+		InUnits(records string, lists []store.Split)
 		Note(hint string)
 	}); ok {
-		of.InUnits(records.String())
+		of.InUnits(records.String(), lists)
 		for _, text := range append(columns.Hints, hint) {
 			if text != "" {
 				of.Note(text)
 			}
 		}
 	}
-	if splits := columns.Splits(); splits != nil {
+	splits := columns.Splits()
+	if i := slices.IndexFunc(lists, func(l store.Split) bool { return l.Name == split }); i >= 0 {
+		splits = []store.Split{lists[i], columns.Others(lists[i])}
+	}
+	if splits != nil {
 		s = source.NewSplitSource(s, splits)
 	}
 	return s, nil

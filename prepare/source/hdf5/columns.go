@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,12 +25,25 @@ func trim(path string) string { return strings.Trim(path, "/") }
 // datasets and links that make none. One that has records and is not read is an error then, unless it has no numbers
 // and another length than those have.
 func (f *File) Columns(selection []column.Selection) (columns []array.Column, bad array.Rejections, err error) {
+	if err := f.frame(); err != nil && len(selection) == 0 {
+		return nil, nil, err
+	}
 	var unread []unreadDataset
+	var lengths []int64
+	for d := range f.meta.Data() {
+		if d.Err == nil && len(d.Dims) > 0 && !d.IsCoordinate() {
+			lengths = append(lengths, d.Dims[0])
+		}
+	}
 	whole := make(map[string]bool) // columns that are all of a dataset of numbers
 	selection = append([]column.Selection(nil), selection...)
-	for _, d := range f.meta.Datasets() {
+	for d := range f.meta.Data() {
 		if len(selection) == 0 && d.IsDimension() {
 			bad = append(bad, array.Rejection{Name: d.Path, Err: errors.New("a dimension of netCDF without values")})
+			continue
+		}
+		if len(selection) == 0 && d.IsCoordinate() && len(lengths) > 0 && !slices.Contains(lengths, d.Records()) {
+			bad = append(bad, array.Rejection{Name: d.Path, Err: errors.New("coordinates of another axis")})
 			continue
 		}
 		list, err := f.columns(d, numbersWanted(selection, d))
@@ -39,6 +53,9 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 			selection = expand(selection, trim(d.Path), list)
 			whole[trim(d.Path)] = noField == nil
 			continue
+		}
+		if cell := cellError(d); cell != nil {
+			err = cell
 		}
 		unread = append(unread, unreadDataset{d, err})
 	}
@@ -181,7 +198,7 @@ func (f *File) columns(d *meta.Dataset, numbers bool) ([]array.Column, error) {
 	if size := r.RecordBytes(); size < 1 || size > source.MaxValue {
 		return nil, fmt.Errorf("records of %d bytes: %w", size, meta.ErrUnsupported)
 	}
-	if len(list) == 1 && list[0].plain() {
+	if len(list) == 1 && list[0].plain() && (d.Type.Class != meta.Compound || !list[0].typ.BigEndian) {
 		return []array.Column{f.whole(d, r, list[0].field)}, nil
 	}
 	b := &blocks{ctx: f.ctx, r: r, step: blockRecords(d, r.RecordBytes())}

@@ -64,6 +64,9 @@ func (p part) expand(path string) (list []part, err error) {
 		p.axes = append(slices.Clone(p.axes), strides(p.typ.Dims, p.typ.Base.Size)...)
 		p.typ = p.typ.Base
 	}
+	if p.typ.IsComplex() {
+		p.axes, p.typ = append(slices.Clone(p.axes), stride{2, p.typ.Size / 2}), p.typ.Part()
+	}
 	if p.typ.Class != meta.Compound {
 		p.field, err = p.fieldOf(layout.FieldName(trim(path) + p.name))
 		p.field.Origin = trim(path) + p.name
@@ -98,12 +101,13 @@ func (p *part) fieldOf(name string) (f source.Field, err error) {
 		}
 		return source.ContentField(name, tensor.Text), nil
 	case t.Class == meta.Enum && !t.IsBool() && p.count() == 1:
-		if names := classes(t); names != nil {
+		if names := t.Classes(); names != nil {
 			p.label = true
 			return source.LabelField(name, names), nil
 		}
-	case t.Class == meta.Complex:
-		p.axes, p.typ = append(slices.Clone(p.axes), stride{2, t.Base.Size}), t.Base
+	case t.Class == meta.Opaque:
+		p.axes = append(slices.Clone(p.axes), stride{t.Size, 1})
+		p.typ = &meta.Datatype{Class: meta.Fixed, Size: 1, Precision: 8}
 	}
 	ragged := t.Class == meta.Vlen
 	if ragged {
@@ -133,22 +137,6 @@ func (p *part) fieldOf(name string) (f source.Field, err error) {
 		return refuse("%v", err)
 	}
 	return f, nil
-}
-
-// classes returns the names of an enumeration whose values are 0 to n-1, nil for others: labels are numbers that count
-// their classes, and an enumeration keeps its numbers.
-func classes(t *meta.Datatype) []string {
-	if t.Base.DType() == tensor.Invalid {
-		return nil
-	}
-	names := make([]string, len(t.Members))
-	for _, m := range t.Members {
-		if m.Value < 0 || m.Value >= int64(len(names)) || names[m.Value] != "" || slices.Contains(names, m.Name) {
-			return nil
-		}
-		names[m.Value] = m.Name
-	}
-	return names
 }
 
 // count returns how many elements a record has.

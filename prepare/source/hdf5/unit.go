@@ -184,42 +184,95 @@ func (f *File) Names(selection []column.Selection) bool {
 	})
 }
 
+// Lists returns the datasets of texts outside of units, as lists of at most so many names. One that cannot be read is
+// left out.
+func (f *File) Lists(records *unit.Records, most int) (lists []unit.List) {
+	for d := range f.meta.Data() {
+		if d.Err != nil || len(d.Dims) != 1 || d.Dims[0] < 1 || d.Dims[0] > int64(most) ||
+			d.Type.Class != meta.String && !d.Type.VlenString || records.Contains(trim(d.Path)) {
+			continue
+		}
+		if names, err := f.texts(d.Path); err == nil {
+			lists = append(lists, unit.List{Name: trim(d.Path), Units: names})
+		}
+	}
+	return lists
+}
+
 // Guess returns where the records are in a file whose groups are alike, and the groups; nil in any other. In some files
-// only people know: the error has what to type.
-func (f *File) Guess() (*unit.Records, []unit.Unit, error) {
+// only people know: the error has what to type. The arrays that are chosen decide.
+func (f *File) Guess(selection []column.Selection) (*unit.Records, []unit.Unit, error) {
 	siblings := f.meta.Siblings()
 	if siblings == nil {
 		return nil, nil, nil
 	}
-	records, units := f.declare(siblings)
-	if records == nil {
-		return nil, nil, siblings.Refusal(f.path)
-	}
-	certain, err := unit.Guess(units, records)
-	if err != nil || certain {
-		return records, units, err
-	}
-	return nil, nil, unit.Ambiguous(units, records)
-}
-
-// declare returns the declaration that names exactly the siblings; nil if a glob cannot.
-func (f *File) declare(s *meta.Siblings) (*unit.Records, []unit.Unit) {
-	first := s.Paths[0]
-	prefix := first[strings.LastIndexByte(first, '/')+1:]
-	for _, path := range s.Paths {
-		for name := path[strings.LastIndexByte(path, '/')+1:]; !strings.HasPrefix(name, prefix); {
-			prefix = prefix[:len(prefix)-1]
+	var ways []*unit.Records
+	var first []unit.Unit
+	for in := siblings; in != nil; in = in.Inner {
+		records, units := f.declare(in.Paths)
+		if records == nil {
+			return nil, nil, siblings.Refusal(f.path)
+		}
+		if ways = append(ways, records); first == nil {
+			first = units
 		}
 	}
-	above := strings.Split(trim(s.Parent), "/")
-	if trim(s.Parent) == "" {
-		above = nil
+	certain, err := false, error(nil)
+	if len(ways) == 1 {
+		certain, err = unit.Guess(first, ways[0], selection)
 	}
-	for _, glob := range []string{"*", prefix + "*"} {
-		records := &unit.Records{Levels: append(slices.Clone(above), glob)}
-		if units, err := f.Units(records); err == nil && len(units) == len(s.Paths) {
+	if err != nil || certain {
+		return ways[0], first, err
+	}
+	return nil, nil, unit.Ambiguous(first, ways...)
+}
+
+// declare returns the declaration that names exactly these groups or datasets; nil if a glob cannot.
+func (f *File) declare(paths []string) (*unit.Records, []unit.Unit) {
+	var levels [][]string // the names on each level
+	for _, path := range paths {
+		names := strings.Split(trim(path), "/")
+		if levels == nil {
+			levels = make([][]string, len(names))
+		}
+		if len(names) != len(levels) {
+			return nil, nil
+		}
+		for i, name := range names {
+			levels[i] = append(levels[i], name)
+		}
+	}
+	for _, glob := range []func(names []string) string{starFor, prefixOf} {
+		records := new(unit.Records)
+		for _, names := range levels {
+			records.Levels = append(records.Levels, glob(names))
+		}
+		if units, err := f.Units(records); err == nil && len(units) == len(paths) {
 			return records, units
 		}
 	}
 	return nil, nil
+}
+
+// starFor returns the name that all have, or *.
+func starFor(names []string) string {
+	if prefixOf(names) == names[0] {
+		return names[0]
+	}
+	return "*"
+}
+
+// prefixOf returns the name that all have, or what they begin with and *.
+func prefixOf(names []string) string {
+	prefix, same := names[0], true
+	for _, name := range names {
+		same = same && name == names[0]
+		for !strings.HasPrefix(name, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+	}
+	if same {
+		return names[0]
+	}
+	return prefix + "*"
 }

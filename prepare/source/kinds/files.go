@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
@@ -23,8 +24,8 @@ var endings = map[string][]string{"npz": {".npz"}, "npy": {".npy"}, "safetensors
 	"hdf5": {".h5", ".hdf5", ".hdf", ".nc", ".mat"}}
 
 // unitFiles returns the files of a source that has a unit in each, in the order of units; nil of any other source.
-func unitFiles(root *vfs.Root, path, kind string, records string) ([]string, error) {
-	if endings[kind] == nil || kind == "npy" && records == "" {
+func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records string) ([]string, error) {
+	if endings[kind] == nil {
 		return nil, nil
 	}
 	files, err := source.Files(path)
@@ -37,7 +38,32 @@ func unitFiles(root *vfs.Root, path, kind string, records string) ([]string, err
 		return nil, nil
 	}
 	slices.SortFunc(files, unit.Compare)
+	if kind == "npy" && records == "" && !areSamples(ctx, root, files) {
+		return nil, nil
+	}
 	return files, nil
+}
+
+// areSamples reports whether .npy files have a sample or several each, and not a field: they have one type and one
+// shape but for the first axis, whose lengths differ, or many names that differ in numbers.
+func areSamples(ctx context.Context, root *vfs.Root, files []string) bool {
+	var first array.Column
+	same, numbered := true, len(files) >= meta.LeastNumbered
+	for i, f := range files {
+		c, closer, err := array.NPY(ctx, root, f)
+		if err != nil || closer.Close() != nil || c.Single {
+			return false // it is reported where the values are needed
+		}
+		if i == 0 {
+			first = c
+		}
+		if c.Field.DType != first.Field.DType || !slices.Equal(c.Field.Shape, first.Field.Shape) {
+			return false
+		}
+		same = same && c.Count == first.Count
+		numbered = numbered && meta.Numberless(filepath.Base(f)) == meta.Numberless(filepath.Base(files[0]))
+	}
+	return !same || numbered && len(first.Field.Shape) > 0
 }
 
 // filesIn returns the files of a folder that are units.
@@ -53,7 +79,7 @@ func openUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files
 	selection []column.Selection) (source.Source, error) {
 	s, err := newUnitFiles(ctx, root, path, kind, files, opts, selection)
 	if err != nil {
-		return nil, &unit.Error{Err: fmt.Errorf("source %s: %w", path, err)}
+		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	return s, nil
 }
@@ -73,7 +99,7 @@ func newUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files 
 	}
 	hint := ""
 	if opts.Records == "" {
-		certain, err := unit.Guess(units, records)
+		certain, err := unit.Guess(units, records, unit.Chosen(selection, opts.Only))
 		if err == nil && !certain {
 			err = unit.Ambiguous(units, records)
 		}
@@ -86,7 +112,7 @@ func newUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files 
 	if err != nil {
 		return nil, err
 	}
-	return dataset.OfUnits(kind, path, columns, records, hint, root)
+	return dataset.OfUnits(kind, path, columns, records, hint, nil, "", root)
 }
 
 // unitsOf returns the units of files: these, or groups in them.

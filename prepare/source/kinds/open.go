@@ -26,6 +26,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/table"
 	"github.com/penstock/penstock/prepare/source/tfrecord"
 	"github.com/penstock/penstock/prepare/source/tokens"
+	"github.com/penstock/penstock/prepare/source/unit"
 	"github.com/penstock/penstock/prepare/source/view"
 	"github.com/penstock/penstock/prepare/source/voc"
 	"github.com/penstock/penstock/prepare/source/yolo"
@@ -61,6 +62,9 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	if err != nil {
 		return nil, err
 	}
+	if endings[kind] != nil && kind != "hdf5" { // which may be a dataset of penstock
+		selection = unit.Chosen(selection, opts.Only)
+	}
 	if opts.Seen == nil {
 		opts.Seen = func(int64) {}
 	}
@@ -68,7 +72,7 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	if err != nil {
 		return nil, err
 	}
-	files, err := unitFiles(root, path, kind, opts.Records)
+	files, err := unitFiles(ctx, root, path, kind, opts.Records)
 	var s source.Source
 	switch {
 	case err != nil:

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -31,12 +32,13 @@ type Columns struct {
 	List  []array.Column
 	Hints []string // what was left out, for people
 
-	units   []Unit
-	records *Records
-	starts  []int64 // the number of the first record of each unit, and that of all records
-	members []wanted
-	pool    *pool
-	splits  source.FileSplits // that units are by their names
+	units    []Unit
+	records  *Records
+	starts   []int64 // the number of the first record of each unit, and that of all records
+	members  []wanted
+	selected bool // members were named
+	pool     *pool
+	splits   source.FileSplits // that units are by their names
 }
 
 // wanted is an array that becomes a field.
@@ -50,7 +52,8 @@ type wanted struct {
 // NewColumns returns the columns of units, at least one. The selection has names of members, attributes as @NAME, and
 // [Episode] and [Step]; nil is all members and, of rows, these two.
 func NewColumns(units []Unit, records *Records, selection []column.Selection) (*Columns, error) {
-	c := &Columns{units: units, records: records, starts: make([]int64, 1, len(units)+1), splits: splitsOf(units)}
+	c := &Columns{units: units, records: records, starts: make([]int64, 1, len(units)+1), splits: splitsOf(units),
+		selected: len(selection) > 0}
 	err := c.choose(selection)
 	if err == nil && records.Rows {
 		err = c.findPhotos()
@@ -111,6 +114,55 @@ func (c *Columns) Splits() (splits []store.Split) {
 		splits = append(splits, s)
 	}
 	return splits
+}
+
+// List is names of units that a file has, such as those to train on.
+type List struct {
+	Name  string
+	Units []string // names, or the last parts of these
+}
+
+// Lists returns the records of the units that are in lists, without lists of which a name is no unit's.
+func (c *Columns) Lists(lists []List) (splits []store.Split) {
+	number := make(map[string]int)
+	for k, u := range c.units {
+		number[path.Base(u.Name())] = k
+	}
+	for k, u := range c.units {
+		number[u.Name()] = k
+	}
+	for _, list := range lists {
+		s, in := store.Split{Name: list.Name}, make([]bool, len(c.units))
+		for _, name := range list.Units {
+			k, ok := number[strings.Trim(name, "/")]
+			if !ok {
+				in = nil
+				break
+			}
+			in[k] = true
+		}
+		for k, ok := range in {
+			if ok && c.starts[k] < c.starts[k+1] {
+				s.Ranges = append(s.Ranges, [2]int64{c.starts[k], c.starts[k+1]})
+			}
+		}
+		if s.Ranges != nil {
+			splits = append(splits, s)
+		}
+	}
+	return splits
+}
+
+// Others returns the split of the records that another one does not have; it has no ranges if there are none.
+func (c *Columns) Others(of store.Split) store.Split {
+	s, at := store.Split{Name: "others"}, int64(0)
+	for _, r := range append(slices.Clone(of.Ranges), [2]int64{c.starts[len(c.units)], 0}) {
+		if at < r[0] {
+			s.Ranges = append(s.Ranges, [2]int64{at, r[0]})
+		}
+		at = r[1]
+	}
+	return s
 }
 
 func splitsOf(units []Unit) source.FileSplits {
@@ -299,6 +351,9 @@ func (c *Columns) without(names ...string) string {
 	if len(words) == 0 {
 		return "but no other is left"
 	}
+	if c.isSequence() && !c.selected {
+		words = append(words, Episode, Step)
+	}
 	return shell.Command("--fields", strings.Join(words, ","))
 }
 
@@ -330,6 +385,9 @@ func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
 		source.Enumerate(said, 4), c.without(odd...))
 }
 
+// isSequence reports whether units are sequences of records, and not splits.
+func (c *Columns) isSequence() bool { return c.records.Rows && len(c.splits.Names) < len(c.units) }
+
 // build makes the columns, in the order of the selection.
 func (c *Columns) build(selection []column.Selection) error {
 	if len(selection) == 0 {
@@ -338,9 +396,8 @@ func (c *Columns) build(selection []column.Selection) error {
 				return err
 			}
 		}
-		sequences := c.records.Rows && len(c.splits.Names) < len(c.units)
 		for _, name := range []string{Episode, Step} {
-			if sequences && !slices.ContainsFunc(c.List, func(o array.Column) bool { return o.Field.Name == name }) {
+			if c.isSequence() && !slices.ContainsFunc(c.List, func(o array.Column) bool { return o.Field.Name == name }) {
 				c.addNumber(name, name)
 			}
 		}

@@ -2,63 +2,106 @@ package unit
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/tensor"
 )
 
 // Guess finds out whether the units of a declaration are records, or their rows are, and sets records.Rows. It returns
-// false where both may be meant.
+// false where both may be meant. The members that are selected decide, all without a selection.
 //
-// Rows: all arrays of a unit have one length, and units have several. Units: an array has another length than the
-// others, or is one value. Groups that are called train and test have rows.
-func Guess(units []Unit, records *Records) (certain bool, err error) {
+// Rows: all arrays of a unit have one length, and units have several. Units: no two arrays have one length, or one
+// value is a number and lengths are the same in all units, as those of images are. Groups that are called train and
+// test have rows.
+func Guess(units []Unit, records *Records, selection []column.Selection) (certain bool, err error) {
 	first := int64(-1)
-	arrays, singles, agree, nearly, differ := 0, false, true, true, false
+	var all shape
 	for k, u := range units {
 		members, err := u.Members()
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", u.Name(), err)
 		}
-		least, most := int64(-1), int64(-1)
-		for _, m := range members {
-			if m.Rows < 0 {
-				singles = true
-				continue
-			}
-			if k == 0 {
-				arrays++
-			}
-			if least < 0 {
-				least = m.Rows
-			}
-			least, most = min(least, m.Rows), max(most, m.Rows)
-		}
+		in := shapeOf(members, selection)
 		if k == 0 {
-			first = most
+			all, first = in, in.most
 		}
-		agree, nearly, differ = agree && least == most, nearly && most-least <= 1, differ || most != first
+		all.agree, all.pairs, all.nearly = all.agree && in.agree, all.pairs && in.pairs, all.nearly && in.nearly
+		all.numbers, all.texts, all.differ = all.numbers || in.numbers, all.texts || in.texts, all.differ || in.most != first
 	}
-	switch {
-	case agree && !singles && splitsOf(units).Names != nil:
+	switch singles := all.numbers || all.texts; {
+	case all.agree && !singles && (splitsOf(units).Names != nil || all.differ && all.arrays > 1):
 		records.Rows = true
 		return true, nil
-	case singles, !nearly, !agree && !differ:
+	case all.numbers && !(all.pairs && all.differ), all.texts && !all.pairs, !all.nearly && !all.pairs:
 		records.Rows = false
-		return true, nil
-	case agree && differ && arrays > 1:
-		records.Rows = true
 		return true, nil
 	}
 	return false, nil
 }
 
-// Ambiguous is the error of units of which only people know what the records are.
-func Ambiguous(units []Unit, records *Records) error {
-	ofRows, ofUnits := *records, *records
-	ofRows.Rows, ofUnits.Rows = true, false
-	return fmt.Errorf("%s, %s and others (%d in all) have the same arrays; is each row of them a record: %s, or each of "+
-		"them: %s? (in Python: records=%q or records=%q)", units[0].Name(), units[1].Name(), len(units),
-		shell.Command("--records", ofRows.String()), shell.Command("--records", ofUnits.String()), &ofRows, &ofUnits)
+// shape is what the lengths of the arrays of units say.
+type shape struct {
+	arrays         int   // that have rows
+	most           int64 // rows
+	agree, nearly  bool  // all arrays have one length, but for a row
+	pairs          bool  // two arrays have one length
+	differ         bool  // units do
+	numbers, texts bool  // single values
+}
+
+func shapeOf(members []Member, selection []column.Selection) (s shape) {
+	least, counts := int64(-1), make(map[int64]int)
+	for _, m := range members {
+		switch {
+		case len(selection) > 0 && !slices.ContainsFunc(selection, m.isNamed):
+		case m.Rows >= 0:
+			if least < 0 {
+				least = m.Rows
+			}
+			least, s.most = min(least, m.Rows), max(s.most, m.Rows)
+			counts[m.Rows]++
+			s.arrays, s.pairs = s.arrays+1, s.pairs || counts[m.Rows] > 1
+		case m.Field.Content == tensor.Text:
+			s.texts = true
+		default:
+			s.numbers = true
+		}
+	}
+	s.agree, s.nearly = s.arrays > 0 && least == s.most, s.most-least <= 1
+	return s
+}
+
+// isNamed reports whether a selection names the member.
+func (m *Member) isNamed(w column.Selection) bool {
+	return m.Name == strings.Trim(w.Column, "/")
+}
+
+// Ambiguous is the error of units of which only people know what the records are: rows of them, or they themselves. In
+// nested groups, there are several ways to name units.
+func Ambiguous(units []Unit, ways ...*Records) error {
+	var flags, words []string
+	for _, r := range ways {
+		for _, rows := range []bool{true, false} {
+			way := *r
+			way.Rows = rows
+			what := "each of them"
+			if rows {
+				what = "each row of them"
+			}
+			if r != ways[0] {
+				what = strings.Replace(what, "them", "the groups in them", 1)
+			}
+			flags = append(flags, fmt.Sprintf("%s: %s", what, shell.Command("--records", way.String())))
+			words = append(words, fmt.Sprintf("records=%q", &way))
+		}
+	}
+	last := len(flags) - 1
+	return fmt.Errorf("%s, %s and others (%d in all) are alike; is a record %s, or %s? (in Python: %s or %s)",
+		units[0].Name(), units[1].Name(), len(units), strings.Join(flags[:last], ", "), flags[last],
+		strings.Join(words[:last], ", "), words[last])
 }
 
 // Guessed says for people what was guessed.

@@ -100,6 +100,17 @@ func (r *Records) Matches(level int, name string) bool {
 	return ok
 }
 
+// Contains reports whether a path in a file is one of a unit, or leads into one.
+func (r *Records) Contains(path string) bool {
+	names := strings.Split(path, "/")
+	for level := range r.Levels {
+		if level >= len(names) || !r.Matches(level, names[level]) {
+			return false
+		}
+	}
+	return true
+}
+
 // Below returns r without its first level, and false if there is no other.
 func (r *Records) Below() (*Records, bool) {
 	if len(r.Levels) == 1 {

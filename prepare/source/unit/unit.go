@@ -39,12 +39,3 @@ type Attribute struct {
 	Field source.Field // of a number or a text
 	Value []byte
 }
-
-// Error is the error of a source that has units, and cannot be read as people asked for, or as was guessed.
-type Error struct{ Err error }
-
-// Error implements error.
-func (e *Error) Error() string { return e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *Error) Unwrap() error { return e.Err }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -82,7 +83,8 @@ def _is_folder_of_arrays(path: str) -> bool:
     if not os.path.isdir(path) or os.path.exists(_stamped(path)):
         return False
     with os.scandir(path) as entries:
-        return any(e.name.endswith(_ARRAYS) for e in entries)
+        names = [e.name for e in entries if e.name.endswith((*_ARRAYS, ".npy"))]
+    return bool(names) and not any(re.search(r"-\d{5}\.npy$", name) for name in names)  # what may be left of a dataset
 
 
 def locate(path: str, fields: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:

@@ -115,7 +115,8 @@ def compounds():
     create("compound-all.h5", lambda f: (f.create_dataset("g/c", data=a[["id", "ok"]]), f.create_dataset("other", data=np.arange(3))), {"r/id": a["id"], "r/ok": a["ok"]}, "g/c=r")
     create("compound-rows.h5", lambda f: f.create_dataset("c", data=a[:50].reshape(10, 5)[["id", "m"]]), {"c/id": a["id"][:50].reshape(10, 5), "c/m": a["m"][:50].reshape(10, 5, 2, 3)})
     z = rng.normal(size=(N, 2)).astype("c8")
-    create("complex.h5", lambda f: f.create_dataset("z", data=z), {"z/r": z.real, "z/i": z.imag})
+    create("complex.h5", lambda f: f.create_dataset("z", data=z), {"z": z.view("f4").reshape(N, 2, 2)})
+    create("opaque.h5", lambda f: f.create_dataset("o", data=np.arange(7 * N, dtype="u1").view("V7")), {"o": np.arange(7 * N, dtype="u1").reshape(N, 7)})
     t = np.dtype([("n", "i4"), ("t", h5py.string_dtype()), ("l", h5py.vlen_dtype("i2"))])
     words = texts()
 
