@@ -133,6 +133,9 @@ func (o Options) field(spec tensor.Spec) (fill.Field, error) {
 	}
 	if f.Out.Ragged {
 		f.Ragged = true
+		if _, ok := t.(Arrays); ok {
+			f.Leads = []int{} // it makes records of any length, and no other field
+		}
 		return f, o.validateRagged(spec)
 	}
 	f.Size = f.Out.RecordBytes()

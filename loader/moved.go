@@ -163,6 +163,9 @@ func sizeOf(s tensor.Spec) (out transforms.Info) {
 
 // jointFunc returns the function of a field that leads others.
 func (c *setup) jointFunc(f *fill.Field, id int) (fill.JointFunc, error) {
+	if t, ok := c.opts.Transforms[f.In.Name].(Arrays); ok {
+		return t.grown(f.In)
+	}
 	t := c.opts.Transforms[f.In.Name].(mover)
 	var follows []geometry.Follower
 	var after []afterMove

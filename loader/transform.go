@@ -148,7 +148,7 @@ type Arrays struct {
 // Output returns type and shape of what the pipeline makes.
 func (t Arrays) Output(in tensor.Spec) (tensor.Spec, error) {
 	out, err := t.Pipeline.Output(in)
-	if err == nil && out.Ragged {
+	if err == nil && out.Ragged && out.Content != tensor.Sparse {
 		err = fmt.Errorf("records still have variable length: end the pipeline with PadTruncate")
 	}
 	return out, err
@@ -164,6 +164,15 @@ func (t Arrays) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 		return func(dst, src []byte, _ Record) error { return run.Do(dst, src) }, nil
 	}
 	return func(dst, src []byte, r Record) error { return run.DoRandom(dst, src, r.Rand()) }, nil
+}
+
+// grown returns the function of records that stay of any length.
+func (t Arrays) grown(in tensor.Spec) (fill.JointFunc, error) {
+	run, err := t.Pipeline.Runner(in)
+	if err != nil {
+		return nil, err
+	}
+	return func(dst, src []byte, _, _ [][]byte, _ *fill.Record) ([]byte, error) { return run.Append(dst[:0], src) }, nil
 }
 
 // ID returns a digest of the pipeline's recipe.

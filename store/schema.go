@@ -37,10 +37,12 @@ func (f Field) MarshalJSON() ([]byte, error) {
 		Image         string         `json:"image,omitempty"`
 		Instances     string         `json:"instances,omitempty"`
 		Dims          []string       `json:"dims,omitempty"`
+		Width         int            `json:"width,omitempty"`
+		Features      []string       `json:"features,omitempty"`
 		Classes       []string       `json:"classes,omitempty"`
 		Normalization *Normalization `json:"normalization,omitempty"`
 	}{f.Name, f.DType, append(tensor.Shape{}, f.Shape...), f.Ragged, f.Storage, f.Content, f.Layout, f.Image,
-		f.Instances, f.Dims, f.Classes, f.Normalization})
+		f.Instances, f.Dims, f.Width, f.Features, f.Classes, f.Normalization})
 	return b.Bytes(), err
 }
 

@@ -162,6 +162,9 @@ func (d DType) floatWord(x float64) uint64 {
 	return math.Float64bits(x)
 }
 
+// HoldsIndex reports whether a type has all integers from 0 to last.
+func (d DType) HoldsIndex(last int) bool { return d.info().digits >= bits.Len(uint(last)) }
+
 // Holds reports whether a type has all values of another one.
 func (d DType) Holds(from DType) bool {
 	to, of := &dtypes[d], &dtypes[from]

@@ -33,8 +33,13 @@ const (
 	Keypoints = "keypoints"
 )
 
+// Sparse is the Spec.Content of rows of a matrix that are mostly zero: each value that is stored, with its column. A
+// record has any number of pairs, which are rows of shape (2,): a column below Width, and the value in it, both of the
+// field's type, which holds both exactly. No column is in a record twice. Columns need not ascend.
+const Sparse = "sparse"
+
 // Contents lists the values of Spec.Content.
-func Contents() []string { return []string{Text, Image, SourceName, Mask, Boxes, Keypoints} }
+func Contents() []string { return []string{Text, Image, SourceName, Mask, Boxes, Keypoints, Sparse} }
 
 // OnImage reports whether the field lies on an image: it is a mask, boxes or keypoints.
 func (s Spec) OnImage() bool {
@@ -76,6 +81,16 @@ func (s Spec) validateContent() error {
 		if s.DType != Float32 || n == 0 || s.Shape[n-1] != 2 && s.Shape[n-1] != 3 {
 			return wrong("float32 with a last axis of 3, or of 2 without visibility, such as float32[*,17,3]")
 		}
+	case Sparse:
+		if !s.Ragged || n != 1 || s.Shape[0] != 2 || s.Width < 1 || !s.DType.HoldsIndex(s.Width-1) {
+			return wrong("pairs of a column and a value, such as float32[*,2], and a width whose columns the type holds")
+		}
+	}
+	if s.Width != 0 && s.Content != Sparse {
+		return fmt.Errorf("field %q: only content %s has a width, here %d", s.Name, Sparse, s.Width)
+	}
+	if s.Features != nil && len(s.Features) != s.columns() {
+		return fmt.Errorf("field %q: %d names of features for %d columns", s.Name, len(s.Features), s.columns())
 	}
 	if s.Image != "" && !s.OnImage() {
 		return fmt.Errorf("field %q: only masks, boxes and keypoints lie on an image, here %q", s.Name, s.Image)
@@ -87,6 +102,17 @@ func (s Spec) validateContent() error {
 		return fmt.Errorf("field %q: content %s has no layout", s.Name, s.Content)
 	}
 	return nil
+}
+
+// columns returns how many names Features has.
+func (s Spec) columns() int {
+	if s.Content == Sparse {
+		return s.Width
+	}
+	if s.Ragged || len(s.Shape) != 1 {
+		return 0
+	}
+	return s.Shape[0]
 }
 
 // String writes type and shape as the flag --fields of preprocess takes them: int64, float32[*,4].

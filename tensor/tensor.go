@@ -67,6 +67,13 @@ type Spec struct {
 	// Dims are the names of the axes, if the Source knows them: of the axis of the records, and then of those of Shape.
 	// An axis without a name is "".
 	Dims []string `json:"dims,omitempty"`
+
+	// Features are the names of the columns of a sparse row, or of the values of a record of one axis: of Width or of that
+	// axis. It is nil where they are not known.
+	Features []string `json:"features,omitempty"`
+
+	// Width is how many columns rows of the content Sparse have; 0 in other fields.
+	Width int `json:"width,omitempty"`
 }
 
 // Values of Spec.Layout: which axis of an image is which.

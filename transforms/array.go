@@ -1,6 +1,7 @@
 package transforms
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -75,6 +76,7 @@ func (p *ArrayPipeline) Output(in tensor.Spec) (tensor.Spec, error) {
 	}
 	for _, t := range p.ts {
 		out, err := t.Output(in)
+		err = cmp.Or(checkSparse(t, in), err)
 		if len(out.Dims) != len(out.Shape)+1 || out.Ragged {
 			out.Dims = nil
 		}
@@ -131,7 +133,7 @@ var arrayRegistry = map[string]decoder[ArrayTransform]{
 
 // ArrayRunner does the work of an ArrayPipeline for one goroutine.
 type ArrayRunner struct {
-	p     *ArrayPipeline
+	ts    []ArrayTransform
 	specs []tensor.Spec // what reaches each transform, and at last the output
 	whole bool          // a transform makes another number of elements
 	chunk [512]float64
@@ -143,7 +145,7 @@ type ArrayRunner struct {
 
 // Runner returns a runner for records of the field in.
 func (p *ArrayPipeline) Runner(in tensor.Spec) (*ArrayRunner, error) {
-	r := &ArrayRunner{p: p, specs: []tensor.Spec{in}}
+	r := &ArrayRunner{specs: []tensor.Spec{in}}
 	if _, err := p.Output(in); err != nil {
 		return nil, err
 	}
@@ -155,7 +157,10 @@ func (p *ArrayPipeline) Runner(in tensor.Spec) (*ArrayRunner, error) {
 		if len(out.Dims) != len(out.Shape)+1 || out.Ragged {
 			out.Dims = nil
 		}
-		r.specs = append(r.specs, out)
+		if bound, ok := t.(boundTransform); ok {
+			t = bound.bind(r.out())
+		}
+		r.ts, r.specs = append(r.ts, t), append(r.specs, out)
 		if _, ok := t.(ArrayRemaker); ok {
 			r.whole = true
 		}
@@ -169,7 +174,7 @@ func (r *ArrayRunner) out() tensor.Spec { return r.specs[len(r.specs)-1] }
 // OutputBytes returns the number of bytes that a record of n bytes has after the transforms.
 func (r *ArrayRunner) OutputBytes(n int) int {
 	n /= r.in().DType.Size()
-	for i, t := range r.p.ts {
+	for i, t := range r.ts {
 		if t, ok := t.(ArrayRemaker); ok {
 			n = t.Remade(n, r.specs[i])
 		}
@@ -191,7 +196,7 @@ func (r *ArrayRunner) Do(dst, src []byte) error {
 		return fmt.Errorf("room for %d bytes; the record will have %d", len(dst), want)
 	}
 	switch {
-	case len(r.p.ts) == 0:
+	case len(r.ts) == 0:
 		copy(dst, src)
 		return nil
 	case r.whole:
@@ -218,7 +223,7 @@ func (r *ArrayRunner) stream(rnd Rand, i int, t ArrayRandom) Rand {
 	key := mix(uint64(i)) ^ nameKey(r.in().Name)
 	if t.Moves() {
 		key = 0
-		for _, t := range r.p.ts[:i] {
+		for _, t := range r.ts[:i] {
 			if t, ok := t.(ArrayRandom); ok && t.Moves() {
 				key++
 			}
@@ -242,7 +247,7 @@ func (r *ArrayRunner) doChunks(dst, src []byte) {
 	for first, n := 0, len(src)/from.Size(); first < n; first += len(r.chunk) {
 		x := r.chunk[:min(len(r.chunk), n-first)]
 		load(x, src[first*from.Size():], from)
-		for i, t := range r.p.ts {
+		for i, t := range r.ts {
 			t.Apply(x, first, r.specs[i])
 			roundAll(x, r.specs[i+1].DType)
 		}
@@ -258,7 +263,7 @@ func (r *ArrayRunner) doWhole(dst, src []byte, rnd *Rand) error {
 		return err
 	}
 	size := r.in().DType.Size()
-	if first == len(r.p.ts) {
+	if first == len(r.ts) {
 		r.place.bytes(dst, src, size)
 		return nil
 	}
@@ -267,14 +272,26 @@ func (r *ArrayRunner) doWhole(dst, src []byte, rnd *Rand) error {
 		r.place.bytes(r.moved, src, size)
 		src = r.moved
 	}
-	r.now = pixel.Grow(r.now, len(src)/size)
-	load(r.now, src, r.in().DType)
-	for i := first; i < len(r.p.ts); i++ {
+	if r.in().Content == tensor.Sparse {
+		pairs, next, err := r.sparse(src)
+		if err != nil {
+			return err
+		}
+		if next == len(r.ts)-1 && r.out().DType == tensor.Float32 { // ToDense
+			scatter(dst, pairs)
+			return nil
+		}
+		r.now, first = pairs, next
+	} else {
+		r.now = pixel.Grow(r.now, len(src)/size)
+		load(r.now, src, r.in().DType)
+	}
+	for i := first; i < len(r.ts); i++ {
 		end, err := r.moves(i, rnd)
 		switch {
 		case err != nil:
 			return err
-		case end == len(r.p.ts) && end > i:
+		case end == len(r.ts) && end > i:
 			size := r.out().DType.Size()
 			r.moved = pixel.Grow(r.moved, r.specs[i].RecordBytes())
 			save(r.moved, r.now, r.out().DType)
@@ -298,16 +315,16 @@ func (r *ArrayRunner) doWhole(dst, src []byte, rnd *Rand) error {
 // moves makes place that of the moves from the i-th transform on, and returns the number of the first transform after
 // them.
 func (r *ArrayRunner) moves(i int, rnd *Rand) (end int, err error) {
-	if i < len(r.p.ts) && !r.specs[i].Ragged {
+	if i < len(r.ts) && !r.specs[i].Ragged {
 		r.place.reset(r.specs[i].Shape)
 	}
-	for ; i < len(r.p.ts); i++ {
-		t, ok := r.p.ts[i].(arrayMover)
+	for ; i < len(r.ts); i++ {
+		t, ok := r.ts[i].(arrayMover)
 		if !ok {
 			break
 		}
 		var own Rand
-		if random, draws := r.p.ts[i].(ArrayRandom); draws && rnd == nil {
+		if random, draws := r.ts[i].(ArrayRandom); draws && rnd == nil {
 			err = errDraws
 		} else if draws {
 			own = r.stream(*rnd, i, random)
@@ -324,7 +341,7 @@ func (r *ArrayRunner) moves(i int, rnd *Rand) (end int, err error) {
 
 // one takes a record through the i-th transform.
 func (r *ArrayRunner) one(i int, rnd *Rand) error {
-	t := r.p.ts[i]
+	t := r.ts[i]
 	if m, ok := t.(ArrayRemaker); ok {
 		r.next = pixel.Grow(r.next, m.Remade(len(r.now), r.specs[i]))
 		if err := r.remake(m, i, rnd); err != nil {

@@ -67,7 +67,7 @@ func Is(path string) bool {
 	}
 	kind, err := source.Detect(path)
 	if err == nil && kind == "hdf5" {
-		return isSeveral(path)
+		return isSeveral(path) || strings.EqualFold(filepath.Ext(path), ".h5ad")
 	}
 	if err == nil && kind == "npy" {
 		return isSeveral(path) && !isRest(path)
@@ -188,7 +188,7 @@ func (s *Source) settle(o Options) (err error) {
 	if err := l.choose(o.Split, o.Shares); err != nil {
 		return err
 	}
-	if l.info.Records != "" && o.Columns == "" {
+	if l.info.Chosen && o.Columns == "" {
 		o.Fields = nil // the source has chosen them
 	}
 	if s.schema, err = only(l.job.Schema, o.Fields); err != nil {

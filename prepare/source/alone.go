@@ -12,7 +12,7 @@ import (
 
 // filesAtTop are the kinds of folders whose files at the top are the source, and what their names end in.
 var filesAtTop = map[string][]string{"npy": {".npy"}, "npz": {".npz"}, "safetensors": {".safetensors"},
-	"hdf5":    {".h5", ".hdf5"},
+	"hdf5":    {".h5", ".hdf5", ".h5ad"},
 	"parquet": {".parquet"},
 	"tar":     {".tar", ".tar.gz", ".tar.zst", ".tar.bz2", ".tgz"}, "zip": {".zip"}}
 

@@ -99,7 +99,7 @@ func DetectFolder(root *vfs.Root, path string) string {
 		{"zarr.json", "zarr"}, {".zgroup", "zarr"}, {".zarray", "zarr"}, {".zmetadata", "zarr"},
 		{"data_batch_*.bin", "cifar"}, {"test_batch.bin", "cifar"}, {"fine_label_names.txt", "cifar"},
 		{"*idx[1-9]-ubyte*", "idx"}, {"*.npy", "npy"}, {"*.npz", "npz"},
-		{"*.safetensors", "safetensors"}, {"*.h5", "hdf5"}, {"*.hdf5", "hdf5"}, {"*.parquet", "parquet"},
+		{"*.safetensors", "safetensors"}, {"*.h5", "hdf5"}, {"*.hdf5", "hdf5"}, {"*.h5ad", "hdf5"}, {"*.parquet", "parquet"},
 		{"*.tar", "tar"}, {"*.tar.gz", "tar"}, {"*.tar.zst", "tar"}, {"*.zip", "zip"},
 		{"dataset_dict.json", "arrow"}, {"*.arrow", "arrow"}, {"*.feather", "arrow"},
 	} {
@@ -379,6 +379,7 @@ func isTarHead(head []byte) bool { return len(head) >= 262 && string(head[257:26
 
 var ByExtension = map[string]string{
 	".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".h5": "hdf5", ".hdf5": "hdf5", ".hdf": "hdf5",
+	".h5ad":  "hdf5",
 	".arrow": "arrow", ".feather": "arrow", ".safetensors": "safetensors",
 }
 

@@ -86,6 +86,7 @@ type Info struct {
 	Hints   []string      // sentences for people about what looks unusual
 	Lists   []store.Split // records of units that a list of names in the file has; they may overlap
 	Records string        // where the records are, if they are units or rows of units, as package unit writes it
+	Chosen  bool          // the fields are Options.Only, if there are such
 	Inputs  string        // digest of what a producer makes its samples of, in order; "" if there is none
 }
 

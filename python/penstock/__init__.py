@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ._engine.timing import loadbench
     from ._read.dataset import Dataset, open_dataset
     from ._read.field import Field, Normalization
-    from ._read.ragged import Ragged, RaggedRecords
+    from ._read.ragged import Ragged, RaggedRecords, Sparse
     from ._read.records import Records
     from ._read.view import View
     from ._write.prepare import Summary, preprocess, rechunk
@@ -49,7 +49,7 @@ __version__ = "0.1.0"
 #: What ``from penstock import *`` binds: not ``open`` and ``map``, which would take the place of Python's own.
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization",
-    "NotFoundError", "Pack", "Progress", "Ragged", "RaggedRecords", "Records", "Summary", "UnsupportedError", "View", "Writer",
+    "NotFoundError", "Pack", "Progress", "Ragged", "RaggedRecords", "Records", "Sparse", "Summary", "UnsupportedError", "View", "Writer",
     "bfloat16", "get_worker_info", "loadbench", "merge", "order", "preprocess", "rechunk", "samplers", "transforms",
 ]  # fmt: skip
 
@@ -58,7 +58,8 @@ _MODULES = {
     "Batch": "_engine.batch", "CorruptError": "_base.errors", "DataLoader": "_engine.dataloader", "Dataset": "_read.dataset",
     "Error": "_base.errors", "Field": "_read.field", "LoaderBatch": "_engine.batch", "Normalization": "_read.field",
     "NotFoundError": "_base.errors", "Pack": "_engine.pack", "Progress": "_base.progress", "Ragged": "_read.ragged",
-    "RaggedRecords": "_read.ragged", "Records": "_read.records", "Summary": "_write.prepare", "UnsupportedError": "_base.errors",
+    "RaggedRecords": "_read.ragged", "Records": "_read.records", "Sparse": "_read.ragged", "Summary": "_write.prepare",
+    "UnsupportedError": "_base.errors",
     "View": "_read.view", "Writer": "_write.writer", "get_worker_info": "_code.info", "loadbench": "_engine.timing", "map": "_code.mapping",
     "merge": "_write.writer", "open": "_read.dataset", "preprocess": "_write.prepare", "rechunk": "_write.prepare",
 }  # fmt: skip

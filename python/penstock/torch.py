@@ -33,18 +33,19 @@ from ._base.values import tensor
 from ._engine.batch import Batch
 from ._engine.detection import detection, padding_mask
 from ._engine.device import Prefetcher
-from ._engine.jagged import Jagged
+from ._engine.jagged import Jagged, Sparse
 from ._engine.reused import Memory
 from ._engine.threads import divided
 from ._read.dataset import Dataset
 from ._read.field import Field, Normalization
 from ._read.ragged import Ragged, RaggedRecords
+from ._read.ragged import Sparse as SparseRows
 from ._read.records import Records
 
 #: Bytes of stored records that are normalized together.
 _CACHED = 64 << 10
 
-__all__ = ["Jagged", "Prefetcher", "TorchDataset", "collate", "convert", "detection", "padding_mask", "tensor"]
+__all__ = ["Jagged", "Prefetcher", "Sparse", "TorchDataset", "collate", "convert", "detection", "padding_mask", "tensor"]
 
 
 class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
@@ -201,7 +202,8 @@ def _convert(f: Field | None, values: Any) -> Any:
 def _ragged(batch: Ragged) -> Jagged | list[str]:
     if batch.is_text:
         return list(batch)  # type: ignore[arg-type]
-    return Jagged(tensor(batch.values), torch.from_numpy(batch.offsets))
+    values, offsets = tensor(batch.values), torch.from_numpy(batch.offsets)
+    return Sparse(values, offsets, batch.width) if isinstance(batch, SparseRows) else Jagged(values, offsets)
 
 
 def _normalize(f: Field, values: Records, records: np.ndarray, out: np.ndarray) -> None:

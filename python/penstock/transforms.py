@@ -62,6 +62,7 @@ __all__ = [
     "Log1p",
     "MixUp",
     "Normalize",
+    "NormalizeTotal",
     "PILToTensor",
     "Pad",
     "PadTo",
@@ -97,7 +98,9 @@ __all__ = [
     "SanitizeKeyPoints",
     "Scale",
     "ScaleJitter",
+    "SelectFeatures",
     "Standardize",
+    "ToDense",
     "ToDtype",
     "ToImage",
     "ToTensor",
@@ -1150,6 +1153,45 @@ class Log1p(ArrayTransform):
 
     Example:
         ``Log1p()``
+    """
+
+
+@dataclass(frozen=True)
+class NormalizeTotal(ArrayTransform):
+    """Scale the values of a record so that their sum is ``target_sum``, as scanpy.pp.normalize_total. A record of zeros stays as it is.
+
+    Args:
+        target_sum: The sum.
+
+    Example:
+        ``NormalizeTotal(1e4)``
+    """
+
+    target_sum: float = 1e4
+
+
+@dataclass(frozen=True)
+class SelectFeatures(ArrayTransform):
+    """Keep some columns of sparse rows, or of records of one axis, in the order in which they are named.
+
+    Args:
+        features: Their names: ``Field.features`` has those of a field.
+        columns: Their numbers, in place of names.
+
+    Example:
+        ``SelectFeatures(["CD3E", "MS4A1", "LYZ"])``
+    """
+
+    features: Sequence[str] | None = None
+    columns: Sequence[int] | None = None
+
+
+@dataclass(frozen=True)
+class ToDense(ArrayTransform):
+    """Records with a value for each column of sparse rows.
+
+    Example:
+        ``ToDense()``
     """
 
 

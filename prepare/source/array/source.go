@@ -138,7 +138,7 @@ func (s *arrays) Info() source.Info { return s.info }
 
 // InUnits says where the records are, as package unit writes it, and which of them lists of units have.
 func (s *arrays) InUnits(records string, lists []store.Split) {
-	s.info.Records, s.info.Lists = records, lists
+	s.info.Records, s.info.Lists, s.info.Chosen = records, lists, true
 }
 
 // Note adds a sentence to what the source says of itself.

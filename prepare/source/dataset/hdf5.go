@@ -64,11 +64,14 @@ func openUnits(path string, file *hdf5.File, opts source.Options, selection []co
 	var units []unit.Unit
 	var err error
 	hint := ""
+	cells := file.Cells()
 	switch {
 	case opts.Records != "":
 		if records, err = unit.Parse(opts.Records); err == nil {
 			units, err = file.Units(records)
 		}
+	case cells != nil:
+		records, units = &unit.Records{Rows: true}, []unit.Unit{cells}
 	case !file.Names(selection):
 		if records, units, err = file.Guess(selection); records != nil {
 			hint = records.Guessed()

@@ -62,10 +62,6 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 	bad, missed := split(unread, lengthOf(columns, whole), bad)
 	nowhere, elsewhere := f.unfollowed()
 	bad, missed = append(bad, nowhere...), append(missed, elsewhere...)
-	derived := f.derived()
-	for _, g := range derived {
-		selection = expand(selection, g.path, g.columns)
-	}
 	if err := errors.Join(bad.Selected(selection), missed.Selected(selection)); err != nil {
 		return nil, nil, err
 	}
@@ -79,9 +75,6 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 		columns, more := ofOneLength(columns, whole)
 		array.FindImages(columns)
 		return columns, append(bad, more...), nil
-	}
-	for _, g := range derived {
-		columns = append(columns, g.columns...)
 	}
 	columns, err = array.Select(columns, selection)
 	array.FindImages(columns)

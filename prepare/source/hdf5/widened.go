@@ -12,7 +12,7 @@ import (
 // virtual dataset.
 type widened struct {
 	narrow   Records
-	from, to *meta.Datatype
+	from, to tensor.DType
 }
 
 // Len implements Records.
@@ -25,7 +25,7 @@ func widen(r Records, from, to *meta.Datatype) (Records, error) {
 	case from.String() == to.String(), a == b && a != tensor.Invalid:
 		return r, nil
 	case a != tensor.Bool && b.Holds(a):
-		return &widened{r, from, to}, nil
+		return &widened{r, a, b}, nil
 	}
 	return nil, fmt.Errorf("it is %v, not %v, which cannot hold all its values: %w; write the virtual dataset "+
 		"as one that is converted: h5repack -l CONTI OLD.h5 NEW.h5", from, to, meta.ErrUnsupported)
@@ -33,7 +33,7 @@ func widen(r Records, from, to *meta.Datatype) (Records, error) {
 
 // RecordBytes implements Records.
 func (w *widened) RecordBytes() int {
-	return w.narrow.RecordBytes() / int(w.from.Size) * int(w.to.Size)
+	return w.narrow.RecordBytes() / w.from.Size() * w.to.Size()
 }
 
 // Records implements Records.
@@ -42,9 +42,9 @@ func (w *widened) Records(ctx context.Context, dst []byte, a, b int64) error {
 	if err := w.narrow.Records(ctx, src, a, b); err != nil {
 		return err
 	}
-	from, to, word := w.from.DType(), w.to.DType(), make([]byte, 8)
-	for n, m := int(w.from.Size), int(w.to.Size); len(src) > 0; src, dst = src[n:], dst[m:] {
-		element, err := to.AppendExact(word[:0], from.Read(src))
+	word := make([]byte, 8)
+	for n, m := w.from.Size(), w.to.Size(); len(src) > 0; src, dst = src[n:], dst[m:] {
+		element, err := w.to.AppendExact(word[:0], w.from.Read(src))
 		if err != nil {
 			return err
 		}

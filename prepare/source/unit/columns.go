@@ -99,6 +99,9 @@ func (c *Columns) Name(record int64) string {
 	if !c.records.Rows {
 		return c.units[k].Name()
 	}
+	if named, ok := c.units[k].(Named); ok {
+		return strings.TrimPrefix(c.units[k].Name()+"/"+named.RowName(row), "/")
+	}
 	return c.units[k].Name() + "[" + strconv.FormatInt(row, 10) + "]"
 }
 
@@ -192,6 +195,9 @@ func (c *Columns) choose(selection []column.Selection) error {
 	var good, singles []string
 	for _, m := range first {
 		switch {
+		case m.Optional && m.Err != nil:
+			c.Hints = append(c.Hints, fmt.Sprintf("left out: %s: %v", m.Name, m.Err))
+		case m.Optional:
 		case m.Err != nil:
 			errs = append(errs, fmt.Errorf("%s/%s: %w", c.units[0].Name(), m.Name, m.Err))
 		case c.records.Rows && m.Rows < 0:
@@ -322,7 +328,7 @@ func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
 	case w.photo && m.Err == nil && m.Rows >= 0 && m.Field.DType == tensor.Uint8 && len(m.Field.Shape) == 1:
 		return nil
 	case (m.Rows < 0) != (w.Rows < 0) || m.Field.DType != w.Field.DType || m.Field.Ragged != w.Field.Ragged ||
-		m.Field.Content != w.Field.Content || !slices.Equal(m.Field.Shape, w.Field.Shape):
+		m.Field.Content != w.Field.Content || !slices.Equal(m.Field.Shape, w.Field.Shape) || m.Field.Width != w.Field.Width:
 		return fmt.Errorf("%s/%s is %s, and %s/%s is %s, so they are not one field; leave it out: %s", first, w.Name,
 			w.describe(), u.Name(), w.Name, m.describe(), c.without(w.Name))
 	case !slices.Equal(m.Field.Classes, w.Field.Classes):
@@ -385,8 +391,11 @@ func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
 		source.Enumerate(said, 4), c.without(odd...))
 }
 
-// isSequence reports whether units are sequences of records, and not splits.
-func (c *Columns) isSequence() bool { return c.records.Rows && len(c.splits.Names) < len(c.units) }
+// isSequence reports whether units are sequences of records, and neither splits nor records with names.
+func (c *Columns) isSequence() bool {
+	_, named := c.units[0].(Named)
+	return c.records.Rows && len(c.splits.Names) < len(c.units) && !named
+}
 
 // build makes the columns, in the order of the selection.
 func (c *Columns) build(selection []column.Selection) error {

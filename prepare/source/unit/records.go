@@ -85,8 +85,11 @@ func WithAlign(text string, align Align) (string, error) {
 	return r.String(), nil
 }
 
-// String returns the text of r.
+// String returns the text of r; "" if r has no levels, as the source is the only unit.
 func (r *Records) String() string {
+	if len(r.Levels) == 0 {
+		return ""
+	}
 	text := strings.Join(r.Levels, "/")
 	if r.Rows {
 		text += "[:" + string(r.Align) + "]"

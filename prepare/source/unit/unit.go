@@ -23,15 +23,24 @@ type Unit interface {
 	Attribute(name string) (Attribute, bool)
 }
 
+// Named is a Unit whose rows have names.
+type Named interface {
+	Unit
+
+	// RowName returns the name of a row. It may run concurrently with other calls.
+	RowName(row int64) string
+}
+
 // Lone is the name of the only member of a unit that is one array.
 const Lone = "data"
 
 // Member is an array of a unit.
 type Member struct {
-	Name  string       // the path in the unit
-	Field source.Field // of a row, or of the one value
-	Rows  int64        // along the first axis; -1 of an array without axes
-	Err   error        // why its values cannot become a field
+	Name     string       // the path in the unit
+	Field    source.Field // of a row, or of the one value
+	Rows     int64        // along the first axis; -1 of an array without axes
+	Optional bool         // it becomes a field only if it is named
+	Err      error        // why its values cannot become a field
 }
 
 // Attribute is a value that belongs to a unit.

@@ -44,12 +44,15 @@ class Jagged:
 
     def map(self, function: Callable[[torch.Tensor], torch.Tensor]) -> Jagged:
         """Return a function's results for ``values`` and ``offsets``."""
-        return Jagged(function(self.values), function(self.offsets))
+        return self._like(function(self.values), function(self.offsets))
 
     def to(self, *arguments: Any, **options: Any) -> Jagged:
         """Return the same on a device, or with values of another type: the parameters are those of torch.Tensor.to."""
         values = self.values.to(*arguments, **options)
-        return Jagged(values, self.offsets.to(values.device, non_blocking=bool(options.get("non_blocking"))))
+        return self._like(values, self.offsets.to(values.device, non_blocking=bool(options.get("non_blocking"))))
+
+    def _like(self, values: torch.Tensor, offsets: torch.Tensor) -> Jagged:
+        return Jagged(values, offsets)
 
     def pin_memory(self) -> Jagged:
         """Return a copy in page-locked memory, as torch's DataLoader asks for."""
@@ -58,3 +61,51 @@ class Jagged:
     def nested(self) -> torch.Tensor:
         """Return the same as a nested tensor of jagged layout (torch 2.4 and newer)."""
         return torch.nested.nested_tensor_from_jagged(self.values, self.offsets)
+
+
+class Sparse(Jagged):
+    """A batch of rows that are mostly zero, as tensors: what ``penstock.Sparse`` is in NumPy.
+
+    ``values`` are pairs of a column and the value in it; ``width`` is the number of columns.
+    """
+
+    __slots__ = ("width",)
+
+    def __init__(self, values: torch.Tensor, offsets: torch.Tensor, width: int) -> None:
+        super().__init__(values, offsets)
+        self.width = width
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self), self.width
+
+    @property
+    def indptr(self) -> torch.Tensor:
+        """Where each row begins, and the end of the last: ``offsets``."""
+        return self.offsets
+
+    @property
+    def indices(self) -> torch.Tensor:
+        """The columns, as int32, or int64 if there are more than that has."""
+        return self.values[:, 0].to(torch.int32 if self.width < 1 << 31 else torch.int64)
+
+    @property
+    def data(self) -> torch.Tensor:
+        """The values."""
+        return self.values[:, 1].contiguous()
+
+    def scipy(self) -> Any:
+        """Return a scipy.sparse.csr_matrix."""
+        from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+        parts = (x.cpu().numpy() for x in (self.data, self.indices, self.indptr))
+        return csr_matrix(tuple(parts), shape=self.shape)
+
+    def torch(self) -> Any:
+        """Return a tensor of layout torch.sparse_csr."""
+        indices = self.indices
+        return torch.sparse_csr_tensor(self.indptr.to(indices.dtype), indices, self.data, size=self.shape, check_invariants=True)
+
+    def _like(self, values: Any, offsets: Any) -> Sparse:
+        return Sparse(values, offsets, self.width)

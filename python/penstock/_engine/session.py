@@ -18,7 +18,7 @@ from .._base.errors import CorruptError, Error, NotFoundError
 from .._base.program import uninterrupted
 from .._base.urls import redacted
 from .._read.field import STORAGE, Field, from_json, shape_of
-from .._read.ragged import Ragged
+from .._read.ragged import Ragged, batch_of
 from . import process
 from .batch import BatchDict, BatchTuple, LoaderBatch, made
 from .positions import FIXED, Positions
@@ -582,7 +582,7 @@ def _values(slot: Slot, f: Field, rows: Rows, count: int, place: Any) -> np.ndar
     if not f.ragged:
         return slot.array(at, rows, count)
     total = number(place, "rows") if "rows" in place else 0
-    return Ragged(slot.array(at, rows, total), _ends(slot.array(number(place, "offsets"), _INT64, count + 1), total), f.content)
+    return batch_of(f, slot.array(at, rows, total), _ends(slot.array(number(place, "offsets"), _INT64, count + 1), total))
 
 
 def _ends(offsets: np.ndarray, last: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._engine.batch import Batch
 from .field import Field
-from .ragged import DerivedRagged, Ragged
+from .ragged import DerivedRagged, Ragged, batch_of
 from .reader import Opened
 from .records import Derived, Places
 
@@ -116,4 +116,4 @@ class FetchedRagged(DerivedRagged):
         if len(parts) == 1:
             return parts[0]
         offsets = np.cumsum(np.concatenate([[0], *(part.lengths for part in parts)]), dtype=np.int64)
-        return Ragged(np.concatenate([part.values for part in parts]), offsets, self.field.content)
+        return batch_of(self.field, np.concatenate([part.values for part in parts]), offsets)

@@ -24,6 +24,9 @@ STORAGE: dict[str, str] = {
 #: The content of a field that says what the source called each record.
 SOURCE_NAME = "source-name"
 
+#: The content of a field of rows that are mostly zero.
+SPARSE = "sparse"
+
 #: The contents of fields whose rows are bytes, and not numbers.
 _BYTES = ("utf-8", "image", SOURCE_NAME)
 
@@ -62,10 +65,12 @@ class Field:
         normalization: The mean and std of an image field, or None.
         ragged: A record has any number of rows.
         content: "utf-8" for text, "image" for encoded image files, "source-name" for the record's name in the source, all of
-            them ragged uint8; "mask", "boxes" or "keypoints", see below.
+            them ragged uint8; "mask", "boxes" or "keypoints", see below; "sparse" for rows that are mostly zero.
         image: The field of images that it lies on; "" if there is one only.
         instances: Fields with the same name here have the same number of rows in each record.
         dims: The names of the axes, if they are known: of the axis of the records, and then of those of ``shape``; "" for one without a name.
+        width: The number of columns of a "sparse" field; 0 for others. Its rows have shape (2,): a column and the value in it.
+        features: The names of these columns, or of the values of a record of one axis, if they are known.
 
     Example:
         ``Field("tokens", "int32", ragged=True)``
@@ -88,6 +93,8 @@ class Field:
     image: str = ""
     instances: str = ""
     dims: tuple[str, ...] = ()
+    width: int = 0
+    features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -191,6 +198,7 @@ def chosen(fields: Iterable[str] | None, option: str = "fields") -> tuple[str, .
 FIELD = {
     "name": str, "dtype": str, "storage": str, "shape": [range(1, _MAX_VALUES + 1)], "layout?": str,
     "content?": str, "image?": str, "instances?": str, "classes?": [str], "dims?": [str], "ragged?": bool,
+    "width?": range(1, 1 << 40), "features?": [str],
     "normalization?": {"applied": bool, "scale": float, "mean": [float], "std": [float]},
 }  # fmt: skip
 
@@ -209,6 +217,8 @@ def from_json(entry: Any) -> Field:
     ragged = bool(entry.get("ragged"))
     if dims and (ragged or len(dims) != len(shape) + 1):
         raise CorruptError(f"field {name!r}: dims {dims} do not name the axis of records and the axes of shape {shape}")
+    if (words["content"] == SPARSE) != bool(entry.get("width")) or (words["content"] == SPARSE and not (ragged and shape == (2,))):
+        raise CorruptError(f"field {name!r}: {words['content']} rows of shape {shape} and width {entry.get('width')}")
     return Field(
         name=name,
         dtype=dtype,
@@ -217,6 +227,8 @@ def from_json(entry: Any) -> Field:
         normalization=normalization_of(entry.get("normalization")),
         ragged=ragged,
         dims=tuple(dims),
+        width=entry.get("width") or 0,
+        features=tuple(entry.get("features") or []),
         **words,
     )
 

@@ -18,7 +18,7 @@ from .layout import ZARR_MANIFEST, Layout
 _ZARR = ("zarr.json", ".zmetadata", ".zgroup", ".zarray")
 
 #: How the names of files end that have arrays, and no dataset of penstock.
-_ARRAYS = (".npz", ".safetensors", ".h5", ".hdf5")
+_ARRAYS = (".npz", ".safetensors", ".h5", ".hdf5", ".h5ad")
 
 #: Which file a path leads to, and when that was written: it is another after any replacement.
 Stamp = Optional[tuple[int, int, int, int]]

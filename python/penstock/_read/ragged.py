@@ -10,7 +10,7 @@ import numpy as np
 from .._base.errors import CorruptError
 from .._base.values import full
 from .column import Column
-from .field import Field
+from .field import SPARSE, Field
 from .records import Piece, Places
 
 
@@ -82,6 +82,68 @@ class Ragged:
         return out
 
 
+class Sparse(Ragged):
+    """A batch of rows that are mostly zero, as cells of ``.h5ad`` files are: a matrix that is compressed by rows.
+
+    ``values`` are pairs of a column and the value in it. ``indptr``, ``indices`` and ``data`` are what SciPy and torch
+    make matrices of, as ``scipy()`` and ``torch()`` do.
+
+    Args:
+        values: The pairs of all rows, of shape (n, 2).
+        offsets: Where each row begins, and the end of the last.
+        width: The number of columns.
+    """
+
+    __slots__ = ("width",)
+
+    def __init__(self, values: np.ndarray, offsets: np.ndarray, width: int) -> None:
+        super().__init__(values, offsets, SPARSE)
+        self.width = width
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self), self.width
+
+    @property
+    def indptr(self) -> np.ndarray:
+        """Where each row begins, and the end of the last: ``offsets``."""
+        return self.offsets
+
+    @property
+    def indices(self) -> np.ndarray:
+        """The columns, as int32, or int64 if there are more than that has."""
+        return self.values[:, 0].astype(np.int32 if self.width < 1 << 31 else np.int64)
+
+    @property
+    def data(self) -> np.ndarray:
+        """The values."""
+        return self.values[:, 1].copy()
+
+    def copy(self) -> Sparse:
+        """Return the same in memory of its own."""
+        return Sparse(self.values.copy(), self.offsets.copy(), self.width)
+
+    def scipy(self) -> Any:
+        """Return a scipy.sparse.csr_matrix."""
+        from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+
+        return csr_matrix((self.data, self.indices, self.indptr), shape=self.shape)
+
+    def torch(self) -> Any:
+        """Return a tensor of layout torch.sparse_csr."""
+        import torch
+
+        indices = torch.from_numpy(self.indices)
+        ends = torch.from_numpy(self.indptr.astype(self.indices.dtype))
+        return torch.sparse_csr_tensor(ends, indices, torch.from_numpy(self.data), size=self.shape, check_invariants=True)
+
+
+def batch_of(field: Field, values: np.ndarray, offsets: np.ndarray) -> Ragged:
+    """Return a batch of records of a field."""
+    return Sparse(values, offsets, field.width) if field.content == SPARSE else Ragged(values, offsets, field.content)
+
+
 class RaggedRecords:
     """A ragged field over all shards.
 
@@ -126,7 +188,7 @@ class RaggedRecords:
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum([len(r) for r in rows], out=offsets[1:])
         values = np.concatenate(rows) if rows else np.empty((0, *self.field.shape), self.dtype)
-        return Ragged(values, offsets, self.field.content)
+        return batch_of(self.field, values, offsets)
 
     def _run(self, start: int, stop: int) -> Ragged:
         k, at = self._places.one(start)
@@ -134,7 +196,7 @@ class RaggedRecords:
         values = self._between(k, offsets[0], offsets[-1])
         if (np.diff(offsets) < 0).any():
             raise CorruptError(f"{self._offsets.extents[self._places.pieces[k].part].path}: offsets that go back")
-        return Ragged(values, offsets - offsets[0], self.field.content)
+        return batch_of(self.field, values, offsets - offsets[0])
 
     def _rows(self, k: int, at: int) -> np.ndarray:
         return self._between(k, *self._span(k)[at : at + 2])

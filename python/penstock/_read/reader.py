@@ -23,7 +23,7 @@ from .._base import forks
 from .._base.errors import CorruptError, Corruption, Error, MissingError, NotFoundError, UnsupportedError
 from .._base.program import start, uninterrupted
 from .field import Field
-from .ragged import Ragged, present
+from .ragged import Ragged, batch_of, present
 
 
 class NoDatasetError(NotFoundError):
@@ -305,4 +305,4 @@ def _read_ragged(stream: Any, f: Field, count: int, size: int) -> Ragged:
     offsets = _filled(stream, np.empty(count + 1, "<i8"))
     if int(offsets[-1]) * f.row_bytes != size:
         raise CorruptError(f"field {f.name!r}: {size} bytes of {count} records")
-    return Ragged(_filled(stream, np.empty((int(offsets[-1]), *f.shape), f.numpy)), offsets, f.content)
+    return batch_of(f, _filled(stream, np.empty((int(offsets[-1]), *f.shape), f.numpy)), offsets)

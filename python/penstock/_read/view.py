@@ -26,7 +26,7 @@ from .fetched import Fetched, Numbers, fetched, is_fetched
 from .field import Field, chosen, from_json, listed, shown
 from .flat import MAX_RECORDS
 from .found import Matches, found, is_temporary, joined, of_table
-from .ragged import DerivedRagged, Ragged, RaggedRecords
+from .ragged import DerivedRagged, Ragged, RaggedRecords, batch_of
 from .reader import Opened, shared
 from .records import Derived, Piece, Places, Records
 from .windows import Windows, check_groups, described, parts_of_axis, parts_of_groups, whole
@@ -938,7 +938,7 @@ class _JoinedRagged(DerivedRagged):
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum([len(r) for r in rows], out=offsets[1:])
         values = np.concatenate(rows) if rows else np.empty((0, *self.field.shape), self.dtype)
-        return Ragged(values, offsets, self.field.content)
+        return batch_of(self.field, values, offsets)
 
     def _between_records(self, start: int, stop: int) -> Ragged:
         spans = _spans(start, stop, self._ends)
@@ -1044,9 +1044,7 @@ class _OneRagged(DerivedRagged):
 
     def _of(self, records: np.ndarray) -> Ragged:
         n = len(records)
-        return Ragged(
-            np.concatenate([self._only] * n) if n else self._only[:0], np.arange(n + 1, dtype=np.int64) * len(self._only), self.field.content
-        )
+        return batch_of(self.field, np.concatenate([self._only] * n) if n else self._only[:0], np.arange(n + 1, dtype=np.int64) * len(self._only))
 
 
 class Runs:

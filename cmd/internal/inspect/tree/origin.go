@@ -3,7 +3,6 @@ package tree
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
@@ -63,83 +62,27 @@ func textAttr(attrs meta.Attrs, name string) string {
 	return text
 }
 
-// listable reports whether --fields takes a name as it is.
-func listable(name string) bool { return !strings.ContainsAny(name, ",=:+*'\"\\") }
-
-// children returns the objects of a group, by name.
-func children(f *meta.File, group string) map[string]*meta.Link {
-	list := make(map[string]*meta.Link)
-	for l := range f.Walk() {
-		if name, ok := strings.CutPrefix(l.Path, group); ok && !strings.Contains(name, "/") && l.Err == nil {
-			list[name] = l
-		}
-	}
-	return list
-}
-
-func sorted(m map[string]*meta.Link) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // annData describes .h5ad: a row of X and of obs is a record.
 func annData(path string, f *meta.File) *Origin {
-	root := children(f, "/")
-	if textAttr(f.Root.Attrs, "encoding-type") != "anndata" && (root["X"] == nil || root["obs"] == nil ||
-		root["var"] == nil) {
+	if !hdf5.IsCells(f) {
 		return nil
 	}
-	o := &Origin{Program: "AnnData", Notes: []string{"a record is an observation: a row of X, and of each column of obs"}}
-	var fields fieldsOf
-	records := int64(-1)
-	if x := root["X"]; x != nil && x.Dataset != nil {
-		fields.add("X", "X")
-		records = x.Dataset.Records()
-	} else if x != nil && x.Group != nil {
-		switch kind := hdf5.Encoding(x.Group.Attrs); kind {
-		case "csr_matrix":
-			fields.add("X", "X")
-			o.note("X is sparse: its rows become X_data and X_indices, of variable length")
-		default:
-			o.note("X is a %s, whose rows are not together; write it by rows: a.X = a.X.tocsr(); a.write(%q)",
-				strings.ReplaceAll(kind, "_", " "), stem(path)+"-rows.h5ad")
-		}
+	o := &Origin{Program: "AnnData", Notes: []string{"a record is a cell: a row of X, its columns of obs, " +
+		"and its arrays of obsm. layers/NAME and raw/X are fields where they are named (--fields)"}}
+	if _, ok := f.Root.Get("matrix"); ok {
+		o.Program = "10x's Cell Ranger"
 	}
-	o.observations(f, &fields, records)
-	o.Command = fields.command(path)
-	o.note("var, varm, uns, layers, obsp and raw are not taken: var describes the columns of X, not records")
+	if x, ok := f.Root.Get("X"); ok && x.Group != nil && hdf5.Encoding(x.Group.Attrs) == "csc_matrix" {
+		o.note("X is a csc matrix, whose rows are not together; write it by rows: a.X = a.X.tocsr(); a.write(%q)",
+			stem(path)+"-rows.h5ad")
+		return o
+	}
+	o.Command = chunk.ConvertCommand(path, filepath.Join(filepath.Dir(path), stem(path)+"-mapped.h5"), "")
 	return o
 }
 
 func (o *Origin) note(format string, args ...any) {
 	o.Notes = append(o.Notes, fmt.Sprintf(format, args...))
-}
-
-// observations adds the columns of obs and the arrays of obsm.
-func (o *Origin) observations(f *meta.File, fields *fieldsOf, records int64) {
-	for _, group := range []string{"obs", "obsm"} {
-		list := children(f, "/"+group+"/")
-		for _, name := range sorted(list) {
-			l, column := list[name], group+"/"+name
-			switch {
-			case !listable(column) || name == "__categories":
-			case l.Dataset != nil && l.Dataset.Records() > 0 && (records < 0 || l.Dataset.Records() == records):
-				if _, err := hdf5.Fields(l.Dataset); err != nil {
-					o.note("%s is not taken: %v", column, err)
-					continue
-				}
-				fields.add(column, name)
-			case l.Group != nil && hdf5.Encoding(l.Group.Attrs) == "categorical":
-				fields.add(column, name)
-			case l.Group != nil:
-				o.note("%s (%s) is not taken; write it as an array", column, hdf5.Encoding(l.Group.Attrs))
-			}
-		}
-	}
 }
 
 // matlab describes MAT-files of version 7.3.

@@ -54,7 +54,10 @@ func (f arrayField) output() (store.Field, error) {
 		return store.Field{}, err
 	}
 	field := store.NewField(f.field.Name, out.DType, out.Shape...)
-	field.Ragged = out.Ragged
+	field.Ragged, field.Width, field.Features = out.Ragged, out.Width, out.Features
+	if out.Content == tensor.Sparse {
+		field.Content = out.Content
+	}
 	if out.Ragged == f.field.Ragged && slices.Equal(out.Shape, f.field.Shape) {
 		field.Layout = f.field.Layout
 	}
@@ -87,9 +90,7 @@ func (w *arrayWorker) Do(_ string, dst, value []byte) (out []byte, err error) {
 	if err := w.check(value); err != nil {
 		return dst, &SampleError{err}
 	}
-	n := w.runner.OutputBytes(len(value))
-	dst = slices.Grow(dst[:0], n)[:n]
-	if err := w.runner.Do(dst, value); err != nil {
+	if dst, err = w.runner.Append(dst[:0], value); err != nil {
 		return dst, &SampleError{fmt.Errorf("%s: %w", w.field.Name, source.ValueError("%w", err))}
 	}
 	return dst, nil

@@ -27,12 +27,21 @@ with h5py.File("small-fields.h5", "w", libver="v110") as f:
     v[6::2] = h5py.VirtualSource(".", "numbers", shape=(N,))[0:3]
     f.create_virtual_dataset("virtual", v, fillvalue=9)
     f.create_dataset("outside", (N,), "u1", external=[("small.py", 0, N)])
-    g = f.create_group("obs")
+    f.attrs["encoding-type"] = "anndata"
+    obs, var = f.create_group("obs"), f.create_group("var")
+    obs["_index"] = words
+    var["_index"] = ["g%d" % i for i in range(5)]
+    g = obs.create_group("kind")
     g.attrs["encoding-type"] = "categorical"
     g["codes"] = (x % 3).astype("i1")
     g["categories"] = ["p", "q", "r"]
+    g = obs.create_group("n")
+    g.attrs["encoding-type"] = "nullable-integer"
+    g["values"] = x.astype("i2")
+    g["mask"] = x < 0
     m = f.create_group("X")
     m.attrs["encoding-type"] = "csr_matrix"
+    m.attrs["shape"] = [N, 5]
     m["indptr"] = np.concatenate([[0], np.cumsum(x % 3)]).astype("i4")
     m["data"] = np.arange((x % 3).sum(), dtype="f4")
     m["indices"] = np.arange((x % 3).sum(), dtype="i4") % 5

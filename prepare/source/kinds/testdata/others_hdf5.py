@@ -292,7 +292,7 @@ def anndata(ad):
     fields = {"kind": np.arange(N) % 3, "n": np.arange(N), "id": ["c%d" % i for i in range(N)], "batch": np.arange(N) % 2}
     chosen = ",".join("%s=%s" % kv for kv in more.items())
     m = sp.csr_matrix(dense)
-    rows = {"X_data": [m[i].data for i in range(N)], "X_indices": [m[i].indices for i in range(N)]}
+    rows = {"X": [np.stack([m[i].indices, m[i].data], 1).astype("f4") for i in range(N)]}
     for kw in ({}, dict(compression="gzip"), dict(compression="lzf")):
         name = "-".join(["ad"] + list(kw.values()))
         ad.AnnData(dense, obs, var).write_h5ad(path(name + "-dense.h5ad"), **kw)

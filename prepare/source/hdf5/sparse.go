@@ -1,0 +1,181 @@
+package hdf5
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/tensor"
+)
+
+// sparse is a matrix that is compressed by rows: values one row after the other, their columns, and where rows end.
+type sparse struct {
+	file    *File
+	values  Records // of type dtype
+	columns Records // int32 or, if wide, int64
+	wide    bool
+	dtype   tensor.DType
+	ends    []int64 // of row i, ends[i] to ends[i+1]
+	width   int
+	scratch sync.Pool // of *[]byte
+}
+
+// sparseTypes are the types of a field for those of stored values: the smallest that holds the values and 2^24 columns.
+var sparseTypes = map[tensor.DType]tensor.DType{
+	tensor.Float16: tensor.Float32, tensor.Float32: tensor.Float32, tensor.Float64: tensor.Float64,
+	tensor.Bool: tensor.Int32, tensor.Uint8: tensor.Int32, tensor.Int8: tensor.Int32, tensor.Uint16: tensor.Int32,
+	tensor.Int16: tensor.Int32, tensor.Int32: tensor.Int32, tensor.Uint32: tensor.Uint32,
+	tensor.Uint64: tensor.Uint64, tensor.Int64: tensor.Int64,
+}
+
+// sparseField returns the field of rows of a matrix whose values have a type.
+func sparseField(path string, values tensor.DType, width int) (source.Field, error) {
+	dtype := sparseTypes[values]
+	if dtype == tensor.Float32 && width > 1<<24 {
+		dtype = tensor.Float64
+	}
+	f := source.RaggedField(layout.FieldName(trim(path)), dtype, 2)
+	f.Origin, f.Content, f.Width = trim(path), tensor.Sparse, width
+	return f, f.Validate()
+}
+
+// sparseAt opens a matrix of a group whose rows are records.
+func (f *File) sparseAt(path string, width int) (c array.Column, err error) {
+	s := &sparse{file: f, width: width}
+	var valued, placed tensor.DType
+	if s.values, valued, err = f.numbers(path + "/data"); err != nil {
+		return c, err
+	}
+	if s.columns, placed, err = f.numbers(path + "/indices"); err != nil {
+		return c, err
+	}
+	if c.Field, err = sparseField(path, valued, width); err != nil {
+		return c, err
+	}
+	if s.dtype = c.Field.DType; s.dtype != valued {
+		s.values = &widened{s.values, valued, s.dtype}
+	}
+	if s.wide = placed != tensor.Int32; s.wide && placed != tensor.Int64 {
+		s.columns = &widened{s.columns, placed, tensor.Int64}
+	}
+	if s.columns.Len() != s.values.Len() {
+		return c, fmt.Errorf("%s: %d columns of %d values: %w", path, s.columns.Len(), s.values.Len(), meta.ErrCorrupt)
+	}
+	if s.ends, err = f.rowEnds(path+"/indptr", s.values.Len()); err != nil {
+		return c, err
+	}
+	c.Count, c.At = int64(len(s.ends)-1), s.at
+	c.Open = func() (array.Cursor, error) { return array.CursorAt(c.At, c.Count), nil }
+	return c, nil
+}
+
+// numbers opens a dataset of one axis that has numbers.
+func (f *File) numbers(path string) (Records, tensor.DType, error) {
+	d, err := f.meta.Dataset(path)
+	if err != nil {
+		return nil, tensor.Invalid, err
+	}
+	spec, err := d.Spec()
+	if err == nil && len(d.Dims) != 1 {
+		err = fmt.Errorf("%s has %d axes, and not one: %w", path, len(d.Dims), meta.ErrUnsupported)
+	}
+	if err != nil {
+		return nil, tensor.Invalid, err
+	}
+	r, err := f.records(d)
+	return r, spec.DType, err
+}
+
+// rowEnds reads where the rows of a matrix of so many values begin and end.
+func (f *File) rowEnds(path string, values int64) ([]int64, error) {
+	r, dtype, err := f.numbers(path)
+	if err != nil {
+		return nil, err
+	}
+	if dtype.IsFloat() || r.Len() < 1 {
+		return nil, fmt.Errorf("%s is %d numbers of type %v: %w", path, r.Len(), dtype, meta.ErrUnsupported)
+	}
+	stored := make([]byte, r.Len()*int64(dtype.Size()))
+	if err := r.Records(f.ctx, stored, 0, r.Len()); err != nil {
+		return nil, err
+	}
+	ends, last := make([]int64, r.Len()), int64(0)
+	for i := range ends {
+		x, ok := dtype.Read(stored[i*dtype.Size():]).Int64()
+		if !ok || x < last || x > values || i == 0 && x != 0 {
+			return nil, fmt.Errorf("%s: row %d ends at value %d of %d: %w", path, i, x, values, meta.ErrCorrupt)
+		}
+		ends[i], last = x, x
+	}
+	return ends, nil
+}
+
+// at appends the pairs of a row. What buf has is whole numbers of the same type.
+func (s *sparse) at(i int64, buf []byte) ([]byte, error) {
+	a, b := s.ends[i], s.ends[i+1]
+	n, from := int(b-a), len(buf)
+	if int64(n) > source.MaxValue/int64(2*s.dtype.Size()) {
+		return buf, fmt.Errorf("a row of %d values: %w", n, meta.ErrUnsupported)
+	}
+	buf = slices.Grow(buf, 2*n*s.dtype.Size())[:from+2*n*s.dtype.Size()]
+	if err := s.read(buf[from:], a, b); err != nil {
+		return buf[:from], err
+	}
+	return buf, nil
+}
+
+// read fills dst with the pairs of values a to b.
+func (s *sparse) read(dst []byte, a, b int64) error {
+	held, _ := s.scratch.Get().(*[]byte)
+	if held == nil {
+		held = new([]byte)
+	}
+	defer s.scratch.Put(held)
+	columns := int(b-a) * s.columns.RecordBytes()
+	values := (columns + 7) / 8 * 8 // so that they are aligned
+	end := values + int(b-a)*s.dtype.Size()
+	if cap(*held) < end {
+		*held = make([]byte, end)
+	}
+	stored := (*held)[:end]
+	if err := s.columns.Records(s.file.ctx, stored[:columns], a, b); err != nil {
+		return err
+	}
+	if err := s.values.Records(s.file.ctx, stored[values:], a, b); err != nil {
+		return err
+	}
+	return pairing[s.dtype](dst, stored[:columns], stored[values:], s.wide, s.width)
+}
+
+// pairing has the functions that fill dst with columns and values by turns, by the type of these.
+var pairing = map[tensor.DType]func(dst, columns, values []byte, wide bool, width int) error{
+	tensor.Float32: pairs[float32], tensor.Float64: pairs[float64], tensor.Int32: pairs[int32],
+	tensor.Uint32: pairs[uint32], tensor.Int64: pairs[int64], tensor.Uint64: pairs[uint64],
+}
+
+type number interface {
+	int32 | uint32 | int64 | uint64 | float32 | float64
+}
+
+func pairs[T number](dst, columns, values []byte, wide bool, width int) error {
+	if wide {
+		return interleave(tensor.Elements[T](dst), tensor.Elements[int64](columns), tensor.Elements[T](values), width)
+	}
+	return interleave(tensor.Elements[T](dst), tensor.Elements[int32](columns), tensor.Elements[T](values), width)
+}
+
+func interleave[T number, I int32 | int64](dst []T, columns []I, values []T,
+	width int) error {
+	dst, values = dst[:2*len(columns)], values[:len(columns)]
+	for i, c := range columns {
+		if uint64(c) >= uint64(width) {
+			return fmt.Errorf("column %d of %d: %w", c, width, meta.ErrCorrupt)
+		}
+		dst[2*i], dst[2*i+1] = T(c), values[i]
+	}
+	return nil
+}
