@@ -133,6 +133,21 @@ class CellsTest(Trees):
                     self.assertEqual(x.shape, y.shape, (door, name))
                     self.assertTrue(np.array_equal(x, y), (door, name))
 
+    def test_several_files(self):
+        """Their genes may differ, so that a row of one is no row of the other."""
+        for name in "ab":
+            with h5py.File(os.path.join(self.folder, name + ".h5ad"), "w") as f:
+                f.attrs["encoding-type"] = "anndata"
+                f["X"] = np.zeros((3, 4), np.float32)
+                for frame, index in ("obs", list("xyz")), ("var", list(name * 4)):
+                    f[frame + "/_index"] = index
+                    f[frame].attrs["_index"] = "_index"
+        for path in self.folder, os.path.join(self.folder, "*.h5ad"):
+            for where in {}, {"records": "*[:]"}, {"records": "*"}:
+                for door in penstock.open, penstock.DataLoader:
+                    with self.assertRaisesRegex(penstock.Error, "genes may differ.*anndata.concat"):
+                        door(path, **where)
+
     def test_random(self):
         """Matrices, columns of obs and arrays of obsm by default; layers, raw and text by name."""
         for seed in SEEDS:

@@ -54,8 +54,11 @@ func (f *File) Units(records *unit.Records) ([]unit.Unit, error) {
 // Unit returns the group or dataset at a path as a unit; "" is all of the file.
 func (f *File) Unit(path string) (unit.Unit, error) {
 	l, err := f.meta.Lookup(path)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case path == "" && IsCells(f.meta):
+		return nil, f.oneOfSeveral()
 	}
 	return &unitOf{f, l}, nil
 }

@@ -21,7 +21,7 @@ import (
 
 // endings are those of the files of a folder that are units, by the kind of one file.
 var endings = map[string][]string{"npz": {".npz"}, "npy": {".npy"}, "safetensors": {".safetensors"},
-	"hdf5": {".h5", ".hdf5", ".hdf", ".nc", ".mat"}}
+	"hdf5": {".h5", ".hdf5", ".hdf", ".nc", ".mat", ".h5ad"}}
 
 // unitFiles returns the files of a source that has a unit in each, in the order of units; nil of any other source.
 func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records string) ([]string, error) {
