@@ -369,8 +369,8 @@ func (c *cells) rewrite(change, word string) string {
 // oneOfSeveral is the error of a file of single cells that is to be read beside others: their genes may differ.
 func (f *File) oneOfSeveral() error {
 	folder := filepath.Dir(f.path)
-	return fmt.Errorf("it has single cells, and several files of them have to be joined first, as their genes may differ: %w; "+
-		"join them: %s", meta.ErrUnsupported, shell.Command("python -c", fmt.Sprintf("import anndata, glob; "+
+	return fmt.Errorf("it has single cells, and several files of them have to be joined first, as their genes may "+
+		"differ: %w; join them: %s", meta.ErrUnsupported, shell.Command("python -c", fmt.Sprintf("import anndata, glob; "+
 		"anndata.concat([anndata.read_h5ad(f) for f in sorted(glob.glob(%q))]).write_h5ad(%q)",
 		filepath.Join(folder, "*.h5ad"), filepath.Join(folder, "..", "joined.h5ad"))))
 }
