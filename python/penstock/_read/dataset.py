@@ -251,6 +251,8 @@ class Dataset(Source):
         batched: bool = False,
         batch_size: int = 256,
         resume: bool = False,
+        on: str | None = None,
+        missing: float | str | None = None,
     ) -> Dataset:
         """Add a field with a value for each record, and return the dataset with it: the next generation.
 
@@ -259,6 +261,7 @@ class Dataset(Source):
             ds = ds.add_column("score", scores)                                   # an array, in the order of the records
             ds = ds.add_column("mean", lambda r: r["images"].mean(dtype="f4"), workers=2)
             ds = ds.add_column("emb", lambda b: model(b["images"]), batched=True, batch_size=512)
+            ds = ds.add_column("age", people, on="id", missing=-1)                # a table: the row of the same id
 
         In a folder, the column and a manifest are written, and nothing that exists; an HDF5 file is replaced by a new one. This
         Dataset keeps its generation. The dataset must be one that penstock wrote, and its records all of those, not a split.
@@ -275,13 +278,21 @@ class Dataset(Source):
             batch_size: The records of a batch, or the most of them in the task of a worker.
             resume: Continue after the values that an earlier call has kept, which an exception or a signal ended. They
                 must be those of the same function. Without it, they are computed again.
+            on: The name of a field, and of a column of ``values``, which are a table then: a DataFrame of pandas or polars, a Table of
+                Arrow, a dict of columns, or the path of a file. A record has the value in the row with its key.
+            missing: With ``on``, the value of records whose key the table does not have; without it these are an error.
 
         Raises:
             Error: There is a field of that name, a value is missing, or the function raised an exception; the Error names
                 the record.
         """
         self._check_changes()
-        changing.put(self, "add", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume)
+        if on is not None:
+            changing.match(self, "add", name, values, on, missing, field is None and not (workers or batched or resume))
+        elif missing is not None:
+            raise TypeError("missing goes with on=: in the order of the records, each has a value")
+        else:
+            changing.put(self, "add", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume)
         return self._newest()
 
     def set_column(
@@ -294,6 +305,7 @@ class Dataset(Source):
         batched: bool = False,
         batch_size: int = 256,
         resume: bool = False,
+        on: str | None = None,
     ) -> Dataset:
         """Replace the values of a field, as ``add_column`` adds one, and return the next generation of the dataset.
 
@@ -308,12 +320,16 @@ class Dataset(Source):
             batched: The function takes several records, and returns as many values.
             batch_size: The records of a batch, or the most of them in the task of a worker.
             resume: Continue after the values that an earlier call of the same function has kept.
+            on: The field and the column of a table that match, as for ``add_column``; other records keep their values.
 
         Example:
             >>> ds = ds.set_column("label", new_labels)
         """
         self._check_changes()
-        changing.put(self, "set", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume)
+        if on is not None:
+            changing.match(self, "set", name, values, on, None, field is None and not (workers or batched or resume))
+        else:
+            changing.put(self, "set", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume)
         return self._newest()
 
     def drop_columns(self, *names: str) -> Dataset:

@@ -314,6 +314,25 @@ class Source:
         groups = np.asarray(self._field(group) if isinstance(group, str) else group) if group is not None else None
         return statistics(values, self.fields[field].dims, keep, groups, ranges, workers)
 
+    def to_arrow(self, fields: Iterable[str] | None = None) -> Any:
+        """Return small fields of all records as a ``pyarrow.Table``, in memory.
+
+        A label with classes is a dictionary, a field of variable length a list, and one with axes a list of fixed size.
+
+        Args:
+            fields: The names of fields; None is all, which must have at most 4 KiB a record and no image files.
+
+        Raises:
+            Error: A field is large and not named, or there is no pyarrow.
+        """
+        from .frames import to_arrow
+
+        return to_arrow(self, fields)
+
+    def to_pandas(self, fields: Iterable[str] | None = None) -> Any:
+        """Return small fields of all records as a ``pandas.DataFrame``: ``to_arrow(fields).to_pandas()``."""
+        return self.to_arrow(fields).to_pandas()
+
     def _field(self, name: str) -> Records | RaggedRecords:
         if name not in self.fields:
             raise MissingError(f"{urls.redacted(self.path)}: no field {name!r:.100}; there are: {listed(self.fields)}")

@@ -26,7 +26,7 @@ from .._base.program import find, popen
 from .._base.values import kind_of
 from .._code import tasks
 from .._code.tasks import Made, answers
-from .._read import generations
+from .._read import frames, generations
 from .._read.field import Field
 from .._read.flat import fields_of, read_manifest
 from . import codec
@@ -183,6 +183,21 @@ def _numbers(verb: str, records: Any, n: int) -> list[int]:
         if not 0 <= number < n:
             raise IndexError(f"record {number}: the dataset has {n} records, numbered from 0 to {n - 1}")
     return found
+
+
+def match(ds: Records, verb: str, name: str, values: Any, on: str, missing: Any, alone: bool) -> None:
+    """Add a column to a dataset, or set one, with the values of a table whose rows have the key of a field: see Dataset.add_column."""
+    check_name(name)
+    check_name(on, "key")
+    if not alone:
+        raise TypeError("on= takes values of a table; field, workers, batched and resume are for values in the order of the records")
+    if ds.split is not None:
+        raise Error(f"{ds.path}: the column has a value for each record, and this is the split {ds.split!r}; open the dataset without split")
+    with contextlib.ExitStack() as stack:
+        if not isinstance(values, (str, os.PathLike)):
+            values = stack.enter_context(frames.as_file(frames.table(values), ds.path))
+        given = [] if missing is None else [f"--missing={missing}"]
+        run(["column", verb, "--json", "--quiet", f"--on={on}", *given, "--", ds.path, name, os.fspath(values)])
 
 
 def put(

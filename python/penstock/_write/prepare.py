@@ -17,6 +17,7 @@ from typing import IO, Any, Union
 
 from .._base.errors import Error
 from .._base.progress import Display, Wanted, display, follow
+from .._read import frames
 from .._read.field import SOURCE_NAME, Field
 from . import codec
 from .preprocess_command import DONE, USAGE, NoProgramError, failure, flags, start
@@ -71,7 +72,7 @@ class Summary:
 
 
 def preprocess(
-    source: Path,
+    source: Path | Any,
     dest: Path,
     *,
     # Source and dataset
@@ -147,7 +148,8 @@ def preprocess(
     ``resume=True`` continues after them.
 
     Args:
-        source: A folder, a file, a glob of files, or a URL.
+        source: A folder, a file, a glob of files, or a URL; or a table: a DataFrame of pandas or polars, a Table or RecordBatch of Arrow, a
+            relation of DuckDB, which is written beside ``dest`` for the time of the run.
         dest: The dataset to make: a folder, an .h5 file, or Zarr. It appears when it is complete.
         missing: What empty cells and nulls of tables become: "nan" of floats, a value or a class, or "skip", which leaves the samples out.
         progress: True shows progress by tqdm, or by lines where that is not installed; None does so on
@@ -160,7 +162,11 @@ def preprocess(
         Error: The command refused or failed; the text is the command's.
     """
     options = {name: value for name, value in locals().items() if name not in ("source", "dest", "progress", "command")}
-    source, dest = os.fspath(source), os.fspath(dest)
+    dest = os.fspath(dest)
+    if frames.is_table(source):
+        with frames.as_file(source, dest) as path:
+            return _summary(_run([*_OUTPUT, *flags(options), "--", path, dest], dest, progress, command))
+    source = os.fspath(source)
     if source == "-":
         raise Error("source is '-', the standard input of the command; penstock.Writer writes records of this process")
     return _summary(_run([*_OUTPUT, *flags(options), "--", source, dest], dest, progress, command))

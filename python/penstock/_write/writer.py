@@ -19,6 +19,7 @@ from typing import IO, Any, Union
 from .._base import forks
 from .._base.errors import Error
 from .._base.options import count, flag
+from .._read import frames
 from .._read.field import Field
 from . import codec
 from .preprocess_command import DONE, PIPE, failure, flags, start, widen
@@ -165,8 +166,17 @@ class Writer:
         self._process.write(parts)
         self._next += 1
 
-    def extend(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Append records."""
+    def extend(self, records: Iterable[Mapping[str, Any]] | Any) -> None:
+        """Append records, or the rows of a table: a DataFrame of pandas or polars, a Table of Arrow, a relation of DuckDB.
+
+        Without a schema, the fields of a table have the types of its columns. Raise Error for a null.
+        """
+        if frames.is_table(records):
+            self._expect()
+            batches = frames.batches(records)
+            if self._codec is None:
+                self._declare(codec.ordered(frames.fields_of(batches), self._dataset))
+            records = frames.records(batches)
         for record in records:
             self.append(record)
 

@@ -1,0 +1,162 @@
+"""Tables of pandas, polars, Arrow and DuckDB as sources, and datasets as tables."""
+
+import os
+import shutil
+import tempfile
+import unittest
+
+import numpy as np
+
+import penstock
+
+from . import data
+
+try:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    MISSING = ""
+except ImportError as e:
+    MISSING = f"no {e.name}"
+
+setUpModule = data.name_programs
+
+
+def frame(r, n):
+    """Return columns of many types, with names that are no identifiers."""
+    return {
+        "sepal length (cm)": r.normal(size=n),
+        "i8": r.integers(-128, 128, n).astype("i1"),
+        "u64": r.integers(0, 2**64, n, dtype=np.uint64),
+        "half/年": r.normal(size=n).astype("f2"),
+        "flag": r.integers(0, 2, n).astype(bool),
+        "name": [f"é{i}" * int(r.integers(0, 3)) for i in range(n)],
+    }
+
+
+@unittest.skipIf(MISSING, MISSING)
+class FramesTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="penstock-frames-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.path = os.path.join(self.folder, "ds")
+
+    def same(self, path, columns, n):
+        with penstock.open(path) as ds:
+            self.assertEqual((len(ds), sorted(ds.fields)), (n, sorted(columns)))
+            for name, want in columns.items():
+                got = ds[name][:]
+                if ds.fields[name].content:
+                    self.assertEqual(list(got), list(want))
+                else:
+                    self.assertEqual(got.dtype, want.dtype, name)
+                    np.testing.assert_array_equal(got, want)
+
+    def tables(self, columns):
+        arrow = pa.table(columns)
+        half = arrow.num_rows // 2
+        yield "pandas", pd.DataFrame(columns)
+        yield "polars", pl.DataFrame({k: v for k, v in columns.items() if k != "half/年"})  # which has no float16
+        yield "table", arrow
+        yield "batch", arrow.combine_chunks().to_batches()[0]
+        yield "batches", pa.RecordBatchReader.from_batches(arrow.schema, [*arrow[:half].to_batches(), *arrow[half:].to_batches()])
+
+    def test_sources(self):
+        columns = frame(np.random.default_rng(1), 50)
+        for door in "preprocess", "Writer":
+            for kind, table in self.tables(columns):
+                with self.subTest(door=door, kind=kind):
+                    if door == "preprocess":
+                        penstock.preprocess(table, self.path, overwrite=True, progress=False)
+                    else:
+                        with penstock.Writer(self.path, overwrite=True) as w:
+                            w.extend(table)
+                    self.same(self.path, {k: v for k, v in columns.items() if kind != "polars" or k != "half/年"}, 50)
+        self.assertEqual(os.listdir(self.folder), ["ds"])
+
+    def test_missing_values(self):
+        """NaN of pandas stays what it is; a null is refused, or filled as asked for."""
+        a = np.array([1.5, np.nan, 3])
+        penstock.preprocess(pd.DataFrame({"a": a}), self.path, progress=False)
+        self.same(self.path, {"a": a}, 3)
+        nulls = pa.table({"a": pa.array([1.5, None, 3])})
+        with self.assertRaisesRegex(penstock.Error, "missing"):
+            penstock.preprocess(nulls, self.path, overwrite=True, progress=False)
+        with self.assertRaisesRegex(penstock.Error, "row 1 of the table has no value in column 'a'"), penstock.Writer(self.path, overwrite=True) as w:
+            w.extend(nulls)
+        penstock.preprocess(nulls, self.path, overwrite=True, progress=False, missing="nan")
+        self.same(self.path, {"a": a}, 3)
+        self.assertEqual(os.listdir(self.folder), ["ds"])
+
+    def test_lists_and_categories(self):
+        tokens = [[1, 2], [], [3]]
+        table = pa.table(
+            {
+                "tokens": pa.array(tokens, pa.list_(pa.int32())),
+                "box": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(12, dtype="f4")), 4),
+                "kind": pa.array(["b", "a", "b"]).dictionary_encode(),
+            }
+        )
+        for door in "preprocess", "Writer":
+            with self.subTest(door=door):
+                if door == "preprocess":
+                    penstock.preprocess(table, self.path, overwrite=True, progress=False)
+                else:
+                    with penstock.Writer(self.path, overwrite=True) as w:
+                        w.extend(table[1:])
+                        w.extend(table[:1])
+                with penstock.open(self.path) as ds:
+                    order = [0, 1, 2] if door == "preprocess" else [1, 2, 0]
+                    self.assertEqual([v.tolist() for v in ds["tokens"][:]], [tokens[i] for i in order])
+                    np.testing.assert_array_equal(ds["box"][:], np.arange(12, dtype="f4").reshape(3, 4)[order])
+                    classes = ds.fields["kind"].classes
+                    got = [classes[v] for v in ds["kind"][:]] if classes else list(ds["kind"][:])
+                    self.assertEqual(got, [["b", "a", "b"][i] for i in order])
+
+    def test_to_tables(self):
+        columns = frame(np.random.default_rng(2), 20)
+        table = pa.table(
+            {**columns, "tokens": pa.array([[i] * (i % 3) for i in range(20)], pa.list_(pa.int16())), "box": list(np.ones((20, 3), "f4"))}
+        )
+        table = table.set_column(table.num_columns - 1, "box", pa.FixedSizeListArray.from_arrays(pa.array(np.arange(60, dtype="f4")), 3))
+        penstock.preprocess(table, self.path, progress=False)
+        with penstock.open(self.path) as ds:
+            for chosen, rows in (ds, slice(None)), (ds.select(range(5, 20, 2)), slice(5, 20, 2)):
+                got = chosen.to_arrow()
+                want = table.take(list(range(20))[rows])
+                for name in table.column_names:
+                    self.assertEqual(got[name].to_pylist(), want[name].to_pylist(), name)
+                f = chosen.to_pandas(fields=["u64", "name"])
+                pd.testing.assert_frame_equal(
+                    f, pd.DataFrame({k: columns[k] for k in ("u64", "name")})[rows].reset_index(drop=True), check_dtype=False
+                )
+            with self.assertRaisesRegex(penstock.Error, "no field 'nothing'"):
+                ds.to_arrow(["nothing"])
+        with penstock.Writer(self.path, overwrite=True) as w:
+            w.append({"image": np.zeros((64, 64, 3), "u1"), "n": 1})
+        with penstock.open(self.path) as ds:
+            with self.assertRaisesRegex(penstock.Error, r"image is large.*fields=\['n'\]"):
+                ds.to_pandas()
+            self.assertEqual(ds.to_arrow(["image"])["image"].type, pa.list_(pa.list_(pa.list_(pa.uint8(), 3), 64), 64))
+
+    def test_columns_by_key(self):
+        for name in "ds", "ds.h5":
+            path = os.path.join(self.folder, name)
+            penstock.preprocess(pd.DataFrame({"id": [30, 10, 20], "x": [1.0, 2.0, 3.0]}), path, progress=False)
+            with penstock.open(path) as ds:
+                ages = pl.DataFrame({"id": [10, 20, 40], "age": [7, 8, 9]})
+                with self.assertRaisesRegex(penstock.Error, "missing"):
+                    ds.add_column("age", ages, on="id")
+                ds = ds.add_column("age", ages, on="id", missing=-1)
+                self.assertEqual(ds["age"][:].tolist(), [-1, 7, 8])
+                ds = ds.set_column("x", {"id": np.array([20]), "x": np.array([9.5])}, on="id")
+                self.assertEqual(ds["x"][:].tolist(), [1, 2, 9.5])
+                with self.assertRaisesRegex(TypeError, "a table, a dict of columns"):
+                    ds.set_column("x", [1, 2, 3], on="id")
+                with self.assertRaisesRegex(TypeError, "missing goes with on"):
+                    ds.add_column("y", [1, 2, 3], missing=0)
+
+
+if __name__ == "__main__":
+    unittest.main()
