@@ -48,6 +48,30 @@ def shortened(record: "dict[str, object]"):
     return record
 
 
+class Several:
+    """Results of any number of rows, of random types and sizes, by the record's number."""
+
+    def __init__(self, seed):
+        self.seed = seed
+
+    def __call__(self, record: dict):
+        r, of = random.Random(self.seed), random.Random(self.seed * 1000 + int(record["label"]))
+        n = of.randrange(r.choice([1, 3, 200]) + 1)
+        numbers = [of.randrange(100) for _ in range(n)]
+        made = {
+            "list": numbers,
+            "rows": [[i, i + 1] for i in numbers],
+            "floats": tuple(i / 2 for i in numbers),
+            "bytes": bytes(numbers),
+            "declared": np.array(numbers, "i2"),
+            "boxes": record["boxes"][:1],
+            "fixed": np.arange(3, dtype=r.choice(["u1", "f4", "f8"])),
+            "text": record["text"] * of.randrange(3),
+        }
+        kept = r.sample(sorted(made), r.randrange(1, len(made) + 1))
+        return {name: made[name] for name in made if name in kept}
+
+
 def killed(record: dict):
     if record["label"] == 20:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -105,6 +129,49 @@ class RecordsTest(unittest.TestCase):
 
 
 class ResultsTest(RecordsTest):
+    def test_any_number_of_rows(self):
+        """Beside the same functions called in a loop over the records."""
+        first = int(os.environ.get("PENSTOCK_TEST_SEED", "0"))
+        for seed in range(first, first + int(os.environ.get("PENSTOCK_TEST_FUNCTIONS", "6"))):
+            function, r = Several(seed), random.Random(seed)
+            step = penstock.functions.Record(function, makes=[penstock.Field("declared", "int16", ragged=True)])
+            batch, workers = r.choice([1, 2, 7, 64]), r.choice([0, 0, 2])
+            want = [function({name: self.ds[i][name] for name in FIELDS}) for i in range(RECORDS)]
+            with (
+                self.subTest(seed=seed),
+                penstock.DataLoader(self.path, batch, num_workers=workers, transforms=[step], output="numpy", command=data.feed()) as loader,
+            ):
+                at = iter(want)
+                try:
+                    for b in loader:
+                        for k in range(int(b.mask.sum())):
+                            record = next(at)
+                            self.assertEqual(list(dict(b.items())), list(record))
+                            for name, x in record.items():
+                                got = b[name][k]
+                                if isinstance(x, str):
+                                    self.assertEqual(got, x)
+                                    continue
+                                x = np.frombuffer(x, "u1") if isinstance(x, bytes) else np.asarray(x)
+                                self.assertEqual(np.asarray(got).tolist(), x.tolist(), (seed, name))
+                                if x.size:
+                                    self.assertEqual(np.asarray(got).dtype, x.dtype)
+                    self.assertIsNone(next(at, None))
+                except penstock.functions.WrongOutput as e:  # with a batch of one, all lists of a batch may be empty
+                    self.assertRegex(str(e), "empty list in all records")
+                    self.assertLessEqual(batch, 7)
+
+    def test_declared_results(self):
+        for makes, said in (
+            (penstock.Field("declared", "int32", ragged=True), "declared is int16 .*makes says int32"),
+            (penstock.Field("declared", "int16", (2,), ragged=True), r"makes says int16 \(2,\) of any number of rows"),
+        ):
+            step = penstock.functions.Record(lambda record: {"declared": np.arange(record["label"], dtype="i2")}, makes=[makes])
+            with self.assertRaisesRegex(penstock.functions.WrongOutput, said):
+                next(iter(self.loader([step], num_workers=0)))
+        with self.assertRaisesRegex(TypeError, "a list of fields"):
+            penstock.functions.Record(len, makes=makes)
+
     def test_as_by_hand(self):
         for options in (
             {"num_workers": 0},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, get_origin
@@ -40,25 +40,33 @@ class Record:
         transforms=[Resize((256, 256)), function]
         transforms=[Resize((256, 256)), Record(lambda image, label: (image // 2, label), takes=("image", "label"))]
         transforms=[Record(albumentations.Compose([...], bbox_params=...))]
+        transforms=[Record(tokenizer.encode, takes=["text"])]     # a list of numbers: a field of any number of rows
+
+    A result that is an array has its shape in all records, and a list any number of rows, as in a Writer. So have bytes. A field that had
+    any number of rows before keeps that.
 
     Args:
-        function: Takes values of a record, and returns what takes their place: arrays, tensors, PIL images, numbers or strings.
+        function: Takes values of a record, and returns what takes their place: arrays, tensors, PIL images, numbers, lists, bytes or strings.
         takes: None for a dict of all fields: the dict that is returned is the record from then on. A list of fields for as many positional
             arguments, and as many results. A dict of parameters by name, {"image": "photos", "bboxes": "boxes"}, for keyword arguments
             and a dict of results. Of a pipeline of albumentations, None takes the image, mask, boxes and keypoints that the
             pipeline has parameters for, and fields by the names of its label_fields.
         name: Its name in errors.
+        makes: Fields of the results, which have these types and shapes then: [Field("ids", "int32", ragged=True)].
     """
 
     function: Callable[..., Any]
     takes: Sequence[str] | Mapping[str, str] | None = None
     name: str | None = None
+    makes: Sequence[Field] = ()
 
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise TypeError(f"function is {self.function!r:.60}; it must be callable")
         if isinstance(self.takes, str):
             raise TypeError(f"takes is {self.takes!r}; it is a list of fields: [{self.takes!r}]")
+        if isinstance(self.makes, Field) or not all(isinstance(f, Field) for f in self.makes):
+            raise TypeError(f"makes is {self.makes!r:.60}; it is a list of fields: [penstock.Field('ids', 'int32', ragged=True)]")
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         return self.function(*values, **named)
@@ -177,7 +185,8 @@ class Samples:
 
     def _record(self, m: Made) -> Any:
         of: Any = self.kind
-        return of._of({name: tensor(np.asarray(x)) if self.torch and not isinstance(x, (str, list)) else x for name, x in m.values.items()})
+        values = {name: np.zeros(0) if x is UNTYPED else x for name, x in m.values.items()}
+        return of._of({name: tensor(np.asarray(x)) if self.torch and not isinstance(x, (str, list)) else x for name, x in values.items()})
 
 
 class Given:
@@ -216,11 +225,15 @@ class Sent:
         return str(self.given.indices[self.place])
 
 
-class Made:
-    """The results of functions for a record; ``why`` says that they failed."""
+#: The rows of a list without elements, which has no type.
+UNTYPED = np.zeros(0, "V1")
 
-    def __init__(self, sent: Sent, values: dict[str, Any], why: str = "") -> None:
-        self.sent, self.values, self.why = sent, values, why
+
+class Made:
+    """The results of functions for a record, and the names of those that have any number of rows; ``why`` says that they failed."""
+
+    def __init__(self, sent: Sent, values: dict[str, Any], rows: Set[str], why: str = "") -> None:
+        self.sent, self.values, self.rows, self.why = sent, values, rows, why
 
 
 class Recorder:
@@ -229,6 +242,7 @@ class Recorder:
     def __init__(self, steps: Sequence[Record], ends: Ends, on_error: str, here: bool) -> None:
         self._steps, self._ends, self._on_error, self._here = steps, ends, on_error, here
         self._resolved: list[Record] | None = None
+        self._declared = {f.name: f for step in steps for f in step.makes}
 
     def check(self, fields: Mapping[str, Field]) -> None:
         """Raise ValueError if the first function takes what there is not."""
@@ -242,16 +256,19 @@ class Recorder:
         return self._made(sent)
 
     def _made(self, sent: Sent) -> Made:
+        rows: set[str] = set()
         try:
-            return Made(sent, self._values(sent))
+            return Made(sent, self._values(sent, rows), rows)
         except Exception as e:
             if self._on_error == "fail":
                 raise
-            return Made(sent, {}, f"{type(e).__name__}: {e}")
+            return Made(sent, {}, rows, f"{type(e).__name__}: {e}")
 
-    def _values(self, sent: Sent) -> dict[str, Any]:
+    def _values(self, sent: Sent, rows: set[str]) -> dict[str, Any]:
+        """Return the results for a record, and add the names of those that have any number of rows."""
         given, place = sent.given, sent.place
         if not self._steps:  # a record is as the engine made it
+            rows.update(name for name in given.values if is_rows(given.fields.get(name)))
             return {name: values[place] for name, values in given.values.items()}
         if self._resolved is None:
             self._resolved = [step.of(given.fields) for step in self._steps]
@@ -268,16 +285,34 @@ class Recorder:
             record = step.apply(record)
             if albumentations:
                 record = {name: _retyped(x, before.get(name), given.fields.get(name)) for name, x in record.items()}
-        return {name: self._plain(sent, name, x, given.fields.get(name), layouts.get(name, "")) for name, x in record.items()}
+        for name, x in record.items():
+            f = self._declared.get(name) or given.fields.get(name)
+            is_list = isinstance(x, (list, tuple, bytes, bytearray)) and (f is None or f.is_bytes)
+            if is_rows(f) or is_list:
+                rows.add(name)
+            record[name] = self._plain(sent, name, x, f, layouts.get(name, ""))
+            if name in self._declared:
+                self._check(sent, self._declared[name], record[name], layouts.get(name, ""))
+        return record
+
+    def _check(self, sent: Sent, f: Field, x: Any, layout: str) -> None:
+        """Refuse a result that differs from its declaration."""
+        if (f.content == "utf-8") != isinstance(x, str) or not (isinstance(x, str) or (x.dtype == f.numpy and x.shape[int(f.ragged) :] == f.shape)):
+            got = "a string" if isinstance(x, str) else f"{x.dtype} {x.shape}"
+            raise WrongOutput(f"record {sent!r}: {f.name} is {got}, and makes says {f.dtype} {f.shape}{' of any number of rows' * f.ragged}")
 
     def _plain(self, sent: Sent, name: str, x: Any, f: Field | None, layout: str) -> Any:
         """Return a result as a batch takes it: an array, or a string."""
         if isinstance(x, str):
             return x
+        if isinstance(x, (bytes, bytearray)):
+            return np.frombuffer(x, np.uint8)
+        if isinstance(x, (list, tuple)) and not x and (f is None or f.is_bytes):
+            return UNTYPED
         of_torch = hasattr(x, "detach")
         try:
             # Numbers in a list have no type of their own, as in a Writer.
-            x = fitted(x, f.dtype) if f is not None and isinstance(x, (list, tuple)) else Value(x, "").array()
+            x = fitted(x, f.dtype) if f is not None and not f.is_bytes and isinstance(x, (list, tuple)) else Value(x, "").array()
         except (TypeError, OverflowError) as e:
             raise WrongOutput(
                 f"record {sent!r}: {name}: {e}; have the function return an array of the type that it wants: numpy.asarray(x, 'float64')"
@@ -340,27 +375,29 @@ def _other(failed: Made, good: Sequence[Made], on_error: str) -> Made:
     other = good[sent.key % len(good)]
     if on_error == "backfill":
         return other
-    fields = sent.given.fields
-    return Made(sent, {name: _zeros(x, fields.get(name)) for name, x in other.values.items()})
+    return Made(sent, {name: _zeros(x, name in other.rows) for name, x in other.values.items()}, other.rows)
 
 
-def _zeros(x: Any, f: Field | None) -> Any:
+def _zeros(x: Any, rows: bool) -> Any:
     if isinstance(x, str):
         return ""
-    return x[:0] if is_rows(f) else np.zeros_like(x)
+    return x[:0] if rows else np.zeros_like(x)
 
 
-def _together(name: str, made: Sequence[Made], f: Field | None) -> Any:
+def _together(name: str, made: Sequence[Made]) -> Any:
     for m in made:
         if name not in m.values:
             raise WrongOutput(
                 f"record {m.sent!r} has no {name}, and record {made[0].sent!r} has one; have the function return the same fields for all records"
             )
     values = [m.values[name] for m in made]
-    skip = int(is_rows(f))
-    if skip:  # a record without rows has no numbers that a type could change
-        typed = [x for x in values if len(x)]
-        values = [x if len(x) or not typed else typed[0][:0] for x in values]
+    skip = int(name in made[0].rows)
+    if skip and not isinstance(values[0], str):  # a record without rows has no numbers that a type could change
+        typed = [x for x in values if not isinstance(x, str) and len(x)] or [x for x in values if x is not UNTYPED]
+        if not typed:
+            say = f"makes=[penstock.Field({name!r}, 'int64', ragged=True)]"
+            raise WrongOutput(f"{name} is an empty list in all records of a batch, which has no type; say it: {say}")
+        values = [x if isinstance(x, str) or len(x) else typed[0][:0] for x in values]
     first = values[0]
     if isinstance(first, str):
         return values
@@ -369,7 +406,8 @@ def _together(name: str, made: Sequence[Made], f: Field | None) -> Any:
             got = "a string" if isinstance(x, str) else f"{x.dtype} {x.shape}"
             raise WrongOutput(
                 f"{name} is {got} in record {m.sent!r}, and {first.dtype} {first.shape} in record {made[0].sent!r}; "
-                "have the function return one type and shape for all records: resize, crop or pad before it, or in it"
+                "have the function return one type and shape for all records: resize, crop or pad before it, or in it; "
+                "a list may have any number of rows"
             )
     if not skip:
         return np.stack(values)
@@ -390,8 +428,7 @@ class Collate:
         if self._samples is not None:
             with undisturbed() if self._here else nullcontext():
                 return self._samples.batch(made), failed
-        fields = made[0].sent.given.fields
-        return {name: _together(name, made, fields.get(name)) for name in made[0].values}, failed
+        return {name: _together(name, made) for name in made[0].values}, failed
 
 
 class CollateAlone(Collate):

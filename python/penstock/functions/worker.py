@@ -216,7 +216,8 @@ class _Maker:
         if result.dtype != self._out_dtype or result.shape != self._out_shape:
             raise WrongOutput(
                 f"it has returned {result.dtype} {result.shape} for this record, and {self._made} for the first; have it return one type and "
-                "shape for all records: resize, crop or pad before it, or in it"
+                "shape for all records: resize, crop or pad before it, or in it; a function of records may return a list of any length: "
+                "transforms=[penstock.functions.Record(function, takes=[FIELD])]"
             )
         out = np.ndarray(self._out_shape, self._out_dtype, self._memory.reach(target, self._out_bytes), target)
         out[...] = result
