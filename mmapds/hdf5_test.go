@@ -50,7 +50,7 @@ func TestFileOfH5py(t *testing.T) {
 func TestFilesThatCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
 		"lzf":     {`    f.create_dataset("x", data=np.arange(64), chunks=(8,), scaleoffset=3, compression="lzf")`, `field "x": hdf5: dataset "/x": lzf after scaleoffset`},
-		"lengths": {`    f["x"] = np.zeros(3); f["y"] = np.zeros(4)`, "x has 3, y has 4"},
+		"lengths": {`    f["x"] = np.zeros(3); f["y"] = np.zeros((4, 2))`, "x has 3, y has 4"},
 		"nothing": {`    f["x"] = 3`, "no dataset of numbers"},
 		"strings": {`    f["x"] = np.zeros(3); f["s"] = np.array([b"a", b"b", b"c"])`, `dataset "s" holds a string for each record`},
 		"list":    {`    f["x"] = np.zeros(1); f["s"] = ["ü"]`, "open the others by name (x), or make a dataset of all of them: "},

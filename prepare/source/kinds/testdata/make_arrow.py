@@ -144,7 +144,7 @@ if not small:
     data = {"image": pictures, "label": [0, 1, 2, 0, 1, 2], "grid": [[[i, 1, 2], [3, 4, 5]] for i in range(6)], "tokens": [list(range(i)) for i in range(6)], "text": [f"text {i}" for i in range(6)],
             "box": [[i, 1, 2, 3] for i in range(6)], "objects": [{"id": list(range(i)), "name": [str(k) for k in range(i)]} for i in range(6)]}
     ds = Dataset.from_dict(data, features=features)
-    want = ["images uint8()* image", "labels int64()", "grid float32(2, 3)", "tokens int32()*", "text uint8()* utf-8", "box float32(4,)", "objects_id int64()*", "objects_name uint8()* utf-8"]
+    want = ["images uint8()* image", "labels int64()", "grid float32(2, 3)", "tokens int32()*", "text uint8()* utf-8", "box float32(4,)", "objects.id int64()*", "objects.name uint8()* utf-8"]
     raw = ds.with_format("arrow")[:]["image"].to_pylist()
 
     def row(i):
