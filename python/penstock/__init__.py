@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._base.progress import Progress
     from ._code.info import get_worker_info
     from ._code.mapping import map_inputs
+    from ._code.threads import rng
     from ._engine.batch import Batch, LoaderBatch
     from ._engine.dataloader import DataLoader
     from ._engine.pack import Pack
@@ -50,7 +51,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization",
     "NotFoundError", "Pack", "Progress", "Ragged", "RaggedRecords", "Records", "Sparse", "Summary", "UnsupportedError", "View", "Writer",
-    "bfloat16", "get_worker_info", "loadbench", "merge", "order", "preprocess", "rechunk", "samplers", "transforms",
+    "bfloat16", "get_worker_info", "loadbench", "merge", "order", "preprocess", "rechunk", "rng", "samplers", "transforms",
 ]  # fmt: skip
 
 #: The modules of names, which are imported when they are first asked for: NumPy and what a program does not need take most of the time.
@@ -62,6 +63,7 @@ _MODULES = {
     "UnsupportedError": "_base.errors",
     "View": "_read.view", "Writer": "_write.writer", "get_worker_info": "_code.info", "loadbench": "_engine.timing", "map": "_code.mapping",
     "merge": "_write.writer", "open": "_read.dataset", "preprocess": "_write.prepare", "rechunk": "_write.prepare",
+    "rng": "_code.threads",
 }  # fmt: skip
 
 #: Names that are others in their modules.

@@ -28,6 +28,7 @@ class Keywords(TypedDict, total=False):
     pin_memory_device: str
     in_order: bool
     snapshot_every_n_steps: int
+    concurrency: int
     transforms: Any
     independent: Iterable[str]
     contents: Mapping[str, str] | None

@@ -86,6 +86,10 @@ class Channel:
                 raise Closed
             self._received += data
 
+    def ready(self) -> bool:
+        """Return whether a message, or a part of one, has arrived."""
+        return bool(self._received) or bool(select.select([self._open()], [], [], 0)[0])
+
     def close(self) -> None:
         """End the connection, also if a fork of this process has it open."""
         if self._socket is not None:

@@ -43,6 +43,8 @@ class Work:
     seed: int | None = None
     rank: int = 0
     on_error: str = "fail"
+    #: How many records a process makes at a time.
+    concurrency: int = 1
 
 
 @dataclass
@@ -95,7 +97,7 @@ def stateful(value: Any) -> bool:
     return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
 
 
-def _whole(fetch: Callable[[Any, Task], Any]) -> Callable[[Any, Task], Any]:
+def whole(fetch: Callable[[Any, Task], Any]) -> Callable[[Any, Task], Any]:
     """Have a method raise RuntimeError for a StopIteration of user code, as generators do (PEP 479): it would end the epoch without a word."""
 
     @functools.wraps(fetch)
@@ -115,7 +117,7 @@ class MapFetcher:
         self._work, self._meter, self._dataset = work, meter, work.dataset
         self._slow = True
 
-    @_whole
+    @whole
     def fetch(self, task: Task) -> Any:
         meter = self._meter
         meter.start()
@@ -259,7 +261,7 @@ class SeededFetcher:
         self._pattern: Any = _BLANK  # a sample, for on_error="blank"
         self.skipped: list[tuple[Any, str]] = []
 
-    @_whole
+    @whole
     def fetch(self, task: Task) -> Any:
         meter, work = self._meter, self._work
         self.skipped = []

@@ -173,7 +173,7 @@ class UserLoader:
         function = signature.collate_fn if not default else self._default_collate(signature.batched)
         work = Work(
             signature.dataset, signature.iterable, signature.batched, function, signature.drop_last, workers, signature.worker_init_fn,
-            seed=self._seed, rank=self._rank, on_error=self._on_error,
+            seed=self._seed, rank=self._rank, on_error=self._on_error, concurrency=signature.concurrency,
         )  # fmt: skip
         self._measures.of(signature, workers, function)
         epoch, plan = self._next_epoch(state), Plan()
@@ -334,6 +334,10 @@ def _refuse(signature: Signature, seed: int | None, world_size: int, on_error: s
     choice("on_error", on_error, OnError)
     if on_error != "fail" and (seed is None or signature.iterable):
         raise ValueError(f'on_error="{on_error}" is for datasets that are indexed, with seed=; catch the exception in the dataset, or give seed=')
+    if signature.concurrency > 1 and (signature.iterable or on_error != "fail" or isinstance(signature.dataset, Gather)):
+        raise ValueError(
+            "concurrency is for own datasets that are indexed, with on_error='fail': what is iterated over, or in memory, has no records to wait for"
+        )
     if world_size != 1 and seed is None:
         raise ValueError("rank and world_size need seed= with a dataset of Python code; without it, give torch's DistributedSampler as sampler")
     if world_size != 1 and signature.iterable:

@@ -19,10 +19,11 @@ from typing import Any, Callable
 
 from .._base import forks
 from . import failure, pins, randomness, worker
-from .fetch import IterableFetcher, MapFetcher, Meter, SeededFetcher, Task, Work
+from .fetch import IterableFetcher, Meter, Task, Work
 from .measure import Measures
 from .plan import Plan
 from .pool import Pool
+from .threads import indexed
 from .worker import CARRIED, Reply
 
 _log = logging.getLogger("penstock")
@@ -158,12 +159,10 @@ class SerialLoop(Loop):
         if work.iterable:
             with self._private():
                 self._fetcher = IterableFetcher(work, meter, own)
-        elif work.seed is not None:
-            self._fetcher = SeededFetcher(work, meter)
         else:
-            if "dataset" in own:
+            if work.seed is None and "dataset" in own:
                 work.dataset.load_state_dict(own["dataset"])
-            self._fetcher = MapFetcher(work, meter)
+            self._fetcher = indexed(work, meter)
         fetcher, random = self._fetcher, self._random
         self.place.states = lambda: [{**fetcher.state(), **({"random": randomness.encode(random[0])} if random else {})}]
         plan.begin_serial()

@@ -61,7 +61,7 @@ class TorchPlan(Plan):
         j, self._number = self._start + self._number, self._number + 1
         n = self._every
         wanted = n == 1 or self._iterable or (j + self._workers) // n > j // n
-        return Task(0, records, snapshot=wanted, order=None if self._iterable else self._sampled.state())
+        return Task(0, records, self.epoch, snapshot=wanted, order=None if self._iterable else self._sampled.state())
 
     def delivered(self, task: Task, number: int) -> None:
         self._step, self._order = self._step + 1, task.order

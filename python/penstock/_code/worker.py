@@ -11,6 +11,7 @@ import signal
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -18,8 +19,9 @@ from .._base.forks import leaving
 from .._engine.sharedfile import SharedFile
 from . import collate, failure, info, packing, profile, randomness
 from .channel import Channel, Closed
-from .fetch import IterableFetcher, MapFetcher, Meter, SeededFetcher, Stopped, Task, Work
+from .fetch import IterableFetcher, Meter, Stopped, Task, Work
 from .memory import DUMP, Board, Writer
+from .threads import indexed
 
 #: Kinds of replies.
 DATA, FAILED, ENDED, RESUMED = range(4)
@@ -61,11 +63,18 @@ def run(work: Work, worker_id: int, file: SharedFile, end: socket.socket, state:
     leaving(worker, _leave, channel)
     with contextlib.suppress(Closed, Stopped):
         worker.begin(state)
+        waiting = deque[Any]()
         while True:
             message = channel.receive()
             assert message is not None
-            for reply in worker.answer(pickle.loads(message)):
-                channel.send(reply)
+            waiting.append(pickle.loads(message))
+            if worker.begin_with(waiting[-1]) and channel.ready():
+                continue
+            while waiting:
+                for reply in worker.answer(waiting.popleft()):
+                    channel.send(reply)
+                if channel.ready():
+                    break
 
 
 def _leave(channel: Channel) -> None:
@@ -117,7 +126,14 @@ class _Worker:
             return IterableFetcher(work, self._meter, state)
         if state and "dataset" in state:
             work.dataset.load_state_dict(state["dataset"])
-        return MapFetcher(work, self._meter) if work.seed is None else SeededFetcher(work, self._meter)
+        return indexed(work, self._meter)
+
+    def begin_with(self, message: Any) -> bool:
+        """Have threads begin with the records that a message asks for, and return whether there are threads."""
+        begin = getattr(self._fetcher, "begin", None)
+        if begin is not None and message[0] is not None and self._failed is None:
+            begin(Task(*message[0]))
+        return begin is not None
 
     def answer(self, message: Any) -> list[bytes]:
         """Do what the loader asks for, and return what to send: nothing after the end of an iterable dataset."""

@@ -120,6 +120,10 @@ class DataLoader(_Base[B]):
         pin_memory_device: Ignored, as in torch.
         in_order: False yields batches as they are ready.
         snapshot_every_n_steps: Of a user's own dataset without ``seed``, how often workers send the state of the dataset.
+        concurrency: Of a user's own dataset that waits, for a network or a disk: how many records each process makes at a time, by threads
+            or, if ``__getitem__`` is ``async``, by tasks of one event loop. With workers they begin with the batches that are due next.
+            Order, errors and ``timeout`` are as with 1. ``penstock.rng()`` has random numbers for a record; draws from the global
+            generators, which threads share, are an error.
         transforms: A penstock.transforms.Compose, a torchvision Compose, or JSON, for all image fields;
             or a dict of those by field. Functions may be steps: of a field's value, or of whole records
             (``transforms.Record``). Image files that a dataset keeps are decoded by it. Fields whose
@@ -329,6 +333,7 @@ class DataLoader(_Base[B]):
         pin_memory_device: str = "",
         in_order: bool = True,
         snapshot_every_n_steps: int = 1,
+        concurrency: int = 1,
         transforms: Any = None,
         independent: Iterable[str] = (),
         contents: Mapping[str, str] | None = None,
@@ -924,7 +929,7 @@ _OF_TORCH = frozenset(
 #: Parameters of own datasets that may be assigned, and hold from the next loop on.
 _ASSIGNABLE = (
     "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator", "prefetch_factor", "persistent_workers", "in_order",
-    "snapshot_every_n_steps",
+    "snapshot_every_n_steps", "concurrency",
 )  # fmt: skip
 
 

@@ -150,6 +150,11 @@ def _without_python(signature: Signature) -> None:
 
 def _valid(signature: Signature) -> None:
     """Refuse what names no sensible number."""
+    if signature.concurrency > 1:
+        raise ValueError(
+            f"concurrency is {signature.concurrency}; it is for datasets of your own whose __getitem__ waits. The engine reads this one, as many "
+            "records at a time as suit it: leave concurrency out"
+        )
     if signature.prefetch_factor == 0:
         raise ValueError("prefetch_factor is 0; it must be from 1 to 256")
     if math.isnan(signature.timeout):

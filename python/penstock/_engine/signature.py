@@ -48,6 +48,7 @@ class Signature:
     pin_memory_device: str = ""
     in_order: bool = True
     snapshot_every_n_steps: int = 1
+    concurrency: int = 1
     iterable: bool = False
 
     @property
@@ -82,6 +83,7 @@ class Signature:
             "batch_size": size, "drop_last": drop_last, "shuffle": bool(shuffle), "num_workers": workers, "prefetch_factor": factor,
             "multiprocessing_context": processes,
             "snapshot_every_n_steps": count("snapshot_every_n_steps", given["snapshot_every_n_steps"], 1),
+            "concurrency": count("concurrency", given["concurrency"], 1, 1 << 14),
             **{name: bool(given[name]) for name in ("pin_memory", "persistent_workers", "in_order")},
         }  # fmt: skip
         return cls(**{**given, **checked}, iterable=iterable)

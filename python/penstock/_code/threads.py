@@ -1,0 +1,178 @@
+"""Records of a dataset that waits for a network or a disk: several at a time, by threads, or by tasks of one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import os
+import queue
+import threading
+import weakref
+import zlib
+from concurrent.futures import Future, wait
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from .._base.errors import Error
+from . import randomness
+from .fetch import MapFetcher, Meter, SeededFetcher, Stopped, Task, Work, whole
+from .memory import Board
+
+#: The seed of the record that a thread or task makes.
+_record: contextvars.ContextVar[int | None] = contextvars.ContextVar("penstock_record", default=None)
+
+
+def rng() -> np.random.Generator:
+    """Return a generator of random numbers for the record that ``__getitem__`` of a dataset makes, in a DataLoader with ``concurrency``.
+
+    Its numbers are a function of the seed, the epoch and the record, so that they are the same in any thread, and after a resume.
+    Each call returns a new generator, with the same numbers.
+
+    Raises:
+        Error: No such record is made by this thread.
+    """
+    number = _record.get()
+    if number is None:
+        raise Error("penstock.rng() is for __getitem__ of a dataset in a DataLoader with concurrency=; here, take numpy.random.default_rng()")
+    return np.random.default_rng(number)
+
+
+class _Threads:
+    """Threads that end with the process, whatever they wait for, or when this is dropped."""
+
+    def __init__(self, number: int) -> None:
+        self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for k in range(number):
+            threading.Thread(target=_work, args=(self._tasks,), daemon=True, name=f"penstock_record_{k}").start()
+        weakref.finalize(self, _end, self._tasks, number)
+
+    def submit(self, dataset: Any, record: Any, seed: int) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._tasks.put((future, dataset, record, seed))
+        return future
+
+
+def _work(tasks: queue.SimpleQueue[Any]) -> None:
+    while (task := tasks.get()) is not None:
+        future, dataset, record, seed = task
+        if not future.set_running_or_notify_cancel():
+            continue
+        _record.set(seed)
+        try:
+            future.set_result(dataset[record])
+        except BaseException as e:
+            future.set_exception(e)
+        del task, future, dataset
+
+
+def _end(tasks: queue.SimpleQueue[Any], number: int) -> None:
+    for _ in range(number):
+        tasks.put(None)
+
+
+class _Tasks:
+    """Tasks of an event loop, in a thread of its own: at most a number of them at a time."""
+
+    def __init__(self, number: int) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=_run, args=(self._loop,), daemon=True, name="penstock_records").start()
+        self._room = asyncio.run_coroutine_threadsafe(_semaphore(number), self._loop).result()
+        weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
+
+    def submit(self, dataset: Any, record: Any, seed: int) -> Future[Any]:
+        return asyncio.run_coroutine_threadsafe(_one(self._room, dataset, record, seed), self._loop)
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()
+
+
+async def _semaphore(number: int) -> asyncio.Semaphore:
+    return asyncio.Semaphore(number)
+
+
+async def _one(room: asyncio.Semaphore, dataset: Any, record: Any, seed: int) -> Any:
+    async with room:
+        _record.set(seed)
+        return await dataset[record]
+
+
+class ThreadsFetcher:
+    """Batches of a dataset that is indexed, by threads: ``begin`` has them begin with a batch that is due later."""
+
+    skipped: tuple[Any, ...] = ()
+
+    def __init__(self, work: Work, meter: Meter) -> None:
+        self._work, self._meter = work, meter
+        self._begun: dict[int, list[Future[Any]]] = {}
+        self._pool: _Threads | _Tasks | None = None
+        self._owner = 0
+        self._states = randomness.state()
+
+    def begin(self, task: Task) -> None:
+        """Have threads begin with the records of a task."""
+        if self._owner != os.getpid():  # a fork has no threads
+            kind = _Tasks if inspect.iscoroutinefunction(getattr(type(self._work.dataset), "__getitem__", None)) else _Threads
+            self._pool, self._owner, self._begun = kind(self._work.concurrency), os.getpid(), {}
+        assert self._pool is not None
+        records = task.records if self._work.batched else [task.records]
+        records = records.tolist() if isinstance(records, np.ndarray) else records
+        self._begun[task.number] = [self._pool.submit(self._work.dataset, i, self._seed(task, i)) for i in records]
+
+    def _seed(self, task: Task, record: Any) -> int:
+        number = int(record) if isinstance(record, Integral) else zlib.crc32(repr(record).encode())
+        return randomness.record_seed(self._work.base_seed if self._work.seed is None else self._work.seed, task.epoch, number & randomness.MASK)
+
+    @whole
+    def fetch(self, task: Task) -> Any:
+        meter = self._meter
+        meter.start()
+        if task.number not in self._begun or self._owner != os.getpid():
+            self._states = randomness.state()
+            self.begin(task)
+        samples = self._samples(self._begun.pop(task.number))
+        now = randomness.state()
+        if len(now) == len(self._states) and any(was is not None and was != is_ for was, is_ in zip(self._states, now)):
+            raise Error(
+                "the dataset draws from the global generator of random, numpy.random or torch, which all threads share, so that its numbers would "
+                "depend on their timing; take penstock.rng() in __getitem__, or concurrency=1"
+            )
+        meter.next(0)
+        batch = self._work.collate(samples if self._work.batched else samples[0])
+        meter.next(1)
+        self._states = randomness.state()
+        return batch
+
+    def _samples(self, futures: list[Future[Any]]) -> list[Any]:
+        numbers, samples = self._meter.numbers, list[Any]()
+        try:
+            for place, future in enumerate(futures):
+                numbers[Board.place] = place
+                while not future.done():
+                    wait([future], _LOOK)
+                    if numbers[Board.stop]:
+                        raise Stopped
+                samples.append(future.result())
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+        return samples
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+
+def indexed(work: Work, meter: Meter) -> Any:
+    """Return what makes batches of a dataset that is indexed."""
+    if work.concurrency > 1:
+        return ThreadsFetcher(work, meter)
+    return MapFetcher(work, meter) if work.seed is None else SeededFetcher(work, meter)
+
+
+#: Seconds after which a fetcher looks whether its batch is still wanted.
+_LOOK = 0.2
