@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -76,8 +75,8 @@ func newBucket(values []float64, o BucketOptions) (*Bucket, error) {
 	if bounds == nil {
 		bounds = quantiles(values, o.Buckets)
 	}
-	if !slices.IsSortedFunc(bounds, compareBounds) {
-		return nil, errors.New("bounds must ascend")
+	if !ascend(bounds) {
+		return nil, fmt.Errorf("bounds %v must ascend", bounds)
 	}
 	b := &Bucket{sorted: make([]uint32, len(values)), ends: make([]int, len(bounds)+1)}
 	largest := b.sort(values, bounds)
@@ -96,12 +95,14 @@ func newBucket(values []float64, o BucketOptions) (*Bucket, error) {
 	return b, nil
 }
 
-// compareBounds orders bounds; equal ones are not in order.
-func compareBounds(a, b float64) int {
-	if a < b {
-		return -1
+// ascend reports whether bounds ascend, none of which is NaN.
+func ascend(bounds []float64) bool {
+	for i, b := range bounds {
+		if math.IsNaN(b) || i > 0 && b <= bounds[i-1] {
+			return false
+		}
 	}
-	return 1
+	return true
 }
 
 // quantiles returns bounds that divide numbers into n buckets of about equally many.
