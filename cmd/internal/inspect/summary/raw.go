@@ -28,6 +28,7 @@ type Raw struct {
 	Fields  []store.Field `json:"fields"`
 	Ignored int64         `json:"ignored"` // files that are not samples
 	Hints   []string      `json:"hints,omitempty"`
+	Where   string        `json:"where,omitempty"` // where the records are, as preprocess --records has it
 }
 
 // DescribeRaw lists a source and reads its first sample.
@@ -39,8 +40,24 @@ func DescribeRaw(ctx context.Context, path string) (*Raw, error) {
 	info := src.Info()
 	return &Raw{
 		Path: src.Name(), name: info.Name, Kind: info.Kind, Records: src.Len(), Splits: info.Splits,
-		Fields: src.Schema().Fields, Ignored: info.Ignored.Count, Hints: info.Hints,
+		Fields: src.Schema().Fields, Ignored: info.Ignored.Count, Hints: info.Hints, Where: info.Records,
 	}, src.Close()
+}
+
+// recordsText says how many records there are, where they are, and where else they may be.
+func (r *Raw) recordsText() string {
+	text := units.Count(int64(r.Records))
+	if len(r.Hints) > 0 {
+		text += ": " + strings.Join(r.Hints, "; ")
+	}
+	if r.Where == "" {
+		return text
+	}
+	other, isRows := strings.CutSuffix(r.Where, "[:]")
+	if !isRows {
+		other += "[:]"
+	}
+	return text + "; the other choice is " + shell.Command("--records", other)
 }
 
 // Render prints the source for people.

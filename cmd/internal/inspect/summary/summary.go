@@ -2,6 +2,7 @@
 package summary
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,6 +39,8 @@ type Summary struct {
 	HDF5        *Container        `json:"hdf5,omitempty"`        // of an HDF5 file that another program wrote
 	View        bool              `json:"view,omitempty"`        // it is one of inspect view
 	Unmappable  string            `json:"unmappable,omitempty"`  // why that file as a whole cannot be used in place
+	Samples     *Raw              `json:"samples,omitempty"`     // of that file: the records that the loader reads
+	Unread      string            `json:"unread,omitempty"`      // or why it reads none, with the choices that there are
 	Origin      *tree.Origin      `json:"origin,omitempty"`      // of that file: the program whose conventions it follows
 	Conversions []tree.Conversion `json:"conversions,omitempty"` // commands that convert its parts to datasets
 	Repacks     []tree.Repack     `json:"repacks,omitempty"`     // commands that make files that penstock reads more of
@@ -126,6 +129,11 @@ func Describe(path string) (*Summary, error) {
 		s.Origin = tree.OriginOf(path, p.Meta)
 		s.Repacks = tree.Repacks(path, s.Tree, p.Meta)
 		s.Conversions = tree.Conversions(path, s.Tree, p.Meta, len(s.Repacks) > 0)
+		if s.Unmappable != "" && !s.View && p.Meta.Siblings() != nil {
+			if s.Samples, err = DescribeRaw(context.Background(), path); err != nil {
+				s.Unread = dataset.Innermost(err)
+			}
+		}
 	}
 	return s, s.measure(p)
 }

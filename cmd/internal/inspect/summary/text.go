@@ -59,10 +59,18 @@ func (s *Summary) renderHead(b *strings.Builder) {
 	if s.ID != "" {
 		t.Add("id", s.ID)
 	}
-	if s.Unmappable != "" {
+	switch {
+	case s.Samples != nil:
+		t.Add("records", s.Samples.recordsText())
+	case s.Unread != "":
+		t.Add("records", s.Unread)
+	case s.Unmappable != "":
 		t.Add("maps", "not as a whole: "+s.Unmappable)
 	}
 	b.WriteString(t.String())
+	if s.Samples != nil {
+		b.WriteString(fieldsText(s.Samples.Fields))
+	}
 }
 
 // RecordsText says how many records there are, and how many were deleted.

@@ -101,3 +101,26 @@ with h5py.File(sys.argv[1] + "x", "w", libver="latest", userblock_size=512) as f
 		t.Fatal(err)
 	}
 }
+
+// A file of groups shows the records that the loader reads, and where else they may be, or the choices that it leaves.
+func TestRecordsInGroups(t *testing.T) {
+	for _, c := range []struct{ script, records string }{
+		{"    for i in range(3):\n        f[f'data/demo_{i}/a'] = np.zeros((i + 2, 3))\n        f[f'data/demo_{i}/obs/x'] = np.zeros(i + 2)\n",
+			"9: each row of data/* is a record, as if asked for by --records 'data/*[:]'; the other choice is --records 'data/*'"},
+		{"    for i in range(3):\n        f[f's{i}/a'] = np.zeros(i + 2)\n        f[f's{i}/n'] = i\n",
+			"3: each of * is a record, as if asked for by --records '*'; the other choice is --records '*[:]'"},
+		{"    f['x'] = np.zeros(2)\n    f['y'] = np.zeros(3)\n", "is a record each row of them: --records '*[:]', or each of them: --records '*'?"},
+	} {
+		s, err := Describe(h5test.File(t, c.script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := s.Render(&b, 0); err != nil {
+			t.Fatal(err)
+		}
+		if text := b.String(); !strings.Contains(text, c.records) || strings.Contains(text, "not as a whole") || (s.Samples != nil) != strings.Contains(text, "\nFields\n") {
+			t.Errorf("want %q:\n%s", c.records, text)
+		}
+	}
+}
