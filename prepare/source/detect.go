@@ -130,6 +130,9 @@ func DetectFolder(root *vfs.Root, path string) string {
 	if files := PartitionFiles(root, path); files != nil {
 		return DetectFile(root, files[0])
 	}
+	if LeRobotFiles(root, path) != nil {
+		return "parquet"
+	}
 	for _, kind := range contentKinds {
 		if found := filesOf(root, path, kind); len(found) > 0 && DetectFile(root, found[0]) == kind {
 			return kind

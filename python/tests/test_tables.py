@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import subprocess
 import unittest
 
 import numpy as np
@@ -195,3 +196,37 @@ class MissingValues(Trees):
         np.save(os.path.join(self.folder, "x.npy"), np.zeros(3))
         with self.assertRaisesRegex(penstock.Error, "a source of kind npy has no missing values"):
             self.made(os.path.join(self.folder, "x.npy"), missing="nan")
+
+
+@unittest.skipIf(MISSING, MISSING)
+class LeRobot(Trees):
+    def test_as_pyarrow(self):
+        """Folders of versions 2.1 and 3.0, with files in several chunks."""
+        for version, name in ("v2.1", "episode_{:06d}.parquet"), ("v3.0", "file-{:03d}.parquet"):
+            folder = os.path.join(self.folder, version)
+            os.makedirs(os.path.join(folder, "meta"))
+            features = {"observation.images.top": {"dtype": "video"}, "action": {"dtype": "float32", "shape": [2]}}
+            with open(os.path.join(folder, "meta", "info.json"), "w") as f:
+                json.dump({"codebase_version": version, "video_path": "videos/{video_key}.mp4", "features": features}, f)
+            for e in range(12):
+                chunk = os.path.join(folder, "data", f"chunk-{e // 5:03d}")
+                os.makedirs(chunk, exist_ok=True)
+                n = 1 + e % 3
+                table = {
+                    "action": pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(np.arange(2 * n, dtype="f4") + e), 2),
+                    "timestamp": pyarrow.array(np.arange(n, dtype="f4") / 30),
+                    "episode_index": pyarrow.array([e] * n),
+                }
+                pyarrow.parquet.write_table(pyarrow.table(table), os.path.join(chunk, name.format(e)))
+            want = pyarrow.parquet.ParquetDataset(os.path.join(folder, "data")).read().to_pydict()
+            with penstock.open(folder) as ds:
+                for column, values in want.items():
+                    self.assertEqual([np.asarray(x).tolist() for x in ds[column][:]], values)
+                self.assertEqual(len(ds.windows({0: 2}, group="episode_index")), sum(e % 3 for e in range(12)))
+            done = subprocess.run(
+                [os.environ["PENSTOCK_PREPROCESS"], folder, os.path.join(self.folder, "ds"), "--overwrite"],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            self.assertIn("videos are no fields: observation.images.top", done.stdout + done.stderr)

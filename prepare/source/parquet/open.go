@@ -24,6 +24,9 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	s := &reader{root: root, path: path, names: names, splits: source.SplitsOfFiles(names),
 		info: source.Info{Kind: "parquet", Name: source.BaseName(path), Unit: "rows"}}
 	s.info.Splits = s.splits.Names
+	if hint := source.LeRobotHint(root, path); hint != "" {
+		s.info.Hints = append(s.info.Hints, hint)
+	}
 	err = guardParquet(func() error { return s.open(ctx, names, opts, selection) })
 	if err != nil {
 		s.Close()
