@@ -93,6 +93,9 @@ func isSeveral(path string) bool {
 
 // Reads reports whether Open reads a file of another program that package mmapds may not be able to map.
 func Reads(path string) bool {
+	if _, _, ok := source.SplitGeneration(path); ok { // of a dataset, which it is not
+		return false
+	}
 	kind, err := source.Detect(path)
 	return err == nil && slices.Contains([]string{"hdf5", "npz", "npy", "safetensors"}, kind)
 }

@@ -357,7 +357,7 @@ class ChangingTest(data.Copied):
             ("x", itertools.repeat("a"), {}, penstock.Error, f"there are more than {len(ds)} values"),
             ("x", iter("ab"), {}, penstock.Error, f"^{self.path}: there are 2 values, and the dataset has {len(ds)} records"),
             ("x", np.zeros(len(ds)), {"field": penstock.Field("y", "float64")}, ValueError, "give them one name"),
-            ("a b", np.zeros(len(ds)), {}, penstock.Error, "a name is"),
+            ("a//b", np.zeros(len(ds)), {}, penstock.Error, "a name is"),
             ("", np.zeros(len(ds)), {}, TypeError, "it must be a str that is not empty"),
             ("x", np.zeros(len(ds)), {"field": "float32"}, TypeError, "it must be a Field"),
             ("x", [1] * 7 + ["a"] * (len(ds) - 7), {}, penstock.Error, "column 'x': record 7: 'a' is not int64"),

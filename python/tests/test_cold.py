@@ -9,12 +9,16 @@ import numpy as np
 
 import penstock
 
+from . import data
+
 try:
     import torch.utils.data
 
     from penstock.torch import TorchDataset
 except ImportError:
     torch = None
+
+setUpModule = data.name_programs
 
 _PAGE = 4096
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -68,6 +67,8 @@ def batches(table: Any) -> Any:
 @contextlib.contextmanager
 def as_file(table: Any, beside: str) -> Iterator[str]:
     """Write a table into a file that is removed at the end, and yield its path. The file is beside a dataset, where there is room for it."""
+    import tempfile  # with random, which a process that only opens datasets does without
+
     pa = _arrow()
     folder = None if "://" in beside else os.path.dirname(os.path.abspath(beside))
     with tempfile.TemporaryDirectory(prefix=".penstock-table-", dir=folder if folder and os.path.isdir(folder) else None) as inside:

@@ -240,7 +240,7 @@ class JSONLines(Table):
         rows, columns = rng.randrange(1, 9), rng.randrange(1, 6)
         cells, raw = {"row": [str(i) for i in range(rows)]}, {"row": [str(i) for i in range(rows)]}
         for k in range(columns):
-            name = f"a_b{k}" if rng.random() < 0.2 else f"c{k}"
+            name = f"a.b{k}" if rng.random() < 0.2 else f"c{k}"
             kind = rng.random()
             if kind < 0.5:
                 pool = rng.choice(JSON_NUMBERS) or ["1"]
@@ -262,7 +262,7 @@ class JSONLines(Table):
                 rng.shuffle(order)
             parts = []
             for n in order:
-                outer, nested, inner = n.partition("_")
+                outer, nested, inner = n.partition(".")
                 parts.append(f'"{n}":{members[n]}' if not nested else f'"{outer}":{{"{inner}": {members[n]}}}')
             if sum(p.startswith('"a":') for p in parts) > 1:  # one object a row
                 raise unittest.SkipTest("two objects of one name")
