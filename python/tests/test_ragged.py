@@ -1,4 +1,5 @@
 import os
+import tempfile
 import unittest
 
 import numpy as np
@@ -16,6 +17,18 @@ def _bits(value):
 
 
 class RaggedTest(data.Copied):
+    def test_buckets_with_fewer_records_than_a_batch(self):
+        """A budget makes batches smaller, so that some are full where there are fewer records than batch_size."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "ds")
+            with penstock.Writer(path) as w:
+                w.extend({"cost": 4, "n": i} for i in range(10))
+            order = penstock.samplers.Bucket(1, "cost", budget=16)
+            with penstock.DataLoader(path, 16, sampler=order, drop_last=True, output="numpy") as loader:
+                self.assertEqual([len(b["n"]) for b in loader], [4, 4])
+            with self.assertRaisesRegex(penstock.Error, "drop_last leaves no batch"):
+                penstock.DataLoader(path, 16, sampler=penstock.samplers.Bucket(1, "cost"), drop_last=True, output="numpy")
+
     def test_values_are_those_of_go(self):
         for split in (None, "train", "val"):
             name = "ragged" if split is None else f"ragged.{split}"

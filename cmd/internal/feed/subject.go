@@ -119,24 +119,28 @@ func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []str
 	if s.options.Sampler, err = of.order(ctx, o.Sampler); err != nil {
 		return fmt.Errorf("feed: options: %w", err)
 	}
-	if n := s.positions(o); o.DropLast && n > 0 && n < of.global {
+	if n, none := s.epoch(o, of.global); o.DropLast && n > 0 && none {
 		return fmt.Errorf("feed: options: drop_last leaves no batch: an epoch has %d records, and a batch of all "+
 			"ranks has %d", n, of.global)
 	}
 	return s.make(ctx, o, fields)
 }
 
-// positions returns the number of records of an epoch; 0 if the order is not one of the source, which
-// the loader reports.
-func (s *subject) positions(o *Options) int {
+// epoch returns the number of records of an epoch, 0 if the order is not one of the source, which the loader reports,
+// and whether none of its batches is full.
+func (s *subject) epoch(o *Options, global int) (records int, none bool) {
 	order := s.options.Sampler
 	if order == nil {
-		return s.src.Len()
+		return s.src.Len(), s.src.Len() < global
 	}
 	if v, ok := order.(interface{ Validate(n int) error }); ok && v.Validate(s.src.Len()) != nil {
-		return 0
+		return 0, false
 	}
-	return order.Epoch(s.src.Len(), o.Seed, 0).Len()
+	seq := order.Epoch(s.src.Len(), o.Seed, 0)
+	if batches := sampler.BatchesOf(seq, true); batches != nil {
+		return seq.Len(), batches.Len() == 0
+	}
+	return seq.Len(), seq.Len() < global
 }
 
 // make resolves the transforms of the fields.
