@@ -130,7 +130,7 @@ func DetectFolder(root *vfs.Root, path string) string {
 	if files := PartitionFiles(root, path); files != nil {
 		return DetectFile(root, files[0])
 	}
-	if LeRobotFiles(root, path) != nil {
+	if files, _ := LeRobot(root, path); files != nil {
 		return "parquet"
 	}
 	for _, kind := range contentKinds {

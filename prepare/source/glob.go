@@ -79,9 +79,6 @@ func FilesIn(root *vfs.Root, path, pattern string) ([]string, error) {
 	if files = root.Glob(folder, pattern); len(files) == 0 {
 		files = PartitionFiles(root, folder)
 	}
-	if len(files) == 0 && pattern == "*.parquet" {
-		files = LeRobotFiles(root, folder)
-	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("source %s: the folder holds no %s", path, pattern)
 	}

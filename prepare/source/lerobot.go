@@ -24,33 +24,23 @@ type leRobot struct {
 // maxInfo bounds the file that says what a dataset of LeRobot has.
 const maxInfo = 16 << 20
 
-func readLeRobot(root *vfs.Root, folder string) (info leRobot, ok bool) {
+// LeRobot returns the Parquet files of a folder that is a dataset of LeRobot, in the order of its episodes, and a
+// sentence for people about its videos, which are no fields. The files are nil of any other folder.
+func LeRobot(root *vfs.Root, folder string) (files []string, hint string) {
+	var info leRobot
 	text, err := root.ReadFile(filepath.Join(folder, "meta", "info.json"), nil, maxInfo)
-	ok = err == nil && json.Unmarshal(text, &info) == nil && info.Version != ""
-	return info, ok
-}
-
-// LeRobotFiles returns the Parquet files of a folder that is a dataset of LeRobot, in the order of its episodes; nil of
-// any other folder.
-func LeRobotFiles(root *vfs.Root, folder string) []string {
-	if _, ok := readLeRobot(root, folder); !ok {
-		return nil
+	if err != nil || json.Unmarshal(text, &info) != nil || info.Version == "" {
+		return nil, ""
 	}
-	return root.Glob(filepath.Join(folder, "data"), filepath.Join("*", "*.parquet"))
-}
-
-// LeRobotHint says for people what a dataset of LeRobot has that is no field; "" if there is nothing, or it is none.
-func LeRobotHint(root *vfs.Root, folder string) string {
-	info, _ := readLeRobot(root, folder)
 	var videos []string
 	for _, name := range slices.Sorted(maps.Keys(info.Features)) {
 		if info.Features[name].DType == "video" {
 			videos = append(videos, name)
 		}
 	}
-	if videos == nil {
-		return ""
+	if videos != nil {
+		hint = fmt.Sprintf("videos are no fields: %s; a function of records finds a frame by episode_index and "+
+			"timestamp in the files %s of the folder", Enumerate(videos, 5), shell.Line(info.Videos))
 	}
-	return fmt.Sprintf("videos are no fields: %s; a function of records finds a frame by episode_index and timestamp "+
-		"in the files %s of the folder", Enumerate(videos, 5), shell.Line(info.Videos))
+	return root.Glob(filepath.Join(folder, "data"), filepath.Join("*", "*.parquet")), hint
 }

@@ -17,14 +17,17 @@ import (
 // Open reads what the files say of their columns. With opts.Places, rows of images are read by their numbers.
 func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
+	hint := ""
 	names, err := source.FilesIn(root, path, "*.parquet")
 	if err != nil {
-		return nil, err
+		if names, hint = source.LeRobot(root, path); names == nil {
+			return nil, err
+		}
 	}
 	s := &reader{root: root, path: path, names: names, splits: source.SplitsOfFiles(names),
 		info: source.Info{Kind: "parquet", Name: source.BaseName(path), Unit: "rows"}}
 	s.info.Splits = s.splits.Names
-	if hint := source.LeRobotHint(root, path); hint != "" {
+	if hint != "" {
 		s.info.Hints = append(s.info.Hints, hint)
 	}
 	err = guardParquet(func() error { return s.open(ctx, names, opts, selection) })

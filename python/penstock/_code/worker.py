@@ -73,7 +73,7 @@ def run(work: Work, worker_id: int, file: SharedFile, end: socket.socket, state:
             while waiting:
                 for reply in worker.answer(waiting.popleft()):
                     channel.send(reply)
-                if channel.ready():
+                if waiting and channel.ready():
                     break
 
 

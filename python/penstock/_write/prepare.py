@@ -163,13 +163,10 @@ def preprocess(
     """
     options = {name: value for name, value in locals().items() if name not in ("source", "dest", "progress", "command")}
     dest = os.fspath(dest)
-    if frames.is_table(source):
-        with frames.as_file(source, dest) as path:
-            return _summary(_run([*_OUTPUT, *flags(options), "--", path, dest], dest, progress, command))
-    source = os.fspath(source)
-    if source == "-":
-        raise Error("source is '-', the standard input of the command; penstock.Writer writes records of this process")
-    return _summary(_run([*_OUTPUT, *flags(options), "--", source, dest], dest, progress, command))
+    with frames.as_file(source, dest) if frames.is_table(source) else contextlib.nullcontext(os.fspath(source)) as path:
+        if path == "-":
+            raise Error("source is '-', the standard input of the command; penstock.Writer writes records of this process")
+        return _summary(_run([*_OUTPUT, *flags(options), "--", path, dest], dest, progress, command))
 
 
 def rechunk(

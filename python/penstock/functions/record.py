@@ -292,10 +292,10 @@ class Recorder:
                 rows.add(name)
             record[name] = self._plain(sent, name, x, f, layouts.get(name, ""))
             if name in self._declared:
-                self._check(sent, self._declared[name], record[name], layouts.get(name, ""))
+                self._check(sent, self._declared[name], record[name])
         return record
 
-    def _check(self, sent: Sent, f: Field, x: Any, layout: str) -> None:
+    def _check(self, sent: Sent, f: Field, x: Any) -> None:
         """Refuse a result that differs from its declaration."""
         if (f.content == "utf-8") != isinstance(x, str) or not (isinstance(x, str) or (x.dtype == f.numpy and x.shape[int(f.ragged) :] == f.shape)):
             got = "a string" if isinstance(x, str) else f"{x.dtype} {x.shape}"
