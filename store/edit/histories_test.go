@@ -309,7 +309,7 @@ func (h *history) step() {
 	case 12:
 		h.undelete()
 	case 8:
-		h.read()
+		h.openOrClose()
 	case 9:
 		name := fmt.Sprint("tag", h.version)
 		h.version++
@@ -553,8 +553,8 @@ func (c content) followedBy(more content) content {
 	return next
 }
 
-// read opens a reader of some generation, or closes one.
-func (h *history) read() {
+// openOrClose opens a reader of some generation, or closes one.
+func (h *history) openOrClose() {
 	h.t.Helper()
 	for ds := range h.readers {
 		if h.rng.IntN(2) == 0 {
@@ -621,13 +621,16 @@ func (h *history) prune() {
 	}
 	opts := PruneOptions{}
 	if h.bucket { // which does not know who reads
-		opts.Keep = slices.DeleteFunc(slices.Collect(maps.Keys(keep)), func(n int) bool { return n == h.newest })
+		opts.Keep = slices.Collect(maps.Keys(keep))
+		if !h.read(h.newest) {
+			opts.Keep = slices.DeleteFunc(opts.Keep, func(n int) bool { return n == h.newest })
+		}
 	}
 	p, err := h.d.Prune(opts)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if now := h.kept[h.newest]; len(keep) == 1 && p.Erased > 0 {
+	if now := h.kept[h.newest]; len(keep) == 1 && p.Erased+p.Postponed > 0 {
 		erased := now.clone()
 		for name, values := range erased.values {
 			values = slices.Clone(values)
@@ -640,7 +643,12 @@ func (h *history) prune() {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		h.newest, keep = m.Generation, map[int]bool{m.Generation: true}
+		if stays := h.tagged(h.newest) || h.read(h.newest); stays != (p.Postponed > 0) {
+			h.t.Fatalf("%+v: the generation before the erasure has a tag or a reader: %v", p, stays)
+		} else if !stays {
+			delete(keep, h.newest)
+		}
+		h.newest, keep[m.Generation] = m.Generation, true
 		h.kept[h.newest] = erased
 	} else if len(keep) == 1 && slices.ContainsFunc(slices.Collect(maps.Keys(now.gone)), now.whole) {
 		h.t.Fatalf("%+v: values of deleted records stay", p)
@@ -649,6 +657,19 @@ func (h *history) prune() {
 	if numbers, err := h.d.lists.Generations(); err != nil || !slices.Equal(numbers, slices.Sorted(maps.Keys(keep))) {
 		h.t.Fatalf("%+v: %v are kept, want %v (%v)", p, numbers, keep, err)
 	}
+}
+
+// tagged reports whether a generation has a tag.
+func (h *history) tagged(n int) bool { return slices.Contains(slices.Collect(maps.Values(h.tags)), n) }
+
+// read reports whether a reader has a generation open.
+func (h *history) read(n int) bool {
+	for r := range h.readers {
+		if h.kept[n].fields != nil && r.Manifest().Generation == n {
+			return true
+		}
+	}
+	return false
 }
 
 // check compares all generations, and looks for files that nothing needs.
