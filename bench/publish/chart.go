@@ -42,7 +42,6 @@ var drawings = map[string]panel{
 	"chart-large.svg": loaders("150,528 bytes, penstock in Go: records per second", touched("shuffled", "150528")),
 	"chart-normalize.svg": loaders("Normalized, penstock in Go: records per second",
 		"shuffled, 150528-byte records, normalize"),
-	"chart-python.svg": {"150,528 bytes, in Python: records per second", "feeder", "150528-byte records", rate, "", false},
 	"chart-loaders.svg": peers("150,528 bytes, not changed: records per second",
 		"150,528 B, shuffled, batches of 64"),
 	"chart-loaders-normalize.svg": peers("150,528 bytes, normalized: records per second",

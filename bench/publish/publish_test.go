@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -58,44 +56,6 @@ func TestWhatWasNotMeasuredIsSaid(t *testing.T) {
 		if got, errs := fill(page, all, all); len(errs) != 1 || !strings.Contains(errs[0].Error(), want) || got != page {
 			t.Errorf("%s: %v\n%s", page, errs, got)
 		}
-	}
-}
-
-func TestNumbers(t *testing.T) {
-	all := results{"p": parse(measured)}
-	for _, c := range []struct {
-		rows  []string
-		worst bool
-		want  float64
-	}{
-		{[]string{"a"}, false, 2.5},
-		{[]string{"a"}, true, 3},
-		{[]string{"a / x"}, false, 3},
-		{[]string{"a", "b"}, true, 1200},
-	} {
-		got, err := all.number(figure{"p", "work", c.rows, "times", c.worst})
-		if err != nil || got != c.want {
-			t.Errorf("%q: %v, %v; want %v", c.rows, got, err, c.want)
-		}
-	}
-	for _, f := range []figure{{"p", "work", []string{"c"}, "times", false}, {"p", "work", []string{"a"}, "time", false}, {"p", "work", []string{"a"}, "set", false}} {
-		if x, err := all.number(f); err == nil {
-			t.Errorf("%+v: %v", f, x)
-		}
-	}
-}
-
-// A ratio of Python compares with the fastest other row of its table, even where that row is ahead.
-func TestRatiosNameTheNearestRival(t *testing.T) {
-	old := ratios
-	ratios = []ratio{inPython("work", "784 B")}
-	defer func() { ratios = old }()
-	all := results{"peers": parse("| 784 B | setting | records/s | us of CPU |\n| -- | -- | -- | -- |\n" +
-		"| penstock, default | 2 workers | 900 | 1 |\n| PyTorch DataLoader | records | 10 | 9 |\n" +
-		"| penstock in Python | default | 90 | 2 |\n| NumPy take | one loop | 100 | 1 |\n")}
-	lines, err := all.ratios()
-	if want := "| work | Python | NumPy take, one loop | [0.90](docs/benchmarks.md#other-loaders) |"; err != nil || !slices.Contains(lines, want) {
-		t.Errorf("%q, %v", lines, err)
 	}
 }
 
@@ -202,37 +162,4 @@ func read(t *testing.T, path string) string {
 		t.Error(err)
 	}
 	return string(text)
-}
-
-// A chart has the best row of the set first; a missing number is an error.
-func TestBars(t *testing.T) {
-	all := results{"p": parse("| work | set | us | n |\n| -- | -- | -- | -- |\n| penstock <a> | x | 100 | 4 |\n| b | x | 50 | 1.2e+03 |\n| c | y | 900 | n/a |\n")}
-	for column, want := range map[string]string{"us": "b 50, penstock <a> 100, ", "n": "b 1,200, penstock <a> 4, "} {
-		bars, err := all.bars(panel{"t", "p", "work", column, "x", column == "us"})
-		var got strings.Builder
-		for _, b := range bars {
-			got.WriteString(b.Name + " " + b.Text + ", ")
-		}
-		if err != nil || got.String() != want || bars[0].Marked || !bars[1].Marked {
-			t.Errorf("%s: %v, %+v", column, err, bars)
-		}
-	}
-	for _, p := range []panel{{column: "n"}, {column: "m"}, {head: "other"}, {program: "q"}, {column: "us", set: "z"}} {
-		p.program, p.head = cmp.Or(p.program, "p"), cmp.Or(p.head, "work")
-		if bars, err := all.bars(p); err == nil {
-			t.Errorf("%+v: %+v", p, bars)
-		}
-	}
-}
-
-// All tables are in one file, each row below its program.
-func TestCSV(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.csv")
-	all := results{"q": parse("| 1,000 a, b | n |\n| --- | --: |\n| x, y | 1 |\n"), "p": parse("| c |\n| -- |\n| 2 |\n")}
-	if err := all.write(path); err != nil {
-		t.Fatal(err)
-	}
-	if got := read(t, path); got != "p,c\np,2\nq,\"1,000 a, b\",n\nq,\"x, y\",1\n" {
-		t.Errorf("%s", got)
-	}
 }

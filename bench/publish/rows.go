@@ -15,7 +15,6 @@ const (
 	peersHead  = photosHead + ", bilinear"
 	clockHead  = "vs penstock, clock"
 	cpuHead    = "CPU"
-	feederHead = "penstock's speed, times"
 )
 
 // Rows of a DataLoader: whose Dataset returns records, and whose Dataset gathers whole batches.
@@ -151,10 +150,9 @@ var targets = []target{
 		false, .85},
 	{"cold, bytes read for each used, above 4 kB", figure{"loader-cold", cold(32768, 150528, 1048576),
 		[]string{"penstock"}, "bytes read for each used", true}, true, 1.3},
-	{"batches in Python from feed, 150,528 bytes, against DataLoader's best",
-		figure{"feeder", "150528-byte records", []string{"DataLoader"}, feederHead, false}, false, 5},
-	{"batches in Python from feed, 784 bytes, against DataLoader's best",
-		figure{"feeder", "784-byte records", []string{"DataLoader"}, feederHead, false}, false, 20},
+	{"batches in Python, normalized, DataLoader's best of penstock's", figure{"peers",
+		"150,528 B, shuffled, mirrored and normalized to float32", []string{"PyTorch DataLoader"}, "of penstock's", true},
+		true, .2},
 	{"HDF5, contiguous, in order, copied, against h5py", hdf5("hdf5", "contiguous 150528 B, in order, copy / h5py",
 		cpuHead), false, 1.5},
 	{"HDF5, contiguous, at random, copied, against h5py", hdf5("hdf5", "contiguous 150528 B, random, copy / h5py",

@@ -2,7 +2,7 @@
 // programs that do the same: the usual Go one, libjpeg-turbo alone, and with -python Pillow,
 // OpenCV and torchvision.
 //
-//	transforms [-data photos.tar] [-python PYTHON] [-pythons A,B] [-rounds 7] [-only PARTS]
+//	transforms [-data photos.tar] [-python PYTHON] [-rounds 7] [-only PARTS]
 package main
 
 import (
@@ -19,9 +19,9 @@ import (
 
 // options are the command line's.
 type options struct {
-	data, python, pythons, peers, only string
-	rounds, every                      int
-	serve                              string
+	data, python, peers, only string
+	rounds, every             int
+	serve                     string
 }
 
 func main() {
@@ -29,10 +29,9 @@ func main() {
 	flag.StringVar(&o.data, "data", os.Getenv("PHOTOS"), "tar archive of photos, or folder; default: PHOTOS, else "+
 		"../shared/data/photos.tar or testdata/raw, whichever exists")
 	flag.StringVar(&o.python, "python", "", "Python with Pillow, OpenCV and torchvision, to be measured too")
-	flag.StringVar(&o.pythons, "pythons", "", "Pythons with peers for the part training, with commas between")
 	flag.StringVar(&o.peers, "peers", "", "folder of images.py; default: bench/peers")
-	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: pipeline, progressive, resize, peers, "+
-		"training; default: all")
+	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: pipeline, progressive, resize, peers; "+
+		"default: all")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
 	flag.IntVar(&o.every, "every", 4, "enlarge one photo in this many")
 	flag.StringVar(&o.serve, "serve", "", "answer requests on the photos in this folder (for internal use)")
@@ -76,9 +75,6 @@ func (b *bench) parts() []part {
 	list := []part{{"pipeline", b.pipeline}, {"progressive", b.severalScans}, {"resize", b.resize}}
 	if b.python != nil {
 		list = append(list, part{"peers", b.peers})
-	}
-	if b.o.pythons != "" {
-		list = append(list, part{"training", b.training})
 	}
 	return list
 }
