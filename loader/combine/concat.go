@@ -115,6 +115,20 @@ func (c *Concat) first(i int) int {
 	return c.ends[i-1]
 }
 
+// SizesOf returns the numbers of records of the sources that src has one after the other, if it is a Concat, or a View
+// of some fields of all records of one; nil for other Sources.
+func SizesOf(src loader.Source) []int {
+	switch s := src.(type) {
+	case *Concat:
+		return s.Sizes()
+	case *View:
+		if s.t.kind == "select" && s.t.rows.all() {
+			return SizesOf(s.t.parts[0].Source)
+		}
+	}
+	return nil
+}
+
 // Sizes returns the number of records of each source.
 func (c *Concat) Sizes() []int {
 	sizes := make([]int, len(c.members))

@@ -1,20 +1,14 @@
 package combine
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/expr"
-	"github.com/penstock/penstock/loader/internal/digest"
-	"github.com/penstock/penstock/loader/internal/padding"
-	"github.com/penstock/penstock/tensor"
 )
 
 // Join joins the records of two Sources that have the same key.
@@ -35,40 +29,6 @@ type Join struct {
 	// elements ("nan", "inf" and "-inf" too), the name of a class, a string, or an empty list for a field of variable
 	// length.
 	Fill FillValues `json:"fill,omitempty"`
-}
-
-// FillValues are values of fields. Whole numbers are read from JSON exactly, as int64 or uint64.
-type FillValues map[string]any
-
-// UnmarshalJSON reads the values of an object.
-func (f *FillValues) UnmarshalJSON(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	values := map[string]any{}
-	if err := d.Decode(&values); err != nil {
-		return err
-	}
-	for name, value := range values {
-		if number, ok := value.(json.Number); ok {
-			values[name] = exact(number)
-		}
-	}
-	*f = values
-	return nil
-}
-
-// exact returns a number as an int64, a uint64 or a float64.
-func exact(n json.Number) any {
-	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
-		return i
-	}
-	if u, err := strconv.ParseUint(string(n), 10, 64); err == nil {
-		return u
-	}
-	if x, err := n.Float64(); err == nil {
-		return x
-	}
-	return string(n)
 }
 
 // JoinKind says what happens to a record of the left side whose key the right side does not have.
@@ -254,7 +214,7 @@ func (m *match) rightSide(j Join, out *Matches) (loader.Source, error) {
 	if j.How != JoinLeft {
 		return newSelect(right, Select{Records: out.Of})
 	}
-	fill, err := newFill(right, j.Fill)
+	fill, err := j.fill(right)
 	if err != nil {
 		return nil, err
 	}
@@ -271,117 +231,22 @@ func (m *match) rightSide(j Join, out *Matches) (loader.Source, error) {
 	return newSelect(both, Select{Records: records})
 }
 
-// fill is a Source of one record.
-type fill struct {
-	*Arrays
-	id string
-}
-
-// ID returns a digest of the values.
-func (f fill) ID() string { return f.id }
-
-// newFill returns the record of values of fields without a match.
-func newFill(like *View, values map[string]any) (fill, error) {
-	var arrays []Array
+// fill returns the record of the right side's fields in records without a match.
+func (j Join) fill(right *View) (*filled, error) {
 	var missing []string
-	for _, spec := range like.Specs() {
-		value, ok := values[spec.Name]
-		if !ok {
+	for _, spec := range right.Specs() {
+		if _, ok := j.Fill[spec.Name]; !ok {
 			missing = append(missing, spec.Name)
-			continue
 		}
-		a, err := filled(spec, like.Classes(spec.Name), value)
-		if err != nil {
-			return fill{}, fmt.Errorf("fill: field %q: %w", spec.Name, err)
-		}
-		arrays = append(arrays, a)
 	}
-	for name := range values {
-		if fieldOf(like.Specs(), name) < 0 {
-			return fill{}, fmt.Errorf("fill: the right side has no field %q; there are: %s", name, names(like.Specs()))
+	for name := range j.Fill {
+		if fieldOf(right.Specs(), name) < 0 {
+			return nil, fmt.Errorf("fill: the right side has no field %q; there are: %s", name, names(right.Specs()))
 		}
 	}
 	if missing != nil {
-		return fill{}, fmt.Errorf("how \"left\" needs fill, values for records without a match; there is none for %s",
+		return nil, fmt.Errorf("how \"left\" needs fill, values for records without a match; there is none for %s",
 			strings.Join(missing, ", "))
 	}
-	src, err := NewArrays(arrays...)
-	if err != nil {
-		return fill{}, err
-	}
-	var parts []any
-	for _, a := range arrays {
-		parts = append(parts, a.Name, a.Values.Bytes(), a.Offsets)
-	}
-	return fill{src, "fill(" + digest.Of(parts...) + ")"}, nil
-}
-
-// filled returns a field of one record with a value.
-func filled(spec tensor.Spec, classes []string, value any) (Array, error) {
-	a := Array{Name: spec.Name, Content: spec.Content, Layout: spec.Layout, Image: spec.Image, Instances: spec.Instances,
-		Classes: classes}
-	list, isList := value.([]any)
-	text, isText := value.(string)
-	switch {
-	case value == nil:
-		return a, errors.New("null is not a value; give a number, a text or []")
-	case spec.Ragged && isText && spec.IsBytes():
-		a.Values, a.Offsets = tensor.Of(spec, len(text), []byte(text)), []int64{0, int64(len(text))}
-		return a, nil
-	case spec.Ragged && isList && len(list) == 0:
-		a.Values, a.Offsets = tensor.Of(spec, 0, []byte{}), []int64{0, 0}
-		return a, nil
-	case spec.Ragged && spec.IsBytes():
-		return a, fmt.Errorf("%v is not a text", value)
-	case spec.Ragged:
-		return a, fmt.Errorf("%v is not []; its records have any number of rows, and one without a match has none", value)
-	case isText && spec.DType.IsFloat() && slices.Contains([]string{"nan", "inf", "-inf"}, text):
-		value, _ = strconv.ParseFloat(text, 64)
-	case isText:
-		class := slices.Index(classes, text)
-		if class < 0 {
-			return a, fmt.Errorf("there is no class %q", text)
-		}
-		value = float64(class)
-	}
-	data, err := repeated(spec, value)
-	if err == nil {
-		a.Values = tensor.Of(spec, 1, data)
-	}
-	return a, err
-}
-
-// repeated returns the elements of a record that all have one value.
-func repeated(spec tensor.Spec, value any) ([]byte, error) {
-	number, err := numberOf(value)
-	if err != nil {
-		return nil, err
-	}
-	element, err := spec.DType.AppendNearest(nil, number)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]byte, spec.RecordBytes())
-	padding.Fill(out, element)
-	return out, nil
-}
-
-// numberOf returns a number of Go or JSON.
-func numberOf(value any) (tensor.Number, error) {
-	switch v := value.(type) {
-	case float64:
-		return tensor.Float(v), nil
-	case int:
-		return tensor.Int(int64(v)), nil
-	case int64:
-		return tensor.Int(v), nil
-	case uint64:
-		return tensor.Uint(v), nil
-	case bool:
-		if v {
-			return tensor.Int(1), nil
-		}
-		return tensor.Int(0), nil
-	}
-	return tensor.Number{}, fmt.Errorf("%v is not a number", value)
+	return newFilled(right.Specs(), right.Classes, j.Fill, 1)
 }

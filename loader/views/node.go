@@ -64,8 +64,11 @@ type Node struct {
 	Derive      *Node            `json:"derive,omitempty"`
 	Expressions []combine.Derive `json:"expressions,omitempty"`
 
-	Zip    []*Node `json:"zip,omitempty"`    // the fields of views side by side
-	Concat []*Node `json:"concat,omitempty"` // the records of views one after the other
+	Zip []*Node `json:"zip,omitempty"` // the fields of views side by side
+
+	// Concat has the records of views one after the other. Fill has values of fields that some of them lack.
+	Concat []*Node            `json:"concat,omitempty"`
+	Fill   combine.FillValues `json:"fill,omitempty"`
 }
 
 // Nodes are views; one alone is written without a list.
@@ -157,6 +160,7 @@ func (n *Node) check(depth int) error {
 		{"where", "select", n.Where != ""}, {"rename", "select", n.Rename != nil},
 		{"fields", "dataset or select", n.Fields != nil}, {"by", "window", n.By != nil},
 		{"match", "join", n.Match != nil}, {"expressions", "derive", n.Expressions != nil},
+		{"fill", "concat", n.Fill != nil},
 	} {
 		if p.is && !strings.Contains(p.of, kind) {
 			return fmt.Errorf("%q belongs to %s, and not to %s", p.name, p.of, kind)

@@ -245,12 +245,45 @@ func (d *Dataset) openSeveral(ctx context.Context, n *Node, open openFunc) (open
 		zip, err := combine.NewZip(sources...)
 		return opened{zip, slices.Concat(fields...)}, err
 	}
+	return concat(n.Fill, names, sources, fields)
+}
+
+// concat returns the records of views that have these names for people.
+func concat(fill combine.FillValues, names []string, sources []loader.Source, fields [][]store.Field) (opened, error) {
+	if fill != nil {
+		union, err := combine.NewUnion(fill, sources...)
+		if err != nil {
+			return opened{}, err
+		}
+		fields = united(union, fields)
+		common, err := Common(names, fields)
+		return opened{union, common}, err
+	}
 	common, err := Common(names, fields)
 	if err != nil {
 		return opened{}, err
 	}
 	joined, err := combine.NewConcat(sources...)
 	return opened{joined, common}, err
+}
+
+// united returns the fields of each part of a union: its own, and those that it lacks as the first part has them that
+// has them.
+func united(union *combine.Concat, parts [][]store.Field) [][]store.Field {
+	out := make([][]store.Field, len(parts))
+	for _, spec := range union.Specs() {
+		named := func(f store.Field) bool { return f.Name == spec.Name }
+		first := slices.IndexFunc(parts, func(fields []store.Field) bool { return slices.ContainsFunc(fields, named) })
+		for k, fields := range parts {
+			i := slices.IndexFunc(fields, named)
+			if i < 0 {
+				fields = parts[first]
+				i = slices.IndexFunc(fields, named)
+			}
+			out[k] = append(out[k], fields[i])
+		}
+	}
+	return out
 }
 
 // side returns the fields of a join: all of the left side, and those of the right side that it has.

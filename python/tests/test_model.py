@@ -124,7 +124,9 @@ class Run:
         if kind == "filter":
             return ds.filter(views.written(step["where"]))
         if kind == "concat":
-            return ds.concat(ds.select(slice(*step["slice"])))
+            fill = step.get("fill")
+            fields = [name for name in ds.fields if name not in fill] if fill else None
+            return ds.concat(ds.select(slice(*step["slice"]), fields=fields), fill=fill)
         return ds.derive(derived=views.expression(step))
 
     def loader(self, rank, world, workers):

@@ -59,6 +59,8 @@ class TestView(unittest.TestCase):
         base, m = self.random_view(r, depth - 1)
         if kind == "concat":
             other, more = self.random_view(r, depth - 1)
+            if r.random() < 0.5:
+                return self.filled(r, base, m, other, more)
             return base.concat(other), Model({name: m.records[name] + more.records[name] for name in m.records})
         n = len(m)
         if kind == "filter":
@@ -77,6 +79,18 @@ class TestView(unittest.TestCase):
         ])()  # fmt: skip
         where = np.arange(n)[chosen] if not isinstance(chosen, list) else np.arange(n)[np.array(chosen, int)]
         return base.select(chosen), Model({name: [values[i] for i in where] for name, values in m.records.items()})
+
+    def filled(self, r, base, m, other, more):
+        """Return the concat of parts that lack fields of each other, in fields of any order, and its model."""
+        lacks = dict(zip(r.sample("xyt", 2), r.sample([0, 1], 2)))  # a field, and the part that lacks it
+        values = {"x": (0.5, np.full((3, 2), 0.5, np.float32)), "y": (-7, np.int64(-7)), "t": ([], np.zeros((0, 2), np.int32))}
+        fields = [r.sample([name for name in "xyt" if lacks.get(name) != k], 3 - sum(part == k for part in lacks.values())) for k in (0, 1)]
+        view = base.select(fields=fields[0]).concat(other.select(fields=fields[1]), fill={name: values[name][0] for name in lacks})
+        records = [
+            {name: [values[name][1]] * len(part) if lacks.get(name) == k else part.records[name] for name in m.records}
+            for k, part in enumerate((m, more))
+        ]
+        return view.select(fields=["x", "y", "t"]), Model({name: records[0][name] + records[1][name] for name in m.records})
 
     def compare(self, batch, m, records):
         for name, want in m.records.items():
@@ -302,6 +316,10 @@ class TestView(unittest.TestCase):
             (ValueError, "part 1 has 23 records, and the first one has 7", lambda: ds.zip(other)),
             (ValueError, "two fields have the name 'x'", lambda: ds.zip(ds)),
             (ValueError, "choose some: ds.select", lambda: ds.concat(other.select(fields=["x"]))),
+            (penstock.Error, 'source 1 has no field "y"', lambda: ds.concat(other.select(fields=["x", "t"]), fill={})),
+            (penstock.Error, "0.5 is not a number that int64", lambda: ds.concat(other.select(fields=["x", "t"]), fill={"y": 0.5})),
+            (penstock.Error, 'no source lacks a field "x"', lambda: ds.concat(other, fill={"x": 0})),
+            (TypeError, "values of fill are numbers", lambda: ds.concat(other.select(fields=["x", "t"]), fill={"y": object()})),
             (TypeError, "is not a dataset", lambda: ds.concat("ds1")),
             (ValueError, "ends with .view.json", lambda: ds.select([1]).save("x.json")),
             (penstock.NotFoundError, "no such file", lambda: penstock.open(path)),

@@ -166,11 +166,10 @@ var mixEnds = map[string]sampler.MixEnds{"": sampler.MixRepeat, "repeat": sample
 
 // mix returns the order that draws from several datasets.
 func (s sampled) mix(k *samplerOption) (sampler.Sampler, error) {
-	joined, ok := s.src.(*combine.Concat)
-	if !ok {
-		return nil, errors.New("mix draws from several datasets; give a list of two or more that are not packed")
+	sizes := combine.SizesOf(s.src)
+	if sizes == nil {
+		return nil, errors.New("mix draws from several datasets; give a list of two or more, or a concat, that is not packed")
 	}
-	sizes := joined.Sizes()
 	if s.kept != nil {
 		end, at := 0, 0
 		for i, n := range sizes {

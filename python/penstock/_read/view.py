@@ -205,9 +205,14 @@ class Source:
         """
         return _Zip.of([self, *others])
 
-    def concat(self, *others: Source) -> View:
-        """Return a view of the records of several datasets, one after the other. All must have the same fields and classes."""
-        return _Concat.of([self, *others])
+    def concat(self, *others: Source, fill: Mapping[str, Any] | None = None) -> View:
+        """Return a view of the records of several datasets, one after the other. A field of several must be the same in each.
+
+        Args:
+            others: The datasets and views that follow.
+            fill: A value for each field that some of them lack, as in ``join``. Without it, all must have the same fields.
+        """
+        return _Concat.of([self, *others], fill)
 
     def windows(
         self,
@@ -649,13 +654,35 @@ class _Concat(View):
     """Records one after the other."""
 
     @classmethod
-    def of(cls, parts: Sequence[Source]) -> View:
+    def of(cls, parts: Sequence[Source], fill: Mapping[str, Any] | None = None, known: bool = False) -> View:
+        for part in parts:
+            _check(part)
+        return cls._alike(parts) if fill is None else cls._filled_up(parts, fill, known)
+
+    @classmethod
+    def _filled_up(cls, parts: Sequence[Source], fill: Mapping[str, Any], known: bool) -> View:
+        """Return the view whose parts have values of fill in fields that they lack. Values that are known were checked before."""
+        first: dict[str, Source] = {}
+        for part in parts:
+            for name in part.fields:
+                first.setdefault(name, part)
+        fill = {name: _plain(value, first[name].fields[name] if name in first else None) for name, value in fill.items()}
+        if not known:
+            _check_fill(parts, fill)
+        view = cls._alike([part if list(part.fields) == list(first) else _FilledUp.of_part(part, first, fill) for part in parts])
+        view.parts_of, view._fill = list(parts), fill
+        return view
+
+    @classmethod
+    def _alike(cls, parts: Sequence[Source]) -> _Concat:
         first = parts[0]
         for i, part in enumerate(parts):
-            _check(part)
             if list(part.fields) != list(first.fields):
                 names, of_first = ", ".join(part.fields), ", ".join(first.fields)
-                raise Error(f"part {i} has the fields {names}, and the first one has {of_first}; choose some: ds.select(fields=[...])")
+                raise Error(
+                    f"part {i} has the fields {names}, and the first one has {of_first}; choose some: ds.select(fields=[...]), or give fill, "
+                    "values for the fields that a part lacks"
+                )
             for name, f in part.fields.items():
                 g = first.fields[name]
                 if replace(f, normalization=None, dims=()) != replace(g, normalization=None, dims=()) or _applied(f) != _applied(g):
@@ -667,17 +694,33 @@ class _Concat(View):
         ends = np.cumsum([len(p) for p in parts])
         records = {name: _joined([p._records[name] for p in parts], f, ends) for name, f in fields.items()}
         view = cls(parts, fields, records, int(ends[-1]))
-        view._ends = ends
+        view._ends, view._fill = ends, None
         return view
 
     _ends: np.ndarray
+    _fill: dict[str, Any] | None
 
     def to_json(self, path: Callable[[str], str], found: bool = False) -> dict[str, Any]:
-        return {"concat": [part.to_json(path, found) for part in self.parts_of]}
+        node: dict[str, Any] = {"concat": [part.to_json(path, found) for part in self.parts_of]}
+        return node if self._fill is None else node | {"fill": self._fill}
 
     def _source_name(self, record: int) -> str:
         k = int(np.searchsorted(self._ends, record, side="right"))
         return self.parts_of[k].source_name(record - int(self._ends[k]) + len(self.parts_of[k]))
+
+
+class _FilledUp(View):
+    """A part of a concat, and fields that other parts have."""
+
+    @classmethod
+    def of_part(cls, part: Source, first: Mapping[str, Source], fill: Mapping[str, Any]) -> View:
+        fields: dict[str, Field] = {}
+        records: dict[str, Records | RaggedRecords] = {}
+        for name, of in first.items():
+            fields[name] = part.fields.get(name, of.fields[name])
+            has = part._records.get(name)
+            records[name] = _filled(fields[name], of._records[name].dtype, fill[name], len(part)) if has is None else has
+        return cls([part], fields, records, len(part))
 
 
 class Windowed(View):
@@ -1025,41 +1068,53 @@ def _plain(value: Any, field: Field | None) -> Any:
     return value
 
 
-def _filled(field: Field, dtype: np.dtype, value: Any) -> Records | RaggedRecords:
-    """Return a field of one record, which has a value."""
+def _check_fill(parts: Sequence[Source], fill: Mapping[str, Any]) -> None:
+    """Raise Error for values that the fields of a concat cannot have: the program knows."""
+    for part in parts:
+        _check_shared(part)
+        part.check_place()
+    view = {"concat": [part.to_json(absolute, found=True) for part in parts], "fill": dict(fill)}
+    try:
+        Opened(shared(), {"view": view}).close()
+    except TypeError as e:
+        raise TypeError(f"concat: {e}; values of fill are numbers, strings and [], and nan and inf for fields of floats") from None
+
+
+def _filled(field: Field, dtype: np.dtype, value: Any, count: int = 1) -> Records | RaggedRecords:
+    """Return a field whose records all have one value."""
     if field.ragged:
         values = np.frombuffer(value.encode(), np.uint8) if isinstance(value, str) else np.empty((0, *field.shape), dtype)
-        return _OneRagged(field, values)
+        return _EqualRagged(field, values, count)
     if isinstance(value, str) and value in field.classes:
         value = field.classes.index(value)
-    return _One(field, full((1, *field.shape), float(value) if isinstance(value, str) else value, dtype))
+    return _Equal(field, full(field.shape, float(value) if isinstance(value, str) else value, dtype), count)
 
 
-class _One(Derived):
-    """A field of one record."""
+class _Equal(Derived):
+    """A field of records that are all equal."""
 
-    def __init__(self, field: Field, values: np.ndarray) -> None:
-        super().__init__(field, values.dtype, values.shape[1:], 1)
-        self._values = values
+    def __init__(self, field: Field, value: np.ndarray, count: int) -> None:
+        super().__init__(field, value.dtype, value.shape, count)
+        self._value = value
 
     def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
-        out[...] = self._values[records]
+        out[...] = self._value
 
     def _range(self, start: int, stop: int) -> np.ndarray:
-        return self._values[start:stop]
+        return np.broadcast_to(self._value, (stop - start, *self._value.shape))
 
 
-class _OneRagged(DerivedRagged):
-    """A field of variable length of one record."""
+class _EqualRagged(DerivedRagged):
+    """A field of variable length of records that are all equal."""
 
-    def __init__(self, field: Field, values: np.ndarray) -> None:
-        super().__init__(field, values.dtype, 1)
+    def __init__(self, field: Field, values: np.ndarray, count: int) -> None:
+        super().__init__(field, values.dtype, count)
         self._only = values
 
     @property
     def lengths(self) -> np.ndarray:
-        """The number of rows of the record, as int64."""
-        return np.array([len(self._only)], np.int64)
+        """The number of rows of every record, as int64."""
+        return np.full(len(self), len(self._only), np.int64)
 
     def _of(self, records: np.ndarray) -> Ragged:
         n = len(records)
@@ -1213,7 +1268,7 @@ _KINDS: dict[str, dict[Any, Any]] = {
     "dataset": {"dataset": str, "id?": str, "split?": str, "fields?": [str]},
     "select": {"select": {}, "records?": object, "ranges?": _RANGES, "where?": str, "fields?": [str], "rename?": {...: str}},
     "zip": {"zip": [object]},
-    "concat": {"concat": [object]},
+    "concat": {"concat": [object], "fill?": {...: object}},
     "window": {"window": object, "by": _BY},
     "join": {"join": (object, object), "match": _MATCH},
     "derive": {"derive": {}, "expressions": [{"name": str, "expression": str}]},
@@ -1363,7 +1418,7 @@ class _Reader:
             return _Derive.of(parts[0], node["expressions"])
         if kind == "join":
             return _Join.of_key(parts[0], parts[1], node["match"], next(self._computed) if self._computed else None)
-        return _Zip.of(parts) if kind == "zip" else _Concat.of(parts)
+        return _Zip.of(parts) if kind == "zip" else _Concat.of(parts, node.get("fill"), known=self._computed is not None)
 
     def _dataset(self, node: dict[str, Any]) -> Source:
         path = self._path(node["dataset"])

@@ -14,6 +14,10 @@ def size(columns: Columns) -> int:
     return len(next(iter(columns.values())).values)
 
 
+#: What fields have that a part of a concat lacks.
+FILLS: dict[str, Any] = {FIXED: 1, RAGGED: [], TEXT: "filled"}
+
+
 def picked(columns: Columns, records: list[int]) -> Columns:
     return {name: c.pick(records) for name, c in columns.items()}
 
@@ -44,7 +48,10 @@ def draw(rng: random.Random, columns: Columns) -> dict[str, Any] | None:
         return {"kind": kind, "where": where} if where and sum(holds(where, columns)) else None
     if kind == "concat":
         start = rng.randrange(n)
-        return {"kind": kind, "slice": [start, rng.randint(start + 1, n), 1]}
+        step = {"kind": kind, "slice": [start, rng.randint(start + 1, n), 1]}
+        if len(columns) > 1 and rng.random() < 0.5:
+            step["fill"] = {name: FILLS[columns[name].kind] for name in rng.sample(list(columns), rng.randint(1, len(columns) - 1))}
+        return step
     small = [name for name in numbers if columns[name].dtype in ("int8", "int16", "uint8", "uint16", "float16", "float32")]
     if not small or "derived" in columns:
         return None
@@ -120,7 +127,12 @@ def apply(step: dict[str, Any], columns: Columns) -> Columns:
     if kind == "filter":
         return picked(columns, [i for i, keep in enumerate(holds(step["where"], columns)) if keep])
     if kind == "concat":
-        return picked(columns, list(range(n)) + list(range(n))[slice(*step["slice"])])
+        both = picked(columns, list(range(n)) + list(range(n))[slice(*step["slice"])])
+        for name in step.get("fill", ()):  # which the second part lacks
+            c = both[name]
+            value = {FIXED: np.ones(c.shape, c.dtype), RAGGED: np.zeros((0, *c.shape), c.dtype), TEXT: FILLS[TEXT]}[c.kind]
+            c.values[n:] = [value] * (len(c.values) - n)
+        return both
     op, a, b, number = step["derived"]
     left, right = (stack(columns[name]).astype(np.float32) for name in (a, b))
     with np.errstate(all="ignore"):

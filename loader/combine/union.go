@@ -1,0 +1,315 @@
+package combine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/internal/digest"
+	"github.com/penstock/penstock/loader/internal/padding"
+	"github.com/penstock/penstock/tensor"
+)
+
+// FillValues are values of fields. Whole numbers are read from JSON exactly, as int64 or uint64.
+type FillValues map[string]any
+
+// UnmarshalJSON reads the values of an object.
+func (f *FillValues) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	values := map[string]any{}
+	if err := d.Decode(&values); err != nil {
+		return err
+	}
+	for name, value := range values {
+		if number, ok := value.(json.Number); ok {
+			values[name] = exact(number)
+		}
+	}
+	*f = values
+	return nil
+}
+
+// exact returns a number as an int64, a uint64 or a float64.
+func exact(n json.Number) any {
+	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
+		return i
+	}
+	if u, err := strconv.ParseUint(string(n), 10, 64); err == nil {
+		return u
+	}
+	if x, err := n.Float64(); err == nil {
+		return x
+	}
+	return string(n)
+}
+
+// NewUnion returns the Concat of sources that may lack fields of others: it has the fields of all sources, those of the
+// first one first, and records of a source have the values of fill in fields that the source lacks. Every field that
+// some source lacks needs a value, and no other field may have one. A field that several sources have must be the same
+// in each, as in [NewConcat]. The caller still closes the sources.
+func NewUnion(fill FillValues, sources ...loader.Source) (*Concat, error) {
+	all, err := newUnion(fill, sources)
+	if err != nil {
+		return nil, fmt.Errorf("combine: concat: %w", err)
+	}
+	return NewConcat(all...)
+}
+
+func newUnion(fill FillValues, sources []loader.Source) (all []loader.Source, err error) {
+	var fields []string
+	first := map[string]member{} // the first source that has a field
+	for i, src := range sources {
+		m, err := newMember(src)
+		if err != nil {
+			return nil, fmt.Errorf("source %d: %w", i, err)
+		}
+		for _, spec := range src.Specs() {
+			if _, ok := first[spec.Name]; !ok {
+				fields, first[spec.Name] = append(fields, spec.Name), m
+			}
+		}
+	}
+	used := map[string]bool{}
+	for i, src := range sources {
+		var lacking []tensor.Spec
+		for _, name := range fields {
+			if fieldOf(src.Specs(), name) >= 0 {
+				continue
+			}
+			if _, ok := fill[name]; !ok {
+				return nil, fmt.Errorf("source %d has no field %q; give its records a value in fill", i, name)
+			}
+			used[name] = true
+			specs := first[name].Specs()
+			lacking = append(lacking, specs[fieldOf(specs, name)])
+		}
+		v := src
+		if lacking != nil {
+			classes := func(field string) []string { return classesOf(first[field], field) }
+			more, err := newFilled(lacking, classes, fill, src.Len())
+			if err != nil {
+				return nil, fmt.Errorf("source %d: %w", i, err)
+			}
+			if v, err = newZip([]loader.Source{src, more}); err != nil {
+				return nil, fmt.Errorf("source %d: %w", i, err)
+			}
+		}
+		if v, err = newSelect(v, Select{Fields: fields}); err != nil {
+			return nil, fmt.Errorf("source %d: %w", i, err)
+		}
+		all = append(all, v)
+	}
+	for name := range fill {
+		if !used[name] {
+			return nil, fmt.Errorf("fill: no source lacks a field %q; there are: %s", name, strings.Join(fields, ", "))
+		}
+	}
+	return all, nil
+}
+
+func classesOf(m member, field string) []string {
+	if m.can.Classed == nil {
+		return nil
+	}
+	return m.can.Classed.Classes(field)
+}
+
+// filled is a Source of records that all have the same values.
+type filled struct {
+	n   int
+	one *Arrays // the record
+	id  string
+}
+
+var _ interface {
+	loader.RaggedSource
+	loader.ChunkedSource
+	loader.DescribedSource
+	loader.ClassedSource
+	loader.Identifier
+} = (*filled)(nil)
+
+// newFilled returns n records of fields that have the values of fill.
+func newFilled(specs []tensor.Spec, classes func(field string) []string, fill FillValues, n int) (*filled, error) {
+	var arrays []Array
+	parts := []any{n}
+	for _, spec := range specs {
+		a, err := oneValue(spec, classes(spec.Name), fill[spec.Name])
+		if err != nil {
+			return nil, fmt.Errorf("fill: field %q: %w", spec.Name, err)
+		}
+		arrays, parts = append(arrays, a), append(parts, a.Name, a.Values.Bytes(), a.Offsets)
+	}
+	one, err := NewArrays(arrays...)
+	if err != nil {
+		return nil, err
+	}
+	return &filled{n, one, "fill(" + digest.Of(parts...) + ")"}, nil
+}
+
+// Len returns the number of records.
+func (f *filled) Len() int { return f.n }
+
+// Specs returns the fields.
+func (f *filled) Specs() []tensor.Spec { return f.one.Specs() }
+
+// ID returns a digest of the values and of the number of records.
+func (f *filled) ID() string { return f.id }
+
+// Classes returns the classes of a field.
+func (f *filled) Classes(field string) []string { return f.one.Classes(field) }
+
+// Slice returns records [a, b) in new memory.
+func (f *filled) Slice(field string, a, b int) (tensor.View, error) { return copied(f, field, a, b) }
+
+// Gather copies the record once for each index.
+func (f *filled) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	if len(indices) == 0 {
+		return nil
+	}
+	size := len(dst) / len(indices)
+	if err := f.one.Gather(ctx, field, []int{0}, dst[:size]); err != nil {
+		return err
+	}
+	for k := 1; k < len(indices); k++ {
+		copy(dst[k*size:(k+1)*size], dst[:size])
+	}
+	return nil
+}
+
+// SliceRagged returns the rows of records [a, b) in new memory.
+func (f *filled) SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
+	all := make([]int, b-a)
+	data, err := f.GatherRagged(context.Background(), field, all, offsets, nil)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	spec := f.Specs()[fieldOf(f.Specs(), field)]
+	return tensor.Of(spec, int(offsets[len(all)]), data), nil
+}
+
+// Lengths sets the offsets of records.
+func (f *filled) Lengths(_ context.Context, field string, indices []int, offsets []int64) error {
+	one, err := f.one.field(field, 0, 0)
+	if err != nil {
+		return err
+	}
+	for k := range len(indices) + 1 {
+		offsets[k] = int64(k) * one.Offsets[1]
+	}
+	return nil
+}
+
+// GatherRagged copies the rows of the record once for each index.
+func (f *filled) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) (
+	[]byte, error) {
+	if err := f.Lengths(ctx, field, indices, offsets); err != nil {
+		return dst, err
+	}
+	rows, err := f.one.field(field, 0, 0)
+	if err != nil {
+		return dst, err
+	}
+	dst = slices.Grow(dst[:0], len(indices)*len(rows.Values.Bytes()))
+	for range indices {
+		dst = append(dst, rows.Values.Bytes()...)
+	}
+	return dst, nil
+}
+
+// Contiguous returns false: the records are in no memory.
+func (f *filled) Contiguous(string, int, int) bool { return false }
+
+// Prefetch has nothing to do.
+func (f *filled) Prefetch(string, int, int) error { return nil }
+
+// Retain has nothing to do.
+func (f *filled) Retain() error { return nil }
+
+// Release has nothing to do.
+func (f *filled) Release() {}
+
+// Location is not known.
+func (f *filled) Location(string, int) string { return "" }
+
+// DescribeReads says that records are copies of one value.
+func (f *filled) DescribeReads(string) (how, why string, resident float64) {
+	return "made", "of the values of fill", 1
+}
+
+// oneValue returns a field of one record with a value.
+func oneValue(spec tensor.Spec, classes []string, value any) (Array, error) {
+	a := Array{Name: spec.Name, Content: spec.Content, Layout: spec.Layout, Image: spec.Image, Instances: spec.Instances,
+		Classes: classes}
+	list, isList := value.([]any)
+	text, isText := value.(string)
+	switch {
+	case value == nil:
+		return a, errors.New("null is not a value; give a number, a text or []")
+	case spec.Ragged && isText && spec.IsBytes():
+		a.Values, a.Offsets = tensor.Of(spec, len(text), []byte(text)), []int64{0, int64(len(text))}
+		return a, nil
+	case spec.Ragged && isList && len(list) == 0:
+		a.Values, a.Offsets = tensor.Of(spec, 0, []byte{}), []int64{0, 0}
+		return a, nil
+	case spec.Ragged && spec.IsBytes():
+		return a, fmt.Errorf("%v is not a text", value)
+	case spec.Ragged:
+		return a, fmt.Errorf("%v is not []; its records have any number of rows, and a filled one has none", value)
+	case isText && spec.DType.IsFloat() && slices.Contains([]string{"nan", "inf", "-inf"}, text):
+		value, _ = strconv.ParseFloat(text, 64)
+	case isText:
+		class := slices.Index(classes, text)
+		if class < 0 {
+			return a, fmt.Errorf("there is no class %q", text)
+		}
+		value = float64(class)
+	}
+	data, err := repeatedElement(spec, value)
+	if err == nil {
+		a.Values = tensor.Of(spec, 1, data)
+	}
+	return a, err
+}
+
+// repeatedElement returns the elements of a record that all have one value.
+func repeatedElement(spec tensor.Spec, value any) ([]byte, error) {
+	number, err := numberOf(value)
+	if err != nil {
+		return nil, err
+	}
+	element, err := spec.DType.AppendNearest(nil, number)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, spec.RecordBytes())
+	padding.Fill(out, element)
+	return out, nil
+}
+
+// numberOf returns a number of Go or JSON.
+func numberOf(value any) (tensor.Number, error) {
+	switch v := value.(type) {
+	case float64:
+		return tensor.Float(v), nil
+	case int:
+		return tensor.Int(int64(v)), nil
+	case int64:
+		return tensor.Int(v), nil
+	case uint64:
+		return tensor.Uint(v), nil
+	case bool:
+		if v {
+			return tensor.Int(1), nil
+		}
+		return tensor.Int(0), nil
+	}
+	return tensor.Number{}, fmt.Errorf("%v is not a number", value)
+}

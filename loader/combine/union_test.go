@@ -1,0 +1,121 @@
+package combine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/tensor"
+)
+
+// TestUnion compares sources that lack fields of each other with a model.
+func TestUnion(t *testing.T) {
+	for seed := range uint64(200) {
+		r := random(t, seed)
+		all := &model{specs: randomSpecs(r)}
+		all.records = make([][][]byte, len(all.specs))
+		fill := combine.FillValues{}
+		values := make([][]byte, len(all.specs))
+		for f, spec := range all.specs {
+			if spec.Ragged {
+				fill[spec.Name], values[f] = []any{}, []byte{}
+				continue
+			}
+			element, err := spec.DType.AppendNearest(nil, tensor.Int(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fill[spec.Name] = int64(1)
+			for range spec.RecordBytes() / len(element) {
+				values[f] = append(values[f], element...)
+			}
+		}
+		has, lacked := map[string]bool{}, map[string]bool{}
+		var sources []loader.Source
+		var order []string
+		for range 1 + r.IntN(4) {
+			var own []tensor.Spec
+			for _, f := range r.Perm(len(all.specs)) {
+				if spec := all.specs[f]; r.IntN(3) > 0 || own == nil {
+					own = append(own, spec)
+					if !has[spec.Name] {
+						order = append(order, spec.Name)
+					}
+					has[spec.Name] = true
+				}
+			}
+			m := newModel(r, r.IntN(20), own)
+			sources = append(sources, m.arrays(t))
+			for f, spec := range all.specs {
+				at := -1
+				for k := range own {
+					if own[k].Name == spec.Name {
+						at = k
+					}
+				}
+				for i := range m.n {
+					if at < 0 {
+						all.records[f] = append(all.records[f], values[f])
+					} else {
+						all.records[f] = append(all.records[f], m.records[at][i])
+					}
+				}
+				lacked[spec.Name] = lacked[spec.Name] || at < 0
+			}
+			all.n += m.n
+		}
+		want := &model{n: all.n}
+		for _, name := range order {
+			for f, spec := range all.specs {
+				if spec.Name == name {
+					want.specs, want.records = append(want.specs, spec), append(want.records, all.records[f])
+				}
+			}
+		}
+		for name := range fill {
+			if !lacked[name] || !has[name] {
+				delete(fill, name)
+			}
+		}
+		union, err := combine.NewUnion(fill, sources...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.check(t, r, union)
+		if len(combine.SizesOf(union)) != len(sources) {
+			t.Fatal("the sizes of the sources are not known")
+		}
+	}
+}
+
+// TestUnionRefuses reports what fill has too much, too little, or wrong.
+func TestUnionRefuses(t *testing.T) {
+	x, y := tensor.From(make([]float32, 3)), tensor.From(make([]uint8, 3))
+	source := func(fields ...combine.Array) loader.Source {
+		src, err := combine.NewArrays(fields...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return src
+	}
+	one, two := source(combine.Array{Name: "x", Values: x}), source(combine.Array{Name: "x", Values: x}, combine.Array{Name: "y", Values: y})
+	for want, fill := range map[string]combine.FillValues{
+		`source 0 has no field "y"`:             {},
+		`no source lacks a field "x"`:           {"x": 1.0, "y": 1.0},
+		`no source lacks a field "z"`:           {"z": 1.0, "y": 1.0},
+		`256 is not a number that uint8 holds`:  {"y": 256.0},
+		`there is no class "cat"`:               {"y": "cat"},
+		`null is not a value`:                   {"y": nil},
+		fmt.Sprint([]any{}, ` is not a number`): {"y": []any{}},
+	} {
+		if _, err := combine.NewUnion(fill, one, two); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", fill, err, want)
+		}
+	}
+	if _, err := combine.NewUnion(combine.FillValues{"y": 1.0}, one, two, source(combine.Array{Name: "x", Values: y})); err == nil ||
+		!strings.Contains(err.Error(), "has the fields x uint8") {
+		t.Errorf("fields of one name that differ: %v", err)
+	}
+}
