@@ -20,7 +20,24 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-func TestMain(m *testing.M) { os.Exit(main(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(cacheEnv) != "" { // the tests have started this process
+		os.Exit(main(m))
+	}
+	dir, err := os.MkdirTemp("", "cache")
+	if err == nil {
+		err = errors.Join(os.Setenv("XDG_CACHE_HOME", dir), os.Setenv(cacheEnv, dir))
+	}
+	if err != nil {
+		panic(err)
+	}
+	code := main(m)
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// cacheEnv is set where the cache of mirrors is a folder of the tests.
+const cacheEnv = "PENSTOCK_TEST_CACHE"
 
 // Fields of the tests: three that datasets have at first, and more that are added.
 var (
