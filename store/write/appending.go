@@ -96,17 +96,13 @@ func errZarrAppend(name string) error {
 
 // begunWith returns the generation that the append in the stage was begun with, or the newest one for a new append.
 func (a *appending) begunWith(j *store.Journal) (*store.Manifest, error) {
-	var generation int
+	generation := ""
 	if j != nil && j.Resume {
-		// the text of [ShardWriter.head]; without a build there is none
-		_, _ = fmt.Sscanf(BegunWith(a.stage.Folder, "appended to"), "generation %d of", &generation)
+		generation = BegunWith(a.stage.Folder, baseGeneration)
 	}
-	if generation == 0 {
-		return a.home.Folder().Manifest("")
-	}
-	m, err := a.home.Folder().Manifest(strconv.Itoa(generation))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = notResumed(fmt.Errorf("generation %d, with which it was begun, was removed", generation))
+	m, err := a.home.Folder().Manifest(generation)
+	if generation != "" && errors.Is(err, fs.ErrNotExist) {
+		err = notResumed(fmt.Errorf("generation %s, with which it was begun, was removed", generation))
 	}
 	return m, err
 }

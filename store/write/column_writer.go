@@ -18,23 +18,23 @@ import (
 // ColumnWriter writes the values of one field, for all records of a dataset, to files next to the others.
 // The dataset stays as it is until Commit. It serves one goroutine.
 type ColumnWriter struct {
-	home   Home
-	free   func() // removes what Home.Spool made
-	base   *store.Manifest
-	field  store.Field
-	stage  *Stage
-	shards *ShardWriter
-	arrays ArrayWriter // nil: the shards become files of the dataset as they are
-	splits []splitRange
-	next   int64         // the place of the next stored record
-	given  int64         // values that were appended: of records that are not deleted
-	gone   []uint64      // the deleted records of base; nil if there are none
-	void   []uint64      // those of them that have no values
-	old    Old           // the values of the others
-	zeros  []byte        // the value of one that has none
-	record *store.Record // of a ragged field
-	block  *digest.Block // of another one: records that were not written yet
-	room   []byte        // for its values
+	home     Home
+	free     func() // removes what Home.Spool made
+	base     *store.Manifest
+	field    store.Field
+	stage    *Stage
+	shards   *ShardWriter
+	arrays   ArrayWriter // nil: the shards become files of the dataset as they are
+	splits   []splitRange
+	next     int64         // the place of the next stored record
+	appended int64         // values that were appended, of records that are not deleted
+	deleted  []uint64      // the set of deleted records of base; nil if there are none
+	missing  []uint64      // the set of deleted records without a value
+	old      Old           // the values of the other deleted records
+	zeros    []byte        // the value of a record of missing
+	record   *store.Record // of a ragged field
+	block    *digest.Block // of another one: records that were not written yet
+	room     []byte        // for its values
 }
 
 // splitRange is records of one split.
@@ -70,7 +70,7 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 	if err := f.Spec.Validate(); err != nil {
 		return nil, err
 	}
-	base, gone, err := readBase(home, o.Of)
+	base, deleted, err := readBase(home, o.Of)
 	if err != nil {
 		return nil, err
 	}
@@ -87,14 +87,14 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 		o.Arrays = nil
 	}
 	c := &ColumnWriter{home: home, free: free, base: base, field: f, stage: stage, arrays: o.Arrays,
-		splits: splitRanges(base), gone: gone, void: gone, old: o.Old}
-	without := gone
-	if gone != nil && o.Old != nil {
-		c.void = make([]uint64, len(gone))
+		splits: splitRanges(base), deleted: deleted, missing: deleted, old: o.Old}
+	without := deleted
+	if deleted != nil && o.Old != nil {
+		c.missing = make([]uint64, len(deleted))
 		for k, w := range o.Lacks {
-			c.void[k] = gone[k] & w
+			c.missing[k] = deleted[k] & w
 		}
-		without = slices.Concat(gone, c.void)
+		without = slices.Concat(deleted, c.missing)
 	}
 	shards := ShardOptions{Splits: base.SplitNames(), Journal: o.Journal, Cuts: cutsOf(base), Gone: without,
 		Scratch: len(base.Shards) == 0, Appended: lastAppend(home, base)}
@@ -132,7 +132,7 @@ func (c *ColumnWriter) frame(o *ShardOptions) error {
 }
 
 // readBase returns the manifest of a generation, 0 for the newest one, and its deleted records; nil if there are none.
-func readBase(home Home, generation int) (base *store.Manifest, gone []uint64, err error) {
+func readBase(home Home, generation int) (base *store.Manifest, deleted []uint64, err error) {
 	name := ""
 	if generation > 0 {
 		name = strconv.Itoa(generation)
@@ -140,8 +140,8 @@ func readBase(home Home, generation int) (base *store.Manifest, gone []uint64, e
 	if base, err = home.Folder().Manifest(name); err != nil || base.Deleted == nil {
 		return base, nil, err
 	}
-	gone, err = base.Deleted.Words(base.Records)
-	return base, gone, err
+	deleted, err = base.Deleted.Words(base.Records)
+	return base, deleted, err
 }
 
 // DiscardColumn removes the files of a column whose writer was killed after committing it.
@@ -190,16 +190,16 @@ func splitRanges(m *store.Manifest) []splitRange {
 
 // leaveOut has deleted records without values get zeros, or no rows.
 func (c *ColumnWriter) leaveOut() {
-	c.given = c.next
-	if c.gone == nil {
+	c.appended = c.next
+	if c.deleted == nil {
 		return
 	}
 	if !c.field.Ragged {
 		c.zeros = make([]byte, c.field.RecordBytes())
 	}
 	for row := range c.next {
-		if marked(c.gone, row) {
-			c.given--
+		if marked(c.deleted, row) {
+			c.appended--
 		}
 	}
 }
@@ -210,7 +210,7 @@ func marked(words []uint64, row int64) bool {
 }
 
 // Next returns the number of the record whose value comes next: 0, unless the column is one that was left.
-func (c *ColumnWriter) Next() int64 { return c.given }
+func (c *ColumnWriter) Next() int64 { return c.appended }
 
 // Records returns how many records the dataset has, without deleted ones.
 func (c *ColumnWriter) Records() int64 { return c.base.Live() }
@@ -222,16 +222,16 @@ func (c *ColumnWriter) split() splitRange {
 
 // Append adds the value of the next record: the bytes of the field's shape or, of a ragged field, any number of rows.
 func (c *ColumnWriter) Append(value []byte) error {
-	if c.given == c.Records() {
-		return fmt.Errorf("there are more than %d values, and the dataset has %d records", c.given, c.Records())
+	if c.appended == c.Records() {
+		return fmt.Errorf("there are more than %d values, and the dataset has %d records", c.appended, c.Records())
 	}
 	if err := CheckValue(c.field, value); err != nil {
-		return fmt.Errorf("record %d: %w", c.given, err)
+		return fmt.Errorf("record %d: %w", c.appended, err)
 	}
 	if err := c.skip(); err != nil {
 		return err
 	}
-	c.given++
+	c.appended++
 	return c.add(value)
 }
 
@@ -246,7 +246,7 @@ func CheckValue(f store.Field, value []byte) error {
 
 // skip adds the old values of the deleted records that come next, or zeros.
 func (c *ColumnWriter) skip() error {
-	for c.next < c.base.Records && marked(c.gone, c.next) {
+	for c.next < c.base.Records && marked(c.deleted, c.next) {
 		value, err := c.left(c.next)
 		if err == nil {
 			err = c.add(value)
@@ -260,7 +260,7 @@ func (c *ColumnWriter) skip() error {
 
 // left returns the value that a deleted record has.
 func (c *ColumnWriter) left(place int64) ([]byte, error) {
-	if marked(c.void, place) {
+	if marked(c.missing, place) {
 		return c.zeros, nil
 	}
 	return c.old(place)
@@ -268,11 +268,11 @@ func (c *ColumnWriter) left(place int64) ([]byte, error) {
 
 // add adds the value of the next stored record. Statistics do not count it if the record has none.
 func (c *ColumnWriter) add(value []byte) error {
-	if void := marked(c.void, c.next); void != c.shards.manifest.void {
+	if missing := marked(c.missing, c.next); missing != c.shards.manifest.void {
 		if err := c.flush(); err != nil {
 			return err
 		}
-		c.shards.manifest.void = void
+		c.shards.manifest.void = missing
 	}
 	size := c.field.RecordBytes()
 	if c.record != nil {
@@ -325,8 +325,8 @@ func (c *ColumnWriter) Checkpoint(note json.RawMessage) error {
 // Commit makes the column part of the next generation: a new one at the end or, if replace says so, that of its name.
 // Every record must have a value.
 func (c *ColumnWriter) Commit(replace Replace, change store.Change) (*store.Manifest, error) {
-	if c.given < c.Records() {
-		return nil, fmt.Errorf("there are %d values, and the dataset has %d records", c.given, c.Records())
+	if c.appended < c.Records() {
+		return nil, fmt.Errorf("there are %d values, and the dataset has %d records", c.appended, c.Records())
 	}
 	if err := errors.Join(c.skip(), c.flush()); err != nil {
 		return nil, err
@@ -442,17 +442,17 @@ func (e *Editing) set(f editedField, replace Replace) error {
 
 // checkGone makes sure that all records have values that are not deleted.
 func (e *Editing) checkGone(c *ColumnWriter) error {
-	if c.gone == nil {
+	if c.deleted == nil {
 		delete(e.lacks, c.field.Name) // it has values for all
 		return nil
 	}
-	for k, w := range c.gone {
+	for k, w := range c.deleted {
 		if e.deleted == nil || w&^e.deleted[k] != 0 {
 			return fmt.Errorf("records were restored since the column was begun, in generation %d: the column has no "+
 				"values for them", c.base.Generation)
 		}
 	}
-	e.lack(c.field.Name, c.void)
+	e.lack(c.field.Name, c.missing)
 	return nil
 }
 

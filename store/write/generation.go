@@ -291,12 +291,12 @@ func forward(root *os.Root, generation int) error {
 	if err != nil || name == layout.ManifestName {
 		return err
 	}
-	return forwardAgain(root, generation)
+	return retryForward(root, generation)
 }
 
-// forwardAgain is forward where another writer, who did the same, has come between: the files of Zarr are several, and
-// may be of both generations then. The last one of them makes all those of the newest.
-func forwardAgain(root *os.Root, generation int) error {
+// retryForward moves the manifest again after a concurrent writer moved it first. The metadata of Zarr is several files,
+// which may be of both generations then; the last writer makes all of them those of the newest generation.
+func retryForward(root *os.Root, generation int) error {
 	newest := generation
 	for {
 		if _, err := root.Lstat(layout.GenerationName(newest + 1)); err != nil {

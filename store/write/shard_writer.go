@@ -342,13 +342,17 @@ func (w *ShardWriter) resume() error {
 	return err
 }
 
+// baseGeneration is the option of a build that appends: the number of the generation that it appends to.
+const baseGeneration = "generation appended to"
+
 // head describes this build.
 func (w *ShardWriter) head() *buildEntry {
 	o := w.opts
 	options := map[string]string{"shard size": fmt.Sprint(o.ShardBytes), "splits": fmt.Sprintf("%q", o.Splits),
 		"appended to": "nothing"}
 	if o.Base != nil {
-		options["appended to"] = fmt.Sprintf("generation %d of dataset %s", o.Base.Generation, o.Base.ID)
+		options["appended to"] = "dataset " + o.Base.ID
+		options[baseGeneration] = strconv.Itoa(o.Base.Generation)
 	}
 	if o.Cuts != nil {
 		options["shards"] = layout.HexCRC(layout.CRC32C(fmt.Append(nil, o.Cuts)))
