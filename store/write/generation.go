@@ -294,8 +294,8 @@ func forward(root *os.Root, generation int) error {
 	return retryForward(root, generation)
 }
 
-// retryForward moves the manifest again after a concurrent writer moved it first. The metadata of Zarr is several files,
-// which may be of both generations then; the last writer makes all of them those of the newest generation.
+// retryForward moves the manifest again after a concurrent writer moved it first. The metadata of Zarr is several
+// files, which may be of both generations then; the last writer makes all of them those of the newest generation.
 func retryForward(root *os.Root, generation int) error {
 	newest := generation
 	for {
