@@ -147,7 +147,17 @@ func TestREADMEPromisesWhatWasMeasured(t *testing.T) {
 	if !strings.Contains(text, "No training step on an accelerator was measured.") {
 		t.Error("README.md does not say that no training step on an accelerator was measured")
 	}
-	if lines := strings.Count(text, "\n"); lines > 150 {
-		t.Errorf("README.md has %d lines; 150 is the most", lines)
+	lead, _, _ := strings.Cut(text, "\n\n![")
+	rates, chart := regexp.MustCompile(`\d+,\d{3}`).FindAllString(lead, -1), read(t, "speed.svg")
+	for _, rate := range rates {
+		if !strings.Contains(chart, ">"+rate+", ") {
+			t.Errorf("README.md begins with the rate %s, which speed.svg does not have", rate)
+		}
+	}
+	if len(rates) == 0 {
+		t.Error("README.md does not begin with a rate")
+	}
+	if lines := strings.Count(text, "\n"); lines > 110 {
+		t.Errorf("README.md has %d lines; 110 is the most", lines)
 	}
 }
