@@ -1,5 +1,6 @@
 import gc
 import os
+import types
 import unittest
 from unittest import mock
 
@@ -303,6 +304,24 @@ class DeviceTest(unittest.TestCase):
                 got.extend(penstock.torch.Prefetcher(batches(), "cuda:0"))
             self.assertEqual(len(got), 1)
 
+    def test_a_device_that_is_not_of_cuda(self):
+        """A stand-in of the host: what is copied to it is a clone."""
+        there, to = types.SimpleNamespace(type="xpu", index=0), torch.Tensor.to
+
+        def copied(t, *where, **options):
+            return t.clone() if where == (there,) else to(t, *where, **options)
+
+        with mock.patch.object(device, "resolve", lambda _: there), mock.patch.object(torch.Tensor, "to", copied):
+            with loader("images", 50, output="torch", device="xpu", pin_memory=True, transforms=NORMALIZE) as dl:
+                self.assertEqual(dl.stats()["pinned"], "no: batches are copied to no CUDA device")
+                got = list(dl)
+            with loader("images", 50, output="torch") as dl:
+                own = list(penstock.torch.Prefetcher(dl, "xpu"))
+        with loader("images", 50, transforms=NORMALIZE) as cpu, loader("images", 50) as raw:
+            for batch, want, other, plain in zip(got, cpu, own, raw, strict=True):
+                self.assertEqual(batch["images"].numpy().tobytes(), want["images"].tobytes())
+                self.assertEqual(other["images"].numpy().tobytes(), plain["images"].tobytes())
+
     def test_without_a_device(self):
         device._said.clear()
         with mock.patch.object(torch.cuda, "is_available", lambda: False), self.assertLogs("penstock", "WARNING") as logged:
@@ -311,7 +330,10 @@ class DeviceTest(unittest.TestCase):
                     self.assertEqual(batch["images"].numpy().tobytes(), want["images"].tobytes())
                 self.assertEqual(dl.stats()["pinned"], "not asked for")
         self.assertEqual(logged.output, ["WARNING:penstock:device is cuda, and torch finds no CUDA device: batches stay in the CPU's memory"])
-        with self.assertRaisesRegex(ValueError, "device is 'meta'; it is a CUDA device"):
+        with self.assertLogs("penstock", "WARNING") as logged, loader("images", 50, output="torch", device="xpu") as dl:
+            self.assertEqual(next(iter(dl))["images"].device.type, "cpu")
+        self.assertEqual(logged.output, ["WARNING:penstock:device is xpu, and torch finds no XPU device: batches stay in the CPU's memory"])
+        with self.assertRaisesRegex(ValueError, "device is 'meta'; it is a device of kind cuda, mps, xpu, hpu"):
             loader("images", 50, output="torch", device="meta")
         with self.assertRaisesRegex(ValueError, "NumPy has no arrays on devices"):
             loader("images", 50, device="cuda")

@@ -142,12 +142,12 @@ class DataLoader(_Base[B]):
             all of the data, with a warning where a launcher started several processes.
         seed: Of the order and of all random choices: 64 bits. None means 0 for a prepared dataset, also with a ``collate_fn``, or the seed of
             Lightning's seed_everything; for the other two kinds the order, and random numbers in workers, are torch's, drawn from its generators.
-        device: "cuda", "cuda:1" or a torch.device: batches are on that device, as tensors for the
-            current stream. Two batches are copied there, by a stream of their own, while the device
+        device: "cuda", "cuda:1", "mps", "xpu", "hpu" or a torch.device: batches are on that device, as tensors for the
+            current stream. To a CUDA device, two batches are copied by a stream of their own while the device
             works on an earlier one. Trailing ``transforms`` that convert images to floats
             (ToTensor, ToDtype, Normalize) run there, so that bytes are copied, with the same
             results to the last bit. With output="jax" it is a jax.Device, a Sharding or "cuda". Without
-            a CUDA device, batches are those of the CPU, and the logger "penstock" says so once.
+            the device, batches are those of the CPU, and the logger "penstock" says so once.
         output: "torch", "numpy" or "jax". Fields of variable length are penstock.torch.Jagged,
             penstock.Ragged or penstock.jax.Jagged: ``batch["boxes"][0]`` are the rows of record 0,
             ``len`` is the number of records, and ``values`` and ``offsets`` are all of them. Image files without
@@ -620,7 +620,7 @@ class DataLoader(_Base[B]):
         from .device import resolve
 
         found = resolve(device)
-        return found if found.type == "cuda" else None
+        return None if found.type == "cpu" else found
 
     def _show(self, name: str, given: Any) -> Any:
         """Return what an attribute shows whose argument is given."""

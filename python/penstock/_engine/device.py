@@ -1,4 +1,4 @@
-"""Batches of tensors on a CUDA device: copied on a stream of their own while the device works on earlier ones."""
+"""Batches of tensors on a device: of CUDA, copied on a stream of their own while the device works on earlier ones."""
 
 from __future__ import annotations
 
@@ -30,19 +30,24 @@ _COPYING = 2
 Finish = Callable[[torch.Tensor], torch.Tensor]
 
 
+#: Kinds of devices that batches are copied to. Copies to others than CUDA devices have no stream of their own.
+_KINDS = ("cuda", "mps", "xpu", "hpu")
+
+
 def resolve(device: Any) -> torch.device:
-    """Return the device that is meant; the CPU, and say so once, where a CUDA device is and there is none."""
+    """Return the device that is meant; the CPU, and say so once, where it is of a kind that torch finds none of."""
     found = torch.device(device)
-    if found.type not in ("cuda", "cpu"):
-        raise ValueError(f'device is {device!r}; it is a CUDA device, such as "cuda" or "cuda:1", or "cpu"')
+    if found.type not in ("cpu", *_KINDS):
+        raise ValueError(f'device is {device!r}; it is a device of kind {", ".join(_KINDS)}, such as "cuda" or "cuda:1", or "cpu"')
     if found.type == "cpu":
         return found
-    if not torch.cuda.is_available():
+    backend: Any = torch.backends.mps if found.type == "mps" else getattr(torch, found.type, None)
+    if backend is None or not backend.is_available():
         if str(found) not in _said:
             _said.add(str(found))
-            _log.warning("device is %s, and torch finds no CUDA device: batches stay in the CPU's memory", found)
+            _log.warning("device is %s, and torch finds no %s device: batches stay in the CPU's memory", found, found.type.upper())
         return torch.device("cpu")
-    return found if found.index is not None else torch.device("cuda", torch.cuda.current_device())
+    return found if found.index is not None or found.type == "mps" else torch.device(found.type, backend.current_device())
 
 
 class Normalizer:
@@ -114,6 +119,26 @@ class Stage:
         return _finished(_each(batch, lambda t: t.to(self._device, non_blocking=True)), self._finish)
 
 
+class Copied:
+    """Copies batches to a device when they are put, where torch has no streams that are known here: MPS, XPU, HPU."""
+
+    def __init__(self, device: torch.device, finish: Mapping[str, Finish]) -> None:
+        self._device, self._finish = device, finish
+
+    def put(self, batch: Any) -> Any:
+        """Return a batch whose memory on the host may be used again."""
+        return _finished(_each(batch, lambda t: t.to(self._device)), self._finish)
+
+    def take(self, staged: Any) -> Any:
+        """Return a batch that was put."""
+        return staged
+
+
+def stage_of(device: torch.device, finish: Mapping[str, Finish], ahead: int = AHEAD) -> Stage | Copied:
+    """Return what copies batches to a device."""
+    return Stage(device, finish, ahead) if device.type == "cuda" else Copied(device, finish)
+
+
 class Prefetcher:
     """An iterable over a loader's batches on a device.
 
@@ -127,14 +152,15 @@ class Prefetcher:
     Args:
         loader: A DataLoader of penstock or of torch, or any iterable of tensors, or dicts, lists and
             tuples of them; with ``pin_memory=True``, so that copies do not block.
-        device: "cuda", "cuda:1" or a torch.device.
+        device: "cuda", "cuda:1", "mps", "xpu", "hpu" or a torch.device.
         ahead: Batches that are copied in addition to the one that the loop works on.
         normalize: Convert images to floats on the device, so that a quarter of the bytes is copied:
             in each field of a penstock DataLoader for which the dataset has a mean and std.
 
-    It has no thread. Without a CUDA device, batches are those of the CPU, and the logger
-    "penstock" says so once. ``penstock.DataLoader(..., device="cuda")`` does the same, and leaves
-    the last steps of its transforms to the device.
+    It has no thread. Copies to a CUDA device run beside its work; to others, before the batch is
+    yielded. Without the device, batches are those of the CPU, and the logger "penstock" says so
+    once. ``penstock.DataLoader(..., device="cuda")`` does the same, and leaves the last steps of
+    its transforms to the device.
     """
 
     def __init__(self, loader: Iterable[Any], device: Any = "cuda", ahead: int = AHEAD, normalize: bool = False) -> None:
@@ -157,12 +183,12 @@ class Prefetcher:
         if self.device.type == "cpu":
             self._state = None
             return (_finished(batch, self._finish) for batch in self.loader)
-        stage = Stage(self.device, self._finish, self._ahead)
+        stage = stage_of(self.device, self._finish, self._ahead)
         # Of a DataLoader over a prepared dataset, whose memory is filled again.
         staged = getattr(getattr(self.loader, "_engine", None), "staged", None)
         return self._iterate(stage) if staged is None else staged(stage, self._ahead)
 
-    def _iterate(self, stage: Stage) -> Iterator[Any]:
+    def _iterate(self, stage: Stage | Copied) -> Iterator[Any]:
         self._state = None
         waiting: deque[tuple[Any, Any]] = deque()
         failure: Exception | None = None

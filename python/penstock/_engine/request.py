@@ -197,7 +197,7 @@ def _converter(output: str, device: Any) -> tuple[Any, Any, Any, int]:
     from . import device as devices
 
     found = devices.resolve(device)
-    return convert, converter_of, *((found, devices.AHEAD) if found.type == "cuda" else (None, 0))
+    return convert, converter_of, *((None, 0) if found.type == "cpu" else (found, devices.AHEAD if found.type == "cuda" else 0))
 
 
 def _unchanged(_: object) -> None:
@@ -261,8 +261,8 @@ def _pinning(asked: bool, output: str, device: Any) -> tuple[Pinning | None, Any
         return Pinning(0), None
     import torch
 
-    if not torch.cuda.is_available():
-        return Unpinned("torch finds no CUDA device"), None
+    if not torch.cuda.is_available() or (device is not None and device.type != "cuda"):
+        return Unpinned("torch finds no CUDA device" if device is None else "batches are copied to no CUDA device"), None
     from .device import Copies
 
     if device is None:

@@ -195,14 +195,14 @@ class Session:
         """Return what copies batches to the device; None if nothing does."""
         if device is None:
             return None
-        from .device import Normalizer, Stage
+        from .device import Normalizer, stage_of
 
         finish = welcome.get("finish", {})
         names = {name: (text(to, "dtype"), text(to, "layout")) for name, to in finish.items()} if isinstance(finish, dict) else {}
         for name, (dtype, layout) in names.items():
             if name not in self.fields or not self.fields[name].is_image or dtype not in STORAGE or layout not in ("CHW", "HWC"):
                 raise Malformed(f"{name!r:.100} of {dtype!r:.100} and {layout!r:.100} is no field of images to be finished")
-        return Stage(device, {name: Normalizer(self.fields[name], *to) for name, to in names.items()})
+        return stage_of(device, {name: Normalizer(self.fields[name], *to) for name, to in names.items()})
 
     def close(self) -> None:
         """End the feeding process. Batches that are still referred to stay as they are."""
