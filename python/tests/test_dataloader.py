@@ -138,6 +138,20 @@ class DataLoaderTest(data.Copied):
             self.assertEqual((got.dtype, got.shape), (values.dtype, values.shape))
             self.assertEqual(got.tobytes(), values.tobytes(), name)
 
+    def test_metrics(self):
+        with loader("images", 100) as dl:
+            with self.assertRaisesRegex(ValueError, "label 'é'"):
+                dl.metrics(é="x")
+            batches = len(list(dl))
+            lines = dict(line.rsplit(" ", 1) for line in dl.metrics(job='a "b"', rank="0").splitlines() if line[0] != "#")
+            with_labels = r'{job="a \"b\"",rank="0"}'
+            self.assertGreaterEqual(float(lines["penstock_loader_batches_total" + with_labels]), batches)  # some of the next epoch are made
+            self.assertGreater(float(lines["penstock_loader_ring_bytes" + with_labels]), 0)
+            self.assertIn("penstock_loader_batches_total{} ", dl.metrics())
+            self.assertNotIn("metrics", dl.stats())
+        with penstock.DataLoader([1, 2, 3], 1) as own, self.assertRaisesRegex(penstock.Error, "metrics is for a prepared dataset"):
+            own.metrics()
+
     def test_every_type_in_the_order_of_go(self):
         for name, batch_size in (("types", 700), ("ragged", 64), ("large", 7)):
             ds = penstock.open(data.path(name))

@@ -36,6 +36,8 @@ type request struct {
 	Number int   `json:"number,omitempty"` // with Start and Stats: the answer has it, too
 
 	times // with Stats
+
+	Metrics map[string]string `json:"metrics,omitempty"` // with Stats: labels of the metrics that the answer has, too
 }
 
 // times is how long the loops of a client have taken after their first batches, in nanoseconds. It waits less than feed
@@ -154,6 +156,8 @@ type statistics struct {
 	Direct   bool         `json:"direct"`  // batches are made in it, and not copied there
 	Watched  bool         `json:"watched"` // the client's process is watched, not its socket alone
 
+	Metrics string `json:"metrics,omitempty"` // for Prometheus, if they were asked for
+
 	Functions []functionReport `json:"functions,omitempty"`
 
 	Prepared []*rawcache.Choice `json:"prepared,omitempty"` // of raw samples: what is stored of them, and why
@@ -208,9 +212,10 @@ func parseRequest(text []byte) (request, error) {
 	if parts != 1 {
 		return q, fmt.Errorf("a message with %d parts; it is one of hello, start, release, stats and awake", parts)
 	}
-	if q.Start == nil && q.Held != nil || q.Start == nil && !q.Stats && q.Number != 0 || !q.Stats && q.times != (times{}) {
-		return q, errors.New("a message with held, number or times; held belongs to start, number to start and stats, and " +
-			"times to stats")
+	if q.Start == nil && q.Held != nil || q.Start == nil && !q.Stats && q.Number != 0 ||
+		!q.Stats && (q.times != (times{}) || q.Metrics != nil) {
+		return q, errors.New("a message with held, number, times or metrics; held belongs to start, number to start and " +
+			"stats, and times and metrics to stats")
 	}
 	return q, nil
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -336,7 +338,7 @@ func (s *session) listen(ctx context.Context) error {
 		case q.Start != nil:
 			err = s.restart(q)
 		case q.Stats:
-			err = s.write(reply{Stats: s.statistics(q.times), Number: q.Number})
+			err = s.write(reply{Stats: s.statistics(q.times, q.Metrics), Number: q.Number})
 		case q.Awake && s.positions != nil:
 			s.positions.wake()
 		case s.positions != nil:
@@ -353,14 +355,29 @@ func (s *session) listen(ctx context.Context) error {
 	}
 }
 
-// statistics returns what the session did for a client, whose loops took such times.
-func (s *session) statistics(of times) *statistics {
+// statistics returns what the session did for a client, whose loops took such times, with metrics if there are labels.
+func (s *session) statistics(of times, labels map[string]string) *statistics {
 	stats := of.divide(s.ld.Stats())
 	return &statistics{
+		Metrics: metrics(stats, labels),
 		Loader: stats, Diagnose: diagnosis(stats, s.clientWorkers) + s.subject.prepared(), Prepared: s.subject.choices,
 		Shared: s.arena.bytes(), Direct: s.direct, Watched: s.watched,
 		Functions: reportsOf(s.subject.stats),
 	}
+}
+
+// metrics returns numbers for Prometheus; "" without labels, which may be an empty map.
+func metrics(stats loader.Stats, labels map[string]string) string {
+	if labels == nil {
+		return ""
+	}
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		pairs = append(pairs, name, labels[name])
+	}
+	var b strings.Builder
+	_ = stats.WriteMetrics(&b, pairs...) // a Builder has no errors
+	return b.String()
 }
 
 // restart ends the batches that are being sent, and has others begin at a position. A start that did not begin

@@ -881,6 +881,19 @@ class DataLoader(_Base[B]):
         sentence: str = self.stats()["diagnose"]
         return sentence
 
+    def metrics(self, **labels: str) -> str:
+        """Return the numbers of ``stats`` in the text format of Prometheus, for a handler of /metrics: counters and gauges, times in seconds.
+
+        Args:
+            labels: What all numbers get, such as ``job="train", rank="0"``.
+        """
+        for name, value in labels.items():
+            if not name.isascii() or not isinstance(value, str):
+                raise ValueError(f"label {name!r} is {value!r:.60}; names are of ASCII letters, digits and _, and values are str")
+        if not isinstance(self._engine, FeedLoader):
+            raise Error("metrics is for a prepared dataset or raw samples; stats() has the numbers of the code of this dataset")
+        return self._engine.metrics(labels)
+
     def explain(self) -> str:
         """Return a table of the steps of ``transforms``: which run in the engine, in Python workers and on the device, and their cost.
 

@@ -14,7 +14,7 @@ from .batch import LoaderBatch
 from .request import Request
 from .session import POSITION, Session, position
 from .states import check_fed, check_mapping, checking
-from .wire import Malformed
+from .wire import Malformed, part
 
 #: Batches that may be handed out before an earlier one, with ``in_order=False``: schedule.MaxDisplacement in Go.
 MAX_DISPLACEMENT = 64
@@ -181,6 +181,11 @@ class FeedLoader:
         pinned = "not asked for" if self._pinning is None else self._pinning.state
         session = self.session
         return {**session.stats(), "copied": session.copied, "viewed": session.viewed, "skipped": session.skipped, "pinned": pinned}
+
+    def metrics(self, labels: Mapping[str, str]) -> str:
+        """Return the numbers of the feeding process for Prometheus."""
+        found: str = part(self.session.stats(metrics=dict(labels)), "metrics", str)
+        return found
 
     def explain(self) -> str:
         """Return a table of the steps of pipelines, where each runs, and its cost."""

@@ -213,12 +213,12 @@ class Session:
         self._files.clear()
         self._positions = None  # which maps the memory
 
-    def stats(self) -> dict[str, Any]:
-        """Return the numbers of the feeding process."""
+    def stats(self, **more: Any) -> dict[str, Any]:
+        """Return the numbers of the feeding process; more is asked for by name."""
         with self._alone(), self._checking():
             self.alive()
             stream, self.stream = self.stream, None
-            number = self._ask({"stats": True, **self.waits.times()})
+            number = self._ask({"stats": True, **more, **self.waits.times()})
             stats = self._receive("stats", number, self._patience())
             text(part({"stats": stats}, "stats", dict), "diagnose")
             self.stream = stream
