@@ -2,6 +2,7 @@ package transforms_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,38 @@ func TestArrayMoves(t *testing.T) {
 	slices.Sort(seen)
 	if seen = slices.Compact(seen); len(seen) != 6 {
 		t.Errorf("of three turns and three crops came %q", seen)
+	}
+}
+
+// TestArrayNoise adds numbers of the mean and the deviation that are asked for, other ones to each record.
+func TestArrayNoise(t *testing.T) {
+	in := tensor.Spec{Name: "x", DType: tensor.Float32, Shape: tensor.Shape{20_000}}
+	p, err := transforms.ParseArray([]byte(`[{"op": "RandomNoise", "std": 0.5, "mean": 2}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := p.Runner(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records [2][]float32
+	for i := range records {
+		dst := make([]byte, in.RecordBytes())
+		if err := run.DoRandom(dst, make([]byte, len(dst)), transforms.NewRand(7, 1, uint64(i))); err != nil {
+			t.Fatal(err)
+		}
+		records[i] = tensor.As[float32](tensor.Of(in, 1, dst))
+	}
+	sum, squares := 0.0, 0.0
+	for _, x := range records[0] {
+		sum, squares = sum+float64(x), squares+float64(x)*float64(x)
+	}
+	mean := sum / 20_000
+	if std := math.Sqrt(squares/20_000 - mean*mean); math.Abs(mean-2) > .02 || math.Abs(std-.5) > .02 {
+		t.Errorf("mean %v, deviation %v", mean, std)
+	}
+	if slices.Equal(records[0], records[1]) {
+		t.Error("two records have the same noise")
 	}
 }
 

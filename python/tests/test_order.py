@@ -52,13 +52,6 @@ class OrderTest(unittest.TestCase):
             with self.assertRaises(ValueError):
                 order.shuffle(n, seed, 0)
 
-    def test_runs_stay_together(self):
-        a = np.asarray(order.shuffle(1000, 5, 0, run=64)).reshape(-1)
-        runs = a[: 15 * 64].reshape(15, 64)
-        self.assertTrue((np.diff(runs, axis=1) == 1).all())
-        self.assertTrue((np.diff(a[15 * 64 :]) == 1).all())
-        self.assertFalse((np.diff(runs[:, 0]) > 0).all())
-
 
 class PartsTest(unittest.TestCase):
     def test_are_the_models(self):
@@ -71,20 +64,6 @@ class PartsTest(unittest.TestCase):
         for n, seed, start, stop in ((10, 0, 0, 0.25), (1001, 8, 0.3, 0.9), (5001, 7, 0.5, 1)):
             wanted = {"kind": "split", "start": start, "stop": stop, "seed": seed}
             self.assertEqual(order.split(n, seed, start, stop)[:].tolist(), model.epoch_of(wanted, n, 0, 0, 1))
-
-    def test_regions_are_a_permutation(self):
-        for n, count, batch, run in ((1, 1, 1, 1), (1000, 7, 70, 1), (1000, 7, 7, 16), (100_003, 16, 4096, 1), (20, 19, 38, 1)):
-            p = order.regions(n, 3, 4, count, batch, run)
-            self.assertEqual(np.sort(np.asarray(p)).tolist(), list(range(n)), (n, count, batch, run))
-
-    def test_a_batch_has_as_many_of_each_region(self):
-        batches = order.regions(1000, 1, 0, 5, 50)[:].reshape(20, 50)
-        for b in batches:
-            self.assertEqual(np.bincount(b // 200).tolist(), [10] * 5)
-
-    def test_splits_are_disjoint(self):
-        parts = [order.split(1001, 8, a, b)[:] for a, b in ((0, 0.3), (0.3, 0.9), (0.9, 1))]
-        self.assertEqual(np.sort(np.concatenate(parts)).tolist(), list(range(1001)))
 
     def test_what_cannot_be(self):
         for n, count, batch in ((10, 0, 4), (10, 11, 22), (10, 4, 3), (10, 4, 6)):
@@ -107,14 +86,6 @@ class BatchesTest(unittest.TestCase):
                         self.assertEqual([x.tolist() for x in b], want, (n, world, rank, drop))
                         self.assertEqual(len(b), len(want))
 
-    def test_cover_the_epoch(self):
-        b = order.Batches(1000, 64, seed=9)
-        b.set_epoch(2)
-        batches = list(b)
-        self.assertEqual(len(batches), len(b))
-        self.assertEqual([len(x) for x in batches], [64] * 15 + [40])
-        np.testing.assert_array_equal(np.concatenate(batches), order.shuffle(1000, 9, 2)[:])
-
     def test_last_one_can_be_left_out(self):
         b = order.Batches(1000, 64, drop_last=True, shuffle=False)
         self.assertEqual(np.concatenate(list(b)).tolist(), list(range(960)))
@@ -128,18 +99,6 @@ class BatchesTest(unittest.TestCase):
         self.assertEqual(len(b), len(whole) - 11)
         for x, y in zip(b, whole[11:]):
             np.testing.assert_array_equal(x, y)
-
-    def test_processes_share_the_global_batch(self):
-        for world in (1, 2, 3, 5):
-            ranks = [list(order.Batches(1000, 60, seed=1, rank=r, world_size=world)) for r in range(world)]
-            p = order.shuffle(1000, 1, 0)
-            for step in range(len(ranks[0])):
-                got = np.concatenate([rank[step] for rank in ranks])
-                start = step * 60 * world
-                left = min(60 * world, 1000 - start)
-                np.testing.assert_array_equal(got[:left], p[start : start + left])
-                np.testing.assert_array_equal(got[left:], p[: len(got) - left])
-                self.assertEqual({len(rank[step]) for rank in ranks}, {-(-left // world)})
 
     def test_a_step_beyond_the_epoch(self):
         batches = penstock.order.Batches(100, 30)
