@@ -59,16 +59,6 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// security.md's sentence on govulncheck is true of the workflow.
-func TestWeaknessesAreLookedFor(t *testing.T) {
-	const sentence = "`govulncheck` runs on every change and every week"
-	workflow := read(t, "../.github/workflows/security.yml")
-	weekly := regexp.MustCompile(`cron: "\d+ \d+ \* \* \d"`)
-	if !strings.Contains(read(t, "security.md"), sentence) || !weekly.MatchString(workflow) || !strings.Contains(workflow, "pull_request:") || !strings.Contains(workflow, "/govulncheck@") {
-		t.Errorf("security.md says %q, and the workflow does not, or the page does not", sentence)
-	}
-}
-
 // make build makes each command that has a package main in cmd/, and nothing else.
 func TestBuildMakesTheCommands(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^\t.* go build .*-o bin/ (.*)$`).FindStringSubmatch(read(t, "../Makefile"))
@@ -134,30 +124,4 @@ func creates(t *testing.T, dir string) bool {
 		}
 	}
 	return false
-}
-
-// README.md promises no rate that was not measured: a training step on an accelerator was not.
-func TestREADMEPromisesWhatWasMeasured(t *testing.T) {
-	text := read(t, "../README.md")
-	for _, claim := range []string{"faster than the step", "speed of memory", "keeps the GPU", "GPU busy"} {
-		if strings.Contains(text, claim) {
-			t.Errorf("README.md says %q, which was not measured", claim)
-		}
-	}
-	if !strings.Contains(text, "No training step on an accelerator was measured.") {
-		t.Error("README.md does not say that no training step on an accelerator was measured")
-	}
-	lead, _, _ := strings.Cut(text, "\n\n![")
-	rates, chart := regexp.MustCompile(`\d+,\d{3}`).FindAllString(lead, -1), read(t, "speed.svg")
-	for _, rate := range rates {
-		if !strings.Contains(chart, ">"+rate+", ") {
-			t.Errorf("README.md begins with the rate %s, which speed.svg does not have", rate)
-		}
-	}
-	if len(rates) == 0 {
-		t.Error("README.md does not begin with a rate")
-	}
-	if lines := strings.Count(text, "\n"); lines > 110 {
-		t.Errorf("README.md has %d lines; 110 is the most", lines)
-	}
 }

@@ -366,21 +366,6 @@ func TestNothingIsTakenFromAnIndex(t *testing.T) {
 	}
 }
 
-// The sentence of clusters.md about tests with buckets is true of .ci/run.
-func TestBucketsAreTested(t *testing.T) {
-	page, err := os.ReadFile("clusters.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := os.ReadFile("../.ci/run")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), "`.ci/run` tests this against versitygw") || !strings.Contains(string(run), "cd cmd/internal/s3test") {
-		t.Error("clusters.md and .ci/run differ on the tests with versitygw")
-	}
-}
-
 // The names in the walks of the page about the architecture exist in the code.
 func TestWalksAreTrue(t *testing.T) {
 	page, err := os.ReadFile("architecture.md")
