@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +19,11 @@ from . import digest, engines, tasks
 
 Function = Callable[[Any], Mapping[str, Any]]
 
+#: Inputs of a task: at first, and at most. A task costs a worker and this process some 40 us.
+_FIRST, _MOST = 16, 64
+#: Tasks of each worker at least, and bytes of results of a task at most, if there are several.
+_TURNS, _BYTES = 8, 1 << 20
+
 
 def map_inputs(
     function: Function,
@@ -26,7 +31,7 @@ def map_inputs(
     path: Path,
     *,
     workers: int | None = None,
-    chunksize: int = 16,
+    chunksize: int | None = None,
     schema: Sequence[Field] | None = None,
     rank: int | None = None,
     world_size: int | None = None,
@@ -53,7 +58,7 @@ def map_inputs(
         path: A folder or, if it ends in .h5, an HDF5 file.
         workers: Processes that call the function; 0 calls it in this one, and the default is one a
             core. The dataset does not depend on their number.
-        chunksize: Inputs that a worker gets at a time.
+        chunksize: Inputs that a worker gets at a time. By default up to 64, with results of 1 MiB or less, and an eighth of a worker's share.
         schema: A list of Field. Without it, the record of the first input says what the fields are,
             for which the function is called once more.
         rank, world_size: This process takes its share of the inputs, and ``penstock.merge`` puts the
@@ -86,23 +91,44 @@ def map_inputs(
         engines.run(engine, task, world_size, os.fspath(path))
         return merge(path, resume=True, remove_parts=True, command=options.get("command"))
     n = count("workers", len(os.sched_getaffinity(0)) if workers is None and hasattr(os, "sched_getaffinity") else workers or 0, 0, 1 << 12)
-    size = count("chunksize", chunksize, 1)
+    chunks = _Chunks(items, n) if chunksize is None else _Chunks(items, n, count("chunksize", chunksize, 1))
     fields = None if options.get("append") and schema is None else _fields(function, items, schema)  # the dataset says what they are
     options["_inputs"] = digest.of([len(items), items])
     with Writer(path, fields, rank=rank, world_size=world_size, total=len(items), on_error=on_error, **options) as w:
         if not w.complete:
             assert w.end is not None
-            parts = ((first, [items[i] for i in range(first, min(first + size, w.end))]) for first in range(w.start, w.end, size))
             if w.schema is None:
                 w._declare(_fields(function, items, None, w._dataset))
             assert w.schema is not None
             work = _Work(function, w.schema, on_error == "skip")
-            for first, messages, records, failure in tasks.answers(work, parts, n):
+            for first, messages, records, failure in tasks.answers(work, chunks.of(w.start, w.end), n):
                 w._write_encoded(messages, records)
+                chunks.made(len(messages), records)
                 if failure is not None:
                     at = first + records
                     raise Error(f"{w.path}: inputs[{at}], {_short(items[at])}: {failure}")
         return w.commit()
+
+
+class _Chunks:
+    """Inputs as tasks, of a size that is given or chosen."""
+
+    def __init__(self, items: Any, workers: int, size: int | None = None) -> None:
+        self._items, self._chosen = items, size is None
+        self._most = size or max(1, min(_MOST, len(items) // (_TURNS * max(1, workers))))
+        self._size = size or min(_FIRST, self._most)
+
+    def of(self, start: int, end: int) -> Iterator[tasks.Task]:
+        """Yield the tasks of inputs from start to end."""
+        while start < end:
+            stop = min(start + self._size, end)
+            yield start, [self._items[i] for i in range(start, stop)]
+            start = stop
+
+    def made(self, size: int, records: int) -> None:
+        """Choose the size of the next tasks by the bytes of some records."""
+        if self._chosen and records:
+            self._size = max(1, min(self._most, _BYTES * records // max(size, 1)))
 
 
 def _items(inputs: Any) -> Any:
