@@ -2,7 +2,9 @@ package source
 
 import (
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,21 +25,26 @@ type Partition struct{ Column, Value string }
 // PartitionFiles returns the files below the partitions in a folder, by path; nil if it has none, or files of other
 // kinds.
 func PartitionFiles(root *vfs.Root, folder string) (files []string) {
-	var walk func(dir, pattern string)
-	walk = func(dir, pattern string) {
+	var walk func(dir, pattern string, above []fs.FileInfo)
+	walk = func(dir, pattern string, above []fs.FileInfo) {
 		for _, path := range root.Glob(dir, pattern) {
 			name := filepath.Base(path)
 			info, err := root.Stat(path)
+			inCircle := func(f fs.FileInfo) bool { return os.SameFile(f, info) }
 			switch {
 			case IsHidden(name) || strings.HasPrefix(name, "_"): // such as _SUCCESS and _metadata
-			case err == nil && info.IsDir():
-				walk(path, "*")
-			case pattern == "*":
+			case err == nil && info.IsDir() && !slices.ContainsFunc(above, inCircle):
+				walk(path, "*", append(slices.Clone(above), info))
+			case err != nil || info.IsDir() || pattern == "*": // those who open it say why it cannot be read
 				files = append(files, path)
 			}
 		}
 	}
-	walk(folder, "*=*")
+	var above []fs.FileInfo
+	if info, err := root.Stat(folder); err == nil {
+		above = append(above, info)
+	}
+	walk(folder, "*=*", above)
 	if files == nil || !slices.Contains(Partitioned, DetectFile(root, files[0])) {
 		return nil
 	}

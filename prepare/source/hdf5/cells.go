@@ -499,9 +499,12 @@ func (c *cells) tenX() (list []cellMember, err error) {
 	if err != nil {
 		return nil, err
 	}
-	stored := make([]byte, r.Len()*int64(dtype.Size()))
-	if err := r.Records(c.file.ctx, stored, 0, r.Len()); err != nil || r.Len() != 2 {
-		return nil, errors.Join(err, fmt.Errorf("matrix/shape has %d numbers: %w", r.Len(), meta.ErrUnsupported))
+	if r.Len() != 2 {
+		return nil, fmt.Errorf("matrix/shape has %d numbers: %w", r.Len(), meta.ErrUnsupported)
+	}
+	stored := make([]byte, 2*dtype.Size())
+	if err := r.Records(c.file.ctx, stored, 0, 2); err != nil {
+		return nil, fmt.Errorf("matrix/shape: %w", err)
 	}
 	width, ok := dtype.Read(stored).Int64()
 	if !ok || width < 1 || width > 1<<40 {
@@ -527,12 +530,15 @@ func changed(c array.Column, field source.Field, f func(buf, value []byte) ([]by
 	return c
 }
 
-// one returns a dataset of one axis as a column.
+// one returns a dataset of one axis as a column, which may be read as a whole.
 func (f *File) one(path string) (d *meta.Dataset, c array.Column, err error) {
 	if d, err = f.meta.Dataset(path); err != nil {
 		return nil, c, err
 	}
 	list, err := f.columns(d, false)
+	if err == nil && d.Layout.Kind != meta.Virtual && len(d.External) == 0 {
+		err = f.holds(path, d.Records(), int(d.Type.Size))
+	}
 	if err == nil && (len(list) != 1 || len(d.Dims) != 1) {
 		err = fmt.Errorf("%s is not one axis of values: %w", path, meta.ErrUnsupported)
 	}

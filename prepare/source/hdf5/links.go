@@ -13,18 +13,13 @@ import (
 // unfollowed returns the links that lead to nothing that is read: missed may hold records, in another file or as an
 // object of an unknown kind; bad leads to nothing in this file.
 func (f *File) unfollowed() (bad, missed array.Rejections) {
-	external := 0
+	external := false
 	for l := range f.meta.Walk() {
-		switch {
-		case l.Err != nil:
-			missed = append(missed, array.Rejection{Name: l.Path, Err: l.Err})
-		case l.Kind == meta.External:
-			if external++; external == 1 {
-				missed = append(missed, array.Rejection{Name: l.Path, Err: f.externalLink(l)})
-			}
-		case l.Kind == meta.UserDefined:
-			missed = append(missed,
-				array.Rejection{Name: l.Path, Err: fmt.Errorf("a user-defined link: %w", meta.ErrUnsupported)})
+		switch err := f.missed(l); {
+		case l.Kind == meta.External && external:
+		case err != nil:
+			missed = append(missed, array.Rejection{Name: l.Path, Err: err})
+			external = external || l.Kind == meta.External
 		case l.Kind == meta.Soft:
 			if _, err := f.meta.Lookup(l.Path); err != nil {
 				bad = append(bad, array.Rejection{Name: l.Path, Err: fmt.Errorf("a soft link to %s: %w", l.Target, err)})
@@ -34,7 +29,21 @@ func (f *File) unfollowed() (bad, missed array.Rejections) {
 	return bad, missed
 }
 
-// externalLink is the error of the first link to another file.
+// missed returns the error of a link that may hold records, in another file or as an object of an unknown kind; nil of
+// any other.
+func (f *File) missed(l *meta.Link) error {
+	switch {
+	case l.Err != nil:
+		return l.Err
+	case l.Kind == meta.External:
+		return f.externalLink(l)
+	case l.Kind == meta.UserDefined:
+		return fmt.Errorf("a user-defined link: %w", meta.ErrUnsupported)
+	}
+	return nil
+}
+
+// externalLink is the error of a link to another file.
 func (f *File) externalLink(l *meta.Link) error {
 	ext := filepath.Ext(f.path)
 	return fmt.Errorf("a link to %s in the file %s, which is not followed: %w; give that file as the source, or copy all "+

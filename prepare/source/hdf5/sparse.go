@@ -99,6 +99,9 @@ func (f *File) rowEnds(path string, values int64) ([]int64, error) {
 	if dtype.IsFloat() || r.Len() < 1 {
 		return nil, fmt.Errorf("%s is %d numbers of type %v: %w", path, r.Len(), dtype, meta.ErrUnsupported)
 	}
+	if err := f.holds(path, r.Len(), dtype.Size()); err != nil {
+		return nil, err
+	}
 	stored := make([]byte, r.Len()*int64(dtype.Size()))
 	if err := r.Records(f.ctx, stored, 0, r.Len()); err != nil {
 		return nil, err
@@ -112,6 +115,15 @@ func (f *File) rowEnds(path string, values int64) ([]int64, error) {
 		ends[i], last = x, x
 	}
 	return ends, nil
+}
+
+// holds returns an error if a dataset that is needed as a whole promises more than its file can have, even compressed:
+// a shape of a few bytes would otherwise take all memory.
+func (f *File) holds(path string, values int64, size int) error {
+	if values > (64<<20+1024*f.meta.Size)/int64(size) {
+		return fmt.Errorf("%s has %d values in a file of %d bytes: %w", path, values, f.meta.Size, meta.ErrCorrupt)
+	}
+	return nil
 }
 
 // at appends the pairs of a row. What buf has is whole numbers of the same type.

@@ -27,9 +27,13 @@ func (f *File) Units(records *unit.Records) ([]unit.Unit, error) {
 				continue
 			}
 			for _, inner := range ordered(l.Group) {
-				if records.Matches(level, inner.Name) {
-					below = append(below, inner)
+				if !records.Matches(level, inner.Name) {
+					continue
 				}
+				if missed := f.missed(inner); missed != nil {
+					return nil, fmt.Errorf("%s: %w", trim(inner.Path), missed)
+				}
+				below = append(below, inner)
 			}
 		}
 		links = below
@@ -63,7 +67,7 @@ func (f *File) Unit(path string) (unit.Unit, error) {
 	return &unitOf{f, l}, nil
 }
 
-// ordered returns the links of a group in the order of units. Soft links are replaced by what they lead to.
+// ordered returns the links of a group in the order of units.
 func ordered(g *meta.Group) (list []*meta.Link) {
 	byName := true
 	for i := range g.Links {
@@ -96,14 +100,26 @@ func (u *unitOf) datasets(yield func(name string, d *meta.Dataset) bool) {
 		if l.Dataset == nil || l.Dataset.IsDimension() {
 			continue
 		}
-		if !yield(strings.TrimPrefix(l.Path, strings.TrimSuffix(u.link.Path, "/")+"/"), l.Dataset) {
+		if !yield(u.nameOf(l), l.Dataset) {
 			return
 		}
 	}
 }
 
-// Members implements unit.Unit.
+// nameOf returns the name in the unit of what is in it.
+func (u *unitOf) nameOf(l *meta.Link) string {
+	return strings.TrimPrefix(l.Path, strings.TrimSuffix(u.link.Path, "/")+"/")
+}
+
+// Members implements unit.Unit. A link whose data is missed is one that has an error.
 func (u *unitOf) Members() (list []unit.Member, err error) {
+	if u.link.Group != nil {
+		for l := range u.link.Group.Walk() {
+			if missed := u.file.missed(l); missed != nil {
+				list = append(list, unit.Member{Name: u.nameOf(l), Rows: -1, Err: missed})
+			}
+		}
+	}
 	for name, d := range u.datasets {
 		rows := int64(-1)
 		if len(d.Dims) > 0 {

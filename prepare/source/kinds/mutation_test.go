@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -125,18 +126,23 @@ func mutate(rng *rand.Rand, good []byte) []byte {
 func bounded(t *testing.T, kind, path string, size int) (what string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
+	return bounds(256<<20+200*size, func() string { return readWhole(ctx, kind, path) })
+}
+
+// bounds returns what f says, and what f took too much of: more than so many bytes of memory, or 15 seconds.
+func bounds(memory int, f func() string) (what string) {
 	defer func() {
 		if p := recover(); p != nil {
-			what = fmt.Sprint("panic: ", p)
+			what = fmt.Sprint("panic: ", p, string(debug.Stack()))
 		}
 	}()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	begin := cputime.Clock()
-	what = readWhole(ctx, kind, path)
+	what = f()
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(256<<20+200*size) {
-		what += fmt.Sprintf(" %d bytes were allocated for a file of %d", took, size)
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(memory) {
+		what += fmt.Sprintf(" %d bytes were allocated, and not %d", took, memory)
 	}
 	if took := cputime.Clock() - begin; took > 15*time.Second {
 		what += fmt.Sprint(" it computed for ", took)

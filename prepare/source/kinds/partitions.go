@@ -35,7 +35,7 @@ type partition struct {
 func openPartitions(ctx context.Context, root *vfs.Root, path, kind string, files []string, opts source.Options,
 	selection []column.Selection) (source.Source, error) {
 	p := &partitions{of: make(map[string]partition)}
-	fields, inFiles, err := p.find(path, files, opts.Missing, selection)
+	fields, inFiles, err := p.find(root, path, files, opts.Missing, selection)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
@@ -62,7 +62,7 @@ func openPartitions(ctx context.Context, root *vfs.Root, path, kind string, file
 
 // find finds the columns of the folders and their values, and returns the fields that are wanted of them, and the
 // selection of the others.
-func (p *partitions) find(path string, files []string, missing string, selection []column.Selection) (
+func (p *partitions) find(root *vfs.Root, path string, files []string, missing string, selection []column.Selection) (
 	fields []source.Field, inFiles []column.Selection, err error) {
 	var names []string
 	cells := make([][]column.Cell, len(files)) // by file
@@ -70,6 +70,11 @@ func (p *partitions) find(path string, files []string, missing string, selection
 		list, err := source.PartitionsOf(path, file)
 		if err != nil {
 			return nil, nil, err
+		}
+		if info, err := root.Stat(file); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", file, source.WithoutPath(err))
+		} else if info.IsDir() {
+			return nil, nil, fmt.Errorf("%s is a link to a folder that it is in; remove it", file)
 		}
 		var columns []string
 		for _, part := range list {

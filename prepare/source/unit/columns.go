@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"sort"
@@ -66,7 +67,11 @@ func NewColumns(units []Unit, records *Records, selection []column.Selection) (*
 		if err != nil {
 			return nil, err
 		}
-		c.starts = append(c.starts, c.starts[len(c.starts)-1]+n)
+		last := c.starts[len(c.starts)-1]
+		if n > math.MaxInt64-last {
+			return nil, fmt.Errorf("%s has %d rows, which are with those before more than 2^63", u.Name(), n)
+		}
+		c.starts = append(c.starts, last+n)
 	}
 	var names []string
 	for _, m := range c.members {
@@ -186,7 +191,7 @@ func (c *Columns) place(record int64) (k int, in int64) {
 func (c *Columns) choose(selection []column.Selection) error {
 	first, err := c.units[0].Members()
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.units[0].Name(), err)
+		return within(c.units[0], err)
 	}
 	if len(selection) > 0 {
 		return c.chooseNamed(first, selection)
@@ -199,7 +204,7 @@ func (c *Columns) choose(selection []column.Selection) error {
 			c.Hints = append(c.Hints, fmt.Sprintf("left out: %s: %v", m.Name, m.Err))
 		case m.Optional:
 		case m.Err != nil:
-			errs = append(errs, fmt.Errorf("%s/%s: %w", c.units[0].Name(), m.Name, m.Err))
+			errs = append(errs, within(c.units[0], fmt.Errorf("%s: %w", m.Name, m.Err)))
 		case c.records.Rows && m.Rows < 0:
 			singles = append(singles, m.Name)
 		default:
@@ -263,7 +268,7 @@ func (c *Columns) findPhotos() (err error) {
 	}
 	columns, closer, err := c.units[0].Open(names)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.units[0].Name(), err)
+		return within(c.units[0], err)
 	}
 	if closer != nil {
 		defer func() { err = errors.Join(err, closer.Close()) }()
@@ -284,7 +289,7 @@ func (c *Columns) isComputed(name string) bool {
 func (c *Columns) count(u Unit) (int64, error) {
 	members, err := u.Members()
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", u.Name(), err)
+		return 0, within(u, err)
 	}
 	byName := make(map[string]*Member, len(members))
 	for i := range members {
@@ -299,6 +304,11 @@ func (c *Columns) count(u Unit) (int64, error) {
 		}
 		if m.Rows != w.fixed {
 			w.fixed = -1
+		}
+		if size := int64(max(1, m.Field.RecordBytes())); !c.records.Rows && m.Rows > source.MaxValue/size {
+			return 0, fmt.Errorf("%s/%s has %d rows of %d bytes, too many for one record; take rows as records: %s, or leave "+
+				"it out: %s", u.Name(), w.Name, m.Rows, size, shell.Command("--records", c.records.String()+rows),
+				c.without(w.Name))
 		}
 		if m.Rows < 0 {
 			continue
@@ -459,6 +469,8 @@ func (c *Columns) addMember(m int) error {
 	case field.Ragged:
 		return fmt.Errorf("%s: several values of any length cannot become one field of a record; take rows as records: %s, "+
 			"or leave it out: %s", w.Name, shell.Command("--records", c.records.String()+rows), c.without(w.Name))
+	case w.fixed == 0:
+		return fmt.Errorf("%s has no rows in any unit; leave it out: %s", w.Name, c.without(w.Name))
 	default:
 		if field.Ragged = w.fixed < 0; w.fixed >= 0 {
 			field.Shape = append(tensor.Shape{int(w.fixed)}, field.Shape...)
@@ -489,10 +501,7 @@ func (c *Columns) use(k int, f func(o *opened) error) error {
 	if err != nil {
 		return err
 	}
-	if err = f(o); err != nil {
-		err = fmt.Errorf("%s: %w", c.units[k].Name(), err)
-	}
-	return errors.Join(err, c.pool.giveBack(o))
+	return errors.Join(within(c.units[k], f(o)), c.pool.giveBack(o))
 }
 
 // readRows fills dst with what records [a, b) have of a member, unit by unit.

@@ -22,7 +22,7 @@ func Guess(units []Unit, records *Records, selection []column.Selection) (certai
 	for k, u := range units {
 		members, err := u.Members()
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", u.Name(), err)
+			return false, within(u, err)
 		}
 		in := shapeOf(members, selection)
 		if k == 0 {

@@ -3,7 +3,6 @@ package unit
 import (
 	"container/list"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 
@@ -62,7 +61,7 @@ func (p *pool) take(k int) (*opened, error) {
 		}
 	})
 	if err := errors.Join(o.err, closeAll(left)); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", p.units[k].Name(), err), p.giveBack(o))
+		return nil, errors.Join(within(p.units[k], err), p.giveBack(o))
 	}
 	return o, nil
 }

@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/penstock/penstock/prepare/source"
@@ -47,4 +48,12 @@ type Member struct {
 type Attribute struct {
 	Field source.Field // of a number or a text
 	Value []byte
+}
+
+// within says in which unit an error came up.
+func within(u Unit, err error) error {
+	if err == nil || u.Name() == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", u.Name(), err)
 }

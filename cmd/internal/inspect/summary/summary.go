@@ -128,8 +128,10 @@ func Describe(path string) (*Summary, error) {
 		s.Tree = tree.Of(p.Meta)
 		s.Origin = tree.OriginOf(path, p.Meta)
 		s.Repacks = tree.Repacks(path, s.Tree, p.Meta)
-		s.Conversions = tree.Conversions(path, s.Tree, p.Meta, len(s.Repacks) > 0)
-		if s.Unmappable != "" && !s.View && p.Meta.Siblings() != nil {
+		switch {
+		case p.Meta.Siblings() == nil:
+			s.Conversions = tree.Conversions(path, s.Tree, p.Meta, len(s.Repacks) > 0)
+		case s.Unmappable != "" && !s.View:
 			if s.Samples, err = DescribeRaw(context.Background(), path); err != nil {
 				s.Unread = dataset.Innermost(err)
 			}

@@ -84,7 +84,7 @@ func Repacks(path string, nodes []Node, meta *meta.File) (list []Repack) {
 
 // groupsOf sorts what preprocess can read, in the order of the file.
 func groupsOf(nodes []Node, meta *meta.File) (groups [][]*Node) {
-	var keys []string
+	place := make(map[string]int) // of a group, by its key
 	names := make(map[string]int) // of datasets of one length
 	key := func(n *Node, parts ...string) string {
 		return strings.Join(append(parts, fmt.Sprint(n.Shape[0])), "\x00")
@@ -102,9 +102,10 @@ func groupsOf(nodes []Node, meta *meta.File) (groups [][]*Node) {
 		if twice[k] {
 			k = key(n, filepath.Dir(n.Path))
 		}
-		i := slices.Index(keys, k)
-		if i < 0 {
-			i, keys, groups = len(keys), append(keys, k), append(groups, nil)
+		i, ok := place[k]
+		if !ok {
+			i, groups = len(groups), append(groups, nil)
+			place[k] = i
 		}
 		groups[i] = append(groups[i], n)
 	}
