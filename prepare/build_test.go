@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,26 +55,6 @@ func numberAt(t testing.TB, d *store.Dataset, field int, i int64) int64 {
 	return int64(binary.LittleEndian.Uint64(data[e.Offset+8*(i-e.First):]))
 }
 
-// A record's split follows from its content: it stays when others are added anywhere.
-func TestSplitIsStable(t *testing.T) {
-	small, large := plain(t, rawtest.Rows(t, 300)), plain(t, rawtest.Rows(t, 600))
-	small.Split, _ = samples.ParseSplit("train=0.8,val=0.2")
-	large.Split = small.Split
-	mustRun(t, small)
-	mustRun(t, large)
-	a, b := bySplit(t, small.Dest), bySplit(t, large.Dest)
-	for split, numbers := range a {
-		for _, n := range numbers {
-			if !slices.Contains(b[split], n) {
-				t.Fatalf("%d left split %s", n, split)
-			}
-		}
-	}
-	if share := float64(len(b["val"])) / 600; math.Abs(share-0.2) > 0.05 {
-		t.Errorf("val has a share of %v", share)
-	}
-}
-
 // A record stays in its split if other classes give its own another number, and so does a copy that is appended.
 func TestSplitIsStableUnderClasses(t *testing.T) {
 	config := func(classes string) Config { // 64 rows of each class
@@ -120,31 +99,6 @@ func TestSplitIsStableUnderClasses(t *testing.T) {
 	}
 }
 
-// With strata every class has its shares to within one record.
-func TestStratify(t *testing.T) {
-	c := plain(t, rawtest.Rows(t, 300))
-	c.Split, _ = samples.ParseSplit("train=0.7,val=0.2,test=0.1")
-	c.Stratify.Wanted = true
-	mustRun(t, c)
-	d, err := store.OpenFlat(c.Dest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k, s := range d.Manifest.Splits {
-		var counts [3]int
-		for _, r := range s.Ranges {
-			for i := r[0]; i < r[1]; i++ {
-				counts[numberAt(t, d, 1, i)]++
-			}
-		}
-		for class, n := range counts {
-			if want := c.Split[k].Share * 100; math.Abs(float64(n)-want) > 1 {
-				t.Errorf("split %s has %d of class %d, want %v", s.Name, n, class, want)
-			}
-		}
-	}
-}
-
 func TestParseSplit(t *testing.T) {
 	for text, want := range map[string]string{
 		"train=0.9,val=0.1": "", "a=1": "", "a=0.5": "add up to 0.5", "a=0.5,a=0.5": "two splits", "a": "NAME=SHARE", "a=nan": "NAME=SHARE", "a=0,b=1": "NAME=SHARE",
@@ -153,20 +107,6 @@ func TestParseSplit(t *testing.T) {
 		if want == "" && (err != nil || samples.SplitText(list) != text) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, %v", text, list, err)
 		}
-	}
-}
-
-func TestDedup(t *testing.T) {
-	source := rawtest.Folder(t, 10)
-	data, err := os.ReadFile(filepath.Join(source, "cat/a.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rawtest.Put(t, source, "dog/again.png", data)
-	c := config(t, source)
-	c.Dedup = true
-	if s := mustRun(t, c); s.Records != 10 || s.Duplicates != 1 || len(s.Skipped) != 0 {
-		t.Errorf("summary %+v", s)
 	}
 }
 

@@ -126,23 +126,6 @@ func TestOpenInBucketKeeps(t *testing.T) {
 	}
 }
 
-// Records of a bucket are fetched before they are needed, each once.
-func TestOpenInBucketPrefetches(t *testing.T) {
-	path := rawtest.Folder(t, 12)
-	b := useBucket(t, path)
-	src := openRaw(t, "s3://lab/photos", OpenOptions{})
-	before := b.reads.Load()
-	for i := range src.Len() {
-		if err := src.Prefetch("images", i, i+1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	allValues(t, src)
-	if n := b.reads.Load() - before; n > 12 {
-		t.Errorf("%d requests for 12 files", n)
-	}
-}
-
 // All records of a batch are fetched before they are needed, also those that are more than are fetched at a time.
 func TestOpenInBucketPrefetchesWholeBatches(t *testing.T) {
 	path := rawtest.Folder(t, 300)

@@ -9,13 +9,12 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
-	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -83,25 +82,6 @@ func TestSources(t *testing.T) {
 		convert(h5, "hdf5", "", filepath.Join(dir, "back", name), name)
 	}
 	h5test.Run(t, check...)
-}
-
-// A dataset that went through the other format is the same one.
-func TestConversionKeepsTheDataset(t *testing.T) {
-	c := config(t, rawtest.Folder(t, 10))
-	c.Images.Normalize, _ = field.ParseNormalize("imagenet")
-	first := mustRun(t, c)
-	there := DefaultConfig()
-	there.Source, there.Dest = c.Dest, filepath.Join(t.TempDir(), "ds.h5")
-	back := DefaultConfig()
-	back.Source, back.Dest = there.Dest, filepath.Join(t.TempDir(), "ds")
-	if h5, flat := mustRun(t, there), mustRun(t, back); h5.ID != first.ID || flat.ID != first.ID {
-		t.Errorf("identities %s, %s, %s", first.ID, h5.ID, flat.ID)
-	}
-	for name, data := range foldertest.Files(t, c.Dest) {
-		if name != "manifest.json" && foldertest.Files(t, back.Dest)[name] != data {
-			t.Errorf("%s has other bytes after the way there and back", name)
-		}
-	}
 }
 
 // hubRow is a row as the Hugging Face hub stores labelled images.

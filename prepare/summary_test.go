@@ -1,7 +1,6 @@
 package prepare
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/transforms"
 )
 
 // Programs rely on the keys of --json.
@@ -38,33 +36,6 @@ func TestSummaryForPrograms(t *testing.T) {
 	}
 	if len(m["skipped"].([]any)) != 0 || m["records"].(float64) != 4 {
 		t.Errorf("summary %s", text)
-	}
-}
-
-// The recipe in the manifest is one that transforms reads back.
-func TestRecipeIsComplete(t *testing.T) {
-	c := config(t, rawtest.Folder(t, 4))
-	mustRun(t, c)
-	recipe := rawtest.Manifest(t, c.Dest).Recipe
-	p, err := transforms.Parse(recipe.Transforms)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := p.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stored bytes.Buffer
-	if err := json.Compact(&stored, recipe.Transforms); err != nil {
-		t.Fatal(err)
-	}
-	if stored.String() != string(again) {
-		t.Errorf("stored %s, read back %s", &stored, again)
-	}
-	for _, key := range []string{"alpha", "color", "exif-orientation", "icc-profile", "max-pixels", "normalize", "on-error"} {
-		if recipe.Options[key] == "" {
-			t.Errorf("options %v have no %q", recipe.Options, key)
-		}
 	}
 }
 

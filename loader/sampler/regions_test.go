@@ -25,24 +25,6 @@ func TestRegionsIsAPermutation(t *testing.T) {
 	}
 }
 
-func TestRegionsDiffer(t *testing.T) {
-	const n, count = 4000, 4
-	seq := sampler.Regions{Count: count, Batch: n}.Epoch(n, 1, 0)
-	all := make([]int, n)
-	seq.Fill(0, all)
-	for r := range count - 1 {
-		same := 0
-		for i := range n / count {
-			if all[r*n/count+i]+n/count == all[(r+1)*n/count+i] {
-				same++
-			}
-		}
-		if same > 10 { // one is expected of independent permutations
-			t.Errorf("regions %d and %d have %d records at the same place", r, r+1, same)
-		}
-	}
-}
-
 func TestRegionsAreAsRandomAsAShuffle(t *testing.T) {
 	const n, batch = 1_000_000, 4096
 	if got := sampler.Randomness(sampler.Regions{Count: 64, Batch: batch}, n, batch, 1); got < 0.98 {

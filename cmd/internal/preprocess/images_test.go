@@ -3,9 +3,6 @@ package preprocess
 import (
 	"bytes"
 	"fmt"
-	"image"
-	"image/color"
-	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,35 +11,6 @@ import (
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare"
 )
-
-// Transparency is put on white or black on request, and the manifest says on which.
-func TestAlpha(t *testing.T) {
-	source := filepath.Join(t.TempDir(), "photos")
-	m := image.NewNRGBA(image.Rect(0, 0, 2, 1))
-	m.SetNRGBA(0, 0, color.NRGBA{100, 200, 0, 51})
-	m.SetNRGBA(1, 0, color.NRGBA{100, 200, 0, 255})
-	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
-	rawtest.Put(t, source, "a.png", b.Bytes())
-	for flag, want := range map[string][]byte{
-		"dropped": {100, 200, 0, 100, 200, 0}, "white": {224, 244, 204, 100, 200, 0}, "black": {20, 40, 0, 100, 200, 0},
-	} {
-		dest := filepath.Join(t.TempDir(), "ds")
-		c, err := parseFlags(t, source+" "+dest+" --layout hwc --alpha "+flag)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mustRun(t, c)
-		if got := rawtest.Payload(t, dest, "images"); !bytes.Equal(got, want) {
-			t.Errorf("--alpha %s: pixels %v, want %v", flag, got, want)
-		}
-		if got := rawtest.Manifest(t, dest).Recipe.Options["alpha"]; got != flag {
-			t.Errorf("--alpha %s: the recipe says %s", flag, got)
-		}
-	}
-}
 
 // Images of more than 8 bits, of floats and of other channels, and folders of NumPy arrays, keep type, channels and values.
 func TestDeepImages(t *testing.T) {

@@ -132,23 +132,6 @@ func TestTransformsOfNoField(t *testing.T) {
 	}
 }
 
-// Numbers go through the transforms of their field.
-func TestArrayTransforms(t *testing.T) {
-	c := plain(t, rawtest.Rows(t, 10))
-	c.Images.Transforms = []byte(`[{"op":"Cast","field":"number","dtype":"float32"},{"op":"Standardize","field":"number","mean":[10],"std":[2]}]`)
-	mustRun(t, c)
-	f := rawtest.Manifest(t, c.Dest).Fields[0]
-	if f.DType != tensor.Float32 {
-		t.Fatalf("field %+v", f)
-	}
-	got := tensor.As[float32](tensor.Of(f.Spec, 10, rawtest.Payload(t, c.Dest, "number")))
-	for i, x := range got {
-		if want := (float32(i*i) - 10) / 2; x != want {
-			t.Errorf("number %d is %v, want %v", i, x, want)
-		}
-	}
-}
-
 func TestPipelineFileProblems(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                "is not a YAML mapping",

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,22 +143,6 @@ func TestSummaryTellsWhatWasSkipped(t *testing.T) {
 	for _, want := range []string{"Skipped: 7 samples\n", "cat/4.jpg: corrupt\n", "... and 2 more"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
-		}
-	}
-}
-
-func TestDescribeForeignHDF5(t *testing.T) {
-	for _, name := range []string{"new-basic", "old-basic", "new-chunks", "old-dense", "new-strings"} {
-		s, err := Describe(datasettest.SmallHDF5(name))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if s.Penstock || s.Format != "hdf5" || len(s.Tree) < 2 || s.Unmappable == "" {
-			t.Errorf("%s: %+v", name, s)
-		}
-		if err := json.NewEncoder(io.Discard).Encode(s); err != nil {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
