@@ -23,6 +23,7 @@ nested tensors, text, dates, objects, records
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -237,9 +238,15 @@ def stored(a: np.ndarray) -> np.ndarray:
 
 def tensor(a: np.ndarray) -> torch.Tensor:
     """Return a tensor over the memory of an array."""
-    import torch
-
-    return torch.from_numpy(a.view(np.int16)).view(torch.bfloat16) if bfloat16.is_bfloat16(a.dtype) else torch.from_numpy(a)
+    library: Any = sys.modules.get("torch")  # an import statement would take a third of the time of a small record
+    if library is None:
+        import torch as library
+    if a.dtype.kind == "V" and bfloat16.is_bfloat16(a.dtype):
+        a, number = a.view(np.int16), library.bfloat16
+    else:
+        number = None
+    found: torch.Tensor = library.from_numpy(a)
+    return found if number is None else found.view(number)
 
 
 def number(value: Any) -> Any:
