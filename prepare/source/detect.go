@@ -107,6 +107,9 @@ func DetectFolder(root *vfs.Root, path string) string {
 			return try.kind
 		}
 	}
+	if found := root.Glob(path, "*.nc"); len(found) > 0 && DetectFile(root, found[0]) == "hdf5" {
+		return "hdf5" // and not netCDF of version 3
+	}
 	for _, pattern := range []string{"index.json", filepath.Join("*", "index.json")} {
 		if found := root.Glob(path, pattern); len(found) > 0 && DetectFile(root, found[0]) == "mds" {
 			return "mds"

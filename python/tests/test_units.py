@@ -6,6 +6,7 @@ import random
 import re
 import shlex
 import subprocess
+import tempfile
 import unittest
 
 import numpy as np
@@ -23,6 +24,12 @@ try:
     MISSING = ""
 except ImportError as e:
     MISSING = f"no {e.name}"
+
+try:
+    import h5netcdf  # noqa: F401
+    import xarray
+except ImportError:
+    xarray = None
 
 setUpModule = data.name_programs
 
@@ -203,6 +210,65 @@ class UnitsTest(Trees):
             for door in (penstock.open, penstock.DataLoader, lambda p, records: penstock.preprocess(p, p + ".flat", records=records)):
                 with self.assertRaisesRegex(penstock.Error, words):
                     door(path, records="*[:]")
+
+    def write_day(self, path, day, hours, **changes):
+        """Write a file of netCDF, as h5netcdf and the C library do."""
+        with h5py.File(path, "w") as f:
+            values = {"time": np.arange(hours) + 24 * day, "lat": np.arange(3.0), "lon": np.arange(4.0)} | changes
+            since = values.pop("since", "2020-01-01")
+            for name, x in values.items():
+                d = f.create_dataset(name, data=x, maxshape=(None,) if name == "time" else None)
+                d.make_scale(name)
+            f["time"].attrs["units"] = f"hours since {since}"
+            for name, axes in {"t2m": ("time", "lat", "lon"), "p": ("time",), "mask": ("lat", "lon")}.items():
+                shape = tuple(len(f[a]) for a in axes)
+                x = np.random.default_rng(day).normal(size=shape).astype("f4") if name != "mask" else np.ones(shape, "i1")
+                d = f.create_dataset(name, data=x, maxshape=(None, *shape[1:]) if axes[0] == "time" else None)
+                for i, a in enumerate(axes):
+                    d.dims[i].attach_scale(f[a])
+
+    def test_a_file_of_netcdf_for_each_day(self):
+        """The rows of files along their unlimited axis, beside xarray.open_mfdataset where it can read them."""
+        for seed in SEEDS:
+            r = random.Random(seed)
+            folder = os.path.join(self.folder, f"era5-{seed}")
+            os.mkdir(folder)
+            days = [r.randrange(1, 5) for _ in range(r.randrange(2, 13))]
+            for day, hours in enumerate(days):
+                self.write_day(f"{folder}/x_{day}.nc", day, hours)
+            want = []
+            for day, hours in enumerate(days):
+                with h5py.File(f"{folder}/x_{day}.nc") as f:
+                    for i in range(hours):
+                        want.append({n: f[n][i] for n in ("p", "t2m", "time")} | {"episode": np.int64(day), "step": np.int64(i)})
+            if xarray is not None:
+                files = natural(os.listdir(folder))
+                with xarray.open_mfdataset(
+                    [f"{folder}/{f}" for f in files], combine="nested", concat_dim="time", data_vars="minimal", engine="h5netcdf", decode_times=False
+                ) as ds:
+                    for i, record in enumerate(want):
+                        for name in ("p", "t2m", "time"):
+                            np.testing.assert_array_equal(record[name], ds[name].values[i])
+            self.same(f"{folder}/x_*.nc", want)
+            self.same(folder, want, records="*[:]")
+            with penstock.open(folder, fields=["lat", "mask"], records="*") as ds:
+                self.assertEqual((len(ds), ds[1]["mask"].shape, ds[1]["lat"].tolist()), (len(days), (3, 4), [0, 1, 2]))
+
+    def test_files_of_netcdf_that_differ(self):
+        for changes, words in (
+            (
+                {"lat": np.arange(3.0) + 1},
+                "x_1.nc: lat has other values than in x_0.nc; read the units all the same: --fields p,t2m,time,episode,step",
+            ),
+            ({"since": "2021-01-01"}, 'x_0.nc/time is in units "hours since 2020-01-01", and x_1.nc/time in units "hours since 2021-01-01"'),
+        ):
+            folder = tempfile.mkdtemp(dir=self.folder)
+            self.write_day(f"{folder}/x_0.nc", 0, 3)
+            self.write_day(f"{folder}/x_1.nc", 1, 2, **changes)
+            with self.assertRaisesRegex(penstock.Error, re.escape(words)) as e:
+                penstock.DataLoader(folder, 2)
+            flags = shlex.split(re.search(r"--fields [^ ;]*", str(e.exception))[0])
+            self.run_command("preprocess", folder, folder + ".fields", "--records", "*[:]", *flags)
 
     def test_encoded_images(self):
         """Files in rows: of any length, or filled up with zeros, as robots write them."""

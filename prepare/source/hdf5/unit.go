@@ -131,10 +131,31 @@ func (u *unitOf) Members() (list []unit.Member, err error) {
 			continue
 		}
 		for _, p := range all {
-			list = append(list, unit.Member{Name: name + p.name, Field: p.field, Rows: rows})
+			m := unit.Member{Name: name + p.name, Field: p.field, Rows: rows, Meaning: meaning(d)}
+			if names := d.Dimensions(); len(names) > 0 && rows >= 0 {
+				m.Axis, m.Grows = names[0], len(d.MaxDims) > 0 && d.MaxDims[0] < 0
+			}
+			list = append(list, m)
 		}
 	}
 	return list, nil
+}
+
+// meaning returns what netCDF says of numbers.
+func meaning(d *meta.Dataset) string {
+	var words []string
+	for _, name := range []string{"units", "calendar", "scale_factor", "add_offset"} {
+		a, ok := d.Attrs.Get(name)
+		if !ok {
+			continue
+		}
+		if text, ok := a.Value.Text(); ok {
+			words = append(words, fmt.Sprintf("%s %q", name, text))
+		} else if x, ok := a.Value.Floats(); ok {
+			words = append(words, fmt.Sprint(name, " ", x))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // Open implements unit.Unit.

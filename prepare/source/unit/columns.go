@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -40,6 +41,8 @@ type Columns struct {
 	selected bool // members were named
 	pool     *pool
 	splits   source.FileSplits // that units are by their names
+
+	coordinates []string // of axes that rows are not along
 }
 
 // wanted is an array that becomes a field.
@@ -78,7 +81,11 @@ func NewColumns(units []Unit, records *Records, selection []column.Selection) (*
 		names = append(names, m.Name)
 	}
 	c.pool = newPool(units, names)
-	if err := c.build(selection); err != nil {
+	err = c.compare()
+	if err == nil {
+		err = c.build(selection)
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
@@ -197,7 +204,11 @@ func (c *Columns) choose(selection []column.Selection) error {
 		return c.chooseNamed(first, selection)
 	}
 	var errs []error
-	var good, singles []string
+	var good, singles, across []string
+	axis := ""
+	if c.records.Rows {
+		axis = rowAxis(first)
+	}
 	for _, m := range first {
 		switch {
 		case m.Optional && m.Err != nil:
@@ -207,6 +218,10 @@ func (c *Columns) choose(selection []column.Selection) error {
 			errs = append(errs, within(c.units[0], fmt.Errorf("%s: %w", m.Name, m.Err)))
 		case c.records.Rows && m.Rows < 0:
 			singles = append(singles, m.Name)
+		case axis != "" && m.Axis != "" && m.Axis != axis:
+			if across = append(across, m.Name); m.Axis == m.Name {
+				c.coordinates = append(c.coordinates, m.Name)
+			}
 		default:
 			good = append(good, m.Name)
 			c.members = append(c.members, wanted{Member: m, as: column.Selection{Column: m.Name}, fixed: m.Rows})
@@ -216,10 +231,62 @@ func (c *Columns) choose(selection []column.Selection) error {
 		c.Hints = append(c.Hints, "left out, as they are one value of a unit and not of a row: "+
 			source.Enumerate(singles, 5)+"; --fields with their names repeats them in each row")
 	}
+	if len(across) > 0 {
+		c.Hints = append(c.Hints, "left out, as they have no rows along "+axis+": "+source.Enumerate(across, 5))
+	}
 	if len(errs) == 0 && len(c.members) == 0 {
 		return fmt.Errorf("%s has no array with rows", c.units[0].Name())
 	}
 	return column.Undecided(errs, good, false)
+}
+
+// rowAxis returns the name of the axis that rows are along: one that grows, or else the first one of the array with the
+// most axes; "" where axes have no names.
+func rowAxis(members []Member) (axis string) {
+	most := -1
+	for _, m := range members {
+		switch {
+		case m.Axis == "" || m.Err != nil:
+		case m.Grows:
+			return m.Axis
+		case len(m.Field.Shape) > most:
+			axis, most = m.Axis, len(m.Field.Shape)
+		}
+	}
+	return axis
+}
+
+// compare makes sure that units have the same coordinates, so that a place in a row is the same place in all.
+func (c *Columns) compare() error {
+	if c.coordinates == nil {
+		return nil
+	}
+	var want [][]byte
+	for k, u := range c.units {
+		columns, closer, err := u.Open(c.coordinates)
+		for i := 0; i < len(columns) && err == nil; i++ {
+			var values []byte
+			switch {
+			case columns[i].Open == nil:
+				err = fmt.Errorf("there is no %s; read the units all the same: %s", c.coordinates[i], c.without())
+			default:
+				values, err = columns[i].All(nil)
+			}
+			if k == 0 {
+				want = append(want, values)
+			} else if err == nil && !bytes.Equal(values, want[i]) {
+				err = fmt.Errorf("%s has other values than in %s; read the units all the same: %s", c.coordinates[i],
+					c.units[0].Name(), c.without())
+			}
+		}
+		if closer != nil {
+			err = errors.Join(err, closer.Close())
+		}
+		if err != nil {
+			return within(u, err)
+		}
+	}
+	return nil
 }
 
 // chooseNamed finds the members that a selection names.
@@ -341,6 +408,9 @@ func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
 		m.Field.Content != w.Field.Content || !slices.Equal(m.Field.Shape, w.Field.Shape) || m.Field.Width != w.Field.Width:
 		return fmt.Errorf("%s/%s is %s, and %s/%s is %s, so they are not one field; leave it out: %s", first, w.Name,
 			w.describe(), u.Name(), w.Name, m.describe(), c.without(w.Name))
+	case m.Meaning != w.Meaning:
+		return fmt.Errorf("%s/%s is in %s, and %s/%s in %s, so their numbers are not alike; leave it out: %s", first, w.Name,
+			cmp.Or(w.Meaning, "no units"), u.Name(), w.Name, cmp.Or(m.Meaning, "no units"), c.without(w.Name))
 	case !slices.Equal(m.Field.Classes, w.Field.Classes):
 		return fmt.Errorf("%s/%s has the names %s, and %s/%s has %s; leave it out: %s", first, w.Name,
 			source.Enumerate(w.Field.Classes, 8), u.Name(), w.Name, source.Enumerate(m.Field.Classes, 8), c.without(w.Name))

@@ -13,17 +13,18 @@ import (
 // Guess finds out whether the units of a declaration are records, or their rows are, and sets records.Rows. It returns
 // false where both may be meant. The members that are selected decide, all without a selection.
 //
-// Rows: all arrays of a unit have one length, and units have several. Units: no two arrays have one length, or one
+// Rows: all arrays of a unit have one length, and units have several, or an axis with a name grows. Units: no two arrays have one length, or one
 // value is a number and lengths are the same in all units, as those of images are. Groups that are called train and
 // test have rows.
 func Guess(units []Unit, records *Records, selection []column.Selection) (certain bool, err error) {
-	first := int64(-1)
+	first, grows := int64(-1), true
 	var all shape
 	for k, u := range units {
 		members, err := u.Members()
 		if err != nil {
 			return false, within(u, err)
 		}
+		grows = grows && slices.ContainsFunc(members, func(m Member) bool { return m.Grows })
 		in := shapeOf(members, selection)
 		if k == 0 {
 			all, first = in, in.most
@@ -32,6 +33,9 @@ func Guess(units []Unit, records *Records, selection []column.Selection) (certai
 		all.numbers, all.texts, all.differ = all.numbers || in.numbers, all.texts || in.texts, all.differ || in.most != first
 	}
 	switch singles := all.numbers || all.texts; {
+	case grows:
+		records.Rows = true
+		return true, nil
 	case all.agree && !singles && (splitsOf(units).Names != nil || all.differ && all.arrays > 1):
 		records.Rows = true
 		return true, nil

@@ -40,6 +40,9 @@ type Member struct {
 	Name     string       // the path in the unit
 	Field    source.Field // of a row, or of the one value
 	Rows     int64        // along the first axis; -1 of an array without axes
+	Axis     string       // the name of the first axis, such as time in netCDF; "" without one
+	Grows    bool         // that axis is unlimited: files continue each other along it
+	Meaning  string       // what numbers stand for, such as units and factors; those of one field have one
 	Optional bool         // it becomes a field only if it is named
 	Err      error        // why its values cannot become a field
 }
