@@ -75,50 +75,6 @@ func upTo(n int) []int {
 	return all
 }
 
-func TestRunShuffleKeepsBatchesViews(t *testing.T) {
-	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 25, Workers: 2, Sampler: sampler.Block{Size: 50}, Seed: 3})
-	got := visit(t, ld, 0)
-	if st := ld.Stats(); st.CopiedBytes != 0 || slices.IsSorted(got) {
-		t.Errorf("%d bytes copied; sorted: %v", st.CopiedBytes, slices.IsSorted(got))
-	}
-}
-
-func TestMixLoads(t *testing.T) {
-	a, b := newMemorySource(100, 4), newMemorySource(50, 4)
-	all, err := combine.NewConcat(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := sampler.NewMix(all.Sizes(), sampler.MixOptions{Batch: 30})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, order := range []sampler.Sampler{o, sampler.Sequential{}} {
-		ld, err := loader.New(all, loader.Options{BatchSize: 30, Sampler: order, Workers: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for batch, err := range ld.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			x := batch.Field("x")
-			for i, r := range batch.Indices() {
-				_, number := all.Locate(r)
-				if got := x.Bytes()[i*4]; got != pixel(number, 0) {
-					t.Fatalf("record %d: byte %d", r, got)
-				}
-			}
-		}
-		if err := ld.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if held := a.held.Load() + b.held.Load(); held != 0 {
-		t.Errorf("%d leases left", held)
-	}
-}
-
 func TestJoinedAcrossSources(t *testing.T) {
 	a, b := newMemorySource(10, 4), newMemorySource(10, 4)
 	all, err := combine.NewConcat(a, b)
@@ -349,28 +305,6 @@ func TestBucketsRefuse(t *testing.T) {
 	}
 	if _, err := loader.Lengths(t.Context(), lengthless{newWords(3)}, "t"); err == nil || !strings.Contains(err.Error(), "unreadable word") {
 		t.Errorf("error %v", err)
-	}
-}
-
-// Each host reads its region, but for the last global batches, and in every epoch.
-func TestRegionsKeepAHostAtItsRegion(t *testing.T) {
-	const n, hosts, ranks, batch = 10_007, 4, 8, 16
-	order := sampler.Regions{Count: hosts, Batch: batch * ranks}
-	for rank := range ranks {
-		host := rank / (ranks / hosts)
-		ld := open(t, newMemorySource(n, 4), loader.Options{BatchSize: batch, Sampler: order, Seed: 5, World: loader.World{Rank: rank, Size: ranks}})
-		for epoch := range 2 {
-			got := visit(t, ld, epoch)
-			outside := 0
-			for _, r := range got {
-				if r < host*(n/hosts) || r >= (host+1)*(n/hosts) {
-					outside++
-				}
-			}
-			if outside > 2*batch {
-				t.Errorf("rank %d, epoch %d: %d of %d records are outside of region %d", rank, epoch, outside, len(got), host)
-			}
-		}
 	}
 }
 

@@ -320,14 +320,6 @@ func TestGuardPassesOtherPanics(t *testing.T) {
 	_ = ds.Guard(func() error { panic("mine") })
 }
 
-func TestID(t *testing.T) {
-	ds := open(t, build(t, 10))
-	defer ds.Close()
-	if ds.ID() == "" || ds.ID() != ds.Manifest().ID {
-		t.Errorf("id %q, manifest %q", ds.ID(), ds.Manifest().ID)
-	}
-}
-
 func TestOpenErrorsNameThePathOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none")
 	if _, err := mmapds.Open(path); err == nil || strings.Count(err.Error(), path) != 1 {

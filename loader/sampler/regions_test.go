@@ -18,9 +18,33 @@ func TestRegionsIsAPermutation(t *testing.T) {
 			first, second := fillAll(t, o, c.n, 9, 0), fillAll(t, o, c.n, 9, 1)
 			checkPermutation(t, fmt.Sprint(c), first, upTo(c.n))
 			checkPermutation(t, fmt.Sprint(c), second, upTo(c.n))
+			size, each := c.n/c.count, c.batch/c.count
+			for pos, r := range first[:size/each*each*c.count] { // of each global batch, region by region
+				if region := pos % c.batch / each; r/size != region {
+					t.Fatalf("%+v: record %d at %d is not of region %d", c, r, pos, region)
+				}
+			}
 			if c.n >= 100 && inner == nil && (slices.Equal(first, second) || slices.Equal(first, fillAll(t, o, c.n, 8, 0))) {
 				t.Errorf("%+v: the same order in two epochs or with two seeds", c)
 			}
+		}
+	}
+}
+
+func TestRegionsDiffer(t *testing.T) {
+	const n, count = 4000, 4
+	seq := sampler.Regions{Count: count, Batch: n}.Epoch(n, 1, 0)
+	all := make([]int, n)
+	seq.Fill(0, all)
+	for r := range count - 1 {
+		same := 0
+		for i := range n / count {
+			if all[r*n/count+i]+n/count == all[(r+1)*n/count+i] {
+				same++
+			}
+		}
+		if same > 10 { // one is expected of independent permutations
+			t.Errorf("regions %d and %d have %d records at the same place", r, r+1, same)
 		}
 	}
 }

@@ -77,6 +77,9 @@ func TestRecipeRunsAgain(t *testing.T) {
 			mustRun(t, first)
 			again := fromRecipe(t, rawtest.Manifest(t, first.Dest).Recipe, first.Source, filepath.Join(t.TempDir(), "again"))
 			mustRun(t, again)
+			if again.Images.Rules != first.Images.Rules {
+				t.Errorf("rules %+v, of the recipe %+v", first.Images.Rules, again.Images.Rules)
+			}
 			if !maps.Equal(foldertest.Files(t, first.Dest), foldertest.Files(t, again.Dest)) {
 				t.Errorf("other bytes; recipes\n%+v\n%+v", rawtest.Manifest(t, first.Dest).Recipe, rawtest.Manifest(t, again.Dest).Recipe)
 			}
