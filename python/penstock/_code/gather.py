@@ -6,6 +6,7 @@ gathered several at a time, so rows are read a little before the loop gets them.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import sys
@@ -190,48 +191,51 @@ class GatherLoop(Loop):
         batches = self._plan.arrays()
         if self._ahead:  # which draws the order now
             batches = itertools.chain(list(itertools.islice(batches, 1)), batches)
-        return self._gathered(batches)
-
-    def _gathered(self, batches: Iterator[np.ndarray]) -> Iterator[Any]:
-        """Yield the batches. No local variable refers to one while the caller has it, so that its memory is free when it is dropped."""
-        gather, passed, measures, pins = self._work.dataset, self._plan.passed, self._measures, self._pins
-        group = max(1, min(_MAX_GROUP, _GROUP_BYTES // max(1, self._size * gather.row_bytes)))
-        while found := list(itertools.islice(batches, group)):
-            made = gather.batches(found, checked=True)
-            made.reverse()
-            while made:
-                passed()
-                measures.batches += 1
-                yield made.pop() if pins is None else pins.pinned(made.pop())
-        self.place.finish()
+        group = max(1, min(_MAX_GROUP, _GROUP_BYTES // max(1, self._size * self._work.dataset.row_bytes)))
+        return _gathered(self._plan, self.place, self._work.dataset, batches, group, self._measures, self._pins)
 
     def _due(self) -> Iterator[Any]:
         """Return the batches of a sampler that is asked for each when it is due."""
         tasks: deque[Task] = deque()
-        self._fill(tasks, self._ahead)
-        return self._one_by_one(tasks)
+        _fill(tasks, self._ahead, self._plan)
+        return _one_by_one(self._plan, self.place, self._work.dataset, tasks, self._ahead, self._measures, self._pins)
 
-    def _one_by_one(self, tasks: deque[Task]) -> Iterator[Any]:
-        while True:
-            self._fill(tasks, 1)
-            if not tasks:
-                break
-            task = tasks.popleft()
-            if self._ahead:
-                self._fill(tasks, self._ahead)
-            made = self._work.dataset.batches([task.records], checked=False)
-            self._plan.delivered(task, 0)
-            self._measures.batches += 1
-            yield made.pop() if self._pins is None else self._pins.pinned(made.pop())
-        self.place.finish()
 
-    def _fill(self, tasks: deque[Task], n: int) -> None:
-        """Ask for batches until there are n that are not gathered, or no more come."""
-        try:
-            while len(tasks) < n:
-                tasks.append(self._plan.next())
-        except StopIteration:
-            pass
+# The iterators do not refer to the loop, which is gone as soon as nothing else does.
+
+
+def _gathered(plan: Plan, place: Place, gather: Gather, batches: Iterator[np.ndarray], group: int, measures: Measures, pins: Any) -> Iterator[Any]:
+    """Yield the batches. No local variable refers to one while the caller has it, so that its memory is free when it is dropped."""
+    while found := list(itertools.islice(batches, group)):
+        made = gather.batches(found, checked=True)
+        made.reverse()
+        while made:
+            plan.passed()
+            measures.batches += 1
+            yield made.pop() if pins is None else pins.pinned(made.pop())
+    place.finish()
+
+
+def _one_by_one(plan: Plan, place: Place, gather: Gather, tasks: deque[Task], ahead: int, measures: Measures, pins: Any) -> Iterator[Any]:
+    while True:
+        _fill(tasks, 1, plan)
+        if not tasks:
+            break
+        task = tasks.popleft()
+        if ahead:
+            _fill(tasks, ahead, plan)
+        made = gather.batches([task.records], checked=False)
+        plan.delivered(task, 0)
+        measures.batches += 1
+        yield made.pop() if pins is None else pins.pinned(made.pop())
+    place.finish()
+
+
+def _fill(tasks: deque[Task], n: int, plan: Plan) -> None:
+    """Ask for batches until there are n that are not gathered, or no more come."""
+    with contextlib.suppress(StopIteration):
+        while len(tasks) < n:
+            tasks.append(plan.next())
 
 
 def _alone() -> int:

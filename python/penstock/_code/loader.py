@@ -10,16 +10,16 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any, Callable
 
-from .. import samplers
 from .._base.errors import Error, UnsupportedError
 from .._base.options import OnError, choice
+from .._engine.epochs import Engine, Epochs
 from .._engine.signature import Signature
 from .._engine.states import check_mapping
 from .._engine.threads import cores
 from . import collate, randomness, sampling
 from .fetch import Work
 from .gather import Gather, GatherLoop
-from .loops import Loop, ParallelLoop, Place, SerialLoop
+from .loops import Loop, ParallelLoop, SerialLoop
 from .measure import Measures
 from .plan import Plan
 from .plans import SeededPlan, TorchPlan
@@ -28,7 +28,7 @@ from .states import Run
 _VERSION = 1
 
 
-class UserLoader:
+class UserLoader(Engine):
     """Batches of a user's dataset: see the package."""
 
     _ordered: Any = None  # penstock's order; None without a seed
@@ -49,20 +49,15 @@ class UserLoader:
         _refuse(signature, seed, world_size, on_error)
         self._signature = signature
         self._gather: Gather | None = signature.dataset if isinstance(signature.dataset, Gather) else None
-        self._announced: samplers.Announced | None = None
         self._last = last
         if seed is not None and not signature.iterable:
             self._order_again()
             self._rank, self._world_size = self._ordered.rank, self._ordered.world_size
-            if type(signature.sampler).__name__ == "DistributedSampler":
-                self._announced = samplers.Announced(signature.sampler)
         self.sampler, self.batch_sampler = sampling.of(signature, signature.dataset if self._gather is None else self._gather.source, self._torch)
         self._persistent: Any = None  # the loop whose workers stay
         self._latest: weakref.ref[Loop] | None = None
-        self._place: Place | None = None  # where the last loop is
         self._measures = Measures()
-        self._state: Mapping[str, Any] | None = None  # that the next loop begins at
-        self._epoch: int | None = None  # of the next loop, if that was said
+        self.epochs = Epochs(signature.sampler if self._ordered is not None else None)
         self._promised: int | None = None
 
     def _order_again(self) -> None:
@@ -94,21 +89,6 @@ class UserLoader:
         return self._rank, self._world_size
 
     @property
-    def epoch(self) -> int:
-        """The epoch that the next batch is of."""
-        if self._epoch is not None:
-            return self._epoch
-        if self._state is not None:
-            return int(self._state["epoch"]) + bool(self._state["finished"])
-        position = None if self._place is None else self._place.position()
-        return 0 if position is None else int(position["epoch"]) + bool(position["finished"])
-
-    @property
-    def at(self) -> Mapping[str, Any]:
-        """The position with which the next loop begins."""
-        return _within(self._state) or {"step": 0}
-
-    @property
     def _iterator(self) -> Any:
         """The loop of persistent workers, as torch's DataLoader has it. None ends them."""
         return self._persistent
@@ -138,82 +118,52 @@ class UserLoader:
         if self._gather is not None:
             self._gather.look()
         self._order_again()
-        said = None if self._announced is None else self._announced.said()
-        if said is not None:
-            self.set_epoch(said)
+        epoch, state = self.begins()["epoch"], self.epochs.loaded
         signature = self._signature
         workers = self._workers()
-        if self._state is not None:
-            self._check_workers(self._state)  # again, as num_workers may have been set since
-        persistent = self._persistent
-        if persistent is not None and signature.persistent_workers and self._state is None and persistent.open:
-            self._begin_again(persistent)
-            return persistent  # type: ignore[no-any-return]
-        self._iterator = None
-        state, self._state = self._state, None
-        if state is not None and state["finished"] and state.get("order") is not None:
-            sampling.sampled(self._index_sampler, signature.generator, self.gathers).pass_over(state["order"])
-        plan, work = self._planned(state, workers)
-        kind: Any = GatherLoop if self.gathers else ParallelLoop if workers else SerialLoop
-        kind = _of_torch(kind) if self._torch else kind
-        loop = kind(plan, work, self._measures, _Options(signature, workers), _within(state))
+        if state is not None:
+            self._check_workers(state)  # again, as num_workers may have been set since
+        loop = self._persistent
+        if loop is None or not signature.persistent_workers or state is not None or not loop.open:
+            self._iterator = None
+            if state is not None and state["finished"] and state.get("order") is not None:
+                sampling.sampled(self._index_sampler, signature.generator, self.gathers).pass_over(state["order"])
+            plan, work = self._planned(epoch, workers)
+            kind: Any = GatherLoop if self.gathers else ParallelLoop if workers else SerialLoop
+            kind = _of_torch(kind) if self._torch else kind
+            loop = kind(plan, work, self._measures, _Options(signature, workers), _within(state))
+            self._persistent = loop if signature.persistent_workers and workers else None
+        else:
+            known = self._seed is not None or self.epochs.said is not None
+            loop.again(self._plan(epoch, workers, loop.base_seed), epoch if known else None)
         loop.promised = self._promised
-        self._latest, self._place = weakref.ref(loop), loop.place
-        self._persistent = loop if signature.persistent_workers and workers else None
+        self._latest = weakref.ref(loop)
+        self.epochs.begin(loop.place.position, self._latest)
         return loop  # type: ignore[no-any-return]
 
     def _workers(self) -> int:
         workers = self._signature.num_workers
         return cores() if workers is None else workers
 
-    def _planned(self, state: Mapping[str, Any] | None, workers: int) -> tuple[Plan, Work]:
-        """Return the batches of a loop that begins, at a state, and what workers do."""
-        signature, within = self._signature, _within(state)
+    def _planned(self, epoch: int, workers: int) -> tuple[Plan, Work]:
+        """Return the batches of a loop that begins, and what workers do."""
+        signature = self._signature
         default = signature.collate_fn is None
         function = signature.collate_fn if not default else self._default_collate(signature.batched)
-        work = Work(
-            signature.dataset, signature.iterable, signature.batched, function, signature.drop_last, workers, signature.worker_init_fn,
-            seed=self._seed, rank=self._rank, on_error=self._on_error, concurrency=signature.concurrency,
-        )  # fmt: skip
         self._measures.of(signature, workers, function)
-        epoch, plan = self._next_epoch(state), Plan()
-        if self._ordered is not None:
-            plan = SeededPlan(self._ordered, signature.batched, epoch, *((within["step"], within.get("done", ())) if within else ()))
-            work.base_seed = randomness.record_seed(self._seed or 0, epoch, 0, place=randomness.OF_WORKER) >> 1
-        else:
-            base_seed = None if self._seed is None else randomness.record_seed(self._seed, epoch, self._rank, place=randomness.OF_WORKER) >> 1
-            plan = TorchPlan(self._index_sampler, _Options(signature, workers), epoch, base_seed, within, self._torch, self.gathers)
-            work.base_seed = plan.base_seed
-        return self._fed(plan, workers), work
+        base_seed = None if self._seed is None else randomness.worker_seed(self._seed, epoch, self._rank)
+        plan = self._plan(epoch, workers, base_seed)
+        return plan, Work(
+            signature.dataset, signature.iterable, signature.batched, function, signature.drop_last, workers, signature.worker_init_fn,
+            base_seed=plan.base_seed, seed=self._seed, rank=self._rank, on_error=self._on_error, concurrency=signature.concurrency,
+        )  # fmt: skip
 
-    def _fed(self, plan: Plan, workers: int) -> Plan:
-        """Return the plan with what workers get of each record."""
-        return plan
-
-    def _begin_again(self, loop: Any) -> None:
-        """Begin another epoch with the workers of a loop."""
-        said, epoch = self._epoch, self._next_epoch(None)
-        plan: Plan
-        if self._ordered is not None:
-            plan = SeededPlan(self._ordered, self._signature.batched, epoch)
-        else:
-            options = _Options(self._signature, self._workers())
-            plan = TorchPlan(self._index_sampler, options, epoch, loop.base_seed, None, self._torch, self.gathers)
-        loop.again(self._fed(plan, self._workers()), epoch if self._seed is not None or said is not None else None)
-        loop.promised = self._promised
-        self._latest, self._place = weakref.ref(loop), loop.place
-
-    def _next_epoch(self, state: Mapping[str, Any] | None) -> int:
-        """Return the epoch of a loop that begins."""
-        if self._epoch is not None:
-            epoch, self._epoch = self._epoch, None
-            return epoch
-        if state is not None:
-            return int(state["epoch"]) + bool(state["finished"])
-        if self._place is None:
-            return 0
-        position = self._place.position()
-        return int(position["epoch"]) + bool(position["finished"] or position["step"] > 0)
+    def _plan(self, epoch: int, workers: int, base_seed: int | None) -> Plan:
+        """Return the batches of a loop that begins, whose workers have a seed if it is known."""
+        within = _within(self.epochs.loaded)
+        if self._ordered is None:
+            return TorchPlan(self._index_sampler, _Options(self._signature, workers), epoch, base_seed, within, self._torch, self.gathers)
+        return SeededPlan(self._ordered, self._signature.batched, epoch, base_seed, within)
 
     def _default_collate(self, batched: bool) -> Callable[[Any], Any]:
         if not self._torch:
@@ -224,10 +174,8 @@ class UserLoader:
         return found
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch the next loop is, to whatever asks for it. A position in that epoch that was loaded stays as it is."""
-        if self._state is not None and (self._state["finished"] or self._state["epoch"] != epoch):
-            self._state = None
-        self._epoch = epoch if self._state is None else None
+        """Say which epoch the next loop is, also to whatever asks for it."""
+        super().set_epoch(epoch)
         if self._ordered is None:
             inner = getattr(self.batch_sampler, "sampler", None)
             for listener in {id(o): o for o in (self.batch_sampler, self.sampler, inner, getattr(inner, "sampler", None))}.values():
@@ -236,20 +184,17 @@ class UserLoader:
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is: after the batch that was yielded last."""
-        if self._state is not None:
-            return {**self._state}
-        signature = self._signature
-        identity = self._identity()
-        if self._place is None:
-            return {**identity, "epoch": self.epoch, "step": 0, "finished": False}
-        found = self._place.position()
+        at = self.epochs.position
+        if self.epochs.loaded is not None:
+            return {**at}
+        at = {"finished": False, **at}
         if self._ordered is not None:
-            found = {name: value for name, value in found.items() if name not in ("workers", "num_workers")}
-        elif not signature.in_order and found["num_workers"]:
+            at = {name: value for name, value in at.items() if name not in ("workers", "num_workers")}
+        elif not self._signature.in_order and at.get("num_workers"):
             warnings.warn(
                 "a state with in_order=False does not say which batches were yielded before others; give in_order=True, or seed=", stacklevel=2
             )
-        return {**identity, **found}
+        return {**self._identity(), **at}
 
     def _identity(self) -> dict[str, Any]:
         """Return what does not change in a run."""
@@ -266,7 +211,7 @@ class UserLoader:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Have the next loop begin where state_dict was taken."""
         if isinstance(state_dict, Mapping) and not state_dict:
-            self._state = self._epoch = None
+            self.epochs.load(None)
             return
         check_mapping(state_dict, "penstock", "finished", "seed")
         batches = None
@@ -275,7 +220,7 @@ class UserLoader:
         run = Run(self._signature, self._seed, self._index_sampler, batches, self._ordered is not None, self.gathers)
         run.check(state_dict, self._identity())
         self._check_workers(state_dict)
-        self._state, self._epoch = dict(state_dict), None
+        self.epochs.load(dict(state_dict))
 
     def _check_workers(self, state: Mapping[str, Any]) -> None:
         """Refuse a state that says something of workers, for another number of them."""

@@ -17,6 +17,8 @@ class Plan:
     fixed = True
     #: Whether its states need nothing of the workers.
     light = False
+    #: The seed of the workers.
+    base_seed = 0
     #: A bound of all record numbers, if they may be had as ``arrays``, before they are due; else None.
     below: int | None = None
 

@@ -90,10 +90,11 @@ class SeededPlan(Plan):
     fixed = False
     light = True
 
-    def __init__(self, ordered: Ordered, batched: bool, epoch: int, step: int = 0, done: Any = ()) -> None:
-        self._ordered, self._batched, self._epoch = ordered, batched, epoch
-        self._step, self._done = step, set(done)
-        self.below = None if done else ordered.records
+    def __init__(self, ordered: Ordered, batched: bool, epoch: int, base_seed: int | None = None, state: Mapping[str, Any] | None = None) -> None:
+        self._ordered, self._batched, self._epoch, self.base_seed = ordered, batched, epoch, base_seed or 0
+        self._step: int = state["step"] if state else 0
+        self._done: set[int] = set(state.get("done", ())) if state else set()
+        self.below = None if self._done else ordered.records
         self._steps: Iterator[Any] = iter(())
 
     def __len__(self) -> int:

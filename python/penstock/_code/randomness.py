@@ -46,6 +46,11 @@ def seed_worker(base_seed: int, worker_id: int) -> int:
     return seed
 
 
+def worker_seed(seed: int, epoch: int, rank: int) -> int:
+    """Return the seed that the workers of a rank have in an epoch, as ``base_seed``."""
+    return record_seed(seed, epoch, rank, place=OF_WORKER) >> 1
+
+
 def record_seed(seed: int, epoch: int, record: int, position: int | None = None, *, place: int = 0) -> int:
     """Return the seed, of 64 bits, that the random numbers of user code have for a record in an epoch.
 

@@ -369,10 +369,10 @@ def sampled(index_sampler: Any, generator: Any, arrays: bool) -> Any:
 def check_random(encoded: Any, generator: Any, made: bool = False) -> None:
     """Raise Error if this is not what the generators, and that of the loader if it has one, can go back to.
 
-    ``made`` says that the sampler makes its generator itself, when it is iterated over: then its state is no use before.
+    ``made`` says that the sampler makes a generator of torch itself, when it is iterated over: then its state is no use before.
     """
     randomness.decode(encoded)
-    if made:
+    if made and not hasattr(generator, "bit_generator"):
         if "generator" in encoded:
             randomness.check_torch(encoded["generator"])
         return

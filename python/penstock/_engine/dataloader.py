@@ -513,13 +513,9 @@ class DataLoader(_Base[B]):
             return iter(self)
         if not self._ordered:
             return self._after(step)
-        engine = self._engine
         state = {name: value for name, value in self.state_dict().items() if name not in ("done", "workers")}
-        if isinstance(engine, FeedLoader):
-            state["epoch"] = engine.begins()["epoch"]
-        elif (state["step"] and not self.step) or state.get("finished"):
-            state["epoch"] += 1
-        self.load_state_dict({**state, "step": step, **({"finished": False} if "finished" in state else {})})
+        state |= {"epoch": self._engine.begins()["epoch"], "step": step}
+        self.load_state_dict({**state, **({"finished": False} if "finished" in state else {})})
         return iter(self)
 
     def _after(self, step: int) -> Iterator[Any]:
@@ -706,13 +702,12 @@ class DataLoader(_Base[B]):
     @property
     def step(self) -> int:
         """The number of the batch with which the next loop begins."""
-        return int(self._engine.at["step"]) if getattr(self._engine, "resumed", True) else 0
+        return int(self._engine.epochs.next["step"])
 
     @property
     def epoch(self) -> int:
         """The number of the epoch that the next batch is of."""
-        epoch: int = self._engine.epoch
-        return epoch
+        return int(self._engine.epoch)
 
     @property
     def records(self) -> int:

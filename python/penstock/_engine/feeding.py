@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import samplers
 from .._base.errors import Error
 from .._base.options import count
 from .batch import LoaderBatch
+from .epochs import Engine, Epochs, Position
 from .request import Request
 from .session import POSITION, Session, position
 from .states import check_fed, check_mapping, checking
@@ -29,28 +29,18 @@ class _Epoch(itertools.chain[LoaderBatch]):
         return len(self.loader)
 
 
-class FeedLoader:
+class FeedLoader(Engine):
     """The engine of a DataLoader over prepared datasets: each loop over it is an epoch."""
 
     #: Whether the user's code makes batches of records.
     collates = False
 
     def __init__(self, request: Request) -> None:
-        self._distributed = None if request.distributed is None else samplers.Announced(request.distributed)
+        self.epochs = Epochs(request.distributed)
         self._pinning = request.pinning
-        self._loop: object = None  # the one that is under way
-        self._wanted: int | None = None  # the epoch of the next loop, said during one
         self.session = Session(request)
         self.stage, self._ahead = self.session.stage, request.ahead
-        self.at = position(0, 0)  # of the batch that comes next
-        self._received: dict[str, Any] | None = None  # in a loop: of the batch after those that were received
-        self.resumed = True  # whether the next loop begins at `at`, and not with another epoch
-
-    @property
-    def epoch(self) -> int:
-        """The number of the epoch that the next batch is of."""
-        epoch: int = self.at["epoch"]
-        return epoch
+        self._received: Position | None = None  # in a loop: of the batch after those that were received
 
     @property
     def records(self) -> int:
@@ -64,7 +54,8 @@ class FeedLoader:
         return self.session.fields[field].classes
 
     def __repr__(self) -> str:
-        return f"<penstock DataLoader of {self.session.records} records: batch {self.at['step']} of {self.session.batches} in epoch {self.epoch}>"
+        step = self.epochs.position["step"]
+        return f"<penstock DataLoader of {self.session.records} records: batch {step} of {self.session.batches} in epoch {self.epoch}>"
 
     def __len__(self) -> int:
         return self.session.batches
@@ -78,21 +69,15 @@ class FeedLoader:
         """Return an iterator over the next epoch whose batches go through a Stage: what a Prefetcher is."""
         return self._iterate(stage, ahead)
 
-    def begins(self) -> dict[str, Any]:
-        """Return where the next loop begins."""
-        said = None if self._distributed is None else self._distributed.said()
-        if said is not None:
-            self.set_epoch(said)
-        if self._wanted is not None:
-            return position(self._wanted, 0)
-        if self.resumed:
-            return self.at
-        return position(self.epoch + (self.at["step"] > 0), 0)
-
     def _iterate(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
         self.session.alive()
-        at, self._loop = self.begins(), (loop := object())
+        at = reached = dict(self.begins())
         epoch, waiting, received = at["epoch"], deque[tuple[Any, dict[str, Any]]](), 0
+
+        def loop() -> Position:
+            return reached
+
+        self.epochs.loop = loop
         failure: Error | None = None
         begun = False
         try:
@@ -119,21 +104,22 @@ class FeedLoader:
                     batch = stage.take(batch)
                 if not begun:
                     self.session.waits.begin()
-                    begun, self.resumed, self._wanted = True, False, None
-                self.at = after
+                    begun = True
+                    self.epochs.begin(loop, loop)
+                reached = after
                 yield batch
                 del batch  # so that the caller alone keeps it
-                if self._loop is not loop:
+                if self.epochs.loop is not loop:
                     raise Error("this loop was ended by a new one over the same DataLoader, or by load_state_dict; make a DataLoader for each loop")
             if failure is not None:
                 raise failure
             if not begun:
-                self.resumed, self._wanted = False, None
-            self.at = position(epoch + 1, 0)
+                self.epochs.begin(loop, loop)
+            reached = position(epoch + 1, 0)
         finally:
             failure = None  # whose traceback has this frame
-            if self._loop is loop:
-                self._loop = self._received = None
+            if self.epochs.loop is loop:
+                self.epochs.loop = self._received = None
                 self.session.waits.end()
 
     def _next_batch(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
@@ -144,17 +130,9 @@ class FeedLoader:
         """Return whether to receive a batch now: the one that the loop needs, or a later one that has arrived."""
         return waiting == 0 or (waiting <= ahead and self.session.has_next())
 
-    def set_epoch(self, epoch: int) -> None:
-        """Say which epoch the next loop is. A position in that epoch that was loaded stays as it is."""
-        epoch = count("epoch", epoch)
-        if self._loop is not None:
-            self._wanted = epoch
-        elif not (self.resumed and epoch == self.epoch):
-            self.at, self.resumed = position(epoch, 0), True
-
     def state_dict(self) -> dict[str, Any]:
         """Return where the run is: after the batch that was yielded last."""
-        return {**self.session.identity, **self.at}
+        return {**self.session.identity, **self.epochs.position}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go to where state_dict was taken."""
@@ -163,12 +141,11 @@ class FeedLoader:
         with checking():
             check_fed(state, self.session.batches)
         self.session.start(state)
-        at = {name: state[name] for name in POSITION if name in state}
-        self.at, self.resumed, self._loop, self._wanted = at, True, None, None  # in one line: an interrupt leaves all or nothing of it
+        self.epochs.load({name: state[name] for name in POSITION if name in state})
 
     def set_weights(self, weights: Sequence[float], step: int) -> None:
         """Have a Mix draw by other weights from a step on."""
-        at = self._received or self.at
+        at = self._received or self.epochs.position
         following = at["epoch"] * self.session.batches + at["step"] + ("done" in at and MAX_DISPLACEMENT)
         if count("step", step) < following:
             raise ValueError(f"step is {step}; batches up to {following - 1} were made: set weights for step {following} or a later one")

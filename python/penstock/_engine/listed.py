@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -127,15 +127,15 @@ class ListedLoader(UserLoader):
             keys = [record_seed(options["seed"], epoch, record, place=PLACE) for record in indices]
             yield from Given(dict(batch.items()), session.fields, indices, keys, parallel).records()
 
-    def _planned(self, state: Mapping[str, Any] | None, workers: int) -> tuple[Plan, Work]:
-        plan, work = super()._planned(state, workers)
+    def _planned(self, epoch: int, workers: int) -> tuple[Plan, Work]:
+        plan, work = super()._planned(epoch, workers)
         assert self._recording.samples is not None
         samples = replace(self._recording.samples, collate=work.collate)
         collate = CollateAlone(self._request.options["on_error"], samples, not workers)
         return plan, replace(work, dataset=self._recorder, collate=collate)
 
-    def _fed(self, plan: Plan, workers: int) -> Plan:
-        return _Fed(plan, self, workers > 0)
+    def _plan(self, epoch: int, workers: int, base_seed: int | None) -> Plan:
+        return _Fed(super()._plan(epoch, workers, base_seed), self, workers > 0)
 
     def _identity(self) -> dict[str, Any]:
         return {**super()._identity(), "seed": self._request.options["seed"], "functions": self._recording.names}
