@@ -15,12 +15,10 @@ import (
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/prepare/source/arrow"
 	"github.com/penstock/penstock/prepare/source/cifar"
-	"github.com/penstock/penstock/prepare/source/coco"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/dataset"
 	"github.com/penstock/penstock/prepare/source/folder"
-	"github.com/penstock/penstock/prepare/source/labelme"
-	"github.com/penstock/penstock/prepare/source/maskfolder"
+	"github.com/penstock/penstock/prepare/source/labels"
 	"github.com/penstock/penstock/prepare/source/mds"
 	"github.com/penstock/penstock/prepare/source/parquet"
 	"github.com/penstock/penstock/prepare/source/table"
@@ -28,8 +26,6 @@ import (
 	"github.com/penstock/penstock/prepare/source/tokens"
 	"github.com/penstock/penstock/prepare/source/unit"
 	"github.com/penstock/penstock/prepare/source/view"
-	"github.com/penstock/penstock/prepare/source/voc"
-	"github.com/penstock/penstock/prepare/source/yolo"
 	"github.com/penstock/penstock/prepare/source/zarr"
 )
 
@@ -130,8 +126,8 @@ var openers = map[string]openFunc{
 	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
 	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": tokens.Open, "zarr": zarr.Open,
 	"view": view.Open,
-	"coco": coco.Open, "voc": voc.Open, "yolo": yolo.Open, "maskfolder": maskfolder.Open,
-	"labelme": labelme.Open,
+	"coco": labels.COCO, "voc": labels.VOC, "yolo": labels.YOLO, "maskfolder": labels.Masks,
+	"labelme": labels.Labelme,
 }
 
 // openFolder opens a folder of images. One that seemed to be of images as it is large may be of LabelMe.
@@ -139,7 +135,7 @@ func openFolder(ctx context.Context, root *vfs.Root, path string, opts source.Op
 	source.Source, error) {
 	s, err := openImages(ctx, root, path, opts, selection)
 	if err != nil && opts.Kind != "imagefolder" && ctx.Err() == nil && source.IsLabelMe(root, path) {
-		return labelme.Open(ctx, root, path, opts, selection)
+		return labels.Labelme(ctx, root, path, opts, selection)
 	}
 	return s, err
 }

@@ -1,6 +1,4 @@
-// Package yolo reads sets of YOLO as Ultralytics describes them: a YAML file, folders of images, and a text next to
-// them with the objects of each image. https://docs.ultralytics.com/datasets/
-package yolo
+package labels
 
 import (
 	"context"
@@ -17,15 +15,15 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// Open opens a YAML file, the folder that it is in, or one with the folders images and labels. Images have the order of
+// YOLO opens a YAML file, the folder that it is in, or one with the folders images and labels. Images have the order of
 // their paths, split by split.
-func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+func YOLO(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	files, err := source.Files(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &set{ctx: ctx, opts: opts, root: root, known: make(map[string]string)}
+	s := &yoloSet{ctx: ctx, opts: opts, root: root, known: make(map[string]string)}
 	if err := s.open(files[0]); err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
@@ -45,19 +43,19 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return objects.New(root, format, objects.Slice(s.images), opts, selection)
 }
 
-// set is the images and labels found.
-type set struct {
+// yoloSet is the images and labels found.
+type yoloSet struct {
 	ctx    context.Context
 	opts   source.Options
 	root   *vfs.Root
 	dir    string // of the YAML file
-	config config
+	config yoloConfig
 	splits []string
 	images []objects.Image
 	known  map[string]string // by name, the split of an image
 }
 
-func (s *set) open(path string) error {
+func (s *yoloSet) open(path string) error {
 	s.dir = path
 	info, err := s.root.Stat(path)
 	if err != nil {
@@ -93,7 +91,7 @@ func (s *set) open(path string) error {
 }
 
 // openFolder opens images and labels, where no YAML file describes them; the classes may have names in classes.txt.
-func (s *set) openFolder() error {
+func (s *yoloSet) openFolder() error {
 	entries, err := source.ReadDir(s.ctx, s.root, filepath.Join(s.dir, "images"))
 	if err != nil {
 		return errors.New("the folder has neither a YAML file with train and names, nor the folders images and labels")
@@ -127,7 +125,7 @@ func (s *set) openFolder() error {
 }
 
 // add takes the images of a folder, or of a list in a file.
-func (s *set) add(split, base, place string) error {
+func (s *yoloSet) add(split, base, place string) error {
 	path := filepath.FromSlash(place)
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(base, path)
@@ -165,7 +163,7 @@ func (s *set) add(split, base, place string) error {
 }
 
 // addFolder takes the images in a folder and those below it.
-func (s *set) addFolder(split, dir string) error {
+func (s *yoloSet) addFolder(split, dir string) error {
 	before := len(s.images)
 	err := s.root.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -185,7 +183,7 @@ func (s *set) addFolder(split, dir string) error {
 	return err
 }
 
-func (s *set) addImage(split, path string) error {
+func (s *yoloSet) addImage(split, path string) error {
 	rel, err := filepath.Rel(s.dir, path)
 	if err != nil {
 		rel = path

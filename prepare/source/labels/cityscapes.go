@@ -1,4 +1,4 @@
-package maskfolder
+package labels
 
 import (
 	"bytes"
@@ -18,12 +18,12 @@ var cityscapes = []string{"road", "sidewalk", "building", "wall", "fence", "pole
 // labelIDs are the ids of these classes in the files labelIds.
 var labelIDs = []byte{7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33}
 
-// ignored is the number of all others.
-const ignored = 255
+// ignoredClass is the number of all others.
+const ignoredClass = 255
 
 var toTrainID = func() (table [256]byte) {
 	for i := range table {
-		table[i] = ignored
+		table[i] = ignoredClass
 	}
 	for train, id := range labelIDs {
 		table[id] = byte(train)

@@ -1,4 +1,4 @@
-package coco
+package labels
 
 import (
 	"bufio"
@@ -23,21 +23,21 @@ type imageRecord struct {
 	Height   float64 `json:"height"`
 }
 
-// category is an element of categories.
-type category struct {
+// cocoCategory is an element of categories.
+type cocoCategory struct {
 	ID        int64    `json:"id"`
 	Name      string   `json:"name"`
 	Keypoints []string `json:"keypoints"`
 }
 
-// span is where an annotation stands in its file: they are read when their image is, as all of them may be gigabytes.
-type span struct {
+// cocoSpan is where an annotation stands in its file: they are read when their image is, as all of them may be gigabytes.
+type cocoSpan struct {
 	at   int64
 	size int32
 }
 
-// file is a file of annotations.
-type file struct {
+// cocoFile is a file of annotations.
+type cocoFile struct {
 	vfs.File
 	name  string
 	dir   string // of its images
@@ -51,23 +51,23 @@ type strayCount struct {
 	image int64 // that the first one names
 }
 
-// found is the result of a pass over a file.
-type found struct {
+// cocoFound is the result of a pass over a file.
+type cocoFound struct {
 	images      []imageRecord
-	categories  []category
-	annotations map[int64][]span // by image
+	categories  []cocoCategory
+	annotations map[int64][]cocoSpan // by image
 }
 
-func openFile(ctx context.Context, root *vfs.Root, name string) (*file, error) {
+func openCOCO(ctx context.Context, root *vfs.Root, name string) (*cocoFile, error) {
 	f, err := source.OpenUntil(ctx, root, name)
 	if err != nil {
 		return nil, err
 	}
-	return &file{File: f, name: name}, nil
+	return &cocoFile{File: f, name: name}, nil
 }
 
 // hints says what looks unusual.
-func (f *file) hints() []string {
+func (f *cocoFile) hints() []string {
 	if f.stray.count == 0 {
 		return nil
 	}
@@ -76,8 +76,8 @@ func (f *file) hints() []string {
 }
 
 // scan goes through the file.
-func (f *file) scan(seen func(int64)) (*found, error) {
-	out := &found{annotations: make(map[int64][]span)}
+func (f *cocoFile) scan(seen func(int64)) (*cocoFound, error) {
+	out := &cocoFound{annotations: make(map[int64][]cocoSpan)}
 	d := json.NewDecoder(bufio.NewReaderSize(f, 1<<20))
 	if err := delimiter(d, '{'); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (f *file) scan(seen func(int64)) (*found, error) {
 		}
 		switch key {
 		case "images":
-			err = each(d, func(text json.RawMessage, _ int64) error {
+			err = eachElement(d, func(text json.RawMessage, _ int64) error {
 				var img imageRecord
 				err := json.Unmarshal(text, &img)
 				out.images = append(out.images, img)
@@ -97,17 +97,17 @@ func (f *file) scan(seen func(int64)) (*found, error) {
 				return err
 			})
 		case "annotations":
-			err = each(d, func(text json.RawMessage, at int64) error {
+			err = eachElement(d, func(text json.RawMessage, at int64) error {
 				var a struct {
 					Image int64 `json:"image_id"`
 				}
 				err := json.Unmarshal(text, &a)
-				out.annotations[a.Image] = append(out.annotations[a.Image], span{at, int32(len(text))})
+				out.annotations[a.Image] = append(out.annotations[a.Image], cocoSpan{at, int32(len(text))})
 				return err
 			})
 		case "categories":
-			err = each(d, func(text json.RawMessage, _ int64) error {
-				var c category
+			err = eachElement(d, func(text json.RawMessage, _ int64) error {
+				var c cocoCategory
 				err := json.Unmarshal(text, &c)
 				out.categories = append(out.categories, c)
 				return err
@@ -131,7 +131,7 @@ func (f *file) scan(seen func(int64)) (*found, error) {
 }
 
 // countStray finds annotations of images that are not listed.
-func (f *file) countStray(out *found) {
+func (f *cocoFile) countStray(out *cocoFound) {
 	listed := make(map[int64]bool, len(out.images))
 	for _, img := range out.images {
 		listed[img.ID] = true
@@ -164,8 +164,8 @@ func delimiter(d *json.Decoder, want json.Delim) error {
 // maxElement is the most bytes of one annotation.
 const maxElement = 64 << 20
 
-// each calls f with the elements of an array, and where they stand.
-func each(d *json.Decoder, f func(text json.RawMessage, at int64) error) error {
+// eachElement calls f with the elements of an array, and where they stand.
+func eachElement(d *json.Decoder, f func(text json.RawMessage, at int64) error) error {
 	if err := delimiter(d, '['); err != nil {
 		return err
 	}
@@ -185,12 +185,12 @@ func each(d *json.Decoder, f func(text json.RawMessage, at int64) error) error {
 	return delimiter(d, ']')
 }
 
-// looked is how many images are looked for in a folder that may be theirs.
-const looked = 20
+// lookedAt is how many images are looked for in a folder that may be theirs.
+const lookedAt = 20
 
 // imageFolder returns the folder of the images: next to the file, below it, or named after it, such as val2017
 // for annotations/instances_val2017.json. Folders outside of the source are not looked at.
-func (f *file) imageFolder(root *vfs.Root, images []imageRecord) (string, error) {
+func (f *cocoFile) imageFolder(root *vfs.Root, images []imageRecord) (string, error) {
 	here := filepath.Dir(f.name)
 	stem := strings.TrimSuffix(filepath.Base(f.name), ".json")
 	_, split, _ := strings.Cut(stem, "_")
@@ -203,7 +203,7 @@ func (f *file) imageFolder(root *vfs.Root, images []imageRecord) (string, error)
 			continue
 		}
 		n := 0
-		for _, img := range images[:min(looked, len(images))] {
+		for _, img := range images[:min(lookedAt, len(images))] {
 			if !filepath.IsLocal(filepath.FromSlash(img.FileName)) {
 				continue
 			}
@@ -227,4 +227,4 @@ func (f *file) imageFolder(root *vfs.Root, images []imageRecord) (string, error)
 }
 
 // prefix returns the prefix of the names of images.
-func (f *file) prefix() string { return filepath.Base(f.dir) }
+func (f *cocoFile) prefix() string { return filepath.Base(f.dir) }

@@ -1,6 +1,4 @@
-// Package maskfolder reads folders of images and masks that are matched by their names: Cityscapes, ADE20K, and others
-// like them.
-package maskfolder
+package labels
 
 import (
 	"context"
@@ -17,12 +15,12 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// Open opens a folder with a folder of images and one of masks, or with masks next to their images. A mask has the path
+// Masks opens a folder with a folder of images and one of masks, or with masks next to their images. A mask has the path
 // and the name of its image but for a suffix, such as _mask. Folders at their top whose names are those of splits are
 // splits.
-func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+func Masks(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	s := &set{ctx: ctx, root: root, dir: path, seen: opts.Seen}
+	s := &maskSet{ctx: ctx, root: root, dir: path, seen: opts.Seen}
 	format, err := s.open()
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -30,8 +28,8 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return objects.New(root, format, objects.Slice(s.images), opts, selection)
 }
 
-// set is the contents of a folder.
-type set struct {
+// maskSet is the contents of a folder.
+type maskSet struct {
 	ctx    context.Context
 	root   *vfs.Root
 	dir    string
@@ -39,7 +37,7 @@ type set struct {
 	images []objects.Image
 }
 
-func (s *set) open() (format objects.Format, err error) {
+func (s *maskSet) open() (format objects.Format, err error) {
 	pairs := source.MaskPairs(s.root, s.dir)
 	if pairs == nil {
 		return format, errors.New("the folder has no pair of folders such as images and masks, and no masks next to " +
@@ -65,7 +63,7 @@ func (s *set) open() (format objects.Format, err error) {
 	if left > 0 {
 		format.Hints = []string{fmt.Sprintf("%d masks have no image; they are left out", left)}
 	}
-	if format.Splits = splitsOf(splits); format.Splits == nil {
+	if format.Splits = maskSplits(splits); format.Splits == nil {
 		for i := range s.images {
 			s.images[i].Split = ""
 		}
@@ -76,8 +74,8 @@ func (s *set) open() (format objects.Format, err error) {
 	return format, nil
 }
 
-// splitsOf returns the splits in their order, nil unless there are two or more and all images are in one.
-func splitsOf(found map[string]bool) (list []string) {
+// maskSplits returns the splits in their order, nil unless there are two or more and all images are in one.
+func maskSplits(found map[string]bool) (list []string) {
 	for name := range found {
 		list = append(list, name)
 	}
@@ -88,18 +86,18 @@ func splitsOf(found map[string]bool) (list []string) {
 	return list
 }
 
-// suffixes are appended to the name of an image to name its mask, the first one before the others.
-var suffixes = []string{"_gtFine_labelTrainIds", "_gtFine_labelIds", "_segmentation", "_groundtruth", "_labelIds",
+// maskSuffixes are appended to the name of an image to name its mask, the first one before the others.
+var maskSuffixes = []string{"_gtFine_labelTrainIds", "_gtFine_labelIds", "_segmentation", "_groundtruth", "_labelIds",
 	"_labels", "_label", "_masks", "_mask", "_seg", "_gt",
 	"-segmentation", "-masks", "-mask", "-labels", "-label", "-seg", "-gt", ".mask"}
 
-// others are suffixes of files of Cityscapes that are not the mask.
-var others = []string{"_gtFine_color", "_gtFine_instanceIds", "_gtFine_instanceTrainIds"}
+// otherSuffixes are suffixes of files of Cityscapes that are not the mask.
+var otherSuffixes = []string{"_gtFine_color", "_gtFine_instanceIds", "_gtFine_instanceTrainIds"}
 
-// key returns what a mask is called without its suffix, and which suffix that is, -1 for none.
-func key(rel string) (name string, suffix int) {
+// maskKey returns what a mask is called without its suffix, and which suffix that is, -1 for none.
+func maskKey(rel string) (name string, suffix int) {
 	name = strings.TrimSuffix(rel, filepath.Ext(rel))
-	for i, s := range suffixes {
+	for i, s := range maskSuffixes {
 		if short, has := strings.CutSuffix(name, s); has && filepath.Base(short) != "." && short != "" {
 			return short, i
 		}
@@ -107,28 +105,28 @@ func key(rel string) (name string, suffix int) {
 	return name, -1
 }
 
-// mask is a file of a mask.
-type mask struct {
+// maskFile is a file of a mask.
+type maskFile struct {
 	path   string
 	suffix int
 }
 
 // masks returns the masks of a pair by the names of their images.
-func (s *set) masks(p source.MaskPair) (map[string]mask, error) {
-	found := make(map[string]mask)
+func (s *maskSet) masks(p source.MaskPair) (map[string]maskFile, error) {
+	found := make(map[string]maskFile)
 	err := s.walk(p.Masks, func(rel string) error {
-		name, suffix := key(rel)
+		name, suffix := maskKey(rel)
 		if !source.IsMaskName(rel) || p.Images == p.Masks && suffix < 0 {
 			return nil
 		}
 		plain := strings.TrimSuffix(rel, filepath.Ext(rel))
-		if slices.ContainsFunc(others, func(o string) bool { return strings.HasSuffix(plain, o) }) {
+		if slices.ContainsFunc(otherSuffixes, func(o string) bool { return strings.HasSuffix(plain, o) }) {
 			return nil
 		}
 		have, twice := found[name]
 		switch {
 		case !twice || strings.HasPrefix(plain, name+"_gtFine") && suffix < have.suffix:
-			found[name] = mask{filepath.Join(p.Masks, rel), suffix}
+			found[name] = maskFile{filepath.Join(p.Masks, rel), suffix}
 		case !strings.HasPrefix(plain, name+"_gtFine"):
 			return fmt.Errorf("%s and %s are both masks of %s", have.path, filepath.Join(p.Masks, rel), name)
 		}
@@ -138,13 +136,13 @@ func (s *set) masks(p source.MaskPair) (map[string]mask, error) {
 }
 
 // pair takes the images of a pair, and returns how many have a mask.
-func (s *set) pair(p source.MaskPair, masks map[string]mask, splits map[string]bool) (used int, err error) {
+func (s *maskSet) pair(p source.MaskPair, masks map[string]maskFile, splits map[string]bool) (used int, err error) {
 	err = s.walk(p.Images, func(rel string) error {
 		if !source.IsImageName(rel) {
 			return nil
 		}
 		name := strings.TrimSuffix(rel, filepath.Ext(rel))
-		if _, suffix := key(rel); p.Images == p.Masks && suffix >= 0 {
+		if _, suffix := maskKey(rel); p.Images == p.Masks && suffix >= 0 {
 			return nil // a mask
 		}
 		name = strings.TrimSuffix(name, "_leftImg8bit")
@@ -177,9 +175,9 @@ func (s *set) pair(p source.MaskPair, masks map[string]mask, splits map[string]b
 }
 
 // read returns the file of a mask, with the classes of training where it has those of Cityscapes.
-func (m mask) read(root *vfs.Root, buf []byte) ([]byte, error) {
+func (m maskFile) read(root *vfs.Root, buf []byte) ([]byte, error) {
 	b, err := source.File{Root: root, Path: m.path}.Bytes(buf)
-	if err == nil && m.suffix >= 0 && suffixes[m.suffix] == "_gtFine_labelIds" {
+	if err == nil && m.suffix >= 0 && maskSuffixes[m.suffix] == "_gtFine_labelIds" {
 		b, err = trainIDs(b)
 	}
 	if err != nil {
@@ -189,7 +187,7 @@ func (m mask) read(root *vfs.Root, buf []byte) ([]byte, error) {
 }
 
 // walk calls f with the files in a folder and below it, by their paths in it.
-func (s *set) walk(dir string, f func(rel string) error) error {
+func (s *maskSet) walk(dir string, f func(rel string) error) error {
 	return s.root.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

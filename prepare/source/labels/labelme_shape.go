@@ -1,4 +1,4 @@
-package labelme
+package labels
 
 import (
 	"bytes"
@@ -17,16 +17,16 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// annotation is a JSON file.
-type annotation struct {
-	Path   string  `json:"imagePath"`
-	Width  int     `json:"imageWidth"`
-	Height int     `json:"imageHeight"`
-	Shapes []shape `json:"shapes"`
+// labelmeAnnotation is a JSON file.
+type labelmeAnnotation struct {
+	Path   string         `json:"imagePath"`
+	Width  int            `json:"imageWidth"`
+	Height int            `json:"imageHeight"`
+	Shapes []labelmeShape `json:"shapes"`
 }
 
-// shape is a part of an object.
-type shape struct {
+// labelmeShape is a part of an object.
+type labelmeShape struct {
 	Label  string       `json:"label"`
 	Points [][2]float64 `json:"points"`
 	Group  *int64       `json:"group_id"`
@@ -34,7 +34,7 @@ type shape struct {
 	Mask   string       `json:"mask"`       // a PNG in base64, whose top left is the first point
 }
 
-func parse(root *vfs.Root, path string) (a annotation, err error) {
+func parseLabelme(root *vfs.Root, path string) (a labelmeAnnotation, err error) {
 	text, err := root.ReadFile(path, nil, source.MaxText)
 	if err != nil {
 		return a, err
@@ -49,12 +49,12 @@ func parse(root *vfs.Root, path string) (a annotation, err error) {
 }
 
 // image returns the path of the image, which programs on Windows write with backslashes.
-func (a annotation) image(path string) string {
+func (a labelmeAnnotation) image(path string) string {
 	return filepath.Join(filepath.Dir(path), filepath.FromSlash(strings.ReplaceAll(a.Path, `\`, "/")))
 }
 
 // groups returns the shapes of each object: those of one label and group_id are one.
-func (a annotation) groups() (list [][]shape) {
+func (a labelmeAnnotation) groups() (list [][]labelmeShape) {
 	type key struct {
 		label string
 		group int64
@@ -62,7 +62,7 @@ func (a annotation) groups() (list [][]shape) {
 	at := make(map[key]int)
 	for _, s := range a.Shapes {
 		if s.Group == nil {
-			list = append(list, []shape{s})
+			list = append(list, []labelmeShape{s})
 			continue
 		}
 		k := key{s.Label, *s.Group}
@@ -76,8 +76,8 @@ func (a annotation) groups() (list [][]shape) {
 	return list
 }
 
-// object combines shapes into one object; its box encloses all of them.
-func object(shapes []shape) (o objects.Object, err error) {
+// labelmeObject combines shapes into one object; its box encloses all of them.
+func labelmeObject(shapes []labelmeShape) (o objects.Object, err error) {
 	o.Box = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for _, s := range shapes {
 		b, err := s.box()
@@ -101,14 +101,14 @@ func object(shapes []shape) (o objects.Object, err error) {
 	return o, nil
 }
 
-// needs is how many points a shape has at least.
-var needs = map[string]int{"polygon": 3, "rectangle": 2, "circle": 2, "line": 2, "linestrip": 2, "point": 1,
+// pointsNeeded is how many points a shape has at least.
+var pointsNeeded = map[string]int{"polygon": 3, "rectangle": 2, "circle": 2, "line": 2, "linestrip": 2, "point": 1,
 	"points": 1, "mask": 2}
 
 // box returns what is around a shape.
-func (s shape) box() (b [4]float64, err error) {
+func (s labelmeShape) box() (b [4]float64, err error) {
 	kind := cmp.Or(s.Type, "polygon")
-	n, known := needs[kind]
+	n, known := pointsNeeded[kind]
 	if !known {
 		return b, fmt.Errorf("is of the unknown type %q", source.Clip(kind))
 	}
@@ -127,7 +127,7 @@ func (s shape) box() (b [4]float64, err error) {
 }
 
 // radius is that of a circle: from its center to the second point.
-func (s shape) radius() float64 {
+func (s labelmeShape) radius() float64 {
 	return math.Hypot(s.Points[1][0]-s.Points[0][0], s.Points[1][1]-s.Points[0][1])
 }
 
@@ -135,7 +135,7 @@ func (s shape) radius() float64 {
 const circleCorners = 256
 
 // draw returns the pixels of a shape, as COCO's tools fill a polygon.
-func (s shape) draw(w, h int) (runs.Mask, error) {
+func (s labelmeShape) draw(w, h int) (runs.Mask, error) {
 	var corners []float64
 	switch kind := cmp.Or(s.Type, "polygon"); kind {
 	case "polygon":
@@ -159,7 +159,7 @@ func (s shape) draw(w, h int) (runs.Mask, error) {
 }
 
 // bitmap returns the pixels of a shape that is a PNG.
-func (s shape) bitmap(w, h int) (runs.Mask, error) {
+func (s labelmeShape) bitmap(w, h int) (runs.Mask, error) {
 	file, err := base64.StdEncoding.DecodeString(s.Mask)
 	if err != nil {
 		return runs.Mask{}, fmt.Errorf("mask: %w", err)

@@ -1,5 +1,4 @@
-// Package labelme reads the files of LabelMe: a JSON file for each image. https://github.com/wkentaro/labelme
-package labelme
+package labels
 
 import (
 	"context"
@@ -17,10 +16,10 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// Open opens a folder of JSON files, also in folders. Those at the top may be splits. Classes are the labels, by name.
-func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+// Labelme opens a folder of JSON files, also in folders. Those at the top may be splits. Classes are the labels, by name.
+func Labelme(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	s := &set{ctx: ctx, root: root, dir: path, seen: opts.Seen, classes: make(map[string]int64)}
+	s := &labelmeSet{ctx: ctx, root: root, dir: path, seen: opts.Seen, classes: make(map[string]int64)}
 	format, err := s.open()
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -28,8 +27,8 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return objects.New(root, format, objects.Slice(s.images), opts, selection)
 }
 
-// set is the contents of a folder.
-type set struct {
+// labelmeSet is the contents of a folder.
+type labelmeSet struct {
 	ctx     context.Context
 	root    *vfs.Root
 	dir     string
@@ -38,7 +37,7 @@ type set struct {
 	classes map[string]int64
 }
 
-func (s *set) open() (format objects.Format, err error) {
+func (s *labelmeSet) open() (format objects.Format, err error) {
 	labels, splits := make(map[string]bool), make(map[string]bool)
 	err = s.root.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -77,7 +76,7 @@ func (s *set) open() (format objects.Format, err error) {
 }
 
 // add takes a JSON file. One that cannot be read will be a bad sample.
-func (s *set) add(path string, labels, splits map[string]bool) error {
+func (s *labelmeSet) add(path string, labels, splits map[string]bool) error {
 	rel, err := filepath.Rel(s.dir, path)
 	if err != nil {
 		return err
@@ -87,7 +86,7 @@ func (s *set) add(path string, labels, splits map[string]bool) error {
 	if first, _, deeper := strings.Cut(filepath.ToSlash(rel), "/"); deeper && source.IsSplit(first) {
 		split = first
 	}
-	a, err := parse(s.root, path)
+	a, err := parseLabelme(s.root, path)
 	img := objects.Image{Name: filepath.ToSlash(rel), Split: split, File: path}
 	if err != nil {
 		img.Failed = err
@@ -104,14 +103,14 @@ func (s *set) add(path string, labels, splits map[string]bool) error {
 }
 
 // read returns the objects of an image.
-func (s *set) read(path string) (out objects.Annotation, err error) {
-	a, err := parse(s.root, path)
+func (s *labelmeSet) read(path string) (out objects.Annotation, err error) {
+	a, err := parseLabelme(s.root, path)
 	if err != nil {
 		return out, err
 	}
 	out.Width, out.Height, out.Upright = a.Width, a.Height, true
 	for _, g := range a.groups() {
-		o, err := object(g)
+		o, err := labelmeObject(g)
 		if err != nil {
 			return out, err
 		}

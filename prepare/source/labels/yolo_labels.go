@@ -1,4 +1,4 @@
-package yolo
+package labels
 
 import (
 	"encoding/binary"
@@ -16,12 +16,12 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// slack is how far a place may be outside of 0 to 1, as Ultralytics allows it.
-const slack = 0.01
+// yoloSlack is how far a place may be outside of 0 to 1, as Ultralytics allows it.
+const yoloSlack = 0.01
 
 // read returns the objects in a file of labels: a class and its box, polygon, or box and keypoints in each row, as
 // parts of the width and the height. An image without a file has no objects. Repeated rows count once.
-func (c config) read(root *vfs.Root, path string, w, h int) (out objects.Annotation, err error) {
+func (c yoloConfig) read(root *vfs.Root, path string, w, h int) (out objects.Annotation, err error) {
 	out.Upright = true
 	text, err := root.ReadFile(path, nil, source.MaxText)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,11 +34,11 @@ func (c config) read(root *vfs.Root, path string, w, h int) (out objects.Annotat
 	known := make(map[string]bool)
 	polygons := false
 	for line := range strings.Lines(string(text)) {
-		row, err := numbers(line)
+		row, err := numbersOf(line)
 		if err != nil {
 			return out, source.ValueError("file %s: row %d: %w", filepath.ToSlash(path), len(rows), err)
 		}
-		key := keyOf(row)
+		key := rowKey(row)
 		if row == nil || known[key] {
 			continue
 		}
@@ -55,8 +55,8 @@ func (c config) read(root *vfs.Root, path string, w, h int) (out objects.Annotat
 	return out, nil
 }
 
-// keyOf returns a text that only rows of the same numbers have.
-func keyOf(row []float64) string {
+// rowKey returns a text that only rows of the same numbers have.
+func rowKey(row []float64) string {
 	b := make([]byte, 0, 8*len(row))
 	for _, x := range row {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x+0)) // -0 is 0
@@ -64,8 +64,8 @@ func keyOf(row []float64) string {
 	return string(b)
 }
 
-// numbers reads a row, nil if it is empty.
-func numbers(line string) (row []float64, err error) {
+// numbersOf reads a row, nil if it is empty.
+func numbersOf(line string) (row []float64, err error) {
 	for word := range strings.FieldsSeq(line) {
 		x, err := strconv.ParseFloat(word, 64)
 		if err != nil {
@@ -77,7 +77,7 @@ func numbers(line string) (row []float64, err error) {
 }
 
 // object converts a row to an object. One with more than 6 numbers turns all rows of a file into polygons.
-func (c config) object(row []float64, polygon bool, w, h float64) (o objects.Object, err error) {
+func (c yoloConfig) object(row []float64, polygon bool, w, h float64) (o objects.Object, err error) {
 	if o.Class = int64(row[0]); float64(o.Class) != row[0] || o.Class < 0 {
 		return o, fmt.Errorf("class %v is not a whole number from 0 on", row[0])
 	}
@@ -111,12 +111,12 @@ func (c config) object(row []float64, polygon bool, w, h float64) (o objects.Obj
 }
 
 // check returns an error for a place that is outside of the image.
-func (c config) check(places []float64, polygon bool) error {
+func (c yoloConfig) check(places []float64, polygon bool) error {
 	for i, x := range places {
 		if point := i - 4; !polygon && point >= 0 && (c.numbers == 3 && point%3 == 2 || c.numbers == 2 && x < 0) {
 			continue
 		}
-		if !(x >= -slack && x <= 1+slack) {
+		if !(x >= -yoloSlack && x <= 1+yoloSlack) {
 			return fmt.Errorf("%v is not from 0 to 1: places are parts of the width and the height", x)
 		}
 	}
@@ -124,7 +124,7 @@ func (c config) check(places []float64, polygon bool) error {
 }
 
 // keypoints returns x, y and visibility in pixels. Those of two numbers are hidden where one of them is negative.
-func (c config) keypoints(list []float64, w, h float64) []float32 {
+func (c yoloConfig) keypoints(list []float64, w, h float64) []float32 {
 	out := make([]float32, 0, 3*c.points)
 	for ; len(list) > 0; list = list[c.numbers:] {
 		x, y, seen := list[0], list[1], 2.

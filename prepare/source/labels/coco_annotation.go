@@ -1,4 +1,4 @@
-package coco
+package labels
 
 import (
 	"bytes"
@@ -12,31 +12,31 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// annotation is an element of annotations.
-type annotation struct {
+// cocoAnnotation is an element of annotations.
+type cocoAnnotation struct {
 	ID           json.Number     `json:"id"`
 	Category     int64           `json:"category_id"`
 	Box          []float64       `json:"bbox"` // left, top, width and height
 	Area         *float64        `json:"area"`
-	Crowd        truth           `json:"iscrowd"`
+	Crowd        cocoTruth       `json:"iscrowd"`
 	Segmentation json.RawMessage `json:"segmentation"`
 	Keypoints    []float64       `json:"keypoints"`
 	panoptic
 }
 
 // called names the annotation, if it has an id.
-func (a *annotation) called() string {
+func (a *cocoAnnotation) called() string {
 	if a.ID == "" {
 		return ""
 	}
 	return fmt.Sprintf(" (id %s)", a.ID)
 }
 
-// truth is 0 or 1, or false or true.
-type truth bool
+// cocoTruth is 0 or 1, or false or true.
+type cocoTruth bool
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (t *truth) UnmarshalJSON(text []byte) error {
+func (t *cocoTruth) UnmarshalJSON(text []byte) error {
 	switch string(text) {
 	case "0", "false", "null":
 		*t = false
@@ -49,14 +49,14 @@ func (t *truth) UnmarshalJSON(text []byte) error {
 }
 
 // objects reads the annotations of an image.
-func (s *set) objects(e *entry) ([]objects.Object, error) {
+func (s *cocoSet) objects(e *cocoEntry) ([]objects.Object, error) {
 	list := make([]objects.Object, 0, len(e.annotations))
 	for i, at := range e.annotations {
 		text := make([]byte, at.size)
 		if err := source.ReadAt(e.file, text, at.at); err != nil {
 			return nil, source.WithoutPath(err)
 		}
-		var a annotation
+		var a cocoAnnotation
 		err := json.Unmarshal(text, &a)
 		switch {
 		case err != nil:
@@ -76,7 +76,7 @@ func (s *set) objects(e *entry) ([]objects.Object, error) {
 	return list, nil
 }
 
-func (s *set) object(a *annotation) (o objects.Object, err error) {
+func (s *cocoSet) object(a *cocoAnnotation) (o objects.Object, err error) {
 	class, known := s.classes[a.Category]
 	if !known {
 		return o, fmt.Errorf("category_id %d is none of the categories", a.Category)
@@ -99,13 +99,13 @@ func (s *set) object(a *annotation) (o objects.Object, err error) {
 	}
 	o.Draw = func(w, h int) (runs.Mask, error) { return pixelsOf(a.Segmentation, polygons, w, h) }
 	if s.points > 0 {
-		o.Points, err = points(a.Keypoints, s.points)
+		o.Points, err = pointsOf(a.Keypoints, s.points)
 	}
 	return o, err
 }
 
 // polygons returns the outline, nil if it is run lengths or there is none.
-func (a *annotation) polygons() (list [][]float64, err error) {
+func (a *cocoAnnotation) polygons() (list [][]float64, err error) {
 	if !bytes.HasPrefix(a.Segmentation, []byte("[")) {
 		return nil, nil
 	}
@@ -163,9 +163,9 @@ func pixelsOf(text json.RawMessage, polygons [][]float64, w, h int) (runs.Mask, 
 	return runs.Parse(letters, h, w)
 }
 
-// points returns keypoints in corner coordinates: COCO names pixels, whose centers they are. One that is not labeled
+// pointsOf returns keypoints in corner coordinates: COCO names pixels, whose centers they are. One that is not labeled
 // stays 0, 0. An object without any has all of them unlabeled.
-func points(list []float64, n int) ([]float32, error) {
+func pointsOf(list []float64, n int) ([]float32, error) {
 	out := make([]float32, 3*n)
 	if len(list) == 0 {
 		return out, nil

@@ -1,4 +1,4 @@
-package voc
+package labels
 
 import (
 	"cmp"
@@ -18,15 +18,15 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// annotation is the contents of an XML file. The parts of an object have their own boxes, which are not its box.
-type annotation struct {
-	XMLName xml.Name `xml:"annotation"`
-	Width   string   `xml:"size>width"`
-	Height  string   `xml:"size>height"`
-	Objects []object `xml:"object"`
+// vocAnnotation is the contents of an XML file. The parts of an object have their own boxes, which are not its box.
+type vocAnnotation struct {
+	XMLName xml.Name    `xml:"annotation"`
+	Width   string      `xml:"size>width"`
+	Height  string      `xml:"size>height"`
+	Objects []vocObject `xml:"object"`
 }
 
-type object struct {
+type vocObject struct {
 	Name      string `xml:"name"`
 	Difficult string `xml:"difficult"`
 	Truncated string `xml:"truncated"`
@@ -41,7 +41,7 @@ type object struct {
 // maxXML is the most bytes of an XML file.
 const maxXML = 64 << 20
 
-func parse(root *vfs.Root, path string) (a annotation, err error) {
+func parseVOC(root *vfs.Root, path string) (a vocAnnotation, err error) {
 	text, err := root.ReadFile(path, nil, source.MaxText)
 	if err != nil {
 		return a, fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
@@ -62,7 +62,7 @@ var pascal = []string{"aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "
 
 // findClasses looks into all files for the names of classes: those of Pascal VOC if there are no others, otherwise in
 // the order of the names. A file that cannot be read will be a bad sample.
-func (s *set) findClasses(files []string) error {
+func (s *vocSet) findClasses(files []string) error {
 	var wait sync.WaitGroup
 	var lock sync.Mutex
 	found := make(map[string]bool)
@@ -70,7 +70,7 @@ func (s *set) findClasses(files []string) error {
 	for i := range n {
 		wait.Go(func() {
 			for k := i; k < len(files) && s.ctx.Err() == nil; k += n {
-				a, err := parse(s.root, files[k])
+				a, err := parseVOC(s.root, files[k])
 				lock.Lock()
 				s.seen(1)
 				if err == nil {
@@ -99,13 +99,13 @@ func (s *set) findClasses(files []string) error {
 }
 
 // read returns the objects of an image. Boxes are the first and the last of their pixels, counted from 1.
-func (s *set) read(path string) (out objects.Annotation, err error) {
-	a, err := parse(s.root, path)
+func (s *vocSet) read(path string) (out objects.Annotation, err error) {
+	a, err := parseVOC(s.root, path)
 	if err != nil {
 		return out, err
 	}
-	if out.Width, err = size(a.Width); err == nil {
-		out.Height, err = size(a.Height)
+	if out.Width, err = sizeOf(a.Width); err == nil {
+		out.Height, err = sizeOf(a.Height)
 	}
 	if err != nil {
 		return out, source.ValueError("file %s: %w", filepath.ToSlash(path), err)
@@ -120,8 +120,8 @@ func (s *set) read(path string) (out objects.Annotation, err error) {
 	return out, nil
 }
 
-// size reads a side of an image; 0 where it is not known.
-func size(text string) (int, error) {
+// sizeOf reads a side of an image; 0 where it is not known.
+func sizeOf(text string) (int, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return 0, nil
@@ -133,7 +133,7 @@ func size(text string) (int, error) {
 	return n, nil
 }
 
-func (s *set) object(o object) (b objects.Object, err error) {
+func (s *vocSet) object(o vocObject) (b objects.Object, err error) {
 	class, known := s.classes[strings.TrimSpace(o.Name)]
 	if !known {
 		return b, fmt.Errorf("name %q is none of the classes", source.Clip(o.Name))
@@ -146,14 +146,14 @@ func (s *set) object(o object) (b objects.Object, err error) {
 	}
 	b.Box[0]--
 	b.Box[1]--
-	if b.Difficult, err = flag("difficult", o.Difficult); err == nil {
-		b.Truncated, err = flag("truncated", o.Truncated)
+	if b.Difficult, err = flagOf("difficult", o.Difficult); err == nil {
+		b.Truncated, err = flagOf("truncated", o.Truncated)
 	}
 	return b, err
 }
 
-// flag reads 0 or 1; an empty one is 0.
-func flag(name, text string) (bool, error) {
+// flagOf reads 0 or 1; an empty one is 0.
+func flagOf(name, text string) (bool, error) {
 	switch cmp.Or(strings.TrimSpace(text), "0") {
 	case "0":
 		return false, nil

@@ -1,4 +1,4 @@
-package coco
+package labels
 
 import (
 	"bytes"
@@ -28,11 +28,11 @@ type segment struct {
 	Category int64     `json:"category_id"`
 	Area     float64   `json:"area"`
 	Box      []float64 `json:"bbox"`
-	Crowd    truth     `json:"iscrowd"`
+	Crowd    cocoTruth `json:"iscrowd"`
 }
 
 // segments returns the objects of a panoptic annotation of e.
-func (s *set) segments(e *entry, p panoptic) (list []objects.Object, err error) {
+func (s *cocoSet) segments(e *cocoEntry, p panoptic) (list []objects.Object, err error) {
 	if !filepath.IsLocal(filepath.FromSlash(p.File)) {
 		return nil, fmt.Errorf("file_name %q leads out of the folder", p.File)
 	}

@@ -1,6 +1,4 @@
-// Package voc reads annotations of Pascal VOC: an XML file for each image, lists of images, and files with the class of
-// each pixel. http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/
-package voc
+package labels
 
 import (
 	"context"
@@ -18,12 +16,12 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// Open opens a folder with Annotations and JPEGImages, or with XML files next to their images, also in folders that are
+// VOC opens a folder with Annotations and JPEGImages, or with XML files next to their images, also in folders that are
 // splits. Images are those of the lists in ImageSets/Main or, where --fields asks for no objects, of
 // ImageSets/Segmentation.
-func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+func VOC(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	s := &set{ctx: ctx, root: root, dir: path, seen: opts.Seen, dirs: make(map[string]map[string]string)}
+	s := &vocSet{ctx: ctx, root: root, dir: path, seen: opts.Seen, dirs: make(map[string]map[string]string)}
 	format, err := s.open(selection)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -31,8 +29,8 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return objects.New(root, format, objects.Slice(s.images), opts, selection)
 }
 
-// set is the contents of a folder.
-type set struct {
+// vocSet is the contents of a folder.
+type vocSet struct {
 	ctx     context.Context
 	root    *vfs.Root
 	dir     string
@@ -48,7 +46,7 @@ type set struct {
 // objectColumns are the columns from the XML files.
 var objectColumns = []string{objects.Boxes, objects.Labels, objects.Difficult, objects.Truncated}
 
-func (s *set) open(selection []column.Selection) (format objects.Format, err error) {
+func (s *vocSet) open(selection []column.Selection) (format objects.Format, err error) {
 	annotated := len(selection) == 0
 	for _, w := range selection {
 		annotated = annotated || slices.Contains(objectColumns, w.Column)
@@ -84,14 +82,14 @@ func (s *set) open(selection []column.Selection) (format objects.Format, err err
 	return format, err
 }
 
-// entry is an image of a list, by the name that all its files have.
-type entry struct {
+// vocEntry is an image of a list, by the name that all its files have.
+type vocEntry struct {
 	source.VOCFolder
 	name, xml, split string
 }
 
 // list returns the images of a folder: those of its lists, or those that have annotations.
-func (s *set) list(f source.VOCFolder, annotated bool) (list []entry, err error) {
+func (s *vocSet) list(f source.VOCFolder, annotated bool) (list []vocEntry, err error) {
 	sets, err := s.imageSets(f, annotated)
 	if err != nil {
 		return nil, err
@@ -99,13 +97,13 @@ func (s *set) list(f source.VOCFolder, annotated bool) (list []entry, err error)
 	if len(sets) > 0 {
 		for _, set := range sets {
 			for _, name := range set.names {
-				list = append(list, entry{f, name, filepath.Join(f.Annotations, name+".xml"), set.split})
+				list = append(list, vocEntry{f, name, filepath.Join(f.Annotations, name+".xml"), set.split})
 			}
 		}
 		return list, nil
 	}
 	for _, file := range s.root.Glob(f.Annotations, "*.xml") {
-		list = append(list, entry{f, strings.TrimSuffix(filepath.Base(file), ".xml"), file, f.Split})
+		list = append(list, vocEntry{f, strings.TrimSuffix(filepath.Base(file), ".xml"), file, f.Split})
 	}
 	if f.Split != "" && !slices.Contains(s.splits, f.Split) {
 		s.splits = append(s.splits, f.Split)
@@ -120,13 +118,13 @@ type imageSet struct {
 }
 
 // imageSets reads the lists of ImageSets: train, val and test, or trainval where these are not there.
-func (s *set) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet, err error) {
+func (s *vocSet) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet, err error) {
 	dir := filepath.Join(s.dir, "ImageSets", "Main")
 	if !annotated {
 		dir = filepath.Join(s.dir, "ImageSets", "Segmentation")
 	}
 	for _, split := range []string{"train", "val", "test"} {
-		names, err := lines(s.root, filepath.Join(dir, split+".txt"))
+		names, err := linesOf(s.root, filepath.Join(dir, split+".txt"))
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +133,7 @@ func (s *set) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet, er
 		}
 	}
 	if sets == nil {
-		names, err := lines(s.root, filepath.Join(dir, "trainval.txt"))
+		names, err := linesOf(s.root, filepath.Join(dir, "trainval.txt"))
 		if names == nil || err != nil {
 			return nil, err
 		}
@@ -158,8 +156,8 @@ func (s *set) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet, er
 	return sets, nil
 }
 
-// lines returns the first words of the lines of a file, nil if there is no such file.
-func lines(root *vfs.Root, path string) (list []string, err error) {
+// linesOf returns the first words of the lines of a file, nil if there is no such file.
+func linesOf(root *vfs.Root, path string) (list []string, err error) {
 	text, err := root.ReadFile(path, nil, source.MaxList)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -179,7 +177,7 @@ func lines(root *vfs.Root, path string) (list []string, err error) {
 }
 
 // image returns the image of an entry.
-func (s *set) image(e entry) objects.Image {
+func (s *vocSet) image(e vocEntry) objects.Image {
 	file := filepath.Join(e.Images, e.name+".jpg") // where it should be, if it is nowhere
 	if name, ok := s.files(e.Images)[e.name]; ok {
 		file = filepath.Join(e.Images, name)
@@ -206,7 +204,7 @@ func (s *set) image(e entry) objects.Image {
 }
 
 // files returns the files of images in a folder, by their names without extension.
-func (s *set) files(dir string) map[string]string {
+func (s *vocSet) files(dir string) map[string]string {
 	if found, ok := s.dirs[dir]; ok {
 		return found
 	}

@@ -1,7 +1,4 @@
-// Package coco reads COCO's annotations: a JSON file next to a folder of images, with boxes, outlines and keypoints
-// of
-// instances. https://cocodataset.org/#format-data
-package coco
+package labels
 
 import (
 	"cmp"
@@ -20,9 +17,9 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// Open opens annotation files, or the folder that they are in. Images have the order of their ids, and annotations that
+// COCO opens annotation files, or the folder that they are in. Images have the order of their ids, and annotations that
 // of the file, as pycocotools has them. Classes are the categories in the order of their ids.
-func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
+func COCO(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	files, err := source.Files(path)
 	if err != nil {
@@ -34,7 +31,7 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 				"give the file of annotations", path)
 		}
 	}
-	s := &set{root: root, categories: make(map[int64]category)}
+	s := &cocoSet{root: root, categories: make(map[int64]cocoCategory)}
 	format, err := s.open(ctx, path, files, opts)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, s.Close()))
@@ -42,31 +39,31 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return objects.New(root, format, s, opts, selection)
 }
 
-// set is the images of all files.
-type set struct {
+// cocoSet is the images of all files.
+type cocoSet struct {
 	root       *vfs.Root
-	files      []*file
-	entries    []entry
-	categories map[int64]category
+	files      []*cocoFile
+	entries    []cocoEntry
+	categories map[int64]cocoCategory
 	classes    map[int64]int64 // by category
 	points     int
 }
 
-// entry is an image.
-type entry struct {
-	file *file
+// cocoEntry is an image.
+type cocoEntry struct {
+	file *cocoFile
 	imageRecord
-	annotations []span
+	annotations []cocoSpan
 }
 
 // open reads the contents of the files, except the annotations of each image.
-func (s *set) open(ctx context.Context, path string, files []string, opts source.Options) (format objects.Format,
+func (s *cocoSet) open(ctx context.Context, path string, files []string, opts source.Options) (format objects.Format,
 	err error) {
-	splits := splitsOf(files)
+	splits := cocoSplits(files)
 	slices.SortStableFunc(files, func(a, b string) int { return source.CompareSplits(splits.Of[a], splits.Of[b]) })
 	known := make(map[string]int64)
 	for _, name := range files {
-		f, err := openFile(ctx, s.root, name)
+		f, err := openCOCO(ctx, s.root, name)
 		if err != nil {
 			return format, fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
 		}
@@ -87,7 +84,7 @@ func (s *set) open(ctx context.Context, path string, files []string, opts source
 		s.classes[id] = int64(i)
 		format.Classes = append(format.Classes, s.categories[id].Name)
 	}
-	unique(format.Classes, ids)
+	uniqueNames(format.Classes, ids)
 	format.MaskClasses = append([]string{"background"}, format.Classes...)
 	format.Kind, format.Path, format.Splits, format.Points = "coco", path, splits.Names, s.points
 	format.Columns = []string{objects.Images, objects.Boxes, objects.Labels, objects.Area, objects.Crowd, objects.ImageID}
@@ -99,8 +96,8 @@ func (s *set) open(ctx context.Context, path string, files []string, opts source
 	return format, nil
 }
 
-// unique gives categories of one name their ids.
-func unique(names []string, ids []int64) {
+// uniqueNames gives categories of one name their ids.
+func uniqueNames(names []string, ids []int64) {
 	count := make(map[string]int)
 	for _, n := range names {
 		count[n]++
@@ -113,7 +110,7 @@ func unique(names []string, ids []int64) {
 }
 
 // add takes the images of a file, and its categories.
-func (s *set) add(f *file, known map[string]int64, opts source.Options) error {
+func (s *cocoSet) add(f *cocoFile, known map[string]int64, opts source.Options) error {
 	found, err := f.scan(opts.Seen)
 	if err != nil {
 		return err
@@ -146,13 +143,13 @@ func (s *set) add(f *file, known map[string]int64, opts source.Options) error {
 			return fmt.Errorf("images %d and %d have the file_name %q", other, img.ID, img.FileName)
 		}
 		known[name] = img.ID
-		s.entries = append(s.entries, entry{f, img, found.annotations[img.ID]})
+		s.entries = append(s.entries, cocoEntry{f, img, found.annotations[img.ID]})
 	}
 	return nil
 }
 
-// splitsOf returns the splits of files by the words of their names, such as val2017, or of their folders.
-func splitsOf(files []string) source.FileSplits {
+// cocoSplits returns the splits of files by the words of their names, such as val2017, or of their folders.
+func cocoSplits(files []string) source.FileSplits {
 	plain := make([]string, len(files))
 	for i, f := range files {
 		dir, name := filepath.Split(f)
@@ -173,10 +170,10 @@ func splitsOf(files []string) source.FileSplits {
 }
 
 // Len implements objects.Set.
-func (s *set) Len() int { return len(s.entries) }
+func (s *cocoSet) Len() int { return len(s.entries) }
 
 // Image implements objects.Set.
-func (s *set) Image(i int) objects.Image {
+func (s *cocoSet) Image(i int) objects.Image {
 	e := &s.entries[i]
 	return objects.Image{
 		Name:  path.Join(e.file.prefix(), filepath.ToSlash(e.FileName)),
@@ -190,7 +187,7 @@ func (s *set) Image(i int) objects.Image {
 }
 
 // Close implements objects.Set.
-func (s *set) Close() (err error) {
+func (s *cocoSet) Close() (err error) {
 	for _, f := range s.files {
 		err = errors.Join(err, f.Close())
 	}

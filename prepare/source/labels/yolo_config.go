@@ -1,4 +1,4 @@
-package yolo
+package labels
 
 import (
 	"errors"
@@ -12,26 +12,26 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// config is the contents of the YAML file.
-type config struct {
+// yoloConfig is the contents of the YAML file.
+type yoloConfig struct {
 	path    string // of the folder that places are in
-	splits  []split
+	splits  []yoloSplit
 	classes []string
 	points  int // keypoints of an object
 	numbers int // that each of them has: 2 or 3
 }
 
-// split is a split and where its images are.
-type split struct {
+// yoloSplit is a split and where its images are.
+type yoloSplit struct {
 	name   string
 	places []string
 }
 
-// maxConfig is the most bytes of a YAML file.
-const maxConfig = 16 << 20
+// maxYOLO is the most bytes of a YAML file.
+const maxYOLO = 16 << 20
 
-func readConfig(root *vfs.Root, file string) (c config, err error) {
-	text, err := root.ReadFile(file, nil, maxConfig)
+func readConfig(root *vfs.Root, file string) (c yoloConfig, err error) {
+	text, err := root.ReadFile(file, nil, maxYOLO)
 	if err != nil {
 		return c, source.WithoutPath(err)
 	}
@@ -52,13 +52,13 @@ func readConfig(root *vfs.Root, file string) (c config, err error) {
 			return c, fmt.Errorf("%s: %w", name, err)
 		}
 		if len(places) > 0 {
-			c.splits = append(c.splits, split{name, places})
+			c.splits = append(c.splits, yoloSplit{name, places})
 		}
 	}
 	if len(c.splits) == 0 {
 		return c, errors.New("names no images: it has none of train, val and test")
 	}
-	slices.SortFunc(c.splits, func(a, b split) int { return source.CompareSplits(a.name, b.name) })
+	slices.SortFunc(c.splits, func(a, b yoloSplit) int { return source.CompareSplits(a.name, b.name) })
 	if c.classes, err = classesOf(keys["names"]); err != nil {
 		return c, fmt.Errorf("names: %w", err)
 	}
@@ -90,7 +90,7 @@ func entriesOf(document *yaml.Node, names ...string) (map[string]*yaml.Node, err
 		return nil, errors.New("it is not an object")
 	}
 	for i := 0; i+1 < len(top.Content); i += 2 {
-		name, value := top.Content[i].Value, resolved(top.Content[i+1])
+		name, value := top.Content[i].Value, resolvedNode(top.Content[i+1])
 		if found[name] == nil {
 			continue
 		}
@@ -102,8 +102,8 @@ func entriesOf(document *yaml.Node, names ...string) (map[string]*yaml.Node, err
 	return found, nil
 }
 
-// resolved returns the value that an alias stands for.
-func resolved(n *yaml.Node) *yaml.Node {
+// resolvedNode returns the value that an alias stands for.
+func resolvedNode(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
 	}
@@ -156,7 +156,7 @@ func classesOf(n *yaml.Node) (list []string, err error) {
 }
 
 // base returns the folder that places are in: path, if it is set, otherwise that of the file.
-func (s *set) base() string {
+func (s *yoloSet) base() string {
 	path := filepath.FromSlash(s.config.path)
 	if path != "" && !filepath.IsAbs(path) {
 		path = filepath.Join(s.dir, path)
