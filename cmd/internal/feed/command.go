@@ -18,7 +18,7 @@ memory. Batches are neither copied nor pickled on the way.
 
 Python's penstock.DataLoader starts feed automatically. With --socket, feed serves any number of
 trainers, such as the ranks of one host. Each client asks for its own batch size, order, seed, rank
-and transforms: see python/README.md. DATASET is a flat folder, Zarr or an HDF5 file, local or a URL
+and transforms: see docs/python.md. DATASET is a flat folder, Zarr or an HDF5 file, local or a URL
 such as s3://bucket/key; several are concatenated.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`
