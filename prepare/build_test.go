@@ -27,24 +27,6 @@ func plain(t testing.TB, source string) Config {
 	return c
 }
 
-// bySplit returns the numbers of a dataset of rowsFile, by split.
-func bySplit(t *testing.T, dest string) map[string][]int64 {
-	t.Helper()
-	out := make(map[string][]int64)
-	d, err := store.OpenFlat(dest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range d.Manifest.Splits {
-		for _, r := range s.Ranges {
-			for i := r[0]; i < r[1]; i++ {
-				out[s.Name] = append(out[s.Name], numberAt(t, d, 0, i))
-			}
-		}
-	}
-	return out
-}
-
 func numberAt(t testing.TB, d *store.Dataset, field int, i int64) int64 {
 	t.Helper()
 	e, _ := layout.Of(d).Column(field, layout.Whole).Extent(i)
