@@ -63,6 +63,12 @@ func readZarr(path string, files zarr.Files, data []byte) (*Dataset, error) {
 
 // addArrays adds the wanted arrays as columns.
 func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
+	if s := g.Siblings(); s != nil && opts.Fields == nil {
+		groups := path.Join(path.Dir(s[0]), "*")
+		return fmt.Errorf("%s and %s (%d in all) have the same arrays, so each is a record or a sequence of records: "+
+			"records=\"%s[:]\" or records=%q says which in Python, and --records in preprocess: %w", s[0], s[1], len(s),
+			groups, groups, ErrUnsupported)
+	}
 	var lengths, known []string
 	var axes recordAxes
 	for _, a := range g.Arrays {

@@ -26,6 +26,7 @@ type Array struct {
 	shard  *sharding
 	key    func(coord []int64) string // name of a chunk, or shard, in the folder of the array
 	files  Files
+	one    *Array // of a scalar: an array of one element that is the same
 }
 
 // Attributes are the values that users have attached to a node.
@@ -84,3 +85,20 @@ func (a *Array) How() string {
 
 // Scalar reports whether the array is one element, which has no records.
 func (a *Array) Scalar() bool { return a.Shape != nil && len(a.Shape) == 0 }
+
+// Rows returns an array that has rows: a scalar becomes one of one element.
+func (a *Array) Rows() *Array {
+	if a.one == nil {
+		return a
+	}
+	one := *a.one
+	one.Path, one.Format, one.files = a.Path, a.Format, a.files
+	return &one
+}
+
+// asScalar takes what was read as an array of one element for a scalar.
+func (a *Array) asScalar() {
+	one := *a
+	a.Shape, a.Chunks, a.Err = []int64{}, nil, unsupported("a scalar has no records")
+	a.one = &one
+}

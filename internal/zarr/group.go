@@ -29,9 +29,10 @@ func Is(files Files) bool {
 
 // Group is a hierarchy: a group with all arrays below it, or one array.
 type Group struct {
-	Format     int        // version: 2 or 3
-	Arrays     []*Array   // by path
-	Attributes Attributes // of the root
+	Format     int                   // version: 2 or 3
+	Arrays     []*Array              // by path
+	Attributes Attributes            // of the root
+	Groups     map[string]Attributes // of the groups, by path
 
 	files Files
 	nodes int
@@ -71,6 +72,14 @@ func (g *Group) open() error {
 
 func (g *Group) read(name string) ([]byte, error) { return readAll(g.files, name, mostMetadata) }
 
+// note keeps the attributes of a group.
+func (g *Group) note(at string, attributes Attributes) {
+	if g.Groups == nil {
+		g.Groups = make(map[string]Attributes)
+	}
+	g.Groups[at] = attributes
+}
+
 // add puts an array to the others.
 func (g *Group) add(path string, a *Array) error {
 	if len(g.Arrays) == mostNodes {
@@ -103,6 +112,9 @@ func (g *Group) addNode(at string, text []byte, depth int) error {
 	if at == "" {
 		g.Attributes = n.Attributes
 	}
+	if n.NodeType == "group" {
+		g.note(at, n.Attributes)
+	}
 	switch {
 	case n.NodeType == "array":
 		return g.add(at, parseArray3(text))
@@ -117,10 +129,10 @@ func (g *Group) addNode(at string, text []byte, depth int) error {
 		if err := json.Unmarshal(text, &child); err != nil {
 			return fmt.Errorf("%s: consolidated metadata of %q: %w: %w", path.Join(at, nodeName), name, err, ErrCorrupt)
 		}
-		if child.NodeType == "array" {
-			if err := g.add(path.Join(at, name), parseArray3(text)); err != nil {
-				return err
-			}
+		if child.NodeType != "array" {
+			g.note(path.Join(at, name), child.Attributes)
+		} else if err := g.add(path.Join(at, name), parseArray3(text)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -183,8 +195,10 @@ func (g *Group) addFolder2(at string, depth int) (found bool, err error) {
 	if text, err = g.read(path.Join(at, groupName)); err != nil || text == nil {
 		return false, err
 	}
-	if at == "" {
-		_ = json.Unmarshal(attributes, &g.Attributes) // notes of people, which need not be right
+	var notes Attributes
+	_ = json.Unmarshal(attributes, &notes) // notes of people, which need not be right
+	if g.note(at, notes); at == "" {
+		g.Attributes = notes
 	}
 	list, err := g.folders(at, depth)
 	for _, name := range list {
@@ -206,6 +220,11 @@ func (g *Group) addConsolidated2(text []byte) error {
 	_ = json.Unmarshal(c.Metadata[attributesName], &g.Attributes) // as above
 	for _, name := range slices.Sorted(maps.Keys(c.Metadata)) {
 		at, base := path.Split(name)
+		if base == attributesName {
+			var notes Attributes
+			_ = json.Unmarshal(c.Metadata[name], &notes) // as above
+			g.note(strings.TrimSuffix(at, "/"), notes)
+		}
 		if base != arrayName {
 			continue
 		}

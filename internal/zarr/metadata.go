@@ -46,7 +46,17 @@ func parseArray3(text []byte) *Array {
 		a.Err = unsupported("storage transformer %q", m.Transformers[0].Name)
 	default:
 		a.Chunks = grid.Shape
+		scalar := a.Scalar() && len(a.Chunks) == 0
+		if scalar {
+			a.Shape, a.Chunks = []int64{1}, []int64{1}
+		}
 		a.Err = a.setUp(m.DataType, m.FillValue, m.Codecs, keyEncoding3(m.KeyEncoding))
+		if scalar {
+			if m.KeyEncoding.Name == "default" {
+				a.key = func([]int64) string { return "c" }
+			}
+			a.asScalar()
+		}
 	}
 	return a
 }
@@ -172,7 +182,11 @@ func parseArray2(text, attributes []byte) *Array {
 		a.Err = unsupported("version %d", m.ZarrFormat)
 		return a
 	}
-	codecs, err := codecs2(m.Order, len(m.Shape), append(m.Filters, m.Compressor))
+	if a.Scalar() && len(a.Chunks) == 0 {
+		a.Shape, a.Chunks = []int64{1}, []int64{1}
+		defer a.asScalar()
+	}
+	codecs, err := codecs2(m.Order, len(a.Shape), append(m.Filters, m.Compressor))
 	if err == nil {
 		err = a.checkShape(mostElements)
 	}

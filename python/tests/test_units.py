@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import tempfile
 import unittest
+import warnings
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from .test_trees import Trees, values_of
 
 try:
     import h5py
+    import zarr
     from PIL import Image
     from safetensors.numpy import save_file
 
@@ -83,6 +85,45 @@ class UnitsTest(Trees):
                 where = f"{above}/*".lstrip("/") + ("[:]" if rows else "")
                 self.same(path, want, records=where)
                 os.remove(path)
+
+    def test_zarr(self):
+        """Groups of Zarr of both versions, beside the library."""
+        for seed in SEEDS:
+            r = random.Random(seed)
+            path, rows = os.path.join(self.folder, f"{seed}.zarr"), r.random() < 0.6
+            above = r.choice(["", "data/", "a/b/"])
+            names = [f"{r.choice(['demo_', 'x'])}{i}" for i in r.sample(range(200), r.randrange(2, 6))]
+            members = r.sample(["actions", "obs/x", "obs/deep/y", "z"], r.randrange(1, 5))
+            types = {m: (r.choice(["<f4", "<f8", "<i2", ">i4", "u1", "?"]), tuple(r.randrange(1, 4) for _ in range(r.randrange(3)))) for m in members}
+            with self.subTest(seed=seed), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about consolidated metadata, which version 3 does not specify
+                version = r.choice([2, 3])
+                root = zarr.open_group(path, mode="w", zarr_format=version)
+                for k, name in enumerate(names):
+                    length = r.randrange(1, 9)
+                    group = root.create_group(above + name, attributes={"n": k, "task": f"é{k}"})
+                    for m in members:
+                        dtype, shape = types[m]
+                        x = values_of(r, (length if rows else r.randrange(1, 9), *shape), dtype)
+                        group.create_array(m, data=x, chunks=tuple(r.randrange(1, n + 1) for n in x.shape))
+                    group.create_array("label", data=np.array(k))
+                if r.random() < 0.5:
+                    zarr.consolidate_metadata(path)
+                want = []
+                for k, name in enumerate(natural(names)):
+                    g = root[above + name]
+                    found = {m: g[m][...] for m in sorted([*members, "label"])}
+                    if not rows:
+                        want.append(found)
+                    for i in range(len(found[members[0]]) if rows else 0):
+                        want.append({m: found[m][i] for m in sorted(members)} | {"episode": np.int64(k), "step": np.int64(i)})
+            where = above + ("*[:]" if rows else "*")
+            self.same(path, want, records=where)
+            with penstock.DataLoader(path, 99, output="numpy", records=above + "*", fields=["label", "@n", "@task"]) as loader:
+                (batch,) = loader
+            self.assertEqual((batch["n"].tolist(), [f"é{n}" for n in batch["n"].tolist()]), (batch["label"].tolist(), list(batch["task"])))
+            with self.assertRaisesRegex(penstock.Error, re.escape(f'records="{above}*[:]" or records="{above}*"')):
+                penstock.open(path)
 
     def test_align(self):
         path = os.path.join(self.folder, "maniskill.h5")

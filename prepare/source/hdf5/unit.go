@@ -144,7 +144,7 @@ func (u *unitOf) Members() (list []unit.Member, err error) {
 // meaning returns what netCDF says of numbers.
 func meaning(d *meta.Dataset) string {
 	var words []string
-	for _, name := range []string{"units", "calendar", "scale_factor", "add_offset"} {
+	for _, name := range unit.Meanings {
 		a, ok := d.Attrs.Get(name)
 		if !ok {
 			continue

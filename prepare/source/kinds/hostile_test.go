@@ -35,6 +35,8 @@ var unitSources = []struct {
 	{"npy", source.Options{Records: "*"}},
 	{"safetensors", source.Options{}},
 	{"h5", source.Options{Records: "*[:]"}},
+	{"groups.zarr", source.Options{Records: "data/*[:]", Fields: "x,label,@n,episode"}},
+	{"groups.zarr", source.Options{Records: "data/*"}},
 }
 
 // A source with units whose bytes were changed anywhere is refused by an error that names it, or it is read to its end,

@@ -91,7 +91,7 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 var withMissing = []string{"csv", "jsonl", "parquet", "arrow", "tfrecord", "mds"}
 
 // withUnits are the kinds of sources whose records may be units, or rows of units.
-var withUnits = []string{"hdf5", "npz", "npy", "safetensors"}
+var withUnits = []string{"hdf5", "zarr", "npz", "npy", "safetensors"}
 
 // openRoot is source.OpenRoot. Its error for a path that is not there is the same as that of reading it.
 func openRoot(path string, opts source.Options) (*vfs.Root, error) {

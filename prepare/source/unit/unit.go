@@ -47,6 +47,9 @@ type Member struct {
 	Err      error        // why its values cannot become a field
 }
 
+// Meanings are the attributes by which netCDF says what numbers stand for.
+var Meanings = []string{"units", "calendar", "scale_factor", "add_offset"}
+
 // Attribute is a value that belongs to a unit.
 type Attribute struct {
 	Field source.Field // of a number or a text

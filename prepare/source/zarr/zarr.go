@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/dataset"
+	"github.com/penstock/penstock/prepare/source/unit"
 )
 
 // Open opens a hierarchy: every array of numbers that has records is a field. One that penstock wrote has the fields of
@@ -37,6 +38,18 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
 	}
 	pool := chunk.NewPool(0)
+	selection = unit.Chosen(selection, opts.Only)
+	records, units, hint, err := find(ctx, path, g, pool, opts, selection)
+	if units != nil && err == nil {
+		var columns *unit.Columns
+		if columns, err = unit.NewColumns(units, records, selection); err == nil {
+			return dataset.OfUnits("zarr", path, columns, records, hint, nil, "", dataset.Closer(pool.Close), closer, root)
+		}
+	}
+	if err != nil {
+		pool.Close()
+		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
+	}
 	columns, bad, err := columns(ctx, path, g, pool, selection)
 	if err != nil {
 		pool.Close()
@@ -116,9 +129,11 @@ func newColumn(ctx context.Context, path string, a *zarr.Array, pool *chunk.Pool
 	}
 	c.Open = func() (array.Cursor, error) { return dataset.Cursor(ctx, r, c.Count), nil }
 	c.At = func(i int64, buf []byte) ([]byte, error) {
+		n := len(buf)
 		buf = append(buf, make([]byte, r.RecordBytes())...)
-		return buf, r.Records(ctx, buf, i, i+1)
+		return buf, r.Records(ctx, buf[n:], i, i+1)
 	}
+	c.Rows = func(a, b int64, dst []byte) error { return r.Records(ctx, dst, a, b) }
 	return c, nil
 }
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
+import zarr
 from safetensors.numpy import save_file
 
 shutil.rmtree("units", ignore_errors=True)
@@ -110,6 +111,12 @@ for i in range(2):
     action = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(6, dtype="f4")), 2)
     columns = {"action": action, "timestamp": pa.array([0, 0.1, 0.2], "f4"), "episode_index": pa.array([i] * 3)}
     pq.write_table(pa.table(columns), f"lerobot/data/chunk-000/episode_{i:06d}.parquet")
+
+g = zarr.open_group("groups.zarr", mode="w")
+for i in range(2):
+    d = g.create_group(f"data/d{i}", attributes={"n": i})
+    d.create_array("x", data=np.arange(i + 3.0), chunks=(2,))
+    d.create_array("label", data=np.array(i))
 
 # Shapes without bounds: each is a few kilobytes that promise petabytes.
 os.mkdir("absurd")
