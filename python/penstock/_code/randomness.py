@@ -9,7 +9,7 @@ import ctypes
 import random
 import struct
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -76,24 +76,32 @@ def _mix(x: int) -> int:
 
 
 class _Words:
-    """The memory in which a generator has its state, to see quickly whether it is another one: reading it all is much slower.
+    """The memory in which a Mersenne Twister has its words and its place in them, to see quickly whether its state is another one.
 
-    It is found, not assumed: memory without the words of the state is not used, and then each state counts as another one.
+    It is found, not assumed: memory without the words is not used, and then each state counts as another one.
     """
 
-    def __init__(self, address: int, size: int, words: bytes) -> None:
-        self._memory: Any = None
-        if size > 0 and words in ctypes.string_at(address, size):
-            self._memory = (ctypes.c_ubyte * size).from_address(address)
+    def __init__(self, address: int, size: int, words: Any) -> None:
+        data = np.asarray(words, np.uint32).tobytes()
+        at = ctypes.string_at(address, size).find(data) if size else -1
+        self._numbers: Any = None if at < 0 else (ctypes.c_uint32 * (_WORDS + 1)).from_address(address + at)
         self._seen: bytes | None = None
+
+    @property
+    def found(self) -> bool:
+        return self._numbers is not None
 
     def changed(self) -> bool:
         """Return whether the memory is another one than at the last call, or not known."""
-        if self._memory is None:
+        if not self.found:
             return True
-        seen = bytes(self._memory)
+        seen = bytes(self._numbers)
         same, self._seen = seen == self._seen, seen
         return not same
+
+    def mark(self) -> tuple[int, int]:
+        """Return the place and a word, in the order of the memory: a draw changes the place, or, at the end of the words, all of them."""
+        return self._numbers[0], self._numbers[_WORDS]
 
 
 class _Python:
@@ -103,9 +111,8 @@ class _Python:
         owner: Any = getattr(random, "_inst", None)
         self._owner = owner  # whose memory it is
         state: tuple[Any, ...] = random.getstate()
-        words = np.array(state[1], np.uint64).astype(np.uint32)
         size = object.__sizeof__(owner) if type(owner) is random.Random and sys.implementation.name == "cpython" else 0
-        self._words = _Words(id(owner), min(size, 4 * _WORDS + 64), words[:_WORDS].tobytes())
+        self.words = _Words(id(owner), size, [state[1][_WORDS], *state[1][:_WORDS]])
         self._state: tuple[Any, ...] = ()
 
     @staticmethod
@@ -114,7 +121,7 @@ class _Python:
 
     def state(self) -> Any:
         # One that gauss drew in advance is not in that memory: it is taken without another change.
-        if self._words.changed() or self._state[2] is not None:
+        if self.words.changed() or self._state[2] is not None:
             self._state = random.getstate()
         return self._state
 
@@ -132,15 +139,14 @@ class _NumPy:
         self._state: Any = None
         known = type(bits).__name__ == "MT19937"
         state: Any = np.random.get_state()
-        words = np.asarray(state[1]).astype(np.uint32).tobytes()
-        self._words = _Words(bits.ctypes.state_address if known else 0, 4 * (_WORDS + 1) if known else 0, words)
+        self.words = _Words(bits.ctypes.state_address if known else 0, 4 * (_WORDS + 1) if known else 0, [*state[1], state[2]])
 
     @staticmethod
     def seed(number: int) -> None:
         np.random.seed(number & 0xFFFFFFFF)
 
     def state(self) -> Any:
-        if self._words.changed() or self._state[3]:  # has_gauss, as above
+        if self.words.changed() or self._state[3]:  # has_gauss, as above
             self._state = _plain(np.random.get_state())
         return self._state
 
@@ -262,24 +268,19 @@ def undisturbed() -> Iterator[None]:
 class Seeds:
     """Random numbers of the records of a task: the generators that functions draw from are seeded for each, the others once.
 
-    ``begin`` seeds all of them, so that those of its first record are right. A generator that is drawn from later has another mark
-    then: ``drawn`` says so, after which that record must be made again, with ``all``.
+    ``all`` seeds all of them, for the first record. A generator that is drawn from later has another mark then: ``drawn`` says so,
+    after which that record must be made again, with ``all``.
     """
 
     def __init__(self) -> None:
-        self._marks = _marks()
-        self._drawn = [mark is None for mark in self._marks]
+        self._watched = generators()[:2]
+        self._drawn = [not g.words.found for g in self._watched]
         self._before: list[tuple[int, int] | None] = []
 
     @property
     def certain(self) -> bool:
         """Whether all generators that can be watched are known to be drawn from."""
         return all(self._drawn)
-
-    def begin(self, key: int) -> None:
-        """Begin a task, with its first record."""
-        seed_random(key)
-        self._before = self._now()
 
     def all(self, key: int) -> None:
         """Seed all generators for a record."""
@@ -288,9 +289,9 @@ class Seeds:
 
     def next(self, key: int) -> None:
         """Seed the generators that are drawn from for another record."""
-        for again, drawn in zip(_SEEDS, self._drawn):
+        for generator, drawn in zip(self._watched, self._drawn):
             if drawn:
-                again(key)
+                generator.seed(key)
         _Torch.seed(key)
 
     def drawn(self) -> bool:
@@ -304,42 +305,4 @@ class Seeds:
         return any(fresh)
 
     def _now(self) -> list[tuple[int, int] | None]:
-        return [None if mark is None or drawn else (mark[0], mark[1]) for mark, drawn in zip(self._marks, self._drawn)]
-
-
-#: Of the generators that have marks: those of random and of numpy.random.
-_SEEDS: tuple[Callable[[int], object], ...] = (_Python.seed, _NumPy.seed)
-
-
-def _marks() -> list[Any]:
-    """Return, for random and for numpy.random, the place in the words of its state and the first of them, in its memory.
-
-    A draw changes the place; one that comes to the end of the words changes them all. None is for a generator whose memory is
-    not as it is known.
-    """
-    owner: Any = getattr(random, "_inst", None)
-    python = None
-    if type(owner) is random.Random and sys.implementation.name == "cpython":
-        words = np.array(random.getstate()[1], np.uint64).astype(np.uint32)
-        held = ctypes.string_at(id(owner), object.__sizeof__(owner))
-        at = held.find(words[:_WORDS].tobytes())
-        if at >= 4 and held[at - 4 : at] == words[_WORDS:].tobytes():
-            python = (ctypes.c_uint32 * 2).from_address(id(owner) + at - 4)
-    bits: Any = getattr(getattr(np.random.mtrand, "_rand", None), "_bit_generator", None)
-    numpy = None
-    if type(bits).__name__ == "MT19937":
-        state: Any = np.random.get_state()
-        held = ctypes.string_at(bits.ctypes.state_address, 4 * (_WORDS + 1))
-        if held == np.append(np.asarray(state[1], np.uint32), np.uint32(state[2])).tobytes():
-            numpy = _Pair(bits.ctypes.state_address + 4 * _WORDS, bits.ctypes.state_address)
-    return [python, numpy]
-
-
-class _Pair:
-    """Two numbers in memory."""
-
-    def __init__(self, first: int, second: int) -> None:
-        self._numbers = ctypes.c_uint32.from_address(first), ctypes.c_uint32.from_address(second)
-
-    def __getitem__(self, i: int) -> int:
-        return self._numbers[i].value
+        return [None if drawn else g.words.mark() for g, drawn in zip(self._watched, self._drawn)]

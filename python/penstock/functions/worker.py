@@ -105,7 +105,7 @@ class Worker:
             for index, key, source, target, _, first, second in _RECORD.iter_unpack(memoryview(message)[_TASK.size :]):
                 at[0] = index + 1
                 if not done:
-                    self._random.begin(key)
+                    self._random.all(key)
                 inside += make(key, source, target, first, second, done == 0)
                 done += 1
         except Exception as e:
