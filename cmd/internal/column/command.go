@@ -71,12 +71,16 @@ type putFlags struct {
 	of                         string
 	resume, json, quiet        bool
 	replaces, changeType       bool
+	fills                      bool // missing was given, which may be an empty text
 }
 
 func put(verb, short string, f *putFlags, example string) *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: verb + " [flags] DATASET NAME VALUES", Short: short, Long: short + ".\n\n" + putLong, Example: example,
-		PreRunE: func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			f.fills = cmd.Flags().Changed("missing")
+			return cli.Usage(f.problems(args)...)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, args, edit.Options{By: commandLine("column "+verb, cmd, args)})
 		},
@@ -100,7 +104,7 @@ func (f *putFlags) problems(args []string) (list []string) {
 		return []string{fmt.Sprintf("needs DATASET, NAME and VALUES, and not %q", args)}
 	}
 	stream := args[2] == "-"
-	if stream && (f.on != "" || f.field != "" || f.fields != "" || f.missing != "") {
+	if stream && (f.on != "" || f.field != "" || f.fields != "" || f.fills) {
 		list = append(list,
 			"--on, --field, --fields and --missing are for files; an array from standard input has the order of the "+
 				"records")
@@ -114,7 +118,7 @@ func (f *putFlags) problems(args []string) (list []string) {
 	if f.of != "" && !layout.IsName(f.of) {
 		list = append(list, fmt.Sprintf("--of %s: it is the number of a generation, or its tag", f.of))
 	}
-	if f.on == "" && f.missing != "" {
+	if f.on == "" && f.fills {
 		list = append(list, "--missing goes with --on: by position, each record has a value")
 	}
 	return list

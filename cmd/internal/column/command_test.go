@@ -93,6 +93,7 @@ func TestColumns(t *testing.T) {
 		{args: "add DS c " + file(t, "c.csv", "x,y\n1,9\n1,8\n1,7\n1,6\n") + " --field y --fields y:int64", field: "c", want: "[9 8 7 6]"},
 		{args: "add DS d " + file(t, "d.csv", "id,d\n30,1\n0,2\n99,3\n") + " --on id --fields id:int64,d:int64 --missing 7", field: "d", want: "[2 7 7 1]"},
 		{args: "add DS e " + file(t, "m.csv", "id,e\n30,1\n0,2\n99,3\n") + " --on id --fields id:int64,e:int64 --missing 9007199254740993", field: "e", want: "[2 9007199254740993 9007199254740993 1]"},
+		{args: "add DS e,f=g " + file(t, "odd.csv", "id,\"e,f=g\"\n30,1\n0,2\n") + " --on id --missing 7", field: "e,f=g", want: "[2 7 7 1]"},
 		{args: "set DS label " + file(t, "l.csv", "name,label\nn0,dog\nn3,emu\n") + " --on name", field: "label", want: "[1 1 0 2]"},
 		{args: "set DS a " + file(t, "e.csv", "name,a\nn1,-1\n") + " --on name", field: "a", want: "[1 18446744073709551615 3 4]"},
 		{args: "rename DS a z", field: "z", want: "[1 18446744073709551615 3 4]"},

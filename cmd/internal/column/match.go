@@ -125,7 +125,7 @@ func (f *putFlags) match(cmd *cobra.Command, of *datasetarg.Generations, v *valu
 // fill says which values records have that the table does not have: old ones, or that of --missing.
 func (f *putFlags) fill(ctx context.Context, of *datasetarg.Generations, v *values, old *store.Manifest,
 	field store.Field, without []int) (store.Field, error) {
-	if f.missing != "" {
+	if f.fills {
 		value, err := constant(field, f.missing)
 		v.missing = func(int64) ([]byte, error) { return value, err }
 		return field, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -119,7 +120,7 @@ type table struct {
 }
 
 // selection says which columns of a table are read, and as which types: the key has that of the dataset, and so have
-// values that replace others.
+// values that replace others. Keys match whatever their width, so that one of integers has the width of the table.
 func (f *putFlags) selection(name string, old *store.Manifest) string {
 	if f.fields != "" {
 		return f.fields
@@ -128,12 +129,18 @@ func (f *putFlags) selection(name string, old *store.Manifest) string {
 	if f.on == "" && f.field == "" && i < 0 {
 		return "" // all of them
 	}
-	list := quoted(cmp.Or(f.field, name)) + "=" + name
+	list := quoted(cmp.Or(f.field, name))
+	if f.field != "" && f.field != name {
+		list += "=" + name
+	}
 	if i >= 0 {
 		list += typeOf(old.Fields[i])
 	}
 	if k := old.Schema().Index(f.on); k >= 0 && f.on != cmp.Or(f.field, name) {
-		list += "," + f.on + typeOf(old.Fields[k])
+		list += "," + quoted(f.on)
+		if typ := typeOf(old.Fields[k]); !intType.MatchString(typ) {
+			list += typ
+		}
 	}
 	return list
 }
@@ -145,6 +152,9 @@ func quoted(column string) string {
 	}
 	return column
 }
+
+// intType matches what typeOf returns for an integer.
+var intType = regexp.MustCompile(`^:u?int\d+$`)
 
 // typeOf returns the type of a field as --fields has it, or "" where the table says it.
 func typeOf(f store.Field) string {

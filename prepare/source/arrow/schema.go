@@ -104,7 +104,7 @@ func newNode(t *table, left *int, depth int) (*node, error) {
 		return nil, fmt.Errorf("column %s is of type %d, which is not known", n.name, t.number(2, 1, 0))
 	}
 	if d := t.table(4); d != nil {
-		if n.kind != binaries || len(n.children) > 0 {
+		if n.kind != binaries && n.kind != views {
 			n.refused = errors.New("a dictionary of values other than strings cannot become a field; " +
 				"write the column without one")
 		}
