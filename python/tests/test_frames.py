@@ -114,6 +114,59 @@ class FramesTest(unittest.TestCase):
                     got = [classes[v] for v in ds["kind"][:]] if classes else list(ds["kind"][:])
                     self.assertEqual(got, [["b", "a", "b"][i] for i in order])
 
+    def test_odd_tables(self):
+        """Categories of polars, numbers for names, chunks without rows and an index without a name are what the table says."""
+        kinds = ["b", "a", "b"]
+        numbered = pd.DataFrame({0: [1.0, np.nan, 3.0], 1: [1, 2, 3]})
+        chunks = pa.table({"x": pa.chunked_array([[1, 2], [], [3]]), "s": pa.chunked_array([["a"], ["b", "c"], []])})
+        for table, want in (
+            (pl.DataFrame({"c": pl.Series(kinds, dtype=pl.Categorical), "e": pl.Series(kinds, dtype=pl.Enum(["a", "b"]))}), {"c": kinds, "e": kinds}),
+            (numbered, {"0": numbered[0], "1": numbered[1]}),
+            (chunks, {"x": [1, 2, 3], "s": ["a", "b", "c"]}),
+            (pd.DataFrame({"x": [1, 2, 3, 4]}).drop(index=[1]), {"x": [1, 3, 4]}),
+            (pd.DataFrame({"x": [1.5, 2.5]}, index=pd.RangeIndex(2, name="id")), {"x": [1.5, 2.5], "id": [0, 1]}),
+        ):
+            for door in "preprocess", "Writer":
+                with self.subTest(door=door, want=want):
+                    if door == "preprocess":
+                        penstock.preprocess(table, self.path, overwrite=True, progress=False)
+                    else:
+                        with penstock.Writer(self.path, overwrite=True) as w:
+                            w.extend(table)
+                    with penstock.open(self.path) as ds:
+                        self.assertEqual(sorted(ds.fields), sorted(want))
+                        for name, values in want.items():
+                            np.testing.assert_array_equal(list(ds[name][:]), list(values))
+
+    def test_refused_tables(self):
+        """What Arrow has no type for, and what is no table, is an Error that names it, and not one of pyarrow."""
+        for table, message in (
+            (pd.DataFrame({"x": np.arange(3) * 1j}), "pandas.DataFrame cannot be read.*column x"),
+            (pl.DataFrame({"x": pl.Series([object(), 1], dtype=pl.Object)}), "column 'x' has Python objects"),
+            (pl.Series("x", [1, 2]), "polars.Series cannot be read"),
+        ):
+            with self.assertRaisesRegex(penstock.Error, message):
+                penstock.preprocess(table, self.path, progress=False)
+            with self.assertRaisesRegex(penstock.Error, message), penstock.Writer(self.path) as w:
+                w.extend(table)
+        for column, what in (pa.array([["a"]]), "list<.*string>"), (pa.array([[]], pa.list_(pa.int32(), 0)), r"fixed_size_list<.*>\[0\]"):
+            with self.assertRaisesRegex(penstock.Error, f"column 'x' has the type {what}"), penstock.Writer(self.path) as w:
+                w.extend(pa.table({"x": column}))
+
+    def test_joins(self):
+        """A table of any library is a side of a join; a null in it is not NaN."""
+        with penstock.Writer(self.path) as w:
+            w.extend({"id": i} for i in (10, 20, 30))
+        with penstock.open(self.path) as ds:
+            for kind, table in self.tables({"id": np.array([30, 10], "u4"), "v": np.array([3.5, 1.5])}):
+                with self.subTest(kind=kind):
+                    self.assertEqual(ds.join(table, on="id").to_arrow().to_pydict(), {"id": [10, 30], "v": [1.5, 3.5]})
+            with self.assertRaisesRegex(penstock.Error, "row 0 of the table has no value in column 'v'"):
+                ds.join(pd.DataFrame({"id": [30, 10], "v": pd.Series([None, 1], dtype="Int64")}), on="id")
+            for value in 7, pd.Series([1, 2]):
+                with self.assertRaises((TypeError, penstock.Error)):
+                    ds.join({"id": 30, "v": value}, on="id")
+
     def test_to_tables(self):
         columns = frame(np.random.default_rng(2), 20)
         table = pa.table(
@@ -152,6 +205,12 @@ class FramesTest(unittest.TestCase):
                 self.assertEqual(ds["age"][:].tolist(), [-1, 7, 8])
                 ds = ds.set_column("x", {"id": np.array([20]), "x": np.array([9.5])}, on="id")
                 self.assertEqual(ds["x"][:].tolist(), [1, 2, 9.5])
+                ds = ds.add_column("a,b=c", {"id": np.array([30, 20, 10], "u1"), "a,b=c": [1, 2, 3]}, on="id")
+                self.assertEqual(ds["a,b=c"][:].tolist(), [1, 3, 2])
+                ds = ds.add_column("note", {"id": [10], "note": ["good"]}, on="id", missing="")
+                self.assertEqual(list(ds["note"][:]), ["", "good", ""])
+                with self.assertRaisesRegex(penstock.Error, "dict cannot be read.*1-dimensional"):
+                    ds.add_column("y", {"id": [10], "y": np.ones((1, 2))}, on="id")
                 with self.assertRaisesRegex(TypeError, "a table, a dict of columns"):
                     ds.set_column("x", [1, 2, 3], on="id")
                 with self.assertRaisesRegex(TypeError, "missing goes with on"):

@@ -57,20 +57,23 @@ def _view(base: Any) -> Any:
 def of_table(table: Any, like: Any) -> Any:
     """Return the dataset of a path, or one that is written for a table: columns by name."""
     from .._write.writer import Writer
+    from . import frames
 
     opener = (like.datasets()[0] if hasattr(like, "parts_of") else like).opener
     if isinstance(table, (str, os.PathLike)):
         return opener(table)
-    names = list(table.keys()) if hasattr(table, "keys") else []
-    columns = {str(name): _column(name, table[name]) for name in names}
-    lengths = {len(column) for column in columns.values()}
-    if len(lengths) != 1:
-        raise TypeError(f"join with a {type(table).__name__}; give a dataset, its path, or a table: columns of one length by name")
+    if frames.is_table(table):
+        rows: Any = table
+    else:
+        columns = {str(name): _column(name, values) for name, values in table.items()} if isinstance(table, Mapping) else {}
+        if len({len(column) for column in columns.values()}) != 1:
+            raise TypeError(f"join with a {type(table).__name__}; give a dataset, its path, or a table: columns of one length by name")
+        rows = (dict(zip(columns, values)) for values in zip(*columns.values()))
     folder = files.temporary("table-")
     path = os.path.join(folder, "table")
     try:
         with Writer(path) as w:
-            w.extend(dict(zip(columns, values)) for values in zip(*columns.values()))
+            w.extend(rows)
     except Error as e:
         _forget(path, folder)
         raise Error(f"join: {str(e).replace(path, 'the table')}") from None
@@ -88,7 +91,10 @@ def _column(name: Any, values: Any) -> Any:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise TypeError(f"join: column {name!r} is a masked array, some values of which are masked: give .filled(x) of it")
     if not isinstance(values, (list, tuple)):
-        return np.asarray(values)
+        column = np.asarray(values)
+        if not column.ndim:
+            raise TypeError(f"join: column {name!r} is {values!r:.60}; give a value for each row")
+        return column
     try:
         array = np.asarray(values)
     except (ValueError, OverflowError):  # rows of several lengths, or an integer beyond 64 bits

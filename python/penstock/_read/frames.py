@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ def _arrow() -> Any:
 def table(value: Any) -> Any:
     """Return a table, or that of a dict of columns."""
     if isinstance(value, Mapping):
-        return _arrow().table(dict(value))
+        return _made(dict(value), _arrow().table)
     if not is_table(value):
         raise TypeError(f"values is of type {type(value).__name__}; with on=, it is a table, a dict of columns, or the path of a file")
     return value
@@ -50,13 +50,32 @@ def table(value: Any) -> Any:
 
 def batches(table: Any) -> Any:
     """Return a ``RecordBatchReader`` of a table. A float of pandas is NaN where Arrow would have a null."""
+    if type(table).__module__.split(".")[0] == "polars":  # which exports the addresses of objects
+        for name, of in getattr(table, "schema", {}).items():
+            if str(of) == "Object":
+                raise Error(f"column {name!r} has Python objects, which a table cannot hold: leave it out, as by drop({name!r})")
+    return _made(table, _batches)
+
+
+def _made(table: Any, make: Callable[[Any], Any]) -> Any:
+    """Return what Arrow makes of a table, or say that it cannot."""
+    try:
+        return make(table)
+    except _arrow().ArrowException as e:
+        what = type(table).__name__ if isinstance(table, dict) else f"{type(table).__module__.split('.')[0]}.{type(table).__name__}"
+        raise Error(f"{what} cannot be read as a table of Arrow: {e}; leave out such columns, or make it a table, as by to_frame()") from None
+
+
+def _batches(table: Any) -> Any:
     pa = _arrow()
     if _is_pandas(table):
-        found = pa.Table.from_pandas(table)
-        for i, name in enumerate(found.column_names):
+        of = table.index  # without a name, the numbers that rows had before others were left out are no column
+        index = any(name is not None for name in of.names) or of.nlevels > 1 or not (isinstance(of.dtype, np.dtype) and of.dtype.kind in "iu")
+        found = pa.Table.from_pandas(table, preserve_index=index)
+        for i, dtype in enumerate([*table.dtypes, table.index.dtype][: found.num_columns]):  # their names may be no strings
             of = found.column(i)
-            if pa.types.is_floating(of.type) and of.null_count and name in table and isinstance(table[name].dtype, np.dtype):
-                found = found.set_column(i, name, of.fill_null(float("nan")))
+            if pa.types.is_floating(of.type) and of.null_count and isinstance(dtype, np.dtype):
+                found = found.set_column(i, found.field(i), of.fill_null(float("nan")))
         return found.to_reader()
     if hasattr(table, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(table)
@@ -76,7 +95,7 @@ def as_file(table: Any, beside: str) -> Iterator[str]:
         reader = batches(table)
         new = pa.ipc.new_stream if any(pa.types.is_dictionary(f.type) for f in reader.schema) else pa.ipc.new_file  # which has one dictionary
         with pa.OSFile(path, "wb") as sink, new(sink, reader.schema) as out:
-            for batch in reader:
+            for batch in filter(len, reader):  # pyarrow writes strings of an empty slice so that nobody can read them
                 out.write_batch(batch)
         yield path
 
@@ -87,8 +106,9 @@ def fields_of(reader: Any) -> list[Field]:
     return [_field(pa, f.name, f.type) for f in reader.schema]
 
 
-def _field(pa: Any, name: str, of: Any) -> Field:
+def _field(pa: Any, name: str, column: Any) -> Field:
     shape: list[int] = []
+    of = column
     ragged = pa.types.is_list(of) or pa.types.is_large_list(of)
     if pa.types.is_dictionary(of):
         of = of.value_type
@@ -99,9 +119,10 @@ def _field(pa: Any, name: str, of: Any) -> Field:
         of = of.value_type
     if _is_text(pa, of) and not shape and not ragged:
         return Field(name, "uint8", ragged=True, content="utf-8")
-    if not (pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_boolean(of)):
+    if not (pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_boolean(of)) or 0 in shape:
         raise Error(
-            f"column {name!r} has the type {of}, which a Writer has no field for: cast it, or give the table to penstock.preprocess, which reads more"
+            f"column {name!r} has the type {column}, which a Writer has no field for: cast it, or give the table to penstock.preprocess, "
+            "which reads more"
         )
     return Field(name, np.dtype(of.to_pandas_dtype()).name, tuple(shape), ragged=ragged)
 
@@ -117,7 +138,7 @@ def records(reader: Any) -> Iterator[dict[str, Any]]:
         columns = []
         for f, column in zip(fields, batch.columns):
             if pa.types.is_dictionary(column.type):
-                column = column.dictionary_decode()
+                column = _decoded(pa, column)
             if column.null_count:
                 at = first + next(i for i in range(len(column)) if not column[i].is_valid)
                 raise Error(f"row {at} of the table has no value in column {f.name!r}; fill it, or leave the row out, as by drop_nulls or dropna")
@@ -125,6 +146,12 @@ def records(reader: Any) -> Iterator[dict[str, Any]]:
         for row in zip(*columns):
             yield {f.name: value for f, value in zip(fields, row)}
         first += len(batch)
+
+
+def _decoded(pa: Any, column: Any) -> Any:
+    """Return the values of a dictionary array. Arrow takes none from a dictionary of views, which polars makes."""
+    values = column.dictionary
+    return (values.cast(pa.large_string()) if _is_text(pa, values.type) else values).take(column.indices)
 
 
 def _values(f: Field, column: Any) -> Any:

@@ -174,7 +174,7 @@ class Source:
         ``view.unmatched`` has the numbers of the records of both sides without a match.
 
         Args:
-            other: A dataset or its path, or a table: a dict of columns, or a DataFrame of pandas, which is written to a temporary dataset.
+            other: A dataset or its path, or a table: a dict of columns, or one of pandas, polars or Arrow, which is written to a temporary dataset.
             on: The field with the key, one whole number, label or text a record, or "source_name", the name of a record's source. The other
                 side may have a key once.
             right_on: The field of the other side; None means the same. A key of the same name is left out there.
