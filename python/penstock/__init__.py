@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ._base.progress import Progress
     from ._code.info import get_worker_info
     from ._code.mapping import map_inputs
-    from ._code.threads import rng
+    from ._code.randomness import rng
     from ._engine.batch import Batch, LoaderBatch
     from ._engine.dataloader import DataLoader
     from ._engine.pack import Pack
@@ -63,7 +63,7 @@ _MODULES = {
     "UnsupportedError": "_base.errors",
     "View": "_read.view", "Writer": "_write.writer", "get_worker_info": "_code.info", "loadbench": "_engine.timing", "map": "_code.mapping",
     "merge": "_write.writer", "open": "_read.dataset", "preprocess": "_write.prepare", "rechunk": "_write.prepare",
-    "rng": "_code.threads",
+    "rng": "_code.randomness",
 }  # fmt: skip
 
 #: Names that are others in their modules.

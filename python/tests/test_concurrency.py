@@ -44,6 +44,13 @@ class Random(Waits):
         return i, penstock.rng().integers(0, 1 << 40, 2), threading.current_thread().name
 
 
+class Ends(Async):
+    async def __getitem__(self, i):
+        if i in self.fail:
+            raise SystemExit(i)
+        return i
+
+
 class Global(Waits):
     def __init__(self, draw):
         super().__init__()
@@ -65,6 +72,7 @@ class ConcurrencyTest(unittest.TestCase):
                     {"batch_size": 7},
                     {"batch_size": 7, "seed": 3, "shuffle": True},
                     {"batch_size": None},
+                    {"batch_size": None, "seed": 3},
                     {"batch_sampler": [[3, 1], [], [59, 0, 4]] if workers == 0 else [[3, 1], [59, 0, 4]]},
                 ):
                     with self.subTest(kind=kind, workers=workers, options=options):
@@ -95,6 +103,10 @@ class ConcurrencyTest(unittest.TestCase):
                     self.assertEqual(plain([next(it), next(it)])[1][1], [5, 6, 7, 8, 9])
                     with self.assertRaisesRegex(LookupError, "no record 12"):
                         next(it)
+        with self.assertRaisesRegex(LookupError, r"\(record 12, batch 0\)"):
+            list(penstock.DataLoader(Waits(fail=[12]), 60, num_workers=1, concurrency=8, seed=1, output="numpy"))
+        with self.assertRaisesRegex(SystemExit, "12"):  # which would end the event loop
+            list(penstock.DataLoader(Ends(fail=[12]), 5, concurrency=8, output="numpy"))
         with self.assertRaisesRegex(ValueError, "concurrency is for own datasets that are indexed"):
             penstock.DataLoader(iter([1, 2]), 2, concurrency=2, output="numpy")
         with self.assertRaisesRegex(ValueError, "leave concurrency out"):
@@ -104,8 +116,8 @@ class ConcurrencyTest(unittest.TestCase):
         """Of a record, in any thread, on any number of workers, and after a resume; others in another epoch."""
         for seed in None, 5:
             runs = []
-            for workers, concurrency in (0, 2), (2, 9), (1, 16):
-                if seed is None and workers != 2:
+            for workers, concurrency in (0, 2), (2, 9), (1, 16), (0, 1), (2, 1):
+                if seed is None and concurrency != 9:
                     continue
                 with penstock.DataLoader(
                     Random(), 4, num_workers=workers, concurrency=concurrency, seed=seed, shuffle=True, output="numpy"
@@ -121,7 +133,7 @@ class ConcurrencyTest(unittest.TestCase):
                 numbers = {int(i): tuple(x) for b in first + rest for i, x in zip(b[0], b[1].tolist())}
                 self.assertEqual(len(set(numbers.values())), 60)
                 self.assertFalse(set(numbers.values()) & {tuple(x) for b in again for x in b[1].tolist()})
-                self.assertGreater(len({name for b in rest for name in b[2]}), 1)
+                self.assertEqual(len({name for b in rest for name in b[2]}) > 1, concurrency > 1)
                 runs.append(numbers)
             self.assertEqual(runs, [runs[0]] * len(runs))
         with self.assertRaisesRegex(penstock.Error, r"penstock.rng\(\) is for"):

@@ -9,6 +9,8 @@ import traceback
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 class Failure(NamedTuple):
     """An exception in a worker: its class, pickled, its name, its traceback, and where it was raised."""
@@ -104,9 +106,18 @@ def out_of_memory_kills() -> int:
 def records(numbers: Any, most: int = 8) -> str:
     """Return record numbers for a message."""
     if isinstance(numbers, Sequence) and not isinstance(numbers, (str, bytes)):
-        shown = ", ".join(repr(n) for n in numbers[:most])
+        shown = ", ".join(map(_shown, numbers[:most]))
         return f"records {shown}{', ...' if len(numbers) > most else ''}"
-    return f"record {numbers!r:.100}"
+    return record(numbers)
+
+
+def record(number: Any) -> str:
+    """Return a record's number, or what else a dataset is asked with, for a message."""
+    return f"record {_shown(number):.100}"
+
+
+def _shown(number: Any) -> str:
+    return repr(number.item() if isinstance(number, np.generic) else number)
 
 
 __all__ = ["Failure", "caught", "ended", "out_of_memory_kills", "records", "unpicklable"]

@@ -11,8 +11,10 @@ import functools
 import itertools
 import logging
 import time
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Callable
 
 import numpy as np
@@ -110,6 +112,33 @@ def whole(fetch: Callable[[Any, Task], Any]) -> Callable[[Any, Task], Any]:
     return fetched
 
 
+def seed_of(work: Work, task: Task, record: Any) -> int:
+    """Return the seed that ``penstock.rng`` has for a record."""
+    number = int(record) if isinstance(record, Integral) else zlib.crc32(repr(record).encode())
+    return randomness.record_seed(work.base_seed if work.seed is None else work.seed, task.epoch, number & randomness.MASK)
+
+
+def records_of(work: Work, task: Task) -> list[Any]:
+    """Return the records of a batch as ``__getitem__`` gets them. With a seed, one that is no batch is a list of one, too."""
+    if not work.batched and work.seed is None:
+        return [task.records]
+    return task.records.tolist() if isinstance(task.records, np.ndarray) else list(task.records)
+
+
+@contextlib.contextmanager
+def _one_at_a_time(work: Work, task: Task, numbers: Any) -> Iterator[None]:
+    """Have ``penstock.rng`` find the record that is made by its place in the batch."""
+
+    def seed() -> int:
+        return seed_of(work, task, records_of(work, task)[numbers[Board.place]])
+
+    randomness.making(seed)
+    try:
+        yield
+    finally:
+        randomness.making(None)
+
+
 class MapFetcher:
     """Batches of a dataset that is indexed."""
 
@@ -121,20 +150,21 @@ class MapFetcher:
     def fetch(self, task: Task) -> Any:
         meter = self._meter
         meter.start()
-        samples = self._samples(task.records)
+        samples = self._samples(task)
         meter.next(0)
         batch = self._work.collate(samples)
         meter.next(1)
         return batch
 
-    def _samples(self, records: Any) -> Any:
-        dataset = self._dataset
-        if not self._work.batched:
-            return dataset[records]
-        if getattr(dataset, "__getitems__", None):
+    def _samples(self, task: Task) -> Any:
+        dataset, records = self._dataset, task.records
+        if self._work.batched and getattr(dataset, "__getitems__", None):
             return dataset.__getitems__(records)
         began = time.perf_counter_ns()
-        samples = self._one_by_one(records) if self._slow else self._quickly(records)
+        with _one_at_a_time(self._work, task, self._meter.numbers):
+            if not self._work.batched:
+                return dataset[records]
+            samples = self._one_by_one(records) if self._slow else self._quickly(records)
         self._slow = time.perf_counter_ns() - began > _SLOW_NS * len(samples)
         return samples
 
@@ -266,9 +296,8 @@ class SeededFetcher:
         meter, work = self._meter, self._work
         self.skipped = []
         meter.start()
-        records = task.records.tolist() if isinstance(task.records, np.ndarray) else list(task.records)
         of_batch = randomness.record_seed(self._seed, task.epoch, task.step, work.rank, place=randomness.OF_BATCH)
-        samples = self._samples(records, task.epoch, of_batch)
+        samples = self._samples(task, of_batch)
         meter.next(0)
         for generator, drawn in zip(self._generators, self._drawn):
             if drawn:
@@ -280,8 +309,9 @@ class SeededFetcher:
     def state(self) -> dict[str, Any]:
         return {}
 
-    def _samples(self, records: list[int], epoch: int, of_batch: int) -> list[Any]:
+    def _samples(self, task: Task, of_batch: int) -> list[Any]:
         """Return the samples of records. They are asked for a second time if a generator turns out to be drawn from."""
+        records, epoch = records_of(self._work, task), task.epoch
         while True:
             for generator in self._generators:
                 generator.seed(of_batch)
@@ -294,7 +324,8 @@ class SeededFetcher:
                 samples = list(self._dataset.__getitems__(records))
             else:
                 ask = self._look if looking else self._sample
-                samples = [ask(i, n, epoch) for n, i in enumerate(records)]
+                with _one_at_a_time(self._work, task, self._meter.numbers):
+                    samples = [ask(i, n, epoch) for n, i in enumerate(records)]
                 self._looked = True
             changed = [g for g, state in zip(unseeded, before) if g.state() != state]
             if not changed or (whole and not hasattr(self._dataset, "__getitem__")):

@@ -5,6 +5,7 @@ Those of functions and of own datasets with a seed depend on seed, epoch and rec
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import random
 import struct
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._base.errors import Error
 from .._engine.wire import Malformed, number, part
 from ..order import mix64
 
@@ -68,6 +70,28 @@ def record_seed(seed: int, epoch: int, record: int, position: int | None = None,
         record ^= mix64(position + 1)
     state = _mix(_mix(_mix(mix64(seed + _FUNCTION + place)) ^ epoch) ^ record)
     return _mix(state)
+
+
+#: The seed of the record that user code makes in this thread or task, or what finds it.
+_record: contextvars.ContextVar[int | Callable[[], int] | None] = contextvars.ContextVar("penstock_record", default=None)
+
+#: Say which record is made.
+making = _record.set
+
+
+def rng() -> np.random.Generator:
+    """Return a generator of random numbers for the record that ``__getitem__`` of a dataset makes in a DataLoader.
+
+    Its numbers are a function of the seed, the epoch and the record, so that they are the same in any thread, and after a resume.
+    Each call returns a new generator, with the same numbers.
+
+    Raises:
+        Error: No such record is made by this thread.
+    """
+    seed = _record.get()
+    if seed is None:
+        raise Error("penstock.rng() is for __getitem__ of a dataset in a DataLoader; here, take numpy.random.default_rng()")
+    return np.random.default_rng(seed if isinstance(seed, int) else seed())
 
 
 def _mix(x: int) -> int:

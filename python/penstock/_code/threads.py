@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import os
 import queue
 import threading
 import weakref
-import zlib
 from concurrent.futures import Future, wait
-from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from .._base.errors import Error
 from . import randomness
-from .fetch import MapFetcher, Meter, SeededFetcher, Stopped, Task, Work, whole
+from .fetch import MapFetcher, Meter, SeededFetcher, Stopped, Task, Work, records_of, seed_of, whole
 from .memory import Board
-
-#: The seed of the record that a thread or task makes.
-_record: contextvars.ContextVar[int | None] = contextvars.ContextVar("penstock_record", default=None)
-
-
-def rng() -> np.random.Generator:
-    """Return a generator of random numbers for the record that ``__getitem__`` of a dataset makes, in a DataLoader with ``concurrency``.
-
-    Its numbers are a function of the seed, the epoch and the record, so that they are the same in any thread, and after a resume.
-    Each call returns a new generator, with the same numbers.
-
-    Raises:
-        Error: No such record is made by this thread.
-    """
-    number = _record.get()
-    if number is None:
-        raise Error("penstock.rng() is for __getitem__ of a dataset in a DataLoader with concurrency=; here, take numpy.random.default_rng()")
-    return np.random.default_rng(number)
 
 
 class _Threads:
@@ -60,7 +37,7 @@ def _work(tasks: queue.SimpleQueue[Any]) -> None:
         future, dataset, record, seed = task
         if not future.set_running_or_notify_cancel():
             continue
-        _record.set(seed)
+        randomness.making(seed)
         try:
             future.set_result(dataset[record])
         except BaseException as e:
@@ -87,7 +64,12 @@ class _Tasks:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    loop.run_forever()
+    while True:
+        try:
+            loop.run_forever()
+            break
+        except (KeyboardInterrupt, SystemExit):  # of a record, whose future has it, too
+            continue
     loop.close()
 
 
@@ -97,7 +79,7 @@ async def _semaphore(number: int) -> asyncio.Semaphore:
 
 async def _one(room: asyncio.Semaphore, dataset: Any, record: Any, seed: int) -> Any:
     async with room:
-        _record.set(seed)
+        randomness.making(seed)
         return await dataset[record]
 
 
@@ -116,16 +98,11 @@ class ThreadsFetcher:
     def begin(self, task: Task) -> None:
         """Have threads begin with the records of a task."""
         if self._owner != os.getpid():  # a fork has no threads
-            kind = _Tasks if inspect.iscoroutinefunction(getattr(type(self._work.dataset), "__getitem__", None)) else _Threads
+            kind = _Tasks if _waits(self._work.dataset) else _Threads
             self._pool, self._owner, self._begun = kind(self._work.concurrency), os.getpid(), {}
         assert self._pool is not None
-        records = task.records if self._work.batched else [task.records]
-        records = records.tolist() if isinstance(records, np.ndarray) else records
-        self._begun[task.number] = [self._pool.submit(self._work.dataset, i, self._seed(task, i)) for i in records]
-
-    def _seed(self, task: Task, record: Any) -> int:
-        number = int(record) if isinstance(record, Integral) else zlib.crc32(repr(record).encode())
-        return randomness.record_seed(self._work.base_seed if self._work.seed is None else self._work.seed, task.epoch, number & randomness.MASK)
+        submit, work = self._pool.submit, self._work
+        self._begun[task.number] = [submit(work.dataset, i, seed_of(work, task, i)) for i in records_of(work, task)]
 
     @whole
     def fetch(self, task: Task) -> Any:
@@ -167,9 +144,13 @@ class ThreadsFetcher:
         return {}
 
 
+def _waits(dataset: Any) -> bool:
+    return inspect.iscoroutinefunction(getattr(type(dataset), "__getitem__", None))
+
+
 def indexed(work: Work, meter: Meter) -> Any:
     """Return what makes batches of a dataset that is indexed."""
-    if work.concurrency > 1:
+    if work.concurrency > 1 or (_waits(work.dataset) and work.on_error == "fail"):
         return ThreadsFetcher(work, meter)
     return MapFetcher(work, meter) if work.seed is None else SeededFetcher(work, meter)
 

@@ -220,7 +220,7 @@ def of_task(work: Any, task: Any, place: int) -> str:
     if not work.batched:
         return failure.records(task.records)
     try:
-        return f"record {task.records[place]!r:.100}"
+        return failure.record(task.records[place])
     except (TypeError, IndexError, KeyError):
         return f"place {place}"
 
