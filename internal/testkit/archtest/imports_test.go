@@ -125,7 +125,6 @@ var layers = [][]place{
 		{"loader/internal/fill", "a batch of record numbers out of a Source, in the order of any caller"},
 		{"prepare/source/array", "one kind of source, and arrays for cifar, dataset and archive; --fields selects among them"},
 		{"prepare/source/table", "one kind of source"},
-		{"prepare/source/internal/objects", "images with objects on them, whatever file names these"},
 		{"prepare/source/rows", "files of rows that know their types, whatever the format"},
 		{"prepare/source/parquet", "one kind of source; the only package that knows the format"},
 	},

@@ -14,7 +14,6 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
-	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
 // COCO opens annotation files, or the folder that they are in. Images have the order of their ids, and annotations that
@@ -36,7 +35,7 @@ func COCO(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, s.Close()))
 	}
-	return objects.New(root, format, s, opts, selection)
+	return newSamples(root, format, s, opts, selection)
 }
 
 // cocoSet is the images of all files.
@@ -57,7 +56,7 @@ type cocoEntry struct {
 }
 
 // open reads the contents of the files, except the annotations of each image.
-func (s *cocoSet) open(ctx context.Context, path string, files []string, opts source.Options) (format objects.Format,
+func (s *cocoSet) open(ctx context.Context, path string, files []string, opts source.Options) (format setFormat,
 	err error) {
 	splits := cocoSplits(files)
 	slices.SortStableFunc(files, func(a, b string) int { return source.CompareSplits(splits.Of[a], splits.Of[b]) })
@@ -87,12 +86,12 @@ func (s *cocoSet) open(ctx context.Context, path string, files []string, opts so
 	uniqueNames(format.Classes, ids)
 	format.MaskClasses = append([]string{"background"}, format.Classes...)
 	format.Kind, format.Path, format.Splits, format.Points = "coco", path, splits.Names, s.points
-	format.Columns = []string{objects.Images, objects.Boxes, objects.Labels, objects.Area, objects.Crowd, objects.ImageID}
+	format.Columns = []string{imagesColumn, boxesColumn, labelsColumn, areaColumn, crowdColumn, imageIDColumn}
 	if s.points > 0 {
-		format.Columns = append(format.Columns, objects.Keypoints)
+		format.Columns = append(format.Columns, keypointsColumn)
 	}
 	format.Default = slices.Clone(format.Columns)
-	format.Columns = append(format.Columns, objects.Masks, objects.Mask)
+	format.Columns = append(format.Columns, masksColumn, maskColumn)
 	return format, nil
 }
 
@@ -169,24 +168,24 @@ func cocoSplits(files []string) source.FileSplits {
 	return source.FileSplits{Names: s.Names, Of: of}
 }
 
-// Len implements objects.Set.
+// Len implements imageSource.
 func (s *cocoSet) Len() int { return len(s.entries) }
 
-// Image implements objects.Set.
-func (s *cocoSet) Image(i int) objects.Image {
+// Image implements imageSource.
+func (s *cocoSet) Image(i int) annotatedImage {
 	e := &s.entries[i]
-	return objects.Image{
+	return annotatedImage{
 		Name:  path.Join(e.file.prefix(), filepath.ToSlash(e.FileName)),
 		File:  filepath.Join(e.file.dir, filepath.FromSlash(e.FileName)),
 		Split: e.file.split, ID: e.ID,
-		Read: func(int, int) (objects.Annotation, error) {
+		Read: func(int, int) (annotation, error) {
 			list, err := s.objects(e)
-			return objects.Annotation{Objects: list, Width: int(e.Width), Height: int(e.Height)}, err
+			return annotation{Objects: list, Width: int(e.Width), Height: int(e.Height)}, err
 		},
 	}
 }
 
-// Close implements objects.Set.
+// Close implements imageSource.
 func (s *cocoSet) Close() (err error) {
 	for _, f := range s.files {
 		err = errors.Join(err, f.Close())

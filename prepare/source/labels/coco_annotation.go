@@ -9,7 +9,6 @@ import (
 
 	"github.com/penstock/penstock/internal/runs"
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
 // cocoAnnotation is an element of annotations.
@@ -49,8 +48,8 @@ func (t *cocoTruth) UnmarshalJSON(text []byte) error {
 }
 
 // objects reads the annotations of an image.
-func (s *cocoSet) objects(e *cocoEntry) ([]objects.Object, error) {
-	list := make([]objects.Object, 0, len(e.annotations))
+func (s *cocoSet) objects(e *cocoEntry) ([]object, error) {
+	list := make([]object, 0, len(e.annotations))
 	for i, at := range e.annotations {
 		text := make([]byte, at.size)
 		if err := source.ReadAt(e.file, text, at.at); err != nil {
@@ -61,11 +60,11 @@ func (s *cocoSet) objects(e *cocoEntry) ([]objects.Object, error) {
 		switch {
 		case err != nil:
 		case a.Segments != nil:
-			var more []objects.Object
+			var more []object
 			more, err = s.segments(e, a.panoptic)
 			list = append(list, more...)
 		default:
-			var o objects.Object
+			var o object
 			o, err = s.object(&a)
 			list = append(list, o)
 		}
@@ -76,7 +75,7 @@ func (s *cocoSet) objects(e *cocoEntry) ([]objects.Object, error) {
 	return list, nil
 }
 
-func (s *cocoSet) object(a *cocoAnnotation) (o objects.Object, err error) {
+func (s *cocoSet) object(a *cocoAnnotation) (o object, err error) {
 	class, known := s.classes[a.Category]
 	if !known {
 		return o, fmt.Errorf("category_id %d is none of the categories", a.Category)

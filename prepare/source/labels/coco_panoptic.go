@@ -13,7 +13,6 @@ import (
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/runs"
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
 // panoptic is an annotation of an image whose segments are in a PNG.
@@ -32,7 +31,7 @@ type segment struct {
 }
 
 // segments returns the objects of a panoptic annotation of e.
-func (s *cocoSet) segments(e *cocoEntry, p panoptic) (list []objects.Object, err error) {
+func (s *cocoSet) segments(e *cocoEntry, p panoptic) (list []object, err error) {
 	if !filepath.IsLocal(filepath.FromSlash(p.File)) {
 		return nil, fmt.Errorf("file_name %q leads out of the folder", p.File)
 	}
@@ -46,7 +45,7 @@ func (s *cocoSet) segments(e *cocoEntry, p panoptic) (list []objects.Object, err
 		if len(g.Box) != 4 {
 			return nil, fmt.Errorf("segment %d: bbox has %d numbers, not 4", g.ID, len(g.Box))
 		}
-		list = append(list, objects.Object{
+		list = append(list, object{
 			Class: class, Area: g.Area, Crowd: bool(g.Crowd), Box: [4]float64{g.Box[0], g.Box[1], g.Box[0] + g.Box[2],
 				g.Box[1] + g.Box[3]},
 			Draw: func(w, h int) (runs.Mask, error) {

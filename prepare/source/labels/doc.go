@@ -1,8 +1,8 @@
 // Package labels reads annotated images: objects on images (COCO, Pascal VOC, YOLO, LabelMe), and images with masks.
 //
 // Each format has a function that opens a file or folder of it, a set that lists its images, and a reader of the objects
-// of one image; package objects makes records of them. Every file is opened through one root, and its texts and sizes
-// are checked before they are used.
+// of one image. Type samples makes records of them: fields, checks and masks are decided there, once for all formats.
+// Every file is opened through one root, and its texts and sizes are checked before they are used.
 //
 //   - COCO: a JSON file beside a folder of images. https://cocodataset.org/#format-data
 //   - Pascal VOC: an XML file for each image, lists of images, and files with the class of each pixel.

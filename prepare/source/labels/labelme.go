@@ -13,7 +13,6 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
-	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
 // Labelme opens a folder of JSON files, also in folders. Those at the top may be splits. Classes are the labels, by name.
@@ -24,7 +23,7 @@ func Labelme(ctx context.Context, root *vfs.Root, path string, opts source.Optio
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	return objects.New(root, format, objects.Slice(s.images), opts, selection)
+	return newSamples(root, format, imageList(s.images), opts, selection)
 }
 
 // labelmeSet is the contents of a folder.
@@ -33,11 +32,11 @@ type labelmeSet struct {
 	root    *vfs.Root
 	dir     string
 	seen    func(int64)
-	images  []objects.Image
+	images  []annotatedImage
 	classes map[string]int64
 }
 
-func (s *labelmeSet) open() (format objects.Format, err error) {
+func (s *labelmeSet) open() (format setFormat, err error) {
 	labels, splits := make(map[string]bool), make(map[string]bool)
 	err = s.root.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -56,7 +55,7 @@ func (s *labelmeSet) open() (format objects.Format, err error) {
 	if err != nil {
 		return format, err
 	}
-	format = objects.Format{Kind: "labelme", Path: s.dir, Classes: slices.Sorted(maps.Keys(labels)),
+	format = setFormat{Kind: "labelme", Path: s.dir, Classes: slices.Sorted(maps.Keys(labels)),
 		Splits: slices.Collect(maps.Keys(splits))}
 	for i, name := range format.Classes {
 		s.classes[name] = int64(i)
@@ -68,10 +67,10 @@ func (s *labelmeSet) open() (format objects.Format, err error) {
 		}
 	}
 	slices.SortFunc(format.Splits, source.CompareSplits)
-	slices.SortStableFunc(s.images, func(a, b objects.Image) int { return source.CompareSplits(a.Split, b.Split) })
+	slices.SortStableFunc(s.images, func(a, b annotatedImage) int { return source.CompareSplits(a.Split, b.Split) })
 	format.MaskClasses = append([]string{"background"}, format.Classes...)
-	format.Default = []string{objects.Images, objects.Boxes, objects.Labels}
-	format.Columns = append(slices.Clone(format.Default), objects.Masks, objects.Mask)
+	format.Default = []string{imagesColumn, boxesColumn, labelsColumn}
+	format.Columns = append(slices.Clone(format.Default), masksColumn, maskColumn)
 	return format, nil
 }
 
@@ -87,7 +86,7 @@ func (s *labelmeSet) add(path string, labels, splits map[string]bool) error {
 		split = first
 	}
 	a, err := parseLabelme(s.root, path)
-	img := objects.Image{Name: filepath.ToSlash(rel), Split: split, File: path}
+	img := annotatedImage{Name: filepath.ToSlash(rel), Split: split, File: path}
 	if err != nil {
 		img.Failed = err
 	} else {
@@ -97,13 +96,13 @@ func (s *labelmeSet) add(path string, labels, splits map[string]bool) error {
 		labels[shape.Label] = true
 	}
 	splits[split] = true
-	img.Read = func(w, h int) (objects.Annotation, error) { return s.read(path) }
+	img.Read = func(w, h int) (annotation, error) { return s.read(path) }
 	s.images = append(s.images, img)
 	return nil
 }
 
 // read returns the objects of an image.
-func (s *labelmeSet) read(path string) (out objects.Annotation, err error) {
+func (s *labelmeSet) read(path string) (out annotation, err error) {
 	a, err := parseLabelme(s.root, path)
 	if err != nil {
 		return out, err

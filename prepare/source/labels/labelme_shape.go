@@ -14,7 +14,6 @@ import (
 	"github.com/penstock/penstock/internal/runs"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
 // labelmeAnnotation is a JSON file.
@@ -77,7 +76,7 @@ func (a labelmeAnnotation) groups() (list [][]labelmeShape) {
 }
 
 // labelmeObject combines shapes into one object; its box encloses all of them.
-func labelmeObject(shapes []labelmeShape) (o objects.Object, err error) {
+func labelmeObject(shapes []labelmeShape) (o object, err error) {
 	o.Box = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for _, s := range shapes {
 		b, err := s.box()

@@ -12,7 +12,6 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
-	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
 // Masks opens a folder with a folder of images and one of masks, or with masks next to their images. A mask has the path
@@ -25,7 +24,7 @@ func Masks(ctx context.Context, root *vfs.Root, path string, opts source.Options
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	return objects.New(root, format, objects.Slice(s.images), opts, selection)
+	return newSamples(root, format, imageList(s.images), opts, selection)
 }
 
 // maskSet is the contents of a folder.
@@ -34,16 +33,16 @@ type maskSet struct {
 	root   *vfs.Root
 	dir    string
 	seen   func(int64)
-	images []objects.Image
+	images []annotatedImage
 }
 
-func (s *maskSet) open() (format objects.Format, err error) {
+func (s *maskSet) open() (format setFormat, err error) {
 	pairs := source.MaskPairs(s.root, s.dir)
 	if pairs == nil {
 		return format, errors.New("the folder has no pair of folders such as images and masks, and no masks next to " +
 			"images, such as a_mask.png next to a.jpg")
 	}
-	format = objects.Format{Kind: "maskfolder", Path: s.dir, MaskFiles: true}
+	format = setFormat{Kind: "maskfolder", Path: s.dir, MaskFiles: true}
 	splits := make(map[string]bool)
 	left := 0
 	for _, p := range pairs {
@@ -68,8 +67,8 @@ func (s *maskSet) open() (format objects.Format, err error) {
 			s.images[i].Split = ""
 		}
 	}
-	slices.SortStableFunc(s.images, func(a, b objects.Image) int { return source.CompareSplits(a.Split, b.Split) })
-	format.Columns = []string{objects.Images, objects.Mask}
+	slices.SortStableFunc(s.images, func(a, b annotatedImage) int { return source.CompareSplits(a.Split, b.Split) })
+	format.Columns = []string{imagesColumn, maskColumn}
 	format.Default = format.Columns
 	return format, nil
 }
@@ -151,7 +150,7 @@ func (s *maskSet) pair(p source.MaskPair, masks map[string]maskFile, splits map[
 		if err != nil {
 			return err
 		}
-		img := objects.Image{Name: filepath.ToSlash(inside), File: file, Split: p.Split}
+		img := annotatedImage{Name: filepath.ToSlash(inside), File: file, Split: p.Split}
 		if first, _, deeper := strings.Cut(filepath.ToSlash(rel), "/"); p.Split == "" && deeper && source.IsSplit(first) {
 			img.Split = first
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
-	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
 // VOC opens a folder with Annotations and JPEGImages, or with XML files next to their images, also in folders that are
@@ -26,7 +25,7 @@ func VOC(ctx context.Context, root *vfs.Root, path string, opts source.Options, 
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	return objects.New(root, format, objects.Slice(s.images), opts, selection)
+	return newSamples(root, format, imageList(s.images), opts, selection)
 }
 
 // vocSet is the contents of a folder.
@@ -36,7 +35,7 @@ type vocSet struct {
 	dir     string
 	seen    func(int64)
 	dirs    map[string]map[string]string // by folder, the files of images by their names without extension
-	images  []objects.Image
+	images  []annotatedImage
 	splits  []string
 	classes map[string]int64
 	names   []string // of the classes
@@ -44,9 +43,9 @@ type vocSet struct {
 }
 
 // objectColumns are the columns from the XML files.
-var objectColumns = []string{objects.Boxes, objects.Labels, objects.Difficult, objects.Truncated}
+var objectColumns = []string{boxesColumn, labelsColumn, difficultColumn, truncatedColumn}
 
-func (s *vocSet) open(selection []column.Selection) (format objects.Format, err error) {
+func (s *vocSet) open(selection []column.Selection) (format setFormat, err error) {
 	annotated := len(selection) == 0
 	for _, w := range selection {
 		annotated = annotated || slices.Contains(objectColumns, w.Column)
@@ -73,11 +72,11 @@ func (s *vocSet) open(selection []column.Selection) (format objects.Format, err 
 	if annotated {
 		err = s.findClasses(files)
 	}
-	format = objects.Format{Kind: "voc", Path: s.dir, Classes: s.names, Splits: s.splits, MaskFiles: s.masks,
+	format = setFormat{Kind: "voc", Path: s.dir, Classes: s.names, Splits: s.splits, MaskFiles: s.masks,
 		MaskClasses: append([]string{"background"}, pascal...)}
-	format.Default = append([]string{objects.Images}, objectColumns...)
+	format.Default = append([]string{imagesColumn}, objectColumns...)
 	if format.Columns = slices.Clone(format.Default); s.masks {
-		format.Columns = append(format.Columns, objects.Mask)
+		format.Columns = append(format.Columns, maskColumn)
 	}
 	return format, err
 }
@@ -177,7 +176,7 @@ func linesOf(root *vfs.Root, path string) (list []string, err error) {
 }
 
 // image returns the image of an entry.
-func (s *vocSet) image(e vocEntry) objects.Image {
+func (s *vocSet) image(e vocEntry) annotatedImage {
 	file := filepath.Join(e.Images, e.name+".jpg") // where it should be, if it is nowhere
 	if name, ok := s.files(e.Images)[e.name]; ok {
 		file = filepath.Join(e.Images, name)
@@ -186,9 +185,9 @@ func (s *vocSet) image(e vocEntry) objects.Image {
 	if err != nil {
 		rel = path.Base(file)
 	}
-	img := objects.Image{
+	img := annotatedImage{
 		Name: filepath.ToSlash(rel), File: file, Split: e.split,
-		Read: func(int, int) (objects.Annotation, error) { return s.read(e.xml) },
+		Read: func(int, int) (annotation, error) { return s.read(e.xml) },
 	}
 	if s.masks {
 		img.Mask = func(buf []byte) ([]byte, error) {

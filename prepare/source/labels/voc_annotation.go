@@ -15,7 +15,6 @@ import (
 
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
 // vocAnnotation is the contents of an XML file. The parts of an object have their own boxes, which are not its box.
@@ -99,7 +98,7 @@ func (s *vocSet) findClasses(files []string) error {
 }
 
 // read returns the objects of an image. Boxes are the first and the last of their pixels, counted from 1.
-func (s *vocSet) read(path string) (out objects.Annotation, err error) {
+func (s *vocSet) read(path string) (out annotation, err error) {
 	a, err := parseVOC(s.root, path)
 	if err != nil {
 		return out, err
@@ -133,7 +132,7 @@ func sizeOf(text string) (int, error) {
 	return n, nil
 }
 
-func (s *vocSet) object(o vocObject) (b objects.Object, err error) {
+func (s *vocSet) object(o vocObject) (b object, err error) {
 	class, known := s.classes[strings.TrimSpace(o.Name)]
 	if !known {
 		return b, fmt.Errorf("name %q is none of the classes", source.Clip(o.Name))

@@ -12,7 +12,6 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
-	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
 // YOLO opens a YAML file, the folder that it is in, or one with the folders images and labels. Images have the order of
@@ -27,20 +26,20 @@ func YOLO(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	if err := s.open(files[0]); err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	format := objects.Format{Kind: "yolo", Path: path, Classes: s.config.classes, Splits: s.splits,
+	format := setFormat{Kind: "yolo", Path: path, Classes: s.config.classes, Splits: s.splits,
 		Points: s.config.points}
 	if format.Classes != nil {
 		format.MaskClasses = append([]string{"background"}, format.Classes...)
 	}
-	format.Columns = []string{objects.Images, objects.Boxes, objects.Labels}
+	format.Columns = []string{imagesColumn, boxesColumn, labelsColumn}
 	if format.Points > 0 {
-		format.Columns = append(format.Columns, objects.Keypoints)
+		format.Columns = append(format.Columns, keypointsColumn)
 	}
 	format.Default = slices.Clone(format.Columns)
 	if format.Points == 0 {
-		format.Columns = append(format.Columns, objects.Masks, objects.Mask)
+		format.Columns = append(format.Columns, masksColumn, maskColumn)
 	}
-	return objects.New(root, format, objects.Slice(s.images), opts, selection)
+	return newSamples(root, format, imageList(s.images), opts, selection)
 }
 
 // yoloSet is the images and labels found.
@@ -51,7 +50,7 @@ type yoloSet struct {
 	dir    string // of the YAML file
 	config yoloConfig
 	splits []string
-	images []objects.Image
+	images []annotatedImage
 	known  map[string]string // by name, the split of an image
 }
 
@@ -194,9 +193,9 @@ func (s *yoloSet) addImage(split, path string) error {
 	}
 	s.known[name] = split
 	labels := labelFile(path)
-	s.images = append(s.images, objects.Image{
+	s.images = append(s.images, annotatedImage{
 		Name: name, File: path, Split: split,
-		Read: func(w, h int) (objects.Annotation, error) { return s.config.read(s.root, labels, w, h) },
+		Read: func(w, h int) (annotation, error) { return s.config.read(s.root, labels, w, h) },
 	})
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/penstock/penstock/internal/runs"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
 // yoloSlack is how far a place may be outside of 0 to 1, as Ultralytics allows it.
@@ -21,7 +20,7 @@ const yoloSlack = 0.01
 
 // read returns the objects in a file of labels: a class and its box, polygon, or box and keypoints in each row, as
 // parts of the width and the height. An image without a file has no objects. Repeated rows count once.
-func (c yoloConfig) read(root *vfs.Root, path string, w, h int) (out objects.Annotation, err error) {
+func (c yoloConfig) read(root *vfs.Root, path string, w, h int) (out annotation, err error) {
 	out.Upright = true
 	text, err := root.ReadFile(path, nil, source.MaxText)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +76,7 @@ func numbersOf(line string) (row []float64, err error) {
 }
 
 // object converts a row to an object. One with more than 6 numbers turns all rows of a file into polygons.
-func (c yoloConfig) object(row []float64, polygon bool, w, h float64) (o objects.Object, err error) {
+func (c yoloConfig) object(row []float64, polygon bool, w, h float64) (o object, err error) {
 	if o.Class = int64(row[0]); float64(o.Class) != row[0] || o.Class < 0 {
 		return o, fmt.Errorf("class %v is not a whole number from 0 on", row[0])
 	}

@@ -1,6 +1,4 @@
-// Package objects is the sources of images with objects on them: what COCO, Pascal VOC, YOLO and LabelMe have in
-// common. A format says which images there are and reads the objects of one; fields, checks and masks are decided here.
-package objects
+package labels
 
 import (
 	"errors"
@@ -15,32 +13,32 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// Object is an annotated object of an image. Places are in corner coordinates, see [tensor.Boxes].
-type Object struct {
+// object is an annotated object of an image. Places are in corner coordinates, see [tensor.Boxes].
+type object struct {
 	Box       [4]float64 // left, top, right and bottom
 	Class     int64
 	Area      float64
 	Crowd     bool
 	Difficult bool
 	Truncated bool
-	Points    []float32 // x, y and visibility of Format.Points points
+	Points    []float32 // x, y and visibility of setFormat.Points points
 
 	// Draw returns the object's pixels on an image of that size; nil means that the format has none.
 	Draw func(w, h int) (runs.Mask, error)
 }
 
-// Annotation has the annotations of an image.
-type Annotation struct {
-	Objects       []Object
+// annotation has the annotations of an image.
+type annotation struct {
+	Objects       []object
 	Width, Height int  // of the image; 0 if it does not say
 	Upright       bool // places are on the image as its EXIF orientation turns it
 }
 
-// Image is an image of a set.
-type Image struct {
+// annotatedImage is an image of a set.
+type annotatedImage struct {
 	Name  string // inside the source; no other image has it
 	File  string // its path
-	Split string // one of Format.Splits, if there are any
+	Split string // one of setFormat.Splits, if there are any
 	ID    int64
 
 	// Failed is why the image cannot be read, if that is known.
@@ -48,21 +46,21 @@ type Image struct {
 
 	// Read returns the annotations of the image, whose size it gets. It may run concurrently with Read of other
 	// images. It is called only if a field needs it.
-	Read func(w, h int) (Annotation, error)
+	Read func(w, h int) (annotation, error)
 
 	// Mask returns the file with the class of each pixel, in the memory of buf if it fits. nil: there is none.
 	Mask func(buf []byte) ([]byte, error)
 }
 
-// Set is the images of a source, in an order that is the same each time.
-type Set interface {
+// imageSource is the images of a source, in an order that is the same each time.
+type imageSource interface {
 	Len() int
-	Image(i int) Image
+	Image(i int) annotatedImage
 	Close() error
 }
 
-// Format describes all images of a kind of set.
-type Format struct {
+// setFormat describes all images of a kind of set.
+type setFormat struct {
 	Kind    string
 	Path    string
 	Classes []string // of the objects
@@ -77,10 +75,10 @@ type Format struct {
 	Default   []string // those that --fields need not name
 }
 
-// New returns the images of a set as a source.
-func New(root *vfs.Root, f Format, set Set, opts source.Options, selection []column.Selection) (
+// newSamples returns the images of a set as a source.
+func newSamples(root *vfs.Root, f setFormat, set imageSource, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	s := &samples{Format: f, root: root, set: set, orient: opts.Orient}
+	s := &samples{setFormat: f, root: root, set: set, orient: opts.Orient}
 	err := s.choose(selection)
 	if err == nil && set.Len() == 0 {
 		err = errors.New("holds no images")
@@ -92,16 +90,16 @@ func New(root *vfs.Root, f Format, set Set, opts source.Options, selection []col
 		Splits: f.Splits, Hints: f.Hints}
 	for _, c := range s.columns {
 		s.info.Fields = append(s.info.Fields, c.field)
-		s.reads = s.reads || !c.alone && !(f.MaskFiles && c.field.Origin == Mask)
+		s.reads = s.reads || !c.alone && !(f.MaskFiles && c.field.Origin == maskColumn)
 	}
 	return s, nil
 }
 
 // samples is the source of a Set.
 type samples struct {
-	Format
+	setFormat
 	root    *vfs.Root
-	set     Set
+	set     imageSource
 	orient  bool
 	info    source.Info
 	columns []chosen
@@ -128,8 +126,8 @@ func (s *samples) choose(selection []column.Selection) error {
 		if w.Type != "" || w.Content.Name != "" {
 			return fmt.Errorf("--fields %s: the source knows the types of its fields; write %s without one", w, w.Column)
 		}
-		c := chosen{columnOf: columns[w.Column]}
-		c.field = c.make(s.Format, w.FieldName())
+		c := chosen{columnOf: columnsByName[w.Column]}
+		c.field = c.make(s.setFormat, w.FieldName())
 		c.field.Origin = w.Column
 		s.columns = append(s.columns, c)
 	}
@@ -164,7 +162,7 @@ func (s *samples) sample(i int) source.Sample {
 // data is the Data of an image.
 type data struct {
 	source *samples
-	image  Image
+	image  annotatedImage
 }
 
 // Read implements source.Data.
@@ -184,3 +182,15 @@ func (d data) Read(v *source.Values) error {
 	}
 	return nil
 }
+
+// imageList is an imageSource of images that are in memory.
+type imageList []annotatedImage
+
+// Len implements imageSource.
+func (s imageList) Len() int { return len(s) }
+
+// Image implements imageSource.
+func (s imageList) Image(i int) annotatedImage { return s[i] }
+
+// Close implements imageSource.
+func (s imageList) Close() error { return nil }

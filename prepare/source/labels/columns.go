@@ -1,4 +1,4 @@
-package objects
+package labels
 
 import (
 	"bytes"
@@ -16,97 +16,97 @@ import (
 
 // Names of columns. Rows of all that have any number are of the same instances.
 const (
-	Images    = source.ImagesName
-	Labels    = source.LabelsName
-	Boxes     = "boxes"
-	Area      = "area"
-	Crowd     = "iscrowd"
-	Difficult = "difficult"
-	Truncated = "truncated"
-	Keypoints = "keypoints"
-	Masks     = "masks" // a mask for each object
-	Mask      = "mask"  // a class for each pixel
-	ImageID   = "image_id"
+	imagesColumn    = source.ImagesName
+	labelsColumn    = source.LabelsName
+	boxesColumn     = "boxes"
+	areaColumn      = "area"
+	crowdColumn     = "iscrowd"
+	difficultColumn = "difficult"
+	truncatedColumn = "truncated"
+	keypointsColumn = "keypoints"
+	masksColumn     = "masks" // a mask for each object
+	maskColumn      = "mask"  // a class for each pixel
+	imageIDColumn   = "image_id"
 )
 
-// Instances is the name of those whose rows the fields have.
-const Instances = "objects"
+// instances is the name of those whose rows the fields have.
+const instances = "objects"
 
 // columnOf builds a field from the objects of an image.
 type columnOf struct {
-	make  func(f Format, name string) source.Field
+	make  func(f setFormat, name string) source.Field
 	put   func(r *reading, v *source.Values, at int) error
 	alone bool // it needs no objects
 }
 
-var columns = map[string]columnOf{
-	Images: {
-		make: func(_ Format, name string) source.Field { return source.ContentField(name, tensor.Image) },
+var columnsByName = map[string]columnOf{
+	imagesColumn: {
+		make: func(_ setFormat, name string) source.Field { return source.ContentField(name, tensor.Image) },
 		put: func(r *reading, v *source.Values, at int) error {
 			v.Borrow(at, r.file)
 			return nil
 		},
 		alone: true,
 	},
-	ImageID: {
-		make: func(_ Format, name string) source.Field { return source.NumberField(name, tensor.Int64) },
+	imageIDColumn: {
+		make: func(_ setFormat, name string) source.Field { return source.NumberField(name, tensor.Int64) },
 		put: func(r *reading, v *source.Values, at int) error {
 			source.PutInt(v, at, r.image.ID)
 			return nil
 		},
 		alone: true,
 	},
-	Labels: {
-		make: func(f Format, name string) source.Field {
-			field := rows(name, tensor.Int64)
+	labelsColumn: {
+		make: func(f setFormat, name string) source.Field {
+			field := rowsField(name, tensor.Int64)
 			field.Classes = f.Classes
 			return field
 		},
-		put: each(func(b []byte, o *Object) []byte { return binary.LittleEndian.AppendUint64(b, uint64(o.Class)) }),
+		put: eachRow(func(b []byte, o *object) []byte { return binary.LittleEndian.AppendUint64(b, uint64(o.Class)) }),
 	},
-	Boxes: {
-		make: func(_ Format, name string) source.Field {
-			field := rows(name, tensor.Float32, 4)
+	boxesColumn: {
+		make: func(_ setFormat, name string) source.Field {
+			field := rowsField(name, tensor.Float32, 4)
 			field.Content = tensor.Boxes
 			return field
 		},
-		put: each(func(b []byte, o *Object) []byte {
+		put: eachRow(func(b []byte, o *object) []byte {
 			for _, x := range o.Box {
 				b = appendFloat(b, float32(x))
 			}
 			return b
 		}),
 	},
-	Keypoints: {
-		make: func(f Format, name string) source.Field {
-			field := rows(name, tensor.Float32, f.Points, 3)
+	keypointsColumn: {
+		make: func(f setFormat, name string) source.Field {
+			field := rowsField(name, tensor.Float32, f.Points, 3)
 			field.Content = tensor.Keypoints
 			return field
 		},
-		put: each(func(b []byte, o *Object) []byte {
+		put: eachRow(func(b []byte, o *object) []byte {
 			for _, x := range o.Points {
 				b = appendFloat(b, x)
 			}
 			return b
 		}),
 	},
-	Area: {
-		make: func(_ Format, name string) source.Field { return rows(name, tensor.Float32) },
-		put:  each(func(b []byte, o *Object) []byte { return appendFloat(b, float32(o.Area)) }),
+	areaColumn: {
+		make: func(_ setFormat, name string) source.Field { return rowsField(name, tensor.Float32) },
+		put:  eachRow(func(b []byte, o *object) []byte { return appendFloat(b, float32(o.Area)) }),
 	},
-	Crowd:     flag(func(o *Object) bool { return o.Crowd }),
-	Difficult: flag(func(o *Object) bool { return o.Difficult }),
-	Truncated: flag(func(o *Object) bool { return o.Truncated }),
-	Masks: {
-		make: func(_ Format, name string) source.Field {
+	crowdColumn:     flagColumn(func(o *object) bool { return o.Crowd }),
+	difficultColumn: flagColumn(func(o *object) bool { return o.Difficult }),
+	truncatedColumn: flagColumn(func(o *object) bool { return o.Truncated }),
+	masksColumn: {
+		make: func(_ setFormat, name string) source.Field {
 			field := source.ContentField(name, tensor.Mask)
-			field.Instances = Instances
+			field.Instances = instances
 			return field
 		},
 		put: (*reading).putMasks,
 	},
-	Mask: {
-		make: func(f Format, name string) source.Field {
+	maskColumn: {
+		make: func(f setFormat, name string) source.Field {
 			field := source.ContentField(name, tensor.Mask)
 			field.Classes = f.MaskClasses
 			return field
@@ -115,15 +115,15 @@ var columns = map[string]columnOf{
 	},
 }
 
-// rows returns a field with a row for each object.
-func rows(name string, dtype tensor.DType, shape ...int) source.Field {
+// rowsField returns a field with a row for each object.
+func rowsField(name string, dtype tensor.DType, shape ...int) source.Field {
 	f := source.RaggedField(name, dtype, shape...)
-	f.Instances = Instances
+	f.Instances = instances
 	return f
 }
 
-// each returns the put of a column that appends a row for each object.
-func each(row func(b []byte, o *Object) []byte) func(r *reading, v *source.Values, at int) error {
+// eachRow returns the put of a column that appends a row for each object.
+func eachRow(row func(b []byte, o *object) []byte) func(r *reading, v *source.Values, at int) error {
 	return func(r *reading, v *source.Values, at int) error {
 		b := v.Buffer(at)
 		for i := range r.objects {
@@ -134,11 +134,11 @@ func each(row func(b []byte, o *Object) []byte) func(r *reading, v *source.Value
 	}
 }
 
-// flag returns a column of 0 and 1.
-func flag(is func(o *Object) bool) columnOf {
+// flagColumn returns a column of 0 and 1.
+func flagColumn(is func(o *object) bool) columnOf {
 	return columnOf{
-		make: func(_ Format, name string) source.Field { return rows(name, tensor.Uint8) },
-		put: each(func(b []byte, o *Object) []byte {
+		make: func(_ setFormat, name string) source.Field { return rowsField(name, tensor.Uint8) },
+		put: eachRow(func(b []byte, o *object) []byte {
 			if is(o) {
 				return append(b, 1)
 			}
@@ -194,8 +194,8 @@ func (r *reading) draw(i int) (runs.Mask, error) {
 	return m, nil
 }
 
-// ignored is the class of a pixel that belongs to several objects.
-const ignored = 255
+// ignoredPixel is the class of a pixel that belongs to several objects.
+const ignoredPixel = 255
 
 // putMask writes the class of each pixel: that of the image's own file, or 0 where no object is, otherwise its class
 // and 1, and 255 where there are several, as torchvision's reference for segmentation on COCO has it.
@@ -214,7 +214,7 @@ func (r *reading) putMask(v *source.Values, at int) error {
 	r.stack = pixel.Grow(r.stack, r.w*r.h)
 	clear(r.stack)
 	for i, o := range r.objects {
-		if o.Class+1 >= ignored {
+		if o.Class+1 >= ignoredPixel {
 			return source.ValueError("object %d: class %d, and a mask holds 254", i, o.Class)
 		}
 		m, err := r.draw(i)
@@ -226,7 +226,7 @@ func (r *reading) putMask(v *source.Values, at int) error {
 				if p := &r.stack[y*r.w+x]; *p == 0 {
 					*p = byte(o.Class + 1)
 				} else {
-					*p = ignored
+					*p = ignoredPixel
 				}
 			}
 		})

@@ -1,4 +1,4 @@
-package objects
+package labels
 
 import (
 	"fmt"
@@ -13,16 +13,16 @@ import (
 // reading is an image that is read, and what a goroutine keeps of it for the next one.
 type reading struct {
 	source  *samples
-	image   Image
+	image   annotatedImage
 	file    []byte
 	w, h    int
-	objects []Object
+	objects []object
 	boxes   []float32
 	stack   []byte // pixels of masks
 }
 
 // open reads the image's file and its objects, and compares them.
-func (r *reading) open(s *samples, img Image) (err error) {
+func (r *reading) open(s *samples, img annotatedImage) (err error) {
 	r.source, r.image, r.objects = s, img, nil
 	if img.Failed != nil {
 		return img.Failed
@@ -43,7 +43,7 @@ func (r *reading) open(s *samples, img Image) (err error) {
 	}
 	if a.Width != 0 && (a.Width != r.w || a.Height != r.h) {
 		return source.ValueError("the image is %dx%d pixels, and %dx%d by its annotations%s", r.w, r.h, a.Width, a.Height,
-			turned(c.Orientation, r.w == a.Height && r.h == a.Width))
+			turnedSize(c.Orientation, r.w == a.Height && r.h == a.Width))
 	}
 	if a.Upright && c.Orientation > 1 && !c.Turned(s.orient) {
 		return source.ValueError("its EXIF orientation (%d) turns the image, and annotations are on the image that is "+
@@ -53,8 +53,8 @@ func (r *reading) open(s *samples, img Image) (err error) {
 	return r.check()
 }
 
-// turned is a hint for an image whose sides are those of its annotations the other way round.
-func turned(orientation int, swapped bool) string {
+// turnedSize is a hint for an image whose sides are those of its annotations the other way round.
+func turnedSize(orientation int, swapped bool) string {
 	switch {
 	case !swapped:
 		return ""
@@ -64,8 +64,8 @@ func turned(orientation int, swapped bool) string {
 	return ", the other way round"
 }
 
-// margin is how far an object may be off the picture, in pixels: annotations are rounded.
-const margin = 1
+// boxMargin is how far an object may be off the picture, in pixels: annotations are rounded.
+const boxMargin = 1
 
 // check returns an error if an object cannot be on the image.
 func (r *reading) check() error {
@@ -80,7 +80,7 @@ func (r *reading) check() error {
 	}
 	for i, o := range r.objects {
 		switch n := len(r.source.Classes); {
-		case o.Box[0] > float64(r.w)+margin || o.Box[1] > float64(r.h)+margin || o.Box[2] < -margin || o.Box[3] < -margin:
+		case o.Box[0] > float64(r.w)+boxMargin || o.Box[1] > float64(r.h)+boxMargin || o.Box[2] < -boxMargin || o.Box[3] < -boxMargin:
 			return source.ValueError("box %d is %v: it is outside of the image, which is %dx%d pixels", i,
 				r.boxes[4*i:4*i+4], r.w, r.h)
 		case o.Class < 0 || n > 0 && o.Class >= int64(n):
