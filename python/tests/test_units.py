@@ -236,6 +236,8 @@ class UnitsTest(Trees):
         self.assertEqual(list(batch["task"]), ["task 0"] * 2 + ["task 1"] * 3)
         self.assertEqual((batch["n"].tolist(), list(batch["name"])), ([2, 2, 3, 3, 3], ["é0"] * 2 + ["é1"] * 3))
         self.assertEqual((batch["rate"].tolist(), batch["step"].tolist()), ([30.5] * 5, [0, 1, 0, 1, 2]))
+        with penstock.open(path, records="data/*[:]", fields=["x", "@n", "/@rate"]) as ds:
+            self.assertEqual((list(ds.fields), ds[4]["n"].tolist(), ds[0]["rate"].tolist()), (["x", "n", "rate"], 3, 30.5))
 
     def test_differences_are_refused(self):
         path = os.path.join(self.folder, "odd.h5")

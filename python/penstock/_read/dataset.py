@@ -490,7 +490,7 @@ class Dataset(Source):
         if self._id not in ("", found) or sum(b - a for a, b in self._ranges) != opened["records"]:
             raise Error(f"{self.path}: another dataset has taken its place since it was opened; open it again")
         self._id, self._opened, self._names, self._columns = found, program, None, {}
-        self.fields = {name: known[name] for name in self._chosen or _by_default(known)}
+        self.fields = self._fields_of(known)
         self._places = Places([Piece(0, 0, opened["records"])])
         self._records = {name: fetched(program, f, self._places, lambda records: records) for name, f in known.items()}
         self._read_together(program, lambda records: records)
@@ -512,14 +512,21 @@ class Dataset(Source):
             now._open()  # compares the id
             now.close()
 
+    def _fields_of(self, known: dict[str, Field]) -> dict[str, Field]:
+        """Return the fields that were chosen. Attributes of units are chosen as @NAME or /@NAME, and are the fields NAME."""
+        fields = {}
+        for name in self._chosen or _by_default(known):
+            of = name if name in known else name.removeprefix("/").removeprefix("@")
+            if of not in known:
+                raise MissingError(f"{redacted(self.path)}: no field {name!r:.100}; there are: {listed(known)}")
+            fields[of] = known[of]
+        return fields
+
     def _adopt(self, layout: Layout) -> None:
         self._layout = layout
         known = self._layout.fields
-        for name in self._chosen or ():
-            if name not in known:
-                raise MissingError(f"{redacted(self.path)}: no field {name!r:.100}; there are: {listed(known)}")
         #: The fields by name, in order.
-        self.fields: dict[str, Field] = {name: known[name] for name in self._chosen or _by_default(known)}
+        self.fields: dict[str, Field] = self._fields_of(known)
         named = [f for f in known.values() if f.content == SOURCE_NAME]
         ranges = select(self.path, self._layout.splits, self.split, self._layout.records)
         gone = flat.deleted(self.manifest, self.path)
