@@ -17,7 +17,7 @@ import numpy as np
 
 from ._base.dataclass import dataclass
 from ._base.errors import UnsupportedError
-from ._base.options import count, size
+from ._base.options import count, finite, size
 
 __all__ = ["Block", "Bucket", "ChunkShuffle", "ClassBalanced", "Mix", "Regions", "Sampler", "Sequential", "Shuffle", "Split", "Subset", "Weighted"]
 
@@ -192,8 +192,11 @@ class Mix(Sampler):
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
         rows = {} if self.weights is None else self.weights if isinstance(self.weights, Mapping) else {0: self.weights}
-        schedule = [{"step": count("step", step), "weights": [float(w) for w in row]} for step, row in sorted(rows.items())]
-        of = {"schedule": schedule, "linear": self.interpolate, "temperature": float(self.temperature), "per_batch": self.per_batch}
+        schedule = [{"step": count("step", step), "weights": row_of(row)} for step, row in sorted(rows.items())]
+        temperature = finite("temperature", self.temperature)
+        if temperature <= 0:
+            raise ValueError(f"temperature is {temperature}; it must be positive")
+        of = {"schedule": schedule, "linear": self.interpolate, "temperature": temperature, "per_batch": self.per_batch}
         return {"kind": "mix", **of, "ends": self.ends, **_draws(self.num_samples)}
 
 
@@ -224,9 +227,9 @@ class Bucket(Sampler):
     multiple: int | None = None
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
-        of = {"field": self.field or "", "budget": float(self.budget or 0), "multiple": count("multiple", self.multiple or 0)}
+        of = {"field": self.field or "", "budget": finite("budget", self.budget or 0), "multiple": count("multiple", self.multiple or 0)}
         if isinstance(self.buckets, (Sequence, np.ndarray)):
-            return {"kind": "bucket", "bounds": [float(x) for x in self.buckets], **of}
+            return {"kind": "bucket", "bounds": [finite("a bound", x) for x in self.buckets], **of}
         return {"kind": "bucket", "buckets": count("buckets", self.buckets, 1), **of}
 
 
@@ -304,8 +307,8 @@ class Split(Sampler):
     inner: Sampler | None = None
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
-        part = {"kind": "split", "start": float(self.start), "stop": float(self.stop), "seed": count("seed", self.seed, 0, MAX_SEED)}
-        return {**part, **_inner(self.inner, arrays)}
+        part = {"start": finite("start", self.start), "stop": finite("stop", self.stop), "seed": count("seed", self.seed, 0, MAX_SEED)}
+        return {"kind": "split", **part, **_inner(self.inner, arrays)}
 
 
 def translate(
@@ -389,6 +392,11 @@ def _wrapped(sampler: Any) -> Mapping[str, Any]:
             )
         return {}
     return {"rank": sampler.rank, "world_size": sampler.num_replicas}
+
+
+def row_of(weights: Sequence[float]) -> list[float]:
+    """Return the weights of datasets."""
+    return [finite("a weight", w) for w in weights]
 
 
 def _weights(what: str, weights: Any) -> np.ndarray:

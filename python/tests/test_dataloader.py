@@ -221,6 +221,16 @@ class DataLoaderTest(data.Copied):
             with self.subTest(sampler), self.assertRaisesRegex(ValueError, r"(num_samples|size|buckets|count) is 0; it must be from 1"):
                 loader(["ragged", "ragged"], 60, sampler=sampler)
 
+    def test_samplers_of_numbers_that_are_none(self):
+        for sampler in (
+            samplers.Mix([1, np.nan]), samplers.Mix({0: [1, 1], 5: [np.inf, 1]}), samplers.Mix([1, 1], temperature=np.nan),
+            samplers.Bucket([3, np.nan], "tokens"), samplers.Bucket(3, "tokens", budget=np.inf), samplers.Split(0, np.nan),
+        ):  # fmt: skip
+            with self.subTest(sampler), self.assertRaisesRegex(ValueError, "(weight|temperature|bound|budget|stop) is (nan|inf); it must be finite"):
+                loader(["ragged", "ragged"], 60, sampler=sampler)
+        with self.assertRaisesRegex(ValueError, "temperature is 0.0; it must be positive"):
+            loader(["ragged", "ragged"], 60, sampler=samplers.Mix([1, 1], temperature=0))
+
     def test_weights_that_cannot_be_set(self):
         with loader(["images", "images"], 60, sampler=samplers.Mix([1, 1], 600), seed=4, output="numpy") as dl:
             next(iter(dl))
@@ -228,6 +238,8 @@ class DataLoaderTest(data.Copied):
                 dl.set_weights([1, 2], step=0)
             with self.assertRaisesRegex(penstock.Error, "3 weights for 2 sources"):
                 dl.set_weights([1, 2, 3], step=1)
+            with self.assertRaisesRegex(ValueError, "a weight is nan; it must be finite"):  # which ended the feeding process
+                dl.set_weights([1, float("nan")], step=1)
             with self.assertRaisesRegex(penstock.Error, "weights have .* bytes in a state"):
                 for step in range(1000):
                     dl.set_weights([0.123456789, 0.987654321], step=1000 + step)

@@ -38,6 +38,17 @@ def choice(name: str, value: object, of: Any) -> None:
         raise ValueError(f"{name} is {value!r}; it is {', '.join(first)} or {last}")
 
 
+def finite(name: str, value: Any) -> float:
+    """Return an option that is a number, of any type, and not NaN or infinite, which the messages of programs cannot have."""
+    try:
+        x = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r:.60}; it must be a number") from None
+    if x - x != 0:
+        raise ValueError(f"{name} is {x}; it must be finite")
+    return x
+
+
 def count(name: str, value: Any, least: int = 0, most: int = (1 << 63) - 1, note: str = "") -> int:
     """Return an option that is an integer in [least, most], of any integer type."""
     try:

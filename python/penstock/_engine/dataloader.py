@@ -854,7 +854,7 @@ class DataLoader(_Base[B]):
         """
         if not isinstance(self._engine, FeedLoader):
             raise Error("set_weights is for a prepared dataset with samplers.Mix; the order of this one is drawn in Python")
-        self._engine.set_weights(weights, step)
+        self._engine.set_weights(samplers.row_of(weights), step)
 
     def stats(self) -> dict[str, Any]:
         """Return what the loader did since it was made. Times are nanoseconds.
