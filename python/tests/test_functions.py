@@ -474,6 +474,9 @@ class FailuresTest(FunctionsTest):
             with self.assertRaisesRegex(penstock.Error, f"record 0: .*WrongOutput: .*{said}"):
                 self.loader([wrong])
 
+        with self.assertRaisesRegex(TypeError, r"record \d+: rows: its rows differ in shape, which no field has; pad them"):
+            next(iter(self.loader([T.Record(lambda record: {"rows": [[1, 2], [3]]})], num_workers=0)))
+
     def test_what_follows_must_fit(self):
         with self.assertRaisesRegex(penstock.Error, r"mean makes float64\(3,\): what follows it works on uint8 pixels"):
             self.loader([mean, T.CenterCrop(3)])

@@ -71,7 +71,12 @@ def array(value: Any) -> np.ndarray:
     if type(value) is np.ndarray:
         found = value
     else:
-        found = np.asarray(_checked(value))
+        try:
+            found = np.asarray(_checked(value))
+        except ValueError as e:
+            if "inhomogeneous" not in str(e):
+                raise
+            raise ValueError("its rows differ in shape, which no field has; pad them, or make one list of them") from None
         if isinstance(value, (list, tuple)) and found.dtype == np.float64 and found.size and np.abs(found).max() >= 1 << 63:
             listed = np.asarray(value, object)  # NumPy takes integers above 2**63 and below for floats
             if all(type(v) is int for v in listed.flat):

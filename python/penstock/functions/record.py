@@ -317,6 +317,8 @@ class Recorder:
             raise WrongOutput(
                 f"record {sent!r}: {name}: {e}; have the function return an array of the type that it wants: numpy.asarray(x, 'float64')"
             ) from None
+        except ValueError as e:
+            raise WrongOutput(f"record {sent!r}: {name}: {e}") from None
         if layout and x.ndim == 3:
             x = self._ends(x, "CHW" if of_torch else layout, f)
         elif f is not None and is_rows(f) and x.size == 0:
