@@ -360,7 +360,7 @@ func (s *session) statistics(of times, labels map[string]string) *statistics {
 	stats := of.divide(s.ld.Stats())
 	return &statistics{
 		Metrics: metrics(stats, labels),
-		Loader: stats, Diagnose: diagnosis(stats, s.clientWorkers) + s.subject.prepared(), Prepared: s.subject.choices,
+		Loader:  stats, Diagnose: diagnosis(stats, s.clientWorkers) + s.subject.prepared(), Prepared: s.subject.choices,
 		Shared: s.arena.bytes(), Direct: s.direct, Watched: s.watched,
 		Functions: reportsOf(s.subject.stats),
 	}
