@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo docs test test-peers test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs gpu gpu-build fuzz release rehearse wheel roots generate picture clean
+.PHONY: help deps build demo docs test test-peers test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs gpu gpu-build fuzz release rehearse wheel roots generate clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -84,16 +84,10 @@ wheel: ## the wheel of this Linux machine, in dist/; needs Go and Python 3.11 wi
 roots: ## install the wheels of dist/ in systems without Go, C and rights, by debootstrap, as root (ROOTS="FOLDER...": those)
 	@.ci/roots $(ROOTS)
 
-picture: ## make docs/preview.png, the README's, from testdata/raw
-	@eval "$$(.ci/env 2>/dev/null)" && dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
-	go run ./cmd/preprocess --quiet --resize 24x24 testdata/raw "$$dir/shapes" && \
-	go run ./cmd/inspect preview --quiet --count 24 --columns 12 -o docs/preview.png "$$dir/shapes"
-
-generate: ## make the generated files again: assembly, test images, the README's picture
+generate: ## make the generated files again: assembly, test images, docs/cli.md
 	go generate ./...
 	go run ./testdata/gen
 	dir=$$(mktemp -d) && go run -tags nocloud ./cmd/internal/man "$$dir" && cp "$$dir/cli.md" docs/cli.md && rm -rf "$$dir"
-	$(MAKE) --no-print-directory picture
 
 clean: ## remove bin/, out/ and dist/
 	[ ! -d out ] || chmod -R u+w out

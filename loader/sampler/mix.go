@@ -140,17 +140,18 @@ func (m *Mix) check() error {
 	case o.Batch < 1 || o.Batch > maxMixBatch:
 		return fmt.Errorf("a batch of all ranks has %d records; it must have from 1 to %d", o.Batch, maxMixBatch)
 	case o.Draws < 0 || o.Draws > 0 && o.Ends != MixRepeat:
-		return fmt.Errorf("%d draws; give 1 or more if sources repeat, and none if they do not", o.Draws)
+		return fmt.Errorf("an epoch of %d draws; one of sources that repeat has 1 or more, and one that stops or rescales ends "+
+			"by itself", o.Draws)
 	case !(o.Temperature > 0) || math.IsInf(o.Temperature, 1):
 		return fmt.Errorf("the temperature is %v; it must be positive", o.Temperature)
 	case o.Ends < MixRepeat || o.Ends > MixRescale:
 		return fmt.Errorf("Ends is %d; it must be MixRepeat, MixStop or MixRescale", int(o.Ends))
 	case o.Ends != MixRepeat && len(o.Schedule) > 1:
-		return errors.New("a schedule of weights is for sources that repeat: with MixStop or MixRescale, give one row")
+		return errors.New("a schedule of weights is for sources that repeat; where the epoch stops or rescales, give one row")
 	case o.Ends == MixRescale && o.PerBatch:
-		return errors.New("MixRescale fills last batches from several sources, and PerBatch from one; choose one of them")
+		return errors.New("rescaling fills the last batches from several sources, and one source a batch was asked for; choose one")
 	case o.Ends == MixRescale && len(m.size) > maxRescaled:
-		return fmt.Errorf("MixRescale is for %d sources at most", maxRescaled)
+		return fmt.Errorf("rescaling is for %d sources at most", maxRescaled)
 	case len(o.Schedule) > maxMixRows || o.Schedule[0].Step != 0:
 		return fmt.Errorf("the schedule has %d rows and begins at step %d; it has at most %d and begins at 0",
 			len(o.Schedule), o.Schedule[0].Step, maxMixRows)

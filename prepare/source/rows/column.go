@@ -132,7 +132,7 @@ func (c *Column) finish() {
 // fieldNames are the fields' names for columns that have usual ones.
 var fieldNames = map[string]string{
 	"image": source.ImagesName, "image/encoded": source.ImagesName, "label": source.LabelsName,
-	"image/class/label": source.LabelsName, "cls": source.LabelsName,
+	"image/class/label": source.LabelsName,
 }
 
 // target is a column as a field: how its values are converted.
