@@ -29,6 +29,47 @@ setUpModule = data.name_programs
 WORDS = ["a", "x, y", 'say "hi"', "\n", "é", "日本", "\\", "}", "[{", "1.5.2", "</s>", " lead", "😀"]
 
 
+class ImagePaths(Trees):
+    @unittest.skipIf(MISSING, MISSING)
+    def test_as_csv(self):
+        """Columns that name images: a table of Parquet or Arrow has the records of the same table as CSV, whose images Pillow reads."""
+        from PIL import Image
+
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            folder = os.path.join(self.folder, f"t{seed}")
+            os.makedirs(os.path.join(folder, "pics", "a b"))
+            images, names = rng.integers(0, 256, (9, 6, 5, 3), dtype=np.uint8), []
+            for i, pixels in enumerate(images):
+                names.append(f"pics/a b/é{i}.png" if rng.random() < 0.5 else f"pics/{i}.png")
+                Image.fromarray(pixels).save(os.path.join(folder, names[i]))
+            table = pandas.DataFrame({"y": np.arange(9), "path": names})
+            bad = rng.choice(9, 3, replace=False)
+            wrong = table.copy()
+            wrong["path"] = [{bad[0]: "pics/none.png", bad[1]: None, bad[2]: "../../etc/passwd"}.get(i, name) for i, name in enumerate(names)]
+            for kind, write in self.formats():
+                path, lacking = os.path.join(folder, f"t.{kind}"), os.path.join(folder, f"u.{kind}")
+                write(table, path)
+                write(wrong, lacking)
+                dest = os.path.join(self.folder, f"{seed}-{kind}")
+                penstock.preprocess(path, dest, fields="path=images:image,y")
+                with penstock.open(dest) as ds:
+                    np.testing.assert_array_equal(ds["images"].numpy().transpose(0, 2, 3, 1), images)
+                with self.assertRaisesRegex(penstock.Error, r"file .*pics/none.png: no such file|it is missing|outside of the source's folder"):
+                    penstock.preprocess(lacking, dest + "-no", fields="path=images:image,y")
+                made = penstock.preprocess(lacking, dest + "-some", fields="path=images:image,y", on_error="skip")
+                self.assertEqual(len(made.skipped), 3)
+                with penstock.open(dest + "-some") as ds:
+                    np.testing.assert_array_equal(ds["y"].numpy(), np.delete(np.arange(9), bad))
+
+    def formats(self):
+        def arrow(table, path):
+            with pyarrow.OSFile(path, "wb") as f, pyarrow.ipc.new_file(f, (rows := pyarrow.Table.from_pandas(table)).schema) as w:
+                w.write_table(rows)
+
+        return ("csv", lambda t, p: t.to_csv(p, index=False)), ("parquet", lambda t, p: t.to_parquet(p)), ("arrow", arrow)
+
+
 class ArraysOfObjects(Trees):
     def rows(self, r):
         """Make records as instructions and conversations have them."""

@@ -328,6 +328,46 @@ func FilePath(cell, dir string) string {
 	return filepath.Join(dir, path)
 }
 
+// Paths is Data of a row with texts that are paths of images, relative to the folder of the table. Its values are the
+// contents of those files.
+type Paths struct {
+	source.Data
+	Fields []int       // those that are paths
+	Dir    source.File // the folder
+}
+
+// Read implements source.Data.
+func (p Paths) Read(v *source.Values) error {
+	if err := p.Data.Read(v); err != nil {
+		return err
+	}
+	for _, field := range p.Fields {
+		path := string(v.Get(field))
+		if path == "" {
+			return source.ErrMissing
+		}
+		if err := putFile(v, field, path, p.Dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Files implements source.Naming.
+func (p Paths) Files(v *source.Values) (files []string, rest []byte, err error) {
+	if err := p.Data.Read(v); err != nil {
+		return nil, nil, err
+	}
+	for field := range v.Len() {
+		if slices.Contains(p.Fields, field) {
+			files = append(files, FilePath(string(v.Get(field)), p.Dir.Path))
+		} else {
+			rest = fmt.Appendf(rest, "%q\n", v.Get(field))
+		}
+	}
+	return files, rest, nil
+}
+
 // putFile makes a file's bytes the value of a field.
 func putFile(v *source.Values, field int, path string, dir source.File) error {
 	if strings.Contains(path, "://") {

@@ -30,6 +30,7 @@ type leafColumn struct {
 	leaf      parquet.LeafColumn
 	image     bool // the bytes of an image
 	text      bool // the file says that the bytes are text
+	path      bool // the text is the path of an image
 	scale     int  // of decimals: a number is divided by this power of ten; -1 for others
 	DType     tensor.DType
 	classes   []string
@@ -246,7 +247,7 @@ func (c *leafColumn) single(name string) (source.Field, error) {
 	switch {
 	case c.words != nil:
 		return source.LabelField(name, c.classes), nil
-	case c.image:
+	case c.image, c.path:
 		return source.ContentField(name, tensor.Image), nil
 	case c.text:
 		return source.ContentField(name, tensor.Text), nil
@@ -288,6 +289,9 @@ func (c *leafColumn) several(name string) (source.Field, error) {
 func (c *leafColumn) force(typ string) error {
 	switch {
 	case typ == "":
+		return nil
+	case typ == "image" && c.text && c.leaf.MaxRepetitionLevel == 0:
+		c.path = true
 		return nil
 	case typ == "image" && c.isBytes():
 		c.image = true

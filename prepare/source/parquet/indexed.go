@@ -151,7 +151,7 @@ func pagePieces(pages []format.PageLocation, rows int64) (list []piece) {
 // Sample implements source.Indexed.
 func (x *indexed) Sample(i int64) (source.Sample, error) {
 	sample := x.place(i)
-	sample.Data = rowData{x, i}
+	sample.Data = x.withFiles(sample.File, rowData{x, i})
 	return sample, nil
 }
 

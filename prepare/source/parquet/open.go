@@ -78,7 +78,9 @@ func (s *reader) open(ctx context.Context, names []string, opts source.Options, 
 		for _, leaf := range c.leaves() {
 			leaf.missing = opts.Missing
 		}
-		s.info.Fields = append(s.info.Fields, c.field)
+		if s.info.Fields = append(s.info.Fields, c.field); c.path {
+			s.paths = append(s.paths, i)
+		}
 		if len(selection) <= i {
 			selection = append(selection, column.Selection{Column: c.name})
 		}

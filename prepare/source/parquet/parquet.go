@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
 )
 
 // reader is a source of rows of Parquet files. A struct of bytes and path, as the
@@ -23,6 +24,7 @@ type reader struct {
 	files   []vfs.File
 	parts   []*parquet.File
 	columns []*leafColumn
+	paths   []int        // columns that are paths of images
 	runs    map[int]bool // leaves whose booleans are encoded in runs, in any file
 	info    source.Info
 	splits  source.FileSplits
@@ -61,7 +63,7 @@ func (s *reader) From(n int64) iter.Seq2[source.Sample, error] {
 				return
 			}
 			sample := s.place(i)
-			sample.Data = s.data(row)
+			sample.Data = s.withFiles(sample.File, s.data(row))
 			if !yield(sample, nil) {
 				return
 			}
@@ -84,6 +86,14 @@ func (s *reader) place(i int64) (row source.Sample) {
 		break
 	}
 	return row
+}
+
+// withFiles returns the data of a row of a file, with the images that columns name.
+func (s *reader) withFiles(name string, data source.Data) source.Data {
+	if s.paths == nil {
+		return data
+	}
+	return column.Paths{Data: data, Fields: s.paths, Dir: source.File{Root: s.root, Path: filepath.Dir(name)}}
 }
 
 // data copies the values of a row.

@@ -142,6 +142,7 @@ type target struct {
 	as    kind
 	typ   column.Type // of asRaw and asNumbers
 	words map[string]int64
+	path  bool // the text is the path of an image
 	field source.Field
 
 	missing string // see source.Options
@@ -247,6 +248,8 @@ func (t *target) bytes(name string, w column.Selection, given column.Type) error
 		for i, n := range names {
 			t.words[n] = int64(i)
 		}
+	case w.Type == "image" && c.Text && !c.Sniff:
+		t.path, t.as, t.field = true, asBytes, source.ContentField(name, tensor.Image)
 	case w.Type == "image" || c.Image && w.Type == "":
 		t.as, t.field = asBytes, source.ContentField(name, tensor.Image)
 	case w.Type == "text" || c.Text && w.Type == "":

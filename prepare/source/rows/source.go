@@ -28,6 +28,7 @@ type rows struct {
 	info    source.Info
 	columns map[string]int // by name
 	targets [][]*target    // by column
+	paths   []int          // fields that are images which texts name
 }
 
 // Open opens files of one format. If they do not fully describe their columns, it goes through all rows
@@ -129,7 +130,9 @@ func (s *rows) decide(scan *scan, selection []column.Selection, sorted bool) err
 	}
 	for at, t := range targets {
 		t.at = at
-		s.info.Fields = append(s.info.Fields, t.field)
+		if s.info.Fields = append(s.info.Fields, t.field); t.path {
+			s.paths = append(s.paths, at)
+		}
 	}
 	if err := column.Undecided(errs, good, len(selection) > 0); err != nil {
 		return err
@@ -173,7 +176,7 @@ func (s *rows) From(n int64) iter.Seq2[source.Sample, error] {
 					return
 				}
 				name := s.short[i] + ":" + strconv.FormatInt(at, 10)
-				if !yield(source.Sample{Name: name, Split: split, File: s.names[i], Data: rowData{s, row}}, nil) {
+				if !yield(source.Sample{Name: name, Split: split, File: s.names[i], Data: s.data(s.names[i], row)}, nil) {
 					return
 				}
 				at++
@@ -184,6 +187,14 @@ func (s *rows) From(n int64) iter.Seq2[source.Sample, error] {
 			}
 		}
 	}
+}
+
+// data returns the values of a row of a file, with the images that texts name.
+func (s *rows) data(name string, row Row) source.Data {
+	if s.paths == nil {
+		return rowData{s, row}
+	}
+	return column.Paths{Data: rowData{s, row}, Fields: s.paths, Dir: source.File{Root: s.root, Path: filepath.Dir(name)}}
 }
 
 // rowData is the Data of a sample.
