@@ -187,9 +187,14 @@ func readKnown(path string) (k known, used time.Time) {
 	return k, used
 }
 
-// note writes which source the dataset is of, and that it is used now.
+// note writes which source the dataset is of, and that it is used now. A file that says so already is not replaced: after
+// a crash of the system the new one might be empty, and the dataset that of no source.
 func (e *Entry) note() error {
 	k, _ := readKnown(e.Path)
+	if k.Source != "" && k.Source == e.Source && bytes.Equal(k.Transforms, e.Transforms) {
+		now := time.Now()
+		return os.Chtimes(e.Path+about, now, now)
+	}
 	return e.write(known{e.Source, k.Pinned, e.Transforms})
 }
 

@@ -128,10 +128,11 @@ func Describe(path string) (*Summary, error) {
 		s.Tree = tree.Of(p.Meta)
 		s.Origin = tree.OriginOf(path, p.Meta)
 		s.Repacks = tree.Repacks(path, s.Tree, p.Meta)
-		switch {
-		case p.Meta.Siblings() == nil:
+		siblings := p.Meta.Siblings()
+		if siblings == nil || len(siblings.Paths) <= mostConverted {
 			s.Conversions = tree.Conversions(path, s.Tree, p.Meta, len(s.Repacks) > 0)
-		case s.Unmappable != "" && !s.View:
+		}
+		if siblings != nil && s.Unmappable != "" && !s.View {
 			if s.Samples, err = DescribeRaw(context.Background(), path); err != nil {
 				s.Unread = dataset.Innermost(err)
 			}
@@ -139,6 +140,10 @@ func Describe(path string) (*Summary, error) {
 	}
 	return s, s.measure(p)
 }
+
+// mostConverted is how many alike groups a file may have to get a command for each. Of more, the records of all groups are
+// described, as one command reads them.
+const mostConverted = 8
 
 func (s *Summary) DescribeFields(d *store.Dataset) {
 	s.Records, s.Bytes = d.Records, d.Bytes()
