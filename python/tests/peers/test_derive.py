@@ -13,7 +13,9 @@ import numpy as np
 import penstock
 from tests import data
 from tests.peers import cases
-from tests.test_derive import SHAPES, SMALL, TYPES, N
+from tests.test_derive import SHAPES, TYPES, N
+
+SMALL = ["i1", "u1", "i2", "u2", "h", "f", "b"]  # types that float32 has exactly
 
 #: Expressions of one case, which are fields of one view.
 TOGETHER = 20

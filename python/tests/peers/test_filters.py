@@ -16,7 +16,55 @@ import pandas as pd
 import penstock
 from tests import data
 from tests.peers import cases
-from tests.test_filters import COMPARISONS, TYPES, column, condition
+
+TYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"]
+
+COMPARISONS = {
+    "==": lambda x, v: x == v, "!=": lambda x, v: x != v, "<": lambda x, v: x < v, "<=": lambda x, v: x <= v, ">": lambda x, v: x > v,
+    ">=": lambda x, v: x >= v,
+}  # fmt: skip
+
+
+def column(dtype, n, seed):
+    """Return numbers of a type, many of them at the ends of its range."""
+    r = np.random.default_rng(seed)
+    t = np.dtype(dtype)
+    if dtype == "bool":
+        return r.integers(0, 2, n).astype(bool)
+    a = np.frombuffer(r.bytes(n * t.itemsize), t).copy()
+    if t.kind == "f":
+        ends = [0.0, -0.0, 1, -1, 0.1, np.inf, -np.inf, np.nan, np.finfo(t).max, np.finfo(t).tiny]
+    else:
+        low, high = int(np.iinfo(t).min), int(np.iinfo(t).max)
+        ends = [low, low + 1, high, high - 1, 0, 1, 2, *[x for k in (24, 53) for x in (2**k - 1, 2**k, 2**k + 1) if x <= high]]
+    for i in r.choice(n, n // 2, replace=False):
+        a[i] = np.array(ends[r.integers(len(ends))]).astype(t)
+    return a
+
+
+def value(rng, a):
+    """Return a value for a filter: often one of the column, or next to it."""
+    x = a[rng.randrange(len(a))]
+    python = x.item()
+    if rng.random() < 0.2:
+        return rng.choice([x, np.array(x), np.float64(0.1), 0.1, math.nan, math.inf, -math.inf, 0, -1, True, 2**70, -(2**70), 0.5, 1e300, -0.0])
+    if isinstance(python, bool):
+        return rng.choice([python, int(python), float(python), 0.5])
+    if isinstance(python, int):
+        return rng.choice([x, python, python + rng.choice((-1, 0, 1)), float(python), python + 0.5])
+    if not math.isfinite(python):
+        return python
+    return rng.choice([x, python, math.nextafter(python, math.inf), python * (1 + 1e-5), int(python)])
+
+
+def condition(rng, a):
+    """Return a random operator and its value."""
+    op = rng.choice([*COMPARISONS, "in", "not in"])
+    if op in COMPARISONS:
+        return op, value(rng, a)
+    values = [value(rng, a) for _ in range(rng.randrange(1, 5))]
+    return op, values
+
 
 RECORDS = 200
 
