@@ -114,6 +114,25 @@ class FramesTest(unittest.TestCase):
                     got = [classes[v] for v in ds["kind"][:]] if classes else list(ds["kind"][:])
                     self.assertEqual(got, [["b", "a", "b"][i] for i in order])
 
+    def test_tensors(self):
+        """Columns of Arrow's fixed_shape_tensor keep their shape, from memory and from a file."""
+        r = np.random.default_rng(7)
+        for k, (shape, dtype) in enumerate([((2, 3), "f4"), ((4,), "u1"), ((2, 1, 3), "i8"), ((1, 1), "f8")]):
+            values = r.integers(0, 100, (9, *shape)).astype(dtype)
+            table = pa.table({"x": pa.FixedShapeTensorArray.from_numpy_ndarray(values), "y": np.arange(9)})
+            path = os.path.join(self.folder, f"{k}.arrow")
+            with pa.OSFile(path, "wb") as f, pa.ipc.new_file(f, table.schema) as w:
+                w.write_table(table)
+            for j, source in enumerate((table, path)):
+                dest = os.path.join(self.folder, f"tensors{k}{j}")
+                penstock.preprocess(source, dest)
+                with penstock.open(dest) as ds:
+                    np.testing.assert_array_equal(ds["x"].numpy(), values)
+        kind = pa.fixed_shape_tensor(pa.float32(), [3, 2], permutation=[1, 0])
+        table = pa.table({"x": pa.ExtensionArray.from_storage(kind, pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(6, "f4")), 6))})
+        with self.assertRaisesRegex(penstock.Error, r"another order of axes, \[1 0\]"):
+            penstock.preprocess(table, os.path.join(self.folder, "no"))
+
     def test_odd_tables(self):
         """Categories of polars, numbers for names, chunks without rows and an index without a name are what the table says."""
         kinds = ["b", "a", "b"]

@@ -1,8 +1,10 @@
 package arrow
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/rows"
@@ -38,7 +40,8 @@ type node struct {
 	children   []*node
 	dictionary int64 // its number, -1: none; then index is that of the numbers in its place
 	index      *node
-	inline     bool // a fixedList whose child has no validity and no place among the nodes
+	inline     bool  // a fixedList whose child has no validity and no place among the nodes
+	shape      []int // that the extension arrow.fixed_shape_tensor gives a fixedList; nil of others
 }
 
 // Numbers of the types in Arrow's Schema.fbs.
@@ -103,6 +106,7 @@ func newNode(t *table, left *int, depth int) (*node, error) {
 	if n.take(t.number(2, 1, 0), t.table(3)); n.kind == unknown {
 		return nil, fmt.Errorf("column %s is of type %d, which is not known", n.name, t.number(2, 1, 0))
 	}
+	n.extend(t.tables(6))
 	if d := t.table(4); d != nil {
 		if n.kind != binaries && n.kind != views {
 			n.refused = errors.New("a dictionary of values other than strings cannot become a field; " +
@@ -116,6 +120,38 @@ func newNode(t *table, left *int, depth int) (*node, error) {
 		}
 	}
 	return n, nil
+}
+
+// extend takes the shape that the extension type of a column says its lists have: see
+// https://arrow.apache.org/docs/format/CanonicalExtensions.html#fixed-shape-tensor
+func (n *node) extend(metadata []*table) {
+	var name, text string
+	for _, kv := range metadata {
+		switch kv.text(0) {
+		case "ARROW:extension:name":
+			name = kv.text(1)
+		case "ARROW:extension:metadata":
+			text = kv.text(1)
+		}
+	}
+	var is struct{ Shape, Permutation []int }
+	if name != "arrow.fixed_shape_tensor" || n.kind != fixedList || json.Unmarshal([]byte(text), &is) != nil {
+		return
+	}
+	elements := 1
+	for _, axis := range is.Shape {
+		if axis < 1 || axis > n.width || elements > n.width/axis {
+			return
+		}
+		elements *= axis
+	}
+	switch {
+	case elements != n.width || len(is.Shape) >= tensor.MaxRank:
+	case !slices.IsSorted(is.Permutation):
+		n.refused = fmt.Errorf("its tensors are stored in another order of axes, %v; write them in C order", is.Permutation)
+	default:
+		n.shape = is.Shape
+	}
 }
 
 var (
@@ -249,7 +285,11 @@ func newLeaf(n *node, name string, path []int) *leaf {
 	inner, rank := n, 0
 	for ; inner.kind == lists || inner.kind == fixedList; inner = inner.children[0] {
 		l.List = l.List || inner.kind == lists
-		l.Shape = append(l.Shape, inner.width)
+		if inner.shape != nil && rank == 0 {
+			l.Shape = append(l.Shape, inner.shape...)
+		} else {
+			l.Shape = append(l.Shape, inner.width)
+		}
 		if rank++; rank >= tensor.MaxRank-1 {
 			l.Refused = errors.New("lists are in too many lists")
 			break
