@@ -96,6 +96,28 @@ class TestFiles(Writing):
         for got in loaded(path)["y"], self.prepared(path)["y"][:]:
             np.testing.assert_array_equal(got, values)
 
+    def test_enumerations_as_labels(self):
+        """The names are the classes by ascending number, whatever the numbers are; one without a name is a bad value."""
+        rng = np.random.default_rng(3)
+        for k, base in enumerate(["i1", "u1", ">i2", "u4", "i8"]):
+            info = np.iinfo(np.dtype(base))
+            numbers = np.unique(
+                np.append(rng.integers(info.min, info.max, 4, endpoint=True, dtype=np.dtype(base).newbyteorder("=")), [info.max, info.min])
+            )
+            names = dict(zip(rng.permutation([f"é{i}" for i in range(len(numbers))]).tolist(), (int(n) for n in numbers)))
+            values = rng.choice(numbers, 20)
+            path = self.path(f"{k}.h5")
+            with h5py.File(path, "w") as f:
+                f.create_dataset("y", data=values.astype(base), dtype=h5py.enum_dtype(names, base))
+            got = self.prepared(path, fields="y=class:label")["class"]
+            self.assertEqual([got.field.classes[i] for i in got[:]], [{n: name for name, n in names.items()}[int(v)] for v in values])
+            self.assertEqual(got[:].tolist(), np.searchsorted(numbers, values).tolist())
+        path = self.path("without.h5")
+        with h5py.File(path, "w") as f:
+            f.create_dataset("y", data=np.array([5, 9, 7]), dtype=h5py.enum_dtype({"b": 5, "a": 9}, "i4"))
+        with self.assertRaisesRegex(penstock.Error, r"7 has no name in its enumeration; read the numbers: fields 'y:int32'"):
+            self.prepared(path, fields="y:label")
+
     def test_padded_strings(self):
         path, words = self.path("x.h5"), [b"ab\0\0 ", b"c d", b"", b"abcdef"]
         kind = h5py.h5t.C_S1.copy()

@@ -51,8 +51,13 @@ func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Opti
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	s, err := array.New("hdf5", path, source.BaseName(path), columns, other)
-	if noting, ok := s.(interface{ Note(hint string) }); ok && len(bad) > 0 && len(selection) == 0 {
-		noting.Note(bad.Hint())
+	if noting, ok := s.(interface{ Note(hint string) }); ok {
+		for _, hint := range other.Hints {
+			noting.Note(hint)
+		}
+		if len(bad) > 0 && len(selection) == 0 {
+			noting.Note(bad.Hint())
+		}
 	}
 	return s, err
 }

@@ -395,7 +395,7 @@ func (c *cells) array(path string, d *meta.Dataset) (m cellMember, err error) {
 		}
 	}
 	m.open = func() (array.Column, error) {
-		columns, err := c.file.columns(d, false)
+		columns, err := c.file.columns(d, asItIs)
 		if err != nil {
 			return array.Column{}, err
 		}
@@ -535,7 +535,7 @@ func (f *File) one(path string) (d *meta.Dataset, c array.Column, err error) {
 	if d, err = f.meta.Dataset(path); err != nil {
 		return nil, c, err
 	}
-	list, err := f.columns(d, false)
+	list, err := f.columns(d, asItIs)
 	if err == nil && d.Layout.Kind != meta.Virtual && len(d.External) == 0 {
 		err = f.holds(path, d.Records(), int(d.Type.Size))
 	}

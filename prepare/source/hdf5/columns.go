@@ -46,7 +46,7 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 			bad = append(bad, array.Rejection{Name: d.Path, Err: errors.New("coordinates of another axis")})
 			continue
 		}
-		list, err := f.columns(d, numbersWanted(selection, d))
+		list, err := f.columns(d, enumerationWanted(selection, d))
 		_, noField := d.Spec()
 		if err == nil {
 			columns = append(columns, list...)
@@ -81,19 +81,35 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 	return columns, bad, err
 }
 
-// numbersWanted reports whether a selection asks for the numbers of an enumeration by their type, which it takes from
-// the selection: no other dataset is read as a type that is given.
-func numbersWanted(selection []column.Selection, d *meta.Dataset) bool {
-	if d.Err != nil || d.Type.Class != meta.Enum {
-		return false
+// enumerated is how an enumeration is read.
+type enumerated uint8
+
+const (
+	asItIs    enumerated = iota // a label if its numbers are 0 to n-1, otherwise its numbers
+	asNumbers                   // its numbers
+	asLabel                     // a label whose classes are its names by ascending number
+)
+
+// enumerationWanted returns how a selection asks for an enumeration: by a type, which it takes from the selection, as no
+// other dataset is read as a type that is given.
+func enumerationWanted(selection []column.Selection, d *meta.Dataset) enumerated {
+	if d.Err != nil || d.Type.Class != meta.Enum || d.Type.IsBool() {
+		return asItIs
 	}
 	for i, w := range selection {
-		if trim(w.Column) == trim(d.Path) && w.Type == d.Type.Base.DType().String() {
+		if trim(w.Column) != trim(d.Path) {
+			continue
+		}
+		switch w.Type {
+		case d.Type.Base.DType().String():
 			selection[i].Type = ""
-			return true
+			return asNumbers
+		case "label":
+			selection[i].Type = ""
+			return asLabel
 		}
 	}
-	return false
+	return asItIs
 }
 
 // expand replaces a dataset of several columns in a selection by those.
@@ -175,14 +191,21 @@ func Fields(d *meta.Dataset) (list []source.Field, err error) {
 	return list, err
 }
 
-// columns returns a dataset as columns. With numbers, an enumeration has no classes.
-func (f *File) columns(d *meta.Dataset, numbers bool) ([]array.Column, error) {
+// columns returns a dataset as columns.
+func (f *File) columns(d *meta.Dataset, as enumerated) ([]array.Column, error) {
 	list, err := parts(d)
 	if err != nil {
 		return nil, err
 	}
-	if numbers && list[0].label {
-		list[0].label, list[0].field.Field = false, store.NewField(list[0].field.Name, d.Type.Base.DType())
+	switch p := &list[0]; {
+	case as == asNumbers && p.label:
+		p.label, p.field.Field = false, store.NewField(p.field.Name, d.Type.Base.DType())
+	case as == asLabel && !p.label:
+		if err := p.renumber(); err != nil {
+			return nil, err
+		}
+		f.Hints = append(f.Hints, fmt.Sprintf("%s: the numbers %v of its enumeration are the labels 0 to %d", trim(d.Path),
+			p.numbers, len(p.numbers)-1))
 	}
 	r, err := f.records(d)
 	if err != nil {

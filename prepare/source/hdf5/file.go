@@ -18,6 +18,8 @@ import (
 
 // File is an open file that columns are read from.
 type File struct {
+	Hints []string // what people should know of columns that were opened
+
 	ctx   context.Context
 	path  string
 	f     vfs.File

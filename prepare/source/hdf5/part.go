@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -21,7 +23,9 @@ type part struct {
 	axes  []stride
 	field source.Field
 	label bool // the numbers of an enumeration that are its classes: 0 to n-1
-	chars bool // the elements of a record are the letters of a text
+	// of an enumeration that is renumbered: the number of each class, ascending
+	numbers []int64
+	chars   bool // the elements of a record are the letters of a text
 }
 
 // stride is an axis of a part: n elements, bytes apart.
@@ -174,11 +178,44 @@ func (p *part) value(buf, record []byte, native bool, heap *meta.Heap) ([]byte, 
 		return buf, nil
 	}
 	x := integer(p.typ.Base, buf[from:])
+	if at, ok := slices.BinarySearchFunc(p.numbers, x, p.compare); p.numbers != nil && ok {
+		x = int64(at)
+	} else if p.numbers != nil {
+		return buf, source.ValueError("%d has no name in its enumeration; read the numbers: --fields '%s:%v'", x,
+			p.field.Origin, p.typ.Base.DType())
+	}
 	if x < 0 || x >= int64(len(p.field.Classes)) {
 		return buf, source.ValueError("%d has no name in its enumeration; read the numbers: --fields '%s:%v'", x,
 			p.field.Origin, p.typ.Base.DType())
 	}
 	return binary.LittleEndian.AppendUint64(buf[:from], uint64(x)), nil
+}
+
+// compare compares two numbers of an enumeration, which are unsigned if its base is.
+func (p *part) compare(a, b int64) int {
+	if p.typ.Base.Signed {
+		return cmp.Compare(a, b)
+	}
+	return cmp.Compare(uint64(a), uint64(b))
+}
+
+// renumber makes an enumeration a label whose classes are the names in the order of their numbers.
+func (p *part) renumber() error {
+	members := slices.Clone(p.typ.Members)
+	slices.SortFunc(members, func(a, b meta.Member) int { return p.compare(a.Value, b.Value) })
+	var names []string
+	for _, m := range members {
+		if slices.Contains(names, m.Name) || slices.Contains(p.numbers, m.Value) {
+			return fmt.Errorf("%v: a name or a number comes twice in its enumeration: %w", p.typ, meta.ErrUnsupported)
+		}
+		names, p.numbers = append(names, m.Name), append(p.numbers, m.Value)
+	}
+	if p.count() != 1 || len(names) == 0 || len(names) > column.MaxClasses {
+		return fmt.Errorf("%v: labels are one number a record, of 1 to %d classes: %w", p.typ, column.MaxClasses,
+			meta.ErrUnsupported)
+	}
+	p.label, p.field.Field = true, source.LabelField(p.field.Name, names).Field
+	return nil
 }
 
 // list appends an element of variable length, whose reference a record has.

@@ -165,7 +165,7 @@ func (u *unitOf) Open(members []string) ([]array.Column, io.Closer, error) {
 		if !slices.ContainsFunc(members, func(m string) bool { return m == name || strings.HasPrefix(m, name+"/") }) {
 			continue
 		}
-		list, err := u.file.columns(withRows(d), false)
+		list, err := u.file.columns(withRows(d), asItIs)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
