@@ -130,8 +130,10 @@ class FramesTest(unittest.TestCase):
                     np.testing.assert_array_equal(ds["x"].numpy(), values)
         kind = pa.fixed_shape_tensor(pa.float32(), [3, 2], permutation=[1, 0])
         table = pa.table({"x": pa.ExtensionArray.from_storage(kind, pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(6, "f4")), 6))})
-        with self.assertRaisesRegex(penstock.Error, r"another order of axes, \[1 0\]"):
+        with self.assertRaisesRegex(penstock.Error, r"^the table: column x: its tensors are stored in another order of axes, \[1 0\]"):
             penstock.preprocess(table, os.path.join(self.folder, "no"))
+        with self.assertRaisesRegex(penstock.Error, r"^row 1: x: it is missing"):
+            penstock.preprocess(pa.table({"x": pa.array([1, None], pa.int8())}), os.path.join(self.folder, "no"))
 
     def test_odd_tables(self):
         """Categories of polars, numbers for names, chunks without rows and an index without a name are what the table says."""

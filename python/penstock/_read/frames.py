@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -97,7 +98,11 @@ def as_file(table: Any, beside: str) -> Iterator[str]:
         with pa.OSFile(path, "wb") as sink, new(sink, reader.schema) as out:
             for batch in filter(len, reader):  # pyarrow writes strings of an empty slice so that nobody can read them
                 out.write_batch(batch)
-        yield path
+        try:
+            yield path
+        except Error as e:  # the file is nobody's
+            text = str(e).replace(f"source {path}", "the table").replace(path, "the table")
+            raise type(e)(re.sub(r"\btable\.arrow:(\d+)", r"row \1", text)) from None
 
 
 def fields_of(reader: Any) -> list[Field]:
