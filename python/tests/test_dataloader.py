@@ -148,7 +148,7 @@ class DataLoaderTest(data.Copied):
             self.assertGreater(float(lines["penstock_loader_ring_bytes" + with_labels]), 0)
             self.assertIn("penstock_loader_batches_total{} ", dl.metrics())
             self.assertNotIn("metrics", dl.stats())
-        with penstock.DataLoader([1, 2, 3], 1) as own, self.assertRaisesRegex(penstock.Error, "metrics is for a prepared dataset"):
+        with penstock.DataLoader([1, 2, 3], 1, output="numpy") as own, self.assertRaisesRegex(penstock.Error, "metrics is for a prepared dataset"):
             own.metrics()
 
     def test_every_type_in_the_order_of_go(self):
