@@ -251,21 +251,21 @@ func TestReweigh(t *testing.T) {
 func TestMixRefuses(t *testing.T) {
 	row := func(step int, w ...float64) sampler.MixWeights { return sampler.MixWeights{Step: step, Weights: w} }
 	for want, o := range map[string]sampler.MixOptions{
-		"one weight per source":         {Schedule: constant(1), Batch: 1},
-		"weights must be finite":        {Schedule: constant(1, math.NaN()), Batch: 1},
-		"a positive, finite sum":        {Schedule: constant(0, 0), Batch: 1},
-		"and no records":                {Schedule: constant(1, 1, 1), Batch: 1},
-		"the least is 2^-31":            {Schedule: constant(1, 1e-12), Batch: 1},
-		"must have from 1":              {Schedule: constant(1, 1)},
-		"-1 draws":                      {Schedule: constant(1, 1), Batch: 1, Draws: -1},
-		"none if they do not":           {Schedule: constant(1, 1), Batch: 1, Draws: 1, Ends: sampler.MixStop},
-		"the temperature":               {Schedule: constant(1, 1), Batch: 1, Temperature: -1},
-		"Ends is 3":                     {Schedule: constant(1, 1), Batch: 1, Ends: 3},
-		"for sources that repeat":       {Schedule: []sampler.MixWeights{row(0, 1, 1), row(1, 1, 1)}, Batch: 1, Ends: sampler.MixStop},
-		"choose one of them":            {Schedule: constant(1, 1), Batch: 1, PerBatch: true, Ends: sampler.MixRescale},
-		"begins at step 1":              {Schedule: []sampler.MixWeights{row(1, 1, 1)}, Batch: 1},
-		"step 0 of the schedule":        {Schedule: []sampler.MixWeights{row(0, 1, 1), row(0, 1, 1)}, Batch: 1},
-		"fewer records than its share ": {Schedule: constant(1, 1), Batch: 1000, Ends: sampler.MixStop},
+		"one weight per source":            {Schedule: constant(1), Batch: 1},
+		"weights must be finite":           {Schedule: constant(1, math.NaN()), Batch: 1},
+		"a positive, finite sum":           {Schedule: constant(0, 0), Batch: 1},
+		"and no records":                   {Schedule: constant(1, 1, 1), Batch: 1},
+		"the least is 2^-31":               {Schedule: constant(1, 1e-12), Batch: 1},
+		"must have from 1":                 {Schedule: constant(1, 1)},
+		"-1 draws":                         {Schedule: constant(1, 1), Batch: 1, Draws: -1},
+		"stops or rescales ends by itself": {Schedule: constant(1, 1), Batch: 1, Draws: 1, Ends: sampler.MixStop},
+		"the temperature":                  {Schedule: constant(1, 1), Batch: 1, Temperature: -1},
+		"Ends is 3":                        {Schedule: constant(1, 1), Batch: 1, Ends: 3},
+		"for sources that repeat":          {Schedule: []sampler.MixWeights{row(0, 1, 1), row(1, 1, 1)}, Batch: 1, Ends: sampler.MixStop},
+		"one source a batch was asked for": {Schedule: constant(1, 1), Batch: 1, PerBatch: true, Ends: sampler.MixRescale},
+		"begins at step 1":                 {Schedule: []sampler.MixWeights{row(1, 1, 1)}, Batch: 1},
+		"step 0 of the schedule":           {Schedule: []sampler.MixWeights{row(0, 1, 1), row(0, 1, 1)}, Batch: 1},
+		"fewer records than its share ":    {Schedule: constant(1, 1), Batch: 1000, Ends: sampler.MixStop},
 	} {
 		sizes := []int{10, 20, 0}
 		if len(o.Schedule[0].Weights) == 2 {
