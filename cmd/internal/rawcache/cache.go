@@ -188,7 +188,7 @@ func readKnown(path string) (k known, used time.Time) {
 }
 
 // note writes which source the dataset is of, and that it is used now. A file that says so already is not replaced: after
-// a crash of the system the new one might be empty, and the dataset that of no source.
+// a crash of the system the new file might be empty, and nothing would say which source the dataset is of.
 func (e *Entry) note() error {
 	k, _ := readKnown(e.Path)
 	if k.Source != "" && k.Source == e.Source && bytes.Equal(k.Transforms, e.Transforms) {

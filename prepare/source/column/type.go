@@ -328,25 +328,32 @@ func FilePath(cell, dir string) string {
 	return filepath.Join(dir, path)
 }
 
-// Paths is Data of a row with texts that are paths of images, relative to the folder of the table. Its values are the
-// contents of those files.
-type Paths struct {
+// WithFiles returns the data of a row in a file of a table, in which the fields that are paths of images, relative to the
+// folder of that file, have the contents of the images.
+func WithFiles(data source.Data, paths []int, root *vfs.Root, file string) source.Data {
+	if paths == nil {
+		return data
+	}
+	return withFiles{data, paths, source.File{Root: root, Path: filepath.Dir(file)}}
+}
+
+type withFiles struct {
 	source.Data
-	Fields []int       // those that are paths
-	Dir    source.File // the folder
+	paths []int
+	dir   source.File
 }
 
 // Read implements source.Data.
-func (p Paths) Read(v *source.Values) error {
+func (p withFiles) Read(v *source.Values) error {
 	if err := p.Data.Read(v); err != nil {
 		return err
 	}
-	for _, field := range p.Fields {
+	for _, field := range p.paths {
 		path := string(v.Get(field))
 		if path == "" {
 			return source.ErrMissing
 		}
-		if err := putFile(v, field, path, p.Dir); err != nil {
+		if err := putFile(v, field, path, p.dir); err != nil {
 			return err
 		}
 	}
@@ -354,13 +361,13 @@ func (p Paths) Read(v *source.Values) error {
 }
 
 // Files implements source.Naming.
-func (p Paths) Files(v *source.Values) (files []string, rest []byte, err error) {
+func (p withFiles) Files(v *source.Values) (files []string, rest []byte, err error) {
 	if err := p.Data.Read(v); err != nil {
 		return nil, nil, err
 	}
 	for field := range v.Len() {
-		if slices.Contains(p.Fields, field) {
-			files = append(files, FilePath(string(v.Get(field)), p.Dir.Path))
+		if slices.Contains(p.paths, field) {
+			files = append(files, FilePath(string(v.Get(field)), p.dir.Path))
 		} else {
 			rest = fmt.Appendf(rest, "%q\n", v.Get(field))
 		}

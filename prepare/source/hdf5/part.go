@@ -178,17 +178,21 @@ func (p *part) value(buf, record []byte, native bool, heap *meta.Heap) ([]byte, 
 		return buf, nil
 	}
 	x := integer(p.typ.Base, buf[from:])
-	if at, ok := slices.BinarySearchFunc(p.numbers, x, p.compare); p.numbers != nil && ok {
-		x = int64(at)
-	} else if p.numbers != nil {
+	class, ok := p.class(x)
+	if !ok {
 		return buf, source.ValueError("%d has no name in its enumeration; read the numbers: --fields '%s:%v'", x,
 			p.field.Origin, p.typ.Base.DType())
 	}
-	if x < 0 || x >= int64(len(p.field.Classes)) {
-		return buf, source.ValueError("%d has no name in its enumeration; read the numbers: --fields '%s:%v'", x,
-			p.field.Origin, p.typ.Base.DType())
+	return binary.LittleEndian.AppendUint64(buf[:from], uint64(class)), nil
+}
+
+// class returns the class of a number of an enumeration, and whether it has one.
+func (p *part) class(x int64) (int64, bool) {
+	if p.numbers == nil {
+		return x, x >= 0 && x < int64(len(p.field.Classes))
 	}
-	return binary.LittleEndian.AppendUint64(buf[:from], uint64(x)), nil
+	at, ok := slices.BinarySearchFunc(p.numbers, x, p.compare)
+	return int64(at), ok
 }
 
 // compare compares two numbers of an enumeration, which are unsigned if its base is.

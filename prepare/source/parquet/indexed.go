@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/store"
 )
 
@@ -151,7 +152,7 @@ func pagePieces(pages []format.PageLocation, rows int64) (list []piece) {
 // Sample implements source.Indexed.
 func (x *indexed) Sample(i int64) (source.Sample, error) {
 	sample := x.place(i)
-	sample.Data = x.withFiles(sample.File, rowData{x, i})
+	sample.Data = column.WithFiles(rowData{x, i}, x.paths, x.root, sample.File)
 	return sample, nil
 }
 

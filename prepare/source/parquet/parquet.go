@@ -63,7 +63,7 @@ func (s *reader) From(n int64) iter.Seq2[source.Sample, error] {
 				return
 			}
 			sample := s.place(i)
-			sample.Data = s.withFiles(sample.File, s.data(row))
+			sample.Data = column.WithFiles(s.data(row), s.paths, s.root, sample.File)
 			if !yield(sample, nil) {
 				return
 			}
@@ -86,14 +86,6 @@ func (s *reader) place(i int64) (row source.Sample) {
 		break
 	}
 	return row
-}
-
-// withFiles returns the data of a row of a file, with the images that columns name.
-func (s *reader) withFiles(name string, data source.Data) source.Data {
-	if s.paths == nil {
-		return data
-	}
-	return column.Paths{Data: data, Fields: s.paths, Dir: source.File{Root: s.root, Path: filepath.Dir(name)}}
 }
 
 // data copies the values of a row.

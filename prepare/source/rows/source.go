@@ -176,7 +176,8 @@ func (s *rows) From(n int64) iter.Seq2[source.Sample, error] {
 					return
 				}
 				name := s.short[i] + ":" + strconv.FormatInt(at, 10)
-				if !yield(source.Sample{Name: name, Split: split, File: s.names[i], Data: s.data(s.names[i], row)}, nil) {
+				data := column.WithFiles(rowData{s, row}, s.paths, s.root, s.names[i])
+				if !yield(source.Sample{Name: name, Split: split, File: s.names[i], Data: data}, nil) {
 					return
 				}
 				at++
@@ -187,14 +188,6 @@ func (s *rows) From(n int64) iter.Seq2[source.Sample, error] {
 			}
 		}
 	}
-}
-
-// data returns the values of a row of a file, with the images that texts name.
-func (s *rows) data(name string, row Row) source.Data {
-	if s.paths == nil {
-		return rowData{s, row}
-	}
-	return column.Paths{Data: rowData{s, row}, Fields: s.paths, Dir: source.File{Root: s.root, Path: filepath.Dir(name)}}
 }
 
 // rowData is the Data of a sample.

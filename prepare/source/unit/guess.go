@@ -13,9 +13,9 @@ import (
 // Guess finds out whether the units of a declaration are records, or their rows are, and sets records.Rows. It returns
 // false where both may be meant. The members that are selected decide, all without a selection.
 //
-// Rows: all arrays of a unit have one length, and units have several, or an axis with a name grows. Units: no two arrays have one length, or one
-// value is a number and lengths are the same in all units, as those of images are. Groups that are called train and
-// test have rows.
+// Rows: all arrays of a unit have one length, and units have several, or an axis with a name grows. Units: no two arrays
+// have one length, or one value is a number and lengths are the same in all units, as the lengths of images are. Groups
+// that are called train and test have rows.
 func Guess(units []Unit, records *Records, selection []column.Selection) (certain bool, err error) {
 	first, grows := int64(-1), true
 	var all shape

@@ -246,12 +246,9 @@ def tensor(a: np.ndarray) -> torch.Tensor:
     library: Any = sys.modules.get("torch")  # an import statement would take a third of the time of a small record
     if library is None:
         import torch as library
-    if a.dtype.kind == "V" and bfloat16.is_bfloat16(a.dtype):
-        a, number = a.view(np.int16), library.bfloat16
-    else:
-        number = None
-    found: torch.Tensor = library.from_numpy(a)
-    return found if number is None else found.view(number)
+    bits = bfloat16.is_bfloat16(a.dtype)
+    found: torch.Tensor = library.from_numpy(a.view(np.int16) if bits else a)
+    return found.view(library.bfloat16) if bits else found
 
 
 def number(value: Any) -> Any:
