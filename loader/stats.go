@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/penstock/penstock/internal/sys/cputime"
+	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/loader/internal/fill"
 )
 
@@ -111,9 +111,9 @@ type resources struct {
 
 // Clocks of the system, but in tests.
 var (
-	processClock = cputime.Job
-	machineClock = cputime.Machine
-	storageRead  = cputime.StorageRead
+	processClock = usage.Job
+	machineClock = usage.Machine
+	storageRead  = usage.StorageRead
 )
 
 func used() resources { return resources{processClock(), storageRead()} }

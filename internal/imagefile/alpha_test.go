@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/image/webp"
 
-	"github.com/penstock/penstock/internal/imagefile/rgbx"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // The integers are img2dataset's formula in floats, for every color and alpha.
@@ -21,7 +21,7 @@ func TestOverIsTheFormula(t *testing.T) {
 		for a := range 256 {
 			for c := range 256 {
 				p := []byte{byte(c), 0, 255, byte(a)}
-				rgbx.Over(p, background)
+				pixel.Over(p, background)
 				want := math.RoundToEven(float64(a)/255*float64(c) + float64(background)*(1-float64(a)/255))
 				if float64(p[0]) != want || p[3] != 255 {
 					t.Fatalf("%d of alpha %d over %d is %v, want %v", c, a, background, p, want)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/rgbx"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // bmpHeader has the values of a BMP's headers, as Pillow reads them.
@@ -194,7 +194,7 @@ func bmpConfig(data []byte) (c format.Config, err error) {
 }
 
 // bmpDecode decodes a BMP. Its palette is of that memory.
-func bmpDecode(data []byte, palette *rgbx.Palette) (image.Image, error) {
+func bmpDecode(data []byte, palette *pixel.Palette) (image.Image, error) {
 	b, err := bmpParse(data)
 	if err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func bmpDecode(data []byte, palette *rgbx.Palette) (image.Image, error) {
 }
 
 // colors fills the table of colors.
-func (b *bmpHeader) colors(to *rgbx.Palette) {
+func (b *bmpHeader) colors(to *pixel.Palette) {
 	to.Black()
 	for i := range min(len(b.palette)/b.entry, len(to)) {
 		p := b.palette[i*b.entry:]
@@ -233,10 +233,10 @@ func (b *bmpHeader) colors(to *rgbx.Palette) {
 }
 
 // row turns a stored row into pixels of four bytes.
-func (b *bmpHeader) row(dst, src []byte, palette *rgbx.Palette) {
+func (b *bmpHeader) row(dst, src []byte, palette *pixel.Palette) {
 	switch b.bits {
 	case 8:
-		rgbx.FromPalette(dst, src, palette)
+		pixel.FromPalette(dst, src, palette)
 	case 16:
 		b.row16(dst, src)
 	case 24, 32:

@@ -4,7 +4,6 @@ import (
 	"image"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/rgbx"
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/pixel"
 )
@@ -68,7 +67,7 @@ func (s *converted) Scan(r image.Rectangle, f func(y int, strip pixel.Image) err
 // strip returns the columns of r in n converted rows.
 func (s *converted) strip(pix []byte, r image.Rectangle, n int) pixel.Image {
 	if s.blend {
-		rgbx.Over(pix, s.d.opt.Alpha.background())
+		pixel.Over(pix, s.d.opt.Alpha.background())
 	}
 	if s.d.opt.Color == RGB {
 		return pixel.Image{Pix: pix[r.Min.X*4:], W: r.Dx(), H: n, C: 3, Step: 4, Stride: s.w * 4}

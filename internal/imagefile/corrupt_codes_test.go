@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/jpeg/marker"
+	"github.com/penstock/penstock/internal/imagefile/jpeg"
 )
 
 func readKind(t testing.TB, name string) []byte {
@@ -23,13 +23,13 @@ func readKind(t testing.TB, name string) []byte {
 }
 
 // scanStart returns where the entropy-coded data of the last scan begins.
-func scanStart(t testing.TB, jpeg []byte) int {
+func scanStart(t testing.TB, file []byte) int {
 	t.Helper()
-	i := bytes.LastIndex(jpeg, []byte{0xFF, marker.SOS})
+	i := bytes.LastIndex(file, []byte{0xFF, jpeg.SOS})
 	if i < 0 {
 		t.Fatal("no scan")
 	}
-	return i + 2 + int(jpeg[i+2])<<8 + int(jpeg[i+3])
+	return i + 2 + int(file[i+2])<<8 + int(file[i+3])
 }
 
 func splice(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
@@ -40,9 +40,9 @@ func TestCorruptJPEG(t *testing.T) {
 	restart := readKind(t, "restart.jpg")
 	scan := scanStart(t, base)
 	part := func(percent int) []byte { return base[:scan+(len(base)-scan)*percent/100] }
-	rst := bytes.Index(restart, []byte{0xFF, marker.RST0 + 1})
-	lossless := bytes.Replace(base, []byte{0xFF, marker.SOF0}, []byte{0xFF, 0xC3}, 1)
-	eoi := []byte{0xFF, marker.EOI}
+	rst := bytes.Index(restart, []byte{0xFF, jpeg.RST0 + 1})
+	lossless := bytes.Replace(base, []byte{0xFF, jpeg.SOF0}, []byte{0xFF, 0xC3}, 1)
+	eoi := []byte{0xFF, jpeg.EOI}
 	for name, c := range map[string]struct {
 		data []byte
 		kind error
@@ -53,32 +53,32 @@ func TestCorruptJPEG(t *testing.T) {
 		"without end marker":         {base[:len(base)-2], format.ErrCorrupt, "of scan 1: the file ends before the image does"},
 		"end marker in the scan":     {splice(part(50), eoi), format.ErrCorrupt, "corrupt near row"},
 		"end marker late in it":      {splice(part(97), eoi), format.ErrCorrupt, "corrupt near row"},
-		"next marker at 70 %":        {splice(part(70), []byte{0xFF, marker.DRI, 0, 4, 0, 0}, eoi), format.ErrCorrupt, "corrupt near row"},
+		"next marker at 70 %":        {splice(part(70), []byte{0xFF, jpeg.DRI, 0, 4, 0, 0}, eoi), format.ErrCorrupt, "corrupt near row"},
 		"progressive, truncated":     {progressive[:len(progressive)*3/4], format.ErrCorrupt, "truncated at byte"},
 		"progressive, early end":     {splice(progressive[:scanStart(t, progressive)+9], eoi), format.ErrCorrupt, "corrupt near row"},
 		"restart marker missing":     {splice(restart[:rst], restart[rst+2:]), format.ErrCorrupt, "corrupt near row"},
-		"restart marker of another":  {splice(restart[:rst], []byte{0xFF, marker.RST0 + 5}, restart[rst+2:]), format.ErrCorrupt, "corrupt near row"},
+		"restart marker of another":  {splice(restart[:rst], []byte{0xFF, jpeg.RST0 + 5}, restart[rst+2:]), format.ErrCorrupt, "corrupt near row"},
 		"size of another image":      {patchFrame(patchFrame(base, 1, 20), 3, 20), format.ErrCorrupt, "bytes cannot hold 5165x5157 pixels"},
 		"hundreds of scans":          {splice(progressive[:len(progressive)-2], bytes.Repeat(lastScan(t, progressive), 300), eoi), format.ErrCorrupt, "more than 200 scans"},
-		"no scan":                    {splice(base[:bytes.Index(base, []byte{0xFF, marker.SOS})], eoi), format.ErrCorrupt, "holds no image"},
+		"no scan":                    {splice(base[:bytes.Index(base, []byte{0xFF, jpeg.SOS})], eoi), format.ErrCorrupt, "holds no image"},
 		"segment too long":           {splice(base[:2], []byte{0xFF, 0xE5, 0xFF, 0xFF}, base[2:]), format.ErrCorrupt, "ends in the segment"},
 		"segment of length 1":        {splice(base[:2], []byte{0xFF, 0xE5, 0, 1}, base[2:]), format.ErrCorrupt, "has length 1"},
-		"two frames":                 {twice(base, marker.SOF0), format.ErrCorrupt, "two frame headers"},
+		"two frames":                 {twice(base, jpeg.SOF0), format.ErrCorrupt, "two frame headers"},
 		"two images in one":          {splice(part(50), base), format.ErrCorrupt, "a second image starts"},
-		"second frame after a scan":  {splice(progressive[:len(progressive)-2], frame(progressive, marker.SOF2), lastScan(t, progressive), eoi), format.ErrCorrupt, "two frame headers"},
+		"second frame after a scan":  {splice(progressive[:len(progressive)-2], frame(progressive, jpeg.SOF2), lastScan(t, progressive), eoi), format.ErrCorrupt, "two frame headers"},
 		"start marker twice":         {splice(base[:2], base), format.ErrCorrupt, "a second image starts"},
 		"a marker of extensions":     {splice(base[:2], []byte{0xFF, 0xF7, 0, 3, 9}, base[2:]), format.ErrCorrupt, "reserved marker fff7"},
-		"frame header too long":      {longer(base, marker.SOF0), format.ErrCorrupt, "frame header of 16 bytes for 3 components"},
-		"scan header too long":       {longer(base, marker.SOS), format.ErrCorrupt, "scan header at byte"},
-		"restart interval too long":  {longer(restart, marker.DRI), format.ErrCorrupt, "restart interval segment of 3 bytes"},
+		"frame header too long":      {longer(base, jpeg.SOF0), format.ErrCorrupt, "frame header of 16 bytes for 3 components"},
+		"scan header too long":       {longer(base, jpeg.SOS), format.ErrCorrupt, "scan header at byte"},
+		"restart interval too long":  {longer(restart, jpeg.DRI), format.ErrCorrupt, "restart interval segment of 3 bytes"},
 		"units of 18 blocks":         {patchFrame(base, 7, 0x44), format.ErrCorrupt, "ampling factors"},
 		"a code of ones alone":       {patchTable(base, 1, 2), format.ErrCorrupt, "Huffman table"},
 		"a difference of 17 bits":    {patchTable(base, 17, 17), format.ErrCorrupt, "Huffman table"},
 		"bit 1 after bit 3":          {patchScan(progressive, 0x31), format.ErrCorrupt, ""},
 		"no Huffman table 2":         {bytes.Replace(base, []byte{1, 0, 2, 0x11}, []byte{1, 0, 2, 0x12}, 1), format.ErrCorrupt, ""},
-		"no quantisation tables":     {without(base, marker.DQT), format.ErrCorrupt, ""},
-		"arithmetic-coded":           {bytes.Replace(base, []byte{0xFF, marker.SOF0}, []byte{0xFF, marker.SOF9}, 1), format.ErrUnsupported, "arithmetic-coded frames are not supported (marker ffc9); recode it"},
-		"arithmetic-coded, lossless": {bytes.Replace(base, []byte{0xFF, marker.SOF0}, []byte{0xFF, 0xCB}, 1), format.ErrUnsupported, "lossless"},
+		"no quantisation tables":     {without(base, jpeg.DQT), format.ErrCorrupt, ""},
+		"arithmetic-coded":           {bytes.Replace(base, []byte{0xFF, jpeg.SOF0}, []byte{0xFF, jpeg.SOF9}, 1), format.ErrUnsupported, "arithmetic-coded frames are not supported (marker ffc9); recode it"},
+		"arithmetic-coded, lossless": {bytes.Replace(base, []byte{0xFF, jpeg.SOF0}, []byte{0xFF, 0xCB}, 1), format.ErrUnsupported, "lossless"},
 		"lossless":                   {lossless, format.ErrUnsupported, "lossless"},
 		"12 bits":                    {patchFrame(base, 0, 12), format.ErrUnsupported, "12-bit samples"},
 		"two components":             {patchFrame(base, 5, 2), format.ErrUnsupported, "2 components"},
@@ -102,7 +102,7 @@ func TestStandardTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := openAll(t, d, without(base, marker.DHT))
+	got, err := openAll(t, d, without(base, jpeg.DHT))
 	if err != nil || !bytes.Equal(got.pix, want.pix) {
 		t.Errorf("without tables: %v, or other pixels", err)
 	}
@@ -113,9 +113,9 @@ func TestTablesOfTheFileBefore(t *testing.T) {
 	base, progressive := readKind(t, "420.jpg"), readKind(t, "420-progressive.jpg")
 	d := New(Options{})
 	for name, bad := range map[string][]byte{
-		"no quantisation tables": without(base, marker.DQT),
-		"none, progressive":      without(progressive, marker.DQT),
-		"no Huffman tables":      without(progressive, marker.DHT),
+		"no quantisation tables": without(base, jpeg.DQT),
+		"none, progressive":      without(progressive, jpeg.DQT),
+		"no Huffman tables":      without(progressive, jpeg.DHT),
 	} {
 		for _, good := range [][]byte{base, progressive} {
 			if _, err := openAll(t, d, good); err != nil {
@@ -164,31 +164,31 @@ func longer(data []byte, code byte) []byte {
 // patchTable changes byte i of the first Huffman table's payload.
 func patchTable(data []byte, i int, v byte) []byte {
 	data = bytes.Clone(data)
-	data[segments(data, marker.DHT)[0][0]+4+i] = v
+	data[segments(data, jpeg.DHT)[0][0]+4+i] = v
 	return data
 }
 
 // patchScan changes what the header of the last scan says of bits.
 func patchScan(data []byte, bits byte) []byte {
 	data = bytes.Clone(data)
-	at := bytes.LastIndex(data, []byte{0xFF, marker.SOS})
+	at := bytes.LastIndex(data, []byte{0xFF, jpeg.SOS})
 	data[at+1+int(data[at+3])] = bits
 	return data
 }
 
 // lastScan returns the last scan with its header, without the end marker.
 func lastScan(t *testing.T, data []byte) []byte {
-	return data[bytes.LastIndex(data, []byte{0xFF, marker.SOS}) : len(data)-2]
+	return data[bytes.LastIndex(data, []byte{0xFF, jpeg.SOS}) : len(data)-2]
 }
 
 // segments returns where the segments with that marker lie.
 func segments(data []byte, code byte) (at [][2]int) {
 	for pos := 2; ; {
-		m, next, ok := marker.Next(data, pos)
-		if !ok || m == marker.SOS {
+		m, next, ok := jpeg.NextSegment(data, pos)
+		if !ok || m == jpeg.SOS {
 			return at
 		}
-		_, end, err := marker.Segment(data, m, next)
+		_, end, err := jpeg.Segment(data, m, next)
 		if err != nil {
 			return at
 		}
@@ -215,7 +215,7 @@ func twice(data []byte, code byte) []byte {
 // patchFrame changes byte i of the frame header's payload.
 func patchFrame(data []byte, i int, v byte) []byte {
 	data = bytes.Clone(data)
-	data[segments(data, marker.SOF0)[0][0]+4+i] = v
+	data[segments(data, jpeg.SOF0)[0][0]+4+i] = v
 	return data
 }
 

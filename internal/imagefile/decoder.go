@@ -2,7 +2,7 @@ package imagefile
 
 import (
 	"github.com/penstock/penstock/internal/imagefile/jpeg"
-	"github.com/penstock/penstock/internal/imagefile/rgbx"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // Color says which channels an image is opened with.
@@ -35,7 +35,7 @@ type Decoder struct {
 	pix     []byte // of a decoded image, if it is not the library's
 	gray    []byte // the same in one channel
 	turned  []byte // of an image that was turned
-	palette rgbx.Palette
+	palette pixel.Palette
 	strips  *jpeg.Source // of JPEG inside of TIFF
 }
 

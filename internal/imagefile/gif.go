@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/rgbx"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // gifHeader has the values of GIF89a's blocks up to the first frame.
@@ -99,7 +99,7 @@ func (g *gifHeader) extension(b []byte) (rest []byte, ok bool) {
 }
 
 // table fills to with the colors that the file has.
-func (g *gifHeader) table(to *rgbx.Palette) {
+func (g *gifHeader) table(to *pixel.Palette) {
 	to.Black()
 	for i := range len(g.palette) / 3 {
 		copy(to[i][:3], g.palette[3*i:])
@@ -117,7 +117,7 @@ func gifConfig(data []byte) (format.Config, error) {
 
 // gifDecode decodes the first frame onto the logical screen, as Pillow does. Its colors are in palette, and
 // the image has none.
-func gifDecode(data []byte, palette *rgbx.Palette) (image.Image, error) {
+func gifDecode(data []byte, palette *pixel.Palette) (image.Image, error) {
 	g, err := gifParse(data)
 	if err != nil {
 		return nil, err

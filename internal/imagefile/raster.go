@@ -4,7 +4,6 @@ import (
 	"image"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/rgbx"
 
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/pixel"
@@ -60,7 +59,7 @@ func (d *Decoder) fromImage(c format.Config, m image.Image) (pixel.Source, error
 		return nil, format.Unsupported(c.Format, "pixels of type %T are not supported", m)
 	}
 	if blend {
-		rgbx.Over(d.pix, d.opt.Alpha.background())
+		pixel.Over(d.pix, d.opt.Alpha.background())
 	}
 	if d.opt.Color == RGB {
 		return d.set(d.pix, w, h, 4, w*4), nil
@@ -98,27 +97,27 @@ func (d *Decoder) rowConverter(m image.Image) func(dst []byte, y int) {
 	x := m.Bounds().Min.X
 	switch m := m.(type) {
 	case *image.Gray:
-		return func(dst []byte, y int) { rgbx.FromGray(dst, m.Pix[m.PixOffset(x, y):]) }
+		return func(dst []byte, y int) { pixel.FromGray(dst, m.Pix[m.PixOffset(x, y):]) }
 	case *image.Gray16:
-		return func(dst []byte, y int) { rgbx.FromGray16(dst, m.Pix[m.PixOffset(x, y):]) }
+		return func(dst []byte, y int) { pixel.FromGray16(dst, m.Pix[m.PixOffset(x, y):]) }
 	case *image.Paletted:
-		return func(dst []byte, y int) { rgbx.FromPalette(dst, m.Pix[m.PixOffset(x, y):], &d.palette) }
+		return func(dst []byte, y int) { pixel.FromPalette(dst, m.Pix[m.PixOffset(x, y):], &d.palette) }
 	case *image.NRGBA:
 		return func(dst []byte, y int) { copy(dst, m.Pix[m.PixOffset(x, y):]) }
 	case *image.RGBA:
 		return func(dst []byte, y int) {
 			copy(dst, m.Pix[m.PixOffset(x, y):])
-			rgbx.Unpremultiply(dst)
+			pixel.Unpremultiply(dst)
 		}
 	case *image.NRGBA64:
-		return func(dst []byte, y int) { rgbx.HighBytes(dst, m.Pix[m.PixOffset(x, y):]) }
+		return func(dst []byte, y int) { pixel.HighBytes(dst, m.Pix[m.PixOffset(x, y):]) }
 	case *image.RGBA64:
 		return func(dst []byte, y int) {
-			rgbx.HighBytes(dst, m.Pix[m.PixOffset(x, y):])
-			rgbx.Unpremultiply(dst)
+			pixel.HighBytes(dst, m.Pix[m.PixOffset(x, y):])
+			pixel.Unpremultiply(dst)
 		}
 	case *image.CMYK:
-		return func(dst []byte, y int) { rgbx.FromCMYK(dst, m.Pix[m.PixOffset(x, y):]) }
+		return func(dst []byte, y int) { pixel.FromCMYK(dst, m.Pix[m.PixOffset(x, y):]) }
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package imagefile
 import (
 	"testing"
 
-	"github.com/penstock/penstock/internal/imagefile/jpeg/marker"
+	"github.com/penstock/penstock/internal/imagefile/jpeg"
 )
 
 // firstScans returns a progressive file that ends after n scans.
@@ -11,20 +11,20 @@ func firstScans(t *testing.T, data []byte, n int) []byte {
 	t.Helper()
 	pos, scans := 2, 0
 	for scans < n {
-		m, next, ok := marker.Next(data, pos)
+		m, next, ok := jpeg.NextSegment(data, pos)
 		if !ok {
 			t.Fatal("too few scans")
 		}
-		_, end, err := marker.Segment(data, m, next)
+		_, end, err := jpeg.Segment(data, m, next)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if pos = end; m == marker.SOS {
+		if pos = end; m == jpeg.SOS {
 			scans++
-			pos = marker.SkipEntropy(data, end)
+			pos = jpeg.SkipEntropy(data, end)
 		}
 	}
-	return splice(data[:pos], []byte{0xFF, marker.EOI})
+	return splice(data[:pos], []byte{0xFF, jpeg.EOI})
 }
 
 // The digests are of the pixels that Pillow 13.0 with libjpeg-turbo 3.2 decodes from these files.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
-	"github.com/penstock/penstock/internal/sys/cputime"
+	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/expr"
@@ -54,13 +54,13 @@ func openArray(b *testing.B, n, size int) *mmapds.Dataset {
 // epochSeconds loads an epoch in shuffled batches, and returns the seconds of wall time and of CPU time.
 func epochSeconds(b *testing.B, ld *loader.Loader, epoch int) (wall, processors float64) {
 	b.Helper()
-	start, used := time.Now(), cputime.Process()
+	start, used := time.Now(), usage.Process()
 	for _, err := range ld.Epoch(b.Context(), epoch) {
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
-	return time.Since(start).Seconds(), (cputime.Process() - used).Seconds()
+	return time.Since(start).Seconds(), (usage.Process() - used).Seconds()
 }
 
 // BenchmarkFiltered loads shuffled batches of the records that a filter keeps, and, in turns with that, of all records of

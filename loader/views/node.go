@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock/penstock/internal/sys/secret"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/loader/combine"
@@ -254,7 +253,7 @@ func read(path string) (*Node, error) {
 	}
 	folder := filepath.Dir(path)
 	n.Datasets(func(p *string) {
-		*p = secret.Value(*p)
+		*p = shell.Secret(*p)
 		if !strings.Contains(*p, "://") && !filepath.IsAbs(*p) {
 			*p = filepath.Join(folder, *p)
 		}

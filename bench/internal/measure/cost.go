@@ -9,7 +9,7 @@ package measure
 import (
 	"time"
 
-	"github.com/penstock/penstock/internal/sys/cputime"
+	"github.com/penstock/penstock/internal/sys/usage"
 )
 
 // Cost is what work took: times in seconds.
@@ -43,11 +43,11 @@ type Began struct {
 }
 
 // Begin looks at the clocks.
-func Begin() Began { return Began{time.Now(), cputime.Clock(), cputime.StorageRead()} }
+func Begin() Began { return Began{time.Now(), usage.Clock(), usage.StorageRead()} }
 
 // Cost returns what the work took up to now.
 func (b Began) Cost() Cost {
-	return Cost{time.Since(b.wall).Seconds(), (cputime.Clock() - b.cpu).Seconds(), float64(cputime.StorageRead() - b.read)}
+	return Cost{time.Since(b.wall).Seconds(), (usage.Clock() - b.cpu).Seconds(), float64(usage.StorageRead() - b.read)}
 }
 
 // Per returns what one of n items took.

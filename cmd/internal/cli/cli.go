@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/penstock/penstock/internal/sys/secret"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
 )
@@ -48,8 +47,8 @@ func Main(cmd *cobra.Command) {
 		os.Exit(ExitInterrupted)
 	}()
 	cmd.SetContext(ctx)
-	secret.Take()
-	os.Exit(Run(cmd, secret.Values(os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
+	shell.TakeSecrets()
+	os.Exit(Run(cmd, shell.Secrets(os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
 }
 
 // copies is how long signals count as copies of the first: timeout(1) and others send one to a

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/penstock/penstock/internal/sys/cputime"
+	"github.com/penstock/penstock/internal/sys/usage"
 )
 
 // gone are the errors of a connection whose other end has ended.
@@ -28,7 +28,7 @@ func watchParent(ctx context.Context, ended func(error)) bool {
 	if parent == 0 {
 		return false
 	}
-	cputime.Join(parent)
+	usage.Join(parent)
 	go func() {
 		for tick := time.NewTicker(interval); ; {
 			select {

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/penstock/penstock/internal/sys/cputime"
 	"github.com/penstock/penstock/internal/sys/rank"
+	"github.com/penstock/penstock/internal/sys/usage"
 )
 
 // native is the transport over a unix socket that descriptors are passed over: that of the arrays to feed, and that of
@@ -106,7 +106,7 @@ func (n native) watch(ctx context.Context, ended func(error)) bool {
 		return false
 	}
 	pid := int(peer.Pid)
-	cputime.Join(pid) // its time, and that of its other children, is of training
+	usage.Join(pid) // its time, and that of its other children, is of training
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		ended(errPeer)

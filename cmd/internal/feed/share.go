@@ -3,13 +3,13 @@ package feed
 import (
 	"runtime"
 
-	"github.com/penstock/penstock/internal/sys/cputime"
 	"github.com/penstock/penstock/internal/sys/rank"
+	"github.com/penstock/penstock/internal/sys/usage"
 )
 
 // machine returns how many cores this process may use, and how many the machine has; 0 if that is not known.
 var machine = func() (mine, all int) {
-	_, all = cputime.Machine()
+	_, all = usage.Machine()
 	return runtime.NumCPU(), all
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/penstock/penstock/internal/sys/cputime"
+	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/cuda"
 	"github.com/penstock/penstock/loader/sampler"
@@ -42,7 +42,7 @@ func measure(ctx context.Context, s *setup, machine *Machine, report func(batchE
 	if !r.Ran() {
 		return r, nil
 	}
-	cpu := cputime.Process()
+	cpu := usage.Process()
 	m := &meter{s: s, r: &r, report: report, began: time.Now()}
 	err := m.run(ctx)
 	r.Total = time.Since(m.began)
@@ -57,7 +57,7 @@ func measure(ctx context.Context, s *setup, machine *Machine, report func(batchE
 	if s.opts.Allocator != nil && r.Pinned == 0 {
 		r.Note += "; but the system did not lock the pages"
 	}
-	r.CPU = cputime.Process() - cpu
+	r.CPU = usage.Process() - cpu
 	r.Wait = waitsOf(r.Waits)
 	r.Limit = s.least(&r, machine).Seconds() / max(1e-9, r.Total.Seconds())
 	return r, nil

@@ -6,14 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/penstock/penstock/cmd/internal/cachecmd"
+	"github.com/penstock/penstock/cmd/internal/change"
 	"github.com/penstock/penstock/cmd/internal/cli"
-	"github.com/penstock/penstock/cmd/internal/column"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/cmd/internal/demo"
 	"github.com/penstock/penstock/cmd/internal/doctor"
 	"github.com/penstock/penstock/cmd/internal/feed"
-	"github.com/penstock/penstock/cmd/internal/generations"
 	"github.com/penstock/penstock/cmd/internal/inspect"
 	"github.com/penstock/penstock/cmd/internal/inspect/diff"
 	"github.com/penstock/penstock/cmd/internal/loadbench"
@@ -40,8 +38,8 @@ func Command() *cobra.Command {
 		prefix(c)
 	}
 	root.AddCommand(commands...)
-	root.AddCommand(column.Command(), generations.Delete(), generations.Select(), generations.Log(), generations.Tag(),
-		generations.Restore(), generations.Prune(), compare(), cachecmd.Command(), demo.Command(Command), doctor.Command())
+	root.AddCommand(change.Command(), change.Delete(), change.Select(), change.Log(), change.Tag(),
+		change.Restore(), change.Prune(), compare(), cacheCommand(), demo.Command(Command), doctor.Command())
 	root.AddCommand(topics()...)
 	return root
 }

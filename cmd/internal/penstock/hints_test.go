@@ -150,7 +150,7 @@ prepare/source/archive/index.go preprocess 's3://BUCKET/train-{000..127}.tar' DE
 prepare/source/archive/index.go preprocess --append
 prepare/source/array/source.go inspect
 prepare/source/dataset/dataset.go inspect verify
-prepare/status/status.go preprocess SOURCE DEST --rank R --world-size N
+prepare/status.go preprocess SOURCE DEST --rank R --world-size N
 store/generation.go preprocess SOURCE DEST
 store/hdf5/replacement.go preprocess
 store/hdf5_reader.go preprocess OLD.h5 DEST

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
-	"github.com/penstock/penstock/prepare/status"
+	"github.com/penstock/penstock/prepare"
 )
 
 const statusLong = `Print which ranks have made their parts of DEST, and which are running, failed or missing.
@@ -33,7 +33,7 @@ func statusCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := status.Read(cmd.Context(), args[0], time.Now())
+			s, err := prepare.ReadStatus(cmd.Context(), args[0], time.Now())
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func statusCommand() *cobra.Command {
 // shown is how many ranks of a kind are listed.
 const shown = 20
 
-func printStatus(w io.Writer, s *status.Status, dest string) error {
+func printStatus(w io.Writer, s *prepare.RunStatus, dest string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d parts are complete, %d running, %d failed, %d stopped, %d missing\n",
 		s.Parts, s.Complete, s.WorldSize, s.Running, s.Failed, s.Stopped, len(s.Missing))
@@ -78,11 +78,11 @@ func printStatus(w io.Writer, s *status.Status, dest string) error {
 	return err
 }
 
-func rankText(r status.Rank) string {
+func rankText(r prepare.RankStatus) string {
 	switch {
-	case r.State == status.Failed:
+	case r.State == prepare.Failed:
 		return r.Error
-	case r.State == status.Stopped:
+	case r.State == prepare.Stopped:
 		return fmt.Sprintf("no sign for %s; run it again", units.Duration(time.Duration(r.Silent*float64(time.Second))))
 	case r.Of < 0:
 		return "looking at the source"

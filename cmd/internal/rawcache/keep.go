@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/penstock/penstock/internal/sys/secret"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/remote"
@@ -239,7 +239,7 @@ func (e *Entry) run(ctx context.Context, src *raw.Source, o Options) error {
 		args = append([]string{nice, "-n", "19"}, args...)
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	secret.Hide(cmd)
+	shell.HideSecrets(cmd)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	stderr, err := cmd.StderrPipe()

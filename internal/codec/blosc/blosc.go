@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/penstock/penstock/internal/codec/bitshuffle"
 	"github.com/penstock/penstock/internal/codec/filter"
 	"github.com/penstock/penstock/internal/codec/stream"
 )
@@ -144,7 +143,7 @@ func (h *header) unshuffle(dst, src []byte) {
 	case h.flags&flagShuffle != 0 && h.element > 1:
 		filter.Unshuffle(dst, src, h.element)
 	case n%8 == 0:
-		bitshuffle.Decode(dst, src, h.element)
+		filter.Unbitshuffle(dst, src, h.element)
 	default:
 		copy(dst, src)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/penstock/penstock/internal/codec/bitshuffle"
 	"github.com/penstock/penstock/internal/codec/filter"
 	"github.com/penstock/penstock/internal/codec/stream"
 )
@@ -168,7 +167,7 @@ func (c *chunk2) undo(dst []byte, first, end int, scratch []byte) error {
 			if c.version < 3 && len(block)/element%8 != 0 {
 				continue
 			}
-			bitshuffle.Decode(scratch, block, element)
+			filter.Unbitshuffle(scratch, block, element)
 		default:
 			return fmt.Errorf("blosc2: filter %d is not supported; write the file with shuffle or bitshuffle", c.filters[i])
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
-	"github.com/penstock/penstock/internal/sys/cputime"
+	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -112,8 +112,8 @@ func randomly(b *testing.B, path string) float64 {
 	}
 	order := rand.New(rand.NewPCG(1, 1)).Perm(ds.Len())
 	dst := make([]byte, ds.Specs()[0].RecordBytes())
-	began, n := cputime.Clock(), 0
-	for n < 4096 && (n < 16 || (cputime.Clock()-began).Seconds() < 0.3) {
+	began, n := usage.Clock(), 0
+	for n < 4096 && (n < 16 || (usage.Clock()-began).Seconds() < 0.3) {
 		for k := range 16 {
 			i := order[(n+k)%len(order)]
 			if err := ds.Gather(b.Context(), "x", []int{i}, dst); err != nil {
@@ -122,5 +122,5 @@ func randomly(b *testing.B, path string) float64 {
 		}
 		n += 16
 	}
-	return (cputime.Clock() - began).Seconds() / float64(n)
+	return (usage.Clock() - began).Seconds() / float64(n)
 }

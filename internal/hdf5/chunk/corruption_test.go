@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
-	"github.com/penstock/penstock/internal/sys/cputime"
+	"github.com/penstock/penstock/internal/sys/usage"
 )
 
 // mutations is how many corrupt files TestMutated reads:
@@ -139,9 +139,9 @@ func TestMutated(t *testing.T) {
 	opened, datasets, read := 0, 0, 0
 	for i := range *mutations {
 		bad := mutate(rng, files[i%len(files)])
-		start := cputime.Clock()
+		start := usage.Clock()
 		n, good := exercise(t, bad, pool)
-		slowest = max(slowest, cputime.Clock()-start)
+		slowest = max(slowest, usage.Clock()-start)
 		datasets, read = datasets+n, read+good
 		if n > 0 {
 			opened++

@@ -15,7 +15,7 @@
 // inflate the next ones meanwhile. A fault in a mapping whose file was cut is an error, in helping goroutines too.
 // Errors are of type *Error, or speak of a bad argument; memory of the wrong length panics.
 //
-// Undone are deflate, shuffle, fletcher32 (verified, like the checksum of deflate), lzf and those of package codec, in
+// Undone are deflate, shuffle, fletcher32 (verified, like the checksum of deflate), lzf and the filters of Codec, in
 // any order, with the filter mask of each chunk: one that compresses, and scaleoffset or nbit before any but lzf.
 // Chunks may have any shape. Those that were never written have the fill value.
 //

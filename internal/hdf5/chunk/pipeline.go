@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/penstock/penstock/internal/codec/filter"
-	"github.com/penstock/penstock/internal/hdf5/codec"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
@@ -26,8 +25,8 @@ type step struct {
 	elem int // shuffle: bytes of an element
 
 	scaled scaleOffset
-	codec  codec.Codec // of another program's filter
-	open   bool        // deflate: of as many bytes as the step before it made
+	codec  Codec // of another program's filter
+	open   bool  // deflate: of as many bytes as the step before it made
 }
 
 // The most bytes that one stored byte can become: in a deflate stream 258 bytes take two bits, in
@@ -94,7 +93,7 @@ func (p *pipeline) step(f meta.Filter, elem int64) (s step, expansion int, err e
 		s.scaled, err = newScaleOffset(f.Params, p.size)
 		return s, 1, err
 	}
-	if s.codec, err = codec.New(f, p.size); err != nil {
+	if s.codec, err = New(f, p.size); err != nil {
 		return s, 1, err
 	}
 	return s, s.codec.Expansion(), nil

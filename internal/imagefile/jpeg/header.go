@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/jpeg/marker"
 )
 
 // maxScans is more than any encoder makes: each may take as long as an image, and a few
@@ -45,34 +44,34 @@ func (h *header) checkEnd(data []byte) error {
 		}
 	}
 	for {
-		m, next, ok := marker.Next(data, pos)
+		m, next, ok := NextSegment(data, pos)
 		switch {
 		case !ok && scan > 0:
 			return format.Corrupt(format.JPEG, "truncated at byte %d of scan %d: the file ends before the image does", len(data),
 				scan)
 		case !ok:
 			return format.Corrupt(format.JPEG, "truncated at byte %d: the file ends before the image does", len(data))
-		case m == marker.EOI:
+		case m == EOI:
 			return nil
-		case m == marker.SOI:
+		case m == SOI:
 			return format.Corrupt(format.JPEG, "a second image starts at byte %d, before the first has ended", next-2)
-		case marker.IsStandalone(m):
+		case IsStandalone(m):
 			pos = next
 			continue
 		}
-		seg, end, err := marker.Segment(data, m, next)
+		seg, end, err := Segment(data, m, next)
 		if err != nil {
 			return err
 		}
-		if marker.IsFrame(m) {
+		if IsFrame(m) {
 			return format.Corrupt(format.JPEG, "two frame headers, the second at byte %d", next-2)
 		}
-		if pos = end; m == marker.SOS {
+		if pos = end; m == SOS {
 			if scan++; scan > maxScans {
 				return format.Corrupt(format.JPEG, "more than %d scans", maxScans)
 			}
 			h.noteScan(seg)
-			pos = marker.SkipEntropy(data, end)
+			pos = SkipEntropy(data, end)
 		}
 	}
 }
@@ -108,25 +107,25 @@ func parse(data []byte) (header, error) {
 	var h header
 	pos := 2 // after SOI, which Sniff saw
 	for {
-		m, next, ok := marker.Next(data, pos)
+		m, next, ok := NextSegment(data, pos)
 		if !ok {
 			return h, format.Corrupt(format.JPEG, "truncated at byte %d: the file ends before the first scan", len(data))
 		}
-		if marker.IsStandalone(m) {
+		if IsStandalone(m) {
 			switch m {
-			case marker.EOI:
+			case EOI:
 				return h, format.Corrupt(format.JPEG, "holds no image: end-of-image marker at byte %d, before any scan", next-2)
-			case marker.SOI:
+			case SOI:
 				return h, format.Corrupt(format.JPEG, "a second image starts at byte %d, before the first has", next-2)
 			}
 			pos = next
 			continue
 		}
-		seg, end, err := marker.Segment(data, m, next)
+		seg, end, err := Segment(data, m, next)
 		if err != nil {
 			return h, err
 		}
-		if m == marker.SOS {
+		if m == SOS {
 			h.scan = next - 2
 			return h, h.startScan(seg)
 		}
@@ -140,17 +139,17 @@ func parse(data []byte) (header, error) {
 // add takes in one segment. Tables are left to the decoders.
 func (h *header) add(m byte, seg []byte) error {
 	switch {
-	case m == marker.DRI:
+	case m == DRI:
 		n, err := restartInterval(seg)
 		h.restart = n
 		return err
-	case m == marker.APP0:
+	case m == APP0:
 		h.jfif = h.jfif || len(seg) >= 14 && bytes.HasPrefix(seg, []byte("JFIF\x00"))
-	case m == marker.APP1 && h.orientation == 0:
+	case m == APP1 && h.orientation == 0:
 		h.orientation = format.APP1Orientation(seg)
-	case m == marker.APP14 && len(seg) >= 12 && bytes.HasPrefix(seg, []byte("Adobe")):
+	case m == APP14 && len(seg) >= 12 && bytes.HasPrefix(seg, []byte("Adobe")):
 		h.adobe, h.transform = true, seg[11]
-	case marker.IsFrame(m):
+	case IsFrame(m):
 		return h.frame(m, seg)
 	}
 	return nil
@@ -175,11 +174,11 @@ func (h *header) frame(m byte, seg []byte) error {
 	h.sof, h.bits, h.n = m, int(seg[0]), int(seg[5])
 	h.h, h.w = int(binary.BigEndian.Uint16(seg[1:])), int(binary.BigEndian.Uint16(seg[3:]))
 	switch {
-	case m == marker.SOF9 || m == marker.SOF10:
+	case m == SOF9 || m == SOF10:
 		return format.Unsupported(format.JPEG,
 			"arithmetic-coded frames are not supported (marker ff%02x); recode it without loss: jpegtran -copy all -optimize "+
 				"IN.jpg > OUT.jpg", m)
-	case m > marker.SOF2:
+	case m > SOF2:
 		return format.Unsupported(format.JPEG,
 			"lossless and hierarchical frames are not supported (marker ff%02x); convert it to PNG", m)
 	case h.bits != 8:
@@ -213,7 +212,7 @@ func (h *header) startScan(seg []byte) error {
 }
 
 // progressive reports whether the coefficients of a block may come in more than one scan.
-func (h *header) progressive() bool { return h.sof == marker.SOF2 }
+func (h *header) progressive() bool { return h.sof == SOF2 }
 
 // severalScans reports whether the coefficients of a block, or the components, may come in
 // more than one scan, so that all must be read before pixels are made.

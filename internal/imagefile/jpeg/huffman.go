@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/jpeg/marker"
 )
 
 const (
@@ -261,7 +260,7 @@ func (r *bitReader) skipRestart(k int) bool {
 	for pos+1 < len(r.data) && r.data[pos] == 0xFF && r.data[pos+1] == 0xFF {
 		pos++
 	}
-	if r.overrun() || pos+1 >= len(r.data) || r.data[pos] != 0xFF || r.data[pos+1] != byte(marker.RST0+k) {
+	if r.overrun() || pos+1 >= len(r.data) || r.data[pos] != 0xFF || r.data[pos+1] != byte(RST0+k) {
 		return false
 	}
 	r.start(r.data, pos+2)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/jpeg/marker"
 )
 
 // begin prepares to decode the file whose header is h. Buffers of earlier files are reused.
@@ -128,7 +127,7 @@ func (j *decoder) readAllScans() error {
 		if err = j.readScan(j.data[pos-3 : pos]); err != nil {
 			return err
 		}
-		pos, err = j.toScan(marker.SkipEntropy(j.data, pos))
+		pos, err = j.toScan(SkipEntropy(j.data, pos))
 	}
 	for i := range j.h.n {
 		c := &j.comp[i]

@@ -4,7 +4,6 @@ import (
 	"image"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/rgbx"
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/pixel"
 )
@@ -113,7 +112,7 @@ func (s *Source) color(dst []byte, y, x int) {
 	n := len(dst) / 4
 	a := s.samples(0, y, x, n)
 	if s.model == "gray" {
-		rgbx.FromGray(dst, a)
+		pixel.FromGray(dst, a)
 		return
 	}
 	b, c := s.samples(1, y, x, n), s.samples(2, y, x, n)
@@ -121,14 +120,14 @@ func (s *Source) color(dst []byte, y, x int) {
 	case "ycbcr":
 		yccToRGBX(dst, a, b, c)
 	case "rgb":
-		rgbx.Interleave(dst, a, b, c, a)
+		pixel.Interleave(dst, a, b, c, a)
 	case "cmyk":
-		rgbx.Interleave(dst, a, b, c, s.samples(3, y, x, n))
-		rgbx.InvertedCMYK(dst)
+		pixel.Interleave(dst, a, b, c, s.samples(3, y, x, n))
+		pixel.InvertedCMYK(dst)
 	case "ycck": // its RGB is inverted CMY
 		yccToRGBX(dst, a, b, c)
-		rgbx.SetLast(dst, s.samples(3, y, x, n))
-		rgbx.FromCMYK(dst, dst)
+		pixel.SetLast(dst, s.samples(3, y, x, n))
+		pixel.FromCMYK(dst, dst)
 	}
 }
 

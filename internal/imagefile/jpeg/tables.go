@@ -4,33 +4,32 @@ import (
 	"encoding/binary"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
-	"github.com/penstock/penstock/internal/imagefile/jpeg/marker"
 )
 
 // toScan reads segments from pos on, up to and including the next scan header, and makes
 // the reader stand at its data. It returns where that is, or 0 at the end of the image.
 func (j *decoder) toScan(pos int) (int, error) {
 	for {
-		m, next, ok := marker.Next(j.data, pos)
-		if !ok || m == marker.EOI {
+		m, next, ok := NextSegment(j.data, pos)
+		if !ok || m == EOI {
 			return 0, nil
 		}
-		if marker.IsStandalone(m) {
+		if IsStandalone(m) {
 			pos = next
 			continue
 		}
-		seg, end, err := marker.Segment(j.data, m, next)
+		seg, end, err := Segment(j.data, m, next)
 		if err != nil {
 			return 0, err
 		}
 		switch pos = end; m {
-		case marker.DQT:
+		case DQT:
 			err = j.readQuant(seg)
-		case marker.DHT:
+		case DHT:
 			err = j.readHuffman(seg)
-		case marker.DRI:
+		case DRI:
 			j.restart, err = restartInterval(seg)
-		case marker.SOS:
+		case SOS:
 			j.bits.start(j.data, end)
 			return end, j.readScanHeader(seg)
 		}

@@ -1,4 +1,5 @@
-// Package shell writes command lines that people paste into a POSIX shell, with names in them that come from files.
+// Package shell writes command lines that people paste into a POSIX shell, with names in them that come from files, and
+// passes secret arguments to child processes.
 package shell
 
 import (

@@ -1,4 +1,4 @@
-// Package usage says what memory the process had, and what disks have left.
+// Package usage says how much CPU time and memory this process has used, and what disks have left.
 package usage
 
 import (

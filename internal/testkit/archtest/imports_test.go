@@ -24,16 +24,14 @@ var layers = [][]place{
 		{"loader/internal/memory", "buffers of batches, whatever is in them: numbers of slots and fields, and sizes"},
 		{"internal/sys/rank", "who a process is among others, as its launcher says"},
 		{"internal/vfs", "files by path, wherever they are; it knows no place but the system's"},
-		{"internal/sys/shell", "words of command lines, whatever they name"},
-		{"internal/sys/secret", "arguments of child processes, whatever they name"},
+		{"internal/sys/shell", "words of command lines, whatever they name, and those that nobody else may read"},
 		{"internal/suggest", "names that were mistyped, wherever"},
 		{"loader/bottleneck", "names of what limits a loop, however that is found"},
 		{"internal/units", "numbers and sizes as text, whatever they count"},
 		{"internal/version", "which version a program is, whatever it does"},
 		{"prepare/internal/samples", "contents, splits and lists of samples, whatever these are"},
-		{"internal/sys/cputime", "a clock of CPU time, whatever is measured by it"},
 		{"internal/testkit/guardpage", "memory next to pages that fault, for tests of kernels, whatever these compute"},
-		{"internal/sys/usage", "memory and disk space of this process"},
+		{"internal/sys/usage", "CPU time, memory and disk space of this process"},
 		{"internal/testkit/smalldisk", "mounts small file systems, for tests, whatever fills them"},
 		{"internal/testkit/foldertest", "reads folders, for tests, whatever is in them"},
 		{"internal/testkit/pythontest", "finds Pythons, for tests, whatever these ask them"},
@@ -55,7 +53,6 @@ var layers = [][]place{
 		{"internal/staged", "records that are made elsewhere, several at a time, for any caller"},
 		{"loader/internal/padding", "elements to fill up records with, for loader and loader/combine"},
 		{"internal/block", "values of several records at a time, whatever has them"},
-		{"internal/runs", "masks of instances as run lengths, whatever is on them"},
 		{"internal/subset", "which number the i-th member of a set is, whatever is numbered"},
 		{"internal/npy", "headers of .npy files, whatever is in these"},
 		{"internal/kernel", "kernels over slices; decode and transforms both need them"},
@@ -68,9 +65,7 @@ var layers = [][]place{
 	{
 		{"internal/pixel", "what images are, to those who decode them and to those who transform them"},
 		{"internal/imagefile/tiff", "TIFF files to samples; decoders of other formats in them are given to it"},
-		{"internal/imagefile/rgbx", "rows of pixels to four bytes each, whatever file they come from"},
 		{"internal/codec/stream", "blocks of compression libraries, whatever is in them"},
-		{"internal/codec/bitshuffle", "what HDF5, Zarr and blosc have in common, over slices"},
 	},
 	{
 		{"internal/codec/blosc", "chunks of blosc, whatever file they are in"},
@@ -78,10 +73,6 @@ var layers = [][]place{
 	},
 	{
 		{"internal/hdf5/meta", "says where bytes are in an HDF5 file, and reads none of the records"},
-	},
-	{
-		{"internal/hdf5/codec", "filters of HDF5 that other programs use, over slices"},
-		{"internal/imagefile/jpeg/marker", "segments of JPEG files, whatever is in them"},
 	},
 	{
 		{"remote/cloud", "the SDKs of the clouds as package remote's Bucket"},
@@ -142,9 +133,7 @@ var layers = [][]place{
 		{"prepare/source/arrow", "one kind of source, as rows; the only package that knows the format"},
 		{"prepare/source/tfrecord", "one kind of source, as rows"},
 		{"prepare/source/mds", "one kind of source, as rows"},
-		{"prepare/source/tokens", "one kind of source, as rows"},
 		{"prepare/source/archive", "one kind of source, whose members may be arrays"},
-		{"prepare/source/cifar", "one kind of source, as arrays"},
 		{"prepare/source/dataset", "one kind of source, as arrays"},
 		{"prepare/source/producer", "samples that another process sends; the only package that knows the messages"},
 	},
@@ -153,10 +142,7 @@ var layers = [][]place{
 		{"prepare/source/zarr", "one kind of source, as arrays"},
 	},
 	{
-		{"prepare/source/view", "one kind of source, as arrays"},
-	},
-	{
-		{"prepare/source/kinds", "opens every kind of source"},
+		{"prepare/source/kinds", "opens every kind of source, views included"},
 	},
 	{
 		{"store/write/bucket", "commits of datasets in a bucket, whatever is changed"},
@@ -196,13 +182,9 @@ var layers = [][]place{
 	},
 	{
 		{"cmd/internal/datasetarg", "lets commands take URLs, views and raw samples"},
-		{"cmd/internal/inspect/boxes", "boxes and the images that they lie on"},
 	},
 	{
-		{"cmd/internal/rewriting", "shows how an HDF5 file is changed"},
-		{"cmd/internal/inspect/render", "records as pictures"},
-		{"cmd/internal/inspect/overlay", "masks, boxes and keypoints over pictures"},
-		{"cmd/internal/inspect/tree", "the objects of an HDF5 file that another program wrote"},
+		{"cmd/internal/inspect/render", "records as pictures, and masks, boxes and keypoints over these"},
 		{"cmd/internal/inspect/stats", "statistics of all values"},
 		{"cmd/internal/inspect/diff", "whether two datasets are the same"},
 		{"cmd/internal/inspect/layout", "where each part is in a dataset's files"},
@@ -214,7 +196,6 @@ var layers = [][]place{
 		{"cmd/internal/inspect/preview", "a contact sheet of samples"},
 	},
 	{
-		{"prepare/status", "what the ranks of a dataset have done and do"},
 		{"prepare", "a source and options to a dataset: joins source, decode, transforms and a writer"},
 	},
 	{
@@ -225,9 +206,7 @@ var layers = [][]place{
 		{"cmd/internal/feed/external", "records of the loader made by functions of another process; it knows no dataset and no client"},
 		{"cmd/internal/inspect", "the root of its subcommands"},
 		{"cmd/internal/preprocess", "flags to what is prepared, progress, summary"},
-		{"cmd/internal/column", "columns of datasets, from files and tables"},
-		{"cmd/internal/generations", "lists, names, restores and removes generations"},
-		{"cmd/internal/cachecmd", "lists, checks and removes what rawcache keeps"},
+		{"cmd/internal/change", "columns, records and generations of datasets"},
 		{"cmd/internal/demo", "runs other commands, and trains as a user's program would"},
 		{"cmd/internal/doctor", "asks every package what it found on this machine"},
 		{"cmd/internal/loadbench", "measures all ways to load as a program would use them, a device's too"},
@@ -236,7 +215,7 @@ var layers = [][]place{
 		{"cmd/internal/feed", "hands the loader's batches to another process, sources built from sources too"},
 	},
 	{
-		{"cmd/internal/penstock", "the tree of all commands"},
+		{"cmd/internal/penstock", "the tree of all commands, and what rawcache keeps"},
 	},
 	{
 		{"cmd/internal/man", "writes manual pages of the tree of commands"},

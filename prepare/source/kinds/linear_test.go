@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock/penstock/internal/sys/cputime"
+	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -143,9 +143,9 @@ func TestLinearWork(t *testing.T) {
 				}
 				least := time.Hour
 				for range 2 {
-					began := cputime.Process()
+					began := usage.Process()
 					_, samples, err := describe(t, root, source.Options{})
-					if least = min(least, cputime.Process()-began); err != nil || len(samples) == 0 {
+					if least = min(least, usage.Process()-began); err != nil || len(samples) == 0 {
 						t.Fatal(err)
 					}
 				}

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock/penstock/internal/sys/cputime"
+	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -138,13 +138,13 @@ func bounds(memory int, f func() string) (what string) {
 	}()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	begin := cputime.Clock()
+	begin := usage.Clock()
 	what = f()
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(memory) {
 		what += fmt.Sprintf(" %d bytes were allocated, and not %d", took, memory)
 	}
-	if took := cputime.Clock() - begin; took > 15*time.Second {
+	if took := usage.Clock() - begin; took > 15*time.Second {
 		what += fmt.Sprint(" it computed for ", took)
 	}
 	return what

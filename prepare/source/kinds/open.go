@@ -14,18 +14,16 @@ import (
 	"github.com/penstock/penstock/prepare/source/archive"
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/prepare/source/arrow"
-	"github.com/penstock/penstock/prepare/source/cifar"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/dataset"
 	"github.com/penstock/penstock/prepare/source/folder"
 	"github.com/penstock/penstock/prepare/source/labels"
 	"github.com/penstock/penstock/prepare/source/mds"
 	"github.com/penstock/penstock/prepare/source/parquet"
+	"github.com/penstock/penstock/prepare/source/rows"
 	"github.com/penstock/penstock/prepare/source/table"
 	"github.com/penstock/penstock/prepare/source/tfrecord"
-	"github.com/penstock/penstock/prepare/source/tokens"
 	"github.com/penstock/penstock/prepare/source/unit"
-	"github.com/penstock/penstock/prepare/source/view"
 	"github.com/penstock/penstock/prepare/source/zarr"
 )
 
@@ -123,9 +121,9 @@ func detect(ctx context.Context, path string, opts source.Options) (kind string,
 var openers = map[string]openFunc{
 	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip,
 	"npy": array.OpenNPY, "npz": array.OpenNPZ, "safetensors": array.OpenSafetensors,
-	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
-	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": tokens.Open, "zarr": zarr.Open,
-	"view": view.Open,
+	"idx": array.OpenIDX, "cifar": array.OpenCIFAR, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
+	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": rows.OpenTokens, "zarr": zarr.Open,
+	"view": openView,
 	"coco": labels.COCO, "voc": labels.VOC, "yolo": labels.YOLO, "maskfolder": labels.Masks,
 	"labelme": labels.Labelme,
 }

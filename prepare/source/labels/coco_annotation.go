@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/penstock/penstock/internal/runs"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -96,7 +95,7 @@ func (s *cocoSet) object(a *cocoAnnotation) (o object, err error) {
 	if o.Area = (o.Box[2] - o.Box[0]) * (o.Box[3] - o.Box[1]); a.Area != nil {
 		o.Area = *a.Area
 	}
-	o.Draw = func(w, h int) (runs.Mask, error) { return pixelsOf(a.Segmentation, polygons, w, h) }
+	o.Draw = func(w, h int) (runMask, error) { return pixelsOf(a.Segmentation, polygons, w, h) }
 	if s.points > 0 {
 		o.Points, err = pointsOf(a.Keypoints, s.points)
 	}
@@ -126,40 +125,40 @@ func extent(polygons [][]float64) [4]float64 {
 }
 
 // pixelsOf returns the pixels of an object.
-func pixelsOf(text json.RawMessage, polygons [][]float64, w, h int) (runs.Mask, error) {
+func pixelsOf(text json.RawMessage, polygons [][]float64, w, h int) (runMask, error) {
 	if len(polygons) > 0 {
-		var parts []runs.Mask
+		var parts []runMask
 		for _, p := range polygons {
-			m, err := runs.Polygon(p, h, w)
+			m, err := polygonMask(p, h, w)
 			if err != nil {
 				return m, err
 			}
 			parts = append(parts, m)
 		}
-		return runs.Union(parts...), nil
+		return unionOfMasks(parts...), nil
 	}
 	var packed struct {
 		Size   []int           `json:"size"`
 		Counts json.RawMessage `json:"counts"`
 	}
 	if !bytes.HasPrefix(text, []byte("{")) {
-		return runs.Mask{}, errors.New("it has no segmentation")
+		return runMask{}, errors.New("it has no segmentation")
 	}
 	if err := json.Unmarshal(text, &packed); err != nil {
-		return runs.Mask{}, fmt.Errorf("segmentation: %w", err)
+		return runMask{}, fmt.Errorf("segmentation: %w", err)
 	}
 	if len(packed.Size) != 2 || packed.Size[0] != h || packed.Size[1] != w {
-		return runs.Mask{}, fmt.Errorf("segmentation of size %v on an image of height %d and width %d", packed.Size, h, w)
+		return runMask{}, fmt.Errorf("segmentation of size %v on an image of height %d and width %d", packed.Size, h, w)
 	}
 	var counts []uint32
 	if err := json.Unmarshal(packed.Counts, &counts); err == nil {
-		return runs.New(counts, h, w)
+		return newMask(counts, h, w)
 	}
 	var letters string
 	if err := json.Unmarshal(packed.Counts, &letters); err != nil {
-		return runs.Mask{}, errors.New("segmentation: counts are neither numbers nor a text")
+		return runMask{}, errors.New("segmentation: counts are neither numbers nor a text")
 	}
-	return runs.Parse(letters, h, w)
+	return parseRuns(letters, h, w)
 }
 
 // pointsOf returns keypoints in corner coordinates: COCO names pixels, whose centers they are. One that is not labeled

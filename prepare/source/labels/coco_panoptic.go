@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/penstock/penstock/internal/imagefile"
-	"github.com/penstock/penstock/internal/runs"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -48,16 +47,16 @@ func (s *cocoSet) segments(e *cocoEntry, p panoptic) (list []object, err error) 
 		list = append(list, object{
 			Class: class, Area: g.Area, Crowd: bool(g.Crowd), Box: [4]float64{g.Box[0], g.Box[1], g.Box[0] + g.Box[2],
 				g.Box[1] + g.Box[3]},
-			Draw: func(w, h int) (runs.Mask, error) {
+			Draw: func(w, h int) (runMask, error) {
 				m, err := ids()
 				if err != nil {
-					return runs.Mask{}, fmt.Errorf("file %s: %w", filepath.ToSlash(file), err)
+					return runMask{}, fmt.Errorf("file %s: %w", filepath.ToSlash(file), err)
 				}
 				if m.w != w || m.h != h {
-					return runs.Mask{}, fmt.Errorf("file %s: is %dx%d pixels, and the image %dx%d", filepath.ToSlash(file),
+					return runMask{}, fmt.Errorf("file %s: is %dx%d pixels, and the image %dx%d", filepath.ToSlash(file),
 						m.w, m.h, w, h)
 				}
-				return runs.Bits(h, w, func(x, y int) bool { return m.ids[y*w+x] == g.ID }), nil
+				return maskOfBits(h, w, func(x, y int) bool { return m.ids[y*w+x] == g.ID }), nil
 			},
 		})
 	}

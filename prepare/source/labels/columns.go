@@ -9,7 +9,6 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/pixel"
-	"github.com/penstock/penstock/internal/runs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/tensor"
 )
@@ -183,9 +182,9 @@ func (r *reading) putMasks(v *source.Values, at int) error {
 }
 
 // draw returns the mask of an object.
-func (r *reading) draw(i int) (runs.Mask, error) {
+func (r *reading) draw(i int) (runMask, error) {
 	if r.objects[i].Draw == nil {
-		return runs.Mask{}, source.ValueError("object %d has a box and no outline", i)
+		return runMask{}, source.ValueError("object %d has a box and no outline", i)
 	}
 	m, err := r.objects[i].Draw(r.w, r.h)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/imagefile"
-	"github.com/penstock/penstock/internal/runs"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -86,8 +85,8 @@ func labelmeObject(shapes []labelmeShape) (o object, err error) {
 		o.Box = [4]float64{min(o.Box[0], b[0]), min(o.Box[1], b[1]), max(o.Box[2], b[2]), max(o.Box[3], b[3])}
 	}
 	o.Area = (o.Box[2] - o.Box[0]) * (o.Box[3] - o.Box[1])
-	o.Draw = func(w, h int) (runs.Mask, error) {
-		var parts []runs.Mask
+	o.Draw = func(w, h int) (runMask, error) {
+		var parts []runMask
 		for _, s := range shapes {
 			m, err := s.draw(w, h)
 			if err != nil {
@@ -95,7 +94,7 @@ func labelmeObject(shapes []labelmeShape) (o object, err error) {
 			}
 			parts = append(parts, m)
 		}
-		return runs.Union(parts...), nil
+		return unionOfMasks(parts...), nil
 	}
 	return o, nil
 }
@@ -134,7 +133,7 @@ func (s labelmeShape) radius() float64 {
 const circleCorners = 256
 
 // draw returns the pixels of a shape, as COCO's tools fill a polygon.
-func (s labelmeShape) draw(w, h int) (runs.Mask, error) {
+func (s labelmeShape) draw(w, h int) (runMask, error) {
 	var corners []float64
 	switch kind := cmp.Or(s.Type, "polygon"); kind {
 	case "polygon":
@@ -152,23 +151,23 @@ func (s labelmeShape) draw(w, h int) (runs.Mask, error) {
 	case "mask":
 		return s.bitmap(w, h)
 	default:
-		return runs.Mask{}, fmt.Errorf("a %s has no area", kind)
+		return runMask{}, fmt.Errorf("a %s has no area", kind)
 	}
-	return runs.Polygon(corners, h, w)
+	return polygonMask(corners, h, w)
 }
 
 // bitmap returns the pixels of a shape that is a PNG.
-func (s labelmeShape) bitmap(w, h int) (runs.Mask, error) {
+func (s labelmeShape) bitmap(w, h int) (runMask, error) {
 	file, err := base64.StdEncoding.DecodeString(s.Mask)
 	if err != nil {
-		return runs.Mask{}, fmt.Errorf("mask: %w", err)
+		return runMask{}, fmt.Errorf("mask: %w", err)
 	}
 	m, err := new(imagefile.Decoder).Numbers(bytes.Clone(file))
 	if err != nil {
-		return runs.Mask{}, fmt.Errorf("mask: %w", err)
+		return runMask{}, fmt.Errorf("mask: %w", err)
 	}
 	left, top := int(math.Round(s.Points[0][0])), int(math.Round(s.Points[0][1]))
-	return runs.Bits(h, w, func(x, y int) bool {
+	return maskOfBits(h, w, func(x, y int) bool {
 		x, y = x-left, y-top
 		return x >= 0 && y >= 0 && x < m.W && y < m.H && m.Pix[(y*m.W+x)*m.DType.Size()] != 0
 	}), nil

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/penstock/penstock/internal/runs"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
@@ -24,7 +23,7 @@ type object struct {
 	Points    []float32 // x, y and visibility of setFormat.Points points
 
 	// Draw returns the object's pixels on an image of that size; nil means that the format has none.
-	Draw func(w, h int) (runs.Mask, error)
+	Draw func(w, h int) (runMask, error)
 }
 
 // annotation has the annotations of an image.

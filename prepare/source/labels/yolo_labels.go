@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/penstock/penstock/internal/runs"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -98,7 +97,7 @@ func (c yoloConfig) object(row []float64, polygon bool, w, h float64) (o object,
 			corners[i], corners[i+1] = x, y
 			o.Box = [4]float64{min(o.Box[0], x), min(o.Box[1], y), max(o.Box[2], x), max(o.Box[3], y)}
 		}
-		o.Draw = func(w, h int) (runs.Mask, error) { return runs.Polygon(corners, h, w) }
+		o.Draw = func(w, h int) (runMask, error) { return polygonMask(corners, h, w) }
 		return o, nil
 	}
 	x, y, bw, bh := places[0], places[1], places[2], places[3]

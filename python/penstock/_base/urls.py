@@ -86,7 +86,7 @@ def release(names: list[str]) -> None:
 def hidden(command: Sequence[str]) -> dict[str, Any]:
     """Return the arguments of subprocess.Popen for a command, whose URLs are in the environment: all users see command lines.
 
-    The twin in Go is package secret.
+    The twin in Go is package shell.
     """
     names = {f"PENSTOCK_URL_{i}": argument for i, argument in enumerate(command) if i and "://" in argument}
     arguments = [name if (name := f"PENSTOCK_URL_{i}") in names else argument for i, argument in enumerate(command)]

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
-	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
 	"github.com/penstock/penstock/cmd/internal/inspect/render"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/layout"
@@ -90,9 +89,9 @@ type sheetBuilder struct {
 	opts   Options
 	images store.Field
 	planes render.PixelLayout
-	marks  *overlay.Reader // nil if nothing lies on the images
-	labels *store.Field    // nil if there is none
-	groups int             // classes that the records were drawn from, 0 if they were not drawn by class
+	marks  *render.Reader // nil if nothing lies on the images
+	labels *store.Field   // nil if there is none
+	groups int            // classes that the records were drawn from, 0 if they were not drawn by class
 }
 
 func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
@@ -103,7 +102,7 @@ func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.path, err)
 	}
-	s.marks = overlay.NewReader(s.ds.Schema().Fields, s.images.Name)
+	s.marks = render.NewReader(s.ds.Schema().Fields, s.images.Name)
 	if s.marked() {
 		if s.opts.Even {
 			s.opts.Count = min(s.opts.Count, markedCount)
@@ -139,7 +138,7 @@ func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 		}
 	}
 	var pictures []*image.RGBA
-	thumb, legend := thumbSize(s.planes.W, s.planes.H), []overlay.Entry(nil)
+	thumb, legend := thumbSize(s.planes.W, s.planes.H), []render.Entry(nil)
 	if s.marked() {
 		if pictures, err = s.pictures(ctx, records, tone); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.path, err)

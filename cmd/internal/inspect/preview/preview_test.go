@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
-	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
+	"github.com/penstock/penstock/cmd/internal/inspect/render"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/mmapds"
@@ -391,7 +391,7 @@ func TestPreviewDrawsWhatLiesOnImages(t *testing.T) {
 	}
 	for _, p := range []*transforms.Pipeline{nil, flip} {
 		s := preview(t, path, Options{Count: 3, Pipeline: p})
-		top, dog := margin+titleLine+textLine+headGap+legendLine, overlay.Color(1)
+		top, dog := margin+titleLine+textLine+headGap+legendLine, render.Color(1)
 		left, right := s.Picture.RGBAAt(margin+1, top+markedSize/2), s.Picture.RGBAAt(margin+markedSize-1, top+markedSize/2)
 		if p == nil && (left != dog || right == dog) || p != nil && (left == dog || right != dog) {
 			t.Errorf("pipeline %v: the edges of the picture are %v and %v, and a box is %v", p, left, right, dog)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/image/font"
 	"golang.org/x/image/math/fixed"
 
-	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
+	"github.com/penstock/penstock/cmd/internal/inspect/render"
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
@@ -60,7 +60,7 @@ type drawing struct {
 }
 
 // newDrawing returns a sheet with all its text, to place pictures on.
-func newDrawing(title, subtitle string, legend []overlay.Entry, columns int, thumb image.Point, cells []cell) (
+func newDrawing(title, subtitle string, legend []render.Entry, columns int, thumb image.Point, cells []cell) (
 	*drawing, error) {
 	f, err := newFonts()
 	if err != nil {
@@ -88,7 +88,7 @@ func newDrawing(title, subtitle string, legend []overlay.Entry, columns int, thu
 	for _, s := range swatches {
 		at := image.Pt(margin+s.at.X, margin+titleLine+textLine+legendGap+s.at.Y*legendLine)
 		draw.Draw(d.canvas, image.Rectangle{at, at.Add(image.Pt(swatchSize, swatchSize))},
-			image.NewUniform(overlay.Color(s.Color)), image.Point{}, draw.Src)
+			image.NewUniform(render.Color(s.Color)), image.Point{}, draw.Src)
 		d.text(f.text, ink, at.X+swatchSize+6, at.Y+swatchSize-1, s.Name)
 	}
 	for i := range cells {
@@ -99,12 +99,12 @@ func newDrawing(title, subtitle string, legend []overlay.Entry, columns int, thu
 
 // swatch is an entry of the legend: at is its distance from the left, and its line.
 type swatch struct {
-	overlay.Entry
+	render.Entry
 	at image.Point
 }
 
 // swatches places the legend in lines of that width.
-func (d *drawing) swatches(legend []overlay.Entry, width int) (list []swatch, lines int) {
+func (d *drawing) swatches(legend []render.Entry, width int) (list []swatch, lines int) {
 	const between = 20
 	x := 0
 	for _, e := range legend {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 
-	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
+	"github.com/penstock/penstock/cmd/internal/inspect/render"
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
 	"github.com/penstock/penstock/cmd/internal/inspect/summary"
 	"github.com/penstock/penstock/internal/sys/shell"
@@ -181,7 +181,7 @@ func writeClasses(b *body, f stats.FieldStats) {
 func (r *Report) writeLegend(b *body) {
 	b.Add("<p class=\"legend\">")
 	for _, e := range r.Legend {
-		c := overlay.Color(e.Color)
+		c := render.Color(e.Color)
 		b.Add(`<span><svg viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" fill="{}"/></svg>{}</span>`,
 			fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B), e.Name)
 	}

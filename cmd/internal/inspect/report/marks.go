@@ -10,7 +10,7 @@ import (
 	"golang.org/x/image/font/opentype"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
-	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
+	"github.com/penstock/penstock/cmd/internal/inspect/render"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
 )
@@ -18,14 +18,14 @@ import (
 // marks draws what lies on pictures over them.
 type marks struct {
 	ds      *mmapds.Dataset
-	reader  *overlay.Reader
+	reader  *render.Reader
 	readers map[string]*dataset.BatchReader
 	face    font.Face
 }
 
 // newMarks returns nil if nothing lies on the images.
 func newMarks(ds *mmapds.Dataset, images string) (*marks, error) {
-	r := overlay.NewReader(ds.Schema().Fields, images)
+	r := render.NewReader(ds.Schema().Fields, images)
 	if r == nil {
 		return nil, nil
 	}

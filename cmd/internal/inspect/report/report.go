@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
-	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
+	"github.com/penstock/penstock/cmd/internal/inspect/render"
 	"github.com/penstock/penstock/cmd/internal/inspect/show"
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
 	"github.com/penstock/penstock/cmd/internal/inspect/summary"
@@ -18,13 +18,13 @@ import (
 type Report struct {
 	Summary  *summary.Summary
 	Stats    *stats.Stats
-	Albums   []Album         // of pictures; none if there is no field of them
-	Legend   []overlay.Entry // colors of the classes on pictures; nil if nothing lies on them
-	Pictures string          // how stored values became brightness
-	Scanned  string          // how many records the extremes are of
-	Pairs    []Pair          // records that look alike, the most alike first
-	Rows     []*show.Record  // values of some records
-	Reasons  []Reason        // why samples were skipped, the most frequent first
+	Albums   []Album        // of pictures; none if there is no field of them
+	Legend   []render.Entry // colors of the classes on pictures; nil if nothing lies on them
+	Pictures string         // how stored values became brightness
+	Scanned  string         // how many records the extremes are of
+	Pairs    []Pair         // records that look alike, the most alike first
+	Rows     []*show.Record // values of some records
+	Reasons  []Reason       // why samples were skipped, the most frequent first
 	Checks   []Check
 	Changes  *Changes // since the generation of Options.Against; nil without one
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
-	"github.com/penstock/penstock/cmd/internal/inspect/boxes"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/internal/units"
@@ -14,14 +13,14 @@ import (
 
 // BoxStats describes the boxes of a field.
 type BoxStats struct {
-	*boxes.Survey
+	*dataset.BoxSurvey
 	Width  store.Moments `json:"width"` // in pixels
 	Height store.Moments `json:"height"`
 	Aspect store.Moments `json:"aspect"` // width by height
 	Share  store.Moments `json:"share"`  // of the area of the image
 }
 
-func newBoxStats(s *boxes.Survey) *BoxStats {
+func newBoxStats(s *dataset.BoxSurvey) *BoxStats {
 	of := func(list []float64) store.Moments { return dataset.Moments(moments.Of(list)) }
 	return &BoxStats{s, of(s.Widths), of(s.Heights), of(s.Aspects), of(s.Shares)}
 }

@@ -3,7 +3,6 @@ package stats
 import (
 	"context"
 
-	"github.com/penstock/penstock/cmd/internal/inspect/boxes"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/mmapds"
@@ -52,7 +51,7 @@ func (c *computation) field(ctx context.Context, f store.Field) (out FieldStats,
 		out.Labels = c.labels.Values
 	}
 	if f.Content == tensor.Boxes {
-		found, err := boxes.Of(ctx, c.ds, f)
+		found, err := dataset.BoxesOf(ctx, c.ds, f)
 		if err != nil {
 			return out, err
 		}

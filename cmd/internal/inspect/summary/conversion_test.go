@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/cmd/internal/inspect/tree"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 )
@@ -51,7 +50,7 @@ func TestRepackOfWhatIsNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := strings.TrimSuffix(path, ".h5")
-	want := []tree.Repack{{Command: "h5repack -f NONE " + path + " " + to + "-repacked.h5", Datasets: []string{"offset"}, Reasons: []string{s.Tree[2].Storage.Unread}}}
+	want := []Repack{{Command: "h5repack -f NONE " + path + " " + to + "-repacked.h5", Datasets: []string{"offset"}, Reasons: []string{s.Tree[2].Storage.Unread}}}
 	if !reflect.DeepEqual(s.Repacks, want) || !strings.HasPrefix(want[0].Reasons[0], "filter scaleoffset(") {
 		t.Errorf("%+v, want %+v", s.Repacks, want)
 	}

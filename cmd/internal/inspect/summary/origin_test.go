@@ -6,14 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/cmd/internal/inspect/tree"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/kinds"
 )
 
 // openCommand opens what the command that a file's origin names would read.
-func openCommand(t *testing.T, path string, o *tree.Origin) source.Info {
+func openCommand(t *testing.T, path string, o *Origin) source.Info {
 	t.Helper()
 	_, fields, _ := strings.Cut(o.Command, " --fields ") // none is all
 	s, err := kinds.Open(t.Context(), path, source.Options{Kind: "hdf5", Fields: strings.Trim(fields, "'")})

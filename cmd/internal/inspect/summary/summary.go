@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
-	"github.com/penstock/penstock/cmd/internal/inspect/tree"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -35,15 +34,15 @@ type Summary struct {
 	Recipe      *store.Recipe     `json:"recipe,omitempty"`
 	Source      *store.SourceInfo `json:"source,omitempty"`
 	Skipped     []store.Skipped   `json:"skipped,omitempty"`
-	Tree        []tree.Node       `json:"tree,omitempty"`        // of an HDF5 file that another program wrote
+	Tree        []Node            `json:"tree,omitempty"`        // of an HDF5 file that another program wrote
 	HDF5        *Container        `json:"hdf5,omitempty"`        // of an HDF5 file that another program wrote
 	View        bool              `json:"view,omitempty"`        // it is one of inspect view
 	Unmappable  string            `json:"unmappable,omitempty"`  // why that file as a whole cannot be used in place
 	Samples     *Raw              `json:"samples,omitempty"`     // of that file: the records that the loader reads
 	Unread      string            `json:"unread,omitempty"`      // or why it reads none, with the choices that there are
-	Origin      *tree.Origin      `json:"origin,omitempty"`      // of that file: the program whose conventions it follows
-	Conversions []tree.Conversion `json:"conversions,omitempty"` // commands that convert its parts to datasets
-	Repacks     []tree.Repack     `json:"repacks,omitempty"`     // commands that make files that penstock reads more of
+	Origin      *Origin           `json:"origin,omitempty"`      // of that file: the program whose conventions it follows
+	Conversions []Conversion      `json:"conversions,omitempty"` // commands that convert its parts to datasets
+	Repacks     []Repack          `json:"repacks,omitempty"`     // commands that make files that penstock reads more of
 }
 
 // Container describes an HDF5 file as a whole.
@@ -125,12 +124,12 @@ func Describe(path string) (*Summary, error) {
 	if !p.ByPenstock() {
 		sb := p.Meta.Superblock
 		s.HDF5 = &Container{sb.Version, sb.Base, sb.WriteOpen}
-		s.Tree = tree.Of(p.Meta)
-		s.Origin = tree.OriginOf(path, p.Meta)
-		s.Repacks = tree.Repacks(path, s.Tree, p.Meta)
+		s.Tree = objectsOf(p.Meta)
+		s.Origin = OriginOf(path, p.Meta)
+		s.Repacks = Repacks(path, s.Tree, p.Meta)
 		siblings := p.Meta.Siblings()
 		if siblings == nil || len(siblings.Paths) <= mostConverted {
-			s.Conversions = tree.Conversions(path, s.Tree, p.Meta, len(s.Repacks) > 0)
+			s.Conversions = Conversions(path, s.Tree, p.Meta, len(s.Repacks) > 0)
 		}
 		if siblings != nil && s.Unmappable != "" && !s.View {
 			if s.Samples, err = DescribeRaw(context.Background(), path); err != nil {

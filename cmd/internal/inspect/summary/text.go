@@ -9,7 +9,6 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
-	"github.com/penstock/penstock/cmd/internal/inspect/tree"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/store"
@@ -35,7 +34,7 @@ func (s *Summary) Render(w io.Writer, classes int) error {
 	}
 	s.renderOrigin(&b)
 	s.renderSkipped(&b)
-	tree.Render(&b, s.Tree, s.Origin, s.Repacks, s.Conversions)
+	Render(&b, s.Tree, s.Origin, s.Repacks, s.Conversions)
 	s.renderPython(&b)
 	_, err := io.WriteString(w, b.String())
 	return err

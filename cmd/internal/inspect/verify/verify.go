@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/inspect/boxes"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/units"
@@ -107,7 +106,7 @@ func (v *Verification) boxes(ctx context.Context, path string) error {
 		if f.Content != tensor.Boxes {
 			continue
 		}
-		s, err := boxes.Of(ctx, ds, f)
+		s, err := dataset.BoxesOf(ctx, ds, f)
 		if err != nil {
 			return err
 		}

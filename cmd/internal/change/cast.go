@@ -1,0 +1,30 @@
+package change
+
+import "github.com/penstock/penstock/tensor"
+
+// castable reports whether numbers of a type can become those of another one, about as by "same_kind" of NumPy: an
+// integer stays one or becomes a float, and a float stays one.
+func castable(from, to tensor.DType) bool {
+	wide := func(d tensor.DType) bool { return d == tensor.Float32 || d == tensor.Float64 }
+	integer := func(d tensor.DType) bool { return d != tensor.Bool && !d.IsFloat() }
+	switch {
+	case integer(from):
+		return integer(to) || wide(to)
+	case wide(from):
+		return wide(to)
+	}
+	return false
+}
+
+// cast converts the numbers in value from one type to another, for which castable holds. Floats are rounded to the
+// nearest; the error names the first number that does not fit, such as an integer that a float does not hold exactly.
+func cast(value []byte, from, to tensor.DType) (out []byte, err error) {
+	put := tensor.DType.AppendExact
+	if from.IsFloat() {
+		put = tensor.DType.AppendNearest
+	}
+	for ; len(value) > 0 && err == nil; value = value[from.Size():] {
+		out, err = put(to, out, from.Read(value))
+	}
+	return out, err
+}

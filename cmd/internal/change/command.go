@@ -1,0 +1,226 @@
+// Package change is the commands that change a dataset, and choose among its generations: column, delete, select, log,
+// tag, restore and prune.
+package change
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
+	"github.com/penstock/penstock/store/hdf5/rewrite"
+)
+
+const long = `Add, set, drop and rename the columns of a dataset that penstock wrote. In a folder of .npy
+files or Zarr, also in a bucket, each change makes a generation and rewrites nothing: add writes the
+new column, and drop and rename only a manifest. penstock log lists generations, DATASET@3 opens
+one, penstock restore goes back to it. An HDF5 file is replaced by a new one, without the values
+that were dropped or replaced.`
+
+const putLong = `VALUES is a .npy file, a dataset, a view, or a table, such as .parquet and .csv. Records are matched by
+position or, with --on KEY, by the column KEY of both. "-" reads a .npy file from standard input.
+
+Class names in a table become numbers if the column has classes. With --on, set leaves records
+without a match as they are, and add requires --missing for them. If a column from standard input is
+interrupted, --resume prints the number of the first missing record, as {"first": N}, and then reads
+values from there on.`
+
+const setLong = `
+
+The column keeps its type. Integers become those of its type, or floats, if they fit; other values
+of another type are refused without --change-type.`
+
+// Command returns the command column.
+func Command() *cobra.Command {
+	root := &cobra.Command{
+		Use: "column", Short: "Add, set, drop and rename columns of a dataset", Long: long, DisableFlagsInUseLine: true,
+	}
+	root.AddCommand(add(), set(), drop(), rename())
+	return root
+}
+
+// set is put for a column that exists.
+func set() *cobra.Command {
+	f := &putFlags{replaces: true}
+	cmd := put("set", "Replace the values of a column", f,
+		"  penstock column set out/flat labels labels.csv --on source_name")
+	cmd.Long += setLong
+	cmd.Flags().BoolVar(&f.changeType, "change-type", false, "give the column the type of VALUES")
+	return cmd
+}
+
+// add is put for a column that is new.
+func add() *cobra.Command {
+	return put("add", "Add a column with a value for each record", new(putFlags),
+		"  penstock column add out/flat emb emb.npy\n"+
+			"  penstock column add out/flat score scores.csv --on source_name --missing 0")
+}
+
+// putFlags is the command line of add and set.
+type putFlags struct {
+	field, fields, on, missing string
+	of                         string
+	resume, json, quiet        bool
+	replaces, changeType       bool
+	fills                      bool // missing was given, which may be an empty text
+}
+
+func put(verb, short string, f *putFlags, example string) *cobra.Command {
+	cmd := cli.Command(&cobra.Command{
+		Use: verb + " [flags] DATASET NAME VALUES", Short: short, Long: short + ".\n\n" + putLong, Example: example,
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			f.fills = cmd.Flags().Changed("missing")
+			return cli.Usage(f.problems(args)...)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, args, edit.Options{By: commandLine("column "+verb, cmd, args)})
+		},
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&f.field, "field", "", "`FIELD` of VALUES to take (default NAME, or the only one)")
+	flags.StringVar(&f.fields, "fields", "", "types of a table's columns, as `LIST` of penstock preprocess --fields")
+	flags.StringVar(&f.on, "on", "",
+		"match records by this `KEY`, a column of DATASET and of VALUES (default by position)")
+	flags.StringVar(&f.missing, "missing", "", "`VALUE` of records that VALUES does not have, a number or a text")
+	flags.StringVar(&f.of, "of", "",
+		"`GENERATION`, or its tag, whose records VALUES has, by position (default the newest)")
+	flags.BoolVar(&f.resume, "resume", false, "continue a column from standard input that was stopped")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
+	cli.JSONFlag(cmd, &f.json)
+	return cmd
+}
+
+func (f *putFlags) problems(args []string) (list []string) {
+	if len(args) != 3 || args[0] == "" || args[1] == "" || args[2] == "" {
+		return []string{fmt.Sprintf("needs DATASET, NAME and VALUES, and not %q", args)}
+	}
+	stream := args[2] == "-"
+	if stream && (f.on != "" || f.field != "" || f.fields != "" || f.fills) {
+		list = append(list,
+			"--on, --field, --fields and --missing are for files; an array from standard input has the order of the "+
+				"records")
+	}
+	if !stream && f.resume {
+		list = append(list, "--resume is for values from standard input: those of a file are read again")
+	}
+	if f.of != "" && f.on != "" {
+		list = append(list, "--of is a generation, for values by position: leave it out with --on")
+	}
+	if f.of != "" && !layout.IsName(f.of) {
+		list = append(list, fmt.Sprintf("--of %s: it is the number of a generation, or its tag", f.of))
+	}
+	if f.on == "" && f.fills {
+		list = append(list, "--missing goes with --on: by position, each record has a value")
+	}
+	return list
+}
+
+// commandLine returns the command as it was given, for the log.
+func commandLine(name string, cmd *cobra.Command, args []string) string {
+	words := []string{"penstock", name}
+	for _, a := range args {
+		words = append(words, shell.Line(remote.Redact(a)))
+	}
+	for _, flag := range []string{"of", "on", "missing", "field", "fields"} {
+		if v := cmd.Flags().Lookup(flag); v != nil && v.Changed {
+			words = append(words, "--"+flag+"="+shell.Line(v.Value.String()))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func drop() *cobra.Command {
+	var asJSON bool
+	cmd := cli.Command(&cobra.Command{
+		Use: "drop [flags] DATASET NAME...", Short: "Remove columns",
+		Long:    "Remove columns. Their files stay for earlier generations, until penstock prune; of an HDF5 file, nothing.",
+		Example: "  penstock column drop out/flat labels",
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return cli.Usage(fmt.Sprintf("needs DATASET and names of columns, and not %q", args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return change(cmd, args[0], asJSON, edit.Options{By: commandLine("column drop", cmd, args)},
+				func(ds *edit.Dataset, o edit.Options) (*store.Manifest, error) { return ds.DropColumn(args[1:], o) },
+				func(path string, o rewrite.Options) (*store.Manifest, error) {
+					return rewrite.DropColumn(path, args[1:], o)
+				})
+		},
+	})
+	cli.JSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func rename() *cobra.Command {
+	var asJSON bool
+	cmd := cli.Command(&cobra.Command{
+		Use: "rename [flags] DATASET NAME NEW", Short: "Give a column another name",
+		Long:    "Give a column another name. In a folder, its files keep their names; manifest.json lists them.",
+		Example: "  penstock column rename out/flat labels species",
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if len(args) != 3 {
+				return cli.Usage(fmt.Sprintf("needs DATASET, NAME and NEW, and not %q", args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return change(cmd, args[0], asJSON, edit.Options{By: commandLine("column rename", cmd, args)},
+				func(ds *edit.Dataset, o edit.Options) (*store.Manifest, error) {
+					return ds.RenameColumn(args[1], args[2], o)
+				},
+				func(path string, o rewrite.Options) (*store.Manifest, error) {
+					return rewrite.RenameColumn(path, args[1], args[2], o)
+				})
+		},
+	})
+	cli.JSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// change makes a change and reports it.
+func change(cmd *cobra.Command, arg string, asJSON bool, opts edit.Options,
+	inFolder func(*edit.Dataset, edit.Options) (*store.Manifest, error),
+	inFile func(path string, o rewrite.Options) (*store.Manifest, error)) error {
+	ds, err := datasetarg.OpenChanging(cmd.Context(), arg)
+	if err != nil {
+		return err
+	}
+	m, err := makeChange(cmd, ds, false, opts,
+		func(o edit.Options) (*store.Manifest, error) { return inFolder(ds.Dataset, o) }, inFile)
+	return report(cmd, ds.Path, m, asJSON, errors.Join(err, ds.Close()))
+}
+
+// Made is the result of a change.
+type Made struct {
+	Path       string   `json:"path"`
+	Generation int      `json:"generation"`
+	ID         string   `json:"id"`
+	Records    int64    `json:"records"`
+	Columns    []string `json:"columns"`
+}
+
+func report(cmd *cobra.Command, path string, m *store.Manifest, asJSON bool, err error) error {
+	if err != nil {
+		return err
+	}
+	made := Made{Path: path, Generation: m.Generation, ID: m.ID, Records: m.Live()}
+	for _, f := range m.Fields {
+		made.Columns = append(made.Columns, f.Name)
+	}
+	return cli.Print(cmd.OutOrStdout(), asJSON, made, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s: generation %d: %s\n", shell.Line(path), m.Generation,
+			shell.Line(strings.Join(made.Columns, ", ")))
+		return err
+	})
+}

@@ -1,0 +1,42 @@
+package change
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
+	"github.com/penstock/penstock/store/hdf5/rewrite"
+)
+
+// makeChange makes a change of a dataset: by inFile if that is an HDF5 file of this machine, and else by inFolder. It says
+// how much is written to a new file, and shows how far that is.
+func makeChange(cmd *cobra.Command, ds *datasetarg.Generations, quiet bool, opts edit.Options,
+	inFolder func(o edit.Options) (*store.Manifest, error),
+	inFile func(path string, o rewrite.Options) (*store.Manifest, error)) (*store.Manifest, error) {
+	if !ds.IsFile() {
+		return inFolder(opts)
+	}
+	writing := cli.NewStage(cmd, cmd.Name(), "write", "records", quiet)
+	defer writing.End()
+	compressing := cli.NewStage(cmd, cmd.Name(), "compress", "bytes", quiet)
+	defer compressing.End()
+	return inFile(ds.Path, rewrite.Options{Options: opts, Progress: writing.Add, Compressed: compressing.Add,
+		Begin: func(bytes, records int64) {
+			if !quiet {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: a new file of about %s takes its place\n", shell.Line(ds.Path),
+					units.Bytes(bytes))
+			}
+			writing.Begin(records)
+		},
+		Compressing: func(bytes int64) {
+			writing.End()
+			compressing.Begin(bytes)
+		},
+	})
+}

@@ -1,0 +1,298 @@
+package render
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Reader reads what lies on the images of one field. It serves one goroutine.
+type Reader struct {
+	boxes, labels, points, mask, masks *store.Field // nil where there is none
+	decoder                            *imagefile.Decoder
+	seen                               map[string]int // by the name of a class, its color
+}
+
+// Marks are the marks on one image of W by H pixels.
+type Marks struct {
+	W, H     int
+	objects  []object
+	perPoint int
+	classes  []pixel // of each pixel of a mask; nil for none
+}
+
+// object is an instance on the image.
+type object struct {
+	box    []float32 // nil for none
+	name   string    // of the class; "" if it has none
+	color  int
+	points []float32
+	mask   []byte // a number for each pixel; nil for none
+}
+
+// pixel is the color of a pixel of a mask; 0 is none.
+type pixel uint8
+
+// ignored is the number that masks have where a pixel is of no class.
+const ignored = 255
+
+// NewReader returns a Reader of the fields that lie on an image, nil if there are none.
+func NewReader(fields []store.Field, imageField string) *Reader {
+	r := &Reader{decoder: imagefile.New(imagefile.Options{}), seen: make(map[string]int)}
+	first := func(to **store.Field, f *store.Field) {
+		if *to == nil {
+			*to = f
+		}
+	}
+	for i := range fields {
+		f := &fields[i]
+		if !f.OnImage() || f.Image != "" && f.Image != imageField {
+			continue
+		}
+		switch {
+		case f.Content == tensor.Boxes:
+			first(&r.boxes, f)
+		case f.Content == tensor.Keypoints:
+			first(&r.points, f)
+		case f.Instances != "" || f.Ragged && !f.IsBytes():
+			first(&r.masks, f)
+		default:
+			first(&r.mask, f)
+		}
+	}
+	if r.boxes == nil && r.points == nil && r.mask == nil && r.masks == nil {
+		return nil
+	}
+	for _, on := range []*store.Field{r.boxes, r.masks, r.points} {
+		for i := range fields {
+			f := &fields[i]
+			if on != nil && on.Instances != "" && f.Instances == on.Instances && f.Ragged && len(f.Shape) == 0 &&
+				!f.DType.IsFloat() && !f.IsBytes() &&
+				(r.labels == nil || r.labels.Classes == nil && f.Classes != nil) {
+				r.labels = f
+			}
+		}
+	}
+	return r
+}
+
+// Fields returns the names of the fields that are read.
+func (r *Reader) Fields() (list []string) {
+	for _, f := range []*store.Field{r.boxes, r.labels, r.points, r.mask, r.masks} {
+		if f != nil {
+			list = append(list, f.Name)
+		}
+	}
+	return list
+}
+
+// Record gives the values of a field of a record, and what they are.
+type Record func(field string) (tensor.Spec, []byte, error)
+
+// Read returns what lies on an image of w by h pixels.
+func (r *Reader) Read(get Record, w, h int) (*Marks, error) {
+	m := &Marks{W: w, H: h}
+	labels, err := r.numbers(get, r.labels)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.readBoxes(m, get); err != nil {
+		return nil, err
+	}
+	if err := r.readPoints(m, get); err != nil {
+		return nil, err
+	}
+	if err := r.readMasks(m, get); err != nil {
+		return nil, err
+	}
+	for i := range m.objects {
+		o := &m.objects[i]
+		if o.color = i; i < len(labels) {
+			o.name = r.className(labels[i])
+			o.color = r.colorOf(o.name, int(labels[i]))
+		}
+	}
+	return m, r.readMask(m, get)
+}
+
+// at returns object i, which is added where there are fewer.
+func (m *Marks) at(i int) *object {
+	for len(m.objects) <= i {
+		m.objects = append(m.objects, object{})
+	}
+	return &m.objects[i]
+}
+
+func (r *Reader) readBoxes(m *Marks, get Record) error {
+	boxes, err := floats(get, r.boxes)
+	for i := 0; 4*i+4 <= len(boxes); i++ {
+		m.at(i).box = boxes[4*i : 4*i+4]
+	}
+	return err
+}
+
+func (r *Reader) readPoints(m *Marks, get Record) error {
+	points, err := floats(get, r.points)
+	if r.points == nil || err != nil {
+		return err
+	}
+	s := r.points.Shape
+	m.perPoint = s[len(s)-1]
+	n := m.perPoint
+	if len(s) > 1 {
+		n *= s[len(s)-2]
+	}
+	for i := 0; n*i+n <= len(points); i++ {
+		m.at(i).points = points[n*i : n*i+n]
+	}
+	return nil
+}
+
+// readMasks reads the masks of instances.
+func (r *Reader) readMasks(m *Marks, get Record) error {
+	if r.masks == nil {
+		return nil
+	}
+	spec, b, err := get(r.masks.Name)
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	pixels := b
+	if spec.IsBytes() {
+		numbers, err := r.decoder.Numbers(b)
+		if err != nil {
+			return err
+		}
+		spec.DType, pixels = numbers.DType, numbers.Pix
+	}
+	size := spec.DType.Size()
+	row := m.W * m.H * size
+	for i := 0; row > 0 && row*i+row <= len(pixels); i++ {
+		mask := make([]byte, m.W*m.H)
+		for p := range mask {
+			mask[p] = pixels[row*i+p*size]
+		}
+		m.at(i).mask = mask
+	}
+	return nil
+}
+
+// readMask reads the class of each pixel.
+func (r *Reader) readMask(m *Marks, get Record) error {
+	if r.mask == nil {
+		return nil
+	}
+	spec, b, err := get(r.mask.Name)
+	if err != nil {
+		return err
+	}
+	if spec.IsBytes() {
+		numbers, err := r.decoder.Numbers(b)
+		if err != nil {
+			return err
+		}
+		if numbers.W != m.W || numbers.H != m.H {
+			return nil // which verify reports
+		}
+		spec.DType, b = numbers.DType, numbers.Pix
+	}
+	size := spec.DType.Size()
+	if len(b) < m.W*m.H*size {
+		return nil
+	}
+	names := r.mask.Classes
+	background := len(names) == 0 || names[0] == "background"
+	colors := make(map[int64]pixel)
+	m.classes = make([]pixel, m.W*m.H)
+	for p := range m.classes {
+		n := whole(b[p*size:], size)
+		if n == 0 && background || n == ignored && size == 1 && len(names) <= ignored {
+			continue
+		}
+		c, known := colors[n]
+		if !known {
+			name := strconv.FormatInt(n, 10)
+			if n >= 0 && n < int64(len(names)) {
+				name = names[n]
+			}
+			number := int(n)
+			if background {
+				number--
+			}
+			c = pixel(r.colorOf(name, number)%len(palette) + 1)
+			colors[n] = c
+		}
+		m.classes[p] = c
+	}
+	return nil
+}
+
+func (r *Reader) className(n int64) string {
+	if n >= 0 && n < int64(len(r.labels.Classes)) {
+		return r.labels.Classes[n]
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// colorOf returns the color of a class, and notes it for the legend.
+func (r *Reader) colorOf(name string, number int) int {
+	if c, known := r.seen[name]; known {
+		return c
+	}
+	r.seen[name] = max(number, 0)
+	return r.seen[name]
+}
+
+// Entry is a class and its color, as Color takes it.
+type Entry struct {
+	Name  string
+	Color int
+}
+
+// Legend returns the classes that were read, in the order of their numbers.
+func (r *Reader) Legend() (list []Entry) {
+	for name, c := range r.seen {
+		list = append(list, Entry{name, c})
+	}
+	slices.SortFunc(list, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Color, b.Color), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+// numbers returns the integers of a field, nil for none.
+func (r *Reader) numbers(get Record, f *store.Field) (list []int64, err error) {
+	if f == nil {
+		return nil, nil
+	}
+	spec, b, err := get(f.Name)
+	for size := spec.DType.Size(); err == nil && len(b) >= size; b = b[size:] {
+		list = append(list, whole(b, size))
+	}
+	return list, err
+}
+
+// whole returns an integer of a number of bytes, without its sign but for 8.
+func whole(b []byte, size int) int64 {
+	var word [8]byte
+	copy(word[:], b[:size])
+	return int64(binary.LittleEndian.Uint64(word[:]))
+}
+
+// floats returns the values of a field, nil for none.
+func floats(get Record, f *store.Field) (list []float32, err error) {
+	if f == nil {
+		return nil, nil
+	}
+	_, b, err := get(f.Name)
+	for ; err == nil && len(b) >= 4; b = b[4:] {
+		list = append(list, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return list, err
+}

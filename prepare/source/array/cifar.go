@@ -1,0 +1,220 @@
+package array
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// cifarPixels is a picture of CIFAR: 3 planes of 32 rows of 32 bytes.
+const cifarPixels = 3 * 32 * 32
+
+// OpenCIFAR opens the binary version of CIFAR-10 or CIFAR-100: a file of it, or its folder,
+// where the files for training and for tests are splits. https://www.cs.toronto.edu/~kriz/cifar.html
+func OpenCIFAR(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
+	source.Source, error) {
+	files, err := cifarFiles(root, path)
+	if err != nil {
+		return nil, err
+	}
+	names, err := cifarNames(root, filepath.Dir(files[0]))
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	parts, open, err := openCIFARParts(ctx, root, files, names.record())
+	if err != nil {
+		source.CloseFiles(open)
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	columns, err := Select(names.columns(parts), selection)
+	if err != nil {
+		source.CloseFiles(open)
+		return nil, err
+	}
+	s, err := New("cifar", path, source.BaseName(path), columns, append(open, root)...)
+	if splits := cifarSplits(files, parts.counts); err == nil && splits != nil {
+		return source.NewSplitSource(s, splits), nil
+	}
+	return s, err
+}
+
+// cifarSplits returns the splits of a folder that has files for training and for tests.
+func cifarSplits(files []string, counts []int64) []store.Split {
+	train, test := store.Split{Name: "train"}, store.Split{Name: "test"}
+	at := int64(0)
+	for i, name := range files {
+		s := &train
+		if cifarTests[filepath.Base(name)] {
+			s = &test
+		}
+		s.Ranges = append(s.Ranges, [2]int64{at, at + counts[i]})
+		at += counts[i]
+	}
+	if train.Ranges == nil || test.Ranges == nil {
+		return nil
+	}
+	return []store.Split{train, test}
+}
+
+// cifarTests are the files of the test sets.
+var cifarTests = map[string]bool{"test_batch.bin": true, "test.bin": true}
+
+// cifarFiles returns the files to read, in order.
+func cifarFiles(root *vfs.Root, path string) ([]string, error) {
+	files, err := source.Files(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := root.Stat(files[0]); err != nil || !info.IsDir() {
+		return files, err
+	}
+	dir := files[0]
+	for _, names := range [][]string{{"data_batch_*.bin", "test_batch.bin"}, {"train.bin", "test.bin"}} {
+		var found []string
+		for _, name := range names {
+			found = append(found, root.Glob(dir, name)...)
+		}
+		if found != nil {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("source %s: the folder holds none of data_batch_*.bin, test_batch.bin, train.bin and "+
+		"test.bin; give the file that is meant", path)
+}
+
+// cifarClasses are the class names; coarse is nil for CIFAR-10.
+type cifarClasses struct{ fine, coarse []string }
+
+// cifarNames reads the class names from the file next to the data. Without one, it assumes CIFAR-10
+// with unnamed classes.
+func cifarNames(root *vfs.Root, dir string) (c cifarClasses, err error) {
+	if c.fine, err = cifarLines(root, filepath.Join(dir, "fine_label_names.txt")); err != nil || c.fine != nil {
+		if err == nil {
+			c.coarse, err = cifarLines(root, filepath.Join(dir, "coarse_label_names.txt"))
+		}
+		if err == nil && c.coarse == nil {
+			err = errors.New("there is a fine_label_names.txt but no coarse_label_names.txt")
+		}
+		return c, err
+	}
+	c.fine, err = cifarLines(root, filepath.Join(dir, "batches.meta.txt"))
+	return c, err
+}
+
+// cifarLines returns the lines of a file that are not empty, nil if there is no such file.
+func cifarLines(root *vfs.Root, path string) (list []string, err error) {
+	text, err := root.ReadFile(path, nil, source.MaxText)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(path), source.WithoutPath(err))
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" {
+			list = append(list, line)
+		}
+	}
+	return list, nil
+}
+
+// record returns the bytes of a record: one or two class numbers, then the picture.
+func (c cifarClasses) record() int {
+	if c.coarse != nil {
+		return 2 + cifarPixels
+	}
+	return 1 + cifarPixels
+}
+
+func (c cifarClasses) columns(p *cifarParts) []Column {
+	images := source.NumberField(source.ImagesName, tensor.Uint8, 3, 32, 32)
+	images.Layout = tensor.CHW
+	list := []Column{p.column(images, c.record()-cifarPixels, cifarPixels, nil)}
+	label := func(name string, at int, classes []string) {
+		list = append(list, p.column(source.LabelField(name, classes), at, 1, Widened))
+	}
+	if c.coarse != nil {
+		label(source.LabelsName, 1, c.fine)
+		label("coarse_labels", 0, c.coarse)
+		return list
+	}
+	label(source.LabelsName, 0, c.fine)
+	return list
+}
+
+// cifarParts are files of records of one size, one file after the other.
+type cifarParts struct {
+	files  []vfs.File
+	counts []int64
+	total  int64
+	record int
+}
+
+// openCIFARParts opens the files, each of which must be whole records. The files are to be
+// closed also with an error.
+func openCIFARParts(ctx context.Context, root *vfs.Root, names []string, record int) (p *cifarParts, open []io.Closer,
+	err error) {
+	p = &cifarParts{record: record}
+	for _, name := range names {
+		f, err := source.OpenUntil(ctx, root, name)
+		if err != nil {
+			return nil, open, fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
+		}
+		open = append(open, f)
+		info, err := f.Stat()
+		if err != nil {
+			return nil, open, source.WithoutPath(err)
+		}
+		n := info.Size() / int64(record)
+		if n*int64(record) != info.Size() || n == 0 {
+			return nil, open, fmt.Errorf("%s: %d bytes are not whole records of %d, as CIFAR's binary files are; if it is "+
+				"something else, name its kind, such as --from tokens", filepath.Base(name), info.Size(), record)
+		}
+		p.files, p.counts, p.total = append(p.files, f), append(p.counts, n), p.total+n
+	}
+	return p, open, nil
+}
+
+// column returns the column of size bytes at a place of each record.
+func (p *cifarParts) column(field source.Field, place, size int, convert func([]byte) []byte) Column {
+	field.Origin = field.Name
+	at := func(i int64, buf []byte) ([]byte, error) {
+		file := 0
+		for ; i >= p.counts[file]; file++ {
+			i -= p.counts[file]
+		}
+		buf = slices.Grow(buf, size)[:size]
+		err := source.ReadAt(p.files[file], buf, i*int64(p.record)+int64(place))
+		if err == nil && convert != nil {
+			buf = convert(buf)
+		}
+		return buf, err
+	}
+	return Column{Field: field, Count: p.total, At: at, Open: func() (Cursor, error) {
+		return &atCursor{at: at}, nil
+	}}
+}
+
+// atCursor reads one value after the other by its place.
+type atCursor struct {
+	at func(i int64, buf []byte) ([]byte, error)
+	i  int64
+}
+
+func (c *atCursor) Next() ([]byte, error) {
+	c.i++
+	return c.at(c.i-1, nil)
+}
+
+func (*atCursor) Close() error { return nil }

@@ -1,0 +1,104 @@
+package kinds
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/penstock/penstock/internal/block"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/views"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/store"
+)
+
+// openView opens a view and the datasets that it is of, which are files of this machine.
+func openView(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
+	source.Source, error) {
+	ds, err := views.Open(ctx, path, views.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	var columns []array.Column
+	for _, f := range ds.Fields {
+		columns = append(columns, viewColumn(ctx, ds.Source, f))
+	}
+	chosen, err := array.Select(columns, selection)
+	if err != nil {
+		ds.Close()
+		return nil, err
+	}
+	return array.New("view", path, source.BaseName(path), chosen, ds, root)
+}
+
+// viewColumn returns a field of a view.
+func viewColumn(ctx context.Context, src loader.Source, f store.Field) array.Column {
+	r := &viewRecords{ctx: ctx, src: src, field: f}
+	return array.Column{
+		Field: source.Field{Field: f, Origin: f.Name, Stored: true}, Count: int64(src.Len()), At: r.at,
+		Open: func() (array.Cursor, error) { return &viewCursor{viewRecords: r}, nil },
+	}
+}
+
+// viewRecords are the values of a field.
+type viewRecords struct {
+	ctx   context.Context
+	src   loader.Source
+	field store.Field
+}
+
+// at returns record i in the memory of buf, or in more.
+func (r *viewRecords) at(i int64, buf []byte) ([]byte, error) {
+	b := block.Block{Values: buf}
+	err := r.read(&b, []int{int(i)})
+	return b.Values, err
+}
+
+// read reads records.
+func (r *viewRecords) read(b *block.Block, indices []int) error {
+	if err := r.src.Retain(); err != nil {
+		return err
+	}
+	defer r.src.Release()
+	return b.Read(r.ctx, r.src, r.field.Spec, indices)
+}
+
+// viewBlockRecords is how many records are read at a time, unless they are long.
+const viewBlockRecords = 256
+
+// viewCursor gives one record after the other. Each block is separate memory, as its records are used independently.
+type viewCursor struct {
+	*viewRecords
+	next  int // record after the block
+	block block.Block
+	at, n int // in the block
+}
+
+// Next returns the next record.
+func (c *viewCursor) Next() ([]byte, error) {
+	if c.at == c.n {
+		c.at, c.n = 0, min(viewBlockRecords, max(1, (4<<20)/max(1, c.field.RecordBytes())), c.src.Len()-c.next)
+		if c.n <= 0 {
+			c.n = 0
+			return nil, io.EOF
+		}
+		indices := make([]int, c.n)
+		for i := range indices {
+			indices[i] = c.next + i
+		}
+		c.block = block.Block{}
+		if err := c.read(&c.block, indices); err != nil {
+			c.n = 0
+			return nil, err
+		}
+		c.next += c.n
+	}
+	c.at++
+	return c.block.Value(c.at - 1), nil
+}
+
+// Close has nothing to close.
+func (c *viewCursor) Close() error { return nil }
