@@ -131,11 +131,11 @@ func (d *MutableBatch) Step() int { return d.b.Step() }
 
 // Rand returns the batch's own random stream: a function of (seed, epoch, step, rank).
 func (d *MutableBatch) Rand() transforms.Rand {
-	return transforms.NewRand(permute.Mix64(d.seed+draftKey), uint64(d.Epoch()), uint64(d.Step())*uint64(d.world.Size)+
+	return transforms.NewRand(permute.Place(d.seed, draftKey), uint64(d.Epoch()), uint64(d.Step())*uint64(d.world.Size)+
 		uint64(d.world.Rank))
 }
 
-// draftKey distinguishes the streams of batches from those of records.
+// draftKey is the place of the streams of batches.
 const draftKey = 0x6a09e667f3bcc909
 
 // Arrays is the Transform of a field of numbers: a cast, a scale, one-hot vectors and whatever

@@ -259,6 +259,8 @@ func (r *run) leaveOut(s *execute.Slot) error {
 	missing := errors.Is(s.Err, source.ErrMissing)
 	switch {
 	case r.config.Skip, missing && r.config.Missing == column.MissingSkip:
+	case errors.Is(s.Err, source.ErrNoImage):
+		return fmt.Errorf("%s: %w; use --missing skip to leave out such samples", called(s.Sample.Name), s.Err)
 	case missing:
 		return fmt.Errorf("%s: %w; use --missing nan, a value or skip: they fill in such values, or leave out such samples",
 			called(s.Sample.Name), s.Err)

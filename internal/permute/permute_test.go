@@ -39,3 +39,18 @@ func TestPermutations(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaces has no two of neighboring seeds and places with one seed.
+func TestPlaces(t *testing.T) {
+	seen := map[uint64]bool{}
+	for seed := range uint64(100) {
+		for _, first := range []uint64{0, 1 << 32, 0x510e527fade682d1} {
+			for place := range uint64(100) {
+				seen[permute.Place(seed, first+place)] = true
+			}
+		}
+	}
+	if len(seen) != 100*3*100 {
+		t.Errorf("%d seeds of 30000 places", len(seen))
+	}
+}

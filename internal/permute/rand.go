@@ -25,6 +25,12 @@ func Key(seed uint64, epoch int, i uint64) uint64 {
 	return Mix64(s + bits.RotateLeft64(e, 32) + golden)
 }
 
+// Place returns the seed of one of the places that draw random numbers, each of which has a number of its own. Seed and
+// place are mixed one after the other: their sum would give the place n of seed 1 the numbers of the place n+1 of seed 0.
+func Place(seed, place uint64) uint64 {
+	return Mix64(Mix64(seed+0x9e3779b97f4a7c15) ^ place)
+}
+
 // Rand is the SplitMix64 generator (Steele, Lea and Flood, 2014).
 type Rand uint64
 

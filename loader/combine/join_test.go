@@ -181,7 +181,7 @@ func TestJoinsRefuse(t *testing.T) {
 		"fill is for how \"left\"":                                                                       {On: "k", Fill: fill},
 		"how \"left\" needs fill, values for records without a match; there is none for y, twice, label": {On: "k", Many: true, How: combine.JoinLeft},
 		`fill: field "y": 256 is not a number that uint8 holds`:                                          with("y", 256),
-		`fill: field "y": there is no class "a"`:                                                         with("y", "a"),
+		`fill: field "y": "a" is not a number`:                                                           with("y", "a"),
 		`fill: field "label": there is no class "c"`:                                                     with("label", "c"),
 		`fill: the right side has no field "z"; there are: y, twice, label`:                              with("z", 1),
 		`two fields have the name "k"; rename one of them`:                                               {On: "k", RightOn: "y", Many: true},

@@ -6,17 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/internal/digest"
 	"github.com/penstock/penstock/loader/internal/padding"
 	"github.com/penstock/penstock/tensor"
 )
 
-// FillValues are values of fields. Whole numbers are read from JSON exactly, as int64 or uint64.
+// FillValues are values of fields: a number of any type for all elements of a record, the name of a class, a text, or an
+// empty []any for no rows. Whole numbers are exact in every type; other numbers are rounded to a field of floats.
 type FillValues map[string]any
 
 // UnmarshalJSON reads the values of an object.
@@ -36,7 +39,7 @@ func (f *FillValues) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// exact returns a number as an int64, a uint64 or a float64.
+// exact returns a number as an int64, a uint64 or a float64, and as it is if it is none of them.
 func exact(n json.Number) any {
 	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return i
@@ -44,10 +47,10 @@ func exact(n json.Number) any {
 	if u, err := strconv.ParseUint(string(n), 10, 64); err == nil {
 		return u
 	}
-	if x, err := n.Float64(); err == nil {
+	if x, err := n.Float64(); err == nil && strings.ContainsAny(string(n), ".eE") {
 		return x
 	}
-	return string(n)
+	return n
 }
 
 // NewUnion returns the Concat of sources that may lack fields of others: it has the fields of all sources, those of the
@@ -253,63 +256,74 @@ func oneValue(spec tensor.Spec, classes []string, value any) (Array, error) {
 	switch {
 	case value == nil:
 		return a, errors.New("null is not a value; give a number, a text or []")
-	case spec.Ragged && isText && spec.IsBytes():
+	case spec.Ragged && isText && spec.IsBytes() && !spec.IsImage():
 		a.Values, a.Offsets = tensor.Of(spec, len(text), []byte(text)), []int64{0, int64(len(text))}
 		return a, nil
 	case spec.Ragged && isList && len(list) == 0:
 		a.Values, a.Offsets = tensor.Of(spec, 0, []byte{}), []int64{0, 0}
 		return a, nil
-	case spec.Ragged && spec.IsBytes():
+	case spec.Ragged && spec.IsBytes() && !spec.IsImage():
 		return a, fmt.Errorf("%v is not a text", value)
 	case spec.Ragged:
 		return a, fmt.Errorf("%v is not []; its records have any number of rows, and a filled one has none", value)
 	case isText && spec.DType.IsFloat() && slices.Contains([]string{"nan", "inf", "-inf"}, text):
 		value, _ = strconv.ParseFloat(text, 64)
+	case isText && len(classes) == 0:
+		return a, fmt.Errorf("%q is not a number", text)
 	case isText:
 		class := slices.Index(classes, text)
 		if class < 0 {
-			return a, fmt.Errorf("there is no class %q", text)
+			return a, fmt.Errorf("there is no class %q%s", text, suggest.Hint(text, classes))
 		}
-		value = float64(class)
+		value = class
 	}
-	data, err := repeatedElement(spec, value)
+	data, err := repeatedElement(spec, len(classes), value)
 	if err == nil {
 		a.Values = tensor.Of(spec, 1, data)
 	}
 	return a, err
 }
 
-// repeatedElement returns the elements of a record that all have one value.
-func repeatedElement(spec tensor.Spec, value any) ([]byte, error) {
-	number, err := numberOf(value)
+// repeatedElement returns the elements of a record that all have one value: a class, if there are any, or a negative
+// number, which is none of them.
+func repeatedElement(spec tensor.Spec, classes int, value any) ([]byte, error) {
+	number, whole, err := numberOf(value)
 	if err != nil {
 		return nil, err
 	}
-	element, err := spec.DType.AppendNearest(nil, number)
+	put := tensor.DType.AppendNearest
+	if whole {
+		put = tensor.DType.AppendExact
+	}
+	element, err := put(spec.DType, nil, number)
 	if err != nil {
 		return nil, err
+	}
+	if classes > 0 && number.Float64() >= float64(classes) {
+		return nil, fmt.Errorf("%v is none of %d classes; give the name of one, a number from 0 to %d, or a negative number "+
+			"for no class", value, classes, classes-1)
 	}
 	out := make([]byte, spec.RecordBytes())
 	padding.Fill(out, element)
 	return out, nil
 }
 
-// numberOf returns a number of Go or JSON.
-func numberOf(value any) (tensor.Number, error) {
-	switch v := value.(type) {
-	case float64:
-		return tensor.Float(v), nil
-	case int:
-		return tensor.Int(int64(v)), nil
-	case int64:
-		return tensor.Int(v), nil
-	case uint64:
-		return tensor.Uint(v), nil
-	case bool:
-		if v {
-			return tensor.Int(1), nil
-		}
-		return tensor.Int(0), nil
+// numberOf returns a number of Go or JSON, and whether its type has whole numbers only.
+func numberOf(value any) (n tensor.Number, whole bool, err error) {
+	switch v := reflect.ValueOf(value); {
+	case v.CanInt():
+		return tensor.Int(v.Int()), true, nil
+	case v.CanUint():
+		return tensor.Uint(v.Uint()), true, nil
+	case v.CanFloat():
+		return tensor.Float(v.Float()), false, nil
+	case value == true:
+		return tensor.Int(1), true, nil
+	case value == false:
+		return tensor.Int(0), true, nil
 	}
-	return tensor.Number{}, fmt.Errorf("%v is not a number", value)
+	if n, ok := value.(json.Number); ok {
+		return tensor.Number{}, false, fmt.Errorf("%v is beyond the numbers of 64 bits", n)
+	}
+	return tensor.Number{}, false, fmt.Errorf("%v is not a number", value)
 }

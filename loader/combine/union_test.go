@@ -1,7 +1,7 @@
 package combine_test
 
 import (
-	"fmt"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -100,20 +100,35 @@ func TestUnionRefuses(t *testing.T) {
 		}
 		return src
 	}
-	one, two := source(combine.Array{Name: "x", Values: x}), source(combine.Array{Name: "x", Values: x}, combine.Array{Name: "y", Values: y})
-	for want, fill := range map[string]combine.FillValues{
-		`source 0 has no field "y"`:             {},
-		`no source lacks a field "x"`:           {"x": 1.0, "y": 1.0},
-		`no source lacks a field "z"`:           {"z": 1.0, "y": 1.0},
-		`256 is not a number that uint8 holds`:  {"y": 256.0},
-		`there is no class "cat"`:               {"y": "cat"},
-		`null is not a value`:                   {"y": nil},
-		fmt.Sprint([]any{}, ` is not a number`): {"y": []any{}},
+	one, two := source(combine.Array{Name: "x", Values: x}), source(combine.Array{Name: "x", Values: x},
+		combine.Array{Name: "y", Values: y}, combine.Array{Name: "c", Values: y, Classes: []string{"cat", "dog"}},
+		combine.Array{Name: "f", Values: x})
+	for want, fill := range map[string]string{
+		`source 0 has no field "y"`:                           `{"c": 0, "f": 0}`,
+		`no source lacks a field "x"`:                         `{"y": 0, "c": 0, "f": 0, "x": 1}`,
+		`no source lacks a field "z"`:                         `{"y": 0, "c": 0, "f": 0, "z": 1}`,
+		`256 is not a number that uint8 holds`:                `{"y": 256.0, "c": 0, "f": 0}`,
+		`"cat" is not a number`:                               `{"y": "cat", "c": 0, "f": 0}`,
+		`there is no class "cta"; did you mean "cat"`:         `{"y": 0, "c": "cta", "f": 0}`,
+		`2 is none of 2 classes; give the name of one`:        `{"y": 0, "c": 2, "f": 0}`,
+		`null is not a value`:                                 `{"y": null, "c": 0, "f": 0}`,
+		`[] is not a number`:                                  `{"y": [], "c": 0, "f": 0}`,
+		`16777217 is not a number that float32 holds`:         `{"y": 0, "c": 0, "f": 16777217}`,
+		`-9223372036854775809 is beyond the numbers of 64 bi`: `{"y": 0, "c": 0, "f": -9223372036854775809}`,
+		`1e400 is beyond the numbers of 64 bits`:              `{"y": 0, "c": 0, "f": 1e400}`,
 	} {
-		if _, err := combine.NewUnion(fill, one, two); err == nil || !strings.Contains(err.Error(), want) {
+		var values combine.FillValues
+		if err := json.Unmarshal([]byte(fill), &values); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := combine.NewUnion(values, one, two); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", fill, err, want)
 		}
 	}
+	if _, err := combine.NewUnion(combine.FillValues{"y": uint8(255), "c": int8(1), "f": float32(0.5)}, one, two); err != nil {
+		t.Errorf("numbers of any type of Go: %v", err)
+	}
+	one, two = source(combine.Array{Name: "x", Values: x}), source(combine.Array{Name: "x", Values: x}, combine.Array{Name: "y", Values: y})
 	if _, err := combine.NewUnion(combine.FillValues{"y": 1.0}, one, two, source(combine.Array{Name: "x", Values: y})); err == nil ||
 		!strings.Contains(err.Error(), "has the fields x uint8") {
 		t.Errorf("fields of one name that differ: %v", err)

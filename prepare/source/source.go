@@ -111,6 +111,9 @@ func ValueError(format string, args ...any) error { return valueError{fmt.Errorf
 // ErrMissing is the error of a value that is missing: an empty cell, or a null. It is ErrValue, too.
 var ErrMissing = ValueError("it is missing")
 
+// ErrNoImage is ErrMissing of an image, for which no value can stand.
+var ErrNoImage = fmt.Errorf("an image: %w", ErrMissing)
+
 type valueError struct{ error }
 
 func (e valueError) Unwrap() error      { return e.error }

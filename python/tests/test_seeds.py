@@ -57,13 +57,13 @@ class SeedsTest(unittest.TestCase):
                 before = now
 
     def test_seeds_differ(self):
-        places = (0, 1 << 16, randomness.OF_BATCH, randomness.OF_OTHER, randomness.OF_WORKER)
+        places = (0, 1, 1 << 16, randomness.OF_BATCH, randomness.OF_OTHER, randomness.OF_WORKER)
         made = [
             randomness.record_seed(seed, epoch, record, position, place=place)
-            for seed, epoch, record, position, place in itertools.product((0, 10), range(3), range(3), (None, 0, 1), places)
+            for seed, epoch, record, position, place in itertools.product((0, 1, 2, 10), range(3), range(3), (None, 0, 1), places)
         ]
         self.assertEqual(len(set(made)), len(made))
-        workers = [randomness.worker_seed(seed, epoch, rank) for seed, epoch, rank in itertools.product((0, 10), range(3), range(3))]
+        workers = [randomness.worker_seed(seed, epoch, rank) for seed, epoch, rank in itertools.product((0, 1, 2, 10), range(3), range(3))]
         self.assertEqual(len(set(workers)), len(workers))
         self.assertLess(max(workers), 1 << 63)  # as torch's generators take it
 

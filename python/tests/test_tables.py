@@ -62,6 +62,30 @@ class ImagePaths(Trees):
                 with penstock.open(dest + "-some") as ds:
                     np.testing.assert_array_equal(ds["y"].numpy(), np.delete(np.arange(9), bad))
 
+    @unittest.skipIf(MISSING, MISSING)
+    def test_masks_lists_and_frames(self):
+        """Masks are paths as images are; a list of paths, an image that is missing and a path without a folder are refused."""
+        from PIL import Image
+
+        Image.fromarray(np.arange(30, dtype=np.uint8).reshape(6, 5)).save(os.path.join(self.folder, "m.png"))
+        image = os.path.join(self.folder, "i.png")
+        Image.fromarray(np.zeros((6, 5, 3), np.uint8)).save(image)
+        table = pandas.DataFrame({"i": ["i.png"], "m": ["m.png"]})
+        dest = os.path.join(self.folder, "masks")
+        for kind, write in self.formats():
+            for name, t in ("one", table), ("list", pandas.DataFrame({"i": [["i.png"]]})), ("none", pandas.DataFrame({"i": ["i.png", None]})):
+                write(t, os.path.join(self.folder, f"{name}.{kind}"))
+            penstock.preprocess(os.path.join(self.folder, f"one.{kind}"), dest, fields="i:image,m:mask", overwrite=True)
+            with penstock.open(dest) as ds:
+                np.testing.assert_array_equal(ds["m"][0].ravel(), np.arange(30))
+            lists = "no such file" if kind == "csv" else "holds lists, and a field of images"
+            for name, message in ("list", lists), ("none", "missing; use missing skip"):
+                with self.assertRaisesRegex(penstock.Error, message):
+                    penstock.preprocess(os.path.join(self.folder, f"{name}.{kind}"), dest, fields="i:image", missing="nan", overwrite=True)
+        with self.assertRaisesRegex(penstock.Error, r"file i.png: a table in memory has no folder .*absolute, .*outside=True"):
+            penstock.preprocess(table, dest, fields="i:image", overwrite=True)
+        penstock.preprocess(pandas.DataFrame({"i": [image]}), dest, fields="i:image", outside=True, overwrite=True)
+
     def formats(self):
         def arrow(table, path):
             with pyarrow.OSFile(path, "wb") as f, pyarrow.ipc.new_file(f, (rows := pyarrow.Table.from_pandas(table)).schema) as w:

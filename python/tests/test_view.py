@@ -272,8 +272,16 @@ class TestView(unittest.TestCase):
         for value, error in ((None, "null is not a value"), (2**63, "9223372036854775808 is not a number that int64 holds")):
             with self.assertRaisesRegex(penstock.Error, error):
                 left.join(table, on="k", how="left", fill={**fill, "i": value})
-        with self.assertRaisesRegex(TypeError, "nan and inf for fields of floats"):
-            left.join(table, on="k", how="left", fill={**fill, "i": np.nan})
+        for error, message, values in (
+            (penstock.Error, "field 'i': nan is for fields of floats", {**fill, "i": np.nan}),
+            (penstock.Error, "16777217 is not a number that float32 holds", {**fill, "f": 2**24 + 1}),
+            (penstock.Error, "18446744073709551616 is beyond the numbers of 64 bits", {**fill, "f": 2**64}),
+            (penstock.Error, "characters that UTF-8 has not", {**fill, "i": "\ud800"}),
+            (TypeError, "field 'i': b'x' is not a value; give a number", {**fill, "i": b"x"}),
+            (TypeError, "fill is 7; it is a dict of values by field", 7),
+        ):
+            with self.subTest(message), self.assertRaisesRegex(error, message):
+                left.join(table, on="k", how="left", fill=values)
 
     def test_many_numbers_are_in_a_file(self):
         ds, m = self.bases[2]
@@ -319,7 +327,7 @@ class TestView(unittest.TestCase):
             (penstock.Error, 'source 1 has no field "y"', lambda: ds.concat(other.select(fields=["x", "t"]), fill={})),
             (penstock.Error, "0.5 is not a number that int64", lambda: ds.concat(other.select(fields=["x", "t"]), fill={"y": 0.5})),
             (penstock.Error, 'no source lacks a field "x"', lambda: ds.concat(other, fill={"x": 0})),
-            (TypeError, "values of fill are numbers", lambda: ds.concat(other.select(fields=["x", "t"]), fill={"y": object()})),
+            (TypeError, "is not a value; give a number", lambda: ds.concat(other.select(fields=["x", "t"]), fill={"y": object()})),
             (TypeError, "is not a dataset", lambda: ds.concat("ds1")),
             (ValueError, "ends with .view.json", lambda: ds.select([1]).save("x.json")),
             (penstock.NotFoundError, "no such file", lambda: penstock.open(path)),

@@ -16,10 +16,12 @@ const (
 )
 
 // Missing returns the value that a field has where a cell is empty, or a value null: what is the Missing of a source's
-// options. The error says why there is none; without Missing it is source.ErrMissing.
+// options. The error says why there is none; without Missing it is source.ErrMissing, and source.ErrNoImage of an image.
 func Missing(what string, f source.Field) ([]byte, error) {
 	switch {
-	case what == "" || what == MissingSkip || f.Image():
+	case f.Image():
+		return nil, source.ErrNoImage
+	case what == "" || what == MissingSkip:
 		return nil, source.ErrMissing
 	case len(f.Classes) > 0:
 		n := slices.Index(f.Classes, what)

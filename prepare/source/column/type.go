@@ -319,6 +319,10 @@ func (t *Type) SetClasses(g *Guess, names map[string]bool) error {
 	return nil
 }
 
+// ErrImages refuses lists of images.
+var ErrImages = errors.New("holds lists, and a field of images has one for each record; write a table with a row for each " +
+	"image, or a column for each image of a row")
+
 // FilePath returns the path of the file that a cell names, which is relative to the folder of its table.
 func FilePath(cell, dir string) string {
 	path := filepath.FromSlash(cell)
@@ -351,7 +355,7 @@ func (p withFiles) Read(v *source.Values) error {
 	for _, field := range p.paths {
 		path := string(v.Get(field))
 		if path == "" {
-			return source.ErrMissing
+			return source.ErrNoImage
 		}
 		if err := putFile(v, field, path, p.dir); err != nil {
 			return err

@@ -196,7 +196,11 @@ func (c *leafColumn) decide() error {
 		c.field.Origin = fmt.Sprintf("columns %s (%d)", c.name, len(c.parts))
 		return c.field.Spec.Validate()
 	}
-	if err := c.force(w.Type); err != nil {
+	typ := w.Type
+	if w.Content.Name == tensor.Mask && c.text {
+		typ = "image"
+	}
+	if err := c.force(typ); err != nil {
 		return err
 	}
 	var err error
@@ -293,6 +297,8 @@ func (c *leafColumn) force(typ string) error {
 	case typ == "image" && c.text && c.leaf.MaxRepetitionLevel == 0:
 		c.path = true
 		return nil
+	case typ == "image" && c.isBytes() && c.leaf.MaxRepetitionLevel > 0:
+		return column.ErrImages
 	case typ == "image" && c.isBytes():
 		c.image = true
 		return nil

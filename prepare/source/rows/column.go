@@ -229,9 +229,12 @@ func (t *target) numbers(name string, w column.Selection, given column.Type) err
 func (t *target) bytes(name string, w column.Selection, given column.Type) error {
 	c := t.Column
 	raw := w.Type != "" && given.Kind == column.Numbers
+	path := (w.Type == "image" || w.Content.Name == tensor.Mask) && c.Text && !c.Sniff
 	switch {
 	case c.several && raw && given.Ragged:
 		t.as, t.typ, t.field = asRaw, given, given.FieldOf(name)
+	case c.several && w.Type == "image":
+		return column.ErrImages
 	case c.several && (c.binary || w.Type != "" && w.Type != "text"):
 		return errors.New("holds lists of bytes, which cannot become a field, unless each is a row of numbers, " +
 			"such as uint8[*,1024]")
@@ -248,7 +251,7 @@ func (t *target) bytes(name string, w column.Selection, given column.Type) error
 		for i, n := range names {
 			t.words[n] = int64(i)
 		}
-	case w.Type == "image" && c.Text && !c.Sniff:
+	case path:
 		t.path, t.as, t.field = true, asBytes, source.ContentField(name, tensor.Image)
 	case w.Type == "image" || c.Image && w.Type == "":
 		t.as, t.field = asBytes, source.ContentField(name, tensor.Image)

@@ -23,7 +23,7 @@ from ..order import mix64
 MASK = (1 << 64) - 1
 _WORDS = 624  # of the state of a Mersenne Twister
 
-#: Distinguishes the random numbers of user code from those of the engine: as in package cmd/internal/feed/external.
+#: The first place of the random numbers of user code, as in package cmd/internal/feed/external.
 _FUNCTION = 0x510E527FADE682D1
 
 #: Places of random numbers that are no function's of a pipeline: of the batches of a rank, of records in place of others, and of workers.
@@ -68,7 +68,8 @@ def record_seed(seed: int, epoch: int, record: int, position: int | None = None,
     """
     if position is not None:
         record ^= mix64(position + 1)
-    state = _mix(_mix(_mix(mix64(seed + _FUNCTION + place)) ^ epoch) ^ record)
+    of_place = mix64(_mix(seed) ^ (_FUNCTION + place))
+    state = _mix(_mix(_mix(of_place) ^ epoch) ^ record)
     return _mix(state)
 
 

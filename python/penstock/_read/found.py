@@ -38,10 +38,7 @@ def found(base: Any, where: str) -> np.ndarray:
 
 def joined(left: Any, right: Any, match: Mapping[str, Any]) -> Matches:
     """Return which records of two datasets have the same key."""
-    try:
-        text = json.dumps(match, allow_nan=False)
-    except (TypeError, ValueError) as e:
-        raise TypeError(f"join: {e}; values of fill are numbers, strings and [], and nan and inf for fields of floats") from None
+    text = json.dumps(match)
     sides = [_view(side) for side in (left, right)]
     numbers = np.frombuffer(_output([f"--join={text}", "--", *(view.path for view in sides)]), "<i8")
     ends = 3 + np.cumsum(numbers[:3])

@@ -64,7 +64,10 @@ def _made(table: Any, make: Callable[[Any], Any]) -> Any:
         return make(table)
     except _arrow().ArrowException as e:
         what = type(table).__name__ if isinstance(table, dict) else f"{type(table).__module__.split('.')[0]}.{type(table).__name__}"
-        raise Error(f"{what} cannot be read as a table of Arrow: {e}; leave out such columns, or make it a table, as by to_frame()") from None
+        raise Error(
+            f"{what} cannot be read as a table of Arrow: {e}; leave out such columns, or convert them, as by x.astype(str); "
+            "a Series is a table by to_frame()"
+        ) from None
 
 
 def _batches(table: Any) -> Any:
@@ -101,7 +104,13 @@ def as_file(table: Any, beside: str) -> Iterator[str]:
         try:
             yield path
         except Error as e:  # the file is nobody's
-            text = str(e).replace(f"source {path}", "the table").replace(path, "the table")
+            text = re.sub(
+                rf"file {re.escape(inside)}/(.*?): no such file or directory(; paths are relative[^;]*)?",
+                r"file \1: a table in memory has no folder that its paths are relative to; make them absolute, as by "
+                r"df[column].map(os.path.abspath), and give outside=True",
+                str(e),
+            )
+            text = text.replace(f"source {path}", "the table").replace(path, "the table")
             raise type(e)(re.sub(r"\btable\.arrow:(\d+)", r"row \1", text)) from None
 
 

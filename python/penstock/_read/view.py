@@ -609,8 +609,8 @@ class _Join(View):
         _check(left)
         right = other if isinstance(other, Source) else of_table(other, left)
         match = {name: value for name, value in match.items() if value}
-        if isinstance(match.get("fill"), Mapping):
-            match["fill"] = {name: _plain(value, right.fields.get(name)) for name, value in match["fill"].items()}
+        if "fill" in match:
+            match["fill"] = _plain(match["fill"], right.fields)
         found = matches or joined(left, right, match)
         key = match.get("right_on", match["on"])
         names = [name for name in right.fields if name != key or key != match["on"]]
@@ -666,7 +666,7 @@ class _Concat(View):
         for part in parts:
             for name in part.fields:
                 first.setdefault(name, part)
-        fill = {name: _plain(value, first[name].fields[name] if name in first else None) for name, value in fill.items()}
+        fill = _plain(fill, {name: part.fields[name] for name, part in first.items()})
         if not known:
             _check_fill(parts, fill)
         view = cls._alike([part if list(part.fields) == list(first) else _FilledUp.of_part(part, first, fill) for part in parts])
@@ -1059,13 +1059,25 @@ def _joined(parts: Sequence[Any], field: Field, ends: np.ndarray) -> Records | R
     return _JoinedRagged(parts, field, ends) if field.ragged else _Joined(parts, field, ends)
 
 
-def _plain(value: Any, field: Field | None) -> Any:
-    """Return a value of fill for JSON: NumPy's numbers as Python's, and NaN and infinities as strings."""
-    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value) and field is not None and kind_of(field.numpy) == "f" and not field.ragged:
+def _plain(fill: Any, fields: Mapping[str, Field]) -> dict[str, Any]:
+    """Return values of fill for JSON: NumPy's numbers as Python's, and NaN and infinities as strings."""
+    if not isinstance(fill, Mapping):
+        raise TypeError(f"fill is {fill!r:.60}; it is a dict of values by field, such as {{'label': -1}}")
+    return {name: _plain_value(name, value, fields.get(name)) for name, value in fill.items()}
+
+
+def _plain_value(name: str, value: Any, field: Field | None) -> Any:
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        if field is None or kind_of(field.numpy) != "f" or field.ragged:
+            raise Error(f"fill: field {name!r}: {value} is for fields of floats")
         return str(value)
-    return value
+    if isinstance(value, str) and value != value.encode("utf-8", "replace").decode():
+        raise Error(f"fill: field {name!r}: {value!r:.60} has characters that UTF-8 has not")
+    if value is None or isinstance(value, (bool, int, float, str)) or (isinstance(value, (list, tuple)) and not value):
+        return value
+    raise TypeError(f"fill: field {name!r}: {value!r:.60} is not a value; give a number, a text, the name of a class, or [] for no rows")
 
 
 def _check_fill(parts: Sequence[Source], fill: Mapping[str, Any]) -> None:
@@ -1073,11 +1085,7 @@ def _check_fill(parts: Sequence[Source], fill: Mapping[str, Any]) -> None:
     for part in parts:
         _check_shared(part)
         part.check_place()
-    view = {"concat": [part.to_json(absolute, found=True) for part in parts], "fill": dict(fill)}
-    try:
-        Opened(shared(), {"view": view}).close()
-    except TypeError as e:
-        raise TypeError(f"concat: {e}; values of fill are numbers, strings and [], and nan and inf for fields of floats") from None
+    Opened(shared(), {"view": {"concat": [part.to_json(absolute, found=True) for part in parts], "fill": fill}}).close()
 
 
 def _filled(field: Field, dtype: np.dtype, value: Any, count: int = 1) -> Records | RaggedRecords:

@@ -143,7 +143,7 @@ const align = 64
 
 func aligned(n int) int { return (n + align - 1) &^ (align - 1) }
 
-// Keys of the random numbers of functions and of the steps after them, which differ from those of steps before.
+// The first places of the random numbers of functions and of the steps after them. Steps before have none.
 const (
 	functionKey = 0x510e527fade682d1
 	afterKey    = 0x9b05688c2b3e6c1f
@@ -151,14 +151,14 @@ const (
 
 // KeyOf returns the key of the random numbers of the n-th function of a Chain for a record.
 func KeyOf(r loader.Record, n int) uint64 {
-	r.Seed = permute.Mix64(r.Seed + functionKey + uint64(n))
+	r.Seed = permute.Place(r.Seed, functionKey+uint64(n))
 	rnd := r.Rand()
 	return rnd.Uint64()
 }
 
 // afterOf returns the record as the step after the n-th function sees it.
 func afterOf(r loader.Record, n int) loader.Record {
-	r.Seed = permute.Mix64(r.Seed + afterKey + uint64(n))
+	r.Seed = permute.Place(r.Seed, afterKey+uint64(n))
 	return r
 }
 
