@@ -26,6 +26,7 @@ import (
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/kinds"
 	"github.com/penstock/penstock/prepare/source/producer"
 	"github.com/penstock/penstock/prepare/source/unit"
 	"github.com/penstock/penstock/remote"
@@ -268,10 +269,11 @@ func (c Config) Problems() (list []string) {
 	return list
 }
 
-// withRecords returns the Config whose Records are those that the Source names, if any.
+// withRecords returns the Config whose Records are those that the Source names, if any, and the kind that they say.
 func (c Config) withRecords() Config {
 	path, named := source.SplitRecords(c.Source)
 	c.Source, c.Records = path, cmp.Or(c.Records, named)
+	c.From = cmp.Or(kinds.KindOf(c.From, c.Records), c.From)
 	return c
 }
 

@@ -56,14 +56,17 @@ type Options struct {
 var datasets = []string{"flat", "hdf5", "zarr", "view"}
 
 // Is reports whether there are raw samples at a path on this machine, and not a dataset. Arrays in a folder are none
-// if they may be what is left of one. Tables that Open refuses as they have versions count, so that its error is shown.
+// if they may be what is left of one. Tables with versions and files of other formats, which Open refuses, count, so
+// that its error is shown.
 func Is(path string) bool {
 	path, records := source.SplitRecords(path)
-	if remote.IsURL(path) || strings.HasSuffix(path, ".npy") {
+	switch {
+	case remote.IsURL(path):
 		return false
-	}
-	if records != "" {
+	case records != "":
 		return true
+	case strings.HasSuffix(path, ".npy") && !isSeveral(path):
+		return false
 	}
 	kind, err := source.Detect(path)
 	if err == nil && kind == "hdf5" {
@@ -72,7 +75,8 @@ func Is(path string) bool {
 	if err == nil && kind == "npy" {
 		return isSeveral(path) && !isRest(path)
 	}
-	return errors.Is(err, source.ErrVersioned) || err == nil && !slices.Contains(datasets, kind)
+	var foreign source.ForeignError
+	return errors.Is(err, source.ErrVersioned) || errors.As(err, &foreign) || err == nil && !slices.Contains(datasets, kind)
 }
 
 // isRest reports whether the arrays of a folder may be what is left of a dataset, whose files have five digits.
@@ -81,10 +85,10 @@ func isRest(path string) bool {
 	return len(files) > 0
 }
 
-// isSeveral reports whether a path leads to a folder, or to several files.
+// isSeveral reports whether a path leads to a folder, or is a glob.
 func isSeveral(path string) bool {
 	files, err := source.Files(path)
-	if err != nil || len(files) > 1 {
+	if err != nil || files[0] != path {
 		return err == nil
 	}
 	info, err := os.Stat(files[0])
@@ -118,7 +122,7 @@ func Open(ctx context.Context, path string, o Options) (*Source, error) {
 }
 
 func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
-	kind, detected := o.From, ""
+	kind, detected := kinds.KindOf(o.From, o.Records), ""
 	if kind == "" {
 		detected, _ = source.Detect(at.path) // Open reports what is wrong
 		kind = detected
@@ -135,7 +139,7 @@ func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 		at.hold()
 	}
 	src, err := kinds.Open(ctx, at.path, source.Options{
-		NoNames: true, Places: true, Kind: o.From, Found: detected, Records: o.Records, Fields: o.Columns,
+		NoNames: true, Places: true, Kind: kinds.KindOf(o.From, o.Records), Found: detected, Records: o.Records, Fields: o.Columns,
 		Only: o.Fields, Split: o.Split, Outside: o.Outside, Seen: o.Seen,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})

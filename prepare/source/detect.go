@@ -52,6 +52,9 @@ func DetectIn(root *vfs.Root, path string) (string, error) {
 	if kind := DetectFile(root, files[0]); kind != "" {
 		return kind, nil
 	}
+	if what := ForeignFile(root, files[0]); what != "" {
+		return "", fmt.Errorf("source %s: %w", path, ForeignError(what))
+	}
 	return "", fmt.Errorf("source %s: %s", path, strange(root, files[0]))
 }
 
@@ -103,7 +106,11 @@ func DetectFolder(root *vfs.Root, path string) string {
 		{"*.tar", "tar"}, {"*.tar.gz", "tar"}, {"*.tar.zst", "tar"}, {"*.zip", "zip"},
 		{"dataset_dict.json", "arrow"}, {"*.arrow", "arrow"}, {"*.feather", "arrow"},
 	} {
-		if found := root.Glob(path, try.pattern); len(found) > 0 {
+		found := root.Glob(path, try.pattern)
+		if !IsHidden(try.pattern) {
+			found = Visible(found)
+		}
+		if len(found) > 0 {
 			return try.kind
 		}
 	}
@@ -161,10 +168,8 @@ func filesOf(root *vfs.Root, folder, kind string) (files []string) {
 		files = append(files, found...)
 	}
 	slices.Sort(files)
-	return slices.DeleteFunc(slices.Compact(files), func(f string) bool {
-		name := filepath.Base(f)
-		return IsHidden(name) || slices.Contains([]string{".json", ".txt", ".idx", ".index", ".md", ".lock"},
-			strings.ToLower(filepath.Ext(name)))
+	return slices.DeleteFunc(Visible(slices.Compact(files)), func(f string) bool {
+		return slices.Contains([]string{".json", ".txt", ".idx", ".index", ".md", ".lock"}, strings.ToLower(filepath.Ext(f)))
 	})
 }
 
@@ -221,7 +226,9 @@ func DetectFile(root *vfs.Root, path string) string {
 		if readHead(root, strings.TrimSuffix(path, filepath.Ext(path))+".idx", index); string(index) == MegatronMagic {
 			return "tokens"
 		}
-		return "cifar"
+		if info, err := root.Stat(path); err == nil && (info.Size()%3073 == 0 || info.Size()%3074 == 0) {
+			return "cifar" // a label, or two, and 32 x 32 pixels of three bytes
+		}
 	case strings.HasSuffix(name, ".json") && IsCOCO(root, path):
 		return "coco"
 	case (strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")) && IsYOLO(root, path):

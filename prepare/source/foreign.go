@@ -29,8 +29,19 @@ var foreign = map[string]string{
 const (
 	audio = "is a sound, which is not decoded here; write its samples as arrays with numpy.save, or keep files as they " +
 		"are in a tar"
+	rawNumbers = "has no header that says what it is; if it has the elements of an array, as numpy.tofile writes them, give " +
+		"their type, and the shape of the array, in which * is any number of rows: " + RawFlag + "; if it has tokens of a " +
+		"language model: --from tokens"
 	video = "is a video, which is not decoded here; write its frames as images, or keep files as they are in a tar"
 )
+
+// RawFlag declares the type of files without a header.
+const RawFlag = "--records '*:float32[*,4]'"
+
+// ForeignError is the error of a source that is a file of another format, which it says.
+type ForeignError string
+
+func (e ForeignError) Error() string { return string(e) }
 
 // ForeignFile says what a file of another loader's format is and what to do, "" if it is none.
 func ForeignFile(root *vfs.Root, path string) string {
@@ -44,15 +55,14 @@ func ForeignFile(root *vfs.Root, path string) string {
 		return foreign[".pkl"]
 	case strings.HasPrefix(text, "RIFF") && !strings.Contains(text, "WEBP"):
 		return audio
+	case text != "" && slices.Contains([]string{".bin", ".raw", ".dat"}, strings.ToLower(filepath.Ext(path))):
+		return rawNumbers
 	}
 	return ""
 }
 
 // strange says of a file of no known kind what it is, as far as its first bytes say.
 func strange(root *vfs.Root, path string) string {
-	if what := ForeignFile(root, path); what != "" {
-		return what
-	}
 	head := make([]byte, 64)
 	text := strings.TrimLeft(string(head[:readHead(root, path, head)]), " \t\r\n")
 	switch {

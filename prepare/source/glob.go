@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,9 @@ func Files(path string) ([]string, error) {
 		return nil, notThere(path, absent, "no such file or folder"+suggest.Path(path))
 	}
 	files, err := vfs.Glob(path)
+	if !IsHidden(filepath.Base(path)) {
+		files = Visible(files)
+	}
 	if err != nil || len(files) == 0 {
 		return nil, notThere(path, absent, "no file matches")
 	}
@@ -65,6 +69,11 @@ func Escape(path string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }
 
+// Visible leaves out files with names that listings leave out.
+func Visible(files []string) []string {
+	return slices.DeleteFunc(files, func(f string) bool { return IsHidden(filepath.Base(f)) })
+}
+
 // FilesIn returns the files that path is: what it matches, or those of a folder that match
 // pattern.
 func FilesIn(root *vfs.Root, path, pattern string) ([]string, error) {
@@ -76,7 +85,7 @@ func FilesIn(root *vfs.Root, path, pattern string) ([]string, error) {
 		return files, nil
 	}
 	folder := files[0]
-	if files = root.Glob(folder, pattern); len(files) == 0 {
+	if files = Visible(root.Glob(folder, pattern)); len(files) == 0 {
 		files = PartitionFiles(root, folder)
 	}
 	if len(files) == 0 {

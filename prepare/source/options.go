@@ -2,7 +2,7 @@ package source
 
 // Kinds are the values of Options.Kind, "auto" aside.
 var Kinds = []string{"imagefolder", "csv", "jsonl", "tar", "zip", "parquet", "arrow", "tfrecord", "mds", "tokens",
-	"zarr", "npy", "npz", "safetensors", "idx", "cifar", "hdf5", "flat", "view", "coco", "voc", "yolo", "maskfolder",
+	"zarr", "npy", "npz", "safetensors", "bin", "idx", "cifar", "hdf5", "flat", "view", "coco", "voc", "yolo", "maskfolder",
 	"labelme"}
 
 // Options configures Open.

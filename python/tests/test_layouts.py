@@ -951,6 +951,17 @@ def netcdf(folder):
     return path, rows({k: some(5, 3, 4) for k in ("t2m", "u10")} | {"time": np.arange(5)})
 
 
+# Without a header
+
+
+@layout("declared", "--records *:float32[*,4]")
+def kitti(folder):
+    """As OpenPCDet reads them."""
+    for i, n in enumerate((5, 3, 0, 7)):
+        some(n, 4).tofile(f"{folder}/{i:06}.bin")
+    return folder, [{"data": np.fromfile(file, "f4").reshape(-1, 4)} for file in files_of(folder)]
+
+
 @unittest.skipIf(MISSING, MISSING)
 class LayoutsTest(unittest.TestCase):
     def setUp(self):

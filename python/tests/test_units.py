@@ -184,22 +184,27 @@ class UnitsTest(Trees):
         self.assertEqual(dict(done.splits), {"train": 5, "test": 2})
 
     def test_folders_of_files(self):
-        """A file for each sample, or for rows: npz, npy, safetensors and HDF5, beside NumPy."""
+        """A file for each sample, or for rows: npz, npy, safetensors, HDF5 and files without a header, beside NumPy."""
         for seed in SEEDS:
             r = random.Random(seed)
-            kind = r.choice(["npz", "npy", "safetensors", "h5"])
-            rows, n = r.random() < 0.5, r.randrange(2, 7)
+            kind = r.choice(["npz", "npy", "safetensors", "h5", "bin", "bin"])
+            rows, n = r.random() < 0.5, r.randrange(1, 7)
             with self.subTest(seed=seed, kind=kind, rows=rows):
-                folder = os.path.join(self.folder, f"{seed}-{kind}")
-                os.mkdir(folder)
-                names = natural(f"e{i}.{kind}" for i in r.sample(range(50), n))
-                members = ["data"] if kind == "npy" else r.sample(["action", "obs", "z"], r.randrange(1, 4))
-                types = {m: (r.choice(["<f4", "<f8", "<i2", "|u1", "<i8"]), tuple(r.randrange(1, 4) for _ in range(r.randrange(3)))) for m in members}
+                folder, most = os.path.join(self.folder, f"{seed}-{kind}"), r.choice([1, 6])
+                names = natural(f"{r.choice(['', '', 'é '])}e{i}.{kind}" for i in r.sample(range(50), n))
+                members = ["data"] if kind in ("npy", "bin") else r.sample(["action", "obs", "z"], r.randrange(1, 4))
+                numbers = ["<f4", "<f8", "<i2", "|u1", "<i8"] + ([">f4", ">i2", "|b1"] if kind == "bin" else [])
+                types = {m: (r.choice(numbers), tuple(r.randrange(1, 4) for _ in range(r.randrange(3)))) for m in members}
+                below = r.choice(["", "*/"])
+                for i, name in enumerate(names):  # folders of each, in the order of the files
+                    os.makedirs(os.path.join(folder, f"{i}" if below else ""), exist_ok=True)
+                    names[i] = os.path.join(f"{i}" if below else "", name)
+                open(os.path.join(folder, os.path.dirname(names[0]), f"._hidden.{kind}"), "wb").close()
                 want = []
                 for k, name in enumerate(names):
-                    length = r.randrange(1, 6)
+                    length = r.randrange(kind == "bin" and k < n - 1, most + 1) if kind == "bin" else r.randrange(1, 6)
                     arrays = {m: values_of(r, (length if rows else r.randrange(1, 6), *types[m][1]), types[m][0]) for m in members}
-                    if not rows and kind != "npy":
+                    if not rows and kind not in ("npy", "bin"):
                         arrays["label"] = np.array(k, "<i8")
                     self.write(os.path.join(folder, name), arrays, r)
                     fields = sorted(arrays) if kind in ("safetensors", "h5") else list(arrays)
@@ -207,21 +212,89 @@ class UnitsTest(Trees):
                         want += [{m: arrays[m][i] for m in fields} | {"episode": np.int64(k), "step": np.int64(i)} for i in range(length)]
                     else:
                         want.append({m: arrays[m] for m in fields})
-                self.same(folder, want, records="*[:]" if rows else "*")
-                if kind == "npz":
-                    self.same(os.path.join(folder, f"*.{kind}"), want, records="*[:]" if rows else "*")
+                declared = "*"
+                if kind == "bin":
+                    dtype, shape = np.dtype(types["data"][0]), types["data"][1]
+                    axes = ",".join(map(str, ("*", *shape)))
+                    declared = f"*.bin:{'>' if dtype.byteorder == '>' else ''}{dtype.name}[{axes}]"
+                where = os.path.join(folder, f"{below}*.{kind}") if below or r.random() < 0.5 else folder
+                self.same(where, want, records=declared + "[:]" * rows)
+                with penstock.open(where, records=declared) as ds:
+                    self.assertEqual([ds.source_name(k) for k in range(n)], [name if n > 1 else os.path.basename(name) for name in names])
+                    if kind == "bin":
+                        self.assertTrue(ds.fields["data"].ragged)
 
     def write(self, path, arrays, r):
         if path.endswith(".npz"):
             r.choice([np.savez, np.savez_compressed])(path, **arrays)
         elif path.endswith(".npy"):
             np.save(path, arrays["data"])
+        elif path.endswith(".bin"):
+            arrays["data"].tofile(path)
         elif path.endswith(".h5"):
             with h5py.File(path, "w") as f:
                 for name, x in arrays.items():
                     f[name] = x
         else:
             save_file({name: np.array(x) for name, x in arrays.items()}, path)
+
+    def test_one_file(self):
+        """A folder or a glob of one file is that file; with a declaration, its file is the unit, also where it is named."""
+        x = np.arange(12, dtype="f4").reshape(4, 3)
+        for kind in "npz", "npy", "safetensors", "h5":
+            folder = os.path.join(self.folder, kind)
+            os.mkdir(folder)
+            path = os.path.join(folder, f"a.{kind}")
+            self.write(path, {"data": x} if kind == "npy" else {"x": x, "y": x[:, 0]}, random.Random(0))
+            field = "a" if kind == "npy" else "x"
+            for where in folder, folder + "/*." + kind, path:
+                with self.subTest(where=where):
+                    with penstock.open(where) as ds:
+                        np.testing.assert_array_equal(ds[field][:], x)
+                    with penstock.DataLoader(where, 4, output="numpy") as loader:
+                        np.testing.assert_array_equal(next(iter(loader))[field], x)
+                    if where == path and kind == "h5":
+                        continue  # whose units are its groups
+                    name = "data" if kind == "npy" else "x"
+                    for door in lambda p: penstock.open(p, records="*"), lambda p: penstock.DataLoader(p, 1, output="numpy", records="*"):
+                        with door(where) as records:
+                            self.assertEqual(len(records), 1)
+                    with penstock.open(where, records="*") as ds:
+                        np.testing.assert_array_equal(ds[0][name], x)
+
+    def test_files_without_a_header(self):
+        """What is refused says the file, its bytes and those of a row, and a flag that runs."""
+        folder = os.path.join(self.folder, "velodyne")
+        os.mkdir(folder)
+        x = np.arange(20, dtype="f4").reshape(5, 4)
+        for i in range(3):
+            x[i:].tofile(f"{folder}/{i:06}.bin")
+        for records, words in (
+            ("*:float32[*,3]", "000000.bin: has 80 bytes, and a row of float32[*,3] has 12, so the last row is cut short"),
+            ("*:float32[5,4]", "000001.bin: has 64 bytes, and float32[5,4] has 80"),
+            ("*:f4[*,4]", 'unknown type "f4[*,4]"'),
+            ("*:text[*]", 'unknown type "text[*]"'),
+            ("*[:]:float32[*,4]", "[:] is written at the end"),
+            ("*", "files without a header have the type that is declared: records '*:float32[*,4]'"),
+            ("*/x:float32", "have no groups"),
+        ):
+            for door in penstock.open, penstock.DataLoader, lambda p, records: penstock.preprocess(p, p + "-ds", records=records):
+                with self.subTest(records=records), self.assertRaises(penstock.Error) as raised:
+                    door(folder, records=records)
+                self.assertNotIsInstance(raised.exception, penstock.NotFoundError)
+                self.assertIn(words, str(raised.exception).replace("--records", "records"))
+        for where in folder, folder + "/*.bin":
+            with self.assertRaisesRegex(penstock.Error, "has no header") as raised:
+                penstock.DataLoader(where)
+            flags = shlex.split(re.search(r"--records '[^']*'", str(raised.exception))[0])
+            self.run_command("preprocess", where, folder + "-ds", *flags, "--overwrite")
+        for i in range(3):
+            x.tofile(f"{folder}/{i:06}.bin")
+        with penstock.open(folder, records="*:float32[5,4]") as ds:
+            self.assertEqual((ds.fields["data"].shape, ds.fields["data"].ragged), ((5, 4), False))
+            np.testing.assert_array_equal(ds["data"][:], [x] * 3)
+        said = subprocess.run([data.penstock(), "inspect", f"{folder}::*:float32[*,4]"], check=True, capture_output=True, text=True).stdout
+        self.run_command(*shlex.split(said.split("run: penstock ")[1].splitlines()[0])[:-1], folder + "-ds", "--overwrite")
 
     def test_attributes_and_values_of_units(self):
         path = os.path.join(self.folder, "a.h5")

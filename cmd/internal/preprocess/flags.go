@@ -77,7 +77,8 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&c.Missing, "missing", "", "of empty cells and nulls of tables: `VALUE` is nan (of floats), a value "+
 		"or a class, or skip, which leaves out the samples; texts and lists are empty there")
 	fs.StringVar(&c.Records, "records", "", "where the records are in a file whose arrays are in groups: "+
-		"`GROUPS` with * for names, such as data/* (a record of each group), or data/*[:] (one of each row)")
+		"`GROUPS` with * for names, such as data/* (a record of each group), or data/*[:] (one of each row); "+
+		"*.bin:float32[*,4] gives the type of files without a header")
 	fs.Var(&c.Align, "align", "of arrays of several lengths in a group, take the first or the last rows as "+
 		"records: `END` is start or end")
 	fs.StringSliceVar(&c.Instances, "instances", nil,

@@ -21,9 +21,25 @@ import (
 
 // endings are those of the files of a folder that are units, by the kind of one file.
 var endings = map[string][]string{"npz": {".npz"}, "npy": {".npy"}, "safetensors": {".safetensors"},
-	"hdf5": {".h5", ".hdf5", ".hdf", ".nc", ".mat", ".h5ad"}}
+	"hdf5": {".h5", ".hdf5", ".hdf", ".nc", ".mat", ".h5ad"}, rawKind: {""}}
 
-// unitFiles returns the files of a source that has a unit in each, in the order of units; nil of any other source.
+// rawKind is the kind of files without a header, whose type Options.Records has.
+const rawKind = "bin"
+
+// KindOf returns the kind of a source that is asked for, or that follows from where its records are; "" if it has to be
+// found out.
+func KindOf(kind, records string) string {
+	if kind != "" && kind != "auto" {
+		return kind
+	}
+	if r, err := unit.Parse(records); err == nil && r.Type != nil {
+		return rawKind
+	}
+	return ""
+}
+
+// unitFiles returns the files of a source that has a unit in each, in the order of units, or the only file of a folder or
+// glob without a declaration, which is read as itself; nil of any other source.
 func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records string) ([]string, error) {
 	if endings[kind] == nil {
 		return nil, nil
@@ -33,8 +49,8 @@ func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records s
 		return nil, err
 	}
 	if info, err := root.Stat(files[0]); err == nil && info.IsDir() && len(files) == 1 {
-		files = filesIn(root, path, kind)
-	} else if len(files) == 1 {
+		files = filesIn(root, files[0], kind)
+	} else if files[0] == path && (kind == "hdf5" || records == "") {
 		return nil, nil
 	}
 	slices.SortFunc(files, unit.Compare)
@@ -69,7 +85,7 @@ func areSamples(ctx context.Context, root *vfs.Root, files []string) bool {
 // filesIn returns the files of a folder that are units.
 func filesIn(root *vfs.Root, folder, kind string) (files []string) {
 	for _, ending := range endings[kind] {
-		files = append(files, root.Glob(folder, "*"+ending)...)
+		files = append(files, source.Visible(root.Glob(folder, "*"+ending))...)
 	}
 	return files
 }
@@ -119,15 +135,22 @@ func newUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files 
 func unitsOf(ctx context.Context, root *vfs.Root, kind string, files []string, records *unit.Records) (
 	units []unit.Unit, err error) {
 	below, inGroups := records.Below()
+	switch {
+	case kind != rawKind && records.Type != nil:
+		return nil, fmt.Errorf("records %q: files of kind %s have types of their own; leave :%v out", records, kind,
+			records.Type)
+	case len(files) == 0:
+		return nil, errors.New("the folder has no files")
+	}
 	if inGroups && kind != "hdf5" {
 		return nil, fmt.Errorf("records %q: files of kind %s have no groups; write * or *[:]", records, kind)
 	}
-	for _, f := range files {
-		name := filepath.Base(f)
-		if !records.Matches(0, name) {
+	for i, name := range namesOf(files) {
+		f := files[i]
+		if !records.Matches(0, filepath.Base(f)) {
 			continue
 		}
-		u := &file{ctx: ctx, root: root, path: f, name: name, kind: kind}
+		u := &file{ctx: ctx, root: root, path: f, name: name, kind: kind, raw: records.Type}
 		if !inGroups {
 			units = append(units, u)
 			continue
@@ -144,13 +167,32 @@ func unitsOf(ctx context.Context, root *vfs.Root, kind string, files []string, r
 	return units, nil
 }
 
+// namesOf returns the paths of files from the folder that all are in.
+func namesOf(files []string) (names []string) {
+	folder := filepath.Dir(files[0])
+	for _, f := range files {
+		for !strings.HasPrefix(f, folder+string(filepath.Separator)) && folder != filepath.Dir(folder) {
+			folder = filepath.Dir(folder)
+		}
+	}
+	for _, f := range files {
+		name, err := filepath.Rel(folder, f)
+		if err != nil {
+			name = f
+		}
+		names = append(names, filepath.ToSlash(name))
+	}
+	return names
+}
+
 // file is a file as a unit, or a group of it.
 type file struct {
 	ctx        context.Context
 	root       *vfs.Root
 	path, name string
 	kind       string
-	group      string // in an HDF5 file; "" is the file
+	raw        *array.Raw // of files without a header
+	group      string     // in an HDF5 file; "" is the file
 }
 
 // Name implements unit.Unit.
@@ -179,7 +221,12 @@ func (u *file) open() (columns []array.Column, bad array.Rejections, closer io.C
 	case "safetensors":
 		return array.Safetensors(u.ctx, u.root, u.path)
 	}
-	c, closer, err := array.NPY(u.ctx, u.root, u.path)
+	var c array.Column
+	if u.raw != nil {
+		c, closer, err = u.raw.Open(u.ctx, u.root, u.path)
+	} else {
+		c, closer, err = array.NPY(u.ctx, u.root, u.path)
+	}
 	c.Field.Origin = unit.Lone
 	return []array.Column{c}, nil, closer, err
 }

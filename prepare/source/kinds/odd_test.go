@@ -35,7 +35,7 @@ func TestOddFiles(t *testing.T) {
 		{"break.json", "[{\"a\": \"x\ny\"}]", "has a line break in a text"},
 		{"one.json", `{"a": 1}`, "with an object a line it is --from jsonl"},
 		{"photo.jpg", "\xff\xd8\xff\xe0....", "is a file of one image; give the folder"},
-		{"x.bin", "abc", "if it is something else, name its kind, such as --from tokens"},
+		{"x.bin", "abc", "if it has tokens of a language model: --from tokens"},
 		{"x.zip", "PK\x03\x04....", "no zip archive, or cut short"},
 		{"empty.dat", "", "is empty"},
 		{"data.arrow", "ARROW1", "is not an Arrow file: it is too short"},

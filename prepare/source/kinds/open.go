@@ -33,8 +33,13 @@ import (
 func Open(ctx context.Context, path string, opts source.Options) (source.Source, error) {
 	path, records := source.SplitRecords(path)
 	opts.Records = cmp.Or(opts.Records, records)
-	kind := opts.Kind
-	if kind == "" || kind == "auto" {
+	if opts.Records != "" {
+		if _, err := unit.Parse(opts.Records); err != nil {
+			return nil, fmt.Errorf("source %s: %w", path, err)
+		}
+	}
+	kind := KindOf(opts.Kind, opts.Records)
+	if kind == "" {
 		var err error
 		if kind, err = detect(ctx, path, opts); err != nil {
 			return nil, err
@@ -44,9 +49,14 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	if !ok {
 		return nil, fmt.Errorf("source %s: unknown kind %q; known are %s", path, kind, strings.Join(source.Kinds, ", "))
 	}
+	if kind == rawKind && KindOf("", opts.Records) != rawKind {
+		return nil, fmt.Errorf("source %s: --from %s: files without a header have the type that is declared: %s", path, kind,
+			source.RawFlag)
+	}
 	if opts.Records != "" && !slices.Contains(withUnits, kind) {
 		return nil, fmt.Errorf("source %s: records: a source of kind %s has its records in one place; units are groups and "+
-			"files of %s", path, kind, strings.Join(withUnits, ", "))
+			"files of %s; files without a header have the type that is declared: %s", path, kind, strings.Join(withUnits, ", "),
+			source.RawFlag)
 	}
 	if opts.Missing != "" && !slices.Contains(withMissing, kind) {
 		return nil, fmt.Errorf("source %s: --missing: a source of kind %s has no missing values; they are in %s", path, kind,
@@ -70,6 +80,8 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	var s source.Source
 	switch {
 	case err != nil:
+	case len(files) == 1 && opts.Records == "":
+		s, err = open(ctx, root, files[0], opts, selection)
 	case files != nil:
 		s, err = openUnitFiles(ctx, root, path, kind, files, opts, selection)
 	default:
@@ -89,7 +101,7 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 var withMissing = []string{"csv", "jsonl", "parquet", "arrow", "tfrecord", "mds"}
 
 // withUnits are the kinds of sources whose records may be units, or rows of units.
-var withUnits = []string{"hdf5", "zarr", "npz", "npy", "safetensors"}
+var withUnits = []string{"hdf5", "zarr", "npz", "npy", "safetensors", rawKind}
 
 // openRoot is source.OpenRoot. Its error for a path that is not there is the same as that of reading it.
 func openRoot(path string, opts source.Options) (*vfs.Root, error) {
@@ -121,7 +133,8 @@ func detect(ctx context.Context, path string, opts source.Options) (kind string,
 var openers = map[string]openFunc{
 	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip,
 	"npy": array.OpenNPY, "npz": array.OpenNPZ, "safetensors": array.OpenSafetensors,
-	"idx": array.OpenIDX, "cifar": array.OpenCIFAR, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
+	rawKind: nil, // its files are units
+	"idx":   array.OpenIDX, "cifar": array.OpenCIFAR, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
 	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": rows.OpenTokens, "zarr": zarr.Open,
 	"view": openView,
 	"coco": labels.COCO, "voc": labels.VOC, "yolo": labels.YOLO, "maskfolder": labels.Masks,

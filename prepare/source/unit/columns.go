@@ -369,7 +369,7 @@ func (c *Columns) count(u Unit) (int64, error) {
 		if err := c.alike(u, w, m); err != nil {
 			return 0, err
 		}
-		if m.Rows != w.fixed {
+		if m.Rows != w.fixed || c.records.Type != nil && c.records.Type.Ragged {
 			w.fixed = -1
 		}
 		if size := int64(max(1, m.Field.RecordBytes())); !c.records.Rows && m.Rows > source.MaxValue/size {

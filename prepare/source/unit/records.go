@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/tensor"
 )
 
 // Align says which rows are records where the arrays of a unit have several lengths.
@@ -31,16 +34,18 @@ func (a *Align) Type() string { return "end" }
 
 // Records says where the records are.
 type Records struct {
-	Levels []string // the glob of the names on each level: of files, where there are several, then of groups
-	Rows   bool     // each row of a unit is a record; otherwise each unit is
-	Align  Align    // of rows
+	Levels []string   // the glob of the names on each level: of files, where there are several, then of groups
+	Type   *array.Raw // of files without a header; nil of others
+	Rows   bool       // each row of a unit is a record; otherwise each unit is
+	Align  Align      // of rows
 }
 
 // rows ends a text of Records whose records are rows. A way to align is written before the bracket.
 const rows = "[:]"
 
-// Parse reads what String writes, such as data/* (each group is a record), data/*[:] (each row of each group) or
-// data/*[:start] (the first rows of each, as many as its shortest array has).
+// Parse reads what String writes, such as data/* (each group is a record), data/*[:] (each row of each group),
+// data/*[:start] (the first rows of each, as many as its shortest array has) or *.bin:float32[*,4] (each file, which has
+// rows of four numbers and no header).
 func Parse(text string) (*Records, error) {
 	fail := func(why string) (*Records, error) {
 		return nil, fmt.Errorf("records %q: %s; write the path of the units with * for names, such as 'data/*' for a record "+
@@ -55,6 +60,13 @@ func Parse(text string) (*Records, error) {
 	if inner == "" {
 		return fail("it names no unit")
 	}
+	if i := strings.LastIndexByte(inner, ':'); i > 0 && isType(inner[i+1:]) {
+		var err error
+		if r.Type, err = array.ParseRaw(inner[i+1:]); err != nil {
+			return nil, fmt.Errorf("records %q: %w; write it as in '*.bin:float32[*,4]'", text, err)
+		}
+		inner = inner[:i]
+	}
 	for _, level := range strings.Split(strings.Trim(inner, "/"), "/") {
 		if _, err := path.Match(level, ""); err != nil {
 			return fail(fmt.Sprintf("%q is not a pattern", level))
@@ -62,9 +74,19 @@ func Parse(text string) (*Records, error) {
 		if level == "" {
 			return fail("a name is empty")
 		}
+		if strings.Contains(level, rows) {
+			return fail(rows + " is written at the end")
+		}
 		r.Levels = append(r.Levels, level)
 	}
 	return r, nil
+}
+
+// isType reports whether the text after a colon is meant as a type, and is not part of a name.
+func isType(text string) bool {
+	name, axes, isArray := strings.Cut(strings.TrimPrefix(text, ">"), "[")
+	_, err := tensor.ParseDType(name)
+	return err == nil || isArray && name != "" && strings.Trim(axes, "*,0123456789 ") == "]"
 }
 
 // WithAlign returns the text of records whose rows are aligned.
@@ -91,6 +113,9 @@ func (r *Records) String() string {
 		return ""
 	}
 	text := strings.Join(r.Levels, "/")
+	if r.Type != nil {
+		text += ":" + r.Type.String()
+	}
 	if r.Rows {
 		text += "[:" + string(r.Align) + "]"
 	}

@@ -18,6 +18,7 @@ from .._base.errors import CorruptError, Error, NotFoundError
 from .._base.program import uninterrupted
 from .._base.urls import redacted
 from .._read.field import STORAGE, Field, from_json, shape_of
+from .._read.formats import exists
 from .._read.ragged import Ragged, batch_of
 from . import process
 from .batch import BatchDict, BatchTuple, LoaderBatch, made
@@ -534,8 +535,7 @@ class Session:
         while True:
             message = self._wire.receive(deadline)
             if "error" in message:
-                there = all("://" in path or os.path.lexists(path) for path in self._paths)
-                error = self._failed(message, "error") if there else NotFoundError(text(message, "error"))
+                error = self._failed(message, "error") if all(map(exists, self._paths)) else NotFoundError(text(message, "error"))
                 self.close()
                 raise error
             if kind in message and (asked is None or message.get("number") == asked):

@@ -14,8 +14,8 @@ from .. import samplers
 from .._base.dataclass import dataclass
 from .._base.errors import NotFoundError, UnsupportedError
 from .._base.urls import redacted
-from .._read import generations
 from .._read.dataset import Dataset
+from .._read.formats import exists
 from .._read.view import View
 
 
@@ -85,11 +85,7 @@ def engine(given: Mapping[str, Any]) -> str:
     make batches of these: then they are datasets like any other. "arrays" gathers arrays in memory, and "code" runs the dataset's code.
     """
     dataset = given["dataset"]
-    if (
-        type(dataset) in (list, tuple)
-        and dataset
-        and all(isinstance(d, str) and "://" not in d and not os.path.lexists(generations.split(d)[0]) for d in dataset)
-    ):
+    if type(dataset) in (list, tuple) and dataset and all(isinstance(d, str) and not exists(d) for d in dataset):
         raise NotFoundError(
             f"{dataset[0]}: no such file or directory; a list of strings is a list of the paths of datasets: "
             "for a dataset of strings, give numpy.array(strings)"

@@ -29,6 +29,12 @@ def file_of(path: str) -> str:
     return path if os.path.lexists(path) else path.rpartition("::")[0] or path
 
 
+def exists(path: str) -> bool:
+    """Return whether a path leads somewhere: without its generation and where the records are, or as a glob; URLs do."""
+    path = generations.split(file_of(path))[0]
+    return "://" in path or "{" in path or os.path.lexists(path) or bool(glob.glob(path))
+
+
 def with_records(path: Any, records: str | None, align: str | None) -> Any:
     """Return a path or URL that says where the records are in the file: ``demos.hdf5::data/*[:]``, as programs take it."""
     if records is None and align is None:

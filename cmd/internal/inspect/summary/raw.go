@@ -103,5 +103,5 @@ func (r *Raw) preparing() string {
 	if slices.ContainsFunc(r.Fields, func(f store.Field) bool { return f.Content == tensor.Image }) {
 		command += " --keep-encoded"
 	}
-	return shell.Penstock(command, r.Path, strings.TrimSuffix(base, filepath.Ext(base))+"-ds")
+	return shell.Penstock(command, source.WithRecords(r.Path, r.Where), strings.TrimSuffix(base, filepath.Ext(base))+"-ds")
 }
