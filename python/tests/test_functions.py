@@ -371,6 +371,104 @@ class CostsTest(FunctionsTest):
             self.assertRegex(costs.diagnose({"diagnose": said, "loader": {**loader, "CPU": cpu * second}, "functions": [report]}, 2), want)
 
 
+def letters(text):
+    return [ord(c) for c in text]
+
+
+def drawn(text: str):
+    return np.random.rand(len(text) % 4, 2).astype(np.float32)
+
+
+class AnyRowsTest(FunctionsTest):
+    """Functions of fields that return any number of rows run as functions of records do."""
+
+    def test_results(self):
+        for function, want in (
+            (letters, lambda r: np.array(letters(self.ds[r]["text"]))),
+            (str.upper, lambda r: self.ds[r]["text"].upper()),
+            (str.encode, lambda r: np.frombuffer(self.ds[r]["text"].encode(), np.uint8)),
+            (drawn, lambda r: (self.seeded(r, 7), drawn(self.ds[r]["text"]))[1]),
+        ):
+            for workers in (0, 2):
+                with self.subTest(function=function, workers=workers):
+                    made = self.loader({"text": [function]}, fields=["text", "label"], num_workers=workers, shuffle=True, seed=7)
+                    got = {int(r): (b["text"][i], b["label"][i]) for b in made for i, r in enumerate(b.indices)}
+                    self.assertEqual(len(got), RECORDS)
+                    for r, (value, label) in got.items():
+                        np.testing.assert_array_equal(value, want(r))
+                        self.assertEqual((label, getattr(value, "dtype", str)), (r, getattr(want(r), "dtype", str)))
+
+    def test_beside_functions_of_the_engine_and_of_records(self):
+        def rows(image):
+            return np.ones((image.shape[0] * int(image[0, 0, 0]) % 3, 4), np.float32)
+
+        def both(record: dict):
+            return {**record, "twice": 2 * len(record["image"])}
+
+        transforms = {"": [T.CenterCrop(6), half, rows, both], "signal": [half], "text": [letters]}
+        made = self.loader(transforms, fields=["image", "signal", "text", "label"])
+        for b in made:
+            for i, r in enumerate(b.indices):
+                want = rows(self.ds[int(r)]["image"][1:7, 1:7] // 2)
+                np.testing.assert_array_equal(b["image"][i], want)
+                self.assertEqual((b["text"][i].tolist(), b["twice"][i]), (letters(f"text {r}"), 2 * len(want)))
+                np.testing.assert_array_equal(b["signal"][i], self.ds[int(r)]["signal"] // 2)
+        self.assertRegex(made.explain(), "records +2 Python workers .*letters")
+
+    def test_declared(self):
+        def same(x):
+            return np.zeros((3, 2), np.float32)
+
+        for output, said in (
+            (("float32", (None, 2)), ""),
+            (("float32", (None, 3)), r"record 0: same: signal is float32 \(3, 2\), and makes says float32 \(3,\) of any"),
+        ):
+            made = self.loader({"signal": [T.Function(same, output=output)]}, fields=["signal"], num_workers=0)
+            if said:
+                with self.assertRaisesRegex(TypeError, said):
+                    next(iter(made))
+            else:
+                self.assertEqual(next(iter(made))["signal"].offsets.tolist(), list(range(0, 49, 3)))
+
+    def test_a_later_record_of_another_shape(self):
+        def odd(x):
+            return np.zeros(4 + (x == 50), np.float32)
+
+        def other(text):
+            return [0.5] if text.endswith("50") else np.zeros((len(text) % 4, 2), np.int32)
+
+        with self.assertRaisesRegex(
+            TypeError, r"record 50 .*odd .*float32 \(5,\) for this record, and float32 \(4,\).* output=\('float32', \(None,\)\)"
+        ):
+            list(self.loader({"label": [odd]}, fields=["label"]))
+        with self.assertRaisesRegex(
+            TypeError, r"record 50: other: text: 0.5 of float64 is not int32, and the first records have int32 \(2,\) of any number of rows"
+        ):
+            list(self.loader({"text": [other]}, fields=["text"]))
+
+    def test_states(self):
+        options = {"fields": ["text", "label"], "shuffle": True, "seed": 7}
+        want = [b["text"].values.tolist() for b in self.loader({"text": [drawn]}, **options)]
+        for step in (0, 1, 4):
+            first = self.loader({"text": [drawn]}, **options)
+            for _ in zip(range(step), first):
+                pass
+            again = self.loader({"text": [drawn]}, num_workers=step % 3, **options)
+            again.load_state_dict(first.state_dict())
+            self.assertEqual([b["text"].values.tolist() for b in again], want[step:])
+        for wrong in ({"text": ["int3", [], True, ""]}, {"text": ["int32", [-1], True, ""]}, {"text": 3}, 4):
+            with self.assertRaises(penstock.Error):
+                again.load_state_dict({**first.state_dict(), "results": wrong})
+
+    def test_refused(self):
+        with self.assertRaisesRegex(ValueError, r"batch_transforms comes before functions that make any number of rows \(letters\)"):
+            self.loader({"text": [letters]}, batch_transforms=T.LabelSmoothing(0.1, RECORDS), fields=["text", "label"])
+        with self.assertRaisesRegex(
+            penstock.Error, "<lambda> returns a list, a text or no elements, and other steps follow; have it return an array"
+        ):
+            self.loader({"label": [lambda x: [1, 2], T.Cast("float32")]}, fields=["label"])
+
+
 class SameResultsTest(FunctionsTest):
     """Results depend on seed, epoch and record, and on nothing else."""
 
@@ -467,7 +565,6 @@ class FailuresTest(FunctionsTest):
     def test_what_cannot_be_in_a_batch(self):
         for wrong, said in (
             (lambda x: None, "object"),
-            (lambda x: "text", "U"),
             (lambda x: x[:0], "no elements"),
             (lambda x: x.astype(complex), "complex"),
         ):

@@ -307,7 +307,7 @@ class FailuresTest(RecordsTest):
 
     def test_wrong_results(self):
         for f, text in (
-            (shortened, r"image is uint8 \(5, 9, 3\) in record 1, and uint8 \(4, 9, 3\) in record 0"),
+            (shortened, r"record 1: shortened: image is uint8 \(5, 9, 3\), and the first records have uint8 \(4, 9, 3\)"),
             (T.Record(lambda record: None), "returns NoneType; have it return a dict of fields"),
             (T.Record(lambda image: (image, image), takes=["image", "label"]), "takes 1 positional"),
             (T.Record(lambda image, label: image, takes=["image", "label"]), "returns ndarray; have it return a tuple of 2 values"),

@@ -1,11 +1,13 @@
 package feed
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/feed/external"
 	"github.com/penstock/penstock/internal/imagefile"
@@ -35,9 +37,22 @@ type functionEntry struct {
 type functions struct {
 	pool   *external.Pool // nil if there are no workers
 	batch  int            // records of a batch
-	sample func(field store.Field, try func(src []byte, r loader.Record) error) error
+	sample func(field store.Field, try func(src []byte, r loader.Record) (enough bool, err error)) error
 	name   func(record int) string
 	stats  []functionStats
+	rows   rowsError
+}
+
+// unknown is the length of an axis that each record has of its own.
+const unknown = -1
+
+// rowsError is the error of fields, by name, whose function makes any number of rows.
+type rowsError []string
+
+// Error says what is to be done in place.
+func (e rowsError) Error() string {
+	return fmt.Sprintf("the function of %q makes any number of rows, or text, and batches of the engine have one shape: "+
+		"call it with whole records", []string(e))
 }
 
 // functionStats counts the work of one field's functions.
@@ -134,7 +149,7 @@ func (fs *functions) makeField(f store.Field, parts []recipePart, asBytes bool) 
 	}
 	chain.Head = head
 	m := made{field: f, transform: chain}
-	if err := fs.find(chain, f, parts); err != nil {
+	if err := fs.find(chain, f, parts); err != nil || slices.Contains(fs.rows, f.Name) {
 		return m, err
 	}
 	fs.stats = append(fs.stats, stats)
@@ -195,6 +210,13 @@ func (fs *functions) find(chain *external.Chain, f store.Field, parts []recipePa
 	if err != nil {
 		return err
 	}
+	if o := parts[len(parts)-2].function.Output; o != nil && slices.Index(o.Shape, unknown) == 0 {
+		if len(parts[len(parts)-1].engine) > 0 {
+			return errors.New("a function of any number of rows comes last")
+		}
+		fs.rows = append(fs.rows, f.Name)
+		return nil
+	}
 	known := true
 	for _, p := range parts[:len(parts)-1] {
 		known = known && p.function.Output != nil
@@ -202,29 +224,58 @@ func (fs *functions) find(chain *external.Chain, f store.Field, parts []recipePa
 	if known {
 		return fs.settle(chain, in, parts, func(call *external.Call, _ *functionEntry) error { return nil })
 	}
-	return fs.sample(f, func(src []byte, r loader.Record) error {
-		chain.Calls = nil
-		bytes, shape, err := fs.pool.Sample(chain.Head, f.Spec, src, r)
-		if bytes != nil {
-			defer func() { err = errors.Join(err, fs.pool.Places().Free(bytes)) }()
+	// A result of one function that is neither an image nor a number may have any number of rows.
+	last, first := len(parts)-2, (*external.Chain)(nil)
+	open := last == 0 && parts[0].function.Output == nil && len(parts[1].engine) == 0
+	err = fs.sample(f, func(src []byte, r loader.Record) (enough bool, err error) {
+		tried := &external.Chain{Head: chain.Head}
+		if err := fs.try(tried, f, parts, in, src, r); err != nil {
+			return first != nil, err // that comes again in the batch of the record
 		}
-		if err != nil {
-			return err
+		first = cmp.Or(first, tried)
+		made, of := tried.Calls[last], first.Calls[last].Out.Shape
+		open = open && made.Out.Layout == "" && len(made.Out.Shape) > 0 && len(of) > 0
+		if made.Rows || open && made.Out.Shape[0] != of[0] {
+			fs.rows = append(fs.rows, f.Name)
+			return true, nil
 		}
-		return fs.settle(chain, in, parts, func(call *external.Call, e *functionEntry) error {
-			n := len(chain.Calls)
-			if n > 0 { // the result of all functions before
-				if bytes, err = fs.pool.Follow(chain.Calls, bytes, shape, r); err != nil {
-					return err
-				}
-				shape = call.In.Shape
+		return !open, nil
+	})
+	if first == nil {
+		return err
+	}
+	chain.Calls = first.Calls
+	return nil
+}
+
+// try has each function of a chain called with one record, which settles what it makes.
+func (fs *functions) try(chain *external.Chain, f store.Field, parts []recipePart, in tensor.Spec, src []byte,
+	r loader.Record) (err error) {
+	bytes, shape, err := fs.pool.Sample(chain.Head, f.Spec, src, r)
+	if bytes != nil {
+		defer func() { err = errors.Join(err, fs.pool.Places().Free(bytes)) }()
+	}
+	if err != nil {
+		return err
+	}
+	return fs.settle(chain, in, parts, func(call *external.Call, e *functionEntry) error {
+		n := len(chain.Calls)
+		if n > 0 { // the result of all functions before
+			if bytes, err = fs.pool.Follow(chain.Calls, bytes, shape, r); err != nil {
+				return err
 			}
-			if e.Output != nil {
-				return nil
-			}
-			return fs.pool.Probe(call, shape, bytes, external.Seeded{Index: r.Index, Epoch: r.Epoch, Seed: r.Seed,
-				Key: external.KeyOf(r, n)})
-		})
+			shape = call.In.Shape
+		}
+		if e.Output != nil {
+			return nil
+		}
+		err := fs.pool.Probe(call, shape, bytes, external.Seeded{Index: r.Index, Epoch: r.Epoch, Seed: r.Seed,
+			Key: external.KeyOf(r, n)})
+		if err == nil && call.Rows && (n < len(parts)-2 || len(parts[n+1].engine) > 0) {
+			return fmt.Errorf("%s returns a list, a text or no elements, and other steps follow; have it return an array",
+				fs.pool.Name(call.Function))
+		}
+		return err
 	})
 }
 
@@ -371,10 +422,10 @@ func reportsOf(list []functionStats) (out []functionReport) {
 
 // sizeOf returns the size of the first image file of a field.
 func (fs *functions) sizeOf(f store.Field) (size *loader.SameSize, err error) {
-	err = fs.sample(f, func(src []byte, r loader.Record) error {
+	err = fs.sample(f, func(src []byte, r loader.Record) (bool, error) {
 		file, err := imagefile.Parse(src)
 		size = &loader.SameSize{Width: file.Config.Width, Height: file.Config.Height, Of: fs.name(r.Index)}
-		return err
+		return true, err
 	})
 	return size, err
 }

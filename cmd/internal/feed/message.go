@@ -80,6 +80,7 @@ type reply struct {
 	Skipped string      `json:"skipped,omitempty"` // a record that on_error passed over, and why
 	Stats   *statistics `json:"stats,omitempty"`
 	Error   string      `json:"error,omitempty"` // why nothing comes any more
+	Rows    []string    `json:"rows,omitempty"`  // with Error: fields whose function makes any number of rows
 	Awake   bool        `json:"awake,omitempty"` // the batch that the client sleeps for is ready
 	// of the position after a batch that comes by positions, where later ones were sent; Number is the batch's ticket
 	Done string `json:"done,omitempty"`

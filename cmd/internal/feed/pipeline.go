@@ -41,12 +41,9 @@ func (o *Options) made(fields []store.Field, fs *functions) ([]made, error) {
 		return nil, err
 	}
 	for _, f := range fields {
-		recipe, ok := o.Transforms[f.Name]
-		if all, is := o.Transforms[""]; !ok && is && isImage(f) {
-			recipe, ok = all, true
-		}
+		recipe, own := o.recipe(f.Name)
 		m := made{field: f, image: infoOf(f)}
-		if ok {
+		if recipe != nil && (own || isImage(f)) {
 			var err error
 			if m, err = o.makeField(f, recipe, fs); err != nil {
 				errs = append(errs, fmt.Errorf("field %q: %w", f.Name, err))
@@ -132,14 +129,24 @@ var words = geometry.Words{
 		"instances=\"objects\")",
 }
 
+// recipe returns the pipeline of a field: its own, or that of all image fields. It is nil for none, which null of the
+// field says.
+func (o *Options) recipe(field string) (recipe json.RawMessage, own bool) {
+	recipe, own = o.Transforms[field]
+	if !own {
+		recipe = o.Transforms[""]
+	}
+	if string(recipe) == "null" {
+		recipe = nil
+	}
+	return recipe, own
+}
+
 // checkGeometry returns which fields go where images go, and refuses to move images away from other fields on them.
 func (o *Options) checkGeometry(fields []store.Field) ([]geometry.Group, error) {
 	var list []geometry.Field
 	for _, f := range fields {
-		recipe, own := o.Transforms[f.Name]
-		if !own {
-			recipe = o.Transforms[""]
-		}
+		recipe, own := o.recipe(f.Name)
 		g := geometry.Field{Spec: f.Spec, Whole: !own}
 		if recipe, err := normalized(f, recipe); isImage(f) && recipe != nil && err == nil {
 			if parts, err := splitRecipe(recipe); err == nil { // else made has reported the error

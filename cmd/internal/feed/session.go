@@ -179,7 +179,9 @@ func (s *session) refuse(err error) error {
 	if left(err) {
 		return err
 	}
-	return s.write(reply{Error: cli.Worded(err.Error()), Raised: raisedBy(err)})
+	var rows rowsError
+	errors.As(err, &rows)
+	return s.write(reply{Error: cli.Worded(err.Error()), Raised: raisedBy(err), Rows: rows})
 }
 
 // open makes the loader that q asks for, and sends the welcome.

@@ -157,6 +157,9 @@ func (s *subject) make(ctx context.Context, o *Options, fields []store.Field) er
 	if err != nil {
 		return fmt.Errorf("feed: options: %w", err)
 	}
+	if fs.rows != nil {
+		return fs.rows
+	}
 	s.stats = fs.stats
 	mix, err := o.mixing(becomes)
 	if err != nil {
@@ -225,13 +228,14 @@ func (s *subject) prepared() string {
 	return text.String()
 }
 
-// mostSamples is how many records are tried where on_error passes over those that cannot be decoded.
+// mostSamples is how many records say whether what a function makes has one shape, and are tried where on_error passes
+// over those that cannot be decoded.
 const mostSamples = 16
 
 // sampler returns what gives stored records of a subject to functions that are asked what they make.
 func (s *subject) sampler(ctx context.Context, o *Options) func(f store.Field,
-	try func(src []byte, r loader.Record) error) error {
-	return func(f store.Field, try func(src []byte, r loader.Record) error) error {
+	try func(src []byte, r loader.Record) (enough bool, err error)) error {
+	return func(f store.Field, try func(src []byte, r loader.Record) (enough bool, err error)) error {
 		order := s.options.Sampler
 		var at []int
 		if order == nil {
@@ -252,15 +256,20 @@ func (s *subject) sampler(ctx context.Context, o *Options) func(f store.Field,
 		}
 		var first error
 		for position, i := range at {
+			enough := false
 			err := s.guard(func() error {
 				src, err := s.stored(ctx, f, i)
 				if err != nil {
 					return err
 				}
-				return try(src, loader.Record{Index: i, Position: position, Seed: o.Seed})
+				enough, err = try(src, loader.Record{Index: i, Position: position, Seed: o.Seed})
+				return err
 			})
+			if enough {
+				return err
+			}
 			if err == nil {
-				return nil
+				continue
 			}
 			if first == nil {
 				first = fmt.Errorf("record %d: %w", i, err)

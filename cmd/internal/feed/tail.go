@@ -32,13 +32,10 @@ func (o *Options) head(path, field string) (*transforms.Pipeline, error) {
 
 // divisible returns the pipeline of a field, if what is done to an image depends on nothing else.
 func (o *Options) divisible(path, field string) (*transforms.Pipeline, error) {
-	recipe, ok := o.Transforms[field]
-	if !ok {
-		recipe, ok = o.Transforms[""]
-	}
+	recipe, _ := o.recipe(field)
 	parts, err := splitRecipe(recipe)
 	switch {
-	case !ok:
+	case recipe == nil:
 		return nil, fmt.Errorf("the field %q has no transforms", field)
 	case err != nil:
 		return nil, err

@@ -57,12 +57,12 @@ class Plan:
 
 
 class Tasks(Plan):
-    """Tasks of any kind that have numbers, for any worker that has room. ``due`` is the number of the task whose result comes next."""
+    """Tasks of any kind, for any worker that has room. ``due`` is the first part of the task whose result comes next: its number."""
 
     fixed = False
 
-    def __init__(self, tasks: Iterator[tuple[int, Any]]) -> None:
-        self._tasks, self._given = tasks, list[int]()
+    def __init__(self, tasks: Iterator[Any]) -> None:
+        self._tasks, self._given = tasks, list[Any]()
 
     def next(self) -> Task:
         task = next(self._tasks)
@@ -73,5 +73,5 @@ class Tasks(Plan):
         del self._given[0]
 
     @property
-    def due(self) -> int:
+    def due(self) -> Any:
         return self._given[0]

@@ -392,7 +392,7 @@ class DataLoader(_Base[B]):
         signature = Signature.of({**given, "dataset": None}, iterable=False)
         request = Request.of(given, signature, self._last)
         self._take_class()
-        engine = ListedLoader(request, signature, given["output"] == "torch")
+        engine = request.engine(lambda request: ListedLoader(request, signature, given["output"] == "torch"))
         self._signature = signature = engine.signature
         self._paths, self._split, self._given = request.subject.paths, request.subject.split, None
         if request.subject.records is not None and not isinstance(given["dataset"], (list, tuple)):
@@ -424,7 +424,7 @@ class DataLoader(_Base[B]):
         self._given = None if request.subject.records is None or self._several else self._arguments["dataset"]  # an object that says what it has
         # Python's pickle gets the values that hold.
         self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
-        engine = self._fed(request)
+        engine = request.engine(self._fed)
         self._named = subject.named(self._arguments)
         self._held["fields"] = engine.session.fields
         if self._of_torch and signature.collate_fn is None:
@@ -433,7 +433,7 @@ class DataLoader(_Base[B]):
 
     def _fed(self, request: Request) -> FeedLoader:
         """Return the engine of a request, which may have functions of whole records."""
-        if request.recording is None:
+        if request.recording is None or not request.recording.used:
             return FeedLoader(request)
         from .recording import RecordLoader
 

@@ -13,7 +13,7 @@ from .._code.fetch import Task, Work
 from .._code.loader import UserLoader
 from .._code.plan import Plan
 from .._code.randomness import record_seed
-from ..functions.record import PLACE, CollateAlone, Given, Recorder, Recording, Sent
+from ..functions.record import CollateAlone, Given, Recorder, Recording, Sent
 from . import subject
 from .recording import as_they_are
 from .request import Request
@@ -124,14 +124,14 @@ class ListedLoader(UserLoader):
         while at["epoch"] == epoch and at["step"] < session.batches:
             batch, at = session.next_batch(at)
             indices = batch.indices.tolist()
-            keys = [record_seed(options["seed"], epoch, record, place=PLACE) for record in indices]
+            keys = {place: [record_seed(options["seed"], epoch, record, place=place) for record in indices] for place in self._recording.places}
             yield from Given(dict(batch.items()), session.fields, indices, keys, parallel).records()
 
     def _planned(self, epoch: int, workers: int) -> tuple[Plan, Work]:
         plan, work = super()._planned(epoch, workers)
         assert self._recording.samples is not None
         samples = replace(self._recording.samples, collate=work.collate)
-        collate = CollateAlone(self._request.options["on_error"], samples, not workers)
+        collate = CollateAlone(self._request.options["on_error"], samples, not workers, self._recorder)
         return plan, replace(work, dataset=self._recorder, collate=collate)
 
     def _plan(self, epoch: int, workers: int, base_seed: int | None) -> Plan:

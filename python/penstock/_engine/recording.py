@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,21 +11,24 @@ from typing import Any
 
 from .. import samplers
 from .._base.errors import Error
-from .._base.values import element_type
+from .._base.expected import WHOLE, checked
 from .._code.fetch import Task, Work
 from .._code.loops import Loop, ParallelLoop, SerialLoop
 from .._code.measure import Measures
 from .._code.pins import Pins, device
-from .._code.plan import Plan
+from .._code.plan import Plan, Tasks
 from .._code.randomness import record_seed
-from .._read.field import Field
+from .._read.field import STORAGE, Field, from_json
 from .._read.ragged import Ragged
 from ..functions.call import name_of
-from ..functions.record import PLACE, Collate, Given, Recorder, Recording
+from ..functions.record import Collate, First, Given, Recorder, Recording
 from .batch import made
 from .feeding import FeedLoader
 from .states import check_mapping
 from .wire import Malformed, shown
+
+#: How many records say what functions make: mostSamples in Go.
+FIRST = 16
 
 #: The share of a loop that it waits, and the share of the time of workers, from which functions are its limit.
 _WAITS, _BUSY = 0.05, 0.7
@@ -42,8 +46,26 @@ class _Ahead(Plan):
         self.at = at
         self.message: dict[str, Any] = {}  # of the batch that was delivered last
         self.failure: Error | None = None  # why no further batch comes
+        self._kept: deque[Task] = deque()  # that were looked at before they were due
 
     def next(self) -> Task:
+        task = self._kept.popleft() if self._kept else self._next()
+        task.records[0].given.results = self._loader.results
+        return task
+
+    def first(self, records: int) -> list[First]:
+        """Return the records that come first, which come again."""
+        found: list[First] = []
+        while len(found) < records:
+            try:
+                task = self._next()
+            except StopIteration:
+                break
+            self._kept.append(task)
+            found += [First(sent.given, sent.place) for sent in task.records[: records - len(found)]]
+        return found
+
+    def _next(self) -> Task:
         session = self._loader.session
         if self.failure is not None or self._asked["step"] >= session.batches:
             raise StopIteration
@@ -71,13 +93,16 @@ class RecordLoader(FeedLoader):
         self._batch, self._repeats = options["batch_size"], _repeats(request.order)
         self._recorder = Recorder(recording.steps, recording.ends, options["on_error"], recording.workers == 0)
         self._samples = recording.samples
+        #: The fields that functions make; None if that is not known yet.
+        self.results: dict[str, Field] | None = None
+        self._places = recording.places
         self.collates = recording.samples is not None
         self._ends = recording.ends.names if recording.samples is None else [*recording.ends.names, name_of(recording.samples.collate)]
         named = ", ".join(recording.names) or "reading records", self._ends[-1] if recording.samples else "collating"
         self._measures = Measures(workers=recording.workers, _names=named)
+        collate = Collate(options["on_error"], recording.samples, recording.workers == 0, self._recorder)
         self._work = Work(
-            self._recorder, False, True, Collate(options["on_error"], recording.samples, recording.workers == 0), False, recording.workers,
-            recording.init, on_error=options["on_error"],
+            self._recorder, False, True, collate, False, recording.workers, recording.init, on_error=options["on_error"],
         )  # fmt: skip
         self._loop_options = SimpleNamespace(
             num_workers=recording.workers, prefetch_factor=recording.prefetch_factor, multiprocessing_context=recording.context,
@@ -102,13 +127,16 @@ class RecordLoader(FeedLoader):
         """Whether workers call the functions."""
         return self._parallel is not None
 
-    def keys(self, message: Mapping[str, Any]) -> list[int]:
-        """Return the seeds of the records of a batch."""
+    def keys(self, message: Mapping[str, Any]) -> dict[int, list[int]]:
+        """Return the seeds of the records of a batch, by the place of a function."""
         first = (message["step"] * self._world + self._rank) * self._batch
-        return [
-            record_seed(self._seed, message["epoch"], int(record), first + i if self._repeats else None, place=PLACE)
-            for i, record in enumerate(message["indices"])
-        ]
+        return {
+            place: [
+                record_seed(self._seed, message["epoch"], int(record), first + i if self._repeats else None, place=place)
+                for i, record in enumerate(message["indices"])
+            ]
+            for place in self._places
+        }
 
     def _next_batch(self, at: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         begun, self._made = self._made, None
@@ -130,24 +158,25 @@ class RecordLoader(FeedLoader):
     def _begun(self, at: dict[str, Any]) -> tuple[_Ahead, Loop]:
         """Have the workers begin at a position."""
         plan = _Ahead(self, at)
+        if self.results is None and self._samples is None:
+            first = plan.first(FIRST)
+            for results, _ in self._loop(Tasks(iter([first] if first else []))):
+                self.results = results
+        return plan, self._loop(plan)
+
+    def _loop(self, plan: Plan) -> Loop:
         if self._parallel is None:
-            return plan, SerialLoop(plan, self._work, self._measures, self._loop_options)
+            return SerialLoop(plan, self._work, self._measures, self._loop_options)
         self._parallel.again(plan, None)
-        return plan, self._parallel
+        parallel: Loop = self._parallel
+        return parallel
 
     def _finished(self, values: Any, message: dict[str, Any]) -> Any:
         """Return a batch as the caller asked for it."""
         if self._samples is not None:
             return values if self._pins is None else self._pins.pinned(values)
-        fields, arrays = {}, {}
-        for name, x in values.items():
-            rows = isinstance(x, tuple)
-            if isinstance(x, list):  # of strings
-                continue
-            array = x[0] if rows else x
-            fields[name] = Field(name, element_type(array.dtype), array.shape[1:], ragged=rows)
-            arrays[name] = Ragged(*x) if rows else x
-        done = self._final(fields, arrays)
+        fields = {name: f for name, f in (self.results or {}).items() if f.content != "utf-8"}
+        done = self._final(fields, {name: Ragged(*values[name]) if f.ragged else values[name] for name, f in fields.items()})
         batch = {name: done.get(name, x) for name, x in values.items()}
         return made(self.session.kind, batch if self._pins is None else self._pins.pinned(batch), message)
 
@@ -155,7 +184,9 @@ class RecordLoader(FeedLoader):
         return waiting <= ahead
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), **({"functions": self._names} if self._names else {})}
+        made = {name: [f.dtype, list(f.shape), f.ragged, f.content] for name, f in (self.results or {}).items()}
+        named = {"functions": self._names, **({"results": made} if made else {})} if self._names else {}
+        return {**super().state_dict(), **named}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         check_mapping(state_dict, "v")
@@ -164,8 +195,13 @@ class RecordLoader(FeedLoader):
             said = ", ".join(map(shown, given[:8])) if isinstance(given, list) else shown(given)
             names = ", ".join(map(repr, self._names))
             raise Error(f"the state is of a DataLoader with the functions {said}, and this one has {names}; make it with the same")
-        state_dict = {name: value for name, value in state_dict.items() if name != "functions"}
-        super().load_state_dict(state_dict)
+        results = checked(state_dict.get("results") or {}, {...: (str, [WHOLE], bool, str)}, "the state: results")
+        made = {
+            name: from_json({"name": name, "dtype": dtype, "storage": STORAGE.get(dtype), "shape": shape, "ragged": ragged, "content": content})
+            for name, (dtype, shape, ragged, content) in results.items()
+        }
+        super().load_state_dict({name: value for name, value in state_dict.items() if name not in ("functions", "results")})
+        self.results = made or self.results
 
     def stats(self) -> dict[str, Any]:
         found, own = super().stats(), self._measures.numbers()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import samplers
 from .._base.dataclass import dataclass
@@ -32,6 +33,16 @@ _MAX_WORLD = 1 << 20
 _MAX_WORKERS = 1 << 12
 _MAX_FUNCTION_WORKERS = 512
 MAX_SLOTS = 256
+
+T = TypeVar("T")
+
+
+class ManyRows(Error):
+    """Functions of fields return any number of rows, which the engine does not have room for."""
+
+    def __init__(self, text: str, fields: Sequence[str]) -> None:
+        super().__init__(text)
+        self.fields = fields
 
 
 @dataclass(frozen=True)
@@ -58,8 +69,10 @@ class Request:
     kind: type  # of batches: BatchTuple or BatchDict
     sampler: Any  # as it was given or, without one, that of penstock.samplers which stands for it
     distributed: Any  # the DistributedSampler that says the epoch; None if there is none
-    functions: Any  # of transforms, with who calls them; None if there are none
-    recording: Any  # functions of whole records, which come after the engine's steps; None if there are none
+    functions: Any  # of transforms, which the engine has called; None if there are none
+    recording: (
+        Any  # functions of whole records, which come after the engine's steps, and who calls them and functions; None if there are no functions
+    )
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], signature: Signature, last: str) -> Request:
@@ -84,9 +97,8 @@ class Request:
         rank, world_size = ranks(given.rank, given.world_size, implied)
         workers = None if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_WORKERS)
         seed = seed_of(given.seed if signature.generator is None else drawn(given.seed, signature.generator), implied)
-        transforms, recording = _of_records(_normalizing(of, given.transforms), given, signature)
-        pipelines, functions = _by_field(transforms, given, signature)
-        if functions is None and recording is None:
+        pipelines, functions, recording = _functions(_normalizing(of, given.transforms), given, signature)
+        if recording is None:
             _without_python(signature)
         _valid(signature)
         options: dict[str, Any] = {
@@ -99,7 +111,7 @@ class Request:
             "transforms": pipelines, "batch_transforms": _of_batches(given.batch_transforms),
             "contents": _contents(given.contents, given.independent), "verify": _verify(given.verify), "on_error": given.on_error,
         }  # fmt: skip
-        if functions is not None or recording is not None:
+        if recording is not None:
             options["num_workers"] = 0  # as many as suit the workers of functions
         if device is not None:
             options["as_bytes"] = True
@@ -117,9 +129,26 @@ class Request:
         return cls(
             of, of.ordered(order), implied, given.pack, options, exact, convert, each, device, ahead, pinning, copies,
             None if socket is None else os.fspath(socket), flags, None if command is None else os.fspath(command), given.timeout,
-            pinning is None and device is None and functions is None and recording is None, batch_kind(given.batch_type),
+            pinning is None and device is None and recording is None, batch_kind(given.batch_type),
             order if given.sampler is None else given.sampler, given.sampler if "rank" in implied else None, functions, recording,
         )  # fmt: skip
+
+    def engine(self, make: Callable[[Request], T]) -> T:
+        """Return the engine that ``make`` makes of the request, or of one that calls functions as its fields need it."""
+        try:
+            return make(self)
+        except ManyRows as e:
+            return make(self.by_record(e.fields))
+
+    def by_record(self, fields: Sequence[str]) -> Request:
+        """Return the request with functions that make any number of rows of fields as functions of whole records."""
+        from ..functions.plan import Plan
+
+        plan, steps = Plan(self.options["transforms"], self.functions.calls).parted(fields)
+        _last(f"functions that make any number of rows ({steps[0].label})", pack=self.pack, batch_transforms=self.options["batch_transforms"])
+        functions = replace(self.functions, calls=plan.calls) if plan.calls else None
+        recording = replace(self.recording, steps=(*steps, *self.recording.steps))
+        return replace(self, options={**self.options, "transforms": plan.pipelines}, functions=functions, recording=recording)
 
 
 def _cache_dir(opened: Iterable[Any]) -> Any:
@@ -270,47 +299,42 @@ def _pinning(asked: bool, output: str, device: Any) -> tuple[Pinning | None, Any
     return Pinning(device.index), None
 
 
-def _by_field(transforms: Any, given: Any, signature: Signature) -> tuple[dict[str, list[dict[str, Any]]], Any]:
-    """Return pipelines by the name of the field, "" for all image fields, and the functions that they have; None if there are none."""
-    if transforms is None:
-        return {}, None
-    from ..functions.plan import plan
+def _functions(transforms: Any, given: Any, signature: Signature) -> tuple[Mapping[str, Any], Any, Any]:
+    """Return pipelines by the name of the field, "" for all image fields, the functions that they have, and those of whole records.
 
-    found = plan(transforms)
-    if not found.calls:
-        return found.pipelines, None
-    if given.socket is not None:
-        raise ValueError("functions need a feed that this process starts; give the dataset in place of socket=")
-    from ..functions.running import Functions
-
-    workers = None if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_FUNCTION_WORKERS)
-    return found.pipelines, Functions(found.calls, workers, signature.multiprocessing_context, signature.worker_init_fn)
-
-
-def _of_records(transforms: Any, given: Any, signature: Signature) -> tuple[Any, Any]:
-    """Return the transforms before functions of whole records, and these with who calls them; None if there are none."""
+    Without functions, the last two are None.
+    """
     collated = signature.collate_fn is not None or signature.batch_size is None
     if transforms is None and not collated:
-        return None, None
-    from ..functions.plan import divided
+        return {}, None, None
+    from ..functions.ends import Ends
+    from ..functions.plan import divided, plan
+    from ..functions.record import Recording
+    from ..functions.running import Functions
 
     before, steps, after = divided(transforms)
-    if not steps and not collated:
-        return before, None
-    for name in ("batch_transforms", "pack"):
-        if getattr(given, name) is not None:
-            what = f"functions of whole records ({steps[0].label})" if steps else "collate_fn, batch_sampler or batch_size=None"
-            raise ValueError(f"{name} comes before {what}; apply it to the batches that the DataLoader yields")
-    from ..functions.ends import Ends
-    from ..functions.record import Recording
-
+    found = plan(before)
+    if not (steps or found.calls or collated):
+        return found.pipelines, None, None
+    if found.calls and given.socket is not None:
+        raise ValueError("functions need a feed that this process starts; give the dataset in place of socket=")
+    if steps or collated:
+        what = f"functions of whole records ({steps[0].label})" if steps else "collate_fn, batch_sampler or batch_size=None"
+        _last(what, pack=given.pack, batch_transforms=given.batch_transforms)
     workers = cores() if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_FUNCTION_WORKERS)
-    context = signature.multiprocessing_context
     recording = Recording(
-        steps, Ends(after), workers, context, signature.worker_init_fn, signature.pin_memory, signature.prefetch_factor,
+        steps, Ends(after), workers, signature.multiprocessing_context, signature.worker_init_fn, signature.pin_memory, signature.prefetch_factor,
         _samples(given, signature) if collated else None,
     )  # fmt: skip
-    return before, recording
+    functions = Functions(found.calls, workers, recording.context, recording.init) if found.calls else None
+    return found.pipelines, functions, recording
+
+
+def _last(what: str, **options: Any) -> None:
+    """Refuse options that come before something else."""
+    for name, value in options.items():
+        if value:
+            raise ValueError(f"{name} comes before {what}; apply it to the batches that the DataLoader yields")
 
 
 def _samples(given: Any, signature: Signature) -> Any:

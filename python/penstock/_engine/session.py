@@ -23,7 +23,7 @@ from .._read.ragged import Ragged, batch_of
 from . import process
 from .batch import BatchDict, BatchTuple, LoaderBatch, made
 from .positions import FIXED, Positions
-from .request import MAX_SLOTS, Request
+from .request import MAX_SLOTS, ManyRows, Request
 from .shared import Layout, Lent, Rows, SharedMemory, Slot
 from .sharedfile import SharedFile, transport
 from .viewed import Files
@@ -536,6 +536,8 @@ class Session:
             message = self._wire.receive(deadline)
             if "error" in message:
                 error = self._failed(message, "error") if all(map(exists, self._paths)) else NotFoundError(text(message, "error"))
+                if "rows" in message:
+                    error = ManyRows(str(error), part(message, "rows", list))
                 self.close()
                 raise error
             if kind in message and (asked is None or message.get("number") == asked):

@@ -23,6 +23,9 @@ KINDS = {
 }
 
 
+#: Results that have any number of rows, or are text.
+ROWS = (list, tuple, str, bytes, bytearray)
+
 #: Of a step of torchvision that follows another one.
 _AS_IT_IS = "as it is"
 
@@ -44,7 +47,8 @@ class Function:
         takes: "array", "tensor" (C, H, W), "pil", "tv_tensor", "bytes" (image files as they are stored) or "str". None takes the
             annotation of the first parameter, or else an array.
         layout: "HWC" or "CHW", the axes of the images that it takes as arrays. None means as they are at that place.
-        output: The type and shape that it returns, as (dtype, shape) or (dtype, shape, layout). None has it called with one record at the start.
+        output: The type and shape that it returns, as (dtype, shape) or (dtype, shape, layout): ("int32", (None,)) is any number of numbers.
+            None has it called with up to 16 records at the start.
         name: Its name in errors.
     """
 
@@ -91,6 +95,21 @@ class Call:
     def name(self) -> str:
         return ", ".join(step.name for step in self.steps)
 
+    def seed(self, key: int) -> None:
+        """Seed the random numbers that functions have of their own."""
+        for step in self.steps:
+            if step.seed is not None:
+                step.seed(key)
+
+    def through(self, value: Value) -> Value:
+        """Return what the last function makes of a value."""
+        for step in self.steps:
+            given = value.as_taken(step)
+            layout = value.layout if step.takes not in ("tensor", "tv_tensor") or not value.layout else "CHW"
+            result = step.call(given)
+            value = Value(result, layout_of(result, layout))
+        return value
+
 
 def name_of(f: Any) -> str:
     """Return what errors call a function."""
@@ -130,7 +149,7 @@ def stated(output: Any) -> dict[str, Any] | None:
     dtype = str(output[0]).rpartition(".")[2] if "torch" in str(output[0]) else output[0]
     dtype = dtype if dtype == "bfloat16" else np.dtype(dtype).name
     shape = (output[1],) if isinstance(output[1], int) else output[1]
-    return {"dtype": dtype, "shape": [int(n) for n in shape], "layout": output[2] if len(output) == 3 else ""}
+    return {"dtype": dtype, "shape": [-1 if n is None else int(n) for n in shape], "layout": output[2] if len(output) == 3 else ""}
 
 
 def library_of(f: Any) -> str:

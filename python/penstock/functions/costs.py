@@ -19,7 +19,7 @@ _MOST_SLOTS = 256
 
 
 def table(
-    pipelines: Mapping[str, Sequence[Mapping[str, Any]]],
+    pipelines: Mapping[str, Sequence[Mapping[str, Any]] | None],
     stats: Mapping[str, Any],
     workers: int,
     device: Sequence[str] = (),
@@ -49,10 +49,12 @@ def table(
     return "\n".join(out)
 
 
-def _rows(field: str, pipeline: Sequence[Mapping[str, Any]], report: Mapping[str, Any] | None, workers: int) -> list[tuple[str, str, str, str]]:
+def _rows(
+    field: str, pipeline: Sequence[Mapping[str, Any]] | None, report: Mapping[str, Any] | None, workers: int
+) -> list[tuple[str, str, str, str]]:
     """Return the rows of a field: the engine's steps before functions, the functions, and what is after them."""
     runs: list[tuple[bool, list[str]]] = []
-    for entry in pipeline:
+    for entry in pipeline or ():
         called = entry["op"] == "Function"
         if not runs or runs[-1][0] != called:
             runs.append((called, []))

@@ -8,8 +8,9 @@ from typing import Any
 
 from .. import transforms as T
 from .._base.errors import UnsupportedError
+from .._read.field import Field
 from .call import Call, Function, Step, after, name_of, stated, step_of
-from .record import Record, is_record
+from .record import OfField, Record, is_record
 
 #: Steps at the end of a pipeline of torchvision which the engine does alike, if they begin with an image of bytes.
 _ENDS = {"ToTensor", "PILToTensor", "ToImage", "ToDtype", "ConvertImageDtype", "Normalize"}
@@ -20,8 +21,24 @@ _TO_TENSORS = {"ToTensor", "PILToTensor", "ToImage"}
 class Plan:
     """Pipelines by field, as JSON for feed, and the functions that they have, by number."""
 
-    pipelines: dict[str, list[dict[str, Any]]]
+    pipelines: dict[str, list[dict[str, Any]] | None]  # None has no steps, which "" would have
     calls: list[Call] = field(default_factory=list)
+
+    def parted(self, names: Sequence[str]) -> tuple[Plan, list[OfField]]:
+        """Return the plan without the last functions of fields, which make any number of rows, and these as steps of whole records."""
+        pipelines, steps = dict(self.pipelines), list[OfField]()
+        for name in names:
+            *entries, last = pipelines.get(name) or pipelines[""] or [{}]
+            output, call = last.get("output"), self.calls[last["function"]]
+            makes = (Field(name, output["dtype"], tuple(output["shape"][1:]), ragged=True),) if output else ()
+            steps.append(OfField(name, call, sum(e["op"] == "Function" for e in entries), makes))
+            pipelines[name] = entries
+        used = sorted({e["function"] for entries in pipelines.values() for e in entries or () if e["op"] == "Function"})
+        numbered = {
+            name: [{**e, "function": used.index(e["function"])} if e["op"] == "Function" else e for e in entries or ()]
+            for name, entries in pipelines.items()
+        }
+        return Plan({name: e or None for name, e in numbered.items()}, [self.calls[i] for i in used]), steps
 
 
 def plan(transforms: Any) -> Plan:

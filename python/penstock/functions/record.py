@@ -16,7 +16,7 @@ from .._base.errors import UnsupportedError
 from .._base.values import array, element_type, fitted, floats, tensor
 from .._code.randomness import MASK, seed_random, undisturbed
 from .._read.field import STORAGE, Field
-from .call import Value, WrongOutput, annotation_of, library_of, name_of, seeding
+from .call import ROWS, Call, Value, WrongOutput, annotation_of, library_of, name_of, seeding
 from .ends import Ends
 
 #: The place of functions of records among those of a pipeline, for record_seed.
@@ -42,8 +42,8 @@ class Record:
         transforms=[Record(albumentations.Compose([...], bbox_params=...))]
         transforms=[Record(tokenizer.encode, takes=["text"])]     # a list of numbers: a field of any number of rows
 
-    A result that is an array has its shape in all records, and a list any number of rows, as in a Writer. So have bytes. A field that had
-    any number of rows before keeps that.
+    A list has any number of rows, as in a Writer, and so have bytes. An array has its shape in all records, unless its first axis differs
+    in the first 16. A field that had any number of rows before keeps that.
 
     Args:
         function: Takes values of a record, and returns what takes their place: arrays, tensors, PIL images, numbers, lists, bytes or strings.
@@ -108,6 +108,30 @@ class Record:
         return made
 
 
+@dataclass(frozen=True)
+class OfField:
+    """Functions of one field whose results are not of one shape: they are called as functions of records are.
+
+    ``place`` is that of their random numbers. ``decodes`` says that they take image files as pixels.
+    """
+
+    field: str
+    call: Call
+    place: int
+    makes: Sequence[Field] = ()
+
+    @property
+    def label(self) -> str:
+        return self.call.name
+
+    @property
+    def decodes(self) -> bool:
+        return self.call.steps[0].takes != "bytes"
+
+    def of(self, fields: Mapping[str, Field]) -> OfField:
+        return self
+
+
 def is_record(f: Any) -> bool:
     """Return whether a step of a pipeline is a function of whole records: it, or its annotation, says so."""
     if isinstance(f, Record):
@@ -153,9 +177,9 @@ def _of_albumentations(pipeline: Any, fields: Mapping[str, Field]) -> dict[str, 
 
 @dataclass(frozen=True)
 class Recording:
-    """Functions of records that a DataLoader asks for, and the workers that call them."""
+    """Functions of records that a DataLoader asks for, and the workers that call functions."""
 
-    steps: Sequence[Record]
+    steps: Sequence[Record | OfField]
     ends: Ends
     workers: int  # 0 is none: this process
     context: Any = None  # of multiprocessing, or its name
@@ -167,6 +191,16 @@ class Recording:
     @property
     def names(self) -> list[str]:
         return [step.label for step in self.steps]
+
+    @property
+    def used(self) -> bool:
+        """Whether records go through code of the user after the engine's steps."""
+        return bool(self.steps) or self.samples is not None
+
+    @property
+    def places(self) -> list[int]:
+        """The places of functions, for their random numbers."""
+        return [PLACE, *(step.place for step in self.steps if isinstance(step, OfField))]
 
 
 @dataclass(frozen=True)
@@ -180,7 +214,7 @@ class Samples:
 
     def batch(self, made: Sequence[Made]) -> Any:
         records = [self._record(m) for m in made]
-        seed_random(sum(m.sent.key for m in made) & MASK)
+        seed_random(sum(m.sent.key() for m in made) & MASK)
         return self.collate(records if self.batched else records[0])
 
     def _record(self, m: Made) -> Any:
@@ -190,10 +224,17 @@ class Samples:
 
 
 class Given:
-    """Records of a batch on their way to functions. Those for a worker are pickled at once, so that their slot is free."""
+    """Records of a batch on their way to functions. Those for a worker are pickled at once, so that their slot is free.
 
-    def __init__(self, values: Mapping[str, Any], fields: Mapping[str, Field], indices: Sequence[int], keys: Sequence[int], pickled: bool) -> None:
+    ``keys`` are the seeds of their random numbers, by the place of a function. ``results`` are the fields that functions make of
+    them; None if that is asked for, or if the user's code makes the batch.
+    """
+
+    def __init__(
+        self, values: Mapping[str, Any], fields: Mapping[str, Field], indices: Sequence[int], keys: Mapping[int, Sequence[int]], pickled: bool
+    ) -> None:
         self.fields, self.indices, self.keys = fields, indices, keys
+        self.results: Mapping[str, Field] | None = None
         self._values: Mapping[str, Any] | None = None if pickled else values
         self._pickled = pickle.dumps(values, 5) if pickled else b""
 
@@ -216,10 +257,9 @@ class Sent:
     def __init__(self, given: Given, place: int) -> None:
         self.given, self.place = given, place
 
-    @property
-    def key(self) -> int:
-        """The seed of its random numbers."""
-        return self.given.keys[self.place]
+    def key(self, of: int = PLACE) -> int:
+        """The seed of its random numbers, for a function at a place."""
+        return self.given.keys[of][self.place]
 
     def __repr__(self) -> str:
         return str(self.given.indices[self.place])
@@ -232,17 +272,19 @@ UNTYPED = np.zeros(0, "V1")
 class Made:
     """The results of functions for a record, and the names of those that have any number of rows; ``why`` says that they failed."""
 
-    def __init__(self, sent: Sent, values: dict[str, Any], rows: Set[str], why: str = "") -> None:
-        self.sent, self.values, self.rows, self.why = sent, values, rows, why
+    def __init__(self, sent: Sent, values: dict[str, Any], rows: Set[str], error: Exception | None = None) -> None:
+        self.sent, self.values, self.rows, self.error = sent, values, rows, error
+        self.why = "" if error is None else f"{type(error).__name__}: {error}"
 
 
 class Recorder:
     """The dataset of workers that call functions of records: ``recorder[sent]`` is the result for one record."""
 
-    def __init__(self, steps: Sequence[Record], ends: Ends, on_error: str, here: bool) -> None:
+    def __init__(self, steps: Sequence[Record | OfField], ends: Ends, on_error: str, here: bool) -> None:
         self._steps, self._ends, self._on_error, self._here = steps, ends, on_error, here
-        self._resolved: list[Record] | None = None
+        self._resolved: list[Record | OfField] | None = None
         self._declared = {f.name: f for step in steps for f in step.makes}
+        self._files: set[str] = set()  # fields of image files that no function takes as pixels
 
     def check(self, fields: Mapping[str, Field]) -> None:
         """Raise ValueError if the first function takes what there is not."""
@@ -260,9 +302,9 @@ class Recorder:
         try:
             return Made(sent, self._values(sent, rows), rows)
         except Exception as e:
-            if self._on_error == "fail":
+            if self._on_error == "fail" and not isinstance(sent, First):
                 raise
-            return Made(sent, {}, rows, f"{type(e).__name__}: {e}")
+            return Made(sent, {}, rows, e)
 
     def _values(self, sent: Sent, rows: set[str]) -> dict[str, Any]:
         """Return the results for a record, and add the names of those that have any number of rows."""
@@ -272,11 +314,43 @@ class Recorder:
             return {name: values[place] for name, values in given.values.items()}
         if self._resolved is None:
             self._resolved = [step.of(given.fields) for step in self._steps]
-        record = {name: _decoded(given.fields.get(name), values[place]) for name, values in given.values.items()}
-        layouts = {f.name: f.layout or "HWC" for f in given.fields.values() if f.layout or f.content == "image"}
-        key = sent.key
-        seed_random(key)
-        for step in self._resolved:
+            self._files = self._stored(given.fields)
+        layouts = {f.name: f.layout or "HWC" for f in given.fields.values() if f.layout or (f.content == "image" and f.name not in self._files)}
+        record = self._called(self._resolved, sent, layouts)
+        results, own = given.results or {}, {step.field for step in self._steps if isinstance(step, OfField)}
+        for name, x in record.items():
+            f = self._declared.get(name) or (None if name in own else given.fields.get(name))
+            if is_rows(f) or name in self._files or (isinstance(x, ROWS) and not isinstance(x, str) and (f is None or f.is_bytes)):
+                rows.add(name)
+            record[name] = self._plain(sent, name, x, f, results.get(name) or f, layouts.get(name, ""))
+        if given.results is not None:
+            self._check(sent, given.results, record)
+        return record
+
+    def _stored(self, fields: Mapping[str, Field]) -> set[str]:
+        """Return the fields of image files that no function takes as pixels."""
+        files = {f.name for f in fields.values() if f.ragged and f.is_bytes and f.content != "utf-8"}
+        if any(isinstance(step, Record) for step in self._steps):
+            files &= {step.field for step in self._steps if isinstance(step, OfField)}
+        return files - {step.field for step in self._steps if isinstance(step, OfField) and step.decodes}
+
+    def _called(self, steps: Sequence[Record | OfField], sent: Sent, layouts: dict[str, str]) -> dict[str, Any]:
+        """Return what functions make of a record."""
+        fields, place = sent.given.fields, sent.place
+        record = {
+            name: values[place] if name in self._files else _decoded(fields.get(name), values[place]) for name, values in sent.given.values.items()
+        }
+        key = -1
+        for step in steps:
+            if isinstance(step, OfField):
+                seed_random(sent.key(step.place))
+                step.call.seed(sent.key(step.place))
+                made = step.call.through(Value(record[step.field], layouts.get(step.field, "")))
+                record[step.field] = made.value
+                layouts[step.field] = made.layout
+                continue
+            if key < 0:
+                seed_random(key := sent.key())
             before, albumentations = record, library_of(step.function) == "albumentations"
             own = seeding(step.function) if albumentations else None
             if own is not None:
@@ -284,25 +358,57 @@ class Recorder:
                 record = {name: _rows_last(x, layouts, name) for name, x in record.items()}
             record = step.apply(record)
             if albumentations:
-                record = {name: _retyped(x, before.get(name), given.fields.get(name)) for name, x in record.items()}
-        for name, x in record.items():
-            f = self._declared.get(name) or given.fields.get(name)
-            is_list = isinstance(x, (list, tuple, bytes, bytearray)) and (f is None or f.is_bytes)
-            if is_rows(f) or is_list:
-                rows.add(name)
-            record[name] = self._plain(sent, name, x, f, layouts.get(name, ""))
-            if name in self._declared:
-                self._check(sent, self._declared[name], record[name])
+                record = {name: _retyped(x, before.get(name), fields.get(name)) for name, x in record.items()}
         return record
 
-    def _check(self, sent: Sent, f: Field, x: Any) -> None:
-        """Refuse a result that differs from its declaration."""
-        if (f.content == "utf-8") != isinstance(x, str) or not (isinstance(x, str) or (x.dtype == f.numpy and x.shape[int(f.ragged) :] == f.shape)):
-            got = "a string" if isinstance(x, str) else f"{x.dtype} {x.shape}"
-            raise WrongOutput(f"record {sent!r}: {f.name} is {got}, and makes says {f.dtype} {f.shape}{' of any number of rows' * f.ragged}")
+    def _check(self, sent: Sent, results: Mapping[str, Field], record: dict[str, Any]) -> None:
+        """Refuse results that are not of the fields that the first records, or declarations, say."""
+        if record.keys() != results.keys():
+            raise WrongOutput(
+                f"record {sent!r}: {self._functions} returns {', '.join(record) or 'no fields'}, and for the first records {', '.join(results)}; "
+                "have it return the same fields for all records"
+            )
+        for name, f in results.items():
+            x = record[name]
+            if f.ragged and not isinstance(x, str) and len(x.shape) > 0 and len(x) == 0 and f.content != "utf-8":
+                record[name] = np.zeros((0, *f.shape), f.numpy)  # without rows, it has no numbers that a type could change
+            elif not fits(x, f):
+                said = "makes says" if name in self._declared else "the first records have"
+                rows = "" if f.ragged or isinstance(x, str) or x.dtype != f.numpy else f"[penstock.Field({name!r}, {f.dtype!r}, ragged=True)]"
+                raise WrongOutput(
+                    f"record {sent!r}: {self._functions}: {name} is {_said(x)}, and {said} {_described(f)}; have it return one type and shape for "
+                    f"all records: resize, crop or pad before it, or in it{'; or declare any number of rows: makes=' * bool(rows)}{rows}"
+                )
 
-    def _plain(self, sent: Sent, name: str, x: Any, f: Field | None, layout: str) -> Any:
-        """Return a result as a batch takes it: an array, or a string."""
+    @property
+    def _functions(self) -> str:
+        return ", ".join(step.label for step in self._steps)
+
+    def settled(self, first: Sequence[Made]) -> dict[str, Field]:
+        """Return the fields of results, as the first records have them. They have any number of rows if they are lists, or differ in that."""
+        good = [m.values for m in first if not m.why]
+        if self._on_error == "fail" and first[0].error is not None:
+            raise first[0].error
+        if not good:
+            raise UnsupportedError(f"record {first[0].sent!r}: {first[0].why}; the first {len(first)} records failed, so that none says what comes")
+        return {name: self._declared.get(name) or self._settled(name, [v[name] for v in good if name in v], first) for name in good[0]}
+
+    def _settled(self, name: str, values: Sequence[Any], first: Sequence[Made]) -> Field:
+        if isinstance(values[0], str):
+            return Field(name, "uint8", ragged=True, content="utf-8")
+        arrays = [x for x in values if not isinstance(x, str)]
+        rows = any(name in m.rows for m in first)
+        of = next((x for x in arrays if x.size), next((x for x in arrays if x is not UNTYPED), None))
+        if of is None:
+            say = f"makes=[penstock.Field({name!r}, 'int64', ragged=True)]"
+            raise WrongOutput(f"{self._functions}: {name} is an empty list in the first {len(values)} records, which has no type; say it: {say}")
+        before = first[0].sent.given.fields.get(name)
+        is_image = of.ndim == 3 and before is not None and bool(before.layout or before.content == "image")
+        rows = rows or (not is_image and of.ndim > 0 and (len({x.shape[:1] for x in arrays}) > 1 or not len(of)))
+        return Field(name, element_type(of.dtype), of.shape[1:] if rows else of.shape, ragged=rows)
+
+    def _plain(self, sent: Sent, name: str, x: Any, f: Field | None, of: Field | None, layout: str) -> Any:
+        """Return a result as a batch takes it: an array, or a string. ``f`` is the field before, and ``of`` the type that lists have."""
         if isinstance(x, str):
             return x
         if isinstance(x, (bytes, bytearray)):
@@ -312,10 +418,12 @@ class Recorder:
         of_torch = hasattr(x, "detach")
         try:
             # Numbers in a list have no type of their own, as in a Writer.
-            x = fitted(x, f.dtype) if f is not None and not f.is_bytes and isinstance(x, (list, tuple)) else Value(x, "").array()
+            x = fitted(x, of.dtype) if of is not None and not of.is_bytes and isinstance(x, (list, tuple)) else Value(x, "").array()
         except (TypeError, OverflowError) as e:
+            known = f", and the first records have {_described(of)}" if of is not None and of is (sent.given.results or {}).get(name) else ""
             raise WrongOutput(
-                f"record {sent!r}: {name}: {e}; have the function return an array of the type that it wants: numpy.asarray(x, 'float64')"
+                f"record {sent!r}: {self._functions}: {name}: {e}{known}; have the function return an array of the type that it wants: "
+                "numpy.asarray(x, 'float64')"
             ) from None
         except ValueError as e:
             raise WrongOutput(f"record {sent!r}: {name}: {e}") from None
@@ -326,6 +434,27 @@ class Recorder:
         if not element_type(x.dtype):
             raise WrongOutput(f"record {sent!r}: {name} is {x.dtype}, which batches cannot have; give arrays of {', '.join(STORAGE)}, or strings")
         return x
+
+
+class First(Sent):
+    """A record that says what functions make. If a function fails for another one than the first, that is an error of its batch."""
+
+
+def fits(x: Any, f: Field) -> bool:
+    """Return whether a result is a record of a field."""
+    if isinstance(x, str) or f.content == "utf-8":
+        return isinstance(x, str) and f.content == "utf-8"
+    skip = int(f.ragged)
+    return bool(x.dtype == f.numpy and x.ndim >= skip and x.shape[skip:] == f.shape)
+
+
+def _said(x: Any) -> str:
+    return "a string" if isinstance(x, str) else "an empty list" if x is UNTYPED else f"{x.dtype} {x.shape}"
+
+
+def _described(f: Field) -> str:
+    rows = " of any number of rows" * f.ragged
+    return "a string" if f.content == "utf-8" else f"{f.dtype} {f.shape}{rows}"
 
 
 def _retyped(x: Any, before: Any, f: Field | None) -> Any:
@@ -374,7 +503,7 @@ def _complete(made: Sequence[Made], on_error: str) -> tuple[Sequence[Made], list
 def _other(failed: Made, good: Sequence[Made], on_error: str) -> Made:
     """Return what takes the place of a record that failed: another one of its batch, which its random numbers choose, or zeros."""
     sent = failed.sent
-    other = good[sent.key % len(good)]
+    other = good[sent.key() % len(good)]
     if on_error == "backfill":
         return other
     return Made(sent, {name: _zeros(x, name in other.rows) for name, x in other.values.items()}, other.rows)
@@ -386,32 +515,11 @@ def _zeros(x: Any, rows: bool) -> Any:
     return x[:0] if rows else np.zeros_like(x)
 
 
-def _together(name: str, made: Sequence[Made]) -> Any:
-    for m in made:
-        if name not in m.values:
-            raise WrongOutput(
-                f"record {m.sent!r} has no {name}, and record {made[0].sent!r} has one; have the function return the same fields for all records"
-            )
-    values = [m.values[name] for m in made]
-    skip = int(name in made[0].rows)
-    if skip and not isinstance(values[0], str):  # a record without rows has no numbers that a type could change
-        typed = [x for x in values if not isinstance(x, str) and len(x)] or [x for x in values if x is not UNTYPED]
-        if not typed:
-            say = f"makes=[penstock.Field({name!r}, 'int64', ragged=True)]"
-            raise WrongOutput(f"{name} is an empty list in all records of a batch, which has no type; say it: {say}")
-        values = [x if isinstance(x, str) or len(x) else typed[0][:0] for x in values]
-    first = values[0]
-    if isinstance(first, str):
+def _together(f: Field, values: list[Any]) -> Any:
+    """Return the values of a batch."""
+    if f.content == "utf-8":
         return values
-    for m, x in zip(made, values):
-        if isinstance(x, str) or x.dtype != first.dtype or x.shape[skip:] != first.shape[skip:] or x.ndim < skip:
-            got = "a string" if isinstance(x, str) else f"{x.dtype} {x.shape}"
-            raise WrongOutput(
-                f"{name} is {got} in record {m.sent!r}, and {first.dtype} {first.shape} in record {made[0].sent!r}; "
-                "have the function return one type and shape for all records: resize, crop or pad before it, or in it; "
-                "a list may have any number of rows"
-            )
-    if not skip:
+    if not f.ragged:
         return np.stack(values)
     return np.concatenate(values), np.cumsum([0, *map(len, values)], dtype=np.int64)
 
@@ -420,17 +528,22 @@ class Collate:
     """The collate function of those workers: it returns a batch, and the places of records that failed, with why.
 
     A batch is what the user's code makes of it, or a dict of fields: each an array, a pair of rows and offsets, or a list of strings.
+    Of the first records, it is the fields of their results.
     """
 
-    def __init__(self, on_error: str, samples: Samples | None, here: bool) -> None:
-        self._on_error, self._samples, self._here = on_error, samples, here
+    def __init__(self, on_error: str, samples: Samples | None, here: bool, recorder: Recorder) -> None:
+        self._on_error, self._samples, self._here, self._recorder = on_error, samples, here, recorder
 
     def __call__(self, made: Sequence[Made]) -> tuple[Any, list[tuple[int, str]]]:
+        if isinstance(made[0].sent, First):
+            return self._recorder.settled(made), []
         made, failed = _complete(made, self._on_error)
         if self._samples is not None:
             with undisturbed() if self._here else nullcontext():
                 return self._samples.batch(made), failed
-        return {name: _together(name, made) for name in made[0].values}, failed
+        results = made[0].sent.given.results
+        assert results is not None
+        return {name: _together(f, [m.values[name] for m in made]) for name, f in results.items()}, failed
 
 
 class CollateAlone(Collate):

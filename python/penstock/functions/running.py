@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._base.errors import Error
-from .._engine.threads import cores
 from .call import Call
 from .processes import Here, Processes
 
@@ -19,7 +18,7 @@ class Functions:
     """Functions that a DataLoader asks for, and the workers that call them."""
 
     calls: Sequence[Call]
-    workers: int | None  # None finds the number; 0 is none: this process
+    workers: int  # 0 is none: this process
     context: Any = None  # of multiprocessing, or its name
     init: Callable[[int], object] | None = None
 
@@ -27,7 +26,7 @@ class Functions:
         """Start the workers."""
         if self.workers == 0:
             return Here(self.calls)
-        return Processes(self.calls, self.workers or cores(), self.context, self.init)
+        return Processes(self.calls, self.workers, self.context, self.init)
 
 
 def failure(said: str, raised: Any, workers: Processes | Here) -> Error:

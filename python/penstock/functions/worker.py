@@ -21,7 +21,7 @@ from .._base.values import element_type
 from .._code.randomness import Seeds, seed_random
 from .._engine.sharedfile import SharedFile
 from .._read.field import STORAGE, numpy_type
-from .call import Call, Value, WrongOutput, layout_of
+from .call import ROWS, Call, Value, WrongOutput
 
 VERSION = 1
 
@@ -195,11 +195,10 @@ class _Maker:
         self._copies = setup.get("copies", False)
         only = call.steps[0]
         self._plain = only if len(call.steps) == 1 and only.takes == "array" and only.layout in (None, self._layout) and not self._text else None
-        self._seeds = [step.seed for step in call.steps if step.seed is not None]
         if made is not None:
             self._out_dtype, self._out_shape = numpy_type(made["dtype"]), tuple(made["shape"] or ())
             self._out_bytes = _bytes(self._out_dtype, self._out_shape)
-            self._made = f"{made['dtype']} {self._out_shape}"
+            self._made, self._rows = f"{made['dtype']} {self._out_shape}", (made["dtype"], (None, *self._out_shape[1:]))
 
     def make(self, key: int, source: int, target: int, first: int, second: int, seeded: bool) -> int:
         """Make a record, and return how many nanoseconds its functions took. ``seeded`` says that all generators are seeded for it."""
@@ -216,8 +215,8 @@ class _Maker:
         if result.dtype != self._out_dtype or result.shape != self._out_shape:
             raise WrongOutput(
                 f"it has returned {result.dtype} {result.shape} for this record, and {self._made} for the first; have it return one type and "
-                "shape for all records: resize, crop or pad before it, or in it; a function of records may return a list of any length: "
-                "transforms=[penstock.functions.Record(function, takes=[FIELD])]"
+                "shape for all records: resize, crop or pad before it, or in it; or say that it returns any number of rows: "
+                f"penstock.functions.Function(function, output={self._rows})"
             )
         out = np.ndarray(self._out_shape, self._out_dtype, self._memory.reach(target, self._out_bytes), target)
         out[...] = result
@@ -253,8 +252,7 @@ class _Maker:
         return self._result(x, key)
 
     def _result(self, x: np.ndarray, key: int) -> np.ndarray:
-        for seed in self._seeds:
-            seed(key)
+        self._call.seed(key)
         if self._plain is None:
             return self._through(x).array()
         result = self._plain.call(x)
@@ -265,10 +263,11 @@ class _Maker:
         size = _bytes(self._dtype, shape)
         x = np.ndarray(tuple(shape), self._dtype, self._memory.reach(at, size), at)
         seed_random(key)
-        for seed in self._seeds:
-            seed(key)
+        self._call.seed(key)
         value = self._through(x)
-        layout, result = layout_of(value.value, value.layout), value.array()
+        if isinstance(value.value, ROWS) or (not value.layout and 0 in np.shape(value.value)[:1]):
+            return {"dtype": "uint8", "shape": [1], "rows": True}
+        layout, result = value.layout, value.array()
         dtype = element_type(result.dtype)
         if not dtype:
             raise WrongOutput(
@@ -283,13 +282,7 @@ class _Maker:
         return made
 
     def _through(self, x: np.ndarray) -> Value:
-        value = Value(bytes(x).decode() if self._text else x, self._layout)
-        for step in self._call.steps:
-            given = value.as_taken(step)
-            layout = value.layout if step.takes not in ("tensor", "tv_tensor") or not value.layout else "CHW"
-            result = step.call(given)
-            value = Value(result, layout_of(result, layout))
-        return value
+        return self._call.through(Value(bytes(x).decode() if self._text else x, self._layout))
 
     def _filled(self, axes: tuple[int, int]) -> tuple[int, ...]:
         shape = list(self._shape)

@@ -32,6 +32,7 @@ type Call struct {
 	In       tensor.Spec      // what it takes; its Shape may have negative axes, for the first Call
 	Out      tensor.Spec      // what it makes
 	Copies   bool             // it gets copies of its inputs, as it keeps them
+	Rows     bool             // what it made for one record has any number of rows, or is text; Out is not that then
 	After    loader.Transform // the engine's own steps after that; nil for none
 }
 

@@ -60,6 +60,7 @@ type made struct {
 	Shape  tensor.Shape `json:"shape"`
 	Layout string       `json:"layout,omitempty"`
 	Keeps  bool         `json:"keeps,omitempty"` // it refers to its input after it has returned
+	Rows   bool         `json:"rows,omitempty"`  // it is a list or a text, or empty: records may have any number of rows
 }
 
 // Raised is the exception of a function that failed on a record.

@@ -378,7 +378,7 @@ func (p *Pool) Probe(c *Call, shape tensor.Shape, bytes []byte, of Seeded) error
 		return err
 	}
 	c.Out = tensor.Spec{Name: c.In.Name, DType: t.made.DType, Shape: t.made.Shape, Layout: t.made.Layout}
-	c.Copies = t.made.Keeps
+	c.Copies, c.Rows = t.made.Keeps, t.made.Rows
 	return c.Out.Validate()
 }
 
