@@ -97,11 +97,11 @@ func (o Options) checkGeometry(fields []fill.Field) ([]geometry.Group, error) {
 	var list []geometry.Field
 	for _, f := range fields {
 		g := geometry.Field{Spec: f.In}
-		if t, ok := o.Transforms[f.In.Name].(mover); ok {
+		if t, ok := o.Transforms[f.In.Name].(mover); ok && f.In.Content != tensor.Images {
 			g.Pipeline = t.geometry()
-		}
-		if t, ok := o.Transforms[f.In.Name].(mover); ok && g.Spec.Layout == "" && len(g.Spec.Shape) == 3 {
-			g.Spec.Layout = axes(t.options().Layout)
+			if g.Spec.Layout == "" && len(g.Spec.Shape) == 3 {
+				g.Spec.Layout = axes(t.options().Layout)
+			}
 		}
 		list = append(list, g)
 	}
@@ -133,7 +133,7 @@ func (o Options) field(spec tensor.Spec) (fill.Field, error) {
 	}
 	if f.Out.Ragged {
 		f.Ragged = true
-		if _, ok := t.(Arrays); ok {
+		if _, ok := grows(t, spec); ok {
 			f.Leads = []int{} // it makes records of any length, and no other field
 		}
 		return f, o.validateRagged(spec)

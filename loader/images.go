@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/loader/internal/digest"
@@ -62,7 +63,7 @@ func (s *SameSize) check(m transforms.Info) error {
 }
 
 // Output returns type and shape of what the pipeline makes. Of image files, whose sizes differ,
-// it must make one size.
+// it must make one size. A record of any number of images becomes as many rows.
 func (t Images) Output(in tensor.Spec) (tensor.Spec, error) {
 	output := t.outputOfPixels
 	if isEncoded(in) {
@@ -72,7 +73,8 @@ func (t Images) Output(in tensor.Spec) (tensor.Spec, error) {
 	if err != nil {
 		return tensor.Spec{}, err
 	}
-	spec := tensor.Spec{Name: in.Name, DType: out.DType, Shape: out.Shape(), Layout: axes(out.Layout)}
+	spec := tensor.Spec{Name: in.Name, DType: out.DType, Shape: out.Shape(), Layout: axes(out.Layout),
+		Ragged: in.Content == tensor.Images}
 	if out.DType == tensor.Invalid {
 		spec.DType = tensor.Uint8
 	}
@@ -233,7 +235,8 @@ func (t Images) ID() string {
 // isEncoded reports whether the records of a field are image files. A Source that does not declare
 // its content may have them, too: records of variable length are not pixels.
 func isEncoded(in tensor.Spec) bool {
-	return in.Ragged && in.DType == tensor.Uint8 && len(in.Shape) == 0 && (in.Content == tensor.Image || in.Content == "")
+	return in.Ragged && in.DType == tensor.Uint8 && len(in.Shape) == 0 && (in.Content == tensor.Image || in.Content == tensor.Images ||
+		in.Content == "")
 }
 
 // someSizes are widths and heights of photographs, for which a pipeline must make one size.
@@ -286,6 +289,31 @@ func (t Images) fileOpener() func(src []byte) (transforms.Source, error) {
 		}
 		return m, t.Same.check(transforms.InfoOf(m))
 	}
+}
+
+// grown returns the function of records of any number of image files. All images of a record have the same random
+// stream, so that they are cropped and turned alike.
+func (t Images) grown(in tensor.Spec) (growFunc, error) {
+	out, err := t.Output(in)
+	if err != nil {
+		return nil, err
+	}
+	size, one := out.RecordBytes(), t.fileWorker()
+	return func(dst, src []byte, r Record) ([]byte, error) {
+		for n := 0; len(src) > 0; n++ {
+			file, rest, err := tensor.CutImage(src)
+			if err == nil {
+				at := len(dst)
+				dst = slices.Grow(dst, size)[:at+size]
+				err = one(dst[at:], file, r)
+			}
+			if err != nil {
+				return dst, fmt.Errorf("image %d: %w", n, err)
+			}
+			src = rest
+		}
+		return dst, nil
+	}, nil
 }
 
 // fileWorker is the state of one goroutine that decodes image files.

@@ -498,3 +498,66 @@ func TestManyCorruptFiles(t *testing.T) {
 		t.Logf("%v: %d of %d reported; heap by epoch %v", onError, len(reported), len(files), held)
 	}
 }
+
+// TestRecordsOfSeveralFiles compares records of no image or several with a decoder and a Runner of one's own. The images
+// of a record have the same random numbers.
+func TestRecordsOfSeveralFiles(t *testing.T) {
+	files, p := kindsOfFiles(t), training(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	records, of := make([][]byte, 40), make([][][]byte, 40)
+	for i := range records {
+		for range r.IntN(6) {
+			of[i] = append(of[i], files[r.IntN(len(files))])
+			records[i] = tensor.AppendImage(records[i], of[i][len(of[i])-1])
+		}
+	}
+	src := newFiles(records)
+	src.specs[2].Content = tensor.Images
+	images := loader.Options{BatchSize: 7, Seed: 7, Sampler: sampler.Shuffle{}, Fields: []string{"t"},
+		Transforms: map[string]loader.Transform{"t": loader.Images{Pipeline: p}}}
+	d, run := imagefile.New(imagefile.Options{}), p.Runner()
+	want := make([]byte, 4*3*16*24)
+	for _, images.Workers = range []int{loader.Synchronous, 3} {
+		ld := openWords(t, src, images)
+		for b, err := range ld.Epoch(t.Context(), 2) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, ends := b.Field("t"), b.Offsets("t")
+			for i, record := range b.Indices() {
+				if int(ends[i+1]-ends[i]) != len(of[record]) {
+					t.Fatalf("record %d has %d images, not %d", record, ends[i+1]-ends[i], len(of[record]))
+				}
+				for k, file := range of[record] {
+					m, err := d.Open(file)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := run.DoRand(want, m, transforms.NewRand(7, 2, uint64(record))); err != nil {
+						t.Fatal(err)
+					}
+					if at := int(ends[i]) + k; !bytes.Equal(rows.Bytes()[at*len(want):][:len(want)], want) {
+						t.Fatalf("record %d, image %d differs", record, k)
+					}
+				}
+			}
+		}
+	}
+	for name, damage := range map[string]func([]byte) []byte{
+		"image 1: an image file of 4294967295 bytes": func(b []byte) []byte { return append(b, 255, 255, 255, 255) },
+		"image 1: 3 bytes where the length":          func(b []byte) []byte { return append(b, 0, 0, 0) },
+		"image 1: ":                                  func(b []byte) []byte { return tensor.AppendImage(b, []byte("none")) },
+	} {
+		src := newFiles([][]byte{damage(tensor.AppendImage(nil, files[0]))})
+		src.specs[2].Content = tensor.Images
+		for _, err := range openWords(t, src, images).Epoch(t.Context(), 0) {
+			if err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%v does not say %q", err, name)
+			}
+		}
+	}
+	images.Transforms["t"] = loader.PadImages{Images: loader.Images{Pipeline: p}}
+	if _, err := loader.New(src, images); err == nil || !strings.Contains(err.Error(), "Resize to height and width") {
+		t.Errorf("PadImages: %v", err)
+	}
+}

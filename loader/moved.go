@@ -163,8 +163,11 @@ func sizeOf(s tensor.Spec) (out transforms.Info) {
 
 // jointFunc returns the function of a field that leads others.
 func (c *setup) jointFunc(f *fill.Field, id int) (fill.JointFunc, error) {
-	if t, ok := c.opts.Transforms[f.In.Name].(Arrays); ok {
-		return t.grown(f.In)
+	if t, ok := grows(c.opts.Transforms[f.In.Name], f.In); ok {
+		do, err := t.grown(f.In)
+		return func(dst, src []byte, _, _ [][]byte, r *fill.Record) ([]byte, error) {
+			return do(dst[:0], src, c.record(r))
+		}, err
 	}
 	t := c.opts.Transforms[f.In.Name].(mover)
 	var follows []geometry.Follower

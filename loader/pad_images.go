@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -28,6 +29,10 @@ var _ mover = PadImages{}
 
 // Output returns type and layout of what the pipeline makes. Its Shape has no axes, as each batch has its own.
 func (t PadImages) Output(in tensor.Spec) (tensor.Spec, error) {
+	if in.Content == tensor.Images {
+		return tensor.Spec{}, errors.New("a record has any number of images, and PadImages pads one a record; have the " +
+			"pipeline make one size, by Resize to height and width")
+	}
 	out, err := t.info(in)
 	if err != nil {
 		return tensor.Spec{}, err

@@ -166,13 +166,28 @@ func (t Arrays) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 	return func(dst, src []byte, r Record) error { return run.DoRandom(dst, src, r.Rand()) }, nil
 }
 
-// grown returns the function of records that stay of any length.
-func (t Arrays) grown(in tensor.Spec) (fill.JointFunc, error) {
+func (t Arrays) grown(in tensor.Spec) (growFunc, error) {
 	run, err := t.Pipeline.Runner(in)
 	if err != nil {
 		return nil, err
 	}
-	return func(dst, src []byte, _, _ [][]byte, _ *fill.Record) ([]byte, error) { return run.Append(dst[:0], src) }, nil
+	return func(dst, src []byte, _ Record) ([]byte, error) { return run.Append(dst, src) }, nil
+}
+
+// grower is a Transform that makes records of any number of rows, of some fields.
+type grower interface {
+	Transform
+	grown(in tensor.Spec) (growFunc, error)
+}
+
+// growFunc is a RecordFunc that appends the rows of a record to dst.
+type growFunc func(dst, src []byte, r Record) ([]byte, error)
+
+// grows returns the Transform if it makes records of any number of rows of a field.
+func grows(t Transform, in tensor.Spec) (grower, bool) {
+	g, ok := t.(grower)
+	_, arrays := t.(Arrays)
+	return g, ok && (arrays || in.Content == tensor.Images)
 }
 
 // ID returns a digest of the pipeline's recipe.

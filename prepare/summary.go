@@ -188,6 +188,8 @@ func (f FieldSummary) Meaning() string {
 		return "  text"
 	case f.Content == tensor.Image:
 		return "  image files as they are"
+	case f.Content == tensor.Images:
+		return "  any number of image files"
 	case f.Image != "":
 		return "  " + f.Content + " on " + f.Image
 	}

@@ -7,6 +7,9 @@ const (
 	Text  = "utf-8" // a text, without an end mark
 	Image = "image" // an encoded image file: JPEG, PNG, ...
 
+	// Images is any number of encoded image files, each after its length: see [AppendImage].
+	Images = "images"
+
 	// SourceName is the record's name in the source: the path of its file, the member of its archive. A
 	// schema has at most one such field. Readers leave it out unless it is requested.
 	SourceName = "source-name"
@@ -39,14 +42,16 @@ const (
 const Sparse = "sparse"
 
 // Contents lists the values of Spec.Content.
-func Contents() []string { return []string{Text, Image, SourceName, Mask, Boxes, Keypoints, Sparse} }
+func Contents() []string {
+	return []string{Text, Image, Images, SourceName, Mask, Boxes, Keypoints, Sparse}
+}
 
 // OnImage reports whether the field lies on an image: it is a mask, boxes or keypoints.
 func (s Spec) OnImage() bool {
 	return s.Content == Mask || s.Content == Boxes || s.Content == Keypoints
 }
 
-// IsBytes reports whether records are bytes that are not numbers: a text, a name or an image file.
+// IsBytes reports whether records are bytes that are not numbers: a text, a name or image files.
 func (s Spec) IsBytes() bool {
 	return s.Content != "" && s.Ragged && s.DType == Uint8 && len(s.Shape) == 0
 }
@@ -64,7 +69,7 @@ func (s Spec) validateContent() error {
 	}
 	switch s.Content {
 	case "":
-	case Text, Image, SourceName:
+	case Text, Image, Images, SourceName:
 		if !s.IsBytes() {
 			return wrong("uint8[*]")
 		}

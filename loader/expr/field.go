@@ -17,6 +17,8 @@ func (c *compiler) field(n *node) (expression, error) {
 		return c.sourceNames(n)
 	case spec.IsBytes() && n.args != nil:
 		return expression{}, failf(n.at, "%s is a text; indices are for numbers", spec.Name)
+	case spec.Content == tensor.Images:
+		return expression{}, failf(n.at, "%s holds image files; ask for len(%s), their number", spec.Name, spec.Name)
 	case spec.Content == tensor.Image && spec.IsBytes():
 		return expression{}, failf(n.at, "%s holds image files; ask for len(%s), their bytes", spec.Name, spec.Name)
 	case spec.IsBytes():

@@ -68,6 +68,10 @@ func (c *compiler) length(n *node) (expression, error) {
 		if err != nil {
 			return expression{}, err
 		}
+		if spec.Content == tensor.Images {
+			e := expression{kindType: kindType{kind: textKind}, at: n.at, of: reads(spec.Name, readTexts(spec.Name))}
+			return expression{kindType: whole, at: n.at, of: counts(e, images)}, nil
+		}
 		characters := spec.Name == "" || spec.IsBytes() && spec.Content != tensor.Image
 		if spec.Ragged && !characters {
 			return expression{kindType: whole, at: n.at, of: reads("len "+spec.Name, lengths(spec.Name))}, nil
@@ -105,6 +109,14 @@ func counts(of expression, count func(dst []int64, x column)) func(b *block, act
 func characters(dst []int64, x column) {
 	for i := range dst {
 		dst[i] = int64(utf8.RuneCount(x.texts.at(i)))
+	}
+}
+
+// images counts image files. One that is cut short counts, too: whoever reads the record reports it.
+func images(dst []int64, x column) {
+	for i := range dst {
+		n, _ := tensor.CountImages(x.texts.at(i))
+		dst[i] = int64(n)
 	}
 }
 

@@ -41,11 +41,14 @@ func LabelField(name string, classes []string) Field {
 // Image reports whether the values are files of images.
 func (f Field) Image() bool { return f.Content == tensor.Image }
 
+// showsImages reports whether the values are files of images, one or any number.
+func (f Field) showsImages() bool { return f.Image() || f.Content == tensor.Images }
+
 // SortImagesFirst sorts what becomes fields where the format has no order of its own, or that of an alphabet: images
 // come first, so that a batch is a pair of images and labels, and all else stays in its order.
 func SortImagesFirst[T any](list []T, field func(T) Field) {
 	slices.SortStableFunc(list, func(a, b T) int {
-		switch x, y := field(a).Image(), field(b).Image(); {
+		switch x, y := field(a).showsImages(), field(b).showsImages(); {
 		case x && !y:
 			return -1
 		case y && !x:

@@ -127,7 +127,7 @@ def _resolve(device: Any) -> Any:
 
 def _value(f: Field | None, values: Any, place: Any) -> Any:
     if isinstance(values, Ragged):
-        if values.is_text:
+        if values.is_text or values.is_images:
             return list(values)
         return Jagged(_array(f, values.values, place), _array(None, values.offsets, place))
     return _array(f, values, place)

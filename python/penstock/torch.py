@@ -199,9 +199,11 @@ def _convert(f: Field | None, values: Any) -> Any:
     return _ragged(values) if f is not None and f.ragged else tensor(values)
 
 
-def _ragged(batch: Ragged) -> Jagged | list[str]:
+def _ragged(batch: Ragged) -> Jagged | list[str] | list[list[torch.Tensor]]:
+    if batch.is_images:
+        return [[tensor(file) for file in record] for record in batch.files()]
     if batch.is_text:
-        return list(batch)  # type: ignore[arg-type]
+        return [str(text) for text in batch]
     values, offsets = tensor(batch.values), torch.from_numpy(batch.offsets)
     return Sparse(values, offsets, batch.width) if isinstance(batch, SparseRows) else Jagged(values, offsets)
 

@@ -78,7 +78,7 @@ class ImagePaths(Trees):
             penstock.preprocess(os.path.join(self.folder, f"one.{kind}"), dest, fields="i:image,m:mask", overwrite=True)
             with penstock.open(dest) as ds:
                 np.testing.assert_array_equal(ds["m"][0].ravel(), np.arange(30))
-            lists = "no such file" if kind == "csv" else "holds lists, and a field of images"
+            lists = "no such file" if kind == "csv" else "write :images in place of :image"
             for name, message in ("list", lists), ("none", "missing; use missing skip"):
                 with self.assertRaisesRegex(penstock.Error, message):
                     penstock.preprocess(os.path.join(self.folder, f"{name}.{kind}"), dest, fields="i:image", missing="nan", overwrite=True)

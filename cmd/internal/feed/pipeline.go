@@ -148,7 +148,7 @@ func (o *Options) checkGeometry(fields []store.Field) ([]geometry.Group, error) 
 	for _, f := range fields {
 		recipe, own := o.recipe(f.Name)
 		g := geometry.Field{Spec: f.Spec, Whole: !own}
-		if recipe, err := normalized(f, recipe); isImage(f) && recipe != nil && err == nil {
+		if recipe, err := normalized(f, recipe); isImage(f) && f.Content != tensor.Images && recipe != nil && err == nil {
 			if parts, err := splitRecipe(recipe); err == nil { // else made has reported the error
 				g.Pipeline = geometryOf(parts)
 			}
@@ -191,9 +191,9 @@ func (o *Options) independent() (names []string) {
 	return names
 }
 
-// isImage reports whether records of a field are images, as pixels or as files.
+// isImage reports whether records of a field are images, as pixels or as files, one a record or any number.
 func isImage(f store.Field) bool {
-	return f.Content == tensor.Image || f.IsImage() && f.DType == tensor.Uint8
+	return f.Content == tensor.Image || f.Content == tensor.Images || f.IsImage() && f.DType == tensor.Uint8
 }
 
 // infoOf returns the size, type and layout of images that are stored as numbers.
@@ -225,6 +225,10 @@ func (o *Options) makeField(f store.Field, recipe json.RawMessage, fs *functions
 	}
 	pads := o.padding(f)
 	if len(parts) > 1 {
+		if f.Content == tensor.Images {
+			return made{}, fmt.Errorf("a function gets one image, and a record has any number; give one of whole records: "+
+				"transforms=[penstock.transforms.Record(f, takes=[%q])]", f.Name)
+		}
 		if pads != nil && isImage(f) {
 			return made{}, errors.New("a function returns images of one size, and PadToLargest pads images of several; leave " +
 				"one of the two out")
@@ -280,12 +284,12 @@ func makeImages(f store.Field, recipe json.RawMessage, asBytes bool, fs *functio
 	}
 	images := loader.Images{Pipeline: p}
 	whole, err := imagesOf(f, images)
-	if errors.Is(err, loader.ErrSizes) && f.Ragged {
+	if errors.Is(err, loader.ErrSizes) && f.Ragged && f.Content != tensor.Images {
 		if images.Same, err = fs.sizeOf(f); err == nil {
 			whole, err = imagesOf(f, images)
 		}
 	}
-	if err != nil || !asBytes {
+	if err != nil || !asBytes || f.Content == tensor.Images {
 		return whole, err
 	}
 	pixels, n, err := part(p)

@@ -33,6 +33,7 @@ names the fields of the dataset and gives their types. =FIELD and :TYPE are opti
 listed are dropped.
 
   image          a path, relative to the table          'file=images:image'
+  images         a list of paths                         'photos=images:images'
   base64         an image in base64                      'jpeg=images:base64'
   label          a class: a word or its number           'species=labels:label'
   text           UTF-8 of any length                     'caption:text'

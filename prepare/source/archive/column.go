@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/penstock/penstock/prepare/source"
@@ -17,11 +18,12 @@ import (
 type memberKind uint8
 
 const (
-	wholeMember  memberKind = iota // they are it
-	imageMembers                   // they are it, whatever the extension of an image's name is
-	cellMember                     // they are text, as in a cell of a table
-	jsonMember                     // one value of a JSON object
-	npyMember                      // the elements of a .npy file
+	wholeMember     memberKind = iota // they are it
+	imageMembers                      // they are it, whatever the extension of an image's name is
+	numberedMembers                   // they are its images, in the order of the numbers before their extensions
+	cellMember                        // they are text, as in a cell of a table
+	jsonMember                        // one value of a JSON object
+	npyMember                         // the elements of a .npy file
 )
 
 // memberColumn is one value of the samples of an archive.
@@ -37,10 +39,34 @@ type memberColumn struct {
 
 // takes reports whether the value comes from members with that extension.
 func (c memberColumn) takes(ext string) bool {
-	if c.kind == imageMembers {
+	switch c.kind {
+	case imageMembers:
 		return plainImage(ext)
+	case numberedMembers:
+		return imageNumber(ext) >= 0
 	}
 	return c.ext == ext
+}
+
+// imageNumber returns the number of one of several images of a sample: 1 of 1.jpg. It is -1 for other extensions.
+func imageNumber(ext string) int {
+	first, last, _ := strings.Cut(ext, ".")
+	n, err := strconv.ParseUint(first, 10, 31)
+	if err != nil || !plainImage(last) || strconv.FormatUint(n, 10) != first {
+		return -1
+	}
+	return int(n)
+}
+
+// numbered returns the members that are one of several images of their sample, in the order of their numbers.
+func (g group) numbered() (list []member) {
+	for _, m := range g.members {
+		if imageNumber(m.ext) >= 0 {
+			list = append(list, m)
+		}
+	}
+	slices.SortFunc(list, func(a, b member) int { return imageNumber(a.ext) - imageNumber(b.ext) })
+	return list
 }
 
 // plainImage reports whether an extension is that of an image and nothing else.
@@ -50,6 +76,9 @@ func plainImage(ext string) bool {
 
 // put fills in the value of a sample.
 func (c memberColumn) put(v *source.Values, field int, g group) error {
+	if c.kind == numberedMembers {
+		return putNumbered(v, field, g)
+	}
 	m := c.find(g)
 	if m == nil && c.field.Ragged && !c.field.Image() {
 		v.Make(field, 0)
@@ -75,6 +104,22 @@ func (c memberColumn) put(v *source.Values, field int, g group) error {
 		return c.putNPY(v, field, data)
 	}
 	v.Borrow(field, data)
+	return nil
+}
+
+// putNumbered makes the numbered images of a sample the value of a field.
+func putNumbered(v *source.Values, field int, g group) error {
+	record := v.Buffer(field)
+	for _, m := range g.numbered() {
+		data, err := m.load()
+		if err != nil {
+			return err
+		}
+		if record = tensor.AppendImage(record, data); len(record) > source.MaxValue {
+			return source.ValueError("its images have more than %d bytes", source.MaxValue)
+		}
+	}
+	v.Keep(field, record)
 	return nil
 }
 

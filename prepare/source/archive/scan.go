@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -29,6 +30,7 @@ type archiveScan struct {
 	images    int64
 	pair      [2]string       // names of two members of one sample, if there are any
 	several   bool            // some sample has several plain images
+	gaps      bool            // numbers before the extensions of images do not count the images of a sample
 	keys      keySet          // of the samples so far
 	dirs      map[string]bool // that images are in
 	ignored   source.Ignored
@@ -75,6 +77,11 @@ func (s *archiveScan) add(g group) error {
 	s.samples++
 	for _, name := range g.ignored {
 		s.ignored.Add(name)
+	}
+	for i, m := range g.numbered() {
+		if at := imageNumber(m.ext); at != i {
+			s.gaps = true
+		}
 	}
 	plain := 0
 	for _, m := range g.members {
@@ -321,7 +328,7 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 		a.info.Fields = append(a.info.Fields, c.field)
 	}
 	for _, ext := range s.order {
-		if m := s.members[ext]; m.count < s.samples && (s.several || !plainImage(ext)) {
+		if m := s.members[ext]; m.count < s.samples && imageNumber(ext) < 0 && (s.several || !plainImage(ext)) {
 			a.info.Hints = append(a.info.Hints, fmt.Sprintf(
 				"only %d of %d samples have a .%s; the members of a sample must follow each other, as tar --sort=name writes them",
 				m.count, s.samples, ext))
@@ -331,13 +338,18 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 }
 
 // dotted is an error for keys with a number that has a dot, such as img_0.5 of img_0.5.jpg, which would be the member
-// 5.jpg of img_0, and with img_0.7.jpg of one sample.
+// 5.jpg of img_0, and with img_0.7.jpg of one sample. Numbers from 0 on, beside other members, count a sample's images.
 func (s *archiveScan) dotted() error {
+	counted := !s.gaps && slices.ContainsFunc(s.order, func(ext string) bool { return imageNumber(ext) < 0 })
 	for _, ext := range s.order {
+		if counted && imageNumber(ext) >= 0 {
+			continue
+		}
 		first, _, more := strings.Cut(ext, ".")
 		if _, err := strconv.ParseUint(first, 10, 64); err == nil && more {
 			return fmt.Errorf("a member's extension begins at the first dot, as in WebDataset, so .%s is one; replace the dots "+
-				"in the keys of samples, and make the archive again: %s; or choose members with --fields", ext, s.remake)
+				"in the keys of samples, and make the archive again: %s; or choose members with --fields; images of one sample "+
+				"are numbered from 0: --fields images:images takes all", ext, s.remake)
 		}
 	}
 	return nil
@@ -365,8 +377,15 @@ func plainImages(selection []column.Selection) (n int) {
 
 // all returns every extension as a column, those of plain images as one unless a sample has several.
 func (s *archiveScan) all() (list []column.Selection) {
-	image := false
+	image, images := false, false
 	for _, ext := range s.order {
+		if imageNumber(ext) >= 0 {
+			if !images {
+				list = append(list, column.Selection{Column: source.ImagesName, Type: tensor.Images})
+			}
+			images = true
+			continue
+		}
 		if plainImage(ext) && image && !s.several {
 			continue
 		}
@@ -380,6 +399,10 @@ func (s *archiveScan) all() (list []column.Selection) {
 func (s *archiveScan) column(w column.Selection) (memberColumn, error) {
 	c := memberColumn{name: w.Column, ext: w.Column, exact: s.several}
 	m := s.members[w.Column]
+	if w.Type == tensor.Images && m == nil && slices.ContainsFunc(s.order, func(ext string) bool { return imageNumber(ext) >= 0 }) {
+		c.kind, c.field = numberedMembers, source.ContentField(cmp.Or(w.Field, layout.FieldName(w.Column)), tensor.Images)
+		return c, nil
+	}
 	if ext, key, ok := strings.Cut(w.Column, ".json."); ok || strings.HasPrefix(w.Column, "json.") {
 		if c.ext = ext + ".json"; !ok {
 			c.ext, key = "json", strings.TrimPrefix(w.Column, "json.")
@@ -442,7 +465,10 @@ func (c *memberColumn) decideCell(m *memberScan, w column.Selection, name string
 	} else if c.kind == jsonMember {
 		c.typ = m.guess.Result(c.key)
 	}
-	if c.typ.Kind == column.ImagePath {
+	if c.typ.Kind == column.ImagePaths && w.Type == "" {
+		c.typ = column.Type{Kind: column.Text}
+	}
+	if c.typ.Kind == column.ImagePath || c.typ.Kind == column.ImagePaths {
 		return errors.New("an archive holds images, not paths to them; use :text or :base64")
 	}
 	if err := c.typ.SetClasses(&m.guess, m.classes); err != nil {

@@ -99,6 +99,14 @@ func (l *loaded) list(a *array, i int64, x *rows.Value, buf *[]byte) error {
 	for low == high && (a.kind == lists || a.kind == fixedList) {
 		a = a.children[0]
 	}
+	if a.kind == structs { // of images: newLeaf refuses all others
+		if err := l.noNulls(a, low, high); err != nil {
+			return err
+		}
+		if a = a.children[a.imageBytes()]; high > a.length {
+			return store.ErrCorrupt
+		}
+	}
 	if a.dtype != tensor.Invalid && a.dictionary < 0 {
 		if err := l.noNulls(a, low, high); err != nil {
 			return err

@@ -301,8 +301,10 @@ func newLeaf(n *node, name string, path []int) *leaf {
 	if l.DType = inner.dtype; l.List {
 		l.Shape = nil
 	}
-	switch {
+	switch at := inner.imageBytes(); {
 	case l.Refused != nil:
+	case at >= 0 && rank == 1:
+		l.Images = true
 	case inner.kind == structs:
 		l.Refused = errors.New("a list of structs cannot become a field; write each member as a list")
 	case inner.dtype == tensor.Invalid && rank > 1:

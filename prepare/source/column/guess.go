@@ -44,6 +44,7 @@ type Guess struct {
 	notInt, notFloat, notImage   bool
 	notWhole, notUint            bool // of any size; of 64 bits without a sign
 	notBool                      bool
+	notImages, images            bool // not JSON arrays of names of images; one of them has some
 	notList, isList, listsDiffer bool
 	floats                       bool // the lists hold others than whole numbers
 	// float32 does not hold some number: it is too large, too small, or an integer beyond 2^24
@@ -64,6 +65,7 @@ func (g *Guess) Add(c Cell) {
 	}
 	g.seen = true
 	g.notImage = g.notImage || !source.IsImageName(c.Text)
+	g.addImages(c)
 	if c.Quoted {
 		g.notInt, g.notFloat, g.notList, g.notWhole, g.notBool = true, true, true, true, true
 		return
@@ -98,7 +100,7 @@ func (g *Guess) Add(c Cell) {
 // KnowsText reports whether Add would change nothing for this cell, as that of a column of texts or names of classes,
 // and for which it need not look at the cell closely.
 func (g *Guess) KnowsText(c Cell) bool {
-	if !(g.seen && g.notInt && g.notFloat && g.notImage && g.notWhole && g.notUint && g.notBool && g.notList) {
+	if !(g.seen && g.notInt && g.notFloat && g.notImage && g.notImages && g.notWhole && g.notUint && g.notBool && g.notList) {
 		return false
 	}
 	return g.numbers || c.Quoted || c.Text == "" || c.Text[0] > '9' || c.Text[0] > ' ' && c.Text[0] < '+'
@@ -191,6 +193,7 @@ func (g *Guess) Merge(o *Guess) {
 	isList, dims := g.isList, g.dims
 	g.seen, g.numbers = g.seen || o.seen, g.numbers || o.numbers
 	g.notInt, g.notFloat, g.notImage = g.notInt || o.notInt, g.notFloat || o.notFloat, g.notImage || o.notImage
+	g.notImages, g.images = g.notImages || o.notImages, g.images || o.images
 	g.notWhole, g.notUint, g.notBool = g.notWhole || o.notWhole, g.notUint || o.notUint, g.notBool || o.notBool
 	g.notList, g.listsDiffer, g.floats = g.notList || o.notList, g.listsDiffer || o.listsDiffer, g.floats || o.floats
 	g.wide, g.inexact = g.wide || o.wide, g.inexact || o.inexact
@@ -229,6 +232,19 @@ func (g *Guess) Float() tensor.DType {
 // isBool reports what appendNumber takes for true or false, numbers aside.
 func isBool(text string) bool {
 	return slices.Contains([]string{"true", "True", "TRUE", "false", "False", "FALSE"}, text)
+}
+
+// addImages finds out whether cells are lists of names of images.
+func (g *Guess) addImages(c Cell) {
+	if g.notImages {
+		return
+	}
+	if g.notImages = c.Quoted || c.Text[0] != '['; g.notImages {
+		return
+	}
+	list, err := pathList([]byte(c.Text))
+	named := !slices.ContainsFunc(list, func(name string) bool { return !source.IsImageName(name) })
+	g.notImages, g.images = err != nil || !named, g.images || len(list) > 0
 }
 
 // addWhole finds out whether whole numbers fit into 64 bits: one that does not is an
@@ -325,6 +341,8 @@ func (g *Guess) Result(column string) Type {
 		return Type{Kind: Text}
 	case !g.notFloat:
 		return Type{DType: g.Float()}
+	case !g.notImages && g.images:
+		return Type{Kind: ImagePaths}
 	case !g.notList && (!g.words || g.listsDiffer || g.dims[0] > 1):
 		return g.list()
 	case !g.notImage:

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,13 +28,14 @@ type Kind uint8
 const (
 	Numbers Kind = iota
 	ImagePath
+	ImagePaths // a JSON array of paths
 	imageBase64
 	label
 	Text
 )
 
 // kindNames are the kinds that have a name in --fields.
-var kindNames = map[string]Kind{"image": ImagePath, "base64": imageBase64, "label": label, "text": Text}
+var kindNames = map[string]Kind{"image": ImagePath, "images": ImagePaths, "base64": imageBase64, "label": label, "text": Text}
 
 // Type is the type of a column of a table.
 type Type struct {
@@ -46,7 +48,7 @@ type Type struct {
 	noValue error
 }
 
-// ParseType reads image, base64, label, text, or DTYPE, DTYPE[4], DTYPE[2,3], DTYPE[*],
+// ParseType reads image, images, base64, label, text, or DTYPE, DTYPE[4], DTYPE[2,3], DTYPE[*],
 // DTYPE[*,4].
 func ParseType(name string) (t Type, err error) {
 	if kind, ok := kindNames[name]; ok {
@@ -109,6 +111,8 @@ func (t Type) FieldOf(name string) source.Field {
 	switch t.Kind {
 	case ImagePath, imageBase64:
 		return source.ContentField(name, tensor.Image)
+	case ImagePaths:
+		return source.ContentField(name, tensor.Images)
 	case Text:
 		return source.ContentField(name, tensor.Text)
 	case label:
@@ -159,7 +163,7 @@ func (t *Type) HasClasses() bool { return t.classes != nil }
 
 // Put makes the value of a cell that of a field; a path is relative to the folder dir.
 func (t Type) Put(v *source.Values, field int, c Cell, dir source.File) error {
-	if c.Missing() && (t.Kind == Text || t.Ragged) {
+	if c.Missing() && (t.Kind == Text || t.Kind == ImagePaths || t.Ragged) {
 		v.Make(field, 0)
 		return nil
 	}
@@ -171,6 +175,8 @@ func (t Type) Put(v *source.Values, field int, c Cell, dir source.File) error {
 	switch t.Kind {
 	case ImagePath:
 		return putFile(v, field, c.Text, dir)
+	case ImagePaths:
+		return PathField{At: field, Several: true}.put(v, []byte(c.Text), dir)
 	case imageBase64:
 		return putBase64(v, field, c.Text)
 	case Text:
@@ -319,9 +325,8 @@ func (t *Type) SetClasses(g *Guess, names map[string]bool) error {
 	return nil
 }
 
-// ErrImages refuses lists of images.
-var ErrImages = errors.New("holds lists, and a field of images has one for each record; write a table with a row for each " +
-	"image, or a column for each image of a row")
+// ErrImages refuses lists as one image a record.
+var ErrImages = errors.New("holds lists, and a field of type image has one image a record; write :images in place of :image")
 
 // FilePath returns the path of the file that a cell names, which is relative to the folder of its table.
 func FilePath(cell, dir string) string {
@@ -332,9 +337,63 @@ func FilePath(cell, dir string) string {
 	return filepath.Join(dir, path)
 }
 
+// PathField is a field whose values are paths of images until their files are read.
+type PathField struct {
+	At      int  // position of the field
+	Several bool // values are JSON arrays of paths
+}
+
+// paths returns the paths that a value names.
+func (p PathField) paths(value []byte) (list []string, err error) {
+	if p.Several {
+		return pathList(value)
+	}
+	if len(value) == 0 {
+		return nil, source.ErrNoImage
+	}
+	return []string{string(value)}, nil
+}
+
+// put makes the files the value of the field.
+func (p PathField) put(v *source.Values, value []byte, dir source.File) error {
+	list, err := p.paths(value)
+	if err != nil {
+		return err
+	}
+	if p.Several {
+		return putFiles(v, p.At, list, dir)
+	}
+	return putFile(v, p.At, list[0], dir)
+}
+
+// pathList reads a JSON array of paths. An empty value, and null, have none.
+func pathList(value []byte) (list []string, err error) {
+	if len(value) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(value, &list); err != nil {
+		return nil, source.ValueError("%s is no list of paths", source.Clip(string(value)))
+	}
+	return list, nil
+}
+
+// ListPaths returns the paths of files that a cell of type image or images names.
+func (t Type) ListPaths(c Cell, dir string) (list []string, is bool) {
+	if t.Kind != ImagePath && t.Kind != ImagePaths {
+		return nil, false
+	}
+	if !c.Missing() {
+		list, _ = PathField{Several: t.Kind == ImagePaths}.paths([]byte(c.Text))
+	}
+	for i := range list {
+		list[i] = FilePath(list[i], dir)
+	}
+	return list, true
+}
+
 // WithFiles returns the data of a row in a file of a table, in which the fields that are paths of images, relative to the
 // folder of that file, have the contents of the images.
-func WithFiles(data source.Data, paths []int, root *vfs.Root, file string) source.Data {
+func WithFiles(data source.Data, paths []PathField, root *vfs.Root, file string) source.Data {
 	if paths == nil {
 		return data
 	}
@@ -343,21 +402,17 @@ func WithFiles(data source.Data, paths []int, root *vfs.Root, file string) sourc
 
 type withFiles struct {
 	source.Data
-	paths []int
-	dir   source.File
+	fields []PathField
+	dir    source.File
 }
 
 // Read implements source.Data.
-func (p withFiles) Read(v *source.Values) error {
-	if err := p.Data.Read(v); err != nil {
+func (w withFiles) Read(v *source.Values) error {
+	if err := w.Data.Read(v); err != nil {
 		return err
 	}
-	for _, field := range p.paths {
-		path := string(v.Get(field))
-		if path == "" {
-			return source.ErrNoImage
-		}
-		if err := putFile(v, field, path, p.dir); err != nil {
+	for _, p := range w.fields {
+		if err := p.put(v, v.Get(p.At), w.dir); err != nil {
 			return err
 		}
 	}
@@ -365,35 +420,65 @@ func (p withFiles) Read(v *source.Values) error {
 }
 
 // Files implements source.Naming.
-func (p withFiles) Files(v *source.Values) (files []string, rest []byte, err error) {
-	if err := p.Data.Read(v); err != nil {
+func (w withFiles) Files(v *source.Values) (files []string, rest []byte, err error) {
+	if err := w.Data.Read(v); err != nil {
 		return nil, nil, err
 	}
 	for field := range v.Len() {
-		if slices.Contains(p.paths, field) {
-			files = append(files, FilePath(string(v.Get(field)), p.dir.Path))
-		} else {
+		at := slices.IndexFunc(w.fields, func(p PathField) bool { return p.At == field })
+		if at < 0 {
 			rest = fmt.Appendf(rest, "%q\n", v.Get(field))
+			continue
+		}
+		list, err := w.fields[at].paths(v.Get(field))
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, path := range list {
+			files = append(files, FilePath(path, w.dir.Path))
 		}
 	}
 	return files, rest, nil
 }
 
+// putFiles makes the files with these paths the value of a field of content Images.
+func putFiles(v *source.Values, field int, paths []string, dir source.File) error {
+	record := v.Buffer(field)
+	var file []byte
+	for i, path := range paths {
+		var err error
+		if file, err = readFile(path, dir, file); err != nil {
+			return fmt.Errorf("image %d: %w", i, err)
+		}
+		if record = tensor.AppendImage(record, file); len(record) > source.MaxValue {
+			return source.ValueError("its images have more than %d bytes", source.MaxValue)
+		}
+	}
+	v.Keep(field, record)
+	return nil
+}
+
 // putFile makes a file's bytes the value of a field.
 func putFile(v *source.Values, field int, path string, dir source.File) error {
+	b, err := readFile(path, dir, v.Buffer(field))
+	v.Keep(field, b)
+	return err
+}
+
+// readFile returns the bytes of a file, in the memory of buf where they fit.
+func readFile(path string, dir source.File, buf []byte) ([]byte, error) {
 	if strings.Contains(path, "://") {
-		return source.ValueError("%q is a URL; download the files first", source.Clip(path))
+		return buf, source.ValueError("%q is a URL; download the files first", source.Clip(path))
 	}
 	given := filepath.FromSlash(path)
 	path = FilePath(path, dir.Path)
-	b, err := source.File{Root: dir.Root, Path: path}.Bytes(v.Buffer(field))
-	v.Keep(field, b)
+	b, err := source.File{Root: dir.Root, Path: path}.Bytes(buf)
 	if err == nil {
-		return nil
+		return b, nil
 	}
 	err = fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
 	if _, elsewhere := vfs.Stat(given); elsewhere == nil && errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w; paths are relative to the folder of the table, not to the working folder", err)
 	}
-	return err
+	return b, err
 }

@@ -20,7 +20,7 @@ func TestParseType(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"txt": `did you mean "text"?`, "float": `did you mean "float64"?`, "picture": "known are base64, image, label, text, float64, float32,", "int64[": "axes are written as", "int64[0]": "axes are written as",
+		"txt": `did you mean "text"?`, "float": `did you mean "float64"?`, "picture": "known are base64, image, images, label, text, float64, float32,", "int64[": "axes are written as", "int64[0]": "axes are written as",
 		"int64[2,*]": "axes are written as", "int64[x]": "axes are written as", "": "unknown type", "int8[1,1,1,1,1,1,1,1]": "axes",
 	} {
 		if _, err := ParseType(name); err == nil || !strings.Contains(err.Error(), want) {

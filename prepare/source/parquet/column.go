@@ -28,6 +28,7 @@ type leafColumn struct {
 	selection column.Selection
 	parts     []*leafColumn // of an array of several columns; then leaf is not set
 	leaf      parquet.LeafColumn
+	itemLevel int  // definition level of an item of a list; a null or empty list has a lower one
 	image     bool // the bytes of an image
 	text      bool // the file says that the bytes are text
 	path      bool // the text is the path of an image
@@ -123,7 +124,7 @@ func (c *leafColumn) look(values []parquet.Value, isImage func([]byte) bool) {
 		if v.IsNull() {
 			continue
 		}
-		if c.isBytes() && !c.text && isImage != nil && c.leaf.MaxRepetitionLevel == 0 {
+		if c.isBytes() && !c.text && isImage != nil && c.leaf.MaxRepetitionLevel < 2 {
 			b := v.ByteArray()
 			c.image = c.image || isImage(b[:min(len(b), 16)])
 		}
@@ -270,6 +271,8 @@ func (c *leafColumn) single(name string) (source.Field, error) {
 // several returns the field of a column of lists.
 func (c *leafColumn) several(name string) (source.Field, error) {
 	switch rank := c.leaf.MaxRepetitionLevel; {
+	case (c.image || c.path) && rank == 1:
+		return source.ContentField(name, tensor.Images), nil
 	case c.text && rank == 1:
 		return source.ContentField(name, tensor.Text), nil // their JSON array
 	case c.DType == tensor.Invalid:
@@ -294,13 +297,13 @@ func (c *leafColumn) force(typ string) error {
 	switch {
 	case typ == "":
 		return nil
-	case typ == "image" && c.text && c.leaf.MaxRepetitionLevel == 0:
-		c.path = true
-		return nil
 	case typ == "image" && c.isBytes() && c.leaf.MaxRepetitionLevel > 0:
 		return column.ErrImages
-	case typ == "image" && c.isBytes():
-		c.image = true
+	case typ == "image" && c.leaf.MaxRepetitionLevel == 0 || typ == "images" && c.leaf.MaxRepetitionLevel == 1:
+		if !c.isBytes() {
+			break
+		}
+		c.path, c.image = c.text, !c.text
 		return nil
 	case typ == "text" && c.isBytes():
 		c.text, c.image = true, false
@@ -332,6 +335,8 @@ func (c *leafColumn) value(row [][]parquet.Value) ([]byte, error) {
 	}
 	values := c.values(row)
 	switch {
+	case c.leaf.MaxRepetitionLevel > 0 && c.image:
+		return c.images(values)
 	case c.leaf.MaxRepetitionLevel > 0 && c.text:
 		return c.texts(values)
 	case c.leaf.MaxRepetitionLevel > 0:
@@ -383,17 +388,62 @@ func (c *leafColumn) number(v parquet.Value) ([]byte, error) {
 // texts returns a list of strings as a JSON array, the same as for Arrow and TFRecord. A list that is null is empty.
 func (c *leafColumn) texts(values []parquet.Value) ([]byte, error) {
 	list := []string{}
-	for _, v := range values {
-		switch {
-		case !v.IsNull() && !utf8.Valid(v.ByteArray()):
-			return nil, source.ValueError("text that is not UTF-8")
-		case !v.IsNull():
-			list = append(list, string(v.ByteArray()))
-		case c.leaf.Node.Optional() && v.DefinitionLevel() == c.leaf.MaxDefinitionLevel-1:
-			return nil, source.ValueError("a null in a list")
+	err := c.items(values, func(item []byte) error {
+		if !utf8.Valid(item) {
+			return source.ValueError("text that is not UTF-8")
 		}
+		list = append(list, string(item))
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return json.Marshal(list)
+}
+
+// images returns a list of image files as one value. A list that is null is empty.
+func (c *leafColumn) images(values []parquet.Value) (record []byte, err error) {
+	err = c.items(values, func(item []byte) error {
+		record = tensor.AppendImage(record, item)
+		return nil
+	})
+	return record, err
+}
+
+// items calls do with the items of a list. A list that is null has none.
+func (c *leafColumn) items(values []parquet.Value, do func(item []byte) error) error {
+	for _, v := range values {
+		if v.IsNull() {
+			if c.nullItem(v) {
+				return source.ValueError("a null in a list")
+			}
+			continue
+		}
+		if err := do(v.ByteArray()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nullItem reports whether a null is an item of a list, and not the list or an empty one.
+func (c *leafColumn) nullItem(v parquet.Value) bool {
+	return v.DefinitionLevel() >= c.itemLevel
+}
+
+// itemLevel returns the definition level of the innermost repeated node of a path.
+func itemLevel(n parquet.Node, path []string) (level int) {
+	now := 0
+	for _, name := range path {
+		at := slices.IndexFunc(n.Fields(), func(f parquet.Field) bool { return f.Name() == name })
+		if n = n.Fields()[at]; !n.Required() {
+			now++
+		}
+		if n.Repeated() {
+			level = now
+		}
+	}
+	return level
 }
 
 // maxScale is that of the widest decimals of Arrow.

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/tensor"
 )
 
 // Open reads what the files say of their columns. With opts.Places, rows of images are read by their numbers.
@@ -79,7 +80,7 @@ func (s *reader) open(ctx context.Context, names []string, opts source.Options, 
 			leaf.missing = opts.Missing
 		}
 		if s.info.Fields = append(s.info.Fields, c.field); c.path {
-			s.paths = append(s.paths, i)
+			s.paths = append(s.paths, column.PathField{At: i, Several: c.field.Content == tensor.Images})
 		}
 		if len(selection) <= i {
 			selection = append(selection, column.Selection{Column: c.name})

@@ -24,8 +24,8 @@ type reader struct {
 	files   []vfs.File
 	parts   []*parquet.File
 	columns []*leafColumn
-	paths   []int        // columns that are paths of images
-	runs    map[int]bool // leaves whose booleans are encoded in runs, in any file
+	paths   []column.PathField // of images
+	runs    map[int]bool       // leaves whose booleans are encoded in runs, in any file
 	info    source.Info
 	splits  source.FileSplits
 }

@@ -25,6 +25,7 @@ func columnsOf(p *parquet.File) (list []*leafColumn, err error) {
 			return nil, fmt.Errorf("column %s cannot be found", strings.Join(path, "."))
 		}
 		c := newParquetColumn(leaf, path, halves[leaf.ColumnIndex])
+		c.itemLevel = itemLevel(schema, path)
 		if f := features[c.name]; f.Type == "ClassLabel" {
 			c.classes = f.Names
 		}

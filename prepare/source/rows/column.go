@@ -38,6 +38,7 @@ type Column struct {
 	deeper  bool            // another axis differs
 	several bool            // some value is a list of other than one string
 	binary  bool            // some value is not UTF-8
+	Images  bool            // values are lists of image files
 	known   map[string]bool // words that may be classes; nil: they are not asked for
 }
 
@@ -70,6 +71,7 @@ func (c *Column) look(x *Value, isImage func([]byte) bool) {
 		c.several = true
 		for _, b := range x.Items {
 			c.binary = c.binary || !utf8.Valid(b)
+			c.Images = c.Images || c.seen <= looked && isImage != nil && isImage(b[:min(len(b), 16)])
 		}
 		return
 	}
@@ -155,6 +157,7 @@ const (
 	asNumbers kind = iota
 	asBytes        // text, images, bytes of any number
 	asItems        // a list of strings: its JSON array
+	asImages       // a list of image files
 	asRaw          // bytes that are numbers
 	asWord         // the number of a class
 	asLabel        // a number, as int64
@@ -235,6 +238,10 @@ func (t *target) bytes(name string, w column.Selection, given column.Type) error
 		t.as, t.typ, t.field = asRaw, given, given.FieldOf(name)
 	case c.several && w.Type == "image":
 		return column.ErrImages
+	case c.several && w.Type == "images" && c.Text:
+		t.path, t.as, t.field = true, asItems, source.ContentField(name, tensor.Images)
+	case c.several && w.Type == "images", c.Images && w.Type == "":
+		t.as, t.field = asImages, source.ContentField(name, tensor.Images)
 	case c.several && (c.binary || w.Type != "" && w.Type != "text"):
 		return errors.New("holds lists of bytes, which cannot become a field, unless each is a row of numbers, " +
 			"such as uint8[*,1024]")
@@ -270,12 +277,14 @@ func (t *target) put(v *source.Values, x *Value) error {
 	if x.Null {
 		return t.putNull(v)
 	}
-	if x.DType != t.DType || x.List && t.as != asItems && t.as != asRaw {
+	if x.DType != t.DType || x.List && t.as != asItems && t.as != asImages && t.as != asRaw {
 		return source.ValueError("it is of another type than %v", t.typ)
 	}
 	switch t.as {
 	case asItems:
 		return t.putItems(v, x)
+	case asImages:
+		return t.putImages(v, x)
 	case asWord:
 		n, ok := t.words[string(x.Data)]
 		if !ok {
@@ -355,6 +364,19 @@ func (t *target) putLabel(v *source.Values, x *Value) error {
 		n = n << (64 - 8*size) >> (64 - 8*size)
 	}
 	source.PutInt(v, t.at, n)
+	return nil
+}
+
+// putImages makes the files of a list one value.
+func (t *target) putImages(v *source.Values, x *Value) error {
+	items, record := x.Items, v.Buffer(t.at)
+	if !x.List {
+		items = [][]byte{x.Data}
+	}
+	for _, file := range items {
+		record = tensor.AppendImage(record, file)
+	}
+	v.Keep(t.at, record)
 	return nil
 }
 

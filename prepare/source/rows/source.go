@@ -26,9 +26,9 @@ type rows struct {
 	counts  []int64
 	splits  source.FileSplits
 	info    source.Info
-	columns map[string]int // by name
-	targets [][]*target    // by column
-	paths   []int          // fields that are images which texts name
+	columns map[string]int     // by name
+	targets [][]*target        // by column
+	paths   []column.PathField // of images which texts name
 }
 
 // Open opens files of one format. If they do not fully describe their columns, it goes through all rows
@@ -131,7 +131,7 @@ func (s *rows) decide(scan *scan, selection []column.Selection, sorted bool) err
 	for at, t := range targets {
 		t.at = at
 		if s.info.Fields = append(s.info.Fields, t.field); t.path {
-			s.paths = append(s.paths, at)
+			s.paths = append(s.paths, column.PathField{At: at, Several: t.as == asItems})
 		}
 	}
 	if err := column.Undecided(errs, good, len(selection) > 0); err != nil {

@@ -261,8 +261,8 @@ func (r *tableRow) Files(v *source.Values) (files []string, rest []byte, err err
 		return nil, nil, err
 	}
 	for _, c := range r.file.table.columns {
-		if !c.concat && c.typ.Kind == column.ImagePath && !cells[0].Missing() {
-			files = append(files, column.FilePath(cells[0].Text, filepath.Dir(r.file.name)))
+		if list, is := c.typ.ListPaths(cells[0], filepath.Dir(r.file.name)); is && !c.concat {
+			files = append(files, list...)
 		} else {
 			for _, cell := range cells[:len(c.from)] {
 				rest = fmt.Appendf(rest, "%v %q\n", cell.Missing(), cell.Text)

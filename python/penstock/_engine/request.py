@@ -234,8 +234,8 @@ def _unchanged(_: object) -> None:
 
 
 def _arrays(_: object, values: dict[str, Any]) -> dict[str, Any]:
-    """Return NumPy arrays as they are, and text as lists of str."""
-    return {name: list(v) if isinstance(v, Ragged) and v.is_text else v for name, v in values.items()}
+    """Return NumPy arrays as they are, text as lists of str, and image files of which records have any number as lists of lists."""
+    return {name: list(v) if isinstance(v, Ragged) and (v.is_text or v.is_images) else v for name, v in values.items()}
 
 
 def ranks(rank: Any, world_size: Any, implied: Mapping[str, Any]) -> tuple[int, int]:

@@ -27,8 +27,11 @@ SOURCE_NAME = "source-name"
 #: The content of a field of rows that are mostly zero.
 SPARSE = "sparse"
 
+#: The content of a field of any number of image files, each after its length: see ``penstock.Ragged``.
+IMAGES = "images"
+
 #: The contents of fields whose rows are bytes, and not numbers.
-_BYTES = ("utf-8", "image", SOURCE_NAME)
+_BYTES = ("utf-8", "image", IMAGES, SOURCE_NAME)
 
 #: The most values of a record, or of a row: none with more could be mapped.
 _MAX_NAME = 4096  # of an array in groups
@@ -64,8 +67,8 @@ class Field:
         classes: Names of the values 0, 1, ... of a label.
         normalization: The mean and std of an image field, or None.
         ragged: A record has any number of rows.
-        content: "utf-8" for text, "image" for encoded image files, "source-name" for the record's name in the source, all of
-            them ragged uint8; "mask", "boxes" or "keypoints", see below; "sparse" for rows that are mostly zero.
+        content: "utf-8" for text, "image" for encoded image files, "images" for any number of them, "source-name" for the record's
+            name in the source, all of them ragged uint8; "mask", "boxes" or "keypoints", see below; "sparse" for rows that are mostly zero.
         image: The field of images that it lies on; "" if there is one only.
         instances: Fields with the same name here have the same number of rows in each record.
         dims: The names of the axes, if they are known: of the axis of the records, and then of those of ``shape``; "" for one without a name.

@@ -190,7 +190,7 @@ def to_arrow(ds: Any, names: Iterable[str] | None = None) -> Any:
     names = chosen(names)
     if names is None:
         names = tuple(ds.fields)
-        large = [f.name for f in ds.fields.values() if f.content == "image" or f.row_bytes > _SMALL]
+        large = [f.name for f in ds.fields.values() if f.content in ("image", "images") or f.row_bytes > _SMALL]
         if large:
             raise Error(
                 f"{ds.path}: {listed(large)} {'is' if len(large) == 1 else 'are'} large, and a table is all in memory; "
@@ -204,6 +204,8 @@ def _column(pa: Any, f: Field, values: Any) -> Any:
     """Return the values of all records as an array of Arrow."""
     if not isinstance(values, Ragged):
         return _array(pa, f, values)
+    if values.is_images:
+        return pa.array([[file.tobytes() for file in record] for record in values.files()], pa.list_(pa.large_binary()))
     ends = pa.py_buffer(np.ascontiguousarray(values.offsets, np.int64))
     if f.content:
         of = pa.large_binary() if f.content == "image" else pa.large_string()

@@ -10,7 +10,7 @@ import numpy as np
 from .._base.errors import CorruptError
 from .._base.values import full
 from .column import Column
-from .field import SPARSE, Field
+from .field import IMAGES, SPARSE, Field
 from .records import Piece, Places
 
 
@@ -20,6 +20,9 @@ class Ragged:
     Record i is ``values[offsets[i]:offsets[i+1]]``. ``offsets`` are int64, one more than there
     are records, from 0 on: the cumulative lengths (cu_seqlens) that attention kernels for
     variable lengths want. ``len`` is the number of records, and iteration goes over them.
+
+    A record of content "images" is a list of image files, as uint8 arrays. In ``values`` there is the length before each
+    file, as a uint32, little endian.
 
     Args:
         values: The rows of all records, one after the other.
@@ -38,6 +41,15 @@ class Ragged:
         return self.content in ("utf-8", "source-name")
 
     @property
+    def is_images(self) -> bool:
+        """Whether records are lists of image files."""
+        return self.content == IMAGES
+
+    def files(self) -> list[list[np.ndarray]]:
+        """Return the image files of each record of content "images"."""
+        return [files_of(self.values[i:j]) for i, j in zip(self.offsets[:-1], self.offsets[1:])]
+
+    @property
     def lengths(self) -> np.ndarray:
         """The number of rows of every record."""
         return np.diff(self.offsets)
@@ -48,14 +60,14 @@ class Ragged:
     def __repr__(self) -> str:
         return f"<{len(self)} ragged records: {self.values.dtype} {self.values.shape}>"
 
-    def __getitem__(self, i: int) -> np.ndarray | str:
-        """Return the rows of record i, or its text if the field's content is utf-8."""
+    def __getitem__(self, i: int) -> np.ndarray | str | list[np.ndarray]:
+        """Return the rows of record i, its text if the field's content is utf-8, or a list of its image files."""
         if not -len(self) <= i < len(self):
             raise IndexError(f"record {i} is out of range: there are {len(self)}")
         i = i + len(self) if i < 0 else i
         return present(self.values[self.offsets[i] : self.offsets[i + 1]], self.content)
 
-    def __iter__(self) -> Iterator[np.ndarray | str]:
+    def __iter__(self) -> Iterator[np.ndarray | str | list[np.ndarray]]:
         return (self[i] for i in range(len(self)))
 
     def copy(self) -> Ragged:
@@ -162,7 +174,7 @@ class RaggedRecords:
     def __repr__(self) -> str:
         return f"<penstock ragged field {self.field.name!r}: {len(self)} records of {self.field.dtype} {self.field.shape}>"
 
-    def __iter__(self) -> Iterator[np.ndarray | str]:
+    def __iter__(self) -> Iterator[np.ndarray | str | list[np.ndarray]]:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
@@ -245,8 +257,22 @@ class DerivedRagged(RaggedRecords):
         return self._of(np.arange(start, stop, dtype=np.int64))
 
 
-def present(rows: np.ndarray, content: str) -> np.ndarray | str:
+def files_of(record: np.ndarray) -> list[np.ndarray]:
+    """Return the image files of a record of content "images": parts of it."""
+    found = []
+    while len(record):
+        end = 4 + int.from_bytes(record[:4].tobytes(), "little")
+        if len(record) < end:
+            raise CorruptError(f"an image file of {end - 4} bytes, of which there are {max(0, len(record) - 4)}")
+        found.append(record[4:end])
+        record = record[end:]
+    return found
+
+
+def present(rows: np.ndarray, content: str) -> np.ndarray | str | list[np.ndarray]:
     """Return rows as the user wants them: text as a str. Names of files keep bytes that are not UTF-8, as os.fsdecode does."""
+    if content == IMAGES:
+        return files_of(rows)
     if content == "source-name":
         return rows.tobytes().decode("utf-8", "surrogateescape")
     return rows.tobytes().decode("utf-8", "replace") if content == "utf-8" else rows

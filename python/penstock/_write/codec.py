@@ -128,7 +128,7 @@ def check(schema: Sequence[Field]) -> list[Field]:
     for f in schema:
         if not isinstance(f, Field):
             raise TypeError(f"schema has {_called(f)}; it is a list of penstock.Field")
-        if f.content in ("utf-8", "image"):  # ragged bytes, also where the field does not say so
+        if f.content in ("utf-8", "image", "images"):  # ragged bytes, also where the field does not say so
             f = Field(f.name, "uint8", (), "", (), ragged=True, content=f.content)
         if f.content in ("boxes", "keypoints") and f.shape == ():  # any number of them
             f = replace(f, shape=(4,) if f.content == "boxes" else (3,), ragged=True)
@@ -197,6 +197,8 @@ def _infer(name: str, value: Any) -> Field:
         return Field(name, "uint8", ragged=True, content="image" if _is_image(bytes(value[:16])) else "")
     if isinstance(value, str):
         return Field(name, "uint8", ragged=True, content="utf-8")
+    if isinstance(value, (list, tuple)) and value and all(_is_file(x) for x in value):
+        return Field(name, "uint8", ragged=True, content="images")
     a = values.array(value)
     dtype = values.element_type(a.dtype)
     ragged = isinstance(value, (list, tuple))
@@ -215,6 +217,11 @@ def _infer(name: str, value: Any) -> Field:
     return Field(name, dtype, tuple(shape), layout, ragged=ragged)
 
 
+def _is_file(value: Any) -> bool:
+    """Return whether a value is an image file: a path, or bytes that begin like one."""
+    return isinstance(value, os.PathLike) or (isinstance(value, (bytes, bytearray)) and _is_image(bytes(value[:16])))
+
+
 def _is_image(head: bytes) -> bool:
     return head.startswith(_IMAGES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
 
@@ -223,6 +230,8 @@ def encoder(f: Field) -> _Encoder:
     """Return what makes the bytes of a field's values."""
     if f.content == "utf-8":
         return _text
+    if f.content == "images":
+        return _files
     if f.is_bytes:
         return _file
     if f.classes and not f.shape and not f.ragged:
@@ -245,6 +254,18 @@ def _file(value: Any) -> tuple[Buffer, bool]:
     if isinstance(value, (str, os.PathLike)):
         return _read(os.fspath(value)), True
     raise TypeError(f"{_called(value)} is not a file of an image: give its path or its bytes; pixels are a field of their own")
+
+
+def _files(value: Any) -> tuple[Buffer, bool]:
+    """Return image files one after the other, each after its length."""
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"{_called(value)} is not a list of image files: give a list of their paths or their bytes")
+    record = b""
+    for item in value:
+        data, named = _file(bytes(item) if isinstance(item, np.ndarray) and item.dtype == np.uint8 and item.ndim == 1 else item)
+        file = bytes(data).partition(b"\0")[2] if named else bytes(data)
+        record += len(file).to_bytes(4, "little") + file
+    return record, False
 
 
 def _bytes(value: Any) -> bytes:

@@ -320,7 +320,8 @@ class Recorder:
         results, own = given.results or {}, {step.field for step in self._steps if isinstance(step, OfField)}
         for name, x in record.items():
             f = self._declared.get(name) or (None if name in own else given.fields.get(name))
-            if is_rows(f) or name in self._files or (isinstance(x, ROWS) and not isinstance(x, str) and (f is None or f.is_bytes)):
+            several = f is not None and f.content == "images" and getattr(x, "ndim", 0) > 0
+            if is_rows(f) or several or name in self._files or (isinstance(x, ROWS) and not isinstance(x, str) and (f is None or f.is_bytes)):
                 rows.add(name)
             record[name] = self._plain(sent, name, x, f, results.get(name) or f, layouts.get(name, ""))
         if given.results is not None:
@@ -466,8 +467,12 @@ def _retyped(x: Any, before: Any, f: Field | None) -> Any:
 
 def _decoded(f: Field | None, value: Any) -> Any:
     """Return a value of a record as functions take it: image files as pixels."""
-    if f is None or f.content != "image":
-        return value
+    if f is not None and f.content == "images":
+        return [_pixels(file) for file in value]
+    return _pixels(value) if f is not None and f.content == "image" else value
+
+
+def _pixels(value: np.ndarray) -> np.ndarray:
     from PIL import Image
 
     with Image.open(io.BytesIO(value.tobytes())) as image:

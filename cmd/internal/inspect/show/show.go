@@ -31,6 +31,7 @@ type Value struct {
 	Class    string            `json:"class,omitempty"`   // name of a label
 	Text     *string           `json:"text,omitempty"`    // of content tensor.Text or tensor.SourceName
 	Image    *ImageFile        `json:"image,omitempty"`   // of content tensor.Image
+	Images   []*ImageFile      `json:"images,omitempty"`  // of content tensor.Images
 	Elements []json.RawMessage `json:"values,omitempty"`  // the first of them; NaN and infinities are strings
 	Moments  *store.Moments    `json:"moments,omitempty"` // of all elements, where there are several
 }
@@ -136,6 +137,9 @@ func (v *Reader) value(f store.Field, x tensor.View) Value {
 	case tensor.Image:
 		out.Image = v.imageFile(x.Bytes())
 		return out
+	case tensor.Images:
+		out.Images = v.imageFiles(x.Bytes())
+		return out
 	}
 	texts := elements(x, v.opts.Elements)
 	out.Elements = numbers(texts)
@@ -149,6 +153,19 @@ func (v *Reader) value(f store.Field, x tensor.View) Value {
 		out.Moments = &m
 	}
 	return out
+}
+
+// imageFiles returns the images of a record; the last has a problem if the record is corrupt.
+func (v *Reader) imageFiles(record []byte) []*ImageFile {
+	files := []*ImageFile{}
+	for len(record) > 0 {
+		file, rest, err := tensor.CutImage(record)
+		if err != nil {
+			return append(files, &ImageFile{Problem: err.Error(), Bytes: len(record)})
+		}
+		files, record = append(files, v.imageFile(file)), rest
+	}
+	return files
 }
 
 func (v *Reader) imageFile(data []byte) *ImageFile {

@@ -42,6 +42,8 @@ func (v Value) typeText() string {
 		return "text"
 	case v.Image != nil:
 		return "image file"
+	case v.Images != nil:
+		return units.Counted(int64(len(v.Images)), "image file")
 	case len(v.Shape) == 0:
 		return v.DType.String()
 	}
@@ -55,6 +57,8 @@ func (v Value) String() string {
 		return cli.Shorten(fmt.Sprintf("%q", *v.Text), textWidth)
 	case v.Image != nil:
 		return v.Image.String()
+	case v.Images != nil:
+		return strings.Join(dataset.Map(v.Images, (*ImageFile).String), "; ")
 	case v.Class != "":
 		return string(v.Elements[0]) + " " + shell.Line(v.Class)
 	case len(v.Shape) == 0:

@@ -3,10 +3,12 @@ package field
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -136,4 +138,45 @@ func (w encodedWorker) keep(name string, dst []byte, v imageValue) (out []byte, 
 		return dst, &SampleError{err}
 	}
 	return w.encodedField.Do(name, dst, v.bytes)
+}
+
+// keptImages returns the job for records of any number of image files, which stay files.
+func (c Options) keptImages(f source.Field, recipe json.RawMessage) (Job, error) {
+	if recipe != nil || !c.Rules.keepPixels() {
+		return nil, errors.New("records with any number of images keep the files as they are; give transforms to the loader")
+	}
+	return imagesField{encodedField{copyField{f}, c.decodes}}, nil
+}
+
+// imagesField keeps image files of which a record has any number, once each is found to be readable.
+type imagesField struct{ encodedField }
+
+func (f imagesField) NewWorker() Worker {
+	return imagesWorker{encodedWorker{f.encodedField, f.opener()}}
+}
+
+// imagesWorker is a worker's part of an imagesField.
+type imagesWorker struct{ encodedWorker }
+
+func (w imagesWorker) Probe(_ string, value []byte) (store.Field, error) {
+	return w.field.Field, w.check(value)
+}
+
+func (w imagesWorker) Do(_ string, dst, value []byte) (out []byte, err error) {
+	return append(dst[:0], value...), ofSample(w.check(value))
+}
+
+// check makes sure that all images of a record can be opened.
+func (w imagesWorker) check(value []byte) error {
+	for n := 0; len(value) > 0; n++ {
+		file, rest, err := tensor.CutImage(value)
+		if err == nil {
+			_, err = w.opener.open(w.opener.parse(file))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: image %d: %w", w.field.Name, n, err)
+		}
+		value = rest
+	}
+	return nil
 }

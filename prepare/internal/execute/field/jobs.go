@@ -118,6 +118,8 @@ func (c Options) fieldJob(f source.Field, recipe json.RawMessage) (Job, error) {
 		return newArrayField(f, recipe)
 	}
 	switch {
+	case f.Content == tensor.Images:
+		return c.keptImages(f, recipe)
 	case isMaskFile(f):
 		return &maskField{copyField: copyField{f}, kept: c.KeepEncoded || f.Instances != ""}, nil
 	case f.Image() && c.KeepEncoded:

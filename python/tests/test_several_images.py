@@ -1,0 +1,198 @@
+"""Records of any number of images, by every source that has them, beside a loop in PIL.
+
+PENSTOCK_TEST_SEED is the first seed, and PENSTOCK_TEST_TREES how many there are.
+"""
+
+import io
+import json
+import os
+import random
+import shutil
+import tarfile
+import tempfile
+import unittest
+import zipfile
+
+import numpy as np
+
+import penstock
+from penstock import transforms as t
+
+from . import data
+
+setUpModule = data.name_programs
+
+try:
+    import PIL.Image as pillow
+except ImportError:
+    pillow = None
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError:
+    pa = None
+
+FIRST = int(os.environ.get("PENSTOCK_TEST_SEED", "0"))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("PENSTOCK_TEST_TREES", "1")))
+SIDE = 8
+
+
+def drawn(r):
+    """Return an image file of at least SIDE by SIDE pixels."""
+    g, (h, w) = np.random.default_rng(r.randrange(1 << 30)), (r.randrange(SIDE, 40), r.randrange(SIDE, 40))
+    made = io.BytesIO()
+    pillow.fromarray(g.integers(0, 256, (h, w, 3), np.uint8)).save(made, r.choice(["JPEG", "PNG", "WEBP"]), lossless=True)
+    return made.getvalue()
+
+
+def ending(file):
+    return {b"\xff\xd8": "jpg", b"\x89P": "png", b"RI": "webp"}[file[:2]]
+
+
+def cropped(file):
+    """Return the middle of an image as CenterCrop and ToTensor make it."""
+    a = np.asarray(pillow.open(io.BytesIO(file)).convert("RGB"))
+    y, x = (round((n - SIDE) / 2.0) for n in a.shape[:2])
+    return a[y : y + SIDE, x : x + SIDE].transpose(2, 0, 1).astype(np.float32) / np.float32(255)
+
+
+@unittest.skipIf(pillow is None, "no Pillow")
+class SeveralImages(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def sources(self, records, texts):
+        """Yield paths of sources with these records."""
+        for name in "a.tar", "a.zip":
+            yield self.archive(name, records, texts), {}
+        lists = []
+        for i, files in enumerate(records):
+            lists.append([])
+            for k, file in enumerate(files):
+                lists[-1].append(f"files/{i}_{k}.{ending(file)}")
+                os.makedirs(self.path("files"), exist_ok=True)
+                with open(self.path(lists[-1][-1]), "wb") as f:
+                    f.write(file)
+        rows = [{"images": list, "text": text} for list, text in zip(lists, texts)]
+        with open(self.path("a.json"), "w") as f:
+            json.dump(rows, f)
+        with open(self.path("a.jsonl"), "w") as f:
+            f.writelines(json.dumps(row) + "\n" for row in rows)
+        yield self.path("a.json"), {}
+        yield self.path("a.jsonl"), {}
+        if pa is not None:
+            of = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+            structs = pa.array([[{"bytes": file, "path": None} for file in files] for files in records], pa.list_(of))
+            plain = pa.array(records, pa.list_(pa.binary()))
+            for name, column in ("struct", structs), ("plain", plain), ("paths", pa.array(lists, pa.list_(pa.string()))):
+                table = pa.table({"images": column, "text": texts})
+                options = {"fields": "images:images,text"} if name == "paths" else {}
+                pq.write_table(table, self.path(name + ".parquet"), row_group_size=3)
+                yield self.path(name + ".parquet"), options
+                with pa.OSFile(self.path(name + ".arrow"), "wb") as f, pa.ipc.new_file(f, table.schema) as writer:
+                    writer.write_table(table)
+                yield self.path(name + ".arrow"), options
+
+    def archive(self, name, records, texts):
+        with tarfile.open(self.path(name), "w") if name.endswith("tar") else zipfile.ZipFile(self.path(name), "w") as archive:
+            for i, (files, text) in enumerate(zip(records, texts)):
+                members = {f"{i:03d}.{k}.{ending(file)}": file for k, file in enumerate(files)} | {f"{i:03d}.txt": text.encode()}
+                for member, content in sorted(members.items()):  # 10 comes before 2
+                    if name.endswith("zip"):
+                        archive.writestr(member, content)
+                        continue
+                    info = tarfile.TarInfo(member)
+                    info.size = len(content)
+                    archive.addfile(info, io.BytesIO(content))
+        return self.path(name)
+
+    def test_as_a_loop(self):
+        for seed in SEEDS:
+            r = random.Random(seed)
+            records = [[drawn(r) for _ in range(r.choice([0, 1, 1, 2, 3, 11]))] for _ in range(r.randrange(4, 9))]
+            records[r.randrange(len(records))] = [drawn(r)]
+            texts = [f"text {i} ü" for i in range(len(records))]
+            for path, options in self.sources(records, texts):
+                with self.subTest(seed=seed, source=os.path.basename(path)):
+                    self.check(path, options, records, texts, r)
+
+    def check(self, path, options, records, texts, r):
+        made = self.path(r.choice(["made", "made.h5", "made.zarr"]))
+        penstock.preprocess(path, made, overwrite=True, progress=False, **options)
+        for source in [made] if options else [path, made]:
+            with penstock.open(source) as ds:
+                self.assertEqual(ds.fields["images"].content, "images")
+                self.assertEqual([[file.tobytes() for file in ds[i]["images"]] for i in range(len(ds))], records)
+                self.assertEqual([[file.tobytes() for file in record] for record in ds["images"][::-1]], records[::-1])
+                self.assertEqual([ds[i]["text"] for i in range(len(ds))], texts)
+                several = [i for i, files in enumerate(records) if len(files) > 1]
+                self.assertEqual(len(ds.filter("len(images) > 1")), len(several))
+            with penstock.DataLoader(source, 3, output="numpy", num_workers=r.randrange(3)) as loader:
+                self.assertEqual([[f.tobytes() for f in files] for b in loader for files in b["images"][: int(b.mask.sum())]], records)
+            pipeline = [t.CenterCrop(SIDE), t.ToTensor()]
+            with penstock.DataLoader(source, 3, shuffle=True, seed=5, output="numpy", transforms=pipeline) as loader:
+                seen = []
+                for b in loader:
+                    for i, rows in zip(b.indices[b.mask], b["images"]):
+                        seen.append(int(i))
+                        want = np.stack([cropped(file) for file in records[i]]) if records[i] else np.zeros((0, 3, SIDE, SIDE), np.float32)
+                        np.testing.assert_array_equal(rows, want)
+            self.assertEqual(sorted(seen), list(range(len(records))))
+
+    def test_functions_get_pixels(self):
+        r = random.Random(1)
+        records = [[drawn(r) for _ in range(n)] for n in (2, 0, 1)]
+        path = self.archive("a.tar", records, ["a", "b", "c"])
+
+        def both(images, text):
+            return np.array([image.shape for image in images], np.int64).reshape(-1, 3), text * len(images)
+
+        with penstock.DataLoader(path, 3, output="numpy", transforms=[t.Record(both, takes=("images", "text"))]) as loader:
+            (b,) = loader
+            for shapes, files in zip(b["images"], records):
+                self.assertEqual(shapes.tolist(), [list(np.asarray(pillow.open(io.BytesIO(file))).shape) for file in files])
+            self.assertEqual(b["text"], ["aa", "", "c"])
+
+    def test_writers(self):
+        r = random.Random(2)
+        records = [[drawn(r) for _ in range(n)] for n in (2, 0, 1, 3)]
+        with open(self.path("one"), "wb") as f:
+            f.write(records[2][0])
+        given = [records[0], [], [self.path("one")], [np.frombuffer(file, np.uint8) for file in records[3]]]
+        with penstock.Writer(self.path("w")) as writer:
+            for files in given:
+                writer.append({"images": files})
+        schema = [penstock.Field("images", "uint8", content="images")]
+        penstock.map(lambda i: {"images": given[i]}, range(4), self.path("m"), schema=schema)
+        for name in "w", "m":
+            with penstock.open(self.path(name)) as ds:
+                self.assertEqual([[file.tobytes() for file in ds[i]["images"]] for i in range(4)], records)
+                self.assertEqual(ds.to_arrow(["images"]).to_pydict()["images"] if pa else records, records)
+        with self.assertRaisesRegex(penstock.Error, "images: image 1: "), penstock.Writer(self.path("bad")) as writer:
+            writer.append({"images": [records[0][0], b"\xff\xd8\xff none"]})
+        with self.assertRaisesRegex(penstock.Error, "list of image files"), penstock.Writer(self.path("bad"), schema=schema) as writer:
+            writer.append({"images": records[0][0]})
+
+    def test_what_takes_one_image_refuses(self):
+        path = self.archive("a.tar", [[drawn(random.Random(3))]], ["a"])
+        for options, words in (
+            ({"transforms": [t.ToTensor()]}, "Resize to height and width"),
+            ({"transforms": [t.ToTensor()], "batch_transforms": [t.PadToLargest()]}, "Resize to height and width"),
+            ({"transforms": {"images": [lambda image: image]}}, r"Record\(f, takes=\[\"images\"\]\)"),
+        ):
+            with self.assertRaisesRegex(penstock.Error, words):
+                penstock.DataLoader(path, 1, **options)
+
+    def test_a_missing_file(self):
+        with open(self.path("a.jsonl"), "w") as f:
+            f.write('{"images": ["none.jpg"]}\n')
+        with self.assertRaisesRegex(penstock.Error, "a.jsonl:1.*image 0: file .*none.jpg: no such file"):
+            penstock.preprocess(self.path("a.jsonl"), self.path("made"), progress=False)
+
+
+if __name__ == "__main__":
+    unittest.main()

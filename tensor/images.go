@@ -1,0 +1,36 @@
+package tensor
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// imageHead is the bytes of the length before each image file of a record of content Images.
+const imageHead = 4
+
+// AppendImage appends an image file to a record of content [Images]: its length, a uint32, little endian, and its bytes.
+// A record without images is empty.
+func AppendImage(record, file []byte) []byte {
+	return append(binary.LittleEndian.AppendUint32(record, uint32(len(file))), file...)
+}
+
+// CutImage returns the first image file of a record of content [Images], and the record of the others. Both are parts of
+// record. The error says that a length is not that of what follows.
+func CutImage(record []byte) (file, rest []byte, err error) {
+	if len(record) < imageHead {
+		return nil, nil, fmt.Errorf("%d bytes where the length of an image file is expected", len(record))
+	}
+	n, rest := uint64(binary.LittleEndian.Uint32(record)), record[imageHead:]
+	if n > uint64(len(rest)) {
+		return nil, nil, fmt.Errorf("an image file of %d bytes, of which there are %d", n, len(rest))
+	}
+	return rest[:n:n], rest[n:], nil
+}
+
+// CountImages returns how many image files a record of content [Images] has.
+func CountImages(record []byte) (n int, err error) {
+	for ; len(record) > 0 && err == nil; n++ {
+		_, record, err = CutImage(record)
+	}
+	return n, err
+}
