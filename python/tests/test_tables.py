@@ -94,6 +94,48 @@ class ImagePaths(Trees):
         return ("csv", lambda t, p: t.to_csv(p, index=False)), ("parquet", lambda t, p: t.to_parquet(p)), ("arrow", arrow)
 
 
+class ExtensionTypes(Trees):
+    @unittest.skipIf(MISSING, MISSING)
+    def test_arrow_and_parquet(self):
+        """Tensors have their shape and bool8 is bool, in a file of Arrow and in one of Parquet."""
+        from pyarrow import parquet
+
+        def tensors(shape, permutation=None, rows=((0, 1, 2, 3, 4, 5), (6, 7, 8, 9, 10, 11))):
+            of = pyarrow.fixed_shape_tensor(pyarrow.int32(), shape, permutation=permutation)
+            return pyarrow.ExtensionArray.from_storage(of, pyarrow.array(rows, pyarrow.list_(pyarrow.int32(), 6)))
+
+        def arrow(table, path):
+            with pyarrow.OSFile(path, "wb") as f, pyarrow.ipc.new_file(f, table.schema) as w:
+                w.write_table(table)
+
+        bools = pyarrow.ExtensionArray.from_storage(pyarrow.bool8(), pyarrow.array([0, -128], pyarrow.int8()))
+        want = np.arange(12, dtype=np.int32).reshape(2, 2, 3)
+        for kind, write in ("arrow", arrow), ("parquet", parquet.write_table):
+            with self.subTest(kind):
+                folder, dest = os.path.join(self.folder, kind), os.path.join(self.folder, f"{kind}-out")
+                os.mkdir(folder)
+                path = os.path.join(folder, f"0.{kind}")
+                write(pyarrow.table({"x": tensors([2, 3]), "b": bools, "l": pyarrow.ListArray.from_arrays([0, 0, 2], bools)}), path)
+                penstock.preprocess(path, dest)
+                with penstock.open(dest) as ds:
+                    np.testing.assert_array_equal(ds["x"].numpy(), want, strict=True)
+                    np.testing.assert_array_equal(ds["b"].numpy(), [False, True], strict=True)
+                    self.assertEqual([row.tolist() for row in ds["l"]], [[], [False, True]])
+                for table, message in (
+                    (pyarrow.table({"x": tensors([2, 3], permutation=[1, 0])}), "another order of axes"),
+                    (pyarrow.table({"x": tensors([2, 3], rows=(range(6), None))}), "it is missing"),
+                ):
+                    write(table, path)
+                    with self.assertRaisesRegex(penstock.Error, message):
+                        penstock.preprocess(path, dest, overwrite=True)
+                penstock.preprocess(path, dest, missing=-1, overwrite=True)
+                with penstock.open(dest) as ds:
+                    np.testing.assert_array_equal(ds["x"][1], np.full((2, 3), -1))
+                write(pyarrow.table({"x": tensors([3, 2])}), os.path.join(folder, f"1.{kind}"))
+                with self.assertRaisesRegex(penstock.Error, "not as in 0.arrow|other extension types"):
+                    penstock.preprocess(folder, dest, missing=-1, overwrite=True)
+
+
 class ArraysOfObjects(Trees):
     def rows(self, r):
         """Make records as instructions and conversations have them."""

@@ -117,7 +117,6 @@ var layers = [][]place{
 		{"prepare/source/array", "one kind of source, and arrays for cifar, dataset and archive; --fields selects among them"},
 		{"prepare/source/table", "one kind of source"},
 		{"prepare/source/rows", "files of rows that know their types, whatever the format"},
-		{"prepare/source/parquet", "one kind of source; the only package that knows the format"},
 	},
 	{
 		{"loader", "streams any Source, and decodes images on the way; it and mmapds do not know each other, so that either can be replaced"},
@@ -140,6 +139,7 @@ var layers = [][]place{
 	{
 		{"loader/views", "datasets that a few lines of JSON name, as one Source; it joins loader and mmapds"},
 		{"prepare/source/zarr", "one kind of source, as arrays"},
+		{"prepare/source/parquet", "one kind of source; the only package that knows the format"},
 	},
 	{
 		{"prepare/source/kinds", "opens every kind of source, views included"},

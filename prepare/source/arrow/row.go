@@ -204,7 +204,12 @@ func (l *loaded) numbers(a *array, low, high int64, x *rows.Value, buf *[]byte) 
 		}
 	default:
 		x.Data = data[low*int64(a.width) : high*int64(a.width)]
-		return nil
+		if a.dtype != tensor.Bool {
+			return nil
+		}
+		for _, b := range x.Data {
+			*buf = append(*buf, min(b, 1))
+		}
 	}
 	x.Data = (*buf)[begin:]
 	return nil

@@ -1,6 +1,8 @@
 package arrow
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -122,8 +124,8 @@ func newNode(t *table, left *int, depth int) (*node, error) {
 	return n, nil
 }
 
-// extend takes the shape that the extension type of a column says its lists have: see
-// https://arrow.apache.org/docs/format/CanonicalExtensions.html#fixed-shape-tensor
+// extend takes what the extension type of a column says: booleans of a byte each, and the shape of lists. See
+// https://arrow.apache.org/docs/format/CanonicalExtensions.html
 func (n *node) extend(metadata []*table) {
 	var name, text string
 	for _, kv := range metadata {
@@ -133,6 +135,9 @@ func (n *node) extend(metadata []*table) {
 		case "ARROW:extension:metadata":
 			text = kv.text(1)
 		}
+	}
+	if name == "arrow.bool8" && n.kind == fixed && n.dtype == tensor.Int8 {
+		n.dtype = tensor.Bool
 	}
 	var is struct{ Shape, Permutation []int }
 	if name != "arrow.fixed_shape_tensor" || n.kind != fixedList || json.Unmarshal([]byte(text), &is) != nil {
@@ -152,6 +157,54 @@ func (n *node) extend(metadata []*table) {
 	default:
 		n.shape = is.Shape
 	}
+}
+
+// Extension is what the extension type of a column says.
+type Extension struct {
+	Shape   []int // of each list of numbers; nil if it is not said
+	Bool    bool  // numbers are booleans: 0 is false, any other is true
+	Refused error
+}
+
+// Extensions returns the extension types of columns of numbers and of lists of these, by name, in what a Parquet file has
+// as ARROW:schema: a message with a schema, in base64. A text that is none has no extension types.
+func Extensions(text string) map[string]Extension {
+	found := map[string]Extension{}
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(b) < 8 {
+		return found
+	}
+	if binary.LittleEndian.Uint32(b) == 0xffffffff { // which files of Arrow before 0.15 do not have
+		b = b[4:]
+	}
+	meta := &flatbuffer{b: b[4:]}
+	message := meta.root()
+	t := message.table(2)
+	if t == nil || message.number(1, 1, 0) != headerSchema || meta.bad {
+		return found
+	}
+	s, err := newSchema(t)
+	if err != nil || meta.bad {
+		return found
+	}
+	for _, l := range s.leaves() {
+		n := s.nodes[l.path[0]]
+		for _, at := range l.path[1:] {
+			n = n.children[at]
+		}
+		inner := n
+		for inner.kind == lists || inner.kind == fixedList {
+			inner = inner.children[0]
+		}
+		e := Extension{Shape: n.shape, Bool: inner.kind == fixed && inner.dtype == tensor.Bool}
+		if n.kind == fixedList {
+			e.Refused = n.refused
+		}
+		if e.Shape != nil || e.Bool || e.Refused != nil {
+			found[l.Name] = e
+		}
+	}
+	return found
 }
 
 var (

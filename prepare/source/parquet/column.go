@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/arrow"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/tensor"
 )
@@ -37,6 +38,8 @@ type leafColumn struct {
 	classes   []string
 	words     map[string]int64 // the numbers of the classes, where the values are their names
 	shape     []int            // that all lists have, nil if they differ
+	extension arrow.Extension  // what the file says in Arrow's terms
+	odd       bool             // some lists have not the shape of the extension
 	inner     int              // length of the inner lists of a list of lists, once it is known
 	field     source.Field
 	missing   string // see source.Options
@@ -200,6 +203,9 @@ func (c *leafColumn) decide() error {
 	typ := w.Type
 	if w.Content.Name == tensor.Mask && c.text {
 		typ = "image"
+	}
+	if c.extension.Refused != nil {
+		return c.extension.Refused
 	}
 	if err := c.force(typ); err != nil {
 		return err
@@ -503,12 +509,12 @@ func (c *leafColumn) blocked() bool {
 		return !c.field.Ragged
 	}
 	// all lists were looked at
-	return c.shape != nil && c.selection.Type == "" && c.DType != tensor.Bool && c.DType != tensor.Float16
+	return c.shape != nil && !c.odd && c.selection.Type == "" && c.DType != tensor.Bool && c.DType != tensor.Float16
 }
 
 // converted reports whether the numbers of the field are not those that are stored.
 func (c *leafColumn) converted() bool {
-	return c.scale >= 0 || c.parts == nil && c.leaf.Node.Type().Kind() == parquet.Int96
+	return c.scale >= 0 || c.extension.Bool || c.parts == nil && c.leaf.Node.Type().Kind() == parquet.Int96
 }
 
 // word returns the number of a class.
@@ -522,6 +528,9 @@ func (c *leafColumn) word(name []byte) ([]byte, error) {
 
 // list copies the elements of a list, which has the shape of the field.
 func (c *leafColumn) list(values []parquet.Value) (b []byte, err error) {
+	if c.extension.Shape != nil && len(values) == 1 && values[0].IsNull() && values[0].DefinitionLevel() == 0 {
+		return column.Missing(c.missing, c.field)
+	}
 	if b, err = c.elements(values); err != nil || c.field.Ragged {
 		return b, err
 	}
@@ -570,7 +579,7 @@ func parquetInt(v parquet.Value, d tensor.DType) int64 {
 		return int64(v.Uint32())
 	case d.Size() == 8:
 		return v.Int64()
-	case d == tensor.Bool && v.Boolean():
+	case d == tensor.Bool && (v.Kind() == parquet.Boolean && v.Boolean() || v.Kind() == parquet.Int32 && v.Int32() != 0):
 		return 1
 	case d == tensor.Bool:
 		return 0

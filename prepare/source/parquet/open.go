@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -161,6 +162,9 @@ func (s *reader) add(ctx context.Context, name string) error {
 	}
 	if len(s.parts) > 0 && p.Schema().String() != s.parts[0].Schema().String() {
 		return errors.New("has other columns than the first file")
+	}
+	if len(s.parts) > 0 && !reflect.DeepEqual(extensionsOf(p), extensionsOf(s.parts[0])) {
+		return errors.New("has other extension types of Arrow than the first file")
 	}
 	s.noteRuns(p)
 	s.parts = append(s.parts, p)

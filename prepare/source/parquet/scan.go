@@ -99,6 +99,10 @@ func (s *columnScan) page(p parquet.Page) error {
 func (s *columnScan) finish() error {
 	if s.lists != nil {
 		s.column.shape = s.lists.shape()
+		if of := s.column.extension.Shape; of != nil {
+			s.column.odd = !slices.Equal(s.column.shape, []int{tensor.Shape(of).Elems()})
+			s.column.shape = of
+		}
 		return nil
 	}
 	if len(s.classes) > column.MaxClasses {

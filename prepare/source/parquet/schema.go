@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/arrow"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/tensor"
 )
@@ -18,6 +19,7 @@ import (
 func columnsOf(p *parquet.File) (list []*leafColumn, err error) {
 	hub, _ := p.Lookup("huggingface")
 	features, halves := column.HubFeatures(hub), halfLeaves(p)
+	extensions := extensionsOf(p)
 	schema := p.Schema()
 	for _, path := range schema.Columns() {
 		leaf, ok := schema.Lookup(path...)
@@ -29,9 +31,21 @@ func columnsOf(p *parquet.File) (list []*leafColumn, err error) {
 		if f := features[c.name]; f.Type == "ClassLabel" {
 			c.classes = f.Names
 		}
+		if c.extension = extensions[c.name]; c.extension.Bool && c.DType == tensor.Int8 {
+			c.DType = tensor.Bool
+		}
+		if c.leaf.MaxRepetitionLevel != 1 {
+			c.extension.Shape = nil
+		}
 		list = append(list, c)
 	}
 	return joinImages(list), nil
+}
+
+// extensionsOf returns the extension types of Arrow that columns have.
+func extensionsOf(p *parquet.File) map[string]arrow.Extension {
+	text, _ := p.Lookup("ARROW:schema")
+	return arrow.Extensions(text)
 }
 
 // halfLeaves returns which leaves of the schema are of the logical type FLOAT16.
