@@ -34,6 +34,14 @@ func TestWriteMetrics(t *testing.T) {
 	if strings.Contains(b.String(), `field="y"`) {
 		t.Error("WriteMetrics prints a residency that is not known")
 	}
+	if strings.Count(b.String(), "# TYPE penstock_loader_resident_ratio gauge\n") != 1 {
+		t.Error("no type of the residency")
+	}
+	for _, name := range []string{"", "a-b", "9a", "a:b", "__a", "field", "é"} {
+		if err := s.WriteMetrics(&b, name, "x"); err == nil {
+			t.Errorf("label %q is not refused", name)
+		}
+	}
 	odd := []string{"job"}
 	mustPanic(t, "pairs of a name and a value", func() { _ = s.WriteMetrics(&b, odd...) })
 }

@@ -3,6 +3,7 @@ package loader
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -407,7 +408,8 @@ var metrics = []metric{
 
 // WriteMetrics writes s in the text format of Prometheus (version 0.0.4), for a handler of
 // /metrics: each number as penstock_loader_NAME, times in seconds. labels are pairs of a name
-// and a value, which all numbers get; names must be those that Prometheus allows.
+// and a value, which all numbers get. A name that Prometheus does not allow is an error, and so is "field", which some
+// numbers have already.
 //
 //	http.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
 //		_ = ld.Stats().WriteMetrics(w, "job", "train")
@@ -418,6 +420,10 @@ func (s Stats) WriteMetrics(w io.Writer, labels ...string) error {
 	}
 	var set []string
 	for i := 0; i < len(labels); i += 2 {
+		if name := labels[i]; !labelName.MatchString(name) || strings.HasPrefix(name, "__") || name == "field" {
+			return fmt.Errorf("loader: label %q: a name is of ASCII letters, digits and _, begins with neither a digit nor __, "+
+				"and is not field", name)
+		}
 		set = append(set, labels[i]+`="`+escaped.Replace(labels[i+1])+`"`)
 	}
 	with := strings.Join(set, ",")
@@ -426,8 +432,12 @@ func (s Stats) WriteMetrics(w io.Writer, labels ...string) error {
 		fmt.Fprintf(&b, "# HELP penstock_loader_%s %s\n# TYPE penstock_loader_%s %s\npenstock_loader_%s{%s} %v\n",
 			m.name, m.help, m.name, m.kind, m.name, with, m.value(&s))
 	}
+	about := "# HELP penstock_loader_resident_ratio part of a field that is in memory\n" +
+		"# TYPE penstock_loader_resident_ratio gauge\n"
 	for _, r := range s.Reads {
 		if r.Resident >= 0 {
+			b.WriteString(about)
+			about = ""
 			fmt.Fprintf(&b, "penstock_loader_resident_ratio{%s} %v\n",
 				strings.Join(append(set[:len(set):len(set)], `field="`+escaped.Replace(r.Field)+`"`), ","), r.Resident)
 		}
@@ -435,6 +445,9 @@ func (s Stats) WriteMetrics(w io.Writer, labels ...string) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// labelName is what Prometheus allows.
+var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 // escaped writes what a label's value may not have as it is.
 var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)

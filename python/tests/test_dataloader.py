@@ -141,6 +141,9 @@ class DataLoaderTest(data.Copied):
         with loader("images", 100) as dl:
             with self.assertRaisesRegex(ValueError, "label 'é'"):
                 dl.metrics(é="x")
+            for name in ("", "a-b", "9a", "a:b", "__a", "field"):
+                with self.assertRaisesRegex(ValueError, "a name is of ASCII"):
+                    dl.metrics(**{name: "x"})
             batches = len(list(dl))
             lines = dict(line.rsplit(" ", 1) for line in dl.metrics(job='a "b"', rank="0").splitlines() if line[0] != "#")
             with_labels = r'{job="a \"b\"",rank="0"}'

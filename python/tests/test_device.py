@@ -333,8 +333,9 @@ class DeviceTest(unittest.TestCase):
         with self.assertLogs("penstock", "WARNING") as logged, loader("images", 50, output="torch", device="xpu") as dl:
             self.assertEqual(next(iter(dl))["images"].device.type, "cpu")
         self.assertEqual(logged.output, ["WARNING:penstock:device is xpu, and torch finds no XPU device: batches stay in the CPU's memory"])
-        with self.assertRaisesRegex(ValueError, "device is 'meta'; it is a device of kind cuda, mps, xpu, hpu"):
-            loader("images", 50, output="torch", device="meta")
+        for name in ("meta", "gpu", "cuda:x", "", 1.5):
+            with self.assertRaisesRegex(ValueError, f"device is {name!r}; it is a device of kind cuda, mps, xpu, hpu"):
+                loader("images", 50, output="torch", device=name)
         with self.assertRaisesRegex(ValueError, "NumPy has no arrays on devices"):
             loader("images", 50, device="cuda")
         with loader("images", 50, pin_memory=True) as dl:

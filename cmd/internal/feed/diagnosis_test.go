@@ -81,6 +81,9 @@ func TestTimesOfTheClient(t *testing.T) {
 	if got.Wait != 450*ms || got.Body != 750*ms || got.LateBatch != (loader.LateBatch{Epoch: 1, Batch: 7, Wait: 125 * ms}) {
 		t.Errorf("%+v", got)
 	}
+	if got := (times{Wait: 100, Body: 300}).own(got); got.Wait != s.Starts+100 || got.Body != 300 {
+		t.Errorf("counters of %+v", got)
+	}
 	for _, wrong := range []times{{}, {Late: late}, {Wait: -5, Body: 10}, {Wait: 5, Body: -10}} {
 		if got := wrong.divide(s); got.Wait != s.Wait || got.Body != s.Body || got.LateBatch != s.LateBatch {
 			t.Errorf("%+v: %+v", wrong, got)

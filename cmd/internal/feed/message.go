@@ -61,6 +61,14 @@ func (t times) divide(s loader.Stats) loader.Stats {
 	return s
 }
 
+// own returns the statistics of a loader with the times of the client's loops as they are: they only grow, as counters do.
+func (t times) own(s loader.Stats) loader.Stats {
+	if t.Wait >= 0 && t.Body >= 0 && t.Wait+t.Body > 0 {
+		s.Wait, s.Body = s.Starts+time.Duration(t.Wait), time.Duration(t.Body)
+	}
+	return s
+}
+
 // hello is the first message of a client. The descriptor of a file of numbers may come with it.
 type hello struct {
 	Version   int     `json:"version"`

@@ -361,7 +361,7 @@ func (s *session) listen(ctx context.Context) error {
 func (s *session) statistics(of times, labels map[string]string) *statistics {
 	stats := of.divide(s.ld.Stats())
 	return &statistics{
-		Metrics: metrics(stats, labels),
+		Metrics: metrics(of.own(stats), labels),
 		Loader:  stats, Diagnose: diagnosis(stats, s.clientWorkers) + s.subject.prepared(), Prepared: s.subject.choices,
 		Shared: s.arena.bytes(), Direct: s.direct, Watched: s.watched,
 		Functions: reportsOf(s.subject.stats),

@@ -15,6 +15,7 @@ feeding process; feeding and workers have the two engines, and this module their
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields as fields_of
@@ -883,8 +884,11 @@ class DataLoader(_Base[B]):
             labels: What all numbers get, such as ``job="train", rank="0"``.
         """
         for name, value in labels.items():
-            if not name.isascii() or not isinstance(value, str):
-                raise ValueError(f"label {name!r} is {value!r:.60}; names are of ASCII letters, digits and _, and values are str")
+            if not re.fullmatch(r"(?!__|field$)[a-zA-Z_][a-zA-Z0-9_]*", name) or not isinstance(value, str):
+                raise ValueError(
+                    f"label {name!r} is {value!r:.60}; a name is of ASCII letters, digits and _, begins with neither a digit nor __, and is not "
+                    "field; a value is a str"
+                )
         if not isinstance(self._engine, FeedLoader):
             raise Error("metrics is for a prepared dataset or raw samples; stats() has the numbers of the code of this dataset")
         return self._engine.metrics(labels)

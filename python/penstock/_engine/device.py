@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,8 +37,10 @@ _KINDS = ("cuda", "mps", "xpu", "hpu")
 
 def resolve(device: Any) -> torch.device:
     """Return the device that is meant; the CPU, and say so once, where it is of a kind that torch finds none of."""
-    found = torch.device(device)
-    if found.type not in ("cpu", *_KINDS):
+    found: torch.device | None = None
+    with contextlib.suppress(RuntimeError, TypeError):
+        found = torch.device(device)
+    if found is None or found.type not in ("cpu", *_KINDS):
         raise ValueError(f'device is {device!r}; it is a device of kind {", ".join(_KINDS)}, such as "cuda" or "cuda:1", or "cpu"')
     if found.type == "cpu":
         return found
