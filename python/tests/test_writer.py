@@ -471,8 +471,9 @@ class TestWriter(Writing):
                 penstock.map(fails, range(20), self.path("ds"), workers=workers, chunksize=3, overwrite=True)
             summary = penstock.map(fails, range(20), self.path("ds"), workers=workers, chunksize=3, overwrite=True, on_error="skip")
             self.assertEqual((summary["records"], summary["skipped"][0]["sample"]), (19, "7"))
-        with self.assertRaisesRegex(penstock.Error, r"worker process that had inputs\[6\] was killed by signal 9"):
-            penstock.map(dies, range(20), self.path("ds"), workers=2, chunksize=3, overwrite=True)
+        for function, how in ((dies, "was killed by signal 9"), (leaves, "ended with exit code 0")):
+            with self.assertRaisesRegex(penstock.Error, rf"a worker process {how}.*, at inputs\[6\] or one of those after"):
+                penstock.map(function, range(20), self.path("ds"), workers=2, chunksize=3, overwrite=True)
         with self.assertRaisesRegex(penstock.Error, "there are no inputs"):
             penstock.map(fails, [], self.path("ds"))
 
@@ -728,6 +729,12 @@ def odd_inputs():
 def fails(i):
     if i == 7:
         raise ValueError("no seven")
+    return {"x": i}
+
+
+def leaves(i):
+    if i == 7:
+        sys.exit()
     return {"x": i}
 
 

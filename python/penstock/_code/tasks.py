@@ -81,12 +81,13 @@ def answers(work: Work, tasks: Iterator[Task], workers: int) -> Generator[Answer
         try:
             yield from loop
         except RuntimeError:
-            code = next((p.exitcode for p in loop._workers if p.exitcode), None)
+            code = next((p.exitcode for p in loop._workers if p.exitcode is not None), None)  # 0 after sys.exit in the function
             if code is None:
                 raise
             how = f"was killed by signal {-code}, as the system does when memory runs out" if code < 0 else f"ended with exit code {code}"
             raise Error(
-                f"the worker process that had inputs[{plan.due}] {how}; use resume=True to continue, and fewer workers if it was memory"
+                f"a worker process {how}, at inputs[{plan.due}] or one of those after it; use resume=True to continue, and fewer workers if it was "
+                "memory"
             ) from None
 
 
