@@ -52,6 +52,7 @@ func (a *Array) records() (int, error) {
 // are views of the slices; other batches are copied. The slices must not change while a
 // Loader reads them.
 type Arrays struct {
+	unheld
 	n      int
 	fields []Array
 	specs  []tensor.Spec
@@ -211,23 +212,11 @@ func (a *Arrays) GatherRagged(ctx context.Context, field string, indices []int, 
 	return dst, nil
 }
 
-// Prefetch has nothing to do: the records are in memory.
-func (a *Arrays) Prefetch(string, int, int) error { return nil }
-
 // Warm has nothing to do.
 func (a *Arrays) Warm(string, int, int) error { return nil }
 
 // IsWarm is true.
 func (a *Arrays) IsWarm(string, int, int) bool { return true }
-
-// Retain has nothing to do: the slices stay as long as the Source.
-func (a *Arrays) Retain() error { return nil }
-
-// Release has nothing to do.
-func (a *Arrays) Release() {}
-
-// Location is not known.
-func (a *Arrays) Location(string, int) string { return "" }
 
 // DescribeReads says that records are copied from memory.
 func (a *Arrays) DescribeReads(string) (how, why string, resident float64) {

@@ -2,11 +2,11 @@ package combine
 
 // Bounds returns the limits of a field in its Source, of all its records even if the View has only some.
 func (v *View) Bounds(field string, first, end int) (low, high float64, ok bool) {
-	p, name, err := v.t.field(field)
+	p, name, err := v.field(field)
 	if err != nil || p.can.Bounded == nil {
 		return 0, 0, false
 	}
-	if !v.t.rows.all() {
+	if !v.rows.all() {
 		first, end = 0, p.Len()
 	}
 	return p.can.Bounded.Bounds(name, first, end)

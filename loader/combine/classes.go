@@ -50,8 +50,8 @@ func several(classes []string) string {
 
 // Classes returns the names of a packed field's values.
 func (p *Packed) Classes(field string) []string {
-	if p.can.Classed == nil || !slices.ContainsFunc(p.fields, func(f packedField) bool { return f.spec.Name == field }) {
+	if p.of.can.Classed == nil || !slices.ContainsFunc(p.fields, func(f packedField) bool { return f.spec.Name == field }) {
 		return nil
 	}
-	return p.can.Classed.Classes(field)
+	return p.of.can.Classed.Classes(field)
 }

@@ -20,7 +20,7 @@ import (
 // Concat is a Source of the records of several Sources, one after the other. A sampler.Mix of its
 // Sizes draws from each in a given proportion.
 type Concat struct {
-	members []member
+	members
 	ends    []int     // records in the members up to each
 	scratch sync.Pool // of *[]int
 	grouped sync.Pool // of *groups
@@ -122,8 +122,8 @@ func SizesOf(src loader.Source) []int {
 	case *Concat:
 		return s.Sizes()
 	case *View:
-		if s.t.kind == "select" && s.t.rows.all() {
-			return SizesOf(s.t.parts[0].Source)
+		if s.kind == "select" && s.rows.all() {
+			return SizesOf(s.members[0].Source)
 		}
 	}
 	return nil
@@ -161,7 +161,7 @@ func (c *Concat) work(field string) (most int) {
 }
 
 // ID joins the identities of the sources; it is empty if one has none.
-func (c *Concat) ID() string { return concatID(idsOf(c.members)) }
+func (c *Concat) ID() string { return concatID(c.ids()) }
 
 func concatID(ids []string) string {
 	if ids == nil {
@@ -170,12 +170,9 @@ func concatID(ids []string) string {
 	return "concat(" + digest.Of(ids) + ")"
 }
 
-// Generations returns those of the datasets.
-func (c *Concat) Generations() (folders []string, numbers []int) { return generations(c.members) }
-
 // IDIn returns the ID of the same records in other generations of the datasets.
 func (c *Concat) IDIn(numbers []int) (string, error) {
-	ids, err := idsIn(c.members, numbers)
+	ids, err := c.idsIn(numbers)
 	return concatID(ids), err
 }
 
@@ -296,9 +293,3 @@ func (c *Concat) each(a, b int, f func(m *member, a, b int) error) error {
 	}
 	return nil
 }
-
-// Retain takes a lease on every source, or on none.
-func (c *Concat) Retain() error { return retain(c.members) }
-
-// Release gives back a lease of every source.
-func (c *Concat) Release() { release(c.members) }

@@ -55,11 +55,4 @@ func (c *Concat) KeepChunks(order *sampler.ChunkShuffle) {
 }
 
 // Decoded adds up what the sources decoded.
-func (c *Concat) Decoded() (bytes int64) {
-	for _, m := range c.members {
-		if m.can.Chunks != nil {
-			bytes += m.can.Chunks.Decoded()
-		}
-	}
-	return bytes
-}
+func (c *Concat) Decoded() int64 { return c.decoded() }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Location asks the source of a record.
@@ -58,9 +57,6 @@ func (c *Concat) DescribeReads(field string) (how, why string, resident float64)
 	return strings.Join(hows, " and "), strings.Join(whys, "; "), resident
 }
 
-// LookaheadBytes returns the largest lookahead of the sources.
-func (c *Concat) LookaheadBytes() int64 { return lookaheadBytes(c.members) }
-
 // Fetch announces to each source its records that will be needed.
 func (c *Concat) Fetch(ctx context.Context, field string, indices []int) error {
 	return c.bySource(indices, func(_ *groups, i int, local, _ []int) error {
@@ -69,9 +65,4 @@ func (c *Concat) Fetch(ctx context.Context, field string, indices []int) error {
 		}
 		return nil
 	})
-}
-
-// NetworkStats adds up the network traffic of the sources; the rate is that of the fastest.
-func (c *Concat) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
-	return networkStats(c.members)
 }

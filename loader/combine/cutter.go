@@ -12,7 +12,7 @@ import (
 
 // cutter copies windows out of the arrays of some Sources.
 type cutter struct {
-	parts     []member
+	members
 	fields    []windowed
 	specs     []tensor.Spec
 	axes      []axis

@@ -55,13 +55,15 @@ func newDerive(src loader.Source, fields []Derive) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.t.kind = "derive"
+	v.kind = "derive"
 	return v, nil
 }
 
 // derived is a Source of a field that is computed, next to its Source in a View. The View asks the Source itself for
 // leases and identities. If derived did so, too, each View over another one would ask twice as often.
 type derived struct {
+	unheld
+	made
 	base   member
 	by     Derive
 	how    *expr.Formula
@@ -271,9 +273,6 @@ func (c *computing[T]) load(ctx context.Context, d *derived, i int, indices []in
 // Slice returns records [a, b) in new memory.
 func (d *derived) Slice(field string, a, b int) (tensor.View, error) { return copied(d, field, a, b) }
 
-// Contiguous returns false: records are never memory of the Source.
-func (d *derived) Contiguous(string, int, int) bool { return false }
-
 // Prefetch hints the fields of the expression.
 func (d *derived) Prefetch(_ string, a, b int) error {
 	for _, name := range d.how.Names {
@@ -302,15 +301,6 @@ func (d *derived) LookaheadBytes() int64 { return 0 }
 
 // NetworkStats returns zero: the View counts those of the Source.
 func (d *derived) NetworkStats() (fetched int64, waited time.Duration, rate float64) { return 0, 0, 0 }
-
-// Retain does nothing: the View takes a lease on the Source.
-func (d *derived) Retain() error { return nil }
-
-// Release does nothing.
-func (d *derived) Release() {}
-
-// Location is not known.
-func (d *derived) Location(string, int) string { return "" }
 
 // DescribeReads says that an expression computes the values.
 func (d *derived) DescribeReads(string) (how, why string, resident float64) {

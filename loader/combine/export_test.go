@@ -9,16 +9,16 @@ import (
 // KindOfRows says as what the record numbers of a View are kept.
 func KindOfRows(v *View) string {
 	switch {
-	case v.t.rows.set != nil:
+	case v.rows.set != nil:
 		return "set"
-	case v.t.rows.list != nil:
+	case v.rows.list != nil:
 		return "numbers"
 	}
 	return "runs"
 }
 
 // Translate returns the records of the Source that some places of a View are.
-func Translate(v *View, dst, places []int) []int { return v.t.rows.translate(dst, places) }
+func Translate(v *View, dst, places []int) []int { return v.rows.translate(dst, places) }
 
 // NewJoinInParts is NewJoin with at most part records of the right side in memory at a time.
 func NewJoinInParts(ctx context.Context, left, right loader.Source, j Join, part int) (*View, *Matches, error) {

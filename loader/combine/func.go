@@ -16,6 +16,9 @@ import (
 //
 // Records of variable length need a type that implements [loader.RaggedSource].
 type Func struct {
+	unheld
+	made
+
 	Records int           // how many there are
 	Fields  []tensor.Spec // what each has
 
@@ -66,12 +69,6 @@ func (f Func) Slice(field string, a, b int) (tensor.View, error) {
 	return copied(f, field, a, b)
 }
 
-// Contiguous returns false: records are never memory of the Source.
-func (f Func) Contiguous(string, int, int) bool { return false }
-
-// Prefetch has nothing to do.
-func (f Func) Prefetch(string, int, int) error { return nil }
-
 // Retain returns an error if there is no function.
 func (f Func) Retain() error {
 	if f.Make == nil {
@@ -79,12 +76,6 @@ func (f Func) Retain() error {
 	}
 	return nil
 }
-
-// Release has nothing to do.
-func (f Func) Release() {}
-
-// Location is not known.
-func (f Func) Location(string, int) string { return "" }
 
 // DescribeReads says that a function makes the records.
 func (f Func) DescribeReads(string) (how, why string, resident float64) {

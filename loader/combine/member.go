@@ -23,27 +23,30 @@ func newMember(src loader.Source) (member, error) {
 	return member{src, can}, err
 }
 
-// retain takes a lease on every member, or on none.
-func retain(members []member) error {
-	for i, m := range members {
+// members are the Sources of a combined one, which embeds them for the methods in which no record is named.
+type members []member
+
+// Retain takes a lease on every Source, or on none.
+func (list members) Retain() error {
+	for i, m := range list {
 		if err := m.Retain(); err != nil {
-			release(members[:i])
+			list[:i].Release()
 			return err
 		}
 	}
 	return nil
 }
 
-// release gives back a lease of every member.
-func release(members []member) {
-	for _, m := range members {
+// Release gives back a lease of every Source.
+func (list members) Release() {
+	for _, m := range list {
 		m.Release()
 	}
 }
 
-// faultOf asks the member whose memory contains addr why a read there failed.
-func faultOf(members []member, addr uintptr) error {
-	for _, m := range members {
+// fault asks the member whose memory contains addr why a read there failed.
+func (list members) fault(addr uintptr) error {
+	for _, m := range list {
 		if m.can.Fault != nil {
 			if err := m.can.Fault.Fault(addr); err != nil {
 				return err
@@ -54,8 +57,8 @@ func faultOf(members []member, addr uintptr) error {
 }
 
 // intact asks every member whether its files are whole.
-func intact(members []member) error {
-	for _, m := range members {
+func (list members) intact() error {
+	for _, m := range list {
 		if m.can.Checked != nil {
 			if err := m.can.Checked.Intact(); err != nil {
 				return err
@@ -65,36 +68,46 @@ func intact(members []member) error {
 	return nil
 }
 
-// lookaheadBytes returns the largest lookahead of the members.
-func lookaheadBytes(members []member) (bytes int64) {
-	for _, m := range members {
+// LookaheadBytes returns the largest lookahead of the Sources.
+func (list members) LookaheadBytes() (bytes int64) {
+	for _, m := range list {
 		bytes = max(bytes, m.can.LookaheadBytes())
 	}
 	return bytes
 }
 
-// networkStats adds up the network traffic of the members; the rate is that of the fastest.
-func networkStats(members []member) (fetched int64, waited time.Duration, rate float64) {
-	for _, m := range members {
+// NetworkStats adds up the network traffic of the Sources; the rate is that of the fastest.
+func (list members) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
+	for _, m := range list {
 		n, w, r := m.can.NetworkStats()
 		fetched, waited, rate = fetched+n, waited+w, max(rate, r)
 	}
 	return fetched, waited, rate
 }
 
-// generations returns those of the members' datasets.
-func generations(members []member) (folders []string, numbers []int) {
-	for _, m := range members {
+// Generations returns the generations of the Sources' datasets.
+func (list members) Generations() (folders []string, numbers []int) {
+	for _, m := range list {
 		f, n := m.can.Generations()
 		folders, numbers = append(folders, f...), append(numbers, n...)
 	}
 	return folders, numbers
 }
 
-// idsOf returns the identities of members; nil if one has none.
-func idsOf(members []member) []string {
-	ids := make([]string, len(members))
-	for i, m := range members {
+// decoded adds up how many bytes of chunks the members decoded.
+func (list members) decoded() (bytes int64) {
+	for _, m := range list {
+		if m.can.Chunks != nil {
+			bytes += m.can.Chunks.Decoded()
+		}
+	}
+	return bytes
+}
+
+// ids returns the identities of members; nil if one has none.
+func (list members) ids() []string {
+	ids := make([]string, len(list))
+	for i, m := range list {
 		if ids[i] = m.can.ID(); ids[i] == "" {
 			return nil
 		}
@@ -103,12 +116,12 @@ func idsOf(members []member) []string {
 }
 
 // idsIn returns the identities of members in other generations of their datasets; nil if one has none.
-func idsIn(members []member, numbers []int) (ids []string, err error) {
-	if ids = idsOf(members); ids == nil {
+func (list members) idsIn(numbers []int) (ids []string, err error) {
+	if ids = list.ids(); ids == nil {
 		return nil, nil
 	}
 	known := true
-	for i, m := range members {
+	for i, m := range list {
 		if _, now := m.can.Generations(); len(now) > 0 {
 			id, differs := m.can.Generation.IDIn(numbers[:len(now)])
 			ids[i], numbers, err = id, numbers[len(now):], errors.Join(err, differs)
@@ -120,6 +133,27 @@ func idsIn(members []member, numbers []int) (ids []string, err error) {
 	}
 	return ids, err
 }
+
+// unheld is embedded in Sources that store nothing, so that there is nothing to hold or to read in advance.
+type unheld struct{}
+
+// Prefetch has nothing to do.
+func (unheld) Prefetch(string, int, int) error { return nil }
+
+// Retain has nothing to do.
+func (unheld) Retain() error { return nil }
+
+// Release has nothing to do.
+func (unheld) Release() {}
+
+// Location is not known.
+func (unheld) Location(string, int) string { return "" }
+
+// made is embedded in Sources whose records are made when they are asked for.
+type made struct{}
+
+// Contiguous returns false: records are never memory of the Source.
+func (made) Contiguous(string, int, int) bool { return false }
 
 // fieldOf returns the place of a field in specs, -1 if specs has none of that name.
 func fieldOf(specs []tensor.Spec, name string) int {

@@ -32,8 +32,9 @@ const (
 // A Loader copies rows, as no row is one piece of the Source's memory. Methods may be called
 // by several goroutines.
 type Packed struct {
-	src     loader.Source
-	can     loader.Capabilities
+	members // the Source alone
+	made
+	of      member
 	plan    *plan
 	fields  []packedField
 	specs   []tensor.Spec
@@ -62,7 +63,7 @@ func NewPacked(ctx context.Context, src loader.Source, k Pack) (*Packed, error) 
 	if err := errors.Join(k.validate(src), err); err != nil {
 		return nil, fmt.Errorf("combine: pack: %w", err)
 	}
-	can, err := loader.CapabilitiesOf(src)
+	of, err := newMember(src)
 	if err != nil {
 		return nil, fmt.Errorf("combine: pack: %w", err)
 	}
@@ -74,7 +75,7 @@ func NewPacked(ctx context.Context, src loader.Source, k Pack) (*Packed, error) 
 	if err != nil {
 		return nil, fmt.Errorf("combine: pack: %w", err)
 	}
-	p := &Packed{src: src, can: can, plan: plan, fields: fields}
+	p := &Packed{members: members{of}, of: of, plan: plan, fields: fields}
 	for _, f := range fields {
 		p.specs = append(p.specs, f.spec)
 	}
@@ -93,17 +94,14 @@ func (p *Packed) Len() int { return len(p.plan.ends) }
 func (p *Packed) Specs() []tensor.Spec { return p.specs }
 
 // ID returns a digest of the Source's ID and the parameters; empty if the Source has none.
-func (p *Packed) ID() string { return p.plan.id(p.can.ID()) }
-
-// Generations returns those of the Source.
-func (p *Packed) Generations() (folders []string, numbers []int) { return p.can.Generations() }
+func (p *Packed) ID() string { return p.plan.id(p.of.can.ID()) }
 
 // IDIn returns the ID of the same rows in other generations of the datasets.
 func (p *Packed) IDIn(numbers []int) (string, error) {
-	if p.can.Generation == nil {
+	if p.of.can.Generation == nil {
 		return p.ID(), nil
 	}
-	id, err := p.can.Generation.IDIn(numbers)
+	id, err := p.of.can.Generation.IDIn(numbers)
 	return p.plan.id(id), err
 }
 
@@ -146,9 +144,6 @@ var _ interface {
 
 // packs reports whether a field is built from one of the Source.
 func packs(field string) bool { return field != Positions && field != Segments }
-
-// Contiguous returns false: rows are never memory of the Source.
-func (p *Packed) Contiguous(string, int, int) bool { return false }
 
 // Slice returns rows [a, b) in new memory.
 func (p *Packed) Slice(field string, a, b int) (tensor.View, error) { return copied(p, field, a, b) }
@@ -238,7 +233,7 @@ func (p *Packed) records(ctx context.Context, f *packedField, s *packScratch, pi
 		s.indices = append(s.indices, int(piece.Record))
 	}
 	s.offsets = slices.Grow(s.offsets[:0], len(pieces)+1)[:len(pieces)+1]
-	got, err := p.can.Ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, dst)
+	got, err := p.of.can.Ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, dst)
 	if err == nil && len(got) != len(dst) {
 		err = fmt.Errorf("records %v have %d bytes, and had %d when they were packed", s.indices, len(got), len(dst))
 	}
@@ -249,7 +244,7 @@ func (p *Packed) records(ctx context.Context, f *packedField, s *packScratch, pi
 func (p *Packed) part(ctx context.Context, f *packedField, s *packScratch, piece Piece, dst []byte) (err error) {
 	s.indices = append(s.indices[:0], int(piece.Record))
 	s.offsets = slices.Grow(s.offsets[:0], 2)[:2]
-	s.rows, err = p.can.Ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, s.rows)
+	s.rows, err = p.of.can.Ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, s.rows)
 	if err != nil {
 		return err
 	}
@@ -278,16 +273,10 @@ func (p *Packed) Prefetch(field string, a, b int) error {
 	}
 	for row := a; row < b; row++ {
 		for _, piece := range p.plan.row(row) {
-			if err := p.src.Prefetch(field, int(piece.Record), int(piece.Record)+1); err != nil {
+			if err := p.of.Prefetch(field, int(piece.Record), int(piece.Record)+1); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
-
-// Retain takes a lease on the Source.
-func (p *Packed) Retain() error { return p.src.Retain() }
-
-// Release gives it back.
-func (p *Packed) Release() { p.src.Release() }

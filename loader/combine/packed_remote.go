@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // DescribeReads describes how the Source reads the field from which a field is built.
 func (p *Packed) DescribeReads(field string) (how, why string, resident float64) {
-	if p.can.Described == nil || !packs(field) {
+	if p.of.can.Described == nil || !packs(field) {
 		return "made", "of the lengths of records", -1
 	}
-	how, why, resident = p.can.Described.DescribeReads(field)
+	how, why, resident = p.of.can.Described.DescribeReads(field)
 	return "packed, " + how, why, resident
 }
 
@@ -25,12 +24,9 @@ func (p *Packed) Location(_ string, row int) string {
 	return "of records " + strings.Join(list, ", ")
 }
 
-// LookaheadBytes is that of the Source.
-func (p *Packed) LookaheadBytes() int64 { return p.can.LookaheadBytes() }
-
 // Fetch announces to the Source the records of rows that will be needed.
 func (p *Packed) Fetch(ctx context.Context, field string, rows []int) error {
-	if p.can.Remote == nil || !packs(field) {
+	if p.of.can.Remote == nil || !packs(field) {
 		return nil
 	}
 	var records []int
@@ -39,10 +35,5 @@ func (p *Packed) Fetch(ctx context.Context, field string, rows []int) error {
 			records = append(records, int(piece.Record))
 		}
 	}
-	return p.can.Remote.Fetch(ctx, field, records)
-}
-
-// NetworkStats is that of the Source.
-func (p *Packed) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
-	return p.can.NetworkStats()
+	return p.of.can.Remote.Fetch(ctx, field, records)
 }

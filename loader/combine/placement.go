@@ -41,12 +41,12 @@ type PlacedCut struct {
 
 // Placement returns where the windows are.
 func (w *Windows) Placement() Placement {
-	o := w.c.origins
+	o := w.origins
 	p := Placement{RunAxis: numbered(o.runAxis), Runs: o.runs, Firsts: o.firsts, Ends: o.ends}
-	for _, a := range w.c.axes {
+	for _, a := range w.axes {
 		p.Axes = append(p.Axes, PlacedAxis{a.name, a.n, a.stride, a.pad, a.first, a.count, a.of == 0})
 	}
-	for _, f := range w.c.fields {
+	for _, f := range w.fields {
 		of := PlacedField{Of: f.in.Name}
 		for _, c := range f.cuts {
 			of.Cuts = append(of.Cuts, PlacedCut{numbered(c.axis), c.n, c.size, c.dilation, c.lead})

@@ -35,8 +35,8 @@ func newSelect(src loader.Source, s Select) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &View{t: table{kind: "select", parts: []member{m}}}
-	if v.t.rows, err = newRows(src.Len(), s); err != nil {
+	v := &View{table: table{kind: "select", members: members{m}}}
+	if v.rows, err = newRows(src.Len(), s); err != nil {
 		return nil, err
 	}
 	specs := src.Specs()
@@ -51,13 +51,13 @@ func newSelect(src loader.Source, s Select) (*View, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("there is no field %q; there are: %s", name, names(specs))
 		}
-		if err := v.t.add(0, specs[i], s.Rename[name]); err != nil {
+		if err := v.add(0, specs[i], s.Rename[name]); err != nil {
 			return nil, err
 		}
 	}
-	for i := range v.t.specs { // what lies on an image that has another name now
-		if to := s.Rename[v.t.specs[i].Image]; to != "" {
-			v.t.specs[i].Image = to
+	for i := range v.specs { // what lies on an image that has another name now
+		if to := s.Rename[v.specs[i].Image]; to != "" {
+			v.specs[i].Image = to
 		}
 	}
 	for _, old := range slices.Sorted(maps.Keys(s.Rename)) {
@@ -84,18 +84,18 @@ func newZip(sources []loader.Source) (*View, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("no sources")
 	}
-	v := &View{t: table{kind: "zip", rows: rows{n: sources[0].Len()}}}
+	v := &View{table: table{kind: "zip", rows: rows{n: sources[0].Len()}}}
 	for i, src := range sources {
 		m, err := newMember(src)
 		if err != nil {
 			return nil, fmt.Errorf("source %d: %w", i, err)
 		}
-		if src.Len() != v.t.rows.n {
-			return nil, fmt.Errorf("source %d has %d records, and the first one has %d", i, src.Len(), v.t.rows.n)
+		if src.Len() != v.rows.n {
+			return nil, fmt.Errorf("source %d has %d records, and the first one has %d", i, src.Len(), v.rows.n)
 		}
-		v.t.parts = append(v.t.parts, m)
+		v.members = append(v.members, m)
 		for _, spec := range src.Specs() {
-			if err := v.t.add(i, spec, ""); err != nil {
+			if err := v.add(i, spec, ""); err != nil {
 				return nil, fmt.Errorf("source %d: %w", i, err)
 			}
 		}
@@ -106,7 +106,7 @@ func newZip(sources []loader.Source) (*View, error) {
 // add adds a field of a part, under another name unless that is "".
 func (t *table) add(part int, spec tensor.Spec, name string) error {
 	f := viewed{part: part, name: spec.Name}
-	if spec.Ragged && t.parts[part].can.Ragged == nil {
+	if spec.Ragged && t.members[part].can.Ragged == nil {
 		return fmt.Errorf("field %q has records of variable length, and the Source is not a loader.RaggedSource", spec.Name)
 	}
 	if name != "" {

@@ -126,6 +126,8 @@ func classesOf(m member, field string) []string {
 
 // filled is a Source of records that all have the same values.
 type filled struct {
+	unheld
+	made
 	n   int
 	one *Arrays // the record
 	id  string
@@ -154,7 +156,7 @@ func newFilled(specs []tensor.Spec, classes func(field string) []string, fill Fi
 	if err != nil {
 		return nil, err
 	}
-	return &filled{n, one, "fill(" + digest.Of(parts...) + ")"}, nil
+	return &filled{n: n, one: one, id: "fill(" + digest.Of(parts...) + ")"}, nil
 }
 
 // Len returns the number of records.
@@ -226,21 +228,6 @@ func (f *filled) GatherRagged(ctx context.Context, field string, indices []int, 
 	}
 	return dst, nil
 }
-
-// Contiguous returns false: the records are in no memory.
-func (f *filled) Contiguous(string, int, int) bool { return false }
-
-// Prefetch has nothing to do.
-func (f *filled) Prefetch(string, int, int) error { return nil }
-
-// Retain has nothing to do.
-func (f *filled) Retain() error { return nil }
-
-// Release has nothing to do.
-func (f *filled) Release() {}
-
-// Location is not known.
-func (f *filled) Location(string, int) string { return "" }
 
 // DescribeReads says that records are copies of one value.
 func (f *filled) DescribeReads(string) (how, why string, resident float64) {

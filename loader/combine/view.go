@@ -15,15 +15,15 @@ import (
 // It has their capabilities: consecutive records are views of their memory, those of a bucket are
 // fetched ahead of time, and errors name files.
 type View struct {
-	t      table
+	table
 	naming sync.Once
 	id     string
 }
 
 // table has the sources of the fields and records of a View.
 type table struct {
-	kind    string
-	parts   []member
+	kind string
+	members
 	specs   []tensor.Spec
 	fields  []viewed  // one for each of specs
 	rows    rows      // of each part
@@ -54,14 +54,14 @@ var _ interface {
 } = (*View)(nil)
 
 // Len returns the number of records.
-func (v *View) Len() int { return v.t.rows.n }
+func (v *View) Len() int { return v.rows.n }
 
 // Specs returns the fields.
-func (v *View) Specs() []tensor.Spec { return v.t.specs }
+func (v *View) Specs() []tensor.Spec { return v.specs }
 
 // ID returns a digest of the identities of the Sources, and of the records and fields; empty if one has none.
 func (v *View) ID() string {
-	v.naming.Do(func() { v.id = v.t.id(idsOf(v.t.parts)) })
+	v.naming.Do(func() { v.id = v.table.id(v.ids()) })
 	return v.id
 }
 
@@ -73,13 +73,10 @@ func (t *table) id(parts []string) string {
 	return t.kind + "(" + digest.Of(parts, names(t.specs), t.fields, t.rows.id()) + ")"
 }
 
-// Generations returns those of the datasets.
-func (v *View) Generations() (folders []string, numbers []int) { return generations(v.t.parts) }
-
 // IDIn returns the ID of the same records and fields in other generations of the datasets.
 func (v *View) IDIn(numbers []int) (string, error) {
-	ids, err := idsIn(v.t.parts, numbers)
-	return v.t.id(ids), err
+	ids, err := v.idsIn(numbers)
+	return v.table.id(ids), err
 }
 
 // field returns the part of a field, and the field's name in that part.
@@ -88,11 +85,11 @@ func (t *table) field(name string) (*member, string, error) {
 	if i < 0 {
 		return nil, "", fmt.Errorf("combine: %s: there is no field %q", t.kind, name)
 	}
-	return &t.parts[t.fields[i].part], t.fields[i].name, nil
+	return &t.members[t.fields[i].part], t.fields[i].name, nil
 }
 
 func (v *View) work(field string) int {
-	p, name, err := v.t.field(field)
+	p, name, err := v.field(field)
 	if err != nil {
 		return 0
 	}
@@ -101,33 +98,33 @@ func (v *View) work(field string) int {
 
 // Slice returns records [a, b): a view where they follow each other, else a copy.
 func (v *View) Slice(field string, a, b int) (tensor.View, error) {
-	p, name, err := v.t.field(field)
+	p, name, err := v.field(field)
 	if err != nil {
 		return tensor.View{}, err
 	}
 	if a == b {
 		return p.Slice(name, 0, 0)
 	}
-	first, n := v.t.rows.at(a, b)
+	first, n := v.rows.at(a, b)
 	if n < b-a {
 		return copied(v, field, a, b)
 	}
 	out, err := p.Slice(name, first, first+n)
-	return out, v.t.renumber(err, a, b)
+	return out, v.renumber(err, a, b)
 }
 
 // SliceRagged returns the rows of records [a, b): a view where they follow each other, else a copy.
 func (v *View) SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
-	p, name, err := v.t.field(field)
+	p, name, err := v.field(field)
 	if err != nil {
 		return tensor.View{}, err
 	}
 	if a == b {
 		return p.can.Ragged.SliceRagged(name, 0, 0, offsets)
 	}
-	if first, n := v.t.rows.at(a, b); n == b-a {
+	if first, n := v.rows.at(a, b); n == b-a {
 		out, err := p.can.Ragged.SliceRagged(name, first, first+n, offsets)
-		return out, v.t.renumber(err, a, b)
+		return out, v.renumber(err, a, b)
 	}
 	all := make([]int, b-a)
 	consecutive(a, all)
@@ -135,19 +132,19 @@ func (v *View) SliceRagged(field string, a, b int, offsets []int64) (tensor.View
 	if err != nil {
 		return tensor.View{}, err
 	}
-	return tensor.Of(v.t.specs[fieldOf(v.t.specs, field)], int(offsets[b-a]), data), nil
+	return tensor.Of(v.specs[fieldOf(v.specs, field)], int(offsets[b-a]), data), nil
 }
 
 // Gather copies records.
 func (v *View) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
-	return v.t.translated(field, indices, func(p *member, name string, there []int) error {
+	return v.translated(field, indices, func(p *member, name string, there []int) error {
 		return p.Gather(ctx, name, there, dst)
 	})
 }
 
 // Lengths sets the offsets of records of variable length.
 func (v *View) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
-	return v.t.translated(field, indices, func(p *member, name string, there []int) error {
+	return v.translated(field, indices, func(p *member, name string, there []int) error {
 		return p.can.Ragged.Lengths(ctx, name, there, offsets)
 	})
 }
@@ -155,7 +152,7 @@ func (v *View) Lengths(ctx context.Context, field string, indices []int, offsets
 // GatherRagged copies the rows of records.
 func (v *View) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) (
 	[]byte, error) {
-	err := v.t.translated(field, indices, func(p *member, name string, there []int) (err error) {
+	err := v.translated(field, indices, func(p *member, name string, there []int) (err error) {
 		dst, err = p.can.Ragged.GatherRagged(ctx, name, there, offsets, dst)
 		return err
 	})
@@ -230,12 +227,12 @@ func (t *table) each(field string, a, b int, f func(p *member, name string, firs
 
 // Prefetch passes the hint on.
 func (v *View) Prefetch(field string, a, b int) error {
-	return v.t.each(field, a, b, func(p *member, name string, a, b int) error { return p.Prefetch(name, a, b) })
+	return v.each(field, a, b, func(p *member, name string, a, b int) error { return p.Prefetch(name, a, b) })
 }
 
 // Warm has the Source read records into memory.
 func (v *View) Warm(field string, a, b int) error {
-	return v.t.each(field, a, b, func(p *member, name string, a, b int) error {
+	return v.each(field, a, b, func(p *member, name string, a, b int) error {
 		if p.can.Mapped == nil {
 			return nil
 		}
@@ -258,20 +255,20 @@ func (t *table) run(field string, a, b int) (p *member, name string, first int, 
 
 // IsWarm reports whether records [a, b) follow each other in memory that needs no reading.
 func (v *View) IsWarm(field string, a, b int) bool {
-	p, name, first, ok := v.t.run(field, a, b)
+	p, name, first, ok := v.run(field, a, b)
 	return ok && p.can.Mapped != nil && p.can.Mapped.IsWarm(name, first, first+b-a)
 }
 
 // Contiguous reports whether records [a, b) are one piece of memory of a Source.
 func (v *View) Contiguous(field string, a, b int) bool {
-	p, name, first, ok := v.t.run(field, a, b)
+	p, name, first, ok := v.run(field, a, b)
 	return ok && p.can.Contiguous(name, first, first+b-a)
 }
 
 // ChunkShape is that of the Source which has a field, if the View has all records.
 func (v *View) ChunkShape(field string) []int {
-	p, name, err := v.t.field(field)
-	if err != nil || p.can.Grid == nil || !v.t.rows.all() {
+	p, name, err := v.field(field)
+	if err != nil || p.can.Grid == nil || !v.rows.all() {
 		return nil
 	}
 	return p.can.Grid.ChunkShape(name)
@@ -279,30 +276,24 @@ func (v *View) ChunkShape(field string) []int {
 
 // ReadChunk has the Source decode a chunk.
 func (v *View) ReadChunk(ctx context.Context, field string, at []int, dst []byte) error {
-	p, name, err := v.t.field(field)
+	p, name, err := v.field(field)
 	if err != nil || p.can.Grid == nil {
-		return fmt.Errorf("combine: %s: field %q has no chunks", v.t.kind, field)
+		return fmt.Errorf("combine: %s: field %q has no chunks", v.kind, field)
 	}
 	return p.can.Grid.ReadChunk(ctx, name, at, dst)
 }
 
-// Retain takes a lease of every Source, or of none.
-func (v *View) Retain() error { return retain(v.t.parts) }
-
-// Release gives back a lease of every Source.
-func (v *View) Release() { release(v.t.parts) }
-
 // Fault has the Source whose memory addr is in say why a read there failed.
 func (v *View) Fault(addr uintptr) error {
-	return v.t.renumber(faultOf(v.t.parts, addr), 0, v.t.rows.n)
+	return v.renumber(v.fault(addr), 0, v.rows.n)
 }
 
 // Intact asks every Source.
-func (v *View) Intact() error { return v.t.renumber(intact(v.t.parts), 0, v.t.rows.n) }
+func (v *View) Intact() error { return v.renumber(v.intact(), 0, v.rows.n) }
 
 // Fetch names to a Source the records that will be needed.
 func (v *View) Fetch(ctx context.Context, field string, indices []int) error {
-	return v.t.translated(field, indices, func(p *member, name string, there []int) error {
+	return v.translated(field, indices, func(p *member, name string, there []int) error {
 		if p.can.Remote == nil {
 			return nil
 		}

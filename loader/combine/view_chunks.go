@@ -10,47 +10,47 @@ import (
 // Chunks returns in which chunks the records are: those of the Source that all of the fields are of.
 func (v *View) Chunks(fields []string, records []int) (sampler.Chunks, error) {
 	if len(fields) == 0 {
-		for _, s := range v.t.specs {
+		for _, s := range v.specs {
 			fields = append(fields, s.Name)
 		}
 	}
 	var of *member
 	var there []string
 	for _, field := range fields {
-		p, name, err := v.t.field(field)
+		p, name, err := v.field(field)
 		if err != nil {
 			return sampler.Chunks{}, err
 		}
 		needed := []string{name}
 		if d, ok := p.Source.(*derived); ok {
-			p, needed = &v.t.parts[0], d.how.Names
+			p, needed = &v.members[0], d.how.Names
 		}
 		if p.can.Chunks == nil {
 			return sampler.Chunks{}, fmt.Errorf("combine: %s: field %q is not of windows over HDF5 or Zarr, whose records "+
-				"are in chunks", v.t.kind, field)
+				"are in chunks", v.kind, field)
 		}
 		if of != nil && of != p {
 			return sampler.Chunks{}, fmt.Errorf("combine: %s: fields %q are of several windows; make one of their sources, "+
-				"whose chunks can be read together", v.t.kind, fields)
+				"whose chunks can be read together", v.kind, fields)
 		}
 		of, there = p, append(there, needed...)
 	}
-	if i := slices.IndexFunc(records, func(i int) bool { return i < 0 || i >= v.t.rows.n }); i >= 0 {
-		return sampler.Chunks{}, fmt.Errorf("combine: %s: record %d of %d does not exist", v.t.kind, records[i], v.t.rows.n)
+	if i := slices.IndexFunc(records, func(i int) bool { return i < 0 || i >= v.rows.n }); i >= 0 {
+		return sampler.Chunks{}, fmt.Errorf("combine: %s: record %d of %d does not exist", v.kind, records[i], v.rows.n)
 	}
-	if !v.t.rows.all() {
+	if !v.rows.all() {
 		if records == nil {
-			records = make([]int, v.t.rows.n)
+			records = make([]int, v.rows.n)
 			consecutive(0, records)
 		}
-		records = v.t.rows.translate(nil, records)
+		records = v.rows.translate(nil, records)
 	}
 	return of.can.Chunks.Chunks(there, records)
 }
 
 // KeepChunks has the Sources keep decoded chunks for an order.
 func (v *View) KeepChunks(order *sampler.ChunkShuffle) {
-	for _, p := range v.t.parts {
+	for _, p := range v.members {
 		if p.can.Chunks != nil {
 			p.can.Chunks.KeepChunks(order)
 		}
@@ -58,11 +58,4 @@ func (v *View) KeepChunks(order *sampler.ChunkShuffle) {
 }
 
 // Decoded adds up what the Sources decoded.
-func (v *View) Decoded() (bytes int64) {
-	for _, p := range v.t.parts {
-		if p.can.Chunks != nil {
-			bytes += p.can.Chunks.Decoded()
-		}
-	}
-	return bytes
-}
+func (v *View) Decoded() int64 { return v.decoded() }

@@ -1,21 +1,10 @@
 package combine
 
-import (
-	"context"
-	"time"
-)
-
-// LookaheadBytes is that of the Source which wants to know most.
-func (v *View) LookaheadBytes() int64 { return lookaheadBytes(v.t.parts) }
-
-// NetworkStats adds up what the Sources got over a network.
-func (v *View) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
-	return networkStats(v.t.parts)
-}
+import "context"
 
 // Location asks the Source that has a field.
 func (v *View) Location(field string, record int) string {
-	p, name, first, ok := v.t.run(field, record, record+1)
+	p, name, first, ok := v.run(field, record, record+1)
 	if !ok || p.can.Described == nil {
 		return ""
 	}
@@ -24,7 +13,7 @@ func (v *View) Location(field string, record int) string {
 
 // DescribeReads says how the Source that has a field reads it, and the part of all its records that is in memory.
 func (v *View) DescribeReads(field string) (how, why string, resident float64) {
-	p, name, err := v.t.field(field)
+	p, name, err := v.field(field)
 	if err != nil || p.can.Described == nil {
 		return "", "", -1
 	}
@@ -33,8 +22,8 @@ func (v *View) DescribeReads(field string) (how, why string, resident float64) {
 
 // SourceName is that of the first Source which knows one.
 func (v *View) SourceName(ctx context.Context, record int) (string, error) {
-	there, _ := v.t.rows.at(record, record+1)
-	for _, p := range v.t.parts {
+	there, _ := v.rows.at(record, record+1)
+	for _, p := range v.members {
 		if name, err := p.can.SourceName(ctx, there); name != "" || err != nil {
 			return name, err
 		}
@@ -44,7 +33,7 @@ func (v *View) SourceName(ctx context.Context, record int) (string, error) {
 
 // Classes are those of the Source that has a field.
 func (v *View) Classes(field string) []string {
-	p, name, err := v.t.field(field)
+	p, name, err := v.field(field)
 	if err != nil || p.can.Classed == nil {
 		return nil
 	}

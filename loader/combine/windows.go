@@ -20,7 +20,7 @@ import (
 // alone, are views. Of chunked arrays, each chunk is decoded once for a batch, and kept for the next ones
 // in memory that SetCache limits.
 type Windows struct {
-	c    cutter
+	cutter
 	text string // the parameters
 }
 
@@ -60,9 +60,9 @@ func newWindows(ctx context.Context, w Window, sources []loader.Source) (*Window
 		if err != nil {
 			return nil, fmt.Errorf("source %d: %w", i, err)
 		}
-		ws.c.parts = append(ws.c.parts, m)
+		ws.members = append(ws.members, m)
 	}
-	arrays, err := w.arrays(ws.c.parts)
+	arrays, err := w.arrays(ws.members)
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +70,11 @@ func newWindows(ctx context.Context, w Window, sources []loader.Source) (*Window
 	if err := p.plan(); err != nil {
 		return nil, err
 	}
-	ws.c.fields, ws.c.axes = p.fields, p.axes
+	ws.fields, ws.axes = p.fields, p.axes
 	for i := range p.fields {
-		ws.c.specs = append(ws.c.specs, p.fields[i].out)
+		ws.specs = append(ws.specs, p.fields[i].out)
 	}
-	if ws.c.origins, err = newOrigins(ctx, &w, p.axes, ws.c.parts); err != nil {
+	if ws.origins, err = newOrigins(ctx, &w, p.axes, ws.members); err != nil {
 		return nil, err
 	}
 	ws.text = w.text()
@@ -82,13 +82,13 @@ func newWindows(ctx context.Context, w Window, sources []loader.Source) (*Window
 }
 
 // Len returns the number of windows.
-func (w *Windows) Len() int { return w.c.origins.n }
+func (w *Windows) Len() int { return w.origins.n }
 
 // Specs returns the fields.
-func (w *Windows) Specs() []tensor.Spec { return w.c.specs }
+func (w *Windows) Specs() []tensor.Spec { return w.specs }
 
 func (w *Windows) work(field string) int {
-	for _, f := range w.c.fields {
+	for _, f := range w.fields {
 		if f.out.Name == field {
 			return workOf(f.part.Source, f.in.Name)
 		}
@@ -97,14 +97,11 @@ func (w *Windows) work(field string) int {
 }
 
 // ID is a digest of the identities of the Sources and of the parameters; empty if a Source has none.
-func (w *Windows) ID() string { return w.idOf(idsOf(w.c.parts)) }
-
-// Generations are those of the datasets.
-func (w *Windows) Generations() (folders []string, numbers []int) { return generations(w.c.parts) }
+func (w *Windows) ID() string { return w.idOf(w.ids()) }
 
 // IDIn returns the ID of the same windows in other generations of the datasets.
 func (w *Windows) IDIn(numbers []int) (string, error) {
-	ids, err := idsIn(w.c.parts, numbers)
+	ids, err := w.idsIn(numbers)
 	return w.idOf(ids), err
 }
 
@@ -119,7 +116,7 @@ func (w *Windows) idOf(ids []string) string {
 // Axes returns the names of the axes on which windows have an origin.
 func (w *Windows) Axes() []string {
 	var names []string
-	for _, a := range w.c.axes {
+	for _, a := range w.axes {
 		names = append(names, a.name)
 	}
 	return names
@@ -128,24 +125,24 @@ func (w *Windows) Axes() []string {
 // Origin sets dst to the origin of a record: one number for each of Axes.
 func (w *Windows) Origin(record int, dst []int) {
 	var p place
-	w.c.origins.of(record, &p)
-	copy(dst, p.at[:len(w.c.axes)])
+	w.origins.of(record, &p)
+	copy(dst, p.at[:len(w.axes)])
 }
 
 // Gather copies windows.
 func (w *Windows) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
-	return w.c.gather(ctx, field, indices, dst)
+	return w.gather(ctx, field, indices, dst)
 }
 
 // Contiguous reports whether windows [a, b) are one piece of memory of a Source.
 func (w *Windows) Contiguous(field string, a, b int) bool {
-	p, name, first, end, ok := w.c.consecutive(field, a, b)
+	p, name, first, end, ok := w.consecutive(field, a, b)
 	return ok && p.can.Contiguous(name, first, end)
 }
 
 // Slice returns windows [a, b): memory of the Source where Contiguous says so, else a copy.
 func (w *Windows) Slice(field string, a, b int) (tensor.View, error) {
-	p, name, first, end, ok := w.c.consecutive(field, a, b)
+	p, name, first, end, ok := w.consecutive(field, a, b)
 	if !ok || !p.can.Contiguous(name, first, end) {
 		return copied(w, field, a, b)
 	}
@@ -153,12 +150,12 @@ func (w *Windows) Slice(field string, a, b int) (tensor.View, error) {
 	if err != nil {
 		return v, err
 	}
-	return tensor.Of(w.c.specs[fieldOf(w.c.specs, field)], b-a, v.Bytes()), nil
+	return tensor.Of(w.specs[fieldOf(w.specs, field)], b-a, v.Bytes()), nil
 }
 
 // Warm has the Source read the records of windows into memory.
 func (w *Windows) Warm(field string, a, b int) error {
-	return w.c.each(field, a, b, func(p *member, name string, first, end int) error {
+	return w.each(field, a, b, func(p *member, name string, first, end int) error {
 		if p.can.Mapped == nil {
 			return nil
 		}
@@ -168,36 +165,30 @@ func (w *Windows) Warm(field string, a, b int) error {
 
 // IsWarm reports whether windows [a, b) are one piece of memory of a Source that needs no reading.
 func (w *Windows) IsWarm(field string, a, b int) bool {
-	p, name, first, end, ok := w.c.consecutive(field, a, b)
+	p, name, first, end, ok := w.consecutive(field, a, b)
 	return ok && p.can.Mapped != nil && p.can.Mapped.IsWarm(name, first, end)
 }
 
 // Prefetch hints the records of windows.
 func (w *Windows) Prefetch(field string, a, b int) error {
-	return w.c.each(field, a, b, func(p *member, name string, first, end int) error {
+	return w.each(field, a, b, func(p *member, name string, first, end int) error {
 		return p.Prefetch(name, first, end)
 	})
 }
 
-// Retain takes a lease of every Source, or of none.
-func (w *Windows) Retain() error { return retain(w.c.parts) }
-
-// Release gives back a lease of every Source.
-func (w *Windows) Release() { release(w.c.parts) }
-
 // SetCache sets how many bytes of decoded chunks are kept, besides those in use; 256 MiB unless it was called.
 func (w *Windows) SetCache(bytes int64) {
-	w.c.cache.mu.Lock()
-	defer w.c.cache.mu.Unlock()
-	w.c.cache.limit = max(1, bytes)
-	w.c.cache.evictLocked()
+	w.cache.mu.Lock()
+	defer w.cache.mu.Unlock()
+	w.cache.limit = max(1, bytes)
+	w.cache.evictLocked()
 }
 
 // Chunks returns in which chunks of HDF5 or Zarr the windows of some fields are, or of all; or the windows with some
 // numbers. It is an error if no field is in chunks.
 func (w *Windows) Chunks(fields []string, records []int) (sampler.Chunks, error) {
 	has := func(f *windowed) bool { return len(fields) == 0 || slices.Contains(fields, f.out.Name) }
-	l, err := newChunkLayout(&w.c, has)
+	l, err := newChunkLayout(&w.cutter, has)
 	if err != nil {
 		return sampler.Chunks{}, fmt.Errorf("combine: window: %w", err)
 	}
@@ -212,18 +203,18 @@ func (w *Windows) Chunks(fields []string, records []int) (sampler.Chunks, error)
 // limit of SetCache. Chunks of the next batches are decoded in advance. nil ends that.
 func (w *Windows) KeepChunks(order *sampler.ChunkShuffle) {
 	if order == nil {
-		w.c.retention.Store(nil)
-		w.c.cache.plan(0)
+		w.retention.Store(nil)
+		w.cache.plan(0)
 		return
 	}
-	w.c.retention.Store(newChunkRetention(&w.c, order))
-	w.c.cache.plan(order.Plan().Memory)
+	w.retention.Store(newChunkRetention(&w.cutter, order))
+	w.cache.plan(order.Plan().Memory)
 }
 
 // Decoded returns how many bytes of chunks were decoded so far, or of records that were read one by one: divided by
 // the bytes of the windows, how many times each element was decoded.
 func (w *Windows) Decoded() int64 {
-	w.c.cache.mu.Lock()
-	defer w.c.cache.mu.Unlock()
-	return w.c.cache.read
+	w.cache.mu.Lock()
+	defer w.cache.mu.Unlock()
+	return w.cache.read
 }

@@ -3,14 +3,13 @@ package combine
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // Fault has the Source whose memory addr is in say why a read there failed.
-func (w *Windows) Fault(addr uintptr) error { return unnumbered(faultOf(w.c.parts, addr)) }
+func (w *Windows) Fault(addr uintptr) error { return unnumbered(w.fault(addr)) }
 
 // Intact asks every Source.
-func (w *Windows) Intact() error { return unnumbered(intact(w.c.parts)) }
+func (w *Windows) Intact() error { return unnumbered(w.intact()) }
 
 // unnumbered hides that an error names a record, which is one of a Source.
 func unnumbered(err error) error {
@@ -22,8 +21,8 @@ func unnumbered(err error) error {
 
 // LookaheadBytes is that of the Source which wants to know most, or of the windows whose chunks are decoded in advance.
 func (w *Windows) LookaheadBytes() int64 {
-	bytes := lookaheadBytes(w.c.parts)
-	if k := w.c.retention.Load(); k != nil {
+	bytes := w.cutter.LookaheadBytes()
+	if k := w.retention.Load(); k != nil {
 		bytes = max(bytes, k.bytes)
 	}
 	return bytes
@@ -33,24 +32,24 @@ func (w *Windows) LookaheadBytes() int64 {
 // Records of a bucket are named so long before they are read that their chunks would not be kept until then: these are
 // not decoded.
 func (w *Windows) Fetch(ctx context.Context, field string, indices []int) error {
-	f, err := w.c.field(field)
+	f, err := w.field(field)
 	if err == nil && f.part.can.Remote != nil {
 		err = w.fetch(ctx, f, indices)
 	}
-	if k := w.c.retention.Load(); err == nil && k != nil && lookaheadBytes(w.c.parts) <= k.bytes {
-		err = k.ahead(ctx, &w.c, f, indices)
+	if k := w.retention.Load(); err == nil && k != nil && w.cutter.LookaheadBytes() <= k.bytes {
+		err = k.ahead(ctx, &w.cutter, f, indices)
 	}
 	return err
 }
 
 func (w *Windows) fetch(ctx context.Context, f *windowed, indices []int) error {
-	s := w.c.borrow()
-	defer w.c.scratch.Put(s)
+	s := w.borrow()
+	defer w.scratch.Put(s)
 	var records []int
 	seen := make(map[int]bool)
 	for _, i := range indices {
-		w.c.origins.of(i, &s.place)
-		w.c.span(f, 0, s)
+		w.origins.of(i, &s.place)
+		w.span(f, 0, s)
 		for k := range s.spans[0].n {
 			if at := s.spans[0].at(k); at >= 0 && !seen[at] {
 				seen[at] = true
@@ -61,21 +60,16 @@ func (w *Windows) fetch(ctx context.Context, f *windowed, indices []int) error {
 	return f.part.can.Remote.Fetch(ctx, f.in.Name, records)
 }
 
-// NetworkStats adds up what the Sources got over a network.
-func (w *Windows) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
-	return networkStats(w.c.parts)
-}
-
 // Location says where the window of a record begins.
 func (w *Windows) Location(_ string, record int) string {
-	origin := make([]int, len(w.c.axes))
+	origin := make([]int, len(w.axes))
 	w.Origin(record, origin)
 	return fmt.Sprintf("at %v of the axes %v", origin, w.Axes())
 }
 
 // DescribeReads returns how the Source reads the field that a field is cut from.
 func (w *Windows) DescribeReads(field string) (how, why string, resident float64) {
-	f, err := w.c.field(field)
+	f, err := w.field(field)
 	if err != nil || f.part.can.Described == nil {
 		return "", "", -1
 	}
@@ -85,7 +79,7 @@ func (w *Windows) DescribeReads(field string) (how, why string, resident float64
 
 // Classes are those of the field that a field is cut from.
 func (w *Windows) Classes(field string) []string {
-	f, err := w.c.field(field)
+	f, err := w.field(field)
 	if err != nil || f.part.can.Classed == nil {
 		return nil
 	}

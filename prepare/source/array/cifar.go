@@ -201,20 +201,5 @@ func (p *cifarParts) column(field source.Field, place, size int, convert func([]
 		}
 		return buf, err
 	}
-	return Column{Field: field, Count: p.total, At: at, Open: func() (Cursor, error) {
-		return &atCursor{at: at}, nil
-	}}
+	return Column{Field: field, Count: p.total, At: at, Open: func() (Cursor, error) { return CursorAt(at, p.total), nil }}
 }
-
-// atCursor reads one value after the other by its place.
-type atCursor struct {
-	at func(i int64, buf []byte) ([]byte, error)
-	i  int64
-}
-
-func (c *atCursor) Next() ([]byte, error) {
-	c.i++
-	return c.at(c.i-1, nil)
-}
-
-func (*atCursor) Close() error { return nil }
