@@ -201,5 +201,5 @@ func (p *packed) wrap(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("mmapds: field %q: %s: %w", p.c.field, p.path, layout.Mark(err))
+	return fmt.Errorf("mmapds: field %q: %s: %w", p.c.field, p.path, err)
 }

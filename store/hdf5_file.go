@@ -23,7 +23,7 @@ func openHDF5File(path, generation string) (*os.File, *meta.File, error) {
 		file, err = layout.OpenHDF5File(path, f, info.Size(), generation)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(layout.Mark(layout.WithoutPath(err)), f.Close())
+		return nil, nil, errors.Join(layout.WithoutPath(err), f.Close())
 	}
 	return f, file, nil
 }

@@ -62,7 +62,7 @@ func readHDF5(path string, file *meta.File, opts OpenOptions) (*Dataset, error) 
 		err = locateIn(file, d, opts)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: open %q: %w", path, layout.Mark(err))
+		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
 	return d, nil
 }

@@ -42,7 +42,7 @@ func openZarr(path, generation string, opts OpenOptions) (*Dataset, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: open %q: %w", path, layout.Mark(err))
+		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
 	return d, nil
 }
@@ -56,7 +56,7 @@ func readZarr(path string, files zarr.Files, data []byte) (*Dataset, error) {
 		err = d.locateZarr(files)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: open %q: %w", path, layout.Mark(err))
+		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
 	return d, nil
 }
@@ -87,7 +87,7 @@ func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 			known = append(known, name)
 		}
 		if opts.Fields != nil && !slices.Contains(opts.Fields, name) || opts.Fields == nil &&
-			(errors.Is(err, zarr.ErrUnsupported) || err == nil && axes.isOther(a.Dimensions, a.Path, a.Records())) {
+			(errors.Is(err, layout.ErrUnsupported) || err == nil && axes.isOther(a.Dimensions, a.Path, a.Records())) {
 			continue
 		}
 		if err == nil {
@@ -113,7 +113,7 @@ func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 		return fmt.Errorf("it has no array of numbers with an axis of records: %w", ErrUnsupported)
 	}
 	for _, a := range g.Arrays {
-		if opts.Fields == nil && errors.Is(a.Err, zarr.ErrUnsupported) && len(a.Shape) > 0 && a.Shape[0] == d.Records {
+		if opts.Fields == nil && errors.Is(a.Err, layout.ErrUnsupported) && len(a.Shape) > 0 && a.Shape[0] == d.Records {
 			return fmt.Errorf("array %q has a value for each record, and would be left out: %w; open the others by name (%s)",
 				a.Path, a.Err, strings.Join(known, ", "))
 		}

@@ -79,7 +79,7 @@ func (d *Dataset) ColumnsOf(field int) []Column {
 func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts chunk.Options) (*chunk.Reader, error) {
 	if a := d.Arrays[c.Name]; a != nil {
 		r, err := a.Reader(opts)
-		return r, Mark(err)
+		return r, err
 	}
 	data, err := d.Object(c, f)
 	if err != nil {
@@ -92,7 +92,7 @@ func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts chunk
 		r, err = chunk.NewReader(f, data, opts)
 	}
 	if err != nil {
-		return nil, Mark(err)
+		return nil, err
 	}
 	if got, want := r.RecordBytes(), c.Spec.RecordBytes(); got != want {
 		return nil, fmt.Errorf("%s has rows of %d bytes, not of %d: %w", c.Path(), got, want, ErrCorrupt)
@@ -121,7 +121,7 @@ func (d *Dataset) Object(c *Column, f io.ReaderAt) (*meta.Dataset, error) {
 	}
 	data, err := d.File.Dataset(c.Path())
 	if err != nil {
-		return nil, Mark(err)
+		return nil, err
 	}
 	return data.In(f), nil
 }

@@ -6,28 +6,15 @@ import (
 	"io/fs"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
-	"github.com/penstock/penstock/internal/zarr"
 )
 
 // Errors that package store exports.
 var (
 	// ErrCorrupt marks bytes that are not what the format or the manifest says.
-	ErrCorrupt = errors.New("corrupt")
+	ErrCorrupt = meta.ErrCorrupt
 	// ErrUnsupported marks a file that is valid, but not one that this version reads.
-	ErrUnsupported = errors.New("unsupported")
+	ErrUnsupported = meta.ErrUnsupported
 )
-
-// Mark wraps errors of packages internal/hdf5/meta and internal/zarr so that they match ErrCorrupt
-// or ErrUnsupported as well. It returns other errors, and nil, as they are.
-func Mark(err error) error {
-	switch {
-	case (errors.Is(err, meta.ErrCorrupt) || errors.Is(err, zarr.ErrCorrupt)) && !errors.Is(err, ErrCorrupt):
-		return &marked{err, ErrCorrupt}
-	case (errors.Is(err, meta.ErrUnsupported) || errors.Is(err, zarr.ErrUnsupported)) && !errors.Is(err, ErrUnsupported):
-		return &marked{err, ErrUnsupported}
-	}
-	return err
-}
 
 // WithMark returns an error that is a sentinel, too, without saying it twice.
 func WithMark(err, sentinel error) error { return &marked{err, sentinel} }

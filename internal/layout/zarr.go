@@ -28,7 +28,7 @@ func (d *Dataset) CheckZarr(path string, metadata map[string]string) (n int64, u
 		}
 		looked, err := a.CheckPadding()
 		n += looked
-		errs = append(errs, Mark(err))
+		errs = append(errs, err)
 	}
 	err = filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

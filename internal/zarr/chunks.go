@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
 // Reader returns a reader of the records.
@@ -17,7 +18,7 @@ func (a *Array) Reader(opts chunk.Options) (*chunk.Reader, error) {
 		Chunks: chunks{a},
 	}, opts)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, ErrUnsupported)
+		return nil, fmt.Errorf("%w: %w", err, meta.ErrUnsupported)
 	}
 	return r, nil
 }

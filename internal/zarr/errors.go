@@ -3,20 +3,19 @@ package zarr
 import (
 	"errors"
 	"fmt"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// Errors of files that are not read.
-var (
-	ErrNotZarr     = errors.New("no Zarr")
-	ErrCorrupt     = errors.New("corrupt")
-	ErrUnsupported = errors.New("not supported")
-)
+// ErrNotZarr is for what has no metadata of Zarr. Other errors are meta.ErrCorrupt or meta.ErrUnsupported, as those of
+// HDF5 are.
+var ErrNotZarr = errors.New("no Zarr")
 
 // unsupported returns an error of that text.
 func unsupported(format string, args ...any) error {
-	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrUnsupported)
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), meta.ErrUnsupported)
 }
 
 func corrupt(format string, args ...any) error {
-	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrCorrupt)
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), meta.ErrCorrupt)
 }

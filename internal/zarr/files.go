@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/vfs"
 )
 
@@ -71,7 +72,7 @@ type zipped struct {
 func Zip(src io.ReaderAt, size int64) (Files, error) {
 	z, err := zip.NewReader(src, size)
 	if err != nil {
-		return nil, fmt.Errorf("zip file: %w: %w", err, ErrCorrupt)
+		return nil, fmt.Errorf("zip file: %w: %w", err, meta.ErrCorrupt)
 	}
 	best := -1
 	root := ""
@@ -101,23 +102,23 @@ func (z *zipped) Open(name string) (File, error) {
 			err = fmt.Errorf("%d bytes at byte %d of %d", m.UncompressedSize64, offset, z.size)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: %w", name, err, ErrCorrupt)
+			return nil, fmt.Errorf("%s: %w: %w", name, err, meta.ErrCorrupt)
 		}
 		return member{io.NewSectionReader(z.src, offset, int64(m.UncompressedSize64)), m.FileInfo()}, nil
 	}
 	const mostInflated = 1032 // bytes out of one
 	if m.UncompressedSize64/mostInflated > m.CompressedSize64 {
 		return nil, fmt.Errorf("%s: %d bytes cannot come out of %d: %w", name, m.UncompressedSize64, m.CompressedSize64,
-			ErrCorrupt)
+			meta.ErrCorrupt)
 	}
 	f, err := m.Open()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", name, err, ErrCorrupt)
+		return nil, fmt.Errorf("%s: %w: %w", name, err, meta.ErrCorrupt)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", name, err, ErrCorrupt)
+		return nil, fmt.Errorf("%s: %w: %w", name, err, meta.ErrCorrupt)
 	}
 	return member{bytes.NewReader(b), m.FileInfo()}, nil
 }
@@ -164,7 +165,7 @@ func readAll(files Files, name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > most {
-		return nil, fmt.Errorf("%s: %d bytes, more than %d: %w", name, info.Size(), most, ErrUnsupported)
+		return nil, fmt.Errorf("%s: %d bytes, more than %d: %w", name, info.Size(), most, meta.ErrUnsupported)
 	}
 	b := make([]byte, info.Size())
 	return b, readFull(f, b, 0)
@@ -177,7 +178,7 @@ func readFull(f File, b []byte, off int64) error {
 	case n == len(b):
 		return nil
 	case err == nil || errors.Is(err, io.EOF):
-		return fmt.Errorf("the file ends before byte %d: %w", off+int64(len(b)), ErrCorrupt)
+		return fmt.Errorf("the file ends before byte %d: %w", off+int64(len(b)), meta.ErrCorrupt)
 	}
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
 // Limits of what is read.
@@ -83,7 +85,7 @@ func (g *Group) note(at string, attributes Attributes) {
 // add puts an array to the others.
 func (g *Group) add(path string, a *Array) error {
 	if len(g.Arrays) == mostNodes {
-		return fmt.Errorf("more than %d arrays: %w", mostNodes, ErrUnsupported)
+		return fmt.Errorf("more than %d arrays: %w", mostNodes, meta.ErrUnsupported)
 	}
 	a.Path, a.Format, a.files = path, g.Format, g.files
 	g.Arrays = append(g.Arrays, a)
@@ -104,10 +106,10 @@ type node3 struct {
 func (g *Group) addNode(at string, text []byte, depth int) error {
 	var n node3
 	if err := json.Unmarshal(text, &n); err != nil {
-		return fmt.Errorf("%s: %w: %w", path.Join(at, nodeName), err, ErrCorrupt)
+		return fmt.Errorf("%s: %w: %w", path.Join(at, nodeName), err, meta.ErrCorrupt)
 	}
 	if n.ZarrFormat != 3 {
-		return fmt.Errorf("%s: version %d: %w", path.Join(at, nodeName), n.ZarrFormat, ErrUnsupported)
+		return fmt.Errorf("%s: version %d: %w", path.Join(at, nodeName), n.ZarrFormat, meta.ErrUnsupported)
 	}
 	if at == "" {
 		g.Attributes = n.Attributes
@@ -119,7 +121,7 @@ func (g *Group) addNode(at string, text []byte, depth int) error {
 	case n.NodeType == "array":
 		return g.add(at, parseArray3(text))
 	case n.NodeType != "group":
-		return fmt.Errorf("%s: node type %q: %w", path.Join(at, nodeName), n.NodeType, ErrUnsupported)
+		return fmt.Errorf("%s: node type %q: %w", path.Join(at, nodeName), n.NodeType, meta.ErrUnsupported)
 	case n.Consolidated == nil:
 		return g.addFolder3(at, depth)
 	}
@@ -127,7 +129,7 @@ func (g *Group) addNode(at string, text []byte, depth int) error {
 		var child node3
 		text := n.Consolidated.Metadata[name]
 		if err := json.Unmarshal(text, &child); err != nil {
-			return fmt.Errorf("%s: consolidated metadata of %q: %w: %w", path.Join(at, nodeName), name, err, ErrCorrupt)
+			return fmt.Errorf("%s: consolidated metadata of %q: %w: %w", path.Join(at, nodeName), name, err, meta.ErrCorrupt)
 		}
 		if child.NodeType != "array" {
 			g.note(path.Join(at, name), child.Attributes)
@@ -142,7 +144,7 @@ func (g *Group) addNode(at string, text []byte, depth int) error {
 func Parse(files Files, at string, text []byte) (*Array, error) {
 	var n node3
 	if err := json.Unmarshal(text, &n); err != nil || n.ZarrFormat != 3 {
-		return nil, fmt.Errorf("%s: not metadata of version 3: %w", path.Join(at, nodeName), ErrCorrupt)
+		return nil, fmt.Errorf("%s: not metadata of version 3: %w", path.Join(at, nodeName), meta.ErrCorrupt)
 	}
 	if n.NodeType != "array" {
 		return nil, nil
@@ -156,7 +158,7 @@ func Parse(files Files, at string, text []byte) (*Array, error) {
 func (g *Group) folders(at string, depth int) ([]string, error) {
 	list, err := g.files.Folders(at)
 	if g.nodes += len(list); g.nodes > mostNodes || depth > mostDepth {
-		return nil, fmt.Errorf("more than %d nodes, or %d levels: %w", mostNodes, mostDepth, ErrUnsupported)
+		return nil, fmt.Errorf("more than %d nodes, or %d levels: %w", mostNodes, mostDepth, meta.ErrUnsupported)
 	}
 	return list, err
 }
@@ -215,7 +217,7 @@ func (g *Group) addConsolidated2(text []byte) error {
 		Metadata map[string]json.RawMessage `json:"metadata"`
 	}
 	if err := json.Unmarshal(text, &c); err != nil {
-		return fmt.Errorf("%s: %w: %w", consolidatedName, err, ErrCorrupt)
+		return fmt.Errorf("%s: %w: %w", consolidatedName, err, meta.ErrCorrupt)
 	}
 	_ = json.Unmarshal(c.Metadata[attributesName], &g.Attributes) // as above
 	for _, name := range slices.Sorted(maps.Keys(c.Metadata)) {

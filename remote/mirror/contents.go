@@ -33,12 +33,12 @@ func (op *opener) contents(r io.ReaderAt, size int64) (*contents, error) {
 		err = fmt.Errorf("neither a folder with a manifest nor an HDF5 file: %w", store.ErrUnsupported)
 	}
 	if err != nil {
-		return nil, layout.Mark(err)
+		return nil, err
 	}
 	c := &contents{file: file, chunks: make(map[string][]part)}
 	for data := range file.All() {
 		if err := c.add(data, size, op.wants(data.Path)); err != nil {
-			return nil, layout.Mark(err)
+			return nil, err
 		}
 	}
 	for _, e := range file.Extents() {

@@ -78,7 +78,7 @@ func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 	}
 	g, err := zarr.Open(zarr.Folder(dir))
 	if err != nil {
-		return nil, layout.Mark(err)
+		return nil, err
 	}
 	arrays := make(map[string]*zarr.Array)
 	for _, a := range g.Arrays {
@@ -144,9 +144,9 @@ func (z *zarrFiles) fetchNode(ctx context.Context, name string) error {
 func (z *zarrFiles) repeat(name string, fetch func() error) error {
 	for try := 1; ; try++ {
 		err := fetch()
-		if errors.Is(err, zarr.ErrCorrupt) || errors.Is(err, store.ErrCorrupt) {
+		if errors.Is(err, store.ErrCorrupt) {
 			z.op.cache.counts.wrong.Add(1)
-			if err = fmt.Errorf("%s: %w", z.op.cache.client.Name(path.Join(z.key, name)), layout.Mark(err)); try < tries {
+			if err = fmt.Errorf("%s: %w", z.op.cache.client.Name(path.Join(z.key, name)), err); try < tries {
 				continue
 			}
 		}

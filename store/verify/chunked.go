@@ -50,7 +50,7 @@ func (j *job) read(b []byte, row int64) error {
 		return j.extent.ReadFile(j.extent.Path, b, j.extent.Offset+row*int64(j.column.Spec.RecordBytes()))
 	}
 	first := j.extent.Row + row
-	return layout.Mark(j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes())))
+	return j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes()))
 }
 
 // offset returns where a row of the job's extent is; of a packed column, where the chunk does

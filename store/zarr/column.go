@@ -163,7 +163,7 @@ func shardsOf(m *store.Manifest, in store.Folder) (int64, error) {
 		}
 		a, err := format.Parse(nil, at, text)
 		if err != nil {
-			return 0, layout.Mark(err)
+			return 0, err
 		}
 		if a != nil && len(a.Shards) > 0 && a.Shards[0] < m.Records {
 			return a.Shards[0], nil

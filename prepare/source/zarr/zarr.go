@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/vfs"
@@ -140,7 +141,7 @@ func newColumn(ctx context.Context, path string, a *zarr.Array, pool *chunk.Pool
 // Remedy says how to rewrite arrays that are not supported.
 func Remedy(path string, err error) string {
 	word, ok := shell.Quote(path)
-	if !errors.Is(err, zarr.ErrUnsupported) || !ok {
+	if !errors.Is(err, meta.ErrUnsupported) || !ok {
 		return ""
 	}
 	return "; if it holds numbers, write it without that: python3 -c 'import sys, zarr; zarr.create_array(\"NEW.zarr\", " +

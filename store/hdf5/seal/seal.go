@@ -76,7 +76,7 @@ func Check(f io.ReaderAt, size int64) (covered int64, err error) {
 	}
 	sum, n, err := sumMetadata(f, size-sealBytes)
 	if err != nil {
-		return 0, fmt.Errorf("its metadata is not as it was written: %w", layout.Mark(err))
+		return 0, fmt.Errorf("its metadata is not as it was written: %w", err)
 	}
 	if want := binary.LittleEndian.Uint32(seal[12:]); sum != want {
 		return 0, fmt.Errorf("its metadata is not as it was written: CRC32C %s, want %s: %w", layout.HexCRC(sum),
