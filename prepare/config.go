@@ -48,7 +48,7 @@ type Config struct {
 	Missing string
 
 	// Records says where the records are in files whose arrays are in groups, see package unit; "" finds out. Align is
-	// how rows of several lengths are records, of Records that are rows.
+	// how rows of several lengths are records, of Records that are rows, or columns of several names are those of a field.
 	Records string
 	Align   unit.Align
 

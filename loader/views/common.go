@@ -37,6 +37,10 @@ func agree(first, fields []store.Field) error {
 	}
 	for i, f := range first {
 		g := fields[i]
+		if !slices.Equal(f.Features, g.Features) {
+			return fmt.Errorf("the columns of field %q, such as genes, have other names there than here, so that a column is not "+
+				"the same one; join files by these names: align=\"intersection\" or align=\"union\"", f.Name)
+		}
 		if kindOf(f) != kindOf(g) {
 			return fmt.Errorf("field %q is %s there, and %s here; preprocess both alike, or leave it out (fields=)", f.Name,
 				kindOf(f), kindOf(g))

@@ -23,6 +23,11 @@ try:
 except ImportError as e:
     MISSING = f"no {e.name}"
 
+try:
+    import anndata
+except ImportError:
+    anndata = None
+
 setUpModule = data.name_programs
 
 FIRST = int(os.environ.get("PENSTOCK_TEST_SEED", "0"))
@@ -118,7 +123,7 @@ class CellsTest(Trees):
         if "fields" not in options:
             for name in "prepared", "prepared.h5", "prepared.zarr":
                 dest = os.path.join(self.folder, name)
-                penstock.preprocess(path, dest, format="zarr" if name.endswith("zarr") else None, overwrite=True, progress=False)
+                penstock.preprocess(path, dest, format="zarr" if name.endswith("zarr") else None, overwrite=True, progress=False, **options)
                 with penstock.open(dest) as ds:
                     yield name, {f: plain(ds[f][:]) for f in ds.fields}
 
@@ -134,19 +139,77 @@ class CellsTest(Trees):
                     self.assertTrue(np.array_equal(x, y), (door, name))
 
     def test_several_files(self):
-        """Their genes may differ, so that a row of one is no row of the other."""
-        for name in "ab":
-            with h5py.File(os.path.join(self.folder, name + ".h5ad"), "w") as f:
-                f.attrs["encoding-type"] = "anndata"
-                f["X"] = np.zeros((3, 4), np.float32)
-                for frame, index in ("obs", list("xyz")), ("var", list(name * 4)):
-                    f[frame + "/_index"] = index
-                    f[frame].attrs["_index"] = "_index"
-        for path in self.folder, os.path.join(self.folder, "*.h5ad"):
-            for where in {}, {"records": "*[:]"}, {"records": "*"}:
-                for door in penstock.open, penstock.DataLoader:
-                    with self.assertRaisesRegex(penstock.Error, "genes may differ.*anndata.concat"):
-                        door(path, **where)
+        """Genes are joined by name, and categories, beside a join by hand and that of anndata where it is installed."""
+        for seed in SEEDS:
+            r = np.random.default_rng(seed)
+            folder, layout = os.path.join(self.folder, str(seed)), str(r.choice(["csr", "csr", "dense"]))
+            os.mkdir(folder)
+            parts, files, pool = [], [], [f"g{i}" for i in range(30)]
+            for k in range(r.integers(1, 5)):
+                genes, n = r.permutation(pool)[: r.integers(17, 30)].tolist(), int(r.integers(1, 12))
+                x, kinds = counts(r, n, len(genes), "f4"), r.permutation(list("ABCDE"))[: r.integers(1, 5)].tolist()
+                obs = {"type": (r.integers(0, len(kinds), n), kinds), "n": r.normal(size=n)}
+                files.append(os.path.join(folder, f"part{k}.h5ad"))
+                write_cells(files[-1], x, obs, {"counts": x * 2}, genes=genes, layout=layout, obsm={"pca": r.normal(size=(n, 2))})
+                parts.append((genes, x, [kinds[i] for i in obs["type"][0]], obs["n"]))
+            lists = [set(genes) for genes, *_ in parts]
+            for align in "intersection", "union":
+                known = set.intersection(*lists) if align == "intersection" else set.union(*lists)
+                genes = [g for g in dict.fromkeys(g for part in parts for g in part[0]) if g in known]
+                absent = 0 if layout == "csr" else np.nan
+                want = np.concatenate(
+                    [np.stack([x[:, own.index(g)] if g in own else np.full(len(x), absent) for g in genes], 1) for own, x, *_ in parts]
+                )
+                self.joined(files, want, genes, align, layout)
+                for where in (folder, folder + "/*.h5ad") if seed % 2 else (folder,):
+                    with self.subTest(seed=seed, align=align, where=where), penstock.open(where, align=align) as ds:
+                        self.assertEqual(list(ds.fields["X"].features), genes)
+                        names = [f"part{k}.h5ad/cell{i}" for k, part in enumerate(parts) for i in range(len(part[1]))]
+                        self.assertTrue(len(parts) == 1 or [ds.source_name(i) for i in range(len(ds))] == names)
+                    for door, got in self.doors(where, len(want), align=align):
+                        classes = ds.fields["obs/type"].classes
+                        np.testing.assert_array_equal(got["X"], want.astype("f4"), door)
+                        self.assertEqual([classes[i] for i in got["obs/type"]], [kind for part in parts for kind in part[2]], door)
+                        np.testing.assert_array_equal(got["obs/n"], np.concatenate([part[3] for part in parts]), door)
+                with penstock.open(folder, align=align, fields=["layers/counts", "episode"]) as ds:
+                    np.testing.assert_array_equal(plain(ds["layers/counts"][:]), np.nan_to_num(want).astype("f4") * 2)
+                    self.assertEqual(ds["episode"][:].tolist(), [k for k, part in enumerate(parts) for _ in part[1]])
+                with penstock.DataLoader(files, 99, align=align, transforms={"X": [T.SelectFeatures(genes[3:1:-1])]}, output="numpy") as loader:
+                    batch = next(iter(loader))
+                    np.testing.assert_array_equal(plain(batch["X"])[: len(want)], want[:, 3:1:-1].astype("f4"))
+            for where in (folder, files) if len(parts) > 1 else ():
+                for door in (penstock.open, penstock.DataLoader) if where is folder else (penstock.DataLoader,):
+                    with self.assertRaisesRegex(penstock.Error, 'align="intersection"'):
+                        door(where)
+
+    def joined(self, files, want, genes, align, layout):
+        """Have anndata join files to the same values, where it is installed."""
+        if anndata is None:
+            return
+        how = {"intersection": "inner", "union": "outer"}[align]
+        got = anndata.concat([anndata.read_h5ad(f) for f in files], join=how)[:, genes].X
+        np.testing.assert_array_equal(got.toarray() if layout == "csr" else got, want)
+
+    def test_files_that_cannot_be_joined(self):
+        folder = os.path.join(self.folder, "several")
+        os.mkdir(folder)
+        for genes, words in (
+            (["a", "a", "b"], "two columns called .a.; give each a name of its own"),
+            (["x", "y", "z"], "have no name that all units have.*--align union"),
+        ):
+            write_cells(folder + "/0.h5ad", np.eye(3, dtype="f4"), genes=list("abc"))
+            write_cells(folder + "/1.h5ad", np.eye(3, dtype="f4"), genes=genes)
+            with self.assertRaisesRegex(penstock.Error, words):
+                penstock.DataLoader(folder, align="intersection")
+        write_cells(folder + "/1.h5ad", np.eye(3, dtype="f8"), genes=list("abc"))
+        with self.assertRaisesRegex(penstock.Error, "so they are not one field; leave it out"):
+            penstock.DataLoader(folder, align="union")
+        write_cells(folder + "/1.h5ad", np.eye(3, dtype="f4"), genes=list("abc"))
+        with penstock.DataLoader(folder, 6, output="numpy") as loader:  # the same genes
+            np.testing.assert_array_equal(plain(next(iter(loader))["X"]), np.concatenate([np.eye(3)] * 2))
+        np.savez(folder + "/x.npz", x=np.arange(3))
+        with self.assertRaisesRegex(penstock.Error, "no array has columns with names"):
+            penstock.DataLoader(folder + "/*.npz", align="union")
 
     def test_random(self):
         """Matrices, columns of obs and arrays of obsm by default; layers, raw and text by name."""

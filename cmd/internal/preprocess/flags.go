@@ -80,7 +80,7 @@ func (f *flags) register(cmd *cobra.Command) {
 		"`GROUPS` with * for names, such as data/* (a record of each group), or data/*[:] (one of each row); "+
 		"*.bin:float32[*,4] gives the type of files without a header")
 	fs.Var(&c.Align, "align", "of arrays of several lengths in a group, take the first or the last rows as "+
-		"records: `END` is start or end")
+		"records: `END` is start or end; of cells in several files, the genes that all have (intersection) or any (union)")
 	fs.StringSliceVar(&c.Instances, "instances", nil,
 		"`FIELDS` whose rows are of the same instances: boxes, their labels, areas")
 	fs.StringSliceVar(&c.Images.Independent, "independent", nil, "`FIELDS` that do not lie on the images, so that they "+

@@ -72,7 +72,12 @@ func openUnits(path string, file *hdf5.File, opts source.Options, selection []co
 	cells := file.Cells()
 	switch {
 	case opts.Records != "":
-		if records, err = unit.Parse(opts.Records); err == nil {
+		records, err = unit.Parse(opts.Records)
+		switch {
+		case err != nil:
+		case cells != nil && len(records.Levels) == 1 && records.Levels[0] == "*": // as of a glob that matches one file
+			units = []unit.Unit{cells}
+		default:
 			units, err = file.Units(records)
 		}
 	case cells != nil:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -364,15 +363,6 @@ func (c *cells) byColumns(path string) error {
 func (c *cells) rewrite(change, word string) string {
 	return shell.Command("python -c", fmt.Sprintf("import anndata; a = anndata.read_h5ad(%q); %s; a.write_h5ad(%q)",
 		c.file.path, change, strings.TrimSuffix(c.file.path, ".h5ad")+"-"+word+".h5ad"))
-}
-
-// oneOfSeveral is the error of a file of single cells that is to be read beside others: their genes may differ.
-func (f *File) oneOfSeveral() error {
-	folder := filepath.Dir(f.path)
-	return fmt.Errorf("it has single cells, and several files of them have to be joined first, as their genes may "+
-		"differ: %w; join them: %s", meta.ErrUnsupported, shell.Command("python -c", fmt.Sprintf("import anndata, glob; "+
-		"anndata.concat([anndata.read_h5ad(f) for f in sorted(glob.glob(%q))]).write_h5ad(%q)",
-		filepath.Join(folder, "*.h5ad"), filepath.Join(folder, "..", "joined.h5ad"))))
 }
 
 // array describes a dataset.

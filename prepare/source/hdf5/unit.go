@@ -62,7 +62,7 @@ func (f *File) Unit(path string) (unit.Unit, error) {
 	case err != nil:
 		return nil, err
 	case path == "" && IsCells(f.meta):
-		return nil, f.oneOfSeveral()
+		return f.Cells(), nil
 	}
 	return &unitOf{f, l}, nil
 }

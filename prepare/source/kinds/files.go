@@ -7,7 +7,9 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/vfs"
@@ -114,7 +116,9 @@ func newUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files 
 		return nil, err
 	}
 	hint := ""
-	if opts.Records == "" {
+	if _, cells := units[0].(unit.Named); cells {
+		records.Rows = records.Rows || opts.Records == ""
+	} else if opts.Records == "" {
 		certain, err := unit.Guess(units, records, unit.Chosen(selection, opts.Only))
 		if err == nil && !certain {
 			err = unit.Ambiguous(units, records)
@@ -152,7 +156,11 @@ func unitsOf(ctx context.Context, root *vfs.Root, kind string, files []string, r
 		}
 		u := &file{ctx: ctx, root: root, path: f, name: name, kind: kind, raw: records.Type}
 		if !inGroups {
-			units = append(units, u)
+			one, err := u.asUnit()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			units = append(units, one)
 			continue
 		}
 		groups, err := u.groups(below)
@@ -197,6 +205,45 @@ type file struct {
 
 // Name implements unit.Unit.
 func (u *file) Name() string { return strings.TrimSuffix(u.name+"/"+u.group, "/") }
+
+// cells is a file of single cells as a unit.
+type cells struct {
+	*file
+	names func() (names unit.Named, err error) // knows those of the cells
+}
+
+// RowName implements unit.Named.
+func (c *cells) RowName(row int64) string {
+	names, err := c.names()
+	if err != nil {
+		return strconv.FormatInt(row, 10)
+	}
+	return names.RowName(row)
+}
+
+// asUnit returns the file as a unit, whose rows have names if they are cells.
+func (u *file) asUnit() (unit.Unit, error) {
+	if u.kind != "hdf5" {
+		return u, nil
+	}
+	f, err := hdf5.Open(u.ctx, u.root, u.path)
+	if err != nil {
+		return nil, err
+	}
+	inner := f.Cells()
+	if err := f.Close(); err != nil || inner == nil {
+		return u, err
+	}
+	return &cells{u, sync.OnceValues(func() (unit.Named, error) {
+		f, err := hdf5.Open(u.ctx, u.root, u.path)
+		if err != nil {
+			return nil, err
+		}
+		named := f.Cells().(unit.Named)
+		named.RowName(0) // which reads all
+		return named, f.Close()
+	})}, nil
+}
 
 // groups returns the units in an HDF5 file.
 func (u *file) groups(below *unit.Records) (units []unit.Unit, err error) {

@@ -51,6 +51,9 @@ type wanted struct {
 	as    column.Selection
 	fixed int64 // of units: the rows that all have; -1 if these differ
 	photo bool  // rows are image files that zeros fill up, to another size in each unit
+
+	features, classes names
+	absent            []byte // the value of a column that a unit lacks
 }
 
 // NewColumns returns the columns of units, at least one. The selection has names of members, attributes as @NAME, and
@@ -80,8 +83,16 @@ func NewColumns(units []Unit, records *Records, selection []column.Selection) (*
 	for _, m := range c.members {
 		names = append(names, m.Name)
 	}
+	if c.records.joinsNames() && !slices.ContainsFunc(c.members, func(w wanted) bool { return w.Field.Features != nil }) {
+		return nil, fmt.Errorf("align %q: no array has columns with names, such as the genes of cells", c.records.Align)
+	}
+	for i := 0; i < len(c.members) && err == nil; i++ {
+		err = c.joinNames(&c.members[i])
+	}
 	c.pool = newPool(units, names)
-	err = c.compare()
+	if err == nil {
+		err = c.compare()
+	}
 	if err == nil {
 		err = c.build(selection)
 	}
@@ -377,6 +388,12 @@ func (c *Columns) count(u Unit) (int64, error) {
 				"it out: %s", u.Name(), w.Name, m.Rows, size, shell.Command("--records", c.records.String()+rows),
 				c.without(w.Name))
 		}
+		if w.Field.Features != nil {
+			w.features.of = append(w.features.of, m.Field.Features)
+		}
+		if w.Field.Classes != nil {
+			w.classes.of = append(w.classes.of, m.Field.Classes)
+		}
 		if m.Rows < 0 {
 			continue
 		}
@@ -388,7 +405,7 @@ func (c *Columns) count(u Unit) (int64, error) {
 	switch {
 	case !c.records.Rows:
 		return 1, nil
-	case least != most && c.records.Align == "":
+	case least != most && c.records.Align != AlignStart && c.records.Align != AlignEnd:
 		return 0, c.lengthsError(u, byName)
 	}
 	return max(0, least), nil
@@ -397,6 +414,7 @@ func (c *Columns) count(u Unit) (int64, error) {
 // alike makes sure that a unit has what the first one has.
 func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
 	first := c.units[0].Name()
+	named := w.Field.Features != nil && m != nil && len(w.Field.Shape) == len(m.Field.Shape)
 	switch {
 	case m == nil:
 		return fmt.Errorf("%s has no %s, which %s has; leave it out: %s", u.Name(), w.Name, first, c.without(w.Name))
@@ -405,15 +423,14 @@ func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
 	case w.photo && m.Err == nil && m.Rows >= 0 && m.Field.DType == tensor.Uint8 && len(m.Field.Shape) == 1:
 		return nil
 	case (m.Rows < 0) != (w.Rows < 0) || m.Field.DType != w.Field.DType || m.Field.Ragged != w.Field.Ragged ||
-		m.Field.Content != w.Field.Content || !slices.Equal(m.Field.Shape, w.Field.Shape) || m.Field.Width != w.Field.Width:
+		m.Field.Content != w.Field.Content || (m.Field.Classes == nil) != (w.Field.Classes == nil) ||
+		(m.Field.Features == nil) != (w.Field.Features == nil) ||
+		!named && (!slices.Equal(m.Field.Shape, w.Field.Shape) || m.Field.Width != w.Field.Width):
 		return fmt.Errorf("%s/%s is %s, and %s/%s is %s, so they are not one field; leave it out: %s", first, w.Name,
 			w.describe(), u.Name(), w.Name, m.describe(), c.without(w.Name))
 	case m.Meaning != w.Meaning:
 		return fmt.Errorf("%s/%s is in %s, and %s/%s in %s, so their numbers are not alike; leave it out: %s", first, w.Name,
 			cmp.Or(w.Meaning, "no units"), u.Name(), w.Name, cmp.Or(m.Meaning, "no units"), c.without(w.Name))
-	case !slices.Equal(m.Field.Classes, w.Field.Classes):
-		return fmt.Errorf("%s/%s has the names %s, and %s/%s has %s; leave it out: %s", first, w.Name,
-			source.Enumerate(w.Field.Classes, 8), u.Name(), w.Name, source.Enumerate(m.Field.Classes, 8), c.without(w.Name))
 	}
 	return nil
 }
@@ -547,6 +564,17 @@ func (c *Columns) addMember(m int) error {
 		}
 		read = func(o *opened, _ int, _ int64, buf []byte) ([]byte, error) { return o.columns[m].All(buf) }
 	}
+	if w.isJoined() {
+		own := read
+		read = func(o *opened, k int, in int64, buf []byte) ([]byte, error) {
+			from := len(buf)
+			buf, err := own(o, k, in, buf)
+			if err != nil {
+				return buf, err
+			}
+			return w.joined(k, buf, from)
+		}
+	}
 	if err := field.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", w.Name, err)
 	}
@@ -558,7 +586,7 @@ func (c *Columns) addMember(m int) error {
 		})
 		return buf, err
 	})
-	if c.records.Rows && w.Rows >= 0 && !field.Ragged && !w.photo {
+	if c.records.Rows && w.Rows >= 0 && !field.Ragged && !w.photo && !w.isJoined() {
 		one.Rows = func(a, b int64, dst []byte) error { return c.readRows(m, a, b, dst) }
 	}
 	c.List = append(c.List, one)

@@ -3,25 +3,31 @@ package unit
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/tensor"
 )
 
-// Align says which rows are records where the arrays of a unit have several lengths.
+// Align says which rows are records where the arrays of a unit have several lengths, or which columns a field has where
+// those of units have several names, such as genes.
 type Align string
 
-// The ways to align. The default, "", refuses arrays of several lengths.
+// The ways to align. The default, "", refuses arrays of several lengths, and columns of other names.
 const (
-	AlignStart Align = "start" // the first rows, as many as the shortest array has
-	AlignEnd   Align = "end"   // the last rows
+	AlignStart        Align = "start"        // the first rows, as many as the shortest array has
+	AlignEnd          Align = "end"          // the last rows
+	AlignIntersection Align = "intersection" // the columns whose names all units have
+	AlignUnion        Align = "union"        // the columns whose names any unit has
 )
+
+var aligns = []Align{AlignStart, AlignEnd, AlignIntersection, AlignUnion}
 
 // Set implements pflag.Value.
 func (a *Align) Set(text string) error {
-	if *a = Align(text); *a != AlignStart && *a != AlignEnd {
-		return fmt.Errorf("it is %s or %s", AlignStart, AlignEnd)
+	if *a = Align(text); !slices.Contains(aligns, *a) {
+		return fmt.Errorf("it is one of %v", aligns)
 	}
 	return nil
 }
@@ -52,7 +58,7 @@ func Parse(text string) (*Records, error) {
 			"of each group, or 'data/*%s' for a record of each row of them", text, why, rows)
 	}
 	r, inner := new(Records), text
-	for _, align := range []Align{"", AlignStart, AlignEnd} {
+	for _, align := range append([]Align{""}, aligns...) {
 		if before, found := strings.CutSuffix(text, "[:"+string(align)+"]"); found {
 			r.Rows, r.Align, inner = true, align, before
 		}
@@ -94,10 +100,13 @@ func WithAlign(text string, align Align) (string, error) {
 	if align == "" {
 		return text, nil
 	}
+	if text == "" && (&Records{Align: align}).joinsNames() {
+		text = "*" + rows // files of cells
+	}
 	r, err := Parse(text)
 	switch {
-	case align != AlignStart && align != AlignEnd:
-		return "", fmt.Errorf("align %q: it is %s or %s", align, AlignStart, AlignEnd)
+	case !slices.Contains(aligns, align):
+		return "", fmt.Errorf("align %q: it is one of %v", align, aligns)
 	case err != nil:
 		return "", err
 	case !r.Rows:
@@ -106,6 +115,9 @@ func WithAlign(text string, align Align) (string, error) {
 	r.Align = align
 	return r.String(), nil
 }
+
+// joinsNames reports whether columns are joined by their names.
+func (r *Records) joinsNames() bool { return r.Align == AlignIntersection || r.Align == AlignUnion }
 
 // String returns the text of r; "" if r has no levels, as the source is the only unit.
 func (r *Records) String() string {

@@ -23,8 +23,8 @@ Verify = Union[Literal["off", "first", "always"], float]
 #: What is beyond the edges of an array.
 Pad = Literal["constant", "reflect", "wrap"]
 
-#: Which rows of arrays of several lengths are records.
-Align = Literal["start", "end"]
+#: Which rows of arrays of several lengths are records, or which genes files of cells have together.
+Align = Literal["start", "end", "intersection", "union"]
 
 #: Whether the arrays of a dataset can be written to.
 Mode = Literal["r", "c"]

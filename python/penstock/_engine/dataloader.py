@@ -164,7 +164,8 @@ class DataLoader(_Base[B]):
             of each row of each group, with the fields ``episode`` and ``step``, the numbers of the group and of the row in it. None
             finds out, or says in its error what to choose from. See docs/files.md.
         align: Of arrays of several lengths in one group, "start" takes the first rows as records, as many as the shortest array
-            has, and "end" the last. None refuses them.
+            has, and "end" the last. Of cells in several files, "intersection" takes the genes that all have, by name, and "union" those
+            that any has. None refuses both.
         prepare: Of raw samples: "auto" makes a dataset of them in the cache while they are read, and reads that once it is complete, with
             the same batches. It stores files, or the pixels that a fixed beginning of ``transforms`` makes of them if all pixels
             take at most half of the memory. "encoded" makes the dataset of files first, and "pixels" that of pixels; "off"

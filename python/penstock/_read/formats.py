@@ -39,6 +39,13 @@ def with_records(path: Any, records: str | None, align: str | None) -> Any:
     """Return a path or URL that says where the records are in the file: ``demos.hdf5::data/*[:]``, as programs take it."""
     if records is None and align is None:
         return path
+    joins = align in ("intersection", "union")
+    if joins and isinstance(path, (list, tuple)) and all(isinstance(p, (str, os.PathLike)) for p in path):
+        words = [os.fspath(p) for p in path]
+        if not any(c in word for word in words for c in "{},"):
+            path = "{" + ",".join(words) + "}" if len(words) > 1 else words[0]
+    if joins and records is None:
+        records = "*[:]"
     if not isinstance(path, (str, os.PathLike)):
         raise ValueError(f"records and align are for the path of a file or folder, and the dataset is a {type(path).__name__}; leave them out")
     if not isinstance(records, str) or not records:

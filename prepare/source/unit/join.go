@@ -1,0 +1,190 @@
+package unit
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/tensor"
+)
+
+// names are those of the columns of an array, or of the classes of a label, in each unit.
+type names struct {
+	of   [][]string
+	all  []string  // of the field
+	to   [][]int32 // by unit: the number in all of each name, -1 of one that is left out
+	sort []bool    // by unit: numbers do not ascend
+}
+
+// join finds out the names that all units have, or that any has, and says whether units differ.
+func (n *names) join(align Align) (differ bool) {
+	count := make(map[string]int)
+	for _, list := range n.of {
+		differ = differ || !slices.Equal(list, n.of[0])
+		for _, name := range list {
+			if count[name]++; count[name] == 1 {
+				n.all = append(n.all, name)
+			}
+		}
+	}
+	if !differ {
+		return false
+	}
+	if align == AlignIntersection {
+		n.all = slices.DeleteFunc(n.all, func(name string) bool { return count[name] < len(n.of) })
+	}
+	number := make(map[string]int32, len(n.all))
+	for i, name := range n.all {
+		number[name] = int32(i)
+	}
+	for _, list := range n.of {
+		to, last, descends := make([]int32, len(list)), int32(-1), false
+		for i, name := range list {
+			at, ok := number[name]
+			if to[i] = -1; ok {
+				descends, last, to[i] = descends || at < last, at, at
+			}
+		}
+		n.to, n.sort = append(n.to, to), append(n.sort, descends)
+	}
+	return true
+}
+
+// joinNames makes one field of an array whose columns have names, such as genes, or of a label, where the names are
+// others in each unit.
+func (c *Columns) joinNames(w *wanted) error {
+	switch {
+	case len(c.units) == 1:
+		return nil
+	case w.Field.Classes != nil:
+		if w.classes.join(AlignUnion) {
+			w.Field.Classes = w.classes.all
+		}
+		return nil
+	case w.Field.Features == nil && w.Field.Content == tensor.Sparse:
+		return fmt.Errorf("%s has no names of its columns, or more than 4 MiB of them, and units are joined by these; leave "+
+			"it out: %s", w.Name, c.without(w.Name))
+	case w.Field.Features == nil:
+		return nil
+	}
+	n := &w.features
+	if !n.join(c.records.Align) {
+		return nil
+	}
+	for k, list := range n.of {
+		if name := twice(list); name != "" {
+			return within(c.units[k], fmt.Errorf("%s has two columns called %q; give each a name of its own: "+
+				"a.var_names_make_unique() of anndata", w.Name, name))
+		}
+	}
+	switch {
+	case !c.records.joinsNames():
+		return fmt.Errorf("the columns of %s have other names in some units: %d are in any, and these are not all in each; "+
+			"take those that all units have: --align intersection (align=\"intersection\" in Python), or those that any has: "+
+			"--align union", w.Name, len(n.all))
+	case len(n.all) == 0:
+		return fmt.Errorf("the columns of %s have no name that all units have; take those that any has: %s", w.Name,
+			shell.Command("--align", string(AlignUnion)))
+	case w.Field.Content == tensor.Sparse && !w.Field.DType.HoldsIndex(len(n.all)-1):
+		return fmt.Errorf("%s has %d columns, whose numbers are too large for %v", w.Name, len(n.all), w.Field.DType)
+	case w.Field.Content != tensor.Sparse && c.records.Align == AlignUnion && !w.Field.DType.IsFloat():
+		return fmt.Errorf("%s is %v, which has no value for a column that a unit lacks; --align intersection", w.Name,
+			w.Field.DType)
+	}
+	w.Field.Features = n.all
+	if w.Field.Content == tensor.Sparse {
+		w.Field.Width = len(n.all)
+	} else {
+		w.Field.Shape = tensor.Shape{len(n.all)}
+	}
+	w.absent, _ = w.Field.DType.AppendParsed(nil, "nan") // of floats, which alone are needed
+	return nil
+}
+
+// twice returns a name that a list has twice; "" if none.
+func twice(list []string) string {
+	seen := make(map[string]bool, len(list))
+	for _, name := range list {
+		if seen[name] {
+			return name
+		}
+		seen[name] = true
+	}
+	return ""
+}
+
+// isJoined reports whether values of a unit are changed to those of the field.
+func (w *wanted) isJoined() bool { return w.features.to != nil || w.classes.to != nil }
+
+// joined changes the values of unit k that buf has from a place on to those of the field.
+func (w *wanted) joined(k int, buf []byte, from int) ([]byte, error) {
+	switch {
+	case w.classes.to != nil:
+		for b := buf[from:]; len(b) >= 8; b = b[8:] {
+			i := binary.LittleEndian.Uint64(b)
+			if i >= uint64(len(w.classes.to[k])) {
+				return buf, source.ValueError("class %d of %d", i, len(w.classes.to[k]))
+			}
+			binary.LittleEndian.PutUint64(b, uint64(w.classes.to[k][i]))
+		}
+		return buf, nil
+	case w.Field.Content == tensor.Sparse:
+		return buf[:from+movePairs[w.Field.DType](buf[from:], w.features.to[k], w.features.sort[k])], nil
+	}
+	size, to := w.Field.DType.Size(), w.features.to[k]
+	values := slices.Clone(buf[from:])
+	buf = buf[:from]
+	for ; len(values) > 0; values = values[len(to)*size:] {
+		row := len(buf)
+		for range w.features.all {
+			buf = append(buf, w.absent...)
+		}
+		for i, at := range to {
+			if at >= 0 {
+				copy(buf[row+int(at)*size:], values[i*size:(i+1)*size])
+			}
+		}
+	}
+	return buf, nil
+}
+
+// movePairs has the functions that give the columns of pairs their numbers in the field, and return the bytes of those
+// that stay, by the type of the values.
+var movePairs = map[tensor.DType]func(pairs []byte, to []int32, unsorted bool) int{
+	tensor.Float32: move[float32], tensor.Float64: move[float64], tensor.Int32: move[int32],
+	tensor.Uint32: move[uint32], tensor.Int64: move[int64], tensor.Uint64: move[uint64],
+}
+
+type number interface {
+	int32 | uint32 | int64 | uint64 | float32 | float64
+}
+
+func move[T number](b []byte, to []int32, unsorted bool) int {
+	pairs, n := tensor.Elements[T](b), 0
+	for i := 0; i < len(pairs); i += 2 {
+		if at := to[int(pairs[i])]; at >= 0 {
+			pairs[n], pairs[n+1] = T(at), pairs[i+1]
+			n += 2
+		}
+	}
+	if unsorted {
+		sort.Sort(byColumn[T](pairs[:n]))
+	}
+	if len(pairs) == 0 {
+		return 0
+	}
+	return n * (len(b) / len(pairs))
+}
+
+// byColumn are pairs of a column and a value.
+type byColumn[T number] []T
+
+func (p byColumn[T]) Len() int           { return len(p) / 2 }
+func (p byColumn[T]) Less(i, j int) bool { return p[2*i] < p[2*j] }
+func (p byColumn[T]) Swap(i, j int) {
+	p[2*i], p[2*j] = p[2*j], p[2*i]
+	p[2*i+1], p[2*j+1] = p[2*j+1], p[2*i+1]
+}
