@@ -240,16 +240,17 @@ func oneValue(spec tensor.Spec, classes []string, value any) (Array, error) {
 		Classes: classes}
 	list, isList := value.([]any)
 	text, isText := value.(string)
+	words := spec.Content == tensor.Text || spec.Content == tensor.SourceName
 	switch {
 	case value == nil:
 		return a, errors.New("null is not a value; give a number, a text or []")
-	case spec.Ragged && isText && spec.IsBytes() && !spec.IsImage():
+	case spec.Ragged && isText && words:
 		a.Values, a.Offsets = tensor.Of(spec, len(text), []byte(text)), []int64{0, int64(len(text))}
 		return a, nil
 	case spec.Ragged && isList && len(list) == 0:
 		a.Values, a.Offsets = tensor.Of(spec, 0, []byte{}), []int64{0, 0}
 		return a, nil
-	case spec.Ragged && spec.IsBytes() && !spec.IsImage():
+	case spec.Ragged && words:
 		return a, fmt.Errorf("%v is not a text", value)
 	case spec.Ragged:
 		return a, fmt.Errorf("%v is not []; its records have any number of rows, and a filled one has none", value)

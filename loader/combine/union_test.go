@@ -102,20 +102,22 @@ func TestUnionRefuses(t *testing.T) {
 	}
 	one, two := source(combine.Array{Name: "x", Values: x}), source(combine.Array{Name: "x", Values: x},
 		combine.Array{Name: "y", Values: y}, combine.Array{Name: "c", Values: y, Classes: []string{"cat", "dog"}},
-		combine.Array{Name: "f", Values: x})
+		combine.Array{Name: "f", Values: x}, combine.Array{Name: "i", Content: tensor.Images, Values: tensor.From([]uint8{}),
+			Offsets: make([]int64, 4)})
 	for want, fill := range map[string]string{
-		`source 0 has no field "y"`:                           `{"c": 0, "f": 0}`,
-		`no source lacks a field "x"`:                         `{"y": 0, "c": 0, "f": 0, "x": 1}`,
-		`no source lacks a field "z"`:                         `{"y": 0, "c": 0, "f": 0, "z": 1}`,
-		`256 is not a number that uint8 holds`:                `{"y": 256.0, "c": 0, "f": 0}`,
-		`"cat" is not a number`:                               `{"y": "cat", "c": 0, "f": 0}`,
-		`there is no class "cta"; did you mean "cat"`:         `{"y": 0, "c": "cta", "f": 0}`,
-		`2 is none of 2 classes; give the name of one`:        `{"y": 0, "c": 2, "f": 0}`,
-		`null is not a value`:                                 `{"y": null, "c": 0, "f": 0}`,
-		`[] is not a number`:                                  `{"y": [], "c": 0, "f": 0}`,
-		`16777217 is not a number that float32 holds`:         `{"y": 0, "c": 0, "f": 16777217}`,
-		`-9223372036854775809 is beyond the numbers of 64 bi`: `{"y": 0, "c": 0, "f": -9223372036854775809}`,
-		`1e400 is beyond the numbers of 64 bits`:              `{"y": 0, "c": 0, "f": 1e400}`,
+		`source 0 has no field "y"`:                           `{"i": [], "c": 0, "f": 0}`,
+		`no source lacks a field "x"`:                         `{"i": [], "y": 0, "c": 0, "f": 0, "x": 1}`,
+		`no source lacks a field "z"`:                         `{"i": [], "y": 0, "c": 0, "f": 0, "z": 1}`,
+		`256 is not a number that uint8 holds`:                `{"i": [], "y": 256.0, "c": 0, "f": 0}`,
+		`"cat" is not a number`:                               `{"i": [], "y": "cat", "c": 0, "f": 0}`,
+		`there is no class "cta"; did you mean "cat"`:         `{"i": [], "y": 0, "c": "cta", "f": 0}`,
+		`2 is none of 2 classes; give the name of one`:        `{"i": [], "y": 0, "c": 2, "f": 0}`,
+		`null is not a value`:                                 `{"i": [], "y": null, "c": 0, "f": 0}`,
+		`[] is not a number`:                                  `{"i": [], "y": [], "c": 0, "f": 0}`,
+		`16777217 is not a number that float32 holds`:         `{"i": [], "y": 0, "c": 0, "f": 16777217}`,
+		`-9223372036854775809 is beyond the numbers of 64 bi`: `{"i": [], "y": 0, "c": 0, "f": -9223372036854775809}`,
+		`1e400 is beyond the numbers of 64 bits`:              `{"i": [], "y": 0, "c": 0, "f": 1e400}`,
+		`a is not []; its records have any number of rows`:    `{"i": "a", "y": 0, "c": 0, "f": 0}`,
 	} {
 		var values combine.FillValues
 		if err := json.Unmarshal([]byte(fill), &values); err != nil {
@@ -125,7 +127,7 @@ func TestUnionRefuses(t *testing.T) {
 			t.Errorf("%v: %v, want %s", fill, err, want)
 		}
 	}
-	if _, err := combine.NewUnion(combine.FillValues{"y": uint8(255), "c": int8(1), "f": float32(0.5)}, one, two); err != nil {
+	if _, err := combine.NewUnion(combine.FillValues{"i": []any{}, "y": uint8(255), "c": int8(1), "f": float32(0.5)}, one, two); err != nil {
 		t.Errorf("numbers of any type of Go: %v", err)
 	}
 	one, two = source(combine.Array{Name: "x", Values: x}), source(combine.Array{Name: "x", Values: x}, combine.Array{Name: "y", Values: y})
