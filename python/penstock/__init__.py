@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import bfloat16, order, samplers, transforms
+    from ._base.batched import batched
     from ._base.errors import CorruptError, Error, NotFoundError, UnsupportedError
     from ._base.progress import Progress
     from ._code.info import get_worker_info
@@ -51,7 +52,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization",
     "NotFoundError", "Pack", "Progress", "Ragged", "RaggedRecords", "Records", "Sparse", "Summary", "UnsupportedError", "View", "Writer",
-    "bfloat16", "get_worker_info", "loadbench", "merge", "order", "preprocess", "rechunk", "rng", "samplers", "transforms",
+    "batched", "bfloat16", "get_worker_info", "loadbench", "merge", "order", "preprocess", "rechunk", "rng", "samplers", "transforms",
 ]  # fmt: skip
 
 #: The modules of names, which are imported when they are first asked for: NumPy and what a program does not need take most of the time.
@@ -60,7 +61,7 @@ _MODULES = {
     "Error": "_base.errors", "Field": "_read.field", "LoaderBatch": "_engine.batch", "Normalization": "_read.field",
     "NotFoundError": "_base.errors", "Pack": "_engine.pack", "Progress": "_base.progress", "Ragged": "_read.ragged",
     "RaggedRecords": "_read.ragged", "Records": "_read.records", "Sparse": "_read.ragged", "Summary": "_write.prepare",
-    "UnsupportedError": "_base.errors",
+    "UnsupportedError": "_base.errors", "batched": "_base.batched",
     "View": "_read.view", "Writer": "_write.writer", "get_worker_info": "_code.info", "loadbench": "_engine.timing", "map": "_code.mapping",
     "merge": "_write.writer", "open": "_read.dataset", "preprocess": "_write.prepare", "rechunk": "_write.prepare",
     "rng": "_code.randomness",

@@ -469,6 +469,98 @@ class AnyRowsTest(FunctionsTest):
             self.loader({"label": [lambda x: [1, 2], T.Cast("float32")]}, fields=["label"])
 
 
+@penstock.batched
+def letters_of_all(texts: list[str]):
+    return [letters(text) for text in texts]
+
+
+@penstock.batched
+def records_of_all(records: "list[dict]"):
+    return [{"label": record["label"], "ids": np.arange(record["label"] % 5)} for record in records]
+
+
+@penstock.batched
+def pairs_of_all(texts, labels):
+    return [(text.upper(), label + 1) for text, label in zip(texts, labels)]
+
+
+class BatchedTest(FunctionsTest):
+    """A function that gets several records at a time is equal to the one that gets one."""
+
+    def rows(self, transforms, **options):
+        made = self.loader(transforms, fields=["text", "label"], shuffle=True, seed=3, **options)
+        return [
+            {k: b[k][i] if isinstance(b[k][i], str) else b[k][i].tolist() for k in dict(b.items())} for b in made for i in range(int(b.mask.sum()))
+        ]
+
+    def test_as_one_by_one(self):
+        def record(record: dict):
+            return records_of_all([record])[0]
+
+        def pair(text, label):
+            return pairs_of_all([text], [label])[0]
+
+        for together, alone in (
+            ({"text": [letters_of_all]}, {"text": [letters]}),
+            ({"text": [str.upper, letters_of_all]}, {"text": [str.upper, letters]}),
+            ([records_of_all], [record]),
+            ({"text": [drawn], "": [records_of_all]}, {"text": [drawn], "": [record]}),
+            ([T.Record(pairs_of_all, takes=["text", "label"])], [T.Record(pair, takes=["text", "label"])]),
+        ):
+            for options in ({"num_workers": 0}, {"batch_size": 80}):
+                with self.subTest(together=together, **options):
+                    self.assertEqual(self.rows(together, **options), self.rows(alone, **options))
+
+    def test_how_many_at_a_time(self):
+        sizes = []
+
+        @penstock.batched
+        def counted(texts):
+            sizes.append(len(texts))
+            return [len(text) for text in texts]
+
+        self.rows({"text": [counted]}, num_workers=0, batch_size=80)
+        self.assertEqual(sizes, [64, 64, 16, 10])  # the first records are looked at
+        self.assertEqual(counted(["a"]), [1])
+
+    def test_errors(self):
+        @penstock.batched
+        def fails(texts):
+            return [1 // (text != "text 7") for text in texts]
+
+        with self.assertRaisesRegex(ZeroDivisionError, r"\(record 7, batch \d+\)"):
+            self.rows({"text": [fails]})
+        with self.assertLogs("penstock", logging.WARNING) as logs:
+            self.assertEqual(len(self.rows({"text": [fails]}, on_error="backfill")), RECORDS - 1)
+        self.assertEqual(["record 7: ZeroDivisionError" in line for line in logs.output], [True])
+        for wrong, said in ((lambda texts: 3, "returned int for"), (lambda texts: texts[1:], "returned list of")):
+            with self.assertRaisesRegex(TypeError, rf"<lambda> is batched, and has {said} .*a list of one result for each"):
+                self.rows({"text": [penstock.batched(wrong)]}, num_workers=0)
+        with self.assertRaisesRegex(penstock.Error, "<lambda> takes several records at a time, or makes any number of rows; put it at the end"):
+            self.rows({"label": [penstock.batched(lambda x: x), T.Cast("float32")]})
+
+    def test_map(self):
+        def record(i):
+            return {"ids": list(range(i % 5 + 1)), "text": str(i)}
+
+        @penstock.batched
+        def records(numbers):
+            return [record(i) for i in numbers]
+
+        @penstock.batched
+        def fails(numbers):
+            return [{"n": 1 // (i != 70)} for i in numbers]
+
+        def made(function, name, **options):
+            return penstock.map(function, range(150), os.path.join(self.base, name), command=data.preprocess(), **options)
+
+        ids = {made(f, f"mapped {i}", workers=workers)["id"] for i, (f, workers) in enumerate(((record, 0), (records, 0), (records, 2)))}
+        self.assertEqual(len(ids), 1)
+        self.assertEqual(made(fails, "skipped", workers=0, on_error="skip")["records"], 149)
+        with self.assertRaisesRegex(penstock.Error, r"inputs\[70\], 70: ZeroDivisionError"):
+            made(fails, "failed", workers=2)
+
+
 class SameResultsTest(FunctionsTest):
     """Results depend on seed, epoch and record, and on nothing else."""
 

@@ -64,6 +64,9 @@ class Results:
             raise LookupError(f"no result for {value!r}")
         return a_result(self.kind, of, self.size, self.dtype)
 
+    def together(self, values):
+        return [self(value) for value in values]
+
     def __repr__(self):
         return f"{self.kind} {self.dtype} up to {self.size}{' or fails' * self.fails}"
 
@@ -140,7 +143,12 @@ class RandomFunctionsTest(unittest.TestCase):
             listed = any(isinstance(given, (list, tuple, bytes)) for given, _ in values)
             rows = listed or (arrays[0].ndim > 0 and (len({len(x) for x in arrays}) > 1 or not len(arrays[0])))
             of = next((x for x in arrays if x.size), arrays[0])
-            found[name] = of.dtype, of.shape[1:] if rows else of.shape, rows, listed and not any(x.size for x in arrays)
+            found[name] = (
+                of.dtype,
+                of.shape[1:] if rows else of.shape,
+                rows,
+                listed and not any(x.size or isinstance(given, bytes) for given, x in values),
+            )
         return found
 
     def check(self, batches, cut, order, want, kinds, size, output):
@@ -169,19 +177,23 @@ class RandomFunctionsTest(unittest.TestCase):
             functions = {name: Results(r) for name in ("text", "label", "x") if r.random() < (0.2 if of_record else 0.6)}
             if not functions and of_record is None:
                 functions = {"text": Results(r)}
+            batched = [name for name, f in functions.items() if r.random() < 0.3 and f.kind != "drawn"]
             if of_record is not None:  # which keys its results by the label
                 functions.pop("label", None)
             size, workers, output = r.choice([1, 3, 16, 64]), 2 if r.random() < 0.15 else 0, r.choice(["numpy", "torch"])
             shuffled, of_order, cut = r.random() < 0.5, r.randrange(1000), r.randrange(3)
-            with self.subTest(seed=seed, functions=functions, of_record=of_record, size=size, workers=workers, output=output, shuffled=shuffled):
-                self.one(functions, of_record, {"shuffle": shuffled, "seed": of_order, "batch_size": size}, workers, output, cut)
+            with self.subTest(
+                seed=seed, functions=functions, of_record=of_record, batched=batched, size=size, workers=workers, output=output, shuffled=shuffled
+            ):
+                self.one(functions, of_record, batched, {"shuffle": shuffled, "seed": of_order, "batch_size": size}, workers, output, cut)
 
-    def one(self, functions, of_record, options, workers, output, cut):
+    def one(self, functions, of_record, batched, options, workers, output, cut):
         size = options["batch_size"]
         with penstock.DataLoader(self.path, fields=["label"], output="numpy", command=data.feed(), **options) as loader:
             order = [int(i) for b in loader for i in b.indices[b.mask]]
         want = self.wanted(order, functions, of_record, options["seed"])
-        transforms = {**{name: [f] for name, f in functions.items()}, **({"": [Record(of_record)]} if of_record else {})}
+        steps = {name: penstock.batched(f.together) if name in batched else f for name, f in functions.items()}
+        transforms = {**{name: [f] for name, f in steps.items()}, **({"": [Record(of_record)]} if of_record else {})}
         good = [want[i] for i in order[:FIRST] if want[i][1] is not None]
         failing = [i for i in order if want[i][1] is None]
         kinds = self.kinds(good, functions, of_record) if good else None

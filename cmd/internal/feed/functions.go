@@ -26,6 +26,7 @@ type functionEntry struct {
 	Function int    `json:"function"` // its number: those of a client are 0, 1, ...
 	Name     string `json:"name"`
 	Stored   bool   `json:"stored"` // it takes image files as they are stored
+	Rows     bool   `json:"rows"`   // it makes any number of rows, or takes several records at a time
 	Output   *struct {
 		DType  tensor.DType `json:"dtype"`
 		Shape  tensor.Shape `json:"shape"`
@@ -42,9 +43,6 @@ type functions struct {
 	stats  []functionStats
 	rows   rowsError
 }
-
-// unknown is the length of an axis that each record has of its own.
-const unknown = -1
 
 // rowsError is the error of fields, by name, whose function makes any number of rows.
 type rowsError []string
@@ -210,9 +208,9 @@ func (fs *functions) find(chain *external.Chain, f store.Field, parts []recipePa
 	if err != nil {
 		return err
 	}
-	if o := parts[len(parts)-2].function.Output; o != nil && slices.Index(o.Shape, unknown) == 0 {
+	if e := parts[len(parts)-2].function; e.Rows {
 		if len(parts[len(parts)-1].engine) > 0 {
-			return errors.New("a function of any number of rows comes last")
+			return fmt.Errorf("%s takes several records at a time, or makes any number of rows; put it at the end", e.Name)
 		}
 		fs.rows = append(fs.rows, f.Name)
 		return nil

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._base.batched import AT_ONCE, is_batched, together
 from .._base.errors import Error
 from .._base.options import count
 from .._read.field import Field
@@ -49,7 +50,7 @@ def map_inputs(
         penstock.map(sample, sorted(Path("photos").rglob("*.jpg")), "data/train", keep_encoded=True)
 
     Args:
-        function: It makes a record of an input.
+        function: It makes a record of an input; or, marked by ``penstock.batched``, a list of records of a list of inputs.
         inputs: A sequence, or any iterable, in the same order in all ranks and when it is resumed: sort
             what a folder lists. They are compared by a digest of their values: numbers, text, paths and
             arrays, and of other objects what pickle keeps, or their class alone where it keeps nothing. An
@@ -164,11 +165,27 @@ def _fields(function: Function, items: Sequence[Any], schema: Sequence[Field] | 
     if schema is not None:
         return codec.check(schema)
     try:
-        return codec.infer(function(items[0]), dataset)
+        return codec.infer(_calls(function, [items[0]])[0](), dataset)
     except Exception as e:
         raise Error(
             f"inputs[0], {_short(items[0])}: {type(e).__name__}: {e}; the record of the first input says what the fields are, unless schema= does"
         ) from e
+
+
+def _calls(function: Function, items: list[Any]) -> list[Callable[[], Any]]:
+    """Return what returns the record of each input. A batched function is called with several at a time, and one by one if that fails."""
+    if not is_batched(function):
+        return [functools.partial(function, item) for item in items]
+    try:
+        made = [record for i in range(0, len(items), AT_ONCE) for record in together(function, len(items[i : i + AT_ONCE]), items[i : i + AT_ONCE])]
+    except Exception:
+        return [functools.partial(_alone, function, item) for item in items]
+    return [functools.partial(next, iter([record])) for record in made]
+
+
+def _alone(function: Function, item: Any) -> Any:
+    (record,) = together(function, 1, [item])
+    return record
 
 
 def _short(value: Any) -> str:
@@ -189,9 +206,9 @@ class _Work(tasks.Work):
     def make(self, first: int, task: list[Any], made: tasks.Made) -> None:
         if self._codec is None:
             self._codec = codec.Codec(self.fields)
-        for item in task:
+        for call in _calls(self.function, task):
             try:
-                parts = self._codec.encode(self.function(item))
+                parts = self._codec.encode(call())
             except Exception as e:
                 if not self.skip:
                     raise

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
 
 import numpy as np
 
+from .._base.batched import is_batched, together
 from .._base.dataclass import dataclass
 from .._base.values import array, tensor
 
@@ -82,6 +83,14 @@ class Step:
     dense: bool  # arrays must be contiguous
     name: str
     seed: Callable[[int], None] | None = None  # of random numbers of its own
+    batched: bool = False
+
+    def of(self, values: Sequence[Value]) -> list[Value]:
+        """Return the results for the values of some records."""
+        given = [value.as_taken(self) for value in values]
+        layouts = [value.layout if self.takes not in ("tensor", "tv_tensor") or not value.layout else "CHW" for value in values]
+        made = together(self.call, len(given), given) if self.batched else map(self.call, given)
+        return [Value(result, layout_of(result, layout)) for result, layout in zip(made, layouts)]
 
 
 @dataclass(frozen=True)
@@ -101,14 +110,11 @@ class Call:
             if step.seed is not None:
                 step.seed(key)
 
-    def through(self, value: Value) -> Value:
-        """Return what the last function makes of a value."""
+    def through(self, values: Sequence[Value]) -> Sequence[Value]:
+        """Return what the last function makes of the values of some records."""
         for step in self.steps:
-            given = value.as_taken(step)
-            layout = value.layout if step.takes not in ("tensor", "tv_tensor") or not value.layout else "CHW"
-            result = step.call(given)
-            value = Value(result, layout_of(result, layout))
-        return value
+            values = step.of(values)
+        return values
 
 
 def name_of(f: Any) -> str:
@@ -137,7 +143,7 @@ def step_of(f: Any, kind: str | None = None) -> Step:
         return Step(_Batch(f), "tensor", None, False, name)
     if takes is None:
         takes = _annotated(f) or kind or ("tensor" if library == "torch.nn" else "array")
-    return Step(f, takes, given.layout, False, name)
+    return Step(f, takes, given.layout, False, name, batched=is_batched(f))
 
 
 def stated(output: Any) -> dict[str, Any] | None:
@@ -162,7 +168,8 @@ def library_of(f: Any) -> str:
 
 
 def annotation_of(f: Any) -> Any:
-    """Return the annotation of a function's first parameter; None if it has none."""
+    """Return the annotation of a function's first parameter, of a batched one that of the list's elements; None if it has none."""
+    given = f
     if not (inspect.isfunction(f) or inspect.ismethod(f)):
         f = getattr(f, "func", None) or (type(f).__call__ if callable(f) and not isinstance(f, type) else f)
     try:
@@ -173,7 +180,9 @@ def annotation_of(f: Any) -> Any:
         return None
     annotation = parameters[0].annotation
     if not isinstance(annotation, str):
-        return annotation
+        return next(iter(get_args(annotation)), None) if is_batched(given) else annotation
+    if is_batched(given):
+        annotation = annotation.partition("[")[2][:-1]
     found = getattr(f, "__globals__", {}).get(annotation.partition(".")[0])  # a name that was imported
     for part in annotation.split(".")[1:]:
         found = getattr(found, part, None)

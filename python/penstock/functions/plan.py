@@ -31,7 +31,8 @@ class Plan:
             *entries, last = pipelines.get(name) or pipelines[""] or [{}]
             output, call = last.get("output"), self.calls[last["function"]]
             makes = (Field(name, output["dtype"], tuple(output["shape"][1:]), ragged=True),) if output else ()
-            steps.append(OfField(name, call, sum(e["op"] == "Function" for e in entries), makes))
+            calls = [Call((step,)) for step in call.steps] if any(step.batched for step in call.steps) else [call]
+            steps += [OfField(name, one, sum(e["op"] == "Function" for e in entries), makes) for one in calls]
             pipelines[name] = entries
         used = sorted({e["function"] for entries in pipelines.values() for e in entries or () if e["op"] == "Function"})
         numbered = {
@@ -112,6 +113,8 @@ def _pipeline(t: Any, calls: list[Call]) -> list[dict[str, Any]]:
                 entry["stored"] = True
             if output is not None:
                 entry["output"] = output
+            if (output and -1 in output["shape"][:1]) or any(step.batched for step in run):
+                entry["rows"] = True
             calls.append(Call(tuple(run), output))
             entries.append(entry)
         run, output = [], None

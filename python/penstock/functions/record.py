@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import io
 import pickle
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, get_origin
 
 import numpy as np
 
+from .._base.batched import AT_ONCE, is_batched, together
 from .._base.dataclass import dataclass
 from .._base.errors import UnsupportedError
 from .._base.values import array, element_type, fitted, floats, tensor
@@ -76,6 +79,11 @@ class Record:
         """Its name in errors and tables."""
         return self.name or name_of(self.function)
 
+    @property
+    def batched(self) -> bool:
+        """Whether it gets several records at a time: see penstock.batched."""
+        return is_batched(self.function)
+
     def of(self, fields: Mapping[str, Field]) -> Record:
         """Return it with what it takes of records of these fields."""
         if self.takes is None and library_of(self.function) == "albumentations":
@@ -87,15 +95,25 @@ class Record:
             raise ValueError(f"{self.label} takes the field {missing[0]!r}, and there are {', '.join(fields)}")
         return self
 
-    def apply(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record with the function's results."""
+    def apply(self, records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return records, several if it is batched, with the function's results."""
+        takes, of = self.takes, (lambda name: [record[name] for record in records]) if self.batched else records[0].__getitem__
+        if takes is None:
+            call = functools.partial(self.function, records if self.batched else records[0])
+        elif isinstance(takes, Mapping):
+            call = functools.partial(self.function, **{parameter: of(name) for parameter, name in takes.items()})
+        else:
+            call = functools.partial(self.function, *map(of, takes))
+        return [self._with(record, made) for record, made in zip(records, together(call, len(records)) if self.batched else [call()])]
+
+    def _with(self, record: dict[str, Any], made: Any) -> dict[str, Any]:
+        """Return a record with the results for it."""
         takes = self.takes
         if takes is None:
-            return dict(self._checked(self.function(record), Mapping, "a dict of fields"))
+            return dict(self._checked(made, Mapping, "a dict of fields"))
         if isinstance(takes, Mapping):
-            made = self._checked(self.function(**{parameter: record[name] for parameter, name in takes.items()}), Mapping, "a dict of its parameters")
+            self._checked(made, Mapping, "a dict of its parameters")
             return {**record, **{name: made[parameter] for parameter, name in takes.items() if parameter in made}}
-        made = self.function(*(record[name] for name in takes))
         if len(takes) == 1:
             made = (made,)
         if len(self._checked(made, (tuple, list), f"a tuple of {len(takes)} values")) != len(takes):
@@ -127,6 +145,10 @@ class OfField:
     @property
     def decodes(self) -> bool:
         return self.call.steps[0].takes != "bytes"
+
+    @property
+    def batched(self) -> bool:
+        return self.call.steps[0].batched
 
     def of(self, fields: Mapping[str, Field]) -> OfField:
         return self
@@ -285,6 +307,10 @@ class Recorder:
         self._resolved: list[Record | OfField] | None = None
         self._declared = {f.name: f for step in steps for f in step.makes}
         self._files: set[str] = set()  # fields of image files that no function takes as pixels
+        self._batched = any(step.batched for step in steps)
+        self._given: weakref.ref[Given] | None = None  # whose records are made
+        self._ahead: dict[int, tuple[dict[str, Any], Set[str]]] = {}  # of them, results before they are due, by place
+        self._alone = 0  # the place up to which no others are made together
 
     def check(self, fields: Mapping[str, Field]) -> None:
         """Raise ValueError if the first function takes what there is not."""
@@ -298,25 +324,39 @@ class Recorder:
         return self._made(sent)
 
     def _made(self, sent: Sent) -> Made:
-        rows: set[str] = set()
+        """Return the results for a record, which may have been made together with others."""
+        given, place = sent.given, sent.place
+        if not self._batched:
+            self._alone = len(given.indices)
+        elif place == 0 or self._given is None or self._given() is not given:
+            self._given, self._ahead, self._alone = weakref.ref(given), {}, 0
+        if place not in self._ahead and place >= self._alone:
+            self._alone = min(place + AT_ONCE, len(given.indices))
+            with contextlib.suppress(Exception):  # of a record, which is found one by one
+                self._ahead.update(zip(range(place, self._alone), self._values([Sent(given, p) for p in range(place, self._alone)])))
         try:
-            return Made(sent, self._values(sent, rows), rows)
+            return Made(sent, *(self._ahead.pop(place, None) or self._values([sent])[0]))
         except Exception as e:
             if self._on_error == "fail" and not isinstance(sent, First):
                 raise
-            return Made(sent, {}, rows, e)
+            return Made(sent, {}, frozenset(), e)
 
-    def _values(self, sent: Sent, rows: set[str]) -> dict[str, Any]:
-        """Return the results for a record, and add the names of those that have any number of rows."""
-        given, place = sent.given, sent.place
+    def _values(self, sents: Sequence[Sent]) -> list[tuple[dict[str, Any], Set[str]]]:
+        """Return the results for records of a batch, and the names of those that have any number of rows."""
+        given = sents[0].given
         if not self._steps:  # a record is as the engine made it
-            rows.update(name for name in given.values if is_rows(given.fields.get(name)))
-            return {name: values[place] for name, values in given.values.items()}
+            rows = {name for name in given.values if is_rows(given.fields.get(name))}
+            return [({name: values[sent.place] for name, values in given.values.items()}, rows) for sent in sents]
         if self._resolved is None:
             self._resolved = [step.of(given.fields) for step in self._steps]
             self._files = self._stored(given.fields)
-        layouts = {f.name: f.layout or "HWC" for f in given.fields.values() if f.layout or (f.content == "image" and f.name not in self._files)}
-        record = self._called(self._resolved, sent, layouts)
+        images = {f.name: f.layout or "HWC" for f in given.fields.values() if f.layout or (f.content == "image" and f.name not in self._files)}
+        layouts = [dict(images) for _ in sents]
+        return [self._finished(*each) for each in zip(sents, self._called(self._resolved, sents, layouts), layouts)]
+
+    def _finished(self, sent: Sent, record: dict[str, Any], layouts: Mapping[str, str]) -> tuple[dict[str, Any], Set[str]]:
+        """Return results as a batch takes them, and the names of those that have any number of rows."""
+        given, rows = sent.given, set[str]()
         results, own = given.results or {}, {step.field for step in self._steps if isinstance(step, OfField)}
         for name, x in record.items():
             f = self._declared.get(name) or (None if name in own else given.fields.get(name))
@@ -326,7 +366,7 @@ class Recorder:
             record[name] = self._plain(sent, name, x, f, results.get(name) or f, layouts.get(name, ""))
         if given.results is not None:
             self._check(sent, given.results, record)
-        return record
+        return record, rows
 
     def _stored(self, fields: Mapping[str, Field]) -> set[str]:
         """Return the fields of image files that no function takes as pixels."""
@@ -335,32 +375,38 @@ class Recorder:
             files &= {step.field for step in self._steps if isinstance(step, OfField)}
         return files - {step.field for step in self._steps if isinstance(step, OfField) and step.decodes}
 
-    def _called(self, steps: Sequence[Record | OfField], sent: Sent, layouts: dict[str, str]) -> dict[str, Any]:
-        """Return what functions make of a record."""
-        fields, place = sent.given.fields, sent.place
-        record = {
-            name: values[place] if name in self._files else _decoded(fields.get(name), values[place]) for name, values in sent.given.values.items()
-        }
-        key = -1
+    def _called(self, steps: Sequence[Record | OfField], sents: Sequence[Sent], layouts: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+        """Return what functions make of records: of each one by one, unless one of the functions is batched."""
+        given = sents[0].given
+        records = [
+            {name: x[sent.place] if name in self._files else _decoded(given.fields.get(name), x[sent.place]) for name, x in given.values.items()}
+            for sent in sents
+        ]
+        seeded = False
         for step in steps:
-            if isinstance(step, OfField):
-                seed_random(sent.key(step.place))
-                step.call.seed(sent.key(step.place))
-                made = step.call.through(Value(record[step.field], layouts.get(step.field, "")))
-                record[step.field] = made.value
-                layouts[step.field] = made.layout
-                continue
-            if key < 0:
-                seed_random(key := sent.key())
-            before, albumentations = record, library_of(step.function) == "albumentations"
-            own = seeding(step.function) if albumentations else None
-            if own is not None:
-                own(key)
-                record = {name: _rows_last(x, layouts, name) for name, x in record.items()}
-            record = step.apply(record)
-            if albumentations:
-                record = {name: _retyped(x, before.get(name), fields.get(name)) for name, x in record.items()}
-        return record
+            for group in [slice(None)] if step.batched else [slice(i, i + 1) for i in range(len(sents))]:
+                first = sents[group][0]
+                if isinstance(step, OfField):
+                    seed_random(first.key(step.place))
+                    step.call.seed(first.key(step.place))
+                    made = step.call.through([Value(r[step.field], axes.get(step.field, "")) for r, axes in zip(records[group], layouts[group])])
+                    for record, axes, value in zip(records[group], layouts[group], made):
+                        record[step.field], axes[step.field] = value.value, value.layout
+                    continue
+                if self._batched or not seeded:
+                    seed_random(first.key())
+                seeded = True
+                records[group] = self._of_records(step, first, records[group], layouts[group])
+        return records
+
+    def _of_records(self, step: Record, first: Sent, records: list[dict[str, Any]], layouts: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+        if library_of(step.function) != "albumentations":
+            return step.apply(records)
+        own, fields, before = seeding(step.function), first.given.fields, records[0]
+        if own is not None:
+            own(first.key())
+            records = [{name: _rows_last(x, layouts[0], name) for name, x in before.items()}]
+        return [{name: _retyped(x, before.get(name), fields.get(name)) for name, x in step.apply(records)[0].items()}]
 
     def _check(self, sent: Sent, results: Mapping[str, Field], record: dict[str, Any]) -> None:
         """Refuse results that are not of the fields that the first records, or declarations, say."""
@@ -544,7 +590,7 @@ class Collate:
             return self._recorder.settled(made), []
         made, failed = _complete(made, self._on_error)
         if self._samples is not None:
-            with undisturbed() if self._here else nullcontext():
+            with undisturbed() if self._here else contextlib.nullcontext():
                 return self._samples.batch(made), failed
         results = made[0].sent.given.results
         assert results is not None

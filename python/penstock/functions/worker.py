@@ -282,7 +282,7 @@ class _Maker:
         return made
 
     def _through(self, x: np.ndarray) -> Value:
-        return self._call.through(Value(bytes(x).decode() if self._text else x, self._layout))
+        return self._call.through([Value(bytes(x).decode() if self._text else x, self._layout)])[0]
 
     def _filled(self, axes: tuple[int, int]) -> tuple[int, ...]:
         shape = list(self._shape)
