@@ -107,7 +107,9 @@ class RecordsTest(unittest.TestCase):
         shutil.rmtree(cls.base)
 
     def loader(self, transforms, batch_size=16, **options):
-        made = penstock.DataLoader(self.path, batch_size, output="numpy", transforms=transforms, command=data.feed(), **{"num_workers": 2, **options})
+        made = penstock.DataLoader(
+            self.path, batch_size, transforms=transforms, command=data.feed(), **{"num_workers": 2, "output": "numpy", **options}
+        )
         self.addCleanup(made.close)
         return made
 
@@ -220,6 +222,17 @@ class ResultsTest(RecordsTest):
         for b in self.loader({"": [T.Record(f, takes={"image": "image", "y": "label"})]}, num_workers=1):
             self.assertEqual((b["image"].shape[1:], b["label"].dtype), ((4, 9, 3), np.float32))
             self.assertEqual(b["label"].tolist(), b.indices.tolist())
+
+    def test_arrays_of_fields_of_one_shape(self):
+        """The feeding process shows such batches by positions, which are tensors where the loader's are."""
+
+        def kinds(record: dict):
+            return {"array": isinstance(record["image"], np.ndarray), "image": record["image"]}
+
+        for workers in (0, 1):
+            for b in self.loader([kinds], fields=["image", "label"], output="torch", num_workers=workers):
+                self.assertTrue(b["array"].all())
+                self.assertEqual(str(b["image"].dtype), "torch.uint8")
 
     def test_states(self):
         options = {"shuffle": True, "seed": 3, "batch_size": 8}

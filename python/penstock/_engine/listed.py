@@ -95,7 +95,7 @@ class ListedLoader(UserLoader):
         options = {name: value for name, value in request.options.items() if name != "as_bytes"}
         if options["world_size"] != 1:
             raise ValueError(f"world_size is {options['world_size']}, and a batch_sampler lists all records: have it yield the lists of this rank")
-        self._request = replace(request, options=options, convert=as_they_are, pinning=None, copies=None, device=None)
+        self._request = replace(request, options=options, convert=as_they_are, each=None, pinning=None, copies=None, device=None)
         self._recording = recording
         self._session = Session(self._request)
         self.fields, self.records = self._session.fields, self._session.batches  # of one record each

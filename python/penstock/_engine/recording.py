@@ -116,7 +116,7 @@ class RecordLoader(FeedLoader):
         self._made: tuple[_Ahead, Loop] | None = None  # what comes next, if that is known
         self._records = self._passed = 0
         try:
-            super().__init__(replace(request, options=options, convert=as_they_are, pinning=None, copies=None))
+            super().__init__(replace(request, options=options, convert=as_they_are, each=None, pinning=None, copies=None))
             self._recorder.check(self.session.fields)
         except BaseException:
             self.close()
