@@ -27,8 +27,28 @@ var _, _, _, _ ArrayRandom = RandomFlip{}, RandomRot90{}, RandomSpatialCrop{}, R
 // errDraws is why an ArrayRandom does nothing without a stream.
 var errDraws = errors.New("it draws random numbers, which only a loader provides; use it in a loader")
 
+// remaking is embedded in transforms that change no element in place.
+type remaking struct{}
+
+// Apply does nothing.
+func (remaking) Apply(_ []float64, _ int, _ tensor.Spec) {}
+
+// drawing is embedded in each ArrayRandom of this package. Those that keep the number of elements need no Remade.
+type drawing struct{ remaking }
+
+// Remade returns n.
+func (drawing) Remade(n int, _ tensor.Spec) int { return n }
+
+// Remake is an error.
+func (drawing) Remake(_, _ []float64, _ tensor.Spec) error { return errDraws }
+
+// Moves returns true.
+func (drawing) Moves() bool { return true }
+
 // RandomFlip reverses each of some axes with a probability.
 type RandomFlip struct {
+	drawing
+
 	Axes []Axis   `json:"axes"` // those that a field does not have by name are left out
 	P    *float64 `json:"p"`    // of each axis; nil means 0.5
 }
@@ -52,18 +72,6 @@ func (t RandomFlip) Output(in tensor.Spec) (tensor.Spec, error) {
 	return in, err
 }
 
-// Apply does nothing: RemakeRandom does it all.
-func (RandomFlip) Apply(_ []float64, _ int, _ tensor.Spec) {}
-
-// Remade returns n.
-func (RandomFlip) Remade(n int, _ tensor.Spec) int { return n }
-
-// Remake is an error.
-func (RandomFlip) Remake(_, _ []float64, _ tensor.Spec) error { return errDraws }
-
-// Moves returns true.
-func (RandomFlip) Moves() bool { return true }
-
 // RemakeRandom flips. Each of Axes takes one number of the stream, whether the field has it or not.
 func (t RandomFlip) RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error {
 	return remakeMoved(t, dst, src, in, &rnd)
@@ -85,6 +93,8 @@ func (t RandomFlip) move(p *placement, in tensor.Spec, rnd *Rand) error {
 
 // RandomRot90 turns by 90 degrees, or a multiple, from the first of two axes towards the second, as numpy.rot90 does.
 type RandomRot90 struct {
+	drawing
+
 	Axes []Axis   `json:"axes"`  // two, of one length
 	P    *float64 `json:"p"`     // nil means 0.5
 	MaxK int      `json:"max_k"` // turns are 1 to MaxK times 90 degrees; 0 means 3
@@ -123,18 +133,6 @@ func (t RandomRot90) plane(in tensor.Spec) ([]int, error) {
 	}
 	return axes, err
 }
-
-// Apply does nothing: RemakeRandom does it all.
-func (RandomRot90) Apply(_ []float64, _ int, _ tensor.Spec) {}
-
-// Remade returns n.
-func (RandomRot90) Remade(n int, _ tensor.Spec) int { return n }
-
-// Remake is an error.
-func (RandomRot90) Remake(_, _ []float64, _ tensor.Spec) error { return errDraws }
-
-// Moves returns true.
-func (RandomRot90) Moves() bool { return true }
 
 // RemakeRandom turns.
 func (t RandomRot90) RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error {
@@ -233,6 +231,8 @@ func (c spatialCrop) move(p *placement, in tensor.Spec, start func(room int) int
 
 // RandomSpatialCrop takes a part of a size at a random place.
 type RandomSpatialCrop struct {
+	drawing
+
 	Size []int  `json:"size"`
 	Axes []Axis `json:"axes"` // as many; nil means the last ones. Those that a field does not have by name are left out
 }
@@ -250,9 +250,6 @@ func (t RandomSpatialCrop) Output(in tensor.Spec) (tensor.Spec, error) {
 	return out, err
 }
 
-// Apply does nothing: RemakeRandom does it all.
-func (RandomSpatialCrop) Apply(_ []float64, _ int, _ tensor.Spec) {}
-
 // Remade returns the elements of the part.
 func (t RandomSpatialCrop) Remade(n int, in tensor.Spec) int { return remade(t, n, in) }
 
@@ -263,12 +260,6 @@ func remade(t ArrayTransform, n int, in tensor.Spec) int {
 	}
 	return n
 }
-
-// Remake is an error.
-func (RandomSpatialCrop) Remake(_, _ []float64, _ tensor.Spec) error { return errDraws }
-
-// Moves returns true.
-func (RandomSpatialCrop) Moves() bool { return true }
 
 // RemakeRandom crops. Each of Axes takes one number of the stream, whether the field has it or not.
 func (t RandomSpatialCrop) RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error {
@@ -281,6 +272,8 @@ func (t RandomSpatialCrop) move(p *placement, in tensor.Spec, rnd *Rand) error {
 
 // CenterSpatialCrop takes the part of a size in the middle: it begins at (n - size) / 2, rounded down.
 type CenterSpatialCrop struct {
+	remaking
+
 	Size []int  `json:"size"`
 	Axes []Axis `json:"axes"` // as those of RandomSpatialCrop
 }
@@ -298,9 +291,6 @@ func (t CenterSpatialCrop) Output(in tensor.Spec) (tensor.Spec, error) {
 	return out, err
 }
 
-// Apply does nothing: Remake does it all.
-func (CenterSpatialCrop) Apply(_ []float64, _ int, _ tensor.Spec) {}
-
 // Remade returns the elements of the part.
 func (t CenterSpatialCrop) Remade(n int, in tensor.Spec) int { return remade(t, n, in) }
 
@@ -315,6 +305,8 @@ func (t CenterSpatialCrop) move(p *placement, in tensor.Spec, _ *Rand) error {
 
 // RandomNoise adds normally distributed numbers, other ones to each element, field, record and epoch.
 type RandomNoise struct {
+	drawing
+
 	Std  float64 `json:"std"`
 	Mean float64 `json:"mean"`
 }
@@ -329,15 +321,6 @@ func (t RandomNoise) Resolve() (ArrayTransform, error) {
 
 // Output reports integers.
 func (RandomNoise) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) }
-
-// Apply does nothing: RemakeRandom does it all.
-func (RandomNoise) Apply(_ []float64, _ int, _ tensor.Spec) {}
-
-// Remade returns n.
-func (RandomNoise) Remade(n int, _ tensor.Spec) int { return n }
-
-// Remake is an error.
-func (RandomNoise) Remake(_, _ []float64, _ tensor.Spec) error { return errDraws }
 
 // Moves returns false.
 func (RandomNoise) Moves() bool { return false }
