@@ -28,7 +28,7 @@ func Tag() *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: "tag [flags] DATASET NAME", Short: "Give a generation of a dataset a name", Long: tagLong,
 		Example: "  penstock tag out/flat baseline\n  penstock tag out/flat@1 first",
-		PreRunE: func(_ *cobra.Command, args []string) error { return arguments(args, "DATASET", "NAME") },
+		PreRunE: cli.Needs("DATASET", "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ds, err := datasetarg.OpenWritable(cmd.Context(), args[0])
 			if err != nil {
@@ -64,7 +64,7 @@ func Restore() *cobra.Command {
 		Long:    restoreLong,
 		Example: "  penstock restore out/flat@1",
 		PreRunE: func(_ *cobra.Command, args []string) error {
-			if err := arguments(args, "DATASET@GENERATION"); err != nil {
+			if err := cli.CheckArguments(args, "DATASET@GENERATION"); err != nil {
 				return err
 			}
 			named := namesGeneration(args[0])
@@ -133,24 +133,18 @@ leaves the log. The dataset has another id then.
 
 An HDF5 file has one generation, and nothing to prune: a change leaves nothing behind in it.`
 
-// pruneFlags is the command line of prune.
-type pruneFlags struct {
-	edit.PruneOptions
-	json bool
-}
-
 // bucketWithin is --within in a bucket, where it is not known who reads and who writes.
 const bucketWithin = 24 * time.Hour
 
 // Prune returns the command prune.
 func Prune() *cobra.Command {
-	var f pruneFlags
+	var f edit.PruneOptions
 	cmd := cli.Command(&cobra.Command{
 		Use: "prune [flags] DATASET", Short: "Remove earlier generations of a dataset, and their files",
 		Long:    pruneLong,
 		Example: "  penstock prune --dry-run out/flat\n  penstock prune --within 168h out/flat",
 		PreRunE: func(_ *cobra.Command, args []string) error {
-			if err := arguments(args, "DATASET"); err != nil {
+			if err := cli.CheckArguments(args, "DATASET"); err != nil {
 				return err
 			}
 			if f.Last < 0 || f.Within < 0 {
@@ -167,11 +161,11 @@ func Prune() *cobra.Command {
 				f.Within = bucketWithin
 			}
 			f.By = "penstock prune " + remote.Redact(args[0])
-			p, err := ds.Dataset.Prune(f.PruneOptions)
+			p, err := ds.Dataset.Prune(f)
 			if err = errors.Join(err, ds.Close()); err != nil {
 				return err
 			}
-			return cli.Print(cmd.OutOrStdout(), f.json, p, func(w io.Writer) error { return f.render(w, ds.Path, p) })
+			return cli.Print(cmd, p, func(w io.Writer) error { return renderPruned(w, p, f.DryRun) })
 		},
 	})
 	flags := cmd.Flags()
@@ -179,13 +173,13 @@ func Prune() *cobra.Command {
 	flags.IntVar(&f.Last, "last", 0, "keep the newest `N` generations (default the newest one)")
 	flags.DurationVar(&f.Within, "within", 0,
 		"keep those that were the newest within this `TIME`, such as 36h (default none, in a bucket 24h)")
-	cli.JSONFlag(cmd, &f.json)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
-func (f *pruneFlags) render(w io.Writer, path string, p *edit.Pruned) error {
+func renderPruned(w io.Writer, p *edit.Pruned, dry bool) error {
 	verb := "removed"
-	if f.DryRun {
+	if dry {
 		verb = "would remove"
 	}
 	text := fmt.Sprintf("%s %s (%s) and %s of %s\n", verb, units.Counted(int64(len(p.Generations)), "generation"),
@@ -195,7 +189,7 @@ func (f *pruneFlags) render(w io.Writer, path string, p *edit.Pruned) error {
 			units.Bytes(p.Bytes))
 	}
 	if p.Erased > 0 {
-		text += fmt.Sprintf("%s the values of %s\n", map[bool]string{false: "erased", true: "would erase"}[f.DryRun],
+		text += fmt.Sprintf("%s the values of %s\n", map[bool]string{false: "erased", true: "would erase"}[dry],
 			units.Counted(p.Erased, "deleted record"))
 	}
 	if p.Postponed > 0 {

@@ -69,7 +69,7 @@ func add() *cobra.Command {
 type putFlags struct {
 	field, fields, on, missing string
 	of                         string
-	resume, json, quiet        bool
+	resume                     bool
 	replaces, changeType       bool
 	fills                      bool // missing was given, which may be an empty text
 }
@@ -94,8 +94,8 @@ func put(verb, short string, f *putFlags, example string) *cobra.Command {
 	flags.StringVar(&f.of, "of", "",
 		"`GENERATION`, or its tag, whose records VALUES has, by position (default the newest)")
 	flags.BoolVar(&f.resume, "resume", false, "continue a column from standard input that was stopped")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
-	cli.JSONFlag(cmd, &f.json)
+	cli.QuietFlag(cmd, "print errors only")
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -139,7 +139,6 @@ func commandLine(name string, cmd *cobra.Command, args []string) string {
 }
 
 func drop() *cobra.Command {
-	var asJSON bool
 	cmd := cli.Command(&cobra.Command{
 		Use: "drop [flags] DATASET NAME...", Short: "Remove columns",
 		Long:    "Remove columns. Their files stay for earlier generations, until penstock prune; of an HDF5 file, nothing.",
@@ -151,31 +150,25 @@ func drop() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return change(cmd, args[0], asJSON, edit.Options{By: commandLine("column drop", cmd, args)},
+			return change(cmd, args[0], edit.Options{By: commandLine("column drop", cmd, args)},
 				func(ds *edit.Dataset, o edit.Options) (*store.Manifest, error) { return ds.DropColumn(args[1:], o) },
 				func(path string, o rewrite.Options) (*store.Manifest, error) {
 					return rewrite.DropColumn(path, args[1:], o)
 				})
 		},
 	})
-	cli.JSONFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
 func rename() *cobra.Command {
-	var asJSON bool
 	cmd := cli.Command(&cobra.Command{
 		Use: "rename [flags] DATASET NAME NEW", Short: "Give a column another name",
 		Long:    "Give a column another name. In a folder, its files keep their names; manifest.json lists them.",
 		Example: "  penstock column rename out/flat labels species",
-		PreRunE: func(_ *cobra.Command, args []string) error {
-			if len(args) != 3 {
-				return cli.Usage(fmt.Sprintf("needs DATASET, NAME and NEW, and not %q", args))
-			}
-			return nil
-		},
+		PreRunE: cli.Needs("DATASET", "NAME", "NEW"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return change(cmd, args[0], asJSON, edit.Options{By: commandLine("column rename", cmd, args)},
+			return change(cmd, args[0], edit.Options{By: commandLine("column rename", cmd, args)},
 				func(ds *edit.Dataset, o edit.Options) (*store.Manifest, error) {
 					return ds.RenameColumn(args[1], args[2], o)
 				},
@@ -184,21 +177,21 @@ func rename() *cobra.Command {
 				})
 		},
 	})
-	cli.JSONFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
 // change makes a change and reports it.
-func change(cmd *cobra.Command, arg string, asJSON bool, opts edit.Options,
+func change(cmd *cobra.Command, arg string, opts edit.Options,
 	inFolder func(*edit.Dataset, edit.Options) (*store.Manifest, error),
 	inFile func(path string, o rewrite.Options) (*store.Manifest, error)) error {
 	ds, err := datasetarg.OpenChanging(cmd.Context(), arg)
 	if err != nil {
 		return err
 	}
-	m, err := makeChange(cmd, ds, false, opts,
+	m, err := makeChange(cmd, ds, opts,
 		func(o edit.Options) (*store.Manifest, error) { return inFolder(ds.Dataset, o) }, inFile)
-	return report(cmd, ds.Path, m, asJSON, errors.Join(err, ds.Close()))
+	return report(cmd, ds.Path, m, errors.Join(err, ds.Close()))
 }
 
 // Made is the result of a change.
@@ -210,7 +203,7 @@ type Made struct {
 	Columns    []string `json:"columns"`
 }
 
-func report(cmd *cobra.Command, path string, m *store.Manifest, asJSON bool, err error) error {
+func report(cmd *cobra.Command, path string, m *store.Manifest, err error) error {
 	if err != nil {
 		return err
 	}
@@ -218,7 +211,7 @@ func report(cmd *cobra.Command, path string, m *store.Manifest, asJSON bool, err
 	for _, f := range m.Fields {
 		made.Columns = append(made.Columns, f.Name)
 	}
-	return cli.Print(cmd.OutOrStdout(), asJSON, made, func(w io.Writer) error {
+	return cli.Print(cmd, made, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s: generation %d: %s\n", shell.Line(path), m.Generation,
 			shell.Line(strings.Join(made.Columns, ", ")))
 		return err

@@ -23,11 +23,10 @@ generations. DATASET is a path, or the URL of a bucket.`
 
 // Log returns the command log.
 func Log() *cobra.Command {
-	var asJSON bool
 	cmd := cli.Command(&cobra.Command{
 		Use: "log [flags] DATASET", Short: "List the generations of a dataset", Long: logLong,
 		Example: "  penstock log out/flat\n  penstock log out/flat --json | jq .[0].columns",
-		PreRunE: func(_ *cobra.Command, args []string) error { return arguments(args, "DATASET") },
+		PreRunE: cli.Needs("DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ds, err := datasetarg.OpenGenerations(cmd.Context(), args[0])
 			if err != nil {
@@ -37,28 +36,11 @@ func Log() *cobra.Command {
 			if err = errors.Join(err, ds.Close()); err != nil {
 				return err
 			}
-			return cli.Print(cmd.OutOrStdout(), asJSON, log, func(w io.Writer) error { return render(w, log) })
+			return cli.Print(cmd, log, func(w io.Writer) error { return render(w, log) })
 		},
 	})
-	cli.JSONFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd)
 	return cmd
-}
-
-// arguments refuses another number of arguments than those with these names.
-func arguments(args []string, names ...string) error {
-	if len(args) == len(names) && !contains(args, "") {
-		return nil
-	}
-	return cli.Usage(fmt.Sprintf("needs %s, and not %q", strings.Join(names, " and "), args))
-}
-
-func contains(list []string, word string) bool {
-	for _, w := range list {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }
 
 func render(w io.Writer, log []edit.Entry) error {

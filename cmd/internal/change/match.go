@@ -115,8 +115,7 @@ func (f *putFlags) match(cmd *cobra.Command, of *datasetarg.Generations, v *valu
 		}
 	}
 	if n := len(found.Right); n > 0 {
-		cli.NewProgress(cmd.ErrOrStderr(), "column",
-			f.quiet).Note(fmt.Sprintf("keys of %s that no record of %s has: %s",
+		cli.ProgressOf(cmd, "column").Note(fmt.Sprintf("keys of %s that no record of %s has: %s",
 			v.src.path, of.Path, units.Count(int64(n))))
 	}
 	return field, nil

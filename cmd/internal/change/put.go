@@ -33,7 +33,7 @@ func (f *putFlags) putColumn(cmd *cobra.Command, ds *datasetarg.Generations, fie
 	if f.replaces {
 		add, addToFile = ds.Dataset.SetColumn, rewrite.SetColumn
 	}
-	return makeChange(cmd, ds, f.quiet, opts,
+	return makeChange(cmd, ds, opts,
 		func(o edit.Options) (*store.Manifest, error) { return add(field, values, o) },
 		func(path string, o rewrite.Options) (*store.Manifest, error) {
 			return addToFile(path, field, values, o)
@@ -46,7 +46,7 @@ func (f *putFlags) run(cmd *cobra.Command, args []string, opts edit.Options) err
 		return err
 	}
 	m, err := f.change(cmd, ds, args[1], args[2], opts)
-	return report(cmd, ds.Path, m, f.json, errors.Join(err, ds.Close()))
+	return report(cmd, ds.Path, m, errors.Join(err, ds.Close()))
 }
 
 func (f *putFlags) change(cmd *cobra.Command, ds *datasetarg.Generations, name, values string,
@@ -103,8 +103,10 @@ func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name stri
 		return nil, fmt.Errorf("%s has %d records, and %s has %d; to match them by a column of both, use --on",
 			src.path, src.Len(), ds.Path, records)
 	}
-	bar := cli.NewStage(cmd, "column", "write", "values of records", f.quiet || ds.IsFile())
-	bar.Begin(records)
+	bar := cli.NewStage(cmd, "column", "write", "values of records")
+	if !ds.IsFile() { // else makeChange shows how far it is
+		bar.Begin(records)
+	}
 	v.progress = bar.Add
 	defer bar.End()
 	return f.putColumn(cmd, ds, field, v.from, opts)

@@ -50,7 +50,6 @@ func Select() *cobra.Command {
 type choiceFlags struct {
 	where, records string
 	of             string
-	json           bool
 }
 
 // leaving returns the records that a command deletes: of those that were chosen, these or the others.
@@ -62,7 +61,7 @@ func choosing(verb, short, long, example string, which leaving) *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: verb + " [flags] DATASET", Short: short, Long: long, Example: example,
 		PreRunE: func(_ *cobra.Command, args []string) error {
-			if err := arguments(args, "DATASET"); err != nil {
+			if err := cli.CheckArguments(args, "DATASET"); err != nil {
 				return err
 			}
 			return cli.Usage(f.problems()...)
@@ -79,10 +78,10 @@ func choosing(verb, short, long, example string, which leaving) *cobra.Command {
 			if err != nil {
 				return errors.Join(err, ds.Close())
 			}
-			m, err := makeChange(cmd, ds, false, edit.Options{By: f.commandOf("penstock "+verb, ds.Path)},
+			m, err := makeChange(cmd, ds, edit.Options{By: f.commandOf("penstock "+verb, ds.Path)},
 				func(o edit.Options) (*store.Manifest, error) { return ds.Dataset.Delete(records, o) },
 				func(path string, o rewrite.Options) (*store.Manifest, error) { return rewrite.Delete(path, records, o) })
-			return reportChange(cmd, ds.Path, m, f.json, errors.Join(err, ds.Close()))
+			return reportChange(cmd, ds.Path, m, errors.Join(err, ds.Close()))
 		},
 	})
 	cmd.Flags().StringVar(&f.where, "where", "", "`CONDITION` that chooses records, as of penstock inspect filter")
@@ -90,7 +89,7 @@ func choosing(verb, short, long, example string, which leaving) *cobra.Command {
 		"`NUMBERS` of records, such as 3,7,10-20, or a file of them, one a line or .npy; - is standard input")
 	cmd.Flags().StringVar(&f.of, "of", "",
 		"`GENERATION`, or its tag, that has the records of --records (default the newest)")
-	cli.JSONFlag(cmd, &f.json)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -218,7 +217,7 @@ func restoreRecords(cmd *cobra.Command, arg string, f *choiceFlags) error {
 	if err = errors.Join(err, ds.Close()); err != nil {
 		return err
 	}
-	return reportChange(cmd, ds.Path, m, false, nil)
+	return reportChange(cmd, ds.Path, m, nil)
 }
 
 func (f *choiceFlags) undelete(cmd *cobra.Command, ds *datasetarg.Generations) (*store.Manifest, error) {
@@ -257,12 +256,12 @@ type Changed struct {
 	operation string
 }
 
-func reportChange(cmd *cobra.Command, path string, m *store.Manifest, asJSON bool, err error) error {
+func reportChange(cmd *cobra.Command, path string, m *store.Manifest, err error) error {
 	if err != nil {
 		return err
 	}
 	c := changed(path, m)
-	return cli.Print(cmd.OutOrStdout(), asJSON, c, c.render)
+	return cli.Print(cmd, c, c.render)
 }
 
 func changed(path string, m *store.Manifest) *Changed {

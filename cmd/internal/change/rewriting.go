@@ -16,19 +16,19 @@ import (
 
 // makeChange makes a change of a dataset: by inFile if that is an HDF5 file of this machine, and else by inFolder. It says
 // how much is written to a new file, and shows how far that is.
-func makeChange(cmd *cobra.Command, ds *datasetarg.Generations, quiet bool, opts edit.Options,
+func makeChange(cmd *cobra.Command, ds *datasetarg.Generations, opts edit.Options,
 	inFolder func(o edit.Options) (*store.Manifest, error),
 	inFile func(path string, o rewrite.Options) (*store.Manifest, error)) (*store.Manifest, error) {
 	if !ds.IsFile() {
 		return inFolder(opts)
 	}
-	writing := cli.NewStage(cmd, cmd.Name(), "write", "records", quiet)
+	writing := cli.NewStage(cmd, cmd.Name(), "write", "records")
 	defer writing.End()
-	compressing := cli.NewStage(cmd, cmd.Name(), "compress", "bytes", quiet)
+	compressing := cli.NewStage(cmd, cmd.Name(), "compress", "bytes")
 	defer compressing.End()
 	return inFile(ds.Path, rewrite.Options{Options: opts, Progress: writing.Add, Compressed: compressing.Add,
 		Begin: func(bytes, records int64) {
-			if !quiet {
+			if !cli.Quiet(cmd) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s: a new file of about %s takes its place\n", shell.Line(ds.Path),
 					units.Bytes(bytes))
 			}

@@ -1,6 +1,12 @@
 package cli
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
 
 // UsageError is a command line that makes no sense: exit code 2.
 type UsageError struct {
@@ -14,6 +20,19 @@ func Usage(problems ...string) error {
 		return nil
 	}
 	return &UsageError{Problems: problems}
+}
+
+// Needs returns the PreRunE of a command that has an argument for each name, and no other.
+func Needs(names ...string) func(*cobra.Command, []string) error {
+	return func(_ *cobra.Command, args []string) error { return CheckArguments(args, names...) }
+}
+
+// CheckArguments returns a UsageError unless there is an argument for each name.
+func CheckArguments(args []string, names ...string) error {
+	if len(args) == len(names) && !slices.Contains(args, "") {
+		return nil
+	}
+	return Usage(fmt.Sprintf("needs %s, and not %q", strings.Join(names, " and "), args))
 }
 
 func (e *UsageError) Error() string {

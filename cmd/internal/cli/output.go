@@ -12,16 +12,37 @@ import (
 )
 
 // JSONFlag adds the flag --json.
-func JSONFlag(cmd *cobra.Command, v *bool) {
-	cmd.Flags().BoolVar(v, "json", false, "print JSON")
+func JSONFlag(cmd *cobra.Command) { cmd.Flags().Bool("json", false, "print JSON") }
+
+// QuietFlag adds the flags --quiet and -q, with what they leave out.
+func QuietFlag(cmd *cobra.Command, help string) { cmd.Flags().BoolP("quiet", "q", false, help) }
+
+// AsJSON reports whether --json is given.
+func AsJSON(cmd *cobra.Command) bool { return given(cmd, "json") }
+
+// Quiet reports whether --quiet is given.
+func Quiet(cmd *cobra.Command) bool { return given(cmd, "quiet") }
+
+// ProgressOf returns the progress of a command, or of a program that it is a part of, as --quiet and --progress say.
+func ProgressOf(cmd *cobra.Command, name string) *Progress {
+	if format, _ := cmd.Flags().GetString("progress"); format == "json" {
+		return NewJSONProgress(cmd.ErrOrStderr())
+	}
+	return NewProgress(cmd.ErrOrStderr(), name, Quiet(cmd))
 }
 
-// Print writes v as indented JSON, or calls text.
-func Print(w io.Writer, asJSON bool, v any, text func(io.Writer) error) error {
-	if !asJSON {
-		return Screen(w, text)
+// given is false for a command without the flag.
+func given(cmd *cobra.Command, flag string) bool {
+	is, _ := cmd.Flags().GetBool(flag)
+	return is
+}
+
+// Print writes v to standard output: as indented JSON with --json, else as text does.
+func Print(cmd *cobra.Command, v any, text func(io.Writer) error) error {
+	if !AsJSON(cmd) {
+		return Screen(cmd.OutOrStdout(), text)
 	}
-	return PrintJSON(w, v)
+	return PrintJSON(cmd.OutOrStdout(), v)
 }
 
 // PrintJSON writes v as indented JSON.

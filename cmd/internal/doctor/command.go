@@ -17,7 +17,6 @@ it.`
 
 // Command returns the command.
 func Command() *cobra.Command {
-	var asJSON bool
 	cmd := cli.Command(&cobra.Command{
 		Use: "doctor [flags]", Short: "Print what this machine has, and what is missing", Long: long,
 		Example: "  penstock doctor\n  penstock doctor --json",
@@ -32,10 +31,10 @@ func Command() *cobra.Command {
 			answer := struct {
 				Findings []finding `json:"findings"`
 			}{list}
-			return cli.Print(cmd.OutOrStdout(), asJSON, answer, func(w io.Writer) error { return printText(w, list) })
+			return cli.Print(cmd, answer, func(w io.Writer) error { return printText(w, list) })
 		},
 	})
-	cli.JSONFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 

@@ -67,11 +67,8 @@ func Command() *cobra.Command {
 				}
 				return find(cmd.Context(), &c.cache, c.datasets[0], where, cmd.OutOrStdout())
 			}
-			p := cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet)
-			if c.cache.Events = c.progress == "json"; c.cache.Events {
-				p = cli.NewJSONProgress(cmd.ErrOrStderr())
-			}
-			return c.run(cmd.Context(), p)
+			c.cache.Events = c.progress == "json"
+			return c.run(cmd.Context(), cli.ProgressOf(cmd, cmd.Name()))
 		},
 	})
 	f := cmd.Flags()

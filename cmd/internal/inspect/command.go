@@ -50,7 +50,7 @@ const examples = `  inspect out/flat                             a summary
 
 // Command returns the command inspect, for cli.Main.
 func Command() *cobra.Command {
-	var asJSON, version bool
+	var version bool
 	var classes int
 	cmd := cli.Command(&cobra.Command{
 		Use: "inspect [flags] DATASET", Short: "Show the contents of a dataset", Long: long, Example: examples,
@@ -73,23 +73,23 @@ func Command() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return cli.Print(cmd.OutOrStdout(), asJSON, v, v.Render)
+				return cli.Print(cmd, v, v.Render)
 			}
 			if raw.Is(args[0]) || remote.IsURL(args[0]) { // of a dataset, it was replaced by a path
 				s, err := summary.DescribeRaw(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
-				return cli.Print(cmd.OutOrStdout(), asJSON, s, s.Render)
+				return cli.Print(cmd, s, s.Render)
 			}
 			s, err := summary.Describe(args[0])
 			if err != nil {
 				return err
 			}
-			return cli.Print(cmd.OutOrStdout(), asJSON, s, func(w io.Writer) error { return s.Render(w, classes) })
+			return cli.Print(cmd, s, func(w io.Writer) error { return s.Render(w, classes) })
 		},
 	})
-	cli.JSONFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd)
 	cmd.Flags().IntVar(&classes, "classes", 20, "list at most `N` classes; 0 lists all")
 	cmd.Flags().BoolVar(&version, "version", false, "print the version and exit")
 	cmd.SuggestionsMinimumDistance = 2
@@ -99,8 +99,7 @@ func Command() *cobra.Command {
 		if err := cli.Usage(cache.Settle(args)...); err != nil {
 			return err
 		}
-		quiet, _ := cmd.Flags().GetBool("quiet") // not all have it
-		err := cache.Local(cmd.Context(), args, cli.NewProgress(cmd.ErrOrStderr(), "inspect", quiet).Note)
+		err := cache.Local(cmd.Context(), args, cli.ProgressOf(cmd, "inspect").Note)
 		if cmd.HasSubCommands() && datasetarg.MayBeRaw(err) {
 			return nil // raw samples, which this command describes and no other
 		}

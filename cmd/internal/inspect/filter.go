@@ -28,8 +28,8 @@ const filterExamples = `  inspect filter out/flat "labels = 'circle' and mean(im
 
 // filterFlags is the command line.
 type filterFlags struct {
-	output        string
-	json, numbers bool
+	output  string
+	numbers bool
 }
 
 // filterCommand returns the subcommand.
@@ -38,16 +38,16 @@ func filterCommand() *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: "filter [flags] DATASET EXPRESSION", Short: "Find records by a condition",
 		Long: filterLong, Example: filterExamples,
-		PreRunE: func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
+		PreRunE: func(cmd *cobra.Command, args []string) error { return cli.Usage(f.problems(cmd, args)...) },
 		RunE:    f.run,
 	})
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write a view of the records to `FILE`.view.json")
 	cmd.Flags().BoolVar(&f.numbers, "numbers", false, "print the numbers of the records, one on a line")
-	cli.JSONFlag(cmd, &f.json)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
-func (f *filterFlags) problems(args []string) (list []string) {
+func (f *filterFlags) problems(cmd *cobra.Command, args []string) (list []string) {
 	if len(args) != 2 || args[0] == "" {
 		list = append(list, fmt.Sprintf("needs two arguments, DATASET and EXPRESSION, not %d; quote an expression with "+
 			"spaces", len(args)))
@@ -55,7 +55,7 @@ func (f *filterFlags) problems(args []string) (list []string) {
 	if f.output != "" && !views.Is(f.output) {
 		list = append(list, fmt.Sprintf("-o %s: the name of a view ends with %s", f.output, views.Suffix))
 	}
-	if f.json && f.numbers {
+	if cli.AsJSON(cmd) && f.numbers {
 		list = append(list, "--json and --numbers print different things; give one")
 	}
 	return list
@@ -85,7 +85,7 @@ func (f *filterFlags) run(cmd *cobra.Command, args []string) error {
 	if f.numbers {
 		return cli.Screen(cmd.OutOrStdout(), r.list)
 	}
-	return cli.Print(cmd.OutOrStdout(), f.json, r, r.Render)
+	return cli.Print(cmd, r, r.Render)
 }
 
 // find opens a dataset, which it returns as the part of a view, too, and finds the records.

@@ -34,7 +34,6 @@ type joinFlags struct {
 	how    string
 	fill   map[string]string
 	output string
-	json   bool
 }
 
 // joinCommand returns the subcommand.
@@ -53,7 +52,7 @@ func joinCommand() *cobra.Command {
 	flags.StringToStringVar(&f.fill, "fill", nil,
 		"with --how left: `FIELD=VALUE,...` of RIGHT for records without a match; nothing for no rows")
 	flags.StringVarP(&f.output, "output", "o", "", "write a view of both to `FILE`.view.json")
-	cli.JSONFlag(cmd, &f.json)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -123,7 +122,7 @@ func (f *joinFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	return cli.Print(cmd.OutOrStdout(), f.json, r, r.Render)
+	return cli.Print(cmd, r, r.Render)
 }
 
 // match opens both sides and joins them.

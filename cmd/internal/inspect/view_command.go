@@ -28,7 +28,6 @@ const viewExamples = `  inspect view out/flat
 
 func viewCommand() *cobra.Command {
 	var opts viewOptions
-	var asJSON bool
 	cmd := cli.Command(&cobra.Command{
 		Use: "view [flags] DATASET", Short: "Write an HDF5 file over its .npy files", Long: viewLong, Example: viewExamples,
 		PreRunE: func(cmd *cobra.Command, args []string) error { return cli.Usage(datasetarg.One(cmd, args)...) },
@@ -37,12 +36,12 @@ func viewCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.Print(cmd.OutOrStdout(), asJSON, v, v.Render)
+			return cli.Print(cmd, v, v.Render)
 		},
 	})
 	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "HDF5 `FILE` to write (default: view.h5 in DATASET)")
 	cmd.Flags().BoolVar(&opts.Absolute, "absolute", false, "refer to the .npy files by absolute paths")
-	cli.JSONFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 

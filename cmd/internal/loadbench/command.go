@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"runtime"
 	"slices"
@@ -40,10 +39,9 @@ const examples = `  loadbench --synthetic                    the tutorial's own 
 // command is the command line.
 type command struct {
 	Options
-	shape, budget    string
-	plot             string // a file
-	asJSON, markdown bool
-	quiet, version   bool
+	shape, budget     string
+	plot              string // a file
+	markdown, version bool
 }
 
 // Command returns the command loadbench, for cli.Main.
@@ -63,7 +61,7 @@ func Command() *cobra.Command {
 					runtime.GOOS, runtime.GOARCH)
 				return err
 			}
-			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return c.run(cmd)
 		},
 	})
 	c.flags(cmd)
@@ -98,11 +96,11 @@ func (c *command) flags(cmd *cobra.Command) {
 	f.Float64Var(&c.Scale, "scale", c.Scale, "scale the delay and the training step by `X`")
 	cli.Group(cmd, "Measuring", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "min-time",
 		"workers", "prefetch", "seed", "budget", "quick")
-	cli.JSONFlag(cmd, &c.asJSON)
+	cli.JSONFlag(cmd)
 	f.BoolVar(&c.markdown, "markdown", false, "print tables in Markdown")
 	f.StringVar(&c.Log, "log", "", "write one line per batch to `FILE` (.csv or .jsonl)")
 	f.StringVar(&c.plot, "plot", "", "draw the rates of each table's rows to `FILE` (.svg)")
-	f.BoolVarP(&c.quiet, "quiet", "q", false, "print no progress")
+	cli.QuietFlag(cmd, "print no progress")
 	f.BoolVar(&c.version, "version", false, "print the version and exit")
 	cli.Group(cmd, "Output", "json", "markdown", "plot", "log", "quiet")
 }
@@ -131,7 +129,7 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 	if slices.Contains(c.Tables, "all") {
 		c.Tables = allTables
 	}
-	if c.markdown && c.asJSON {
+	if c.markdown && cli.AsJSON(cmd) {
 		problems = append(problems, "one of --json and --markdown")
 	}
 	for _, f := range c.outputs() {
@@ -165,7 +163,8 @@ func (c *command) outputs() []output {
 }
 
 // run measures, and prints what there is even if that ended early.
-func (c *command) run(ctx context.Context, stdout, stderr io.Writer) error {
+func (c *command) run(cmd *cobra.Command) error {
+	ctx := cmd.Context()
 	for _, f := range c.outputs() {
 		if f.name == "" {
 			continue
@@ -174,9 +173,9 @@ func (c *command) run(ctx context.Context, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	report, err := Run(ctx, c.Options, cli.NewProgress(stderr, "loadbench", c.quiet))
+	report, err := Run(ctx, c.Options, cli.ProgressOf(cmd, "loadbench"))
 	if report != nil {
-		writeErr := c.print(stdout, report)
+		writeErr := c.print(cmd, report)
 		if c.plot != "" {
 			writeErr = errors.Join(writeErr, report.WritePlot(c.plot))
 		}
@@ -190,10 +189,10 @@ func (c *command) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return err
 }
 
-func (c *command) print(w io.Writer, r *Report) error {
+func (c *command) print(cmd *cobra.Command, r *Report) error {
 	text := r.Text
 	if c.markdown {
 		text = r.Markdown
 	}
-	return cli.Print(w, c.asJSON, r, text)
+	return cli.Print(cmd, r, text)
 }

@@ -26,9 +26,8 @@ used datasets are removed to make room, but not those that are pinned or in use.
 
 // cacheFlags are those of all subcommands.
 type cacheFlags struct {
-	dir  string
-	json bool
-	all  bool
+	dir string
+	all bool
 }
 
 // cacheCommand returns the command cache.
@@ -42,9 +41,9 @@ func cacheCommand() *cobra.Command {
 		Use: "list [flags]", Short: "List datasets, their sources and sizes",
 		Example: "  penstock cache list --cache-dir out/cache",
 		PreRunE: func(_ *cobra.Command, args []string) error { return noCaches(args) },
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.list(cmd.OutOrStdout()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.list(cmd) },
 	})
-	cli.JSONFlag(list, &f.json)
+	cli.JSONFlag(list)
 	check := cli.Command(&cobra.Command{
 		Use: "verify [flags] [NAME...]", Short: "Compare every record with its checksum",
 		Example: "  penstock cache verify --cache-dir out/cache",
@@ -124,7 +123,7 @@ func (f *cacheFlags) chosen(names []string) ([]rawcache.Entry, error) {
 	return some, nil
 }
 
-func (f *cacheFlags) list(w io.Writer) error {
+func (f *cacheFlags) list(cmd *cobra.Command) error {
 	all, err := f.chosen(nil)
 	if err != nil {
 		return err
@@ -132,7 +131,7 @@ func (f *cacheFlags) list(w io.Writer) error {
 	if all == nil {
 		all = []rawcache.Entry{}
 	}
-	return cli.Print(w, f.json, all, func(w io.Writer) error {
+	return cli.Print(cmd, all, func(w io.Writer) error {
 		t := cli.Table{}
 		for _, e := range all {
 			state := "complete"

@@ -57,8 +57,7 @@ func compare() *cobra.Command {
 		if err := cli.Usage(cache.Settle(args)...); err != nil {
 			return err
 		}
-		quiet, _ := cmd.Flags().GetBool("quiet")
-		return cache.Local(cmd.Context(), args, cli.NewProgress(cmd.ErrOrStderr(), "diff", quiet).Note)
+		return cache.Local(cmd.Context(), args, cli.ProgressOf(cmd, "diff").Note)
 	}
 	c.PostRun = func(*cobra.Command, []string) { cache.Close() }
 	c.Example = "  penstock diff out/flat@1 out/flat\n  penstock diff --data out/flat out/photos.h5"

@@ -40,7 +40,7 @@ type cacheFlags struct {
 	limit       int64
 	workers     int
 	progress    string
-	json, quiet bool
+	quiet       bool
 }
 
 func cacheCommand() *cobra.Command {
@@ -60,7 +60,7 @@ func cacheCommand() *cobra.Command {
 		"[{\"op\": \"Resize\", \"size\": [256, 256]}] (default the files)")
 	fs.IntVar(&c.workers, "workers", 0, "`N` images read at a time; does not change the result (default one per core)")
 	fs.StringVar(&c.progress, "progress", "auto", "progress on standard error: `FORMAT` is auto, json")
-	fs.BoolVar(&c.json, "json", false, "print the summary as JSON")
+	fs.Bool("json", false, "print the summary as JSON")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only")
 	return cmd
 }
@@ -97,15 +97,12 @@ func (c *cacheFlags) check(args []string) error {
 
 func (c *cacheFlags) run(cmd *cobra.Command) error {
 	private.HideNew() // a folder of the cache that was removed meanwhile is made again, and not for others
-	progress := cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet)
-	if c.progress == "json" {
-		progress = cli.NewJSONProgress(cmd.ErrOrStderr())
-	}
+	progress := cli.ProgressOf(cmd, cmd.Name())
 	s, err := c.make(cmd.Context(), progress)
 	if err != nil {
 		return err
 	}
-	return report(cmd, s, c.json, c.quiet)
+	return report(cmd, s)
 }
 
 // make makes the dataset, or finds it complete.

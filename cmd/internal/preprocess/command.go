@@ -75,7 +75,7 @@ func Command() *cobra.Command {
 }
 
 func (f *flags) run(cmd *cobra.Command) error {
-	out, errOut := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	out := cmd.OutOrStdout()
 	if f.version {
 		return printVersion(out)
 	}
@@ -85,10 +85,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if f.rechunk != "" {
 		return f.runRechunk(cmd)
 	}
-	progress := cli.NewProgress(errOut, cmd.Name(), f.quiet)
-	if f.progress == "json" {
-		progress = cli.NewJSONProgress(errOut)
-	}
+	progress := cli.ProgressOf(cmd, cmd.Name())
 	if f.config.Source == prepare.StreamName {
 		return f.runStream(cmd, progress)
 	}
@@ -96,7 +93,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return report(cmd, summary, f.json, f.quiet)
+	return report(cmd, summary)
 }
 
 // runStream is run for samples from standard input. Standard output has the answers to the producer,
@@ -106,12 +103,12 @@ func (f *flags) runStream(cmd *cobra.Command, progress prepare.Progress) error {
 	if err != nil {
 		return err
 	}
-	return report(cmd, summary, f.json, f.quiet)
+	return report(cmd, summary)
 }
 
 // report prints what was made. Samples that were left out make an error of it.
-func report(cmd *cobra.Command, s *prepare.Summary, asJSON, quiet bool) error {
-	if err := printSummary(cmd.OutOrStdout(), s, asJSON, quiet); err != nil {
+func report(cmd *cobra.Command, s *prepare.Summary) error {
+	if err := printSummary(cmd, s); err != nil {
 		return err
 	}
 	if n := int64(len(s.Skipped)); n > 0 {
@@ -121,11 +118,11 @@ func report(cmd *cobra.Command, s *prepare.Summary, asJSON, quiet bool) error {
 	return nil
 }
 
-func printSummary(w io.Writer, s *prepare.Summary, asJSON, quiet bool) error {
-	if quiet && !asJSON {
+func printSummary(cmd *cobra.Command, s *prepare.Summary) error {
+	if cli.Quiet(cmd) && !cli.AsJSON(cmd) {
 		return nil
 	}
-	return cli.Print(w, asJSON, s, func(w io.Writer) error { return printText(w, s) })
+	return cli.Print(cmd, s, func(w io.Writer) error { return printText(w, s) })
 }
 
 func printVersion(w io.Writer) error {
@@ -157,9 +154,8 @@ const mergeExamples = `  preprocess photos out/flat --resize 256 --crop 224 --ra
 
 // mergeFlags are the flags of merge.
 type mergeFlags struct {
-	config      prepare.MergeConfig
-	memory      string
-	json, quiet bool
+	config prepare.MergeConfig
+	memory string
 }
 
 func mergeCommand() *cobra.Command {
@@ -182,8 +178,8 @@ func mergeCommand() *cobra.Command {
 	fs.StringVar(&c.Spool, "spool", "",
 		"`FOLDER` in which a dataset for a bucket is built (default the system's temporary folder)")
 	fs.StringVar(&m.memory, "memory", "", "`BYTES` of records in flight (default 64MiB)")
-	fs.BoolVar(&m.json, "json", false, "print the summary as JSON")
-	fs.BoolVarP(&m.quiet, "quiet", "q", false, "print errors only")
+	fs.Bool("json", false, "print the summary as JSON")
+	cli.QuietFlag(cmd, "print errors only")
 	return cmd
 }
 
@@ -221,9 +217,9 @@ func (m *mergeFlags) check(args []string) error {
 }
 
 func (m *mergeFlags) run(cmd *cobra.Command) error {
-	s, err := prepare.Merge(cmd.Context(), m.config, cli.NewProgress(cmd.ErrOrStderr(), cmd.Root().Name(), m.quiet))
+	s, err := prepare.Merge(cmd.Context(), m.config, cli.ProgressOf(cmd, cmd.Root().Name()))
 	if err != nil {
 		return err
 	}
-	return report(cmd, s, m.json, m.quiet)
+	return report(cmd, s)
 }

@@ -39,7 +39,7 @@ type flags struct {
 	printPipeline                      bool
 	set                                *pflag.FlagSet
 	progress                           string
-	json, quiet, version               bool
+	quiet, version                     bool
 }
 
 func newFlags() *flags { return &flags{config: prepare.DefaultConfig()} }
@@ -149,7 +149,7 @@ func (f *flags) register(cmd *cobra.Command) {
 		"time=24,lat=128; other axes stay whole; --memory is 1GiB by default")
 	fs.StringVar(&f.progress, "progress", "auto", "progress on standard error: `FORMAT` is "+of("progress")+
 		"; auto is a bar on a terminal and lines elsewhere, json an object a line for programs")
-	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
+	fs.Bool("json", false, "print the summary as JSON")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	fs.BoolVar(&f.version, "version", false, "print versions and build options")
 	cli.Group(cmd, "Source and dataset", "from", "fields", "missing", "records", "align", "outside", "format",

@@ -1,7 +1,6 @@
 package preprocess
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
 )
 
 const normalizeLong = `Store the mean and standard deviation of the images in a dataset, which readers then apply:
@@ -33,10 +33,9 @@ const normalizeExamples = `  preprocess normalize out/flat imagenet
 
 // normalizeFlags are the arguments and flags of normalize.
 type normalizeFlags struct {
-	dataset     string
-	figures     prepare.Normalize
-	split       string
-	json, quiet bool
+	dataset string
+	figures prepare.Normalize
+	split   string
 }
 
 func normalizeCommand() *cobra.Command {
@@ -46,14 +45,14 @@ func normalizeCommand() *cobra.Command {
 		Short: "Store mean and std of the images in a dataset, without rewriting it",
 		Long:  normalizeLong, Example: normalizeExamples,
 		PreRunE: func(_ *cobra.Command, args []string) error { return n.check(args) },
-		RunE:    func(cmd *cobra.Command, _ []string) error { return n.run(cmd.OutOrStdout()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return n.run(cmd) },
 	})
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&n.split, "split", "", "`SPLIT` that dataset is computed from, or all (default the training split, all "+
 		"records without splits)")
-	fs.BoolVar(&n.json, "json", false, "print the fields as JSON")
-	fs.BoolVarP(&n.quiet, "quiet", "q", false, "print nothing but errors")
+	fs.Bool("json", false, "print the fields as JSON")
+	cli.QuietFlag(cmd, "print nothing but errors")
 	return cmd
 }
 
@@ -88,26 +87,26 @@ func (n *normalizeFlags) check(args []string) error {
 	return nil
 }
 
-func (n *normalizeFlags) run(out io.Writer) error {
+func (n *normalizeFlags) run(cmd *cobra.Command) error {
 	m, split, err := prepare.SetNormalization(n.dataset, n.figures, n.split)
-	if err != nil || n.quiet {
+	if err != nil || cli.Quiet(cmd) {
 		return err
 	}
-	if n.json {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(map[string]any{"id": m.ID, "generation": m.Generation, "split": split, "fields": m.Fields})
-	}
+	out := map[string]any{"id": m.ID, "generation": m.Generation, "split": split, "fields": m.Fields}
+	return cli.Print(cmd, out, func(w io.Writer) error { return n.print(w, m, split) })
+}
+
+func (n *normalizeFlags) print(w io.Writer, m *store.Manifest, split string) error {
 	of := ""
 	if split != "" {
 		of = " in the split " + split
 	}
 	for _, f := range m.Fields {
 		if layout.PixelBytes(f.Spec) && f.Normalization != nil && !f.Normalization.Applied {
-			fmt.Fprintf(out, "%s: mean %.4g, standard deviation %.4g of x/255%s\n", shell.Line(f.Name), f.Normalization.Mean,
+			fmt.Fprintf(w, "%s: mean %.4g, standard deviation %.4g of x/255%s\n", shell.Line(f.Name), f.Normalization.Mean,
 				f.Normalization.Std, of)
 		}
 	}
-	_, err = fmt.Fprintf(out, "%s: id %s, generation %d\n", shell.Line(n.dataset), m.ID, m.Generation)
+	_, err := fmt.Fprintf(w, "%s: id %s, generation %d\n", shell.Line(n.dataset), m.ID, m.Generation)
 	return err
 }

@@ -62,17 +62,14 @@ func (f *flags) runRechunk(cmd *cobra.Command) error {
 	if f.chunks.Memory > 0 {
 		debug.SetMemoryLimit(f.chunks.Memory) // of the whole process, which does nothing else
 	}
-	bar := cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), f.quiet)
-	if f.progress == "json" {
-		bar = cli.NewJSONProgress(cmd.ErrOrStderr())
-	}
+	bar := cli.ProgressOf(cmd, cmd.Name())
 	bar.Begin("rechunk", total, "bytes")
 	err = plan.Run(cmd.Context(), bar.Add)
 	bar.End()
-	if err != nil || f.quiet && !f.json {
+	if err != nil || cli.Quiet(cmd) && !cli.AsJSON(cmd) {
 		return err
 	}
-	return cli.Print(cmd.OutOrStdout(), f.json, plan, func(w io.Writer) error { return printRechunk(w, plan) })
+	return cli.Print(cmd, plan, func(w io.Writer) error { return printRechunk(w, plan) })
 }
 
 func printRechunk(w io.Writer, plan *rechunk.Plan) error {

@@ -22,7 +22,6 @@ without a heartbeat for two minutes has stopped: it was killed, or the clocks di
 
 // statusCommand returns the command preprocess status.
 func statusCommand() *cobra.Command {
-	asJSON := false
 	cmd := cli.Command(&cobra.Command{
 		Use: "status [flags] DEST", Short: "Print which parts of a dataset are complete, running, failed or missing",
 		Long: statusLong, Example: "  preprocess status out/flat\n  preprocess status s3://lab/ds --json",
@@ -37,10 +36,10 @@ func statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.Print(cmd.OutOrStdout(), asJSON, s, func(w io.Writer) error { return printStatus(w, s, args[0]) })
+			return cli.Print(cmd, s, func(w io.Writer) error { return printStatus(w, s, args[0]) })
 		},
 	})
-	cli.JSONFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 

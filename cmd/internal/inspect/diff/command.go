@@ -32,7 +32,6 @@ const examples = `  inspect diff out/flat out/photos.h5
 // flagValues is the command line of diff.
 type flagValues struct {
 	Options
-	json, quiet bool
 }
 
 func Command() *cobra.Command {
@@ -51,8 +50,8 @@ func Command() *cobra.Command {
 	flags.Float64Var(&f.Tolerance, "tolerance", 0, "treat numbers at most `X` apart as equal")
 	flags.BoolVar(&f.Data, "data", false, "compare only fields, classes, splits and values")
 	flags.IntVar(&f.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
-	cli.JSONFlag(cmd, &f.json)
+	cli.QuietFlag(cmd, "print errors only")
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -70,15 +69,15 @@ func (f *flagValues) problems(args []string) (list []string) {
 }
 
 func (f *flagValues) run(cmd *cobra.Command, args []string) error {
-	bar := cli.NewStage(cmd, "inspect", "compare", "values of records", f.quiet)
+	bar := cli.NewStage(cmd, "inspect", "compare", "values of records")
 	f.Begin, f.Progress = bar.Begin, bar.Add
 	c, err := Compare(cmd.Context(), args[0], args[1], f.Options)
 	bar.End()
 	if err != nil {
 		return err
 	}
-	if f.json || !f.quiet {
-		if err := cli.Print(cmd.OutOrStdout(), f.json, c, c.Render); err != nil {
+	if cli.AsJSON(cmd) || !cli.Quiet(cmd) {
+		if err := cli.Print(cmd, c, c.Render); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ const examples = `  inspect layout out/flat
   inspect layout --chunks --json old.h5 | jq -s 'max_by(.bytes)'`
 
 func Command() *cobra.Command {
-	var asJSON, chunks bool
+	var chunks bool
 	var window string
 	var sizes map[string]int
 	cmd := cli.Command(&cobra.Command{
@@ -45,19 +45,19 @@ func Command() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return cli.Print(cmd.OutOrStdout(), asJSON, w, w.Render)
+				return cli.Print(cmd, w, w.Render)
 			}
 			if chunks {
-				return ListChunks(cmd.OutOrStdout(), args[0], asJSON)
+				return ListChunks(cmd.OutOrStdout(), args[0], cli.AsJSON(cmd))
 			}
 			l, err := Read(args[0])
 			if err != nil {
 				return err
 			}
-			return cli.Print(cmd.OutOrStdout(), asJSON, l, l.Render)
+			return cli.Print(cmd, l, l.Render)
 		},
 	})
-	cli.JSONFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd)
 	cmd.Flags().BoolVar(&chunks, "chunks", false, "list every chunk of an HDF5 file, one per line")
 	cmd.Flags().StringVar(&window, "window", "",
 		"print what windows of `AXIS=SIZE,...`, such as time=24,lat=128, cost")

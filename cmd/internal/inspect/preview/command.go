@@ -32,11 +32,8 @@ const examples = `  inspect preview -o grid.png out/flat
 // flagValues is the command line of preview.
 type flagValues struct {
 	Options
-	out  string
-	json bool
-
+	out      string
 	pipeline string
-	quiet    bool
 }
 
 func Command() *cobra.Command {
@@ -57,8 +54,8 @@ func Command() *cobra.Command {
 	flags.StringVar(&f.Field, "field", "", "`FIELD` that holds the images (default: the first that does)")
 	flags.StringVar(&f.LabelField, "label-field", "", "`FIELD` that holds the labels (default: the first that does)")
 	flags.StringVar(&f.pipeline, "pipeline", "", "YAML or JSON `FILE` with the transforms of training: show what it sees")
-	cli.JSONFlag(cmd, &f.json)
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
+	cli.JSONFlag(cmd)
+	cli.QuietFlag(cmd, "print errors only")
 	cli.Group(cmd, "Samples", "count", "columns", "seed", "first", "field", "label-field", "pipeline")
 	cli.Group(cmd, "Output", "output", "json", "quiet")
 	return cmd
@@ -78,7 +75,7 @@ func (f *flagValues) problems(cmd *cobra.Command) (list []string) {
 	if f.First && cmd.Flags().Changed("seed") {
 		list = append(list, "--first and --seed exclude each other")
 	}
-	if f.out == "-" && f.json {
+	if f.out == "-" && cli.AsJSON(cmd) {
 		list = append(list, "-o - and --json would both write to stdout")
 	}
 	if f.out == "-" && cli.IsTerminal(cmd.OutOrStdout()) {
@@ -108,10 +105,10 @@ func (f *flagValues) run(cmd *cobra.Command, path string) error {
 	if err := cli.WriteFile(f.out, func(w io.Writer) error { return encodePNG(w, sheet.Picture) }); err != nil {
 		return err
 	}
-	if f.quiet && !f.json {
+	if cli.Quiet(cmd) && !cli.AsJSON(cmd) {
 		return nil
 	}
-	return cli.Print(cmd.OutOrStdout(), f.json, sheet, func(w io.Writer) error { return sheet.Render(w, f.out) })
+	return cli.Print(cmd, sheet, func(w io.Writer) error { return sheet.Render(w, f.out) })
 }
 
 // Render prints what was drawn into the file out.

@@ -27,9 +27,7 @@ const examples = `  inspect report -o report.html out/flat
 // flagValues is the command line of report.
 type flagValues struct {
 	Options
-	out   string
-	quiet bool
-	json  bool
+	out string
 }
 
 func Command() *cobra.Command {
@@ -49,8 +47,8 @@ func Command() *cobra.Command {
 	flags.IntVar(&f.Scan, "scan", 100_000, "search at most `N` records for extremes and near-duplicates")
 	flags.Uint64Var(&f.Seed, "seed", 0, "`SEED` of the random samples")
 	flags.IntVar(&f.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
-	flags.BoolVar(&f.json, "json", false, "also print checks, near-duplicates and changes as JSON")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
+	flags.Bool("json", false, "also print checks, near-duplicates and changes as JSON")
+	cli.QuietFlag(cmd, "print errors only")
 	return cmd
 }
 
@@ -59,7 +57,7 @@ func (f *flagValues) problems(cmd *cobra.Command) (list []string) {
 		list = append(list, "-o FILE.html says where to write the page; -o - is stdout")
 	}
 	list = append(list, cli.OutputName(f.out, ".html", ".htm")...)
-	if f.json && f.out == "-" {
+	if cli.AsJSON(cmd) && f.out == "-" {
 		list = append(list, "--json and -o -: both write to stdout; give a FILE.html")
 	}
 	if cmd.Flags().Changed("against") && f.Against == "" {
@@ -78,14 +76,14 @@ func (f *flagValues) run(cmd *cobra.Command, path string) error {
 	if err := cli.CheckOutput(f.out); err != nil {
 		return err
 	}
-	bar := cli.NewStage(cmd, "inspect", "read", "values of records", f.quiet)
+	bar := cli.NewStage(cmd, "inspect", "read", "values of records")
 	f.Begin, f.Progress = bar.Begin, bar.Add
 	r, err := Make(cmd.Context(), path, f.Options)
 	bar.End()
 	if err != nil {
 		return err
 	}
-	if f.json {
+	if cli.AsJSON(cmd) {
 		if err := cli.WriteFile(f.out, r.HTML); err != nil {
 			return err
 		}
@@ -97,7 +95,7 @@ func (f *flagValues) run(cmd *cobra.Command, path string) error {
 	if err := cli.WriteFile(f.out, r.HTML); err != nil {
 		return err
 	}
-	if f.quiet {
+	if cli.Quiet(cmd) {
 		return nil
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of %s, %d of %s good\n", shell.Line(f.out),

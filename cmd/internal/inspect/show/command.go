@@ -29,7 +29,7 @@ const examples = `  inspect show out/flat 0 100:105
 // flagValues is the command line of show.
 type flagValues struct {
 	Options
-	recipe, manifest, json bool
+	recipe, manifest bool
 }
 
 func Command() *cobra.Command {
@@ -50,7 +50,7 @@ func Command() *cobra.Command {
 	flags.IntVar(&f.Elements, "values", 8, "show at most `N` numbers of an array; 0 shows all")
 	flags.BoolVar(&f.recipe, "recipe", false, "print the recipe, for "+shell.Penstock("preprocess --pipeline"))
 	flags.BoolVar(&f.manifest, "manifest", false, "print the manifest")
-	cli.JSONFlag(cmd, &f.json)
+	cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -105,7 +105,7 @@ func (f *flagValues) records(cmd *cobra.Command, args []string) error {
 	lines := json.NewEncoder(out)
 	lines.SetEscapeHTML(false)
 	return Each(cmd.Context(), args[0], args[1:], f.Options, func(s *Record) error {
-		if f.json {
+		if cli.AsJSON(cmd) {
 			return lines.Encode(s)
 		}
 		if !first {

@@ -20,7 +20,6 @@ const examples = `  inspect stats out/flat
   inspect stats --field train/x,train/y other.h5`
 
 func Command() *cobra.Command {
-	var asJSON, quiet bool
 	var classes int
 	var opts Options
 	cmd := cli.Command(&cobra.Command{
@@ -36,22 +35,22 @@ func Command() *cobra.Command {
 			return cli.Usage(problems...)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			bar := cli.NewStage(cmd, "inspect", "read", "values of records", quiet)
+			bar := cli.NewStage(cmd, "inspect", "read", "values of records")
 			opts.Begin, opts.Progress = bar.Begin, bar.Add
 			s, err := Compute(cmd.Context(), args[0], opts)
 			bar.End()
 			if err != nil {
 				return err
 			}
-			return cli.Print(cmd.OutOrStdout(), asJSON, s, func(w io.Writer) error {
+			return cli.Print(cmd, s, func(w io.Writer) error {
 				return s.Render(w, classes, cli.TerminalWidth(cmd.OutOrStdout()))
 			})
 		},
 	})
 	opts.Register(cmd)
-	cli.JSONFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd)
 	cmd.Flags().IntVar(&classes, "classes", 20, "list at most `N` classes; 0 lists all")
 	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print no progress")
+	cli.QuietFlag(cmd, "print no progress")
 	return cmd
 }

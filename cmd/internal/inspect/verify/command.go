@@ -25,7 +25,6 @@ const examples = `  inspect verify out/flat
   inspect verify --quiet out/flat && train out/flat`
 
 func Command() *cobra.Command {
-	var asJSON, quiet bool
 	var opts Options
 	cmd := cli.Command(&cobra.Command{
 		Use: "verify [flags] DATASET", Short: "Compare every record with its checksum", Long: long, Example: examples,
@@ -37,23 +36,23 @@ func Command() *cobra.Command {
 			return cli.Usage(problems...)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v, err := verifyWithProgress(cmd, args[0], opts, quiet)
+			v, err := verifyWithProgress(cmd, args[0], opts)
 			if err != nil {
 				return err
 			}
 			text := v.Render
-			if quiet {
+			if cli.Quiet(cmd) {
 				text = v.RenderCorruptions
 			}
-			if err := cli.Print(cmd.OutOrStdout(), asJSON, v, text); err != nil {
+			if err := cli.Print(cmd, v, text); err != nil {
 				return err
 			}
 			return v.Err()
 		},
 	})
-	cli.JSONFlag(cmd, &asJSON)
+	cli.JSONFlag(cmd)
 	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print corruption only, and no progress")
+	cli.QuietFlag(cmd, "print corruption only, and no progress")
 	return cmd
 }
 
@@ -61,12 +60,12 @@ func Command() *cobra.Command {
 // terminal.
 const slowBytes = 1 << 30
 
-func verifyWithProgress(cmd *cobra.Command, path string, opts Options, quiet bool) (*Verification, error) {
+func verifyWithProgress(cmd *cobra.Command, path string, opts Options) (*Verification, error) {
 	var progress *cli.Progress
 	var bytes, reported int64
 	errOut := cmd.ErrOrStderr()
 	opts.Begin = func(total int64) {
-		progress = cli.NewProgress(errOut, "inspect", quiet || total < slowBytes && !cli.IsTerminal(errOut))
+		progress = cli.NewProgress(errOut, "inspect", cli.Quiet(cmd) || total < slowBytes && !cli.IsTerminal(errOut))
 		progress.Begin("verify", total>>20, "MiB")
 	}
 	opts.Progress = func(n int64) {
