@@ -187,6 +187,31 @@ class SeveralImages(unittest.TestCase):
             with self.assertRaisesRegex(penstock.Error, words):
                 penstock.DataLoader(path, 1, **options)
 
+    def test_one_image_or_none(self):
+        """LLaVA's records have the path of an image or no such member; a table has nulls. The error of type image names the type images."""
+        files = [drawn(random.Random(i)) for i in range(2)]
+        for i, file in enumerate(files):
+            with open(self.path(f"{i}.jpg"), "wb") as f:
+                f.write(file)
+        with open(self.path("a.json"), "w") as f:
+            json.dump([{"id": 0, "image": "0.jpg"}, {"id": 1}, {"id": 2, "image": "1.jpg"}], f)
+        sources = ["a.json"]
+        for name, values in ("paths", ["0.jpg", None, "1.jpg"]), ("bytes", [files[0], None, files[1]]):
+            if pa is not None:
+                table = pa.table({"id": range(3), "image": values})
+                pq.write_table(table, self.path(name + ".parquet"))
+                with pa.OSFile(self.path(name + ".arrow"), "wb") as f, pa.ipc.new_file(f, table.schema) as writer:
+                    writer.write_table(table)
+                sources += [name + ".parquet", name + ".arrow"]
+        for name in sources:
+            with self.subTest(name):
+                with self.assertRaisesRegex(penstock.Error, "the type :images"):
+                    penstock.preprocess(self.path(name), self.path("refused"), fields="id,image:image", progress=False)
+                penstock.preprocess(self.path(name), self.path("made"), fields="id,image=pictures:images", progress=False, overwrite=True)
+                with penstock.open(self.path("made")) as ds:
+                    got = [[file.tobytes() for file in ds[i]["pictures"]] for i in range(3)]
+                    self.assertEqual(got, [[files[0]], [], [files[1]]])
+
     def test_a_missing_file(self):
         with open(self.path("a.jsonl"), "w") as f:
             f.write('{"images": ["none.jpg"]}\n')

@@ -28,7 +28,7 @@ type Kind uint8
 const (
 	Numbers Kind = iota
 	ImagePath
-	ImagePaths // a JSON array of paths
+	ImagePaths // a JSON array of paths, or one path
 	imageBase64
 	label
 	Text
@@ -366,10 +366,13 @@ func (p PathField) put(v *source.Values, value []byte, dir source.File) error {
 	return putFile(v, p.At, list[0], dir)
 }
 
-// pathList reads a JSON array of paths. An empty value, and null, have none.
+// pathList reads a JSON array of paths, or one path. An empty value, and null, have none.
 func pathList(value []byte) (list []string, err error) {
 	if len(value) == 0 {
 		return nil, nil
+	}
+	if value[0] != '[' && string(value) != "null" {
+		return []string{string(value)}, nil
 	}
 	if err := json.Unmarshal(value, &list); err != nil {
 		return nil, source.ValueError("%s is no list of paths", source.Clip(string(value)))

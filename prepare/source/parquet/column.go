@@ -258,6 +258,8 @@ func (c *leafColumn) single(name string) (source.Field, error) {
 	switch {
 	case c.words != nil:
 		return source.LabelField(name, c.classes), nil
+	case (c.image || c.path) && c.selection.Type == "images":
+		return source.ContentField(name, tensor.Images), nil
 	case c.image, c.path:
 		return source.ContentField(name, tensor.Image), nil
 	case c.text:
@@ -305,7 +307,7 @@ func (c *leafColumn) force(typ string) error {
 		return nil
 	case typ == "image" && c.isBytes() && c.leaf.MaxRepetitionLevel > 0:
 		return column.ErrImages
-	case typ == "image" && c.leaf.MaxRepetitionLevel == 0 || typ == "images" && c.leaf.MaxRepetitionLevel == 1:
+	case typ == "image" && c.leaf.MaxRepetitionLevel == 0 || typ == "images" && c.leaf.MaxRepetitionLevel < 2:
 		if !c.isBytes() {
 			break
 		}
@@ -341,7 +343,7 @@ func (c *leafColumn) value(row [][]parquet.Value) ([]byte, error) {
 	}
 	values := c.values(row)
 	switch {
-	case c.leaf.MaxRepetitionLevel > 0 && c.image:
+	case c.field.Content == tensor.Images && c.image:
 		return c.images(values)
 	case c.leaf.MaxRepetitionLevel > 0 && c.text:
 		return c.texts(values)
@@ -434,7 +436,7 @@ func (c *leafColumn) items(values []parquet.Value, do func(item []byte) error) e
 
 // nullItem reports whether a null is an item of a list, and not the list or an empty one.
 func (c *leafColumn) nullItem(v parquet.Value) bool {
-	return v.DefinitionLevel() >= c.itemLevel
+	return c.itemLevel > 0 && v.DefinitionLevel() >= c.itemLevel
 }
 
 // itemLevel returns the definition level of the innermost repeated node of a path.

@@ -238,9 +238,9 @@ func (t *target) bytes(name string, w column.Selection, given column.Type) error
 		t.as, t.typ, t.field = asRaw, given, given.FieldOf(name)
 	case c.several && w.Type == "image":
 		return column.ErrImages
-	case c.several && w.Type == "images" && c.Text:
+	case w.Type == "images" && c.Text:
 		t.path, t.as, t.field = true, asItems, source.ContentField(name, tensor.Images)
-	case c.several && w.Type == "images", c.Images && w.Type == "":
+	case w.Type == "images", c.Images && w.Type == "":
 		t.as, t.field = asImages, source.ContentField(name, tensor.Images)
 	case c.several && (c.binary || w.Type != "" && w.Type != "text"):
 		return errors.New("holds lists of bytes, which cannot become a field, unless each is a row of numbers, " +
