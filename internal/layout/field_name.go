@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/crc32"
-	"path"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -87,6 +87,17 @@ func FileName(field string) string {
 	return fmt.Sprintf("%.80s.%08x", strings.TrimLeft(plain, "-"), crc32.ChecksumIEEE([]byte(field)))
 }
 
+// Groups yields the groups that a name is in, the innermost first: a/b and a of a/b/c.
+func Groups(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := len(name) - 1; i > 0; i-- {
+			if name[i] == '/' && !yield(name[:i]) {
+				return
+			}
+		}
+	}
+}
+
 // CheckNames makes sure that no field has the name of what stores another one.
 func CheckNames(fields []tensor.Spec) error {
 	names, isField := make(map[string]string), make(map[string]bool, len(fields))
@@ -102,7 +113,7 @@ func CheckNames(fields []tensor.Spec) error {
 			}
 			names[name] = field
 		}
-		for above := path.Dir(field); above != "."; above = path.Dir(above) {
+		for above := range Groups(field) {
 			if isField[above] {
 				return fmt.Errorf("field %q lies below field %q, which is an array and no group; give one of them another name",
 					field, above)

@@ -44,6 +44,8 @@ func TestCheckNames(t *testing.T) {
 	}{
 		{spec("a", false), spec("a/b", false), "lies below"},
 		{spec("a/b/c", true), spec("a", true), "lies below"},
+		{spec("a", false), spec("/a", false), ""}, // no name of a field: its own error
+		{spec("//a//", true), spec("/", false), "lies below"},
 		{spec("a", true), spec("a.values", false), "one name"},
 		{spec("年", true), spec("年.offsets", false), "one name"},
 		{spec("a/b", false), spec("a/c", true), ""},

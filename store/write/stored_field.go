@@ -22,7 +22,7 @@ type storedField struct {
 func storedIn(m *store.Manifest, f store.Field) storedField {
 	s := storedField{cmp.Or(m.Arrays[f.Name], f.Name), make(map[string]string), make(map[string]*store.Storage)}
 	folders := []string{s.name}
-	for above := path.Dir(s.name); above != "."; above = path.Dir(above) {
+	for above := range layout.Groups(s.name) {
 		folders = append(folders, above)
 	}
 	for _, c := range layout.Columns([]tensor.Spec{f.Spec}) {

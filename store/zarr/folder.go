@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -83,7 +82,7 @@ func (f *folder) sync(path string) error {
 func (f *folder) groups() error {
 	paths := []string{metadataGroup, metadataGroup + "/crc"}
 	for _, field := range f.manifest.Fields {
-		for above := path.Dir(field.Name); above != "."; above = path.Dir(above) {
+		for above := range layout.Groups(field.Name) {
 			paths = append(paths, above)
 		}
 		if field.Ragged {
