@@ -72,6 +72,12 @@ func (g *Group) open() error {
 	return err
 }
 
+// IsCells reports whether anndata wrote the hierarchy, whose arrays are parts of matrices and of columns.
+func (g *Group) IsCells() bool {
+	var kind string
+	return json.Unmarshal(g.Attributes["encoding-type"], &kind) == nil && kind == "anndata"
+}
+
 func (g *Group) read(name string) ([]byte, error) { return readAll(g.files, name, mostMetadata) }
 
 // note keeps the attributes of a group.

@@ -190,6 +190,30 @@ class CellsTest(Trees):
         got = anndata.concat([anndata.read_h5ad(f) for f in files], join=how)[:, genes].X
         np.testing.assert_array_equal(got.toarray() if layout == "csr" else got, want)
 
+    def test_zarr(self):
+        """AnnData in Zarr is refused with the program that writes the file that is read; arrays are read by name."""
+        path = os.path.join(self.folder, "cells.zarr")
+        os.makedirs(path + "/X")
+        array = {
+            "zarr_format": 2,
+            "shape": [2, 2],
+            "chunks": [2, 2],
+            "dtype": "|u1",
+            "compressor": None,
+            "filters": None,
+            "fill_value": 0,
+            "order": "C",
+        }
+        for name, text in (".zgroup", {"zarr_format": 2}), (".zattrs", {"encoding-type": "anndata"}), ("X/.zarray", array), ("X/0.0", "abcd"):
+            with open(os.path.join(path, name), "w") as f:
+                f.write(text if isinstance(text, str) else json.dumps(text))
+        for door in penstock.open, penstock.DataLoader, lambda p: penstock.preprocess(p, p + ".ds", progress=False):
+            with self.assertRaisesRegex(penstock.Error, "read_zarr") as raised:
+                door(path)
+            compile(shlex.split(str(raised.exception).split("python3 -c ")[1])[0], "program", "exec")
+        with penstock.open(path, fields=["X"]) as ds:
+            self.assertEqual(ds["X"][:].tobytes(), b"abcd")
+
     def test_files_that_cannot_be_joined(self):
         folder = os.path.join(self.folder, "several")
         os.mkdir(folder)

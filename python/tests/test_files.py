@@ -89,6 +89,22 @@ class TestFiles(Writing):
             self.assertEqual([int(v.mean()) for v in got["obs/image"][:]], [0, 1, 2, 3, 4])
         self.assertEqual(loaded(path, fields=["data/demo_3/obs/image"])["data/demo_3/obs/image"].mean(), 3)
 
+    def test_columns_of_tables_of_pandas(self):
+        """A block of the table format is an array whose columns have names, as pandas pickles them."""
+        rows = np.zeros(4, [("index", "i8"), ("values_block_0", "f4", (5,)), ("values_block_1", "i8", (2,))])
+        rows["values_block_0"] = np.arange(20).reshape(4, 5)
+        with h5py.File(self.path("t.h5"), "w") as f:
+            d = f.create_dataset("df/table", data=rows)
+            names = "(lp0\nVa\np1\naV\xe9\\u005cx\np2\naV\\u65e5\\U0001f600\np3\naI7\naVb\np4\na."
+            d.attrs["values_block_0_kind"] = np.bytes_(names.encode("latin-1"))
+            d.attrs["values_block_1_kind"] = np.bytes_(b"(lp0\nVa\np1\nag1\na.")  # twice the same
+        with penstock.open(self.path("t.h5")) as ds:
+            self.assertEqual(ds.fields["df/table/values_block_0"].features, ("a", "é\\x", "日😀", "7", "b"))
+            self.assertFalse(ds.fields["df/table/values_block_1"].features)
+        chosen = {"df/table/values_block_0": [transforms.SelectFeatures(["b", "日😀"])]}
+        with penstock.DataLoader(self.path("t.h5"), 4, output="numpy", transforms=chosen) as loader:
+            np.testing.assert_array_equal(next(iter(loader))["df/table/values_block_0"], rows["values_block_0"][:, [4, 2]])
+
     def test_enumerations(self):
         path, values = self.path("x.h5"), np.array([0, 5, 255, 5, 7], "u1")
         with h5py.File(path, "w") as f:

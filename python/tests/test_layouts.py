@@ -433,7 +433,7 @@ def matlab_cell(folder):
 # Tables in HDF5
 
 
-@layout("refused", "python3 -c 'import pandas; pandas.read_hdf(", '"df").to_parquet(')
+@layout("refused", "python3 -c 'import pandas; pandas.DataFrame(pandas.read_hdf(", '"df")).rename(columns=str).to_parquet(')
 def pandas_fixed(folder):
     with h5py.File(path := folder + "/frame.h5", "w") as f:
         f.attrs.update(

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
@@ -46,7 +47,13 @@ func parts(d *meta.Dataset) (list []part, err error) {
 	if d.Type.Class == meta.Compound && len(d.Type.Members) > mostParts {
 		return nil, fmt.Errorf("a compound of %d members: %w", len(d.Type.Members), meta.ErrUnsupported)
 	}
-	return p.expand(d.Path)
+	list, err = p.expand(d.Path)
+	for i := range list {
+		if f := &list[i].field; len(f.Shape) == 1 && strings.HasPrefix(list[i].name, "/values_block_") {
+			f.Features = columnsOfBlock(d, list[i].name[1:], f.Shape[0])
+		}
+	}
+	return list, err
 }
 
 // strides returns the axes of an array of elements of that size.

@@ -3,6 +3,7 @@ package hdf5
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
@@ -16,8 +17,8 @@ func (f *File) frame() error {
 		if l.Group != nil && l.Group.IsFrame() {
 			parquet := strings.TrimSuffix(f.path, filepath.Ext(f.path)) + ".parquet"
 			return fmt.Errorf("%s is in the fixed format of pandas; write a table: %s: %w", l.Path, shell.Command("python3 -c",
-				fmt.Sprintf("import pandas; pandas.read_hdf(%q, %q).to_parquet(%q)", f.path, trim(l.Path), parquet)),
-				meta.ErrUnsupported)
+				fmt.Sprintf("import pandas; pandas.DataFrame(pandas.read_hdf(%q, %q)).rename(columns=str).to_parquet(%q)", f.path,
+					trim(l.Path), parquet)), meta.ErrUnsupported)
 		}
 	}
 	return nil
@@ -36,4 +37,49 @@ func cellError(d *meta.Dataset) error {
 	return fmt.Errorf("a cell array of MATLAB; write its elements in MATLAB, and give --records '*': "+
 		"for i = 1:numel(%[1]s), h5create('%[1]s.h5', sprintf('/%%d', i), size(%[1]s{i})); "+
 		"h5write('%[1]s.h5', sprintf('/%%d', i), %[1]s{i}); end: %[2]w", name, meta.ErrUnsupported)
+}
+
+// columnsOfBlock returns the names of the n columns that a block of pandas' table format has, which is one array; nil if
+// they are not known. They are a pickled list of texts and whole numbers, of protocol 0, which is read and not run.
+func columnsOfBlock(d *meta.Dataset, block string, n int) (names []string) {
+	a, ok := d.Attrs.Get(block + "_kind")
+	if !ok {
+		return nil
+	}
+	text, _ := a.Value.Text()
+	list, is := strings.CutPrefix(text, "(lp0\n")
+	for line := range strings.Lines(list) {
+		line = strings.TrimSuffix(strings.TrimPrefix(line, "a"), "\n")
+		switch name, rest := line[:min(1, len(line))], line[min(1, len(line)):]; name {
+		case "V":
+			names = append(names, unpickled(rest))
+		case "I":
+			names = append(names, rest)
+		case "p", ".":
+		default:
+			is = false // a name that another one is equal to, or of another type
+		}
+	}
+	if !is || len(names) != n {
+		return nil
+	}
+	return names
+}
+
+// unpickled returns a text of protocol 0: bytes are Latin-1, and \u and four digits, or \U and eight, another character.
+func unpickled(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		char := rune(text[i])
+		for mark, digits := range map[string]int{`\u`: 4, `\U`: 8} {
+			rest, is := strings.CutPrefix(text[i:], mark)
+			if code, err := strconv.ParseUint(rest[:min(digits, len(rest))], 16, 32); is && err == nil {
+				char = rune(code)
+				i += 1 + digits
+				break
+			}
+		}
+		b.WriteRune(char)
+	}
+	return b.String()
 }

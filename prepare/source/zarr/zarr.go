@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/dataset"
 	"github.com/penstock/penstock/prepare/source/unit"
+	"github.com/penstock/penstock/store"
 )
 
 // Open opens a hierarchy: every array of numbers that has records is a field. One that penstock wrote has the fields of
@@ -37,6 +38,9 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	g, err := zarr.Open(files)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
+	}
+	if g.IsCells() && opts.Fields == "" && opts.Only == nil {
+		return nil, errors.Join(fmt.Errorf("source %s: %w", path, store.CellsError(path)), closer.Close())
 	}
 	pool := chunk.NewPool(0)
 	selection = unit.Chosen(selection, opts.Only)
