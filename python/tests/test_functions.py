@@ -446,6 +446,23 @@ class AnyRowsTest(FunctionsTest):
         ):
             list(self.loader({"text": [other]}, fields=["text"]))
 
+    def test_none(self):
+        def rows(text):
+            return None if text.endswith("3") else [1] * len(text)
+
+        def number(text):
+            return None if text.endswith("3") else len(text)
+
+        for function in (rows, number):
+            with self.subTest(function=function):
+                with self.assertRaisesRegex(
+                    TypeError, rf'record 3\b.*{function.__name__}.* None, which is no value; on_error="backfill" puts another'
+                ):
+                    list(self.loader({"text": [function]}, fields=["text"], num_workers=0))
+                with self.assertLogs("penstock", logging.WARNING):
+                    left = [int(b.mask.sum()) for b in self.loader({"text": [function]}, fields=["text"], num_workers=0, on_error="backfill")]
+                self.assertEqual(sum(left), RECORDS - 9)
+
     def test_states(self):
         options = {"fields": ["text", "label"], "shuffle": True, "seed": 7}
         want = [b["text"].values.tolist() for b in self.loader({"text": [drawn]}, **options)]
@@ -656,7 +673,7 @@ class FailuresTest(FunctionsTest):
 
     def test_what_cannot_be_in_a_batch(self):
         for wrong, said in (
-            (lambda x: None, "object"),
+            (lambda x: None, "it has returned None"),
             (lambda x: x[:0], "no elements"),
             (lambda x: x.astype(complex), "complex"),
         ):

@@ -267,6 +267,8 @@ class Value:
     def array(self) -> np.ndarray:
         """Return the value as an array."""
         value = self.value
+        if value is None:
+            raise WrongOutput('it has returned None, which is no value; on_error="backfill" puts another record in the place of such ones')
         if type(value).__module__.partition(".")[0] == "PIL":
             x = np.array(value)  # which may be written to
             return x[:, :, None] if x.ndim == 2 else x

@@ -466,6 +466,8 @@ class Recorder:
         try:
             # Numbers in a list have no type of their own, as in a Writer.
             x = fitted(x, of.dtype) if of is not None and not of.is_bytes and isinstance(x, (list, tuple)) else Value(x, "").array()
+        except WrongOutput as e:
+            raise WrongOutput(f"record {sent!r}: {self._functions}: {name}: {e}") from None
         except (TypeError, OverflowError) as e:
             known = f", and the first records have {_described(of)}" if of is not None and of is (sent.given.results or {}).get(name) else ""
             raise WrongOutput(
