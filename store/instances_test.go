@@ -40,7 +40,7 @@ func TestSchemaOfLabels(t *testing.T) {
 		{fields: []store.Field{image("a"), on(store.NewField("m", tensor.Uint8, 1, 5, 7), tensor.Mask, "", "")}, want: "content mask needs integers of shape (h, w)"},
 		{fields: []store.Field{on(store.NewField("x", tensor.Int64), "", "", "objects")}, want: `instances "objects" need any number of rows, not int64`},
 		{fields: []store.Field{on(store.NewRagged("x", tensor.Int64), "", "", "a b")}, want: `instances "a b" is not a name`},
-		{fields: []store.Field{on(store.NewField("x", tensor.Int64), "box", "", "")}, want: `content "box" is none of utf-8, image, source-name, mask, boxes, keypoints`},
+		{fields: []store.Field{on(store.NewField("x", tensor.Int64), "box", "", "")}, want: `content "box" is none of utf-8, image, images, source-name, mask, boxes, keypoints`},
 	} {
 		err := store.Schema{Fields: test.fields}.Validate()
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
