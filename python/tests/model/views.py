@@ -14,8 +14,14 @@ def size(columns: Columns) -> int:
     return len(next(iter(columns.values())).values)
 
 
-#: What fields have that a part of a concat lacks.
-FILLS: dict[str, Any] = {FIXED: 1, RAGGED: [], TEXT: "filled"}
+def filler(c: Column) -> Any:
+    """Return what stands for a field in records that lack it: 1, or 0 where no value is larger, as a label has to be one of the classes."""
+    return {FIXED: lambda: int(bool(np.max(c.values) >= 1)), RAGGED: list, TEXT: lambda: "filled"}[c.kind]()
+
+
+def filled(c: Column, fill: Any) -> Any:
+    """Return a record of a column that it lacks."""
+    return fill if c.kind == TEXT else np.full(c.shape, fill, c.dtype) if c.kind == FIXED else np.zeros((0, *c.shape), c.dtype)
 
 
 def picked(columns: Columns, records: list[int]) -> Columns:
@@ -50,7 +56,7 @@ def draw(rng: random.Random, columns: Columns) -> dict[str, Any] | None:
         start = rng.randrange(n)
         step = {"kind": kind, "slice": [start, rng.randint(start + 1, n), 1]}
         if len(columns) > 1 and rng.random() < 0.5:
-            step["fill"] = {name: FILLS[columns[name].kind] for name in rng.sample(list(columns), rng.randint(1, len(columns) - 1))}
+            step["fill"] = {name: filler(columns[name]) for name in rng.sample(list(columns), rng.randint(1, len(columns) - 1))}
         return step
     small = [name for name in numbers if columns[name].dtype in ("int8", "int16", "uint8", "uint16", "float16", "float32")]
     if not small or "derived" in columns:
@@ -128,10 +134,9 @@ def apply(step: dict[str, Any], columns: Columns) -> Columns:
         return picked(columns, [i for i, keep in enumerate(holds(step["where"], columns)) if keep])
     if kind == "concat":
         both = picked(columns, list(range(n)) + list(range(n))[slice(*step["slice"])])
-        for name in step.get("fill", ()):  # which the second part lacks
+        for name, fill in step.get("fill", {}).items():  # which the second part lacks
             c = both[name]
-            value = {FIXED: np.ones(c.shape, c.dtype), RAGGED: np.zeros((0, *c.shape), c.dtype), TEXT: FILLS[TEXT]}[c.kind]
-            c.values[n:] = [value] * (len(c.values) - n)
+            c.values[n:] = [filled(c, fill)] * (len(c.values) - n)
         return both
     op, a, b, number = step["derived"]
     left, right = (stack(columns[name]).astype(np.float32) for name in (a, b))
