@@ -143,6 +143,30 @@ class SeveralImages(unittest.TestCase):
                         np.testing.assert_array_equal(rows, want)
             self.assertEqual(sorted(seen), list(range(len(records))))
 
+    def test_numbers_of_members(self):
+        """00 is a number, too, and a number of two images is refused."""
+        files = [drawn(random.Random(i)) for i in range(12)]
+        for names, want in (
+            ([f"a.{i:02d}.{ending(file)}" for i, file in enumerate(files)], files),
+            (["a.0.png", "a.00.png"], "a.0.png and a.00.png have one number"),
+            (["a.0.png", "a.0.jpg"], "a.0.png and a.0.jpg have one number"),
+            (["a.9999999999999999999999.png", "a.1.png"], [files[1], files[0]]),
+        ):
+            with tarfile.open(self.path("a.tar"), "w") as archive:
+                for name, file in zip(names, files):
+                    info = tarfile.TarInfo(name)
+                    info.size = len(file)
+                    archive.addfile(info, io.BytesIO(file))
+            with self.subTest(names):
+                options = {"fields": "images:images", "overwrite": True, "progress": False}
+                if isinstance(want, str):
+                    with self.assertRaisesRegex(penstock.Error, want):
+                        penstock.preprocess(self.path("a.tar"), self.path("made"), **options)
+                    continue
+                penstock.preprocess(self.path("a.tar"), self.path("made"), **options)
+                with penstock.open(self.path("made")) as ds:
+                    self.assertEqual([file.tobytes() for file in ds[0]["images"]], want)
+
     def test_functions_get_pixels(self):
         r = random.Random(1)
         records = [[drawn(r) for _ in range(n)] for n in (2, 0, 1)]
@@ -217,6 +241,13 @@ class SeveralImages(unittest.TestCase):
             f.write('{"images": ["none.jpg"]}\n')
         with self.assertRaisesRegex(penstock.Error, "a.jsonl:1.*image 0: file .*none.jpg: no such file"):
             penstock.preprocess(self.path("a.jsonl"), self.path("made"), progress=False)
+
+    def test_a_null_in_a_list(self):
+        for item in "null", '""':
+            with open(self.path("a.jsonl"), "w") as f:
+                f.write(f'{{"images": [{item}]}}\n')
+            with self.assertRaisesRegex(penstock.Error, "a.jsonl:1: .*image 0: null or an empty path in a list"):
+                penstock.preprocess(self.path("a.jsonl"), self.path("made"), fields="images:images", progress=False)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,14 +49,15 @@ func (c memberColumn) takes(ext string) bool {
 	return c.ext == ext
 }
 
-// imageNumber returns the number of one of several images of a sample: 1 of 1.jpg. It is -1 for other extensions.
-func imageNumber(ext string) int {
+// imageNumber returns the number of one of several images of a sample: 1 of 1.jpg and of 01.jpg. It is -1 for other
+// extensions. Larger numbers than an int64 has are the largest of it.
+func imageNumber(ext string) int64 {
 	first, last, _ := strings.Cut(ext, ".")
-	n, err := strconv.ParseUint(first, 10, 31)
-	if err != nil || !plainImage(last) || strconv.FormatUint(n, 10) != first {
+	n, err := strconv.ParseUint(first, 10, 63)
+	if errors.Is(err, strconv.ErrSyntax) || !plainImage(last) {
 		return -1
 	}
-	return int(n)
+	return int64(n)
 }
 
 // numbered returns the members that are one of several images of their sample, in the order of their numbers.
@@ -65,7 +67,7 @@ func (g group) numbered() (list []member) {
 			list = append(list, m)
 		}
 	}
-	slices.SortFunc(list, func(a, b member) int { return imageNumber(a.ext) - imageNumber(b.ext) })
+	slices.SortFunc(list, func(a, b member) int { return cmp.Compare(imageNumber(a.ext), imageNumber(b.ext)) })
 	return list
 }
 
@@ -110,7 +112,11 @@ func (c memberColumn) put(v *source.Values, field int, g group) error {
 // putNumbered makes the numbered images of a sample the value of a field.
 func putNumbered(v *source.Values, field int, g group) error {
 	record := v.Buffer(field)
-	for _, m := range g.numbered() {
+	list := g.numbered()
+	for i, m := range list {
+		if i > 0 && imageNumber(list[i-1].ext) == imageNumber(m.ext) {
+			return source.ValueError("%s and %s have one number, and thus no order; rename one of them", list[i-1].name, m.name)
+		}
 		data, err := m.load()
 		if err != nil {
 			return err

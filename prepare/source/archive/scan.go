@@ -79,7 +79,7 @@ func (s *archiveScan) add(g group) error {
 		s.ignored.Add(name)
 	}
 	for i, m := range g.numbered() {
-		if at := imageNumber(m.ext); at != i {
+		if at := imageNumber(m.ext); at != int64(i) {
 			s.gaps = true
 		}
 	}

@@ -377,6 +377,9 @@ func pathList(value []byte) (list []string, err error) {
 	if err := json.Unmarshal(value, &list); err != nil {
 		return nil, source.ValueError("%s is no list of paths", source.Clip(string(value)))
 	}
+	if i := slices.Index(list, ""); i >= 0 {
+		return nil, source.ValueError("image %d: null or an empty path in a list", i)
+	}
 	return list, nil
 }
 
