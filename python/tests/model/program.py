@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 from typing import Any
 
@@ -129,7 +130,7 @@ def costs(column: data.Column) -> list[float]:
 
 def _bucket(rng: random.Random, field: str, columns: data.Columns, world: int) -> dict[str, Any]:
     values = [v for v in costs(columns[field]) if v == v]
-    bounds = sorted({rng.choice(values), rng.choice(values)}) if values and rng.random() < 0.5 else None
+    bounds = sorted(filter(math.isfinite, {rng.choice(values), rng.choice(values)})) or None if values and rng.random() < 0.5 else None
     most = max([1, *values]) * world
     budget = 60 * round(most * rng.choice([0.5, 1, 3, 20]) / 60) if most < 1e9 and rng.random() < 0.4 else None  # of all ranks: 1 to 6 divide it
     return {"kind": "bucket", "field": field, "bounds": bounds, "buckets": rng.randint(1, 6), "budget": budget, "multiple": world}
