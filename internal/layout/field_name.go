@@ -17,7 +17,7 @@ const maxFieldName = 200
 
 // FieldNameRule says for people what the name of a field is.
 const FieldNameRule = "a name is 1 to 200 bytes of UTF-8 that can be seen, in parts with / between them, none of " +
-	"them empty, '.', '..' or 'zarr.json', nor the first one 'penstock'"
+	"them empty, '.', '..', 'zarr.json' or 'manifest.json', nor the first one 'penstock'"
 
 // IsFieldName reports whether a field can have a name. It is the path of an array in HDF5 and Zarr: [FieldNameRule].
 func IsFieldName(name string) bool {
@@ -37,7 +37,8 @@ func IsFieldName(name string) bool {
 }
 
 func isNamePart(part string) bool {
-	return part != "" && part != "." && part != ".." && part != ZarrNode && !strings.ContainsFunc(part, unseen)
+	return part != "" && part != "." && part != ".." && part != ZarrNode && part != ManifestName &&
+		!strings.ContainsFunc(part, unseen)
 }
 
 func unseen(r rune) bool { return r == utf8.RuneError || !unicode.IsGraphic(r) }

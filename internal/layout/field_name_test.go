@@ -13,7 +13,7 @@ func TestFieldName(t *testing.T) {
 	for text, want := range map[string]string{
 		"obs/eef_pos": "obs/eef_pos", "年龄": "年龄", "sepal length (cm)": "sepal length (cm)", "a.b": "a.b", "-x": "-x", "a//b/": "a/b",
 		"": "data", "/": "data", "..": "data", "a/../b": "a/b", "a\tb": "a_b", "a\xffb": "a_b", "penstock": "penstock",
-		"penstock/x": "penstock_/x", "x/zarr.json": "x", strings.Repeat("ö", 100): strings.Repeat("ö", 100),
+		"penstock/x": "penstock_/x", "x/zarr.json": "x", "manifest.json": "data", strings.Repeat("ö", 100): strings.Repeat("ö", 100),
 	} {
 		if got := FieldName(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
