@@ -201,6 +201,46 @@ class SeveralImages(unittest.TestCase):
         with self.assertRaisesRegex(penstock.Error, "list of image files"), penstock.Writer(self.path("bad"), schema=schema) as writer:
             writer.append({"images": records[0][0]})
 
+    def test_set_column(self):
+        files = [drawn(random.Random(i)) for i in range(3)]
+        with penstock.Writer(self.path("w")) as writer:
+            for k in 2, 3, 0:
+                writer.append({"images": files[:k]})
+        with penstock.open(self.path("w")) as ds:
+            ds.set_column("images", lambda record: record["images"][:0:-1])
+        with penstock.open(self.path("w")) as ds:
+            self.assertEqual(ds.fields["images"].content, "images")
+            self.assertEqual([[file.tobytes() for file in record] for record in ds["images"]], [[files[1]], [files[2], files[1]], []])
+
+    def test_errors_name_the_record(self):
+        """A length that lies beyond the record is an error that says where, by every way to the files."""
+        files = [drawn(random.Random(i)) for i in range(5)]
+        with penstock.Writer(self.path("w")) as writer:
+            for part in files[:1], [], files[1:4], files[4:]:
+                writer.append({"images": part})
+        path = self.path("w/images.values-00000.npy")
+        with open(path, "rb") as f:
+            content = f.read()
+        length = len(files[2]).to_bytes(4, "little")
+        with open(path, "wb") as f:
+            f.write(content.replace(length + files[2], b"\xff\xff\xff\x7f" + files[2]))
+        ways = {
+            "record": lambda ds: ds[2]["images"],
+            "item": lambda ds: ds["images"][-2],
+            "slice": lambda ds: list(ds["images"][1:]),
+            "steps": lambda ds: list(ds["images"][::2]),
+            "list": lambda ds: ds["images"][[3, 2]].files(),
+            "view": lambda ds: ds.concat(ds)["images"][2],
+            "copy": lambda ds: list(ds["images"][1:].copy()),
+            "batch": lambda ds: list(penstock.DataLoader(ds, 4, output="numpy")),
+            "last batch": lambda ds: list(penstock.DataLoader(ds, 2, output="numpy")),
+            "function": lambda ds: list(penstock.DataLoader(ds, 2, output="numpy", transforms=[t.Record(len, takes=["images"])])),
+        }
+        with penstock.open(self.path("w")) as ds:
+            for name, way in ways.items():
+                with self.subTest(name), self.assertRaisesRegex(penstock.CorruptError, "'images': record 2: image 1: .* of 2147483647 bytes"):
+                    way(ds)
+
     def test_what_takes_one_image_refuses(self):
         path = self.archive("a.tar", [[drawn(random.Random(3))]], ["a"])
         for options, words in (

@@ -19,7 +19,7 @@ from .._base.program import uninterrupted
 from .._base.urls import redacted
 from .._read.field import STORAGE, Field, from_json, shape_of
 from .._read.formats import exists
-from .._read.ragged import Ragged, batch_of
+from .._read.ragged import Ragged, batch_of, numbered
 from . import process
 from .batch import BatchDict, BatchTuple, LoaderBatch, made
 from .positions import FIXED, Positions
@@ -446,6 +446,9 @@ class Session:
         indices = slot.array(at, _INT64, count)
         mask = slot.array(number(message, "mask"), _BOOL, count)
         values = {f.name: _values(slot, f, r, count, place) for f, r, place in zip(self.fields.values(), self._rows, places)}
+        for name, v in values.items():
+            if isinstance(v, Ragged) and v.is_images:
+                numbered(v, name, indices.tolist())
         if "cu_seqlens" in message:
             lengths = message["cu_seqlens"]
             longest = count * min((f.shape[0] for f in self.fields.values() if f.shape), default=0)

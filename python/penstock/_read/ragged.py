@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -30,10 +30,11 @@ class Ragged:
         content: "utf-8" for text; otherwise as in ``Field``.
     """
 
-    __slots__ = ("content", "offsets", "values")
+    __slots__ = ("_numbers", "content", "offsets", "values")
 
     def __init__(self, values: np.ndarray, offsets: np.ndarray, content: str = "") -> None:
         self.values, self.offsets, self.content = values, offsets, content
+        self._numbers: tuple[str, Sequence[int] | np.ndarray] = "", ()
 
     @property
     def is_text(self) -> bool:
@@ -47,7 +48,7 @@ class Ragged:
 
     def files(self) -> list[list[np.ndarray]]:
         """Return the image files of each record of content "images"."""
-        return [files_of(self.values[i:j]) for i, j in zip(self.offsets[:-1], self.offsets[1:])]
+        return cast("list[list[np.ndarray]]", list(self))
 
     @property
     def lengths(self) -> np.ndarray:
@@ -65,14 +66,15 @@ class Ragged:
         if not -len(self) <= i < len(self):
             raise IndexError(f"record {i} is out of range: there are {len(self)}")
         i = i + len(self) if i < 0 else i
-        return present(self.values[self.offsets[i] : self.offsets[i + 1]], self.content)
+        field, numbers = self._numbers
+        return present(self.values[self.offsets[i] : self.offsets[i + 1]], self.content, field, numbers[i] if len(numbers) else i)
 
     def __iter__(self) -> Iterator[np.ndarray | str | list[np.ndarray]]:
         return (self[i] for i in range(len(self)))
 
     def copy(self) -> Ragged:
         """Return the same in memory of its own."""
-        return Ragged(self.values.copy(), self.offsets.copy(), self.content)
+        return numbered(Ragged(self.values.copy(), self.offsets.copy(), self.content), *self._numbers)
 
     def padded(self, fill: Any = 0, length: int | None = None) -> np.ndarray:
         """Return an array of shape (records, longest, ...), filled up at the end of each.
@@ -151,6 +153,12 @@ class Sparse(Ragged):
         return torch.sparse_csr_tensor(ends, indices, torch.from_numpy(self.data), size=self.shape, check_invariants=True)
 
 
+def numbered(batch: Ragged, field: str, numbers: Sequence[int] | np.ndarray) -> Ragged:
+    """Return a batch, whose errors name the field, and records by these numbers."""
+    batch._numbers = field, numbers
+    return batch
+
+
 def batch_of(field: Field, values: np.ndarray, offsets: np.ndarray) -> Ragged:
     """Return a batch of records of a field."""
     return Sparse(values, offsets, field.width) if field.content == SPARSE else Ragged(values, offsets, field.content)
@@ -181,11 +189,16 @@ class RaggedRecords:
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step == 1 and stop > start and self._places.one(start)[0] == self._places.one(stop - 1)[0]:
-                return self._run(start, stop)
-            return self.take(np.arange(start, stop, step, dtype=np.int64))
-        if isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):
-            return present(self._rows(*self._places.one(self._places.index(key))), self.field.content)
-        return self.take(key)
+                return numbered(self._run(start, stop), self.field.name, range(start, stop))
+            key = np.arange(start, stop, step, dtype=np.int64)
+        elif isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):
+            i = self._places.index(key)
+            return present(self._rows(*self._places.one(i)), self.field.content, self.field.name, i)
+        return self._taken(key)
+
+    def _taken(self, key: Any) -> Ragged:
+        numbers = self._places.indices(key)
+        return numbered(self.take(numbers), self.field.name, numbers)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -236,10 +249,12 @@ class DerivedRagged(RaggedRecords):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
-            return self._between_records(start, stop) if step == 1 else self.take(np.arange(start, stop, step, dtype=np.int64))
-        if isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):
-            return self.take([self._places.index(key)])[0]
-        return self.take(key)
+            if step == 1:
+                return numbered(self._between_records(start, stop), self.field.name, range(start, stop))
+            key = np.arange(start, stop, step, dtype=np.int64)
+        elif isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):
+            return self._taken([self._places.index(key)])[0]
+        return self._taken(key)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -257,22 +272,23 @@ class DerivedRagged(RaggedRecords):
         return self._of(np.arange(start, stop, dtype=np.int64))
 
 
-def files_of(record: np.ndarray) -> list[np.ndarray]:
-    """Return the image files of a record of content "images": parts of it."""
-    found = []
+def files_of(record: np.ndarray, field: str, number: int) -> list[np.ndarray]:
+    """Return the image files of a record of content "images": parts of it. Errors name the field and the record's number."""
+    found: list[np.ndarray] = []
     while len(record):
         end = 4 + int.from_bytes(record[:4].tobytes(), "little")
         if len(record) < end:
-            raise CorruptError(f"an image file of {end - 4} bytes, of which there are {max(0, len(record) - 4)}")
+            where = f"field {field!r}: record {number}: image {len(found)}"
+            raise CorruptError(f"{where}: an image file of {end - 4} bytes, of which there are {max(0, len(record) - 4)}")
         found.append(record[4:end])
         record = record[end:]
     return found
 
 
-def present(rows: np.ndarray, content: str) -> np.ndarray | str | list[np.ndarray]:
+def present(rows: np.ndarray, content: str, field: str = "", number: int = 0) -> np.ndarray | str | list[np.ndarray]:
     """Return rows as the user wants them: text as a str. Names of files keep bytes that are not UTF-8, as os.fsdecode does."""
     if content == IMAGES:
-        return files_of(rows)
+        return files_of(rows, field, number)
     if content == "source-name":
         return rows.tobytes().decode("utf-8", "surrogateescape")
     return rows.tobytes().decode("utf-8", "replace") if content == "utf-8" else rows

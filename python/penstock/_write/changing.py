@@ -226,8 +226,8 @@ def put(
             if any(f["name"] == name for f in newest.manifest.get("fields", ())):
                 raise Error(f"{ds.path}: it has a column {name!r} already; set_column replaces one")
     source = _Source(ds, name, values, count("workers", workers, 0, 1 << 12), flag("batched", batched), count("batch_size", batch_size, 1))
-    of = source.infer() if field is None else codec.check([field])[0]
     old = fields_of(ds.manifest, ds.path).get(name) if verb == "set" else None
+    of = source.infer(old) if field is None else codec.check([field])[0]
     if old is not None and field is None:
         of = source.like(old, of)
     elif old is not None:
@@ -376,8 +376,8 @@ class _Source:
         if len(values) != len(ds):
             raise Error(f"{ds.path}: there are {len(values)} values, and the dataset has {len(ds)} records")
 
-    def infer(self) -> Field:
-        """Return the field that the first value has."""
+    def infer(self, old: Field | None) -> Field:
+        """Return the field that the first value has. Lists in place of lists of image files are such lists."""
         if self._function is not None:
             first = self._call(0, 1)[0] if self._batched else self._function(self._ds[0])
         elif self._iterator is not None:
@@ -389,7 +389,7 @@ class _Source:
         else:
             first = self._values[0]
         try:
-            return codec.check(codec.infer({self._name: first}))[0]
+            return codec.check(codec.infer({self._name: first}, [old] if old is not None and old.content == "images" else ()))[0]
         except (Error, TypeError, ValueError) as e:
             raise self._failed(0, e) from None
 

@@ -209,8 +209,8 @@ func (s *sheetBuilder) choose() error {
 		}
 	}
 	if s.images.Name == "" {
-		return errors.New("it has no field of images: neither image files nor arrays of shape (h, w), (c, h, w) or (h, w, " +
-			"c) with 1, 3 or 4 channels")
+		return errors.New("it has no field of one image a record: neither image files nor arrays of shape (h, w), " +
+			"(c, h, w) or (h, w, c) with 1, 3 or 4 channels")
 	}
 	return nil
 }

@@ -325,7 +325,7 @@ func TestPreviewErrors(t *testing.T) {
 		path string
 		want string
 	}{
-		{Options{Count: 1}, path, "no field of images"},
+		{Options{Count: 1}, path, "no field of one image a record"},
 		{Options{Count: 1, Field: "x"}, path, `field "x" cannot be shown: its records of shape () are not images`},
 		{Options{Count: 1, Field: "z"}, path, `it has no field "z"`},
 		{Options{Count: 1, LabelField: "images"}, datasettest.Animals(t), `field "images" is shown; labels are another field`},
