@@ -235,8 +235,8 @@ func (t Images) ID() string {
 // isEncoded reports whether the records of a field are image files. A Source that does not declare
 // its content may have them, too: records of variable length are not pixels.
 func isEncoded(in tensor.Spec) bool {
-	return in.Ragged && in.DType == tensor.Uint8 && len(in.Shape) == 0 && (in.Content == tensor.Image || in.Content == tensor.Images ||
-		in.Content == "")
+	return in.Ragged && in.DType == tensor.Uint8 && len(in.Shape) == 0 &&
+		(in.Content == tensor.Image || in.Content == tensor.Images || in.Content == "")
 }
 
 // someSizes are widths and heights of photographs, for which a pipeline must make one size.
@@ -300,19 +300,12 @@ func (t Images) grown(in tensor.Spec) (growFunc, error) {
 	}
 	size, one := out.RecordBytes(), t.fileWorker()
 	return func(dst, src []byte, r Record) ([]byte, error) {
-		for n := 0; len(src) > 0; n++ {
-			file, rest, err := tensor.CutImage(src)
-			if err == nil {
-				at := len(dst)
-				dst = slices.Grow(dst, size)[:at+size]
-				err = one(dst[at:], file, r)
-			}
-			if err != nil {
-				return dst, fmt.Errorf("image %d: %w", n, err)
-			}
-			src = rest
-		}
-		return dst, nil
+		err := tensor.EachImage(src, func(file []byte) error {
+			at := len(dst)
+			dst = slices.Grow(dst, size)[:at+size]
+			return one(dst[at:], file, r)
+		})
+		return dst, err
 	}, nil
 }
 

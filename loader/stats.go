@@ -3,7 +3,6 @@ package loader
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -420,7 +419,7 @@ func (s Stats) WriteMetrics(w io.Writer, labels ...string) error {
 	}
 	var set []string
 	for i := 0; i < len(labels); i += 2 {
-		if name := labels[i]; !labelName.MatchString(name) || strings.HasPrefix(name, "__") || name == "field" {
+		if name := labels[i]; !isLabelName(name) || strings.HasPrefix(name, "__") || name == "field" {
 			return fmt.Errorf("loader: label %q: a name is of ASCII letters, digits and _, begins with neither a digit nor __, "+
 				"and is not field", name)
 		}
@@ -446,8 +445,17 @@ func (s Stats) WriteMetrics(w io.Writer, labels ...string) error {
 	return err
 }
 
-// labelName is what Prometheus allows.
-var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+// isLabelName reports whether Prometheus allows a name of a label: ASCII letters, digits and _, no digit first. A regexp
+// would be compiled at the start of every program.
+func isLabelName(name string) bool {
+	for i, c := range []byte(name) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && c != '_' && !('0' <= c && c <= '9' && i > 0) {
+			return false
+		}
+	}
+	return name != ""
+}
 
 // escaped writes what a label's value may not have as it is.
 var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)

@@ -27,6 +27,22 @@ func CutImage(record []byte) (file, rest []byte, err error) {
 	return rest[:n:n], rest[n:], nil
 }
 
+// EachImage calls do with the image files of a record of content [Images]. An error says which image it is of, and ends
+// the loop.
+func EachImage(record []byte, do func(file []byte) error) error {
+	for n := 0; len(record) > 0; n++ {
+		file, rest, err := CutImage(record)
+		if err == nil {
+			err = do(file)
+		}
+		if err != nil {
+			return fmt.Errorf("image %d: %w", n, err)
+		}
+		record = rest
+	}
+	return nil
+}
+
 // CountImages returns how many image files a record of content [Images] has.
 func CountImages(record []byte) (n int, err error) {
 	for ; len(record) > 0 && err == nil; n++ {

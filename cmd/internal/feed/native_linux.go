@@ -106,7 +106,7 @@ func (n native) watch(ctx context.Context, ended func(error)) bool {
 		return false
 	}
 	pid := int(peer.Pid)
-	usage.Join(pid) // its time, and that of its other children, is of training
+	usage.Join(pid) // the time of the client and of its other children counts as training
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		ended(errPeer)

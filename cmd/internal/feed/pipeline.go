@@ -129,8 +129,8 @@ var words = geometry.Words{
 		"instances=\"objects\")",
 }
 
-// recipe returns the pipeline of a field: its own, or that of all image fields. It is nil for none, which null of the
-// field says.
+// recipe returns the pipeline of a field: its own, or the pipeline of all image fields. It is nil if there is none, or if
+// the field's own pipeline is null.
 func (o *Options) recipe(field string) (recipe json.RawMessage, own bool) {
 	recipe, own = o.Transforms[field]
 	if !own {

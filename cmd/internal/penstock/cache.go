@@ -24,7 +24,7 @@ the memory. When files of SOURCE change, only these are read again, for a new ge
 dataset; penstock log lists generations. With a limit (--cache-size, cache_size), the least recently
 used datasets are removed to make room, but not those that are pinned or in use.`
 
-// cacheFlags are those of all subcommands.
+// cacheFlags are the flags that all subcommands of cache have.
 type cacheFlags struct {
 	dir string
 	all bool

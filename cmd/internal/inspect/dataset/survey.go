@@ -85,7 +85,7 @@ func (s *BoxSurvey) add(list []float64, w, h float64, record int) {
 	}
 }
 
-// boxSizes are those of the images that boxes lie on.
+// boxSizes are the sizes of the images that boxes lie on.
 type boxSizes struct {
 	w, h  float64      // of all images
 	files *BatchReader // of images that have sizes of their own; nil for none

@@ -168,15 +168,12 @@ func (w imagesWorker) Do(_ string, dst, value []byte) (out []byte, err error) {
 
 // check makes sure that all images of a record can be opened.
 func (w imagesWorker) check(value []byte) error {
-	for n := 0; len(value) > 0; n++ {
-		file, rest, err := tensor.CutImage(value)
-		if err == nil {
-			_, err = w.opener.open(w.opener.parse(file))
-		}
-		if err != nil {
-			return fmt.Errorf("%s: image %d: %w", w.field.Name, n, err)
-		}
-		value = rest
+	err := tensor.EachImage(value, func(file []byte) error {
+		_, err := w.opener.open(w.opener.parse(file))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", w.field.Name, err)
 	}
 	return nil
 }
