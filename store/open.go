@@ -54,7 +54,7 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 	}
 	var d *Dataset
 	switch {
-	case generation != "" && (info.IsDir() && !layout.KeepsGenerations(path) || isNPY(path)):
+	case generation != "" && (isNPY(path) || info.IsDir() && !layout.KeepsGenerations(path) && zarr.Is(zarr.Folder(path))):
 		return nil, fmt.Errorf("store: open: %w", NoGenerations(path))
 	case info.IsDir() && !layout.IsFlat(path) && (layout.IsZarr(path) || zarr.Is(zarr.Folder(path))):
 		d, err = openZarr(path, generation, opts)

@@ -29,8 +29,15 @@ func TestCorruptDatasetsAreMadeAgain(t *testing.T) {
 	for name, corrupt := range map[string]func(t *testing.T, path string) error{
 		"shard deleted":  func(t *testing.T, path string) error { return os.Remove(largest(t, path)) },
 		"shard cut":      func(t *testing.T, path string) error { return os.Truncate(largest(t, path), 200) },
+		"manifest gone":  func(_ *testing.T, path string) error { return os.Remove(manifest(path)) }, // as by rm -r of a cache in use
 		"manifest cut":   func(_ *testing.T, path string) error { return os.Truncate(manifest(path), 100) },
 		"manifest empty": func(_ *testing.T, path string) error { return os.Truncate(manifest(path), 0) },
+		"an empty folder": func(_ *testing.T, path string) error {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+			return os.Mkdir(path, 0o700)
+		},
 		"a file in its place": func(_ *testing.T, path string) error {
 			if err := os.RemoveAll(path); err != nil {
 				return err
