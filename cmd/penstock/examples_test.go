@@ -91,9 +91,6 @@ func TestExamplesOfHelp(t *testing.T) {
 			if strings.Contains(line, "preprocess merge") || strings.Contains(line, "preprocess status") {
 				shell(t, dir, "penstock preprocess photos out/flat --resize 24x24 --rank 0 --world-size 2 && penstock preprocess photos out/flat --resize 24x24 --rank 1 --world-size 2")
 			}
-			if strings.Contains(line, "--against 1") {
-				shell(t, dir, "penstock delete out/flat --records 0")
-			}
 			shell(t, dir, line)
 			ran++
 		})

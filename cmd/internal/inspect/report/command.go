@@ -13,15 +13,10 @@ import (
 
 const long = `Write an HTML report: checks, fields, histograms, labels, samples (random, by class,
 darkest, brightest, near-duplicates), splits, skipped samples and the recipe. The file is
-self-contained: it fetches nothing and runs no script. The same data and flags give the same bytes.
-
-With --against, the page begins with what changed since an earlier generation: columns, records,
-statistics before and after, and the steps in between. Statistics are those of the records that
-are not deleted.`
+self-contained: it fetches nothing and runs no script. The same data and flags give the same bytes.`
 
 const examples = `  inspect report -o report.html out/flat
   inspect report -o train.html --split train out/photos.h5
-  inspect report -o changes.html --against 1 out/flat
   inspect report -o - --field train/x,train/y other.h5 > report.html`
 
 // flagValues is the command line of report.
@@ -43,11 +38,10 @@ func Command() *cobra.Command {
 	f.Register(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "output", "o", "", "HTML `FILE` to write; - is stdout")
-	flags.StringVar(&f.Against, "against", "", "show what changed since `GENERATION`, a number or a tag")
 	flags.IntVar(&f.Scan, "scan", 100_000, "search at most `N` records for extremes and near-duplicates")
 	flags.Uint64Var(&f.Seed, "seed", 0, "`SEED` of the random samples")
 	flags.IntVar(&f.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
-	flags.Bool("json", false, "also print checks, near-duplicates and changes as JSON")
+	flags.Bool("json", false, "also print checks and near-duplicates as JSON")
 	cli.QuietFlag(cmd, "print errors only")
 	return cmd
 }
@@ -59,9 +53,6 @@ func (f *flagValues) problems(cmd *cobra.Command) (list []string) {
 	list = append(list, cli.OutputName(f.out, ".html", ".htm")...)
 	if cli.AsJSON(cmd) && f.out == "-" {
 		list = append(list, "--json and -o -: both write to stdout; give a FILE.html")
-	}
-	if cmd.Flags().Changed("against") && f.Against == "" {
-		list = append(list, "--against needs the number of a generation or a tag")
 	}
 	if f.Scan < 1 {
 		list = append(list, "--scan must be at least 1")

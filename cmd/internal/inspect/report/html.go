@@ -26,9 +26,6 @@ var style string
 func (r *Report) HTML(w io.Writer) error {
 	b := new(body)
 	r.writeHeader(b)
-	if r.Changes != nil {
-		r.Changes.write(b, r.Stats.Split)
-	}
 	r.writeChecks(b)
 	r.writeFields(b)
 	r.writeValues(b)
@@ -54,7 +51,6 @@ func (r *Report) writeHeader(b *body) {
 		id, title string
 		there     bool
 	}{
-		{"changes", "Changes", r.Changes != nil},
 		{"checks", "Checks", true},
 		{"fields", "Fields", true},
 		{"values", "Values", true},

@@ -26,20 +26,18 @@ type Report struct {
 	Rows     []*show.Record // values of some records
 	Reasons  []Reason       // why samples were skipped, the most frequent first
 	Checks   []Check
-	Changes  *Changes // since the generation of Options.Against; nil without one
 }
 
 // findings is the JSON form of a report.
 type findings struct {
-	Path    string   `json:"path"`
-	Records int64    `json:"records"`
-	Checks  []Check  `json:"checks"`
-	Pairs   []Pair   `json:"near_duplicates"`
-	Changes *Changes `json:"changes,omitempty"`
+	Path    string  `json:"path"`
+	Records int64   `json:"records"`
+	Checks  []Check `json:"checks"`
+	Pairs   []Pair  `json:"near_duplicates"`
 }
 
 func (r *Report) findings() findings {
-	return findings{r.Summary.Path, r.Stats.Records, slices.Clone(r.Checks), append([]Pair{}, r.Pairs...), r.Changes}
+	return findings{r.Summary.Path, r.Stats.Records, slices.Clone(r.Checks), append([]Pair{}, r.Pairs...)}
 }
 
 // Album is a group of samples.
@@ -85,7 +83,6 @@ type Check struct {
 // Options configures Compile. The zero value of every field but Scan is usable.
 type Options struct {
 	dataset.Selection
-	Against  string        // an earlier generation to compare with: its number, a tag, or DATASET@3; "" is none
 	Scan     int           // records that are looked at for extremes and duplicates, at most
 	Seed     uint64        // of the random samples
 	Workers  int           // that read in parallel; 0 means GOMAXPROCS
@@ -124,11 +121,6 @@ func Make(ctx context.Context, path string, opts Options) (*Report, error) {
 		r.Summary.Fields = nil
 		r.Summary.DescribeFields(ds.Files())
 	}
-	if opts.Against != "" {
-		if r.Changes, err = changesOf(path, ds.Manifest(), opts.Against, opts.Fields); err != nil {
-			return nil, err
-		}
-	}
 	surveyed := stats.Options{Selection: opts.Selection, Workers: opts.Workers, Progress: opts.progress,
 		Begin: func(n int64) {
 			opts.begin(n + int64(opts.scans(ds)))
@@ -139,12 +131,6 @@ func Make(ctx context.Context, path string, opts Options) (*Report, error) {
 	c := &builder{report: r, ds: ds, opts: opts, rng: rand.New(rand.NewPCG(opts.Seed, 0))}
 	for _, step := range []func(context.Context) error{c.pictures, c.rows, c.verify} {
 		if err := step(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if r.Changes != nil {
-		earlier := stats.Options{Selection: opts.Selection, Workers: opts.Workers, Begin: opts.begin, Progress: opts.progress}
-		if err := r.Changes.compareStatistics(ctx, r.Stats, earlier); err != nil {
 			return nil, err
 		}
 	}
