@@ -14,6 +14,7 @@ from unittest import mock
 import penstock
 from penstock._base import progress
 from penstock._write import prepare
+from penstock._write.preprocess_command import failure
 
 from . import data
 from .test_writer import Writing, files, photo
@@ -72,7 +73,7 @@ class TestPreprocess(Writing):
         photos = self.photos()
         for options, want in [
             ({"resize": 0}, "^resize 0: must be a number of pixels"),
-            ({"from_": "lance"}, "^from_ lance: must be one of auto"),
+            ({"from_": "lance"}, '^from_="lance": must be one of auto'),
             ({"resize": 8, "keep_encoded": True, "crop": 4}, "keep_encoded=True: files stay as they are"),
             ({"fit": "cover"}, "^fit cover: says how to resize, which is not given"),
             ({}, "images of several sizes|crop"),
@@ -84,6 +85,15 @@ class TestPreprocess(Writing):
                 penstock.preprocess(photos, self.path("ds"), progress=False, **options)
             self.assertNotIn("--", str(raised.exception))
             self.assertFalse(os.path.exists(self.path("ds")))
+        for text, want in [  # values are strings, and commands stay commands
+            ("; use --on-error skip to leave out such samples", '; use on_error="skip" to leave out such samples'),
+            ("rows: --records '*[:]', or each of them: --records '*'?", 'rows: records="*[:]", or each of them: records="*"?'),
+            ("one length: --fields a,b/c; or x", 'one length: fields="a,b/c"; or x'),
+            ("it: penstock preprocess a.csv b --on-error skip", "it: penstock preprocess a.csv b --on-error skip"),
+            ("it: tar --sort=name -cf N .; or --fields images:images takes all", 'it: tar --sort=name -cf N .; or fields="images:images" takes all'),
+            ("--sixteen-bit kept or high-byte takes it; see --max-errors", 'sixteen_bit="kept" or high-byte takes it; see max_errors'),
+        ]:
+            self.assertEqual(failure(b"preprocess: " + text.encode()), want)
         with self.assertRaisesRegex(penstock.Error, r"penstock\.Writer"):
             penstock.preprocess("-", self.path("ds"))
         with self.assertRaisesRegex(TypeError, "progress is 3; it must be True, False, None, or a function"):

@@ -231,7 +231,7 @@ class TestURL(Raw):
         ds = penstock.open(url, cache_dir=cache)
         self.assertEqual((len(ds), bytes(ds["images"][3])[:2]), (20, b"BM"))
         self.assertEqual([n for n in os.listdir(os.path.join(cache, os.listdir(cache)[0])) if n.endswith(".objects")], [])
-        with self.assertRaisesRegex(penstock.Error, "none.tar.*as raw samples"):
+        with self.assertRaisesRegex(penstock.Error, "none.tar"):
             self.batches(url.replace("photos.tar", "none.tar"))
 
 

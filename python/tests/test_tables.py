@@ -79,7 +79,7 @@ class ImagePaths(Trees):
             with penstock.open(dest) as ds:
                 np.testing.assert_array_equal(ds["m"][0].ravel(), np.arange(30))
             lists = "no such file" if kind == "csv" else "write :images in place of :image"
-            for name, message in ("list", lists), ("none", "missing; use missing skip"):
+            for name, message in ("list", lists), ("none", "missing; use missing=.skip."):
                 with self.assertRaisesRegex(penstock.Error, message):
                     penstock.preprocess(os.path.join(self.folder, f"{name}.{kind}"), dest, fields="i:image", missing="nan", overwrite=True)
         with self.assertRaisesRegex(penstock.Error, r"file i.png: a table in memory has no folder .*absolute, .*outside=True"):
@@ -224,7 +224,7 @@ class Partitions(Trees):
         with penstock.open(done.dest) as ds:
             self.assertEqual([plain(ds[i]) for i in range(len(ds))], want.select("x", "fold").to_dicts())
             self.assertEqual(ds.fields["fold"].dtype, "int64")
-        with self.assertRaisesRegex(penstock.Error, "it is missing; use missing nan"):
+        with self.assertRaisesRegex(penstock.Error, "it is missing; use missing=.nan."):
             penstock.preprocess(folder, folder + ".failed", fields="x,fold", progress=False)
         folder = os.path.join(self.folder, "labels")
         frame.drop_nulls().write_parquet(folder, partition_by=["label"])
@@ -293,7 +293,7 @@ class MissingValues(Trees):
                         for missing, words in [("nan", "int64 has no NaN"), ("0.5", "is not a value of type int64")]:
                             with self.assertRaisesRegex(penstock.Error, words):
                                 self.made(path, fields="i", missing=missing)
-                        with self.assertRaisesRegex(penstock.Error, "it is missing; use missing nan, a value or skip"):
+                        with self.assertRaisesRegex(penstock.Error, "it is missing; use missing=.nan., a value or skip"):
                             self.made(path, fields="i")
                     if frame["target"].isna().any():
                         with self.assertRaisesRegex(penstock.Error, "no class has that name; the classes are a, b|the classes are a"):

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/rawcache"
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/prepare/raw"
@@ -160,19 +161,19 @@ func (c *cacheFlags) build(ctx context.Context, entry *rawcache.Entry, src *raw.
 	config.Dest, config.Resume = entry.Building(), true
 	s, err := prepare.Run(ctx, config, progress)
 	if err != nil {
-		return nil, ofCache(err)
+		return nil, ofCache(err, c.source)
 	}
 	return s, entry.Publish(ctx, src)
 }
 
-// ofCache replaces the advice to leave out a sample, as the dataset of a cache has all.
-func ofCache(err error) error {
+// ofCache replaces the advice to leave out a sample of a source, as the dataset of a cache has all.
+func ofCache(err error, source string) error {
 	text, advised := strings.CutSuffix(err.Error(), prepare.LeaveOut)
 	if !advised {
 		return err
 	}
-	return fmt.Errorf("%s; a cached dataset has every sample: repair or remove this one, or write a dataset without it: "+
-		"penstock preprocess SOURCE DATASET --on-error skip", text)
+	return fmt.Errorf("%s; a cached dataset has every sample: repair or remove this one, or write a dataset without it: %s",
+		text, shell.Rewrite(source, "--on-error skip"))
 }
 
 // describe makes a summary describe the source's records, of a dataset that also has records of earlier states.

@@ -649,7 +649,9 @@ def open_dataset(
         try:
             made = cached(os.fsdecode(path), cache_dir)
         except Error as of_samples:
-            raise Error(f"{e}; as raw samples: {of_samples}") from None
+            if os.path.isdir(name):
+                raise Error(f"{e}; as raw samples: {of_samples}") from None
+            raise of_samples from None  # a file is no dataset, if somebody knows what it is
         if made is None:
             raise e from None
         ds = _open_made(made, fields, split, mode)
