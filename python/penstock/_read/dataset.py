@@ -649,9 +649,9 @@ def open_dataset(
         try:
             made = cached(os.fsdecode(path), cache_dir)
         except Error as of_samples:
-            if os.path.isdir(name):
-                raise Error(f"{e}; as raw samples: {of_samples}") from None
-            raise of_samples from None  # a file is no dataset, if somebody knows what it is
+            if os.path.isfile(name):  # whose kind is known, and which is no dataset
+                raise of_samples from None
+            raise Error(f"{e}; as raw samples: {of_samples}") from None
         if made is None:
             raise e from None
         ds = _open_made(made, fields, split, mode)
