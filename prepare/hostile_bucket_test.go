@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/hostilebucket"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
@@ -66,7 +67,7 @@ func alone(t *testing.T, dest string, err error) {
 // A source in a bucket that answers wrongly gives a dataset of what came, or an error.
 func TestHostileBucketAsSource(t *testing.T) {
 	photos, table := rawtest.Folder(t, 8), raggedRows(t, 20)
-	honest := &remote.Memory{Name: "s3://lab"}
+	honest := &membucket.Memory{Name: "s3://lab"}
 	fillBucket(t, honest, photos, "photos")
 	fillBucket(t, honest, table, "rows/"+filepath.Base(table))
 	attacks := append(slices.Clone(hostilebucket.Reads), hostilebucket.Lists()...)
@@ -97,7 +98,7 @@ func TestHostileBucketAsSource(t *testing.T) {
 
 // sinking is a bucket that does something else with what is written.
 type sinking struct {
-	*remote.Memory
+	*membucket.Memory
 	write func(data []byte) ([]byte, error)
 	fails error // of every Commit
 }
@@ -142,7 +143,7 @@ func TestHostileBucketAsDestination(t *testing.T) {
 	attacks := append(slices.Clone(hostilebucket.Reads), hostilebucket.Lists()...)
 	for _, attack := range attacks {
 		t.Run(attack.Name, func(t *testing.T) {
-			honest := &remote.Memory{Name: "s3://lab"}
+			honest := &membucket.Memory{Name: "s3://lab"}
 			_ = testDestination(t, photos, &hostilebucket.Bucket{Bucket: honest, Attack: attack}, honest)
 		})
 	}
@@ -154,7 +155,7 @@ func TestHostileBucketAsDestination(t *testing.T) {
 		"commits hang up":   {fails: context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.Memory = &remote.Memory{Name: "s3://lab"}
+			s.Memory = &membucket.Memory{Name: "s3://lab"}
 			if err := testDestination(t, photos, s, s.Memory); err == nil {
 				t.Error("no error")
 			}
@@ -162,7 +163,7 @@ func TestHostileBucketAsDestination(t *testing.T) {
 	}
 }
 
-func testDestination(t *testing.T, source string, b remote.Bucket, honest *remote.Memory) (err error) {
+func testDestination(t *testing.T, source string, b remote.Bucket, honest *membucket.Memory) (err error) {
 	t.Helper()
 	for _, key := range []string{"private/keep", "keep", "out/other/manifest.json"} {
 		honest.Put(key, []byte("the only copy"))

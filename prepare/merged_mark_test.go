@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/remote"
@@ -20,7 +21,7 @@ import (
 // mortalBucket is a bucket that a process loses when it has removed a number of objects, or before
 // it writes one.
 type mortalBucket struct {
-	*remote.Memory
+	*membucket.Memory
 	deletes int    // that are left; -1 is any number
 	last    string // what the name of an object ends with that is not written
 }
@@ -46,7 +47,7 @@ func (b *mortalBucket) NewWriter(ctx context.Context, key string, o remote.Write
 // that builds the dataset in one run.
 func partsInBucket(t *testing.T, ranks ...int) (b *mortalBucket, m MergeConfig, c Config) {
 	t.Helper()
-	b = &mortalBucket{Memory: &remote.Memory{Name: "s3://lab", Pages: 5}, deletes: -1}
+	b = &mortalBucket{Memory: &membucket.Memory{Name: "s3://lab", Pages: 5}, deletes: -1}
 	useURLs(t, b)
 	c = config(t, rawtest.Folder(t, 6))
 	mustRun(t, c)
@@ -62,7 +63,7 @@ func partsInBucket(t *testing.T, ranks ...int) (b *mortalBucket, m MergeConfig, 
 // copied returns another bucket with the same objects.
 func (b *mortalBucket) copied(t *testing.T) *mortalBucket {
 	t.Helper()
-	out := &mortalBucket{Memory: &remote.Memory{Name: b.Name, Pages: b.Pages}, deletes: -1}
+	out := &mortalBucket{Memory: &membucket.Memory{Name: b.Name, Pages: b.Pages}, deletes: -1}
 	for _, key := range keysOf(t, b, "") {
 		data, _, err := requests.NewClient(b, remote.Policy{}).ReadAll(t.Context(), key, 1<<30)
 		if err != nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/penstock/penstock/internal/testkit/farbucket"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/internal/testkit/webtest"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
-	"github.com/penstock/penstock/remote"
 )
 
 // openRaw opens a source until the end of the test.
@@ -60,7 +60,7 @@ func fingerprint(t *testing.T, src *raw.Source) string {
 // A source in a bucket has the records of the same one here, and a fingerprint that changes with any object.
 func TestOpenInBucket(t *testing.T) {
 	for name, path := range rawSources(t) {
-		b := &slowBucket{Memory: &remote.Memory{Name: "s3://lab", Pages: 7}}
+		b := &slowBucket{Memory: &membucket.Memory{Name: "s3://lab", Pages: 7}}
 		useURLs(t, b)
 		folder := path
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {
@@ -207,7 +207,7 @@ func TestOpenInBucketTakesFewRoundTrips(t *testing.T) {
 		{func(i int) string { return fmt.Sprintf("photos/class%04d/%06d.png", i%1000, i) }, 2, 20},
 		{func(i int) string { return fmt.Sprintf("photos/%06d.png", i) }, 9, 20},
 	} {
-		b := &farbucket.Bucket{Memory: &remote.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
+		b := &farbucket.Bucket{Memory: &membucket.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
 		for i := range 8000 {
 			b.Put(c.key(i), picture)
 		}
@@ -228,7 +228,7 @@ func TestOpenInBucketWithSidecars(t *testing.T) {
 		{"%03d%.0d", ".json", "imagefolder", "", 40, 1080},
 		{"%03d%.0d", ".json", "", "000.json has the name of 000.png", 45, 1100},
 	} {
-		b := &farbucket.Bucket{Memory: &remote.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
+		b := &farbucket.Bucket{Memory: &membucket.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
 		for i := range 1000 {
 			name := "photos/" + fmt.Sprintf(c.name, i, i%100)
 			b.Put(name+".png", picture)
@@ -265,7 +265,7 @@ func TestOpenArchiveInBucketTakesFewRoundTrips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &farbucket.Bucket{Memory: &remote.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
+	b := &farbucket.Bucket{Memory: &membucket.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
 	b.Put("photos.tar", tar)
 	useURLs(t, b)
 	opensWithin(t, b, "s3://lab/photos.tar", 12, 2, 2)
@@ -289,7 +289,7 @@ func TestOpenParquetInBucketTakesFewRoundTrips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &farbucket.Bucket{Memory: &remote.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
+	b := &farbucket.Bucket{Memory: &membucket.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
 	b.Put("train.parquet", data)
 	useURLs(t, b)
 	synctest.Test(t, func(t *testing.T) {
@@ -323,7 +323,7 @@ func TestOpenParquetInBucketTakesFewRoundTrips(t *testing.T) {
 // Labels of images without objects say nothing of the kind of a folder: up to 256 of them are read at a time.
 func TestOpenInBucketWithEmptyLabels(t *testing.T) {
 	picture := rawtest.Picture(t, ".png", 9, 9, 1)
-	b := &farbucket.Bucket{Memory: &remote.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
+	b := &farbucket.Bucket{Memory: &membucket.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
 	for i := range 300 {
 		b.Put(fmt.Sprintf("photos/images/%03d.png", i), picture)
 		b.Put(fmt.Sprintf("photos/labels/%03d.txt", i), nil)

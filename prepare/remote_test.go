@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare/internal/commit/upload"
 	"github.com/penstock/penstock/prepare/internal/samples"
@@ -27,7 +28,7 @@ import (
 
 // slowBucket is a bucket in memory: it answers after a time, and refuses to write some keys.
 type slowBucket struct {
-	*remote.Memory
+	*membucket.Memory
 	delay  time.Duration
 	refuse string // keys that end so
 	under  atomic.Int64
@@ -64,7 +65,7 @@ func (*slowBucket) Close() error { return nil }
 // useBucket makes every URL one of a bucket in memory, which holds the files of a folder.
 func useBucket(t *testing.T, folder string) *slowBucket {
 	t.Helper()
-	b := &slowBucket{Memory: &remote.Memory{Name: "s3://lab", Pages: 7}}
+	b := &slowBucket{Memory: &membucket.Memory{Name: "s3://lab", Pages: 7}}
 	useURLs(t, b)
 	fillBucket(t, b, folder, filepath.Base(folder))
 	return b
@@ -359,7 +360,7 @@ func TestZarrReplaced(t *testing.T) {
 }
 
 // goneBucket is a missing bucket: stores report it for every object.
-type goneBucket struct{ *remote.Memory }
+type goneBucket struct{ *membucket.Memory }
 
 func (b goneBucket) ListPage(context.Context, string, string, []byte) (remote.Page, error) {
 	return remote.Page{}, remote.NewError("list", b.String(), remote.ErrNoBucket, nil)
@@ -367,7 +368,7 @@ func (b goneBucket) ListPage(context.Context, string, string, []byte) (remote.Pa
 
 // Run reports a missing bucket before it makes anything.
 func TestBucketNotThere(t *testing.T) {
-	useURLs(t, goneBucket{&remote.Memory{Name: "s3://lab"}})
+	useURLs(t, goneBucket{&membucket.Memory{Name: "s3://lab"}})
 	for _, c := range []Config{config(t, rawtest.Folder(t, 4)), config(t, urlOf("photos"))} {
 		c.Spool = t.TempDir()
 		if !remote.IsURL(c.Source) {

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare/internal/commit/upload"
 	"github.com/penstock/penstock/prepare/internal/samples"
@@ -28,7 +29,7 @@ import (
 
 // busyBucket is a bucket whose writes can fail, and are remembered.
 type busyBucket struct {
-	*remote.Memory
+	*membucket.Memory
 	mu     sync.Mutex
 	writes []string // keys, in the order in which they were committed
 	copies int
@@ -78,7 +79,7 @@ func (w *busyWriter) Commit() error {
 
 func useBusyBucket(t *testing.T) *busyBucket {
 	t.Helper()
-	b := &busyBucket{Memory: &remote.Memory{Name: "s3://lab", Pages: 7}}
+	b := &busyBucket{Memory: &membucket.Memory{Name: "s3://lab", Pages: 7}}
 	useURLs(t, b)
 	return b
 }

@@ -16,12 +16,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/remote"
 )
 
 // script answers the reads of a bucket one after the other.
 type script struct {
-	remote.Memory
+	membucket.Memory
 	n    atomic.Int32
 	acts []func(ctx context.Context, b remote.Body) (remote.Body, error)
 }
@@ -209,7 +210,7 @@ func TestNobodyThere(t *testing.T) {
 }
 
 func TestListByPage(t *testing.T) {
-	m := &remote.Memory{Pages: 3}
+	m := &membucket.Memory{Pages: 3}
 	for i := range 10 {
 		m.Put(fmt.Sprintf("a/%d/x", i), nil)
 	}
@@ -229,7 +230,7 @@ func TestListByPage(t *testing.T) {
 }
 
 func TestFileIsAReaderAt(t *testing.T) {
-	m := new(remote.Memory)
+	m := new(membucket.Memory)
 	m.Put("k", content)
 	c := NewClient(m, remote.Policy{})
 	f := c.File(t.Context(), remote.Object{Key: "k", Size: int64(len(content))})
@@ -240,7 +241,7 @@ func TestFileIsAReaderAt(t *testing.T) {
 }
 
 func Example() {
-	bucket := new(remote.Memory) // or cloud.Open(ctx, "s3://lab/notes?region=eu-west-1")
+	bucket := new(membucket.Memory) // or cloud.Open(ctx, "s3://lab/notes?region=eu-west-1")
 	client := NewClient(bucket, remote.Policy{})
 	defer client.Close()
 	ctx := context.Background()

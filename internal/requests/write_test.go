@@ -9,12 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/remote"
 )
 
 // refusing is a bucket that refuses that many writers, and whose uploads take their time.
 type refusing struct {
-	remote.Memory
+	membucket.Memory
 	left int
 	took time.Duration
 	part int // of the last writer
@@ -57,7 +58,7 @@ func TestWriteFromIsRepeated(t *testing.T) {
 
 // An error of the reader is not the store's, and is not retried.
 func TestWriteFromOwnErrors(t *testing.T) {
-	c := NewClient(new(remote.Memory), remote.Policy{})
+	c := NewClient(new(membucket.Memory), remote.Policy{})
 	own, opened := errors.New("bad sector"), 0
 	for _, open := range []func() (io.ReadCloser, error){
 		func() (io.ReadCloser, error) { opened++; return nil, own },
@@ -95,7 +96,7 @@ func TestPartsAreFew(t *testing.T) {
 }
 
 func TestCopy(t *testing.T) {
-	b := new(remote.Memory)
+	b := new(membucket.Memory)
 	b.Put("a", content)
 	c := NewClient(b, remote.Policy{})
 	if err := c.Copy(t.Context(), "a", "b"); err != nil {

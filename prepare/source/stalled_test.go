@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
 	"github.com/penstock/penstock/remote"
@@ -16,7 +17,7 @@ import (
 
 // stalling is a bucket whose bodies never come.
 type stalling struct {
-	*remote.Memory
+	*membucket.Memory
 	reads atomic.Int64
 }
 
@@ -43,7 +44,7 @@ func (b *stalledBody) Read([]byte) (int, error) {
 
 // A server that sends headers and no bytes is given up once: detection does not ask it again under each name and format.
 func TestStalledServer(t *testing.T) {
-	b := &stalling{Memory: &remote.Memory{Name: "mem://lab", Pages: 3}}
+	b := &stalling{Memory: &membucket.Memory{Name: "mem://lab", Pages: 3}}
 	c := requests.NewClient(b, remote.Policy{Attempts: 3, Stall: 10 * time.Millisecond, Backoff: time.Millisecond})
 	if err := c.WriteAll(t.Context(), "x.tar.gz", make([]byte, 5000), remote.WriteOptions{}); err != nil {
 		t.Fatal(err)

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
-	"github.com/penstock/penstock/remote"
 )
 
 // A file of another program has no checksums: those of its bytes as they arrived are kept.
@@ -25,7 +25,7 @@ func TestPoisonOfForeignFileIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer local.Close()
-	b := new(remote.Memory)
+	b := new(membucket.Memory)
 	b.Put("x.h5", data)
 	opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}}
 	want := epoch(t, local, opts, 0)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
@@ -306,7 +307,7 @@ func TestHostileChunkIndexes(t *testing.T) {
 			if n := bytes.Count(data, address(third.Offset)); n != 1 {
 				t.Fatalf("the address of a chunk occurs %d times", n)
 			}
-			b := new(remote.Memory)
+			b := new(membucket.Memory)
 			b.Put("x.h5", bytes.Replace(data, address(third.Offset), address(c.to), 1))
 			d, err := Open(t.Context(), b, "x.h5", Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
 			if err == nil {
@@ -351,7 +352,7 @@ func compareMutated(t *testing.T, data []byte) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := new(remote.Memory)
+	b := new(membucket.Memory)
 	b.Put("x.h5", data)
 	d, err := Open(t.Context(), b, "x.h5", Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
-	"github.com/penstock/penstock/remote"
 )
 
 // chunkedFiles returns the files that testdata/chunked.py makes.
@@ -28,7 +28,7 @@ func chunkedFiles(t *testing.T) (names []string) {
 }
 
 // bucketOf returns a bucket that has a file as x.h5, its bytes, and fields of the file, or all, opened.
-func bucketOf(t *testing.T, path string, fields ...string) (*remote.Memory, []byte, *mmapds.Dataset) {
+func bucketOf(t *testing.T, path string, fields ...string) (*membucket.Memory, []byte, *mmapds.Dataset) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func bucketOf(t *testing.T, path string, fields ...string) (*remote.Memory, []by
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { local.Close() })
-	b := new(remote.Memory)
+	b := new(membucket.Memory)
 	b.Put("x.h5", data)
 	return b, data, local
 }

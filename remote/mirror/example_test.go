@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/mirror"
@@ -33,7 +34,7 @@ func squares(dir string) remote.Bucket {
 	if _, err := w.Commit(store.Info{}); err != nil {
 		log.Fatal(err)
 	}
-	b := new(remote.Memory)
+	b := new(membucket.Memory)
 	files, err := os.ReadDir(filepath.Join(dir, "ds"))
 	if err != nil {
 		log.Fatal(err)

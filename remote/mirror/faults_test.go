@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/remote"
@@ -214,7 +215,7 @@ func TestNoRoomAtAll(t *testing.T) {
 }
 
 func TestIdleMirrorsGoFirst(t *testing.T) {
-	b := new(remote.Memory)
+	b := new(membucket.Memory)
 	upload(t, build(t, 700), b, "a")
 	upload(t, build(t, 710), b, "b")
 	cache := filepath.Join(t.TempDir(), "cache")
@@ -279,7 +280,7 @@ func TestHostileManifests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := new(remote.Memory)
+			b := new(membucket.Memory)
 			upload(t, dir, b, "ds")
 			b.Put("ds/"+layout.ManifestName, text)
 			d, err := Open(t.Context(), b, "ds", Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
@@ -302,7 +303,7 @@ func TestObjectsThatAreNotWhatTheManifestSays(t *testing.T) {
 		"flipped": func(data []byte) []byte { data[6000] ^= 1; return data },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := new(remote.Memory)
+			b := new(membucket.Memory)
 			upload(t, dir, b, "ds")
 			data, err := os.ReadFile(filepath.Join(dir, "images-00000.npy"))
 			if err != nil {
@@ -321,7 +322,7 @@ func TestObjectsThatAreNotWhatTheManifestSays(t *testing.T) {
 }
 
 func TestCacheThatOthersWriteTo(t *testing.T) {
-	b := new(remote.Memory)
+	b := new(membucket.Memory)
 	upload(t, build(t, 10), b, "ds")
 	cache := t.TempDir()
 	if err := os.Chmod(cache, 0o777); err != nil {

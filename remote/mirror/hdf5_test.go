@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
-	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
 	"github.com/penstock/penstock/store/verify"
@@ -58,7 +58,7 @@ func TestHDF5(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := new(remote.Memory)
+	b := new(membucket.Memory)
 	b.Put("a/ds.h5", data)
 	local, err := mmapds.Open(path)
 	if err != nil {
@@ -107,7 +107,7 @@ func TestCompressedHDF5(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := new(remote.Memory)
+	b := new(membucket.Memory)
 	b.Put("a/ds.h5", data)
 	for _, c := range []struct {
 		fields []string
@@ -161,7 +161,7 @@ func TestPackedHDF5(t *testing.T) {
 		t.Skip(err)
 	}
 	defer local.Close()
-	b := new(remote.Memory)
+	b := new(membucket.Memory)
 	b.Put("p.h5", data)
 	d := open(t, b, "p.h5", Options{})
 	opts := loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/bottleneck"
 	"github.com/penstock/penstock/loader/sampler"
@@ -73,7 +74,7 @@ func (b *shapedBody) Read(p []byte) (int, error) {
 }
 
 // images puts a dataset of n images and labels in a bucket.
-func images(t testing.TB, n int, shape ...int) *remote.Memory {
+func images(t testing.TB, n int, shape ...int) *membucket.Memory {
 	t.Helper()
 	schema := store.Schema{Fields: []store.Field{store.NewField("images", tensor.Uint8, shape...), store.NewField("labels", tensor.Int64)}}
 	return uploaded(t, schema, flat.Options{ShardBytes: 32 << 20}, n, func(i int, r *store.Record) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -64,7 +65,7 @@ func fill(b []byte, i int) {
 }
 
 // upload puts the files of a folder into a bucket.
-func upload(t testing.TB, dir string, b *remote.Memory, prefix string) {
+func upload(t testing.TB, dir string, b *membucket.Memory, prefix string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -80,17 +81,17 @@ func upload(t testing.TB, dir string, b *remote.Memory, prefix string) {
 }
 
 // uploaded returns a bucket with a dataset of n records under "ds".
-func uploaded(t testing.TB, schema store.Schema, opts flat.Options, n int, fill func(i int, r *store.Record)) *remote.Memory {
+func uploaded(t testing.TB, schema store.Schema, opts flat.Options, n int, fill func(i int, r *store.Record)) *membucket.Memory {
 	t.Helper()
-	b := new(remote.Memory)
+	b := new(membucket.Memory)
 	upload(t, datasettest.BuildFlat(t, schema, opts, n, store.Info{}, fill), b, "ds")
 	return b
 }
 
 // pair returns a dataset of n records in a bucket, under "ds", and the same on disk.
-func pair(t testing.TB, n int) (*remote.Memory, *mmapds.Dataset) {
+func pair(t testing.TB, n int) (*membucket.Memory, *mmapds.Dataset) {
 	t.Helper()
-	dir, b := build(t, n), new(remote.Memory)
+	dir, b := build(t, n), new(membucket.Memory)
 	upload(t, dir, b, "ds")
 	local, err := mmapds.Open(dir)
 	if err != nil {
@@ -278,7 +279,7 @@ func TestFillFetchesNames(t *testing.T) {
 
 // A dataset in a bucket opens as each of its generations. A State of one resumes in another with the same records.
 func TestGenerations(t *testing.T) {
-	dir, b := build(t, 200), new(remote.Memory)
+	dir, b := build(t, 200), new(membucket.Memory)
 	upload(t, dir, b, "ds")
 	first := open(t, b, "ds", Options{})
 	// a later generation, as its writer leaves it when it ends before it replaces the manifest

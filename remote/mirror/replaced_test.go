@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -35,9 +36,9 @@ func TestReplacedWhileItIsRead(t *testing.T) {
 }
 
 // replace removes objects, and puts those of another dataset in their place if other is set.
-func replace(t *testing.T, b *remote.Memory, other bool, gone func(key string) bool) {
+func replace(t *testing.T, b *membucket.Memory, other bool, gone func(key string) bool) {
 	t.Helper()
-	with := new(remote.Memory)
+	with := new(membucket.Memory)
 	upload(t, build(t, 120), with, "ds")
 	page, err := b.ListPage(t.Context(), "", "", nil)
 	if err != nil || page.Next != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -27,7 +28,7 @@ import (
 )
 
 // buildZarr writes a dataset with the records of buildHDF5, in shards of less than 2 MiB, and puts it into a bucket.
-func buildZarr(t *testing.T, n int, opts zarr.Options) (*remote.Memory, string) {
+func buildZarr(t *testing.T, n int, opts zarr.Options) (*membucket.Memory, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "ds.zarr")
 	opts.ShardBytes = 1
@@ -36,13 +37,13 @@ func buildZarr(t *testing.T, n int, opts zarr.Options) (*remote.Memory, string) 
 		t.Fatal(err)
 	}
 	writeRecords(t, w, n, 50, opts.Splits)
-	b := new(remote.Memory)
+	b := new(membucket.Memory)
 	putFiles(t, b, dir, "a/ds.zarr")
 	return b, dir
 }
 
 // putFiles puts a file, or those of a folder and of the folders in it, into a bucket.
-func putFiles(t *testing.T, b *remote.Memory, dir, key string) {
+func putFiles(t *testing.T, b *membucket.Memory, dir, key string) {
 	t.Helper()
 	for name, data := range foldertest.Files(t, dir) {
 		b.Put(path.Join(key, filepath.ToSlash(name)), []byte(data))
@@ -131,7 +132,7 @@ func TestZarrParts(t *testing.T) {
 // The error of Zarr that penstock did not write says what to do.
 func TestOtherZarr(t *testing.T) {
 	for _, name := range []string{"zarr.json", ".zgroup", ".zarray"} {
-		b := new(remote.Memory)
+		b := new(membucket.Memory)
 		b.Put("era5.zarr/"+name, []byte("{}"))
 		if _, err := Open(t.Context(), b, "era5.zarr", Options{CacheDir: filepath.Join(t.TempDir(), "cache")}); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "with preprocess") {
 			t.Errorf("%s: %v", name, err)
@@ -168,7 +169,7 @@ func TestSplitOfManyRecords(t *testing.T) {
 		if _, err := w.Commit(store.Info{}); err != nil {
 			t.Fatal(err)
 		}
-		b := new(remote.Memory)
+		b := new(membucket.Memory)
 		putFiles(t, b, path, name)
 		local, err := mmapds.Open(path, mmapds.WithSplit("val"))
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -24,7 +25,7 @@ import (
 )
 
 // upload sends the files of a dataset.
-func upload(t testing.TB, folder string, b *remote.Memory) {
+func upload(t testing.TB, folder string, b *membucket.Memory) {
 	t.Helper()
 	for name, data := range foldertest.Files(t, folder) {
 		b.Put("ds/"+filepath.ToSlash(name), []byte(data))
@@ -32,22 +33,22 @@ func upload(t testing.TB, folder string, b *remote.Memory) {
 }
 
 // makeBucket returns a bucket with a flat dataset of pages and labels.
-func makeBucket(t testing.TB) *remote.Memory {
+func makeBucket(t testing.TB) *membucket.Memory {
 	t.Helper()
 	return makeBucketOf(t, containers[0])
 }
 
 // makeBucketOf returns a bucket with a dataset of pages and labels in a container.
-func makeBucketOf(t testing.TB, in container) *remote.Memory {
+func makeBucketOf(t testing.TB, in container) *membucket.Memory {
 	t.Helper()
-	folder, b := filepath.Join(t.TempDir(), "ds"), new(remote.Memory)
+	folder, b := filepath.Join(t.TempDir(), "ds"), new(membucket.Memory)
 	makeIn(t, in, folder, pages, labels)
 	upload(t, folder, b)
 	return b
 }
 
 // keys returns the objects of a bucket.
-func keys(t testing.TB, b *remote.Memory) (list []string) {
+func keys(t testing.TB, b *membucket.Memory) (list []string) {
 	t.Helper()
 	p, err := b.ListPage(t.Context(), "", "", nil)
 	if err != nil {
@@ -68,7 +69,7 @@ func TestBucketIsAsAFolder(t *testing.T) {
 }
 
 func testBucketIsAsAFolder(t *testing.T, in container) {
-	folder, b := filepath.Join(t.TempDir(), "ds"), new(remote.Memory)
+	folder, b := filepath.Join(t.TempDir(), "ds"), new(membucket.Memory)
 	makeIn(t, in, folder, pages, labels)
 	upload(t, folder, b)
 	old := keys(t, b)
@@ -194,7 +195,7 @@ func addRows(w store.Writer, s store.Schema, n int) error {
 // Records that were begun before others were appended follow these, and the dataset is the one that two appends after
 // each other make. If they no longer fit, nothing changes.
 func TestAppendsAtOnce(t *testing.T) {
-	folder, b := filepath.Join(t.TempDir(), "ds"), new(remote.Memory)
+	folder, b := filepath.Join(t.TempDir(), "ds"), new(membucket.Memory)
 	makeDataset(t, folder, false, pages, labels, tokens)
 	upload(t, folder, b)
 	here, there := At(folder), InBucket(t.Context(), b, "ds", t.TempDir())
@@ -401,9 +402,9 @@ func TestPruneKeepsWhatIsYoung(t *testing.T) {
 
 // A generation that is tagged, or restored, while Prune has removed its manifest, stays.
 func TestPruneTakesBack(t *testing.T) {
-	for name, meanwhile := range map[string]func(b *remote.Memory){
-		"tag":  func(b *remote.Memory) { b.Put("ds/generations/tags/best.json", []byte(`{"generation":2}`)) },
-		"hold": func(b *remote.Memory) { b.Put("ds/generations/holds/1.json", []byte(`{"generation":2}`)) },
+	for name, meanwhile := range map[string]func(b *membucket.Memory){
+		"tag":  func(b *membucket.Memory) { b.Put("ds/generations/tags/best.json", []byte(`{"generation":2}`)) },
+		"hold": func(b *membucket.Memory) { b.Put("ds/generations/holds/1.json", []byte(`{"generation":2}`)) },
 	} {
 		b := makeBucket(t)
 		before := prepared(t, InBucket(t.Context(), b, "ds", t.TempDir()))
@@ -438,7 +439,7 @@ var bucketChanges = map[string]func(d *Dataset) error{
 
 // A process that is killed at any request has made its change or not, and all generations keep their values.
 func TestKilledAtEachRequest(t *testing.T) {
-	eachBucketChange(t, func(t *testing.T, whole *remote.Memory, name string, change func(d *Dataset) error) {
+	eachBucketChange(t, func(t *testing.T, whole *membucket.Memory, name string, change func(d *Dataset) error) {
 		for at := 0; ; at++ {
 			ended := false
 			for _, made := range []bool{false, true} {
@@ -467,7 +468,7 @@ func TestKilledAtEachRequest(t *testing.T) {
 }
 
 // eachBucketChange tests each change in each container that changes in a bucket.
-func eachBucketChange(t *testing.T, test func(t *testing.T, whole *remote.Memory, name string, change func(d *Dataset) error)) {
+func eachBucketChange(t *testing.T, test func(t *testing.T, whole *membucket.Memory, name string, change func(d *Dataset) error)) {
 	for _, in := range containers[:2] {
 		whole := makeBucketOf(t, in)
 		for name, change := range bucketChanges {
@@ -480,9 +481,9 @@ func eachBucketChange(t *testing.T, test func(t *testing.T, whole *remote.Memory
 }
 
 // copyOf returns another bucket with the same objects.
-func copyOf(t testing.TB, b *remote.Memory) *remote.Memory {
+func copyOf(t testing.TB, b *membucket.Memory) *membucket.Memory {
 	t.Helper()
-	out := new(remote.Memory)
+	out := new(membucket.Memory)
 	for name, data := range objectsOf(t, b) {
 		out.Put("ds/"+name, data)
 	}
@@ -490,7 +491,7 @@ func copyOf(t testing.TB, b *remote.Memory) *remote.Memory {
 }
 
 // objectsOf returns the content of all objects, by name.
-func objectsOf(t testing.TB, b *remote.Memory) map[string][]byte {
+func objectsOf(t testing.TB, b *membucket.Memory) map[string][]byte {
 	t.Helper()
 	objects := make(map[string][]byte)
 	for _, name := range keys(t, b) {
@@ -509,7 +510,7 @@ func objectsOf(t testing.TB, b *remote.Memory) map[string][]byte {
 
 // checkRoot makes sure that other programs read the newest generation: the folder has its manifest and, of Zarr, the
 // metadata that this lists.
-func checkRoot(t *testing.T, b *remote.Memory, d *Dataset) {
+func checkRoot(t *testing.T, b *membucket.Memory, d *Dataset) {
 	t.Helper()
 	m, err := d.Manifest("")
 	if err != nil {
@@ -528,7 +529,7 @@ func checkRoot(t *testing.T, b *remote.Memory, d *Dataset) {
 
 // A change whose request was made, and whose answer was lost, is made once.
 func TestLostAnswers(t *testing.T) {
-	eachBucketChange(t, func(t *testing.T, whole *remote.Memory, name string, change func(d *Dataset) error) {
+	eachBucketChange(t, func(t *testing.T, whole *membucket.Memory, name string, change func(d *Dataset) error) {
 		for at := 0; ; at++ {
 			b := copyOf(t, whole)
 			d := InBucket(t.Context(), b, "ds", t.TempDir())
@@ -574,7 +575,7 @@ func ids(t *testing.T, d *Dataset) map[int]string {
 }
 
 // checkKilled looks at all that a generation lists.
-func checkKilled(t *testing.T, d *Dataset, b *remote.Memory, before map[int]string, name, when string) {
+func checkKilled(t *testing.T, d *Dataset, b *membucket.Memory, before map[int]string, name, when string) {
 	t.Helper()
 	now := ids(t, d)
 	for n, id := range before {

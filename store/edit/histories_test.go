@@ -18,8 +18,8 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/mmapds"
-	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -126,8 +126,8 @@ type history struct {
 	rng *rand.Rand
 	ds  string
 	container
-	d, other *Dataset       // the other one is that of another machine, or the same
-	objects  *remote.Memory // of a bucket
+	d, other *Dataset          // the other one is that of another machine, or the same
+	objects  *membucket.Memory // of a bucket
 	kept     map[int]content
 	newest   int
 	tags     map[string]int
@@ -172,7 +172,7 @@ func newHistory(t *testing.T, in container, seed uint64) *history {
 	h.d = At(h.ds)
 	h.other = h.d
 	if in.bucket {
-		h.objects = new(remote.Memory)
+		h.objects = new(membucket.Memory)
 		upload(t, h.ds, h.objects)
 		h.d = InBucket(t.Context(), h.objects, "ds", t.TempDir())
 		h.other = InBucket(t.Context(), h.objects, "ds", t.TempDir())

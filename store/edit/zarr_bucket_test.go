@@ -12,14 +12,14 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
-	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
 )
 
 // makeZarrBucket returns a bucket with Zarr of pages and labels.
-func makeZarrBucket(t testing.TB) *remote.Memory {
+func makeZarrBucket(t testing.TB) *membucket.Memory {
 	t.Helper()
 	return makeBucketOf(t, containers[1])
 }
@@ -64,7 +64,7 @@ func TestZarrRootBehind(t *testing.T) {
 }
 
 // checkColumn compares the column emb of a generation, in a mirror of its own, with that of a version; 0 is none.
-func checkColumn(t *testing.T, b *remote.Memory, generation, version int) {
+func checkColumn(t *testing.T, b *membucket.Memory, generation, version int) {
 	t.Helper()
 	ds, err := mirror.Open(t.Context(), lent{b}, fmt.Sprintf("ds@%d", generation),
 		mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/rawcache"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/farbucket"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
@@ -24,7 +25,7 @@ import (
 
 // farCache returns a cache of a bucket that is 50 ms away.
 func farCache(t *testing.T) (*Cache, *farbucket.Bucket) {
-	b := &farbucket.Bucket{Memory: &remote.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
+	b := &farbucket.Bucket{Memory: &membucket.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
 	return &Cache{Dir: filepath.Join(t.TempDir(), "cache"), bucket: func(_ context.Context, text string) (remote.Bucket, *remote.URL, error) {
 		u, err := remote.ParseURL(text)
 		return b, u, err

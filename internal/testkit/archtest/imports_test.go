@@ -41,6 +41,9 @@ var layers = [][]place{
 		{"remote", "objects of a store, whatever they are; it speaks no protocol and needs the standard library only"},
 	},
 	{
+		{"internal/testkit/membucket", "a bucket in memory, for tests of all that read and write buckets"},
+	},
+	{
 		{"internal/testkit/crash", "records what a program does to files, for tests, whatever is in them"},
 		{"internal/testkit/h5test", "asks h5py, for tests of every package that reads or writes HDF5"},
 		{"internal/requests", "requests to a bucket that are repeated, whatever they are for"},

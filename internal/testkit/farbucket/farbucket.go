@@ -9,12 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/remote"
 )
 
 // Bucket is a bucket in memory whose requests take Trip each.
 type Bucket struct {
-	*remote.Memory
+	*membucket.Memory
 	Trip time.Duration
 
 	mu   sync.Mutex

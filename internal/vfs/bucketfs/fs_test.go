@@ -21,6 +21,7 @@ import (
 
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/farbucket"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/remote"
 )
@@ -44,7 +45,7 @@ func noise(n int) []byte {
 // mounted returns the paths of a bucket with some objects, three names a page.
 func mounted(t *testing.T) (*requests.Client, *FS) {
 	t.Helper()
-	c := requests.NewClient(&remote.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
+	c := requests.NewClient(&membucket.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
 	for _, key := range []string{"top.txt", "photos/cat/1.jpg", "photos/cat/2.jpg", "photos/cat/3.jpg", "photos/cat/4.jpg", "photos/dog/1.jpg", "photos/read.me", "photosynthesis"} {
 		put(t, c, key, []byte(key))
 	}
@@ -142,7 +143,7 @@ func TestFile(t *testing.T) {
 
 // counting counts reads, and fails some.
 type counting struct {
-	*remote.Memory
+	*membucket.Memory
 	reads atomic.Int64
 	fail  atomic.Bool
 }
@@ -158,7 +159,7 @@ func (c *counting) ReadRange(ctx context.Context, key string, off, n int64, etag
 // Many readers of one place make one request; a failed one is not remembered; what was
 // replaced is found out.
 func TestBlocksAreSharedAndOfOneVersion(t *testing.T) {
-	b := &counting{Memory: &remote.Memory{}}
+	b := &counting{Memory: &membucket.Memory{}}
 	c := requests.NewClient(b, remote.Policy{})
 	data := noise(1000)
 	put(t, c, "x", data)
@@ -240,7 +241,7 @@ func TestReadaheadGrows(t *testing.T) {
 // A range is read alone, in parts at the same time, unless it is in blocks that are there.
 func TestReadRange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &farbucket.Bucket{Memory: &remote.Memory{Name: "mem://lab"}, Trip: time.Second}
+		b := &farbucket.Bucket{Memory: &membucket.Memory{Name: "mem://lab"}, Trip: time.Second}
 		data := noise(3*blockBytes + 1000)
 		b.Put("x", data)
 		f, err := New(t.Context(), requests.NewClient(b, remote.Policy{}), "").Open("x")
@@ -334,7 +335,7 @@ func walk(t *testing.T) (names []string) {
 
 // Parts that were kept are read only as they were written.
 func TestKeep(t *testing.T) {
-	b := &counting{Memory: &remote.Memory{}}
+	b := &counting{Memory: &membucket.Memory{}}
 	c := requests.NewClient(b, remote.Policy{})
 	data := noise(1000)
 	put(t, c, "x", data)

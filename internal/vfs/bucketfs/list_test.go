@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/remote"
 )
 
 // lists counts the requests for names, and refuses some.
 type lists struct {
-	*remote.Memory
+	*membucket.Memory
 	requests atomic.Int64
 	refuse   func(prefix, delimiter string) error
 }
@@ -91,7 +92,7 @@ func randomKeys(rng *rand.Rand) (keys []string) {
 func TestListInParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 2))
 	for range 25 {
-		b := &lists{Memory: &remote.Memory{Pages: 1 + rng.IntN(40)}}
+		b := &lists{Memory: &membucket.Memory{Pages: 1 + rng.IntN(40)}}
 		for _, key := range randomKeys(rng) {
 			if key != "photos" {
 				b.Put(key, []byte(key))
@@ -120,7 +121,7 @@ func TestListTakesFewRequests(t *testing.T) {
 		"no classes":    {func(i int) string { return fmt.Sprintf("%05d.jpg", i) }, 14},
 		"deep folders":  {func(i int) string { return strings.Join(strings.Split(fmt.Sprintf("%05o", i), ""), "/") + ".jpg" }, 150}, // which folders are looked into first is left to chance
 	} {
-		b := &lists{Memory: &remote.Memory{}}
+		b := &lists{Memory: &membucket.Memory{}}
 		for i := range 8000 {
 			b.Put("photos/"+c.key(i), nil)
 		}
@@ -137,7 +138,7 @@ func TestListTakesFewRequests(t *testing.T) {
 
 // A small folder takes the time of one request: none waits for another.
 func TestListOfSmallFolder(t *testing.T) {
-	b := &lists{Memory: &remote.Memory{}}
+	b := &lists{Memory: &membucket.Memory{}}
 	for i := range 900 {
 		b.Put(fmt.Sprintf("photos/%d/%d.jpg", i%20, i), nil)
 	}
@@ -159,7 +160,7 @@ func TestListOfSmallFolder(t *testing.T) {
 // Objects, arrays and folders with a file that says so are not listed.
 func TestListOfOthers(t *testing.T) {
 	for _, key := range []string{"photos", "photos/zarr.json", "photos/.zgroup", "photos/manifest.json"} {
-		b := &lists{Memory: &remote.Memory{Pages: 10}}
+		b := &lists{Memory: &membucket.Memory{Pages: 10}}
 		for i := range 100 {
 			b.Put(fmt.Sprintf("photos/%03d.bin", i), nil)
 		}
@@ -169,7 +170,7 @@ func TestListOfOthers(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	b := &lists{Memory: &remote.Memory{}}
+	b := &lists{Memory: &membucket.Memory{}}
 	b.Put("photos.tar", nil)
 	if _, err := listOf(t, b, "photos.tar", false); !errors.Is(err, ErrOther) || b.requests.Load() != 1 {
 		t.Errorf("%d requests: %v", b.requests.Load(), err)
@@ -187,7 +188,7 @@ func TestListOfStoresWithRules(t *testing.T) {
 			"no parts of names": func(prefix, _ string) bool { return !strings.HasSuffix(prefix, "/") },
 			"no delimiter":      func(_, delimiter string) bool { return delimiter != "" },
 		} {
-			b := &lists{Memory: &remote.Memory{}}
+			b := &lists{Memory: &membucket.Memory{}}
 			for i := range 2000 {
 				b.Put(fmt.Sprintf("photos/class-%03d/%d.jpg", i/10, i%10), nil)
 			}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
 	"github.com/penstock/penstock/prepare/source"
@@ -39,7 +40,7 @@ func shardOf(t *testing.T, name string) []byte {
 
 // An index in a bucket names shards next to it, by paths or by URLs of the bucket.
 func TestIndexInBucket(t *testing.T) {
-	c := requests.NewClient(&remote.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
+	c := requests.NewClient(&membucket.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
 	for key, data := range map[string][]byte{
 		"set/train-1.tar": shardOf(t, "a.txt"), "set/val-1.tar": shardOf(t, "b.txt"), "set/more/train-2.tar": shardOf(t, "c.txt"), "other/x.tar": shardOf(t, "d.txt"),
 		"set/index.json": []byte(`{"__kind__": "wids-shard-index-v1", "wids_version": 1, "shardlist": [{"url": "s3://lab/set/more/train-2.tar", "nsamples": 1},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
 	"github.com/penstock/penstock/prepare/source"
@@ -30,7 +31,7 @@ func mount(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	defer z.Close()
-	c := requests.NewClient(&remote.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
+	c := requests.NewClient(&membucket.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
 	put := func(key string, data []byte) {
 		if err := c.WriteAll(t.Context(), key, data, remote.WriteOptions{}); err != nil {
 			t.Fatal(err)
@@ -118,7 +119,7 @@ func TestChangedInBucket(t *testing.T) {
 			if _, err := w.Commit(store.Info{}); err != nil {
 				t.Fatal(err)
 			}
-			b := &remote.Memory{Name: "mem://lab", Pages: 3}
+			b := &membucket.Memory{Name: "mem://lab", Pages: 3}
 			for name, data := range foldertest.Files(t, folder) {
 				b.Put("ds.zarr/"+filepath.ToSlash(name), []byte(data))
 			}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/remote"
 )
@@ -16,7 +17,7 @@ func TestSpoolsOfRanks(t *testing.T) {
 	t.Cleanup(func() { OpenURL = open })
 	OpenURL = func(_ context.Context, text string) (remote.Bucket, *remote.URL, error) {
 		u, err := remote.ParseURL(text)
-		return new(remote.Memory), u, err
+		return new(membucket.Memory), u, err
 	}
 	spool := t.TempDir()
 	var all sync.WaitGroup

@@ -1,4 +1,5 @@
-package remote
+// Package membucket has a bucket in memory, for tests of all that reads or writes one.
+package membucket
 
 import (
 	"bytes"
@@ -10,9 +11,11 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/penstock/penstock/remote"
 )
 
-// Memory is a Bucket of this process, for tests. The zero value is empty and ready.
+// Memory is a Bucket of this process. The zero value is empty and ready.
 type Memory struct {
 	Name  string           // what String returns; empty means mem://memory
 	Pages int              // objects a page; 0 means 1000
@@ -41,7 +44,7 @@ func (m *Memory) find(op, key string) (version, error) {
 	defer m.mu.Unlock()
 	v, ok := m.all[key]
 	if !ok {
-		return v, NewError(op, NameOf(m, key), ErrNotFound, nil)
+		return v, remote.NewError(op, remote.NameOf(m, key), remote.ErrNotFound, nil)
 	}
 	return v, nil
 }
@@ -69,39 +72,40 @@ func (m *Memory) now() time.Time {
 }
 
 // Stat returns size and version.
-func (m *Memory) Stat(ctx context.Context, key string) (Object, error) {
+func (m *Memory) Stat(ctx context.Context, key string) (remote.Object, error) {
 	v, err := m.find("stat", key)
 	if err = errors.Join(ctx.Err(), err); err != nil {
-		return Object{}, err
+		return remote.Object{}, err
 	}
-	return Object{Key: key, Size: int64(len(v.data)), ETag: v.etag, Modified: v.modified}, nil
+	return remote.Object{Key: key, Size: int64(len(v.data)), ETag: v.etag, Modified: v.modified}, nil
 }
 
 // ReadRange returns a part of an object.
-func (m *Memory) ReadRange(ctx context.Context, key string, off, n int64, etag string) (Body, error) {
+func (m *Memory) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
 	v, err := m.find("read", key)
 	switch size := int64(len(v.data)); {
 	case ctx.Err() != nil:
-		return Body{}, ctx.Err()
+		return remote.Body{}, ctx.Err()
 	case err != nil:
-		return Body{}, err
+		return remote.Body{}, err
 	case etag != "" && etag != v.etag:
-		return Body{}, NewError("read", NameOf(m, key), ErrChanged, nil)
+		return remote.Body{}, remote.NewError("read", remote.NameOf(m, key), remote.ErrChanged, nil)
 	case off < 0 || off > size:
-		return Body{}, NewError("read", NameOf(m, key), ErrInvalid, fmt.Errorf("byte %d of %d", off, size))
+		return remote.Body{}, remote.NewError("read", remote.NameOf(m, key), remote.ErrInvalid,
+			fmt.Errorf("byte %d of %d", off, size))
 	case n < 0 || n > size-off:
 		n = size - off
 	}
-	o := Object{Key: key, Size: int64(len(v.data)), ETag: v.etag}
-	return Body{io.NopCloser(bytes.NewReader(v.data[off : off+n])), o}, nil
+	o := remote.Object{Key: key, Size: int64(len(v.data)), ETag: v.etag}
+	return remote.Body{ReadCloser: io.NopCloser(bytes.NewReader(v.data[off : off+n])), Object: o}, nil
 }
 
 // ListPage returns the next objects after the token, which is the last name before.
-func (m *Memory) ListPage(ctx context.Context, prefix, delimiter string, token []byte) (Page, error) {
+func (m *Memory) ListPage(ctx context.Context, prefix, delimiter string, token []byte) (remote.Page, error) {
 	if err := ctx.Err(); err != nil {
-		return Page{}, err
+		return remote.Page{}, err
 	}
-	var page Page
+	var page remote.Page
 	for _, o := range m.named(prefix, delimiter) {
 		if token != nil && o.Key <= string(token) {
 			continue
@@ -116,23 +120,23 @@ func (m *Memory) ListPage(ctx context.Context, prefix, delimiter string, token [
 }
 
 // named returns all objects and folders of a listing, in order.
-func (m *Memory) named(prefix, delimiter string) []Object {
+func (m *Memory) named(prefix, delimiter string) []remote.Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var list []Object
+	var list []remote.Object
 	for key, v := range m.all {
 		rest, ok := strings.CutPrefix(key, prefix)
 		if !ok {
 			continue
 		}
 		if at := strings.Index(rest, delimiter); delimiter != "" && at >= 0 {
-			list = append(list, Object{Key: prefix + rest[:at+len(delimiter)], Folder: true})
+			list = append(list, remote.Object{Key: prefix + rest[:at+len(delimiter)], Folder: true})
 			continue
 		}
-		list = append(list, Object{Key: key, Size: int64(len(v.data)), ETag: v.etag, Modified: v.modified})
+		list = append(list, remote.Object{Key: key, Size: int64(len(v.data)), ETag: v.etag, Modified: v.modified})
 	}
-	slices.SortFunc(list, func(a, b Object) int { return strings.Compare(a.Key, b.Key) })
-	return slices.CompactFunc(list, func(a, b Object) bool { return a.Key == b.Key })
+	slices.SortFunc(list, func(a, b remote.Object) int { return strings.Compare(a.Key, b.Key) })
+	return slices.CompactFunc(list, func(a, b remote.Object) bool { return a.Key == b.Key })
 }
 
 // Copy makes an object of another one's bytes.
@@ -160,7 +164,7 @@ func (m *Memory) Delete(ctx context.Context, key string) error {
 func (m *Memory) Close() error { return nil }
 
 // NewWriter returns a writer whose Commit makes the object.
-func (m *Memory) NewWriter(ctx context.Context, key string, opts WriteOptions) (Writer, error) {
+func (m *Memory) NewWriter(ctx context.Context, key string, opts remote.WriteOptions) (remote.Writer, error) {
 	return &memoryWriter{ctx: ctx, bucket: m, key: key, opts: opts}, ctx.Err()
 }
 
@@ -168,7 +172,7 @@ type memoryWriter struct {
 	ctx    context.Context
 	bucket *Memory
 	key    string
-	opts   WriteOptions
+	opts   remote.WriteOptions
 	buf    bytes.Buffer
 	closed bool
 }
@@ -182,7 +186,8 @@ func (w *memoryWriter) Write(p []byte) (int, error) {
 
 func (w *memoryWriter) Commit() error {
 	if w.closed {
-		return NewError("write", NameOf(w.bucket, w.key), ErrInvalid, errors.New("the writer is closed"))
+		return remote.NewError("write", remote.NameOf(w.bucket, w.key), remote.ErrInvalid,
+			errors.New("the writer is closed"))
 	}
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -191,7 +196,7 @@ func (w *memoryWriter) Commit() error {
 	w.bucket.mu.Lock()
 	defer w.bucket.mu.Unlock()
 	if _, ok := w.bucket.all[w.key]; ok && w.opts.IfNotExist {
-		return NewError("write", NameOf(w.bucket, w.key), ErrExists, nil)
+		return remote.NewError("write", remote.NameOf(w.bucket, w.key), remote.ErrExists, nil)
 	}
 	w.bucket.putLocked(w.key, bytes.Clone(w.buf.Bytes()))
 	return nil
