@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -124,6 +125,7 @@ func TestBlocksAreTheSamples(t *testing.T) {
 		{"texts", "", map[string]string{"a.csv": "a,t,label,u\n1,\"x\ny\",cat,\n2,,dog,é\n3,ÿ,dog,v\nno,z,cat,w\n5,\"\"\"q\"\"\",cat,last"}, 1},
 		{"texts of jsonl", "", map[string]string{"a.jsonl": "{\"a\":1,\"t\":\"x\\ny\"}\n{\"a\":2,\"t\":null}\n{\"a\":\"no\",\"t\":\"\"}\n{\"a\":3,\"t\":\"é\"}\n"}, 1},
 		{"concat of odd cells", "a+b=x:float32", map[string]string{"a.csv": "a,b,c\n1,2,3\n,5,6\n7,y,8\n9,1,\n"}, 1},
+		{"folders", "x:int64,t,k", map[string]string{"k=a/1.csv": "x,t\n1,\"u\"\nno,v\n2,w\n", "k=b/1.csv": "x,t\n3,u\n"}, 2},
 		{"splits", "", map[string]string{"train-1.csv": "x,label\n1,cat\n2,dog\n", "test.csv": "x,label\n3,dog\n"}, 2},
 		{"long last line", "a:float32", map[string]string{"a.csv": "a,b\n1,x\n2," + strings.Repeat("y", 3<<20)}, 1},
 		{"jsonl", "a:float32,v:float32[2]", map[string]string{"a.jsonl": "{\"a\":1,\"v\":[1,2]}\n\n{\"v\":[3,4],\"a\":2}\n{\"a\":\"x\",\"v\":[1,2]}\n{\"a\":null,\"v\":[1,2]}\n{\"a\":3,\"v\":[1,2,3]}\n{broken\n{\"a\":5,\"v\":[\"\\u0031\",2]}\n{\"a\":6,\"v\":[7,8]}"}, 1},
@@ -134,14 +136,18 @@ func TestBlocksAreTheSamples(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			dir, kind := t.TempDir(), ""
+			dir, kind, path := t.TempDir(), "", ""
 			for name, text := range c.files {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+				if err := errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777),
+					os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666)); err != nil {
 					t.Fatal(err)
 				}
 				kind = filepath.Ext(name)[1:]
+				if path = filepath.Join(dir, "*."+kind); strings.Contains(name, "/") {
+					path = dir
+				}
 			}
-			s, err := Open(t.Context(), filepath.Join(dir, "*."+kind), source.Options{Kind: kind, Fields: c.fields})
+			s, err := Open(t.Context(), path, source.Options{Kind: kind, Fields: c.fields})
 			if err != nil {
 				t.Fatal(err)
 			}
