@@ -55,8 +55,8 @@ func newFlat(path string, m *Manifest) *Dataset {
 	return d
 }
 
-// ReadManifest reads and checks the manifest of the dataset at path, and none of its arrays. The path may
-// end with a generation, as that of OpenFlat.
+// ReadManifest reads and checks the manifest of the dataset at path, and none of its arrays. The path may end with a
+// generation, as in OpenFlat.
 func ReadManifest(path string) (*Manifest, error) {
 	folder, generation, _ := layout.SplitGeneration(path)
 	return readGeneration(folder, generation)

@@ -115,7 +115,7 @@ func (f Folder) Tags() ([]Tag, error) {
 	return tags, nil
 }
 
-// readGeneration reads the manifest of a generation: that of a number, or of a tag; "" is the newest.
+// readGeneration reads the manifest of a generation, which is given as a number or a tag; "" is the newest generation.
 func readGeneration(path, generation string) (*Manifest, error) {
 	if isURL(path) {
 		return nil, notLocal()
@@ -123,13 +123,13 @@ func readGeneration(path, generation string) (*Manifest, error) {
 	return FolderAt(path).Manifest(generation)
 }
 
-// Manifest reads the manifest of a generation: that of a number, or of a tag; "" is the newest.
+// Manifest reads the manifest of a generation, which is given as a number or a tag; "" is the newest generation.
 func (f Folder) Manifest(generation string) (*Manifest, error) {
 	m, _, err := f.Find(generation)
 	return m, err
 }
 
-// Find is Manifest that also returns the bytes of the file.
+// Find is like Manifest, and also returns the bytes of the file.
 func (f Folder) Find(generation string) (m *Manifest, text []byte, err error) {
 	if f.FS == nil {
 		return findInHDF5(f.Name, generation)
@@ -175,8 +175,8 @@ func (f Folder) number(generation string) (int, error) {
 	return 0, fmt.Errorf("it has no tag %q%s: %w", generation, suggest.Hint(generation, names), fs.ErrNotExist)
 }
 
-// newest reads the manifest of a dataset: the one in its folder, or that of a later generation whose writer ended
-// before it could replace that one.
+// newest reads the newest manifest of a dataset: the manifest in its folder, or the manifest of a later generation
+// whose writer was killed after the commit and before it replaced the manifest in the folder.
 func (f Folder) newest() (m *Manifest, text []byte, err error) {
 	name := layout.ManifestName
 	m, text, err = f.read(name)

@@ -15,13 +15,12 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// OpenHDF5 finds the datasets of an HDF5 file: those that its manifest lists, or in a file
-// that penstock did not write those that opts name.
+// OpenHDF5 finds the datasets of an HDF5 file: the datasets that its manifest lists or, in a file that penstock did not
+// write, the datasets that opts names.
 //
-// Errors are those of OpenFlat; for data of such a file that cannot be mapped
-// (chunked, compressed, of a foreign type, ...) the error says so, is ErrUnsupported, and
-// names the command that makes a file that can. For a view of a flat dataset it is ErrView, too,
-// and names the dataset.
+// It returns the same errors as OpenFlat. If data of a foreign file cannot be mapped (chunked, compressed, of a foreign
+// type, ...), the error is ErrUnsupported, gives the reason, and names the command that makes a file that can be
+// mapped. For a view of a flat dataset the error is also ErrView, and names the dataset.
 //
 // The path may end with the number of the only generation.
 func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {

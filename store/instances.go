@@ -34,8 +34,8 @@ func (s Schema) ImageOf(f tensor.Spec) (int, error) {
 	}
 }
 
-// CheckInstances returns an error if fields of the same instances have different numbers of rows in a record;
-// rows returns that of the field at a position.
+// CheckInstances returns an error if fields of the same instances have different numbers of rows in a record; rows
+// returns the number of rows of the field at a position.
 func (s Schema) CheckInstances(rows func(field int) int) error {
 	for i, f := range s.Fields {
 		if f.Instances == "" || f.IsBytes() { // how many masks a file has, only its decoder knows

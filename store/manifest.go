@@ -52,7 +52,7 @@ type Change struct {
 	Records   int64      `json:"records,omitempty"` // of a delete and of a restore of records: how many
 	Where     string     `json:"where,omitempty"`   // the condition that chose them
 	By        string     `json:"by,omitempty"`      // the command or call
-	Time      *time.Time `json:"time,omitempty"`    // of the commit; nil where it is that of the file
+	Time      *time.Time `json:"time,omitempty"`    // of the commit; nil: the file's modification time
 	Write     string     `json:"write,omitempty"`   // random hex digits, by which a writer knows its own commit
 }
 

@@ -47,7 +47,7 @@ func (m *Manifest) Validate() error {
 	return m.checkShards()
 }
 
-// checkArrays makes sure that names of arrays are those of fields, and that no two fields have one.
+// checkArrays checks that every renamed array belongs to a field, and that no two fields have one array.
 func (m *Manifest) checkArrays() error {
 	stored := make(map[string]string)
 	for _, f := range m.Fields {

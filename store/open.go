@@ -35,7 +35,7 @@ type OpenOptions struct {
 // its records are. It reads metadata only, and maps nothing. The path of a dataset may end with a
 // generation: ds@3, or ds@TAG.
 //
-// Errors are those of OpenFlat, OpenHDF5, OpenZarr and OpenNPY.
+// The errors are the same as in OpenFlat, OpenHDF5, OpenZarr and OpenNPY.
 func Open(path string, opts OpenOptions) (*Dataset, error) {
 	path, generation, err := opts.at(path)
 	if err != nil {

@@ -109,7 +109,7 @@ func (s Schema) Validate() error {
 		return errors.New("no fields: a dataset needs at least one")
 	}
 	if len(s.Fields) > layout.MaxFields {
-		return fmt.Errorf("%d fields: a dataset has at most %d; choose some, or make one field of those of one type",
+		return fmt.Errorf("%d fields: a dataset has at most %d; choose some, or join fields of one type into one field",
 			len(s.Fields), layout.MaxFields)
 	}
 	var errs []error
@@ -142,7 +142,8 @@ func (f Field) validate() error {
 		return fmt.Errorf("field %q: %s", f.Name, layout.FieldNameRule)
 	}
 	if f.Storage != f.DType.Descr() {
-		return fmt.Errorf("field %q: storage %q is not that of %v (%q)", f.Name, f.Storage, f.DType, f.DType.Descr())
+		return fmt.Errorf("field %q: storage %q does not fit %v, which is stored as %q", f.Name, f.Storage, f.DType,
+			f.DType.Descr())
 	}
 	if f.Layout != "" && f.Layout != tensor.CHW && f.Layout != tensor.HWC {
 		return fmt.Errorf("field %q: layout %q is neither CHW nor HWC", f.Name, f.Layout)

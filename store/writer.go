@@ -24,9 +24,8 @@ type Writer interface {
 	// follow.
 	Kept() Kept
 
-	// Close gives up what was not committed. It removes the files, but not those of a build
-	// with a Journal, which can be resumed from its last Checkpoint. After Commit it does
-	// nothing. It is safe to call twice.
+	// Close discards what was not committed. It removes the files, unless the build has a Journal: then it can be
+	// resumed from its last Checkpoint. After Commit, Close does nothing. It is safe to call twice.
 	Close() error
 }
 
@@ -40,7 +39,7 @@ type Info struct {
 	// normalization that its own statistics ask for, for the reader to apply.
 	NormalizeByStatistics bool
 
-	// NormalizeSplit is the split whose statistics these are; "" stands for those of all records.
+	// NormalizeSplit is the split whose statistics these are; "" stands for the statistics of all records.
 	NormalizeSplit string
 }
 

@@ -14,12 +14,12 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// OpenZarr finds the arrays of a folder of Zarr, of version 2 or 3: those of its manifest, or in a folder that penstock
-// did not write those that opts names, or all arrays of numbers, which must have one length then. A field has the path
-// of its array; an array that is all there is has the name of the folder. Arrays whose chunks are whole records without
-// a codec can be mapped, others need opts.Packed.
+// OpenZarr finds the arrays of a folder of Zarr, of version 2 or 3: the arrays of its manifest or, in a folder that
+// penstock did not write, the arrays that opts names, or all arrays of numbers, which must have one length then. A
+// field has the path of its array; an array that is all there is has the name of the folder. Arrays whose chunks are
+// whole records without a codec can be mapped, others need opts.Packed.
 //
-// The path may end with a generation, as that of OpenFlat. Errors are those of OpenFlat.
+// The path may end with a generation, as in OpenFlat. The errors are the same as OpenFlat's.
 func OpenZarr(path string, opts OpenOptions) (*Dataset, error) {
 	folder, generation, err := opts.at(path)
 	if err != nil {
@@ -196,8 +196,8 @@ func (d *Dataset) readNodes(files zarr.Files) (map[string]*zarr.Array, error) {
 	return arrays, nil
 }
 
-// superseded reports whether a file of metadata with that checksum is of another generation: that of the manifest in
-// the folder, or another one that is kept, whose writer replaces the files at this moment.
+// superseded reports whether a file of metadata with that checksum belongs to another generation: to the generation of
+// the manifest in the folder, or to another kept generation, whose writer is replacing the files at this moment.
 func (d *Dataset) superseded(name, crc string) bool {
 	m, _, err := FolderAt(d.Path).read(layout.ZarrManifest)
 	if err == nil && m.Generation != d.Manifest.Generation {
@@ -215,10 +215,10 @@ func (d *Dataset) superseded(name, crc string) bool {
 // locateArray finds the rows and checksums of a column, and compares the arrays with the manifest.
 func (d *Dataset) locateArray(c *layout.Column, a, sums *zarr.Array) error {
 	if a == nil || sums == nil {
-		return fmt.Errorf("it, or that of its checksums, is missing: %w", ErrCorrupt)
+		return fmt.Errorf("it, or the array of its checksums, is missing: %w", ErrCorrupt)
 	}
 	if len(a.Shape) == 0 || len(sums.Shape) == 0 {
-		return fmt.Errorf("it, or that of its checksums, has no axis of rows: %w", ErrCorrupt)
+		return fmt.Errorf("it, or the array of its checksums, has no axis of rows: %w", ErrCorrupt)
 	}
 	rows := c.RowsOf(d.Records, a.Records())
 	c.Packed = d.Manifest.Storage[c.Name] != nil
