@@ -107,14 +107,14 @@ func (d *Dataset) Manifest(generation string) (*store.Manifest, error) {
 // AppendOptions configures Append. The zero value is usable.
 type AppendOptions struct {
 	ShardBytes int64          // of the largest field of a shard; 0 means 256 MiB
-	Splits     []string       // those of the dataset, which may be more at the end; each Record names one
+	Splits     []string       // the dataset's splits, then new ones; each Record names one
 	Journal    *store.Journal // nil: an append that does not reach Commit leaves nothing on this machine
 }
 
 // Append begins an append to a flat dataset in a bucket; in a folder, flat.Create and its siblings append. Records are
-// built in the spool, in shards that Commit sends, and so need room there. The fields must be those of the dataset,
-// but the lists of classes and splits may have more names at their end. If another writer commits first, the
-// records follow those of that writer, or Commit fails if they no longer fit.
+// built in the spool, in shards that Commit sends, and so need room there. The schema must have the fields of the
+// dataset, but the lists of classes and splits may have more names at their end. If another writer commits first, the
+// records follow the other writer's records, or Commit fails if they no longer fit.
 func (d *Dataset) Append(schema store.Schema, opts AppendOptions) (store.Writer, error) {
 	if d.bucket == nil {
 		return nil, fmt.Errorf("store: append to %q: it is on this machine, where Create of package flat, zarr or hdf5 "+

@@ -38,9 +38,9 @@ type Options struct {
 // shape, little endian, or of a ragged field any number of rows. They are copied. An error ends the column.
 type Values func(first int64) iter.Seq2[[]byte, error]
 
-// AddColumn adds a field with a value for each record to the dataset at path. It writes the column and a
-// manifest, and rewrites no file: bytes, statistics and checksums are those of a dataset that was written with the
-// field. It returns the manifest of the new generation.
+// AddColumn adds a field with a value for each record to the dataset at path. It writes the column and a manifest, and
+// rewrites no file. Bytes, statistics and checksums are the same as in a dataset that was written with the field from
+// the start. It returns the manifest of the new generation.
 //
 // The error is store.ErrExist if the dataset has a field of that name.
 func AddColumn(path string, f store.Field, values Values, opts Options) (*store.Manifest, error) {
