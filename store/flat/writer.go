@@ -19,19 +19,19 @@ type Options struct {
 	Journal    *store.Journal // nil: a build that does not come to Commit leaves nothing
 }
 
-// container is that of a flat dataset: a folder of .npy files and a manifest.
+// container is the write.Container of a flat dataset: a folder of .npy files and a manifest.
 type container struct {
 	shards *write.ShardWriter
 	stage  *write.Stage
-	base   *store.Manifest // of the dataset that is appended to, or nil
+	base   *store.Manifest // of the dataset that is appended to; nil for a new dataset
 }
 
 // Create begins a flat dataset at dest, or with opts.Append the next generation of one:
 // it gets new shards, and readers of the present generation keep what they have. It holds
 // 1 MiB of memory a column and split.
 //
-// To append, the fields must be those of the dataset, where classes and splits may be more
-// at the end of their lists, and a Normalization that is nil is taken from it.
+// To append, the schema must have the fields of the dataset. Its lists of classes and splits may have more names at
+// their end. A nil Normalization stands for the dataset's own.
 func Create(dest string, schema store.Schema, opts Options) (store.Writer, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, fmt.Errorf("store: create %q: %w", dest, err)
