@@ -65,7 +65,7 @@ func (b *base) packs(columns []layout.Column) ([]*choice, error) {
 func recipeOf(d *meta.Dataset, c *layout.Column) (encode.Recipe, error) {
 	r, ok := encode.RecipeOf(d, c.Spec.RecordBytes(), c.Spec.DType.Size())
 	if !ok {
-		return r, fmt.Errorf("its filters %v are not those of this program, which cannot append to it; make a new file of "+
+		return r, fmt.Errorf("this program did not write its filters %v, and cannot append to it; make a new file of "+
 			"it first: %w", d.Filters, store.ErrUnsupported)
 	}
 	return r, nil

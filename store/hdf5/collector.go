@@ -68,7 +68,7 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	return m, file.publish(m, w.stage, stagedName)
 }
 
-// gather copies the parts, after those of the base, into a file that lacks only the manifest.
+// gather copies the rows of the base, then the parts, into a file that is complete but for the manifest.
 func (w *collector) gather(parts [][]layout.Column, m *store.Manifest) (file *staged, err error) {
 	var from *base
 	if w.base != nil {

@@ -70,7 +70,8 @@ func continuing(stage *write.Stage, opts Options) (container, error) {
 // completeAttribute marks a file that has everything else.
 func completeAttribute() encode.Attribute { return encode.Integer("complete", 1) }
 
-// payload describes the dataset of a column, and checksums that of its blocks' checksums.
+// payload describes the HDF5 dataset that holds the rows of a column. checksums describes the dataset that holds the
+// checksums of the column's blocks.
 func payload(c layout.Column) encode.Object {
 	dims := []int64{c.Rows}
 	for _, d := range c.Spec.Shape {

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// containers are those of this build. The first one writes new files.
+// containers are the implementations of HDF5 files in this build. The first one writes new files.
 var containers = []container{gonum{}, encoded{}}
 
 // gonum is the container of libhdf5, through gonum.org/v1/hdf5.

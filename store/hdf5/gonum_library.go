@@ -150,8 +150,8 @@ func openFile(path string, what access, align uint64) (file, error) {
 	if id < 0 {
 		return file{}, failed("open", &e)
 	}
-	// Gonum cannot adopt the handle of a file, but anything that has a handle can be asked
-	// for its file, and that of a file is a second reference to itself.
+	// Gonum cannot adopt the handle of a file, but every object that has a handle can be asked for its file, and a file
+	// answers with a second reference to itself.
 	h := wrap(hdf5.NewDatatype, int64(id)).File()
 	if h == nil {
 		return file{}, errors.Join(gonumFailed("open"), closeFile(id))

@@ -39,7 +39,7 @@ func (s *staged) sync() (json.RawMessage, error) {
 func reopen(with container, path string, columns []layout.Column, state json.RawMessage) (*staged, error) {
 	var list []arrayState
 	if err := json.Unmarshal(state, &list); err != nil || len(list) != len(columns) {
-		return nil, fmt.Errorf("the state of %d columns is not that of %d: %w", len(list), len(columns), store.ErrCorrupt)
+		return nil, fmt.Errorf("the state has %d columns, not %d: %w", len(list), len(columns), store.ErrCorrupt)
 	}
 	s := &staged{path: path, container: with, objects: arrange(columns, nil)}
 	if err := with.locate(path, s.objects); err != nil {
