@@ -45,7 +45,7 @@ func Describe(objects []encode.Object, schema store.Schema) ([]encode.Object, er
 	return append(objects, long...), nil
 }
 
-// attributes returns those of a field, or of the values of a ragged one.
+// attributes returns the HDF5 attributes of a field, or of the values of a ragged field.
 func attributes(f store.Field) (list []encode.Attribute) {
 	if f.Layout != "" {
 		list = append(list, encode.Text("layout", "N"+f.Layout))

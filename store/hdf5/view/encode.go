@@ -99,8 +99,8 @@ func column(c *layout.Column, file func(string) string) (encode.Object, error) {
 	return o, nil
 }
 
-// joinOffsets returns the offsets of all records from 0 on, and of the last one's end. Each
-// extent has those of its own records.
+// joinOffsets returns the offsets of all records from 0 on, and the end of the last record. Each extent counts the
+// offsets of its own records from 0.
 func joinOffsets(c *layout.Column) ([]byte, error) {
 	out := make([]byte, 8, 8*(c.Rows+1))
 	total := uint64(0)
