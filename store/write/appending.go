@@ -33,9 +33,9 @@ func Append(home Home, schema store.Schema, opts ShardOptions) (store.Writer, er
 // appendSpool is not the name of a field.
 const appendSpool = "+records"
 
-// CreateAppend begins an append to a flat dataset: opts.Splits, opts.ShardBytes and opts.Journal are those of
-// [ShardOptions]. The shards are built at dest, a path of this machine, and become files of the dataset on Commit,
-// under names with random digits. If another writer commits meanwhile, the records follow that one's.
+// CreateAppend begins an append to a flat dataset. It reads Splits, ShardBytes and Journal of opts. The shards are
+// built at dest, a path of this machine, and become files of the dataset on Commit, under names with random digits, so
+// that two writers never have one name. If another writer commits meanwhile, the records follow the other writer's.
 //
 // With a Journal that says Resume it continues an append that was left, from the generation that it was begun with.
 func CreateAppend(home Home, dest string, schema store.Schema, opts ShardOptions) (store.Writer, error) {
@@ -188,7 +188,7 @@ func (a *appending) onto(base *store.Manifest, shards []store.Shard, info store.
 	return m, m.Validate()
 }
 
-// place enters the shards after those of base, and their records in the splits.
+// place enters the shards after the shards of base, and their records in the splits.
 func (a *appending) place(m, base *store.Manifest, shards []store.Shard) {
 	next := base.Records
 	m.Shards = slices.Clone(base.Shards)

@@ -15,7 +15,7 @@ import (
 // its length is known, and the checksums of its blocks.
 type arrayFile struct {
 	spec  tensor.Spec
-	frame *Frame // nil: that of a .npy file
+	frame *Frame // nil for a .npy file
 	in    stagedFiles
 	sums  BlockSums
 	file  *os.File

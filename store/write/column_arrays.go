@@ -14,8 +14,8 @@ import (
 
 // ArrayWriter writes columns of generations of Zarr.
 type ArrayWriter interface {
-	// Frame returns how the values of a field are in files of the stage that become those of its array as they are, and
-	// how many records each of them has. A nil Frame says that Write copies the values.
+	// Frame returns the form of stage files that become files of the field's array without a copy, and how many records
+	// each has. A nil Frame says that Write copies the values.
 	Frame(base *store.Manifest, in store.Folder, f store.Field) (*Frame, []int64, error)
 
 	// Write writes a column as arrays of a name into the stage, where its shards are in files.
@@ -30,10 +30,10 @@ type ArrayColumn struct {
 	Stored string // the name of the arrays
 }
 
-// Arrays are those of a field, in a stage.
+// Arrays describes the arrays of a field in a stage.
 type Arrays struct {
 	Stage    string                    // the folder in the stage that has them
-	Folders  []string                  // in it, of the dataset: those of the checksums, then that of the field
+	Folders  []string                  // below Stage: the folders of checksums, then the folder of the field
 	Metadata map[string]string         // the checksums of all metadata, by path
 	Storage  map[string]*store.Storage // by column
 }
@@ -43,7 +43,7 @@ type ArrayHome interface {
 	Home
 
 	// NameArrays returns a name for the arrays of a field, which no array of the dataset has or had. Until release is
-	// called, nobody removes them as those of a writer that was killed.
+	// called, no Prune takes them for the arrays of a writer that was killed.
 	NameArrays(f store.Field) (name string, release func() error, err error)
 
 	// PublishArrays makes arrays of a Stage arrays of the dataset, durably. After an error there are none.
@@ -83,8 +83,8 @@ func (c *ColumnWriter) commitArrays(replace Replace, change store.Change) (m *st
 	return m, err
 }
 
-// NameArrays implements ArrayHome. The name is that of the field, unless an array has it, or had it in another
-// generation.
+// NameArrays implements ArrayHome. It returns the name of the field, unless an array has that name, or had it in
+// another generation: then it returns the name with random digits.
 func (d Dir) NameArrays(f store.Field) (name string, release func() error, err error) {
 	root, err := openDataset(string(d))
 	if err != nil {

@@ -322,8 +322,8 @@ func (c *ColumnWriter) Checkpoint(note json.RawMessage) error {
 	return c.shards.Checkpoint(note)
 }
 
-// Commit makes the column part of the next generation: a new one at the end or, if replace says so, that of its name.
-// Every record must have a value.
+// Commit makes the column part of the next generation: as a new column at the end or, if replace says so, in place of
+// the column of its name. Every record must have a value.
 func (c *ColumnWriter) Commit(replace Replace, change store.Change) (*store.Manifest, error) {
 	if c.appended < c.Records() {
 		return nil, fmt.Errorf("there are %d values, and the dataset has %d records", c.appended, c.Records())
@@ -395,7 +395,7 @@ func (c *ColumnWriter) unpublish(files [][]store.File, why error) error {
 // Replace says whether a column may be there already.
 type Replace int
 
-// A column is a new one, or takes the place of that of its name.
+// A column is a new one, or takes the place of the column of its name.
 const (
 	New Replace = iota
 	Existing
@@ -471,8 +471,8 @@ const (
 	columnStage = ColumnName + ".building"
 )
 
-// IsColumnStage reports whether a name in the folder of a dataset is that of a column that is being written, or was
-// left.
+// IsColumnStage reports whether a name in the folder of a dataset is the staging directory of a column, whose writer is
+// at work or was killed.
 func IsColumnStage(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.Contains(name, columnStage)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Concatenation is the Container of a flat dataset whose shards are those of other datasets, one after the other. Its
-// records have no values but those that its statistics need, see SetStored of package digest. It keeps no journal.
+// Concatenation is the Container of a flat dataset that takes over the shards of other datasets, one after the other.
+// Its records carry only the values that statistics need, see SetStored of package digest. It keeps no journal.
 type Concatenation struct {
-	Parts func() ([]*store.Manifest, error) // of the datasets, once all records were appended
-	// puts a file of a dataset into the stage, under its new name
+	Parts func() ([]*store.Manifest, error) // the datasets' manifests, once all records were appended
+	// Take puts a file of a dataset into the stage, under its new name.
 	Take func(dataset int, from store.File, to string) error
 
 	stage    *Stage
@@ -25,7 +25,8 @@ type Concatenation struct {
 	sums     []uint32
 }
 
-// Concatenable reports whether the statistics of a field can be added up from those of datasets.
+// Concatenable reports whether the statistics of a field can be added up from the statistics of datasets. Statistics of
+// bytes are sums of integers; the last bits of other statistics depend on where the records are cut.
 func Concatenable(f store.Field) bool { return isByte(f.DType) }
 
 // NewConcatenation begins a dataset in a stage.
@@ -149,7 +150,7 @@ func (t *takes) wait() error {
 	return t.err
 }
 
-// addStatistics adds those of the values that the records did not have.
+// addStatistics adds the statistics of a dataset's stored values, which Append did not see.
 func (a *Concatenation) addStatistics(d *store.Manifest) error {
 	theirs := NewManifestBuilder(store.Schema{Fields: d.Fields})
 	if err := theirs.Restore(d.BuilderState); err != nil {

@@ -59,8 +59,8 @@ func (e *Editing) leftOut() *store.Deleted {
 	return d
 }
 
-// Delete leaves stored records out of the next generation of a dataset: those of of, a generation of it,
-// that are marked. Record i is bit i%64 of word i/64. Records that are deleted already stay so.
+// Delete leaves the marked records of a generation out of the next generation of a dataset. Stored record i of
+// generation of is bit i%64 of word i/64. Records that were deleted before stay deleted.
 func Delete(home Home, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
 	return mark(home, of, change, func(e *Editing) (n int64, err error) {
 		all := int64(0)
@@ -86,8 +86,8 @@ func CheckDelete(n, left int64) error {
 	return nil
 }
 
-// Undelete takes stored records that were deleted back into the next generation: those of of that are marked, as in
-// Delete. All of them must have values in all columns.
+// Undelete takes deleted records back into the next generation: the marked records of generation of, as in Delete. All
+// of them must have values in all columns: a column that was written after the delete has none for them.
 func Undelete(home Home, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
 	return mark(home, of, change, func(e *Editing) (n int64, err error) {
 		taken := make([]uint64, len(e.deleted))

@@ -94,8 +94,8 @@ func (d *destination) tidy() (done bool, err error) {
 	return d.removeSpent()
 }
 
-// committed reports whether the manifest of a stage is that of a generation of the destination. Its writer was killed
-// before it could make it manifest.json: that is done here.
+// committed reports whether the manifest of a stage is already a generation of the destination. Its writer was killed
+// between the commit and the replacement of manifest.json, which committed makes up for.
 func (d *destination) committed(stage *os.Root) (bool, error) {
 	if !d.opts.Append {
 		return false, nil

@@ -52,8 +52,8 @@ func Edit(home Home, change store.Change, f func(e *Editing) error) (*store.Mani
 	})
 }
 
-// Restore commits the content of an earlier generation as that of the next one. While that is done, nobody removes the
-// earlier one.
+// Restore commits the content of an earlier generation as the next generation. It holds the earlier generation
+// meanwhile, so that no Prune removes its files.
 func Restore(home Home, old *store.Manifest, change store.Change) (*store.Manifest, error) {
 	release, held := home.Hold(old)
 	if release == nil {
@@ -135,7 +135,7 @@ func NewEditing(base *store.Manifest) (*Editing, error) {
 	return e, nil
 }
 
-// manifest returns that of the fields as they are now.
+// manifest returns the manifest of the next generation, with the fields as they are now.
 func (e *Editing) manifest(change store.Change) (*store.Manifest, error) {
 	m := *e.Base
 	m.Parent, m.Generation, m.Change = m.Generation, m.Generation+1, stamped(change)

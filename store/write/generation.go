@@ -40,12 +40,12 @@ func Committed(generation int, err error) error {
 // mayBeListed reports whether a generation may list the files of a change, whose error err is.
 func mayBeListed(err error) bool { return errors.Is(err, ErrUnknown) || errors.Is(err, errBehind) }
 
-// CommitGeneration makes m, whose files are in the folder and on disk, the newest generation of the dataset at
-// path, whose newest one is base. Its manifest gets the name of the generation by one link, which fails if that exists:
-// then the error is ErrLost, and nothing has changed.
+// CommitGeneration makes m the newest generation of the dataset at path. m's files are in the folder and on disk, and
+// base is the newest generation so far. One link gives the manifest the name of the generation, and is the
+// compare-and-swap of concurrent writers: if the name exists, the error is ErrLost, and nothing has changed.
 //
-// The manifest has a random number in it. If the link seems to fail although it was made, as NFS can report, the
-// manifest that is found is that of this writer.
+// NFS can report that a link failed although the server made it. The manifest has a random number in it, by which a
+// writer then recognizes its own commit.
 func CommitGeneration(path string, base, m *store.Manifest) error {
 	root, err := openDataset(path)
 	if err != nil {
@@ -261,7 +261,7 @@ func syncFolder(root *os.Root, name string) error {
 	return SyncRoot(folder)
 }
 
-// forward makes the manifest of a folder that of a generation, by one rename.
+// forward replaces the manifest in a folder by the manifest of a generation, by one rename.
 func forward(root *os.Root, generation int) error {
 	name := manifestOf(root)
 	if name == layout.ZarrManifest {
@@ -295,7 +295,8 @@ func forward(root *os.Root, generation int) error {
 }
 
 // retryForward moves the manifest again after a concurrent writer moved it first. The metadata of Zarr is several
-// files, which may be of both generations then; the last writer makes all of them those of the newest generation.
+// files, which two writers may leave in a mix of both generations; the last writer replaces all of them by the files of
+// the newest generation.
 func retryForward(root *os.Root, generation int) error {
 	newest := generation
 	for {
@@ -324,8 +325,8 @@ func retryForward(root *os.Root, generation int) error {
 	return forward(root, newest)
 }
 
-// Forward makes the manifest in the folder of the dataset at path that of its newest generation, if a writer has ended
-// before it could, and returns that.
+// Forward replaces the manifest in the folder of the dataset at path by the newest generation's, if a writer was killed
+// before it could, and returns the newest manifest.
 func Forward(path string) (*store.Manifest, error) {
 	m, err := store.ReadManifest(path)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// NormalizationFunc chooses the normalization of a field of images. Own is that of the field's own values,
-// over the split that was asked for, by channel. It is not applied to what is stored: readers do it.
+// NormalizationFunc chooses the normalization of a field of images. own is the mean and deviation of the field's own
+// values by channel, over the split that was asked for. The stored values stay as they are: readers normalize them.
 type NormalizationFunc func(f store.Field, own *store.Normalization) (*store.Normalization, error)
 
 // SetNormalization gives the uint8 images of the flat dataset at path a normalization that

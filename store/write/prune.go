@@ -32,8 +32,8 @@ type Pruned struct {
 	// has them open, or they were the newest lately.
 	Postponed int64 `json:"postponed,omitempty"`
 
-	// Corrupt are generations that are kept and cannot be read. While there are any, nothing is removed: the files may be
-	// those of one of these.
+	// Corrupt are generations that are kept and cannot be read. While there are any, nothing is removed: a corrupt
+	// manifest may list any of the files.
 	Corrupt []int `json:"corrupt,omitempty"`
 }
 
@@ -170,8 +170,8 @@ func (p *pruning) choose(newest *store.Manifest, keep func(int) bool) error {
 // orphan is a name that a file of a column gets before it is committed.
 var orphan = regexp.MustCompile(`^[A-Za-z0-9_.-]+\.[0-9a-f]{8}(\.crc)?\.npy$`)
 
-// find lists the files that no generation needs which stays: those of the ones that go, and those of columns whose
-// writer was killed after it had given them names.
+// find lists the files that no remaining generation needs: files of the pruned generations, and files of columns whose
+// writer was killed after it had given them their names.
 func (p *pruning) find(newest *store.Manifest) error {
 	needed, gone := NamesOf(newest), map[string]bool{}
 	numbers, err := store.Generations(p.path)

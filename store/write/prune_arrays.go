@@ -9,18 +9,18 @@ import (
 	"github.com/penstock/penstock/internal/sys/private"
 )
 
-// taggedArray is a name that an array gets where that of its field is taken.
+// taggedArray matches the name of an array whose field's own name was in use: the field's name and 8 random hex digits.
 var taggedArray = regexp.MustCompile(`\.[0-9a-f]{8}$`)
 
 // ChecksumGroup has the checksums of all columns: only penstock writes there.
 const ChecksumGroup = metadataGroup + "/crc"
 
-// Orphans are the arrays of a field that no generation needs which stays.
+// Orphans are the arrays of a field that no remaining generation needs.
 type Orphans struct{ Arrays, Checksums []string } // folders; the latter are removed last
 
-// FindOrphans returns the arrays of generations that go, and those of columns whose writer was killed before it
-// committed them. Top and sums are the names in the folder of a dataset in Zarr and in that of its checksums, and
-// needed and gone the folders of the generations that stay and go.
+// FindOrphans returns the arrays of pruned generations, and arrays of columns whose writer was killed before it
+// committed them. top and sums are the names in the folder of a dataset in Zarr and in the folder of its checksums.
+// needed and gone are the folders of the generations that stay and of the pruned ones.
 func FindOrphans(top, sums []string, needed, gone map[string]bool) map[string]*Orphans {
 	found := make(map[string]*Orphans) // by name of the array, or group of a ragged field
 	of := func(name string) *Orphans {

@@ -11,8 +11,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// replay computes statistics and identity of base with the records in the stage after its own: other records were
-// appended to it after these were begun. schema is that of both.
+// replay computes statistics and identity of base followed by the records in the stage. It is needed if another writer
+// appended to the dataset after this append began: statistics and identity depend on the order of records. schema
+// describes both.
 func (a *appending) replay(base *store.Manifest, schema store.Schema) (*ManifestBuilder, error) {
 	b := NewManifestBuilder(schema, a.splits...)
 	if err := b.Restore(base.BuilderState); err != nil {

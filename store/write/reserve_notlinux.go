@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// reserve does nothing here, see that of Linux.
+// reserve reserves nothing: only Linux has a fallocate that keeps the size of a file. See reserve_linux.go.
 func reserve(*os.File, int64, int64) int64 { return math.MaxInt64 }

@@ -28,7 +28,7 @@ type ShardOptions struct {
 	// Journal they are, as a later build may continue with them.
 	Scratch bool
 
-	// Frame is that of the files of the only field, which is not ragged; nil makes .npy files.
+	// Frame is the frame of the files, of a schema with one field that is not ragged; nil makes .npy files.
 	Frame *Frame
 
 	Reword func(error) error // words the errors of files for a container whose users do not see these; may be nil

@@ -42,7 +42,7 @@ func appendMoments(b []byte, a *moments.Moments) []byte {
 	return b
 }
 
-var errBadState = fmt.Errorf("the state of its metadata is not that of this schema: %w", store.ErrCorrupt)
+var errBadState = fmt.Errorf("the state of its metadata does not fit this schema: %w", store.ErrCorrupt)
 
 func (k *splitMetadata) restore(r *stateReader) error {
 	k.count = int64(r.uint64())

@@ -25,8 +25,8 @@ const (
 )
 
 // ZarrRoot is the part of a dataset in Zarr that each generation has of its own: its manifest, the metadata of the
-// manifest's array, and the metadata of the root, which includes that of all arrays. Other programs read these
-// arrays.
+// manifest's array, and the metadata of the root, which includes the metadata of all arrays. Other programs find the
+// generation's arrays by the root.
 type ZarrRoot struct{ Manifest, Node, Root []byte }
 
 // EncodeZarrRoot enters the checksums of its metadata into m and returns the files. Nodes are the metadata of all
@@ -171,8 +171,8 @@ func checkNode(m *store.Manifest, name string, text []byte) error {
 	return nil
 }
 
-// replaceMetadata makes the metadata of a folder of Zarr that of a generation, whose manifest comes after this. Each
-// file is replaced in one step.
+// replaceMetadata replaces the metadata in a folder of Zarr by the metadata of a generation. The caller replaces the
+// manifest afterwards. Each file is replaced in one step.
 func replaceMetadata(root *os.Root, text []byte) error {
 	files, err := FilesOf(root.FS(), text)
 	if err != nil {
