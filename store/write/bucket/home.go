@@ -69,7 +69,7 @@ func (h *Home) ErrObject() error {
 		"changes: %s: %w", shell.Rewrite(h.client.Name(h.key), ""), store.ErrUnsupported)
 }
 
-// IsObject reports whether the key is that of an object, and not of a dataset's folder.
+// IsObject reports whether the key names an object, such as an HDF5 file, and not the folder of a dataset.
 func (h *Home) IsObject() bool {
 	_, err := h.client.Stat(h.ctx, h.key)
 	return err == nil
@@ -131,8 +131,9 @@ func (h *Home) newest(base *store.Manifest) ([]byte, error) {
 	return text, nil
 }
 
-// create creates an object. If there is one with other content, the error is write.ErrLost. The answer to a request may
-// be lost: then the object that is found is that of this writer.
+// create creates an object. If there is an object with other content, the error is write.ErrLost. The answer to a
+// request may be lost and the request be repeated: then the object that is found has the same content, and create
+// succeeds.
 func (h *Home) create(name string, text []byte) error {
 	err := h.client.WriteAll(h.ctx, h.objects.Key(name), text, remote.WriteOptions{IfNotExist: true})
 	if err == nil || refused(err) {
@@ -154,8 +155,9 @@ func refused(err error) bool {
 		errors.Is(err, remote.ErrNoBucket) || errors.Is(err, remote.ErrNotFound)
 }
 
-// forward makes the files in the folder that each generation replaces those of one, or of a later one. Readers do not
-// depend on it: they look for the next generation, too.
+// forward writes the files that each generation replaces (manifest.json and Zarr's root) for a generation, or for a
+// later one if there is one. Readers do not depend on forward: they also look for the generation after the one that
+// they found.
 func (h *Home) forward(generation int, files []write.NewestFile) error {
 	for {
 		for _, f := range files {

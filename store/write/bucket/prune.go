@@ -18,8 +18,8 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// Prune removes generations that keep does not name, and the files that no generation lists and that are older than
-// age: younger ones may be those of a column that is being written. The newest generation stays.
+// Prune removes the generations that keep does not name, and files that no generation lists and that are older than
+// age: a younger file may belong to a column that is being written. The newest generation stays.
 func (h *Home) Prune(keep func(generation int) bool, age time.Duration, dry write.DryRun) (*write.Pruned, error) {
 	p := &pruning{home: h, before: time.Now().Add(-age), needed: make(map[string]bool)}
 	if err := p.read(keep); err != nil || len(p.Corrupt) > 0 {
@@ -224,7 +224,7 @@ func (p *pruning) find() error {
 	return nil
 }
 
-// old reports whether an object is not that of a column which is being written.
+// old reports whether an object is too old to belong to a column that is being written.
 func (p *pruning) old(o remote.Object) bool {
 	return !o.Modified.IsZero() && o.Modified.Before(p.before)
 }
