@@ -19,7 +19,8 @@ type Columns struct{}
 
 var _ write.ArrayWriter = Columns{}
 
-// Frame implements write.ArrayWriter: that of a shard whose chunks are stored as they are.
+// Frame implements write.ArrayWriter. It returns the frame of a shard whose chunks are stored without a codec: records
+// are written once, into the file that becomes the shard.
 func (Columns) Frame(base *store.Manifest, in store.Folder, f store.Field) (*write.Frame, []int64, error) {
 	columns := layout.Columns([]tensor.Spec{f.Spec})
 	if f.Ragged {
@@ -172,7 +173,7 @@ func shardsOf(m *store.Manifest, in store.Folder) (int64, error) {
 	return m.Records, nil
 }
 
-// cutAs returns the grid of a column whose shards have as many records as those of the dataset.
+// cutAs returns the grid of a column whose shards have as many records as the dataset's other shards.
 func cutAs(per int64, c *layout.Column, g format.Grid) format.Grid {
 	if c.Part == layout.Whole {
 		g.Chunk, g.Shard = cut(c, g.Chunk, per)

@@ -172,8 +172,8 @@ func (f *folder) sums(path string, sums []uint32) error {
 	return f.stage.Folder.WriteFile(staged(path+"/"+shardName(0, 0)), b)
 }
 
-// dimensions names the axes of a column, as the Python package does for xarray: those of one array only have its name
-// in theirs, as arrays of a group share dimensions of one name. An axis that has a name keeps it.
+// dimensions names the axes of a column, as the Python package does for xarray. xarray takes axes of one name for one
+// dimension of the group, so an axis that only one array has is named for that array. An axis that has a name keeps it.
 func dimensions(f store.Field, c *layout.Column, all []store.Field) []string {
 	switch c.Part {
 	case layout.Offsets:
@@ -214,7 +214,8 @@ func axes(name, layout string, shape tensor.Shape) (list []string) {
 	return list
 }
 
-// attributes are those of a field, or of the values of a ragged one, with the names that they have in HDF5 files.
+// attributes returns the Zarr attributes of a field, or of the values of a ragged field, under the names that HDF5
+// files of penstock have for them.
 func attributes(f store.Field, c *layout.Column) map[string]any {
 	list := make(map[string]any)
 	if c.Part == layout.Offsets {

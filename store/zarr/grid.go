@@ -21,7 +21,8 @@ const mostChunks = 1 << 16
 // smallPart of the bytes of a dataset is not worth compressing.
 const smallPart = 64
 
-// grids returns how the columns are cut, after those of a base unless it is nil.
+// grids returns how the columns are cut into chunks. An append cuts them like the columns of its base; base is nil for
+// a new dataset.
 func grids(schema store.Schema, columns []layout.Column, opts *Options, base *base) []format.Grid {
 	per := shardRecords(schema, opts.ShardBytes)
 	total := int64(0)

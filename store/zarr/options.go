@@ -42,7 +42,7 @@ type Compression struct {
 	ChunkRecords, ChunkBytes int64
 }
 
-// defaultLevel is that of zstd itself.
+// defaultLevel is the level that zstd's command line uses by default.
 const defaultLevel = 3
 
 func (o *Options) check(schema store.Schema) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// container is that of a dataset in Zarr: a write.ShardWriter keeps the records in arrays, and Commit copies these into
-// the chunks of a folder.
+// container is the write.Container of a dataset in Zarr: a write.ShardWriter keeps the records in arrays, and Commit
+// copies these into the chunks of a folder.
 type container struct {
 	shards *write.ShardWriter
 	stage  *write.Stage
