@@ -31,7 +31,7 @@ func (r results) number(f figure) (float64, error) {
 		}
 		at := slices.Index(t.cells[0], f.column)
 		if at < 0 {
-			return 0, fmt.Errorf("%s.txt, table %q has no column %q, but %q", f.program, head, f.column, t.cells[0])
+			return 0, fmt.Errorf("%s, table %q has no column %q, but %q", f.program, head, f.column, t.cells[0])
 		}
 		before := len(found)
 		for _, row := range t.cells[1:] {
@@ -40,12 +40,12 @@ func (r results) number(f figure) (float64, error) {
 			}
 			x, err := leading(row[at])
 			if err != nil {
-				return 0, fmt.Errorf("%s.txt, table %q, row %q: %w", f.program, head, row[0], err)
+				return 0, fmt.Errorf("%s, table %q, row %q: %w", f.program, head, row[0], err)
 			}
 			found = append(found, x)
 		}
 		if len(found) == before {
-			return 0, fmt.Errorf("%s.txt, table %q has no row %q", f.program, head, f.rows)
+			return 0, fmt.Errorf("%s, table %q has no row %q", f.program, head, f.rows)
 		}
 	}
 	if f.worst {

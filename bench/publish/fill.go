@@ -1,120 +1,155 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"hash/crc32"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// place is the text between two comments of a page, the second with a checksum of it.
-var place = regexp.MustCompile(
-	`(?s)(<!-- (table|rest|text|targets|ratios)( [^\n]*?)? -->\n.*?)<!-- end( [0-9a-f]{8})? -->`)
+// place is the text between two comments of a page.
+var place = regexp.MustCompile(`(?s)(<!-- (table|across|text|targets|ratios)( [^\n]*?)? -->\n).*?<!-- end -->`)
 
-// derived are the places that are computed from the tables of the pages.
-var derived = []string{"targets", "ratios"}
-
-// fill returns a page with its places filled by what was measured, aims and ratios by what is
-// known, and what was missing for some of them, which stay as they are.
-func fill(page string, all, known results) (_ string, errs []error) {
-	taken := claimed(page)
+// fill returns a page with its places filled.
+func (r results) fill(page string) (string, error) {
+	var errs []error
 	page = place.ReplaceAllStringFunc(page, func(old string) string {
 		m := place.FindStringSubmatch(old)
-		from := all
-		if slices.Contains(derived, m[2]) {
-			from = known
-		}
-		lines, err := from.lines(m[2], strings.TrimSpace(m[3]), taken)
+		lines, err := r.lines(m[2], strings.TrimSpace(m[3]))
 		if err != nil {
-			if from != nil { // as it is where the pages alone are written
-				errs = append(errs, err)
-			}
+			errs = append(errs, err)
 			return old
 		}
-		lines = slices.CompactFunc(lines, bothEmpty)
-		first, _, _ := strings.Cut(old, "\n")
-		text := first + "\n" + strings.Join(lines, "\n") + "\n"
-		return text + end(text)
+		return m[1] + "\n" + strings.Join(lines, "\n") + "\n\n<!-- end -->"
 	})
-	return page, errs
+	return page, errors.Join(errs...)
 }
 
-// end returns the comment that ends a place with the text before it.
-func end(text string) string {
-	return fmt.Sprintf("<!-- end %08x -->", crc32.ChecksumIEEE([]byte(text)))
-}
-
-// edited returns an error for each place of a page that is not as it was written.
-func edited(page string) (errs []error) {
-	for _, m := range place.FindAllStringSubmatch(page, -1) {
-		if m[0] == m[1]+end(m[1]) {
-			continue
-		}
-		name, again := strings.TrimSpace(m[2]+m[3]), "bench/run pages"
-		if program, _, _ := strings.Cut(strings.TrimSpace(m[3]), ":"); program != "" {
-			program, _, _ = strings.Cut(program, "-")
-			again = "ONLY=" + program + " bench/run docs"
-		}
-		errs = append(errs, fmt.Errorf("the numbers of %q are not what was measured, or were edited by hand: undo that, or "+
-			"write them by %s", name, again))
-	}
-	return errs
-}
-
-// claimed returns the tables that have a place of their own.
-func claimed(page string) (names []string) {
-	for _, m := range place.FindAllStringSubmatch(page, -1) {
-		if m[2] == "table" {
-			names = append(names, strings.TrimSpace(m[3]))
-		}
-	}
-	return names
-}
-
-// lines returns what belongs into a place. Tables stand between empty lines, which Markdown
-// wants.
-func (r results) lines(kind, name string, taken []string) ([]string, error) {
+// lines returns the text of a place.
+func (r results) lines(kind, name string) ([]string, error) {
 	switch kind {
 	case "targets":
 		return r.targets()
 	case "ratios":
 		return r.ratios()
-	case "table":
-		program, head, _ := strings.Cut(name, ": ")
+	case "text":
+		if r[name] == nil {
+			return nil, notMeasured(name)
+		}
+		return slices.Concat([]string{"```text"}, r[name].text, []string{"```"}), nil
+	}
+	program, rest, _ := strings.Cut(name, ": ")
+	parts := strings.Split(rest, "; ")
+	if kind == "across" {
+		if len(parts) < 2 {
+			return nil, fmt.Errorf("%q names a column, but no tables", name)
+		}
+		t, err := r.across(program, parts[0], strings.Split(parts[1], " | "))
+		if err != nil {
+			return nil, err
+		}
+		return t.chosen(parts[2:])
+	}
+	t, err := r.table(program, parts[0])
+	if err != nil {
+		return nil, err
+	}
+	return t.chosen(parts[1:])
+}
+
+// across returns a table of one column of several tables: of each, what stands before the lowest and highest of the
+// rounds.
+func (r results) across(program, column string, heads []string) (*table, error) {
+	out := &table{cells: [][]string{{column}}}
+	for i, head := range heads {
 		t, err := r.table(program, head)
 		if err != nil {
 			return nil, err
 		}
-		return apart(t.lines), nil
-	}
-	if r[name] == nil {
-		return nil, notMeasured(name)
-	}
-	if kind == "text" {
-		return fenced(r[name].text), nil
-	}
-	var lines []string
-	for _, t := range r[name].tables {
-		if !slices.Contains(taken, name+": "+t.head()) {
-			lines = append(lines, apart(t.lines)...)
+		at := slices.Index(t.cells[0], column)
+		if at < 0 {
+			return nil, fmt.Errorf("the table %q has no column %q", head, column)
+		}
+		out.cells[0] = append(out.cells[0], head)
+		for _, row := range t.cells[1:] {
+			k := slices.IndexFunc(out.cells, func(of []string) bool { return of[0] == row[0] })
+			if k <= 0 {
+				k = len(out.cells)
+				out.cells = append(out.cells, append([]string{row[0]}, slices.Repeat([]string{"-"}, i)...))
+			}
+			number, _, _ := strings.Cut(row[at], " [")
+			out.cells[k] = append(out.cells[k], number)
+		}
+		for k := range out.cells {
+			for len(out.cells[k]) < i+2 {
+				out.cells[k] = append(out.cells[k], "-")
+			}
 		}
 	}
-	return lines, nil
+	return out, nil
 }
 
-func apart(lines []string) []string {
-	return slices.Concat([]string{""}, lines, []string{""})
-}
-
-// fenced returns lines that Markdown leaves as they are, without empty ones at the ends and
-// with one where there were several.
-func fenced(lines []string) []string {
-	text := strings.Trim(strings.Join(slices.CompactFunc(slices.Clone(lines), bothEmpty), "\n"), "\n")
-	if text == "" {
-		return nil
+// chosen returns the lines of the rows and columns that a place asks for.
+func (t *table) chosen(wanted []string) ([]string, error) {
+	cells := t.cells
+	for _, w := range wanted {
+		kind, names, _ := strings.Cut(w, " ")
+		some := strings.Split(names, " | ")
+		switch kind {
+		case "rows":
+			f := figure{rows: some}
+			cells = slices.Concat(cells[:1], slices.DeleteFunc(slices.Clone(cells[1:]), func(row []string) bool { return !f.matches(row) }))
+		case "columns":
+			var at []int
+			for i, name := range cells[0] {
+				if i == 0 || slices.Contains(some, name) {
+					at = append(at, i)
+				}
+			}
+			if len(at) != len(some)+1 {
+				return nil, fmt.Errorf("the table %q has not all of the columns %q, but %q", t.head(), some, cells[0])
+			}
+			cells = columns(cells, at)
+		default:
+			return nil, fmt.Errorf("%q is neither rows nor columns", w)
+		}
 	}
-	return []string{"", "```text", text, "```", ""}
+	if len(cells) < 2 {
+		return nil, fmt.Errorf("the table %q has none of the rows %q", t.head(), wanted)
+	}
+	return markdown(cells), nil
 }
 
-func bothEmpty(a, b string) bool { return a == "" && b == "" }
+func columns(cells [][]string, at []int) [][]string {
+	out := make([][]string, len(cells))
+	for i, row := range cells {
+		for _, k := range at {
+			out[i] = append(out[i], row[k])
+		}
+	}
+	return out
+}
+
+// markdown returns the lines of a table.
+func markdown(cells [][]string) []string {
+	widths := make([]int, len(cells[0]))
+	for _, row := range cells {
+		for i, c := range row {
+			widths[i] = max(widths[i], len([]rune(c)))
+		}
+	}
+	var lines []string
+	for i, row := range cells {
+		line, rule := "|", "|"
+		for k, w := range widths {
+			line += " " + row[k] + strings.Repeat(" ", w-len([]rune(row[k]))) + " |"
+			rule += " " + strings.Repeat("-", max(3, w)) + " |"
+		}
+		lines = append(lines, line)
+		if i == 0 {
+			lines = append(lines, rule)
+		}
+	}
+	return lines
+}

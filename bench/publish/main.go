@@ -1,138 +1,88 @@
 // Command publish writes what was measured into the pages that show it: docs/benchmarks.md and README.md.
 //
-//	publish [-results FOLDER] [-charts FOLDER] [-csv FILE] PAGE...
+//	publish [-results FOLDER] -csv FILE [-charts FOLDER] PAGE...
 //
-// FOLDER holds a file for each program that measured, named for it (loader.txt). In a page, what
-// stands between two comments is replaced:
+// The CSV file has all tables, and what the programs said of the machine: see results. FOLDER holds a file for each
+// program that measured, named for it (loader.txt); its tables take the place of the program's tables in the CSV file.
+// In a page, the text between two comments is replaced:
 //
-//	<!-- table loader: sequential, touch -->         the table of loader.txt whose first column has that head
-//	<!-- rest loader -->                             the tables of loader.txt that have no place of their own
-//	<!-- text loader -->                             the rest of loader.txt: neither tables nor benchmark lines
+//	<!-- table loader: sequential, touch -->         the table of the program loader whose first column has that head
+//	<!-- across loader-cold: GB/s; cold, 512 | cold, 4096 -->  one column of several tables, side by side
+//	<!-- text loader -->                             what the program says of the machine
 //	<!-- targets -->                                 what is aimed at, and what was reached
 //	<!-- ratios -->                                  the few numbers of the README
-//	<!-- end 5f3a0c21 -->                            with a checksum of the place: an edit by hand is an error
+//	<!-- end -->
 //
-// A place for what was not measured stays as it is, and what that is of is printed; aims and ratios are then of
-// what the pages say. -charts draws bars of the tables as SVG, and -csv writes all tables to one file. Without
-// -results, aims and ratios are written from the tables of the pages.
+// "; rows A | B" after a table's name chooses the rows whose first cells begin so, and "; columns X | Y" the columns
+// beside the first.
+//
+// -charts draws bars of the tables as SVG.
 package main
 
 import (
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 )
 
 func main() {
-	results := flag.String("results", "", "folder of what was measured")
+	measured := flag.String("results", "", "folder of what was measured")
 	charts := flag.String("charts", "", "folder for the charts, as SVG")
-	tables := flag.String("csv", "", "file for the tables, as CSV")
+	tables := flag.String("csv", "", "file of all tables")
 	flag.Parse()
-	err := run(*results, flag.Args(), os.Stderr)
-	if err == nil {
-		err = derive(*charts, *tables, flag.Args())
-	}
-	if err != nil {
+	if err := run(*measured, *tables, *charts, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "publish:", err)
 		os.Exit(1)
 	}
 }
 
-func run(folder string, pages []string, notes io.Writer) error {
-	var all results
-	if folder != "" {
-		var err error
-		if all, err = readResults(folder); err != nil {
-			return err
-		}
+func run(measured, tables, charts string, pages []string) error {
+	all, err := readCSV(tables)
+	if err != nil {
+		return err
 	}
-	texts, known := make([]string, len(pages)), make(results)
-	for i, page := range pages {
-		text, err := os.ReadFile(page)
+	if measured != "" {
+		fresh, err := readResults(measured)
 		if err != nil {
 			return err
 		}
-		texts[i] = string(text)
-		maps.Copy(known, pageTables(texts[i]))
-	}
-	maps.Copy(known, all)
-	missing := make(map[string]bool)
-	var errs, byHand []error
-	for i, page := range pages {
-		var wrong []error
-		texts[i], wrong = fill(texts[i], all, known)
-		for _, err := range wrong {
-			if name, ok := errors.AsType[notMeasured](err); ok {
-				missing[string(name)] = true
-			} else {
-				errs = append(errs, fmt.Errorf("%s: %w", page, err))
-			}
-		}
-		for _, err := range edited(texts[i]) {
-			byHand = append(byHand, fmt.Errorf("%s: %w", page, err))
+		maps.Copy(all, fresh)
+		if err := os.WriteFile(tables, all.csv(), 0o644); err != nil {
+			return err
 		}
 	}
-	if byHand != nil {
-		return errors.Join(byHand...)
-	}
-	for i, page := range pages {
-		errs = append(errs, os.WriteFile(page, []byte(texts[i]), 0o644))
-	}
-	if len(missing) > 0 {
-		fmt.Fprintln(notes, "publish: not measured, so that what the pages say of it stays:",
-			strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
-	}
-	return errors.Join(errs...)
-}
-
-// derive writes the charts and the CSV of the pages' current tables, if they are asked for.
-func derive(charts, tables string, pages []string) error {
-	known := make(results)
+	var errs []error
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			return err
 		}
-		maps.Copy(known, pageTables(string(text)))
+		filled, err := all.fill(string(text))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", page, err))
+			continue
+		}
+		errs = append(errs, os.WriteFile(page, []byte(filled), 0o644))
 	}
 	if charts != "" {
-		files, err := known.charts()
-		if err != nil {
-			return err
-		}
-		for name, text := range files {
-			if err := os.WriteFile(filepath.Join(charts, name), []byte(text), 0o644); err != nil {
-				return err
-			}
-		}
+		errs = append(errs, all.draw(charts))
 	}
-	if tables == "" {
-		return nil
-	}
-	return known.write(tables)
+	return errors.Join(errs...)
 }
 
-// write writes all tables, each below its program, to one file of CSV.
-func (r results) write(path string) error {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	for _, program := range slices.Sorted(maps.Keys(r)) {
-		for _, t := range r[program].tables {
-			for _, row := range t.cells {
-				if err := w.Write(append([]string{program}, row...)); err != nil {
-					return err
-				}
-			}
+// draw writes the charts into a folder.
+func (r results) draw(folder string) error {
+	files, err := r.charts()
+	if err != nil {
+		return err
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			return err
 		}
 	}
-	w.Flush()
-	return os.WriteFile(path, b.Bytes(), 0o644)
+	return nil
 }

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"errors"
-	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -24,106 +20,119 @@ BenchmarkX 1 2 ns/op
 
 more
 
-| rest | n |
+| rest | times |
 | ---- | - |
-| r    | 1 |
+| a    | 1 |
+| r    | 7 |
+`
+
+const filled = `top
+<!-- table p: work -->
+
+| work | set | times             |
+| ---- | --- | ----------------- |
+| a    | x   | 3.00 [2.00..4.00] |
+| a    | y   | 2.50x             |
+| b    | x   | 1,200             |
+
+<!-- end -->
+<!-- table p: work; rows a / y | b; columns times -->
+
+| work | times |
+| ---- | ----- |
+| a    | 2.50x |
+| b    | 1,200 |
+
+<!-- end -->
+<!-- across p: times; rest | work; rows r | b -->
+
+| times | rest | work  |
+| ----- | ---- | ----- |
+| r     | 7    | -     |
+| b     | -    | 1,200 |
+
+<!-- end -->
+<!-- text p -->
+
+` + "```text\na machine\npeers: 1\n```" + `
+
+<!-- end -->
+end
 `
 
 func TestPlacesAreFilled(t *testing.T) {
 	all := results{"p": parse(measured)}
-	page := "top\n<!-- table p: work -->\nold\n<!-- end -->\nmiddle\n<!-- rest p -->\n<!-- end -->\n<!-- text p -->\n<!-- end -->\nend\n"
-	got, errs := fill(page, all, all)
-	if errs != nil {
-		t.Fatal(errs)
-	}
-	want := "top\n<!-- table p: work -->\n\n| work | set | times |\n| ---- | --- | ----- |\n| a    | x   | 3.00 [2.00..4.00] |\n| a    | y   | 2.50x |\n| b    | x   | 1,200 |\n\n<!-- end -->\n" +
-		"middle\n<!-- rest p -->\n\n| rest | n |\n| ---- | - |\n| r    | 1 |\n\n<!-- end -->\n<!-- text p -->\n\n```text\na machine\npeers: 1\n\nmore\n```\n\n<!-- end -->\nend\n"
-	if bare := regexp.MustCompile(`<!-- end [0-9a-f]{8} -->`).ReplaceAllString(got, "<!-- end -->"); bare != want {
-		t.Errorf("%s", bare)
-	}
-	if again, errs := fill(got, all, all); errs != nil || again != got {
-		t.Errorf("filled again: %v\n%s", errs, again)
+	empty := place.ReplaceAllString(filled, "$1<!-- end -->")
+	for _, page := range []string{empty, filled} {
+		if got, err := all.fill(page); err != nil || got != filled {
+			t.Errorf("%v\n%s", err, got)
+		}
 	}
 }
 
-func TestWhatWasNotMeasuredIsSaid(t *testing.T) {
+func TestWrongPlaces(t *testing.T) {
 	all := results{"p": parse(measured)}
-	for page, want := range map[string]string{
-		"<!-- table p: other -->\n<!-- end -->": `p.txt has no table "other"; it has ["work" "rest"]`,
-		"<!-- rest q -->\n<!-- end -->":         "there is no q.txt",
-		"<!-- ratios -->\n<!-- end -->":         "there is no transforms.txt",
+	for name, want := range map[string]string{
+		"table p: other":               `p has no table "other"; it has ["work" "rest"]`,
+		"table q-x: work":              `no results of "q-x"; ONLY=q bench/run docs`,
+		"table p: work; columns speed": `has not all of the columns ["speed"]`,
+		"table p: work; rows c":        "none of the rows",
+		"table p: work; all":           "neither rows nor columns",
+		"across p: n; work":            `"work" has no column "n"`,
+		"across p: times":              "names a column, but no tables",
+		"ratios":                       `no results of "transforms"`,
 	} {
-		if got, errs := fill(page, all, all); len(errs) != 1 || !strings.Contains(errs[0].Error(), want) || got != page {
-			t.Errorf("%s: %v\n%s", page, errs, got)
+		page := "<!-- " + name + " -->\n<!-- end -->"
+		if got, err := all.fill(page); err == nil || !strings.Contains(err.Error(), want) || got != page {
+			t.Errorf("%s: %v\n%s", name, err, got)
 		}
 	}
 }
 
-func TestPagesAreUpdated(t *testing.T) {
+// What was measured takes the place of a program's rows in the CSV file, and the pages follow.
+func TestRun(t *testing.T) {
 	dir := t.TempDir()
-	page, kept := filepath.Join(dir, "page.md"), filepath.Join(dir, "results")
-	const old = "<!-- rest q -->\nold\n"
-	if err := errors.Join(os.Mkdir(kept, 0o777), os.WriteFile(filepath.Join(kept, "p.txt"), []byte(measured), 0o666),
-		os.WriteFile(page, []byte("<!-- rest p -->\n<!-- end -->\n"+old+end(old)), 0o666)); err != nil {
-		t.Fatal(err)
-	}
-	var notes strings.Builder
-	if err := run(kept, []string{page}, &notes); err != nil || notes.String() != "publish: not measured, so that what the pages say of it stays: q\n" {
-		t.Errorf("%v, %s", err, &notes)
-	}
-	text, err := os.ReadFile(page)
-	if err != nil || !strings.Contains(string(text), "| r    | 1 |") || !strings.Contains(string(text), "<!-- rest q -->\nold\n") {
-		t.Errorf("%v\n%s", err, text)
-	}
-	if err := run(dir, []string{page}, &notes); err == nil {
-		t.Error("no results, and no error")
-	}
-}
-
-// A number that is edited by hand is an error that names its writer; measuring again corrects it.
-func TestEditsByHandAreErrors(t *testing.T) {
-	all := results{"p": parse(measured)}
-	page, errs := fill("<!-- rest p -->\n<!-- end -->\n<!-- text p -->\n<!-- end -->\n", all, all)
-	if errs = append(errs, edited(page)...); errs != nil {
-		t.Fatal(errs)
-	}
-	for _, change := range [][2]string{{"2.50x", "9.50x"}, {"peers: 1", "peers: 2"}, {"rest p", "rest q"}, {"<!-- end ", "<!-- end -->\n<!-- end "}} {
-		bad := strings.Replace(page, change[0], change[1], 1)
-		if errs := edited(bad); len(errs) != 1 || !strings.Contains(errs[0].Error(), "bench/run docs") {
-			t.Errorf("%q: %v", change, errs)
-		}
-		file := filepath.Join(t.TempDir(), "page.md")
-		if err := os.WriteFile(file, []byte(bad), 0o666); err != nil {
+	page, tables, kept := filepath.Join(dir, "page.md"), filepath.Join(dir, "all.csv"), filepath.Join(dir, "kept")
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := run("", []string{file}, io.Discard); err == nil {
-			t.Errorf("%q is published", change)
-		}
-		if got, err := os.ReadFile(file); err != nil || string(got) != bad {
-			t.Errorf("%q: %v\n%s", change, err, got)
-		}
 	}
-	if again, errs := fill(strings.Replace(page, "2.50x", "9.50x", 1), all, all); errs != nil || again != page {
-		t.Errorf("%v\n%s", errs, again)
+	if err := os.Mkdir(kept, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write(page, "<!-- table p: rest -->\n<!-- end -->\n<!-- table q: work -->\n<!-- end -->\n")
+	write(tables, string(results{"p": parse("old\n"), "q": parse(measured)}.csv()))
+	if err := run(kept, tables, "", []string{page}); err == nil {
+		t.Error("no results, and no error")
+	}
+	write(filepath.Join(kept, "p.txt"), measured)
+	if err := run(kept, tables, "", []string{page}); err != nil {
+		t.Fatal(err)
+	}
+	if text := read(t, page); !strings.Contains(text, "| r    | 7     |\n") || !strings.Contains(text, "| a    | y   | 2.50x ") {
+		t.Error(text)
+	}
+	again, err := readCSV(tables)
+	if want := string(results{"p": parse(measured), "q": parse(measured)}.csv()); err != nil || string(again.csv()) != want {
+		t.Errorf("%v\n%s", err, again.csv())
 	}
 }
 
-// The committed pages are as publish left them.
+// The committed pages and charts are what the CSV file says.
 func TestPagesHaveTheirFigures(t *testing.T) {
-	texts, known := make(map[string]string), make(results)
+	all, err := readCSV("../results.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := make(map[string]string)
 	for _, name := range []string{"docs/benchmarks.md", "README.md"} {
 		texts[name] = read(t, "../../"+name)
-		maps.Copy(known, pageTables(texts[name]))
-	}
-	for name, text := range texts {
-		for _, err := range edited(text) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if got, errs := fill(text, nil, known); errs != nil || got != text {
-			t.Errorf("%s: aims or ratios are not what the tables say (%v); write them by bench/run pages", name, errs)
+		if got, err := all.fill(texts[name]); err != nil || got != texts[name] {
+			t.Errorf("%s: its numbers are not those of bench/results.csv (%v); write them by bench/run pages", name, err)
 		}
 	}
-	charts, err := known.charts()
+	charts, err := all.charts()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,19 +140,15 @@ func TestPagesHaveTheirFigures(t *testing.T) {
 		if read(t, "../../docs/"+name) != text {
 			t.Errorf("docs/%s is not made from the tables; write it by bench/run pages", name)
 		}
-		if text := texts["docs/benchmarks.md"] + texts["README.md"]; !strings.Contains(text, name+")") {
+		if text := strings.Join([]string{texts["docs/benchmarks.md"], texts["README.md"]}, ""); !strings.Contains(text, name+")") {
 			t.Errorf("no page shows %s", name)
 		}
 	}
 	if found, err := filepath.Glob("../../docs/*.svg"); err != nil || len(found) != len(charts) {
 		t.Errorf("%d charts in docs, want %d, %v", len(found), len(charts), err)
 	}
-	table := filepath.Join(t.TempDir(), "results.csv")
-	if err := known.write(table); err != nil || read(t, table) != read(t, "../results.csv") {
-		t.Errorf("bench/results.csv is not made from the tables (%v); write it by bench/run pages", err)
-	}
 	for _, p := range speed { // nobody's row is left out of the README's chart
-		table, err := known.table(p.program, p.head)
+		table, err := all.table(p.program, p.head)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,6 +157,9 @@ func TestPagesHaveTheirFigures(t *testing.T) {
 				t.Errorf("the README's chart has no bar of %s", row[0])
 			}
 		}
+	}
+	if string(all.csv()) != read(t, "../results.csv") {
+		t.Error("bench/results.csv is not as publish writes it; write it by bench/run docs")
 	}
 }
 

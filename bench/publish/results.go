@@ -1,33 +1,96 @@
 package main
 
 import (
+	"bytes"
+	"encoding/csv"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// table is one of Markdown, as lines and as cells.
-type table struct {
-	lines []string
-	cells [][]string // without the rule
-}
+// table is the cells of one of Markdown, without its rule. The first row is the head.
+type table struct{ cells [][]string }
 
 func (t *table) head() string { return t.cells[0][0] }
 
 // result is the output of one program.
 type result struct {
 	tables []table
-	text   []string // all lines except tables and benchmark lines
+	text   []string // what it says first, of the machine, up to an empty line
 }
 
-// results are those of all programs, by name.
+// results are those of all programs, by name. As CSV, a row has the program, the head of the table and the cells; rows
+// of text have no head.
 type results map[string]*result
 
 // notMeasured is the name of a program without results.
 type notMeasured string
 
-func (n notMeasured) Error() string { return "there is no " + string(n) + ".txt" }
+func (n notMeasured) Error() string {
+	return fmt.Sprintf("there are no results of %q; ONLY=%s bench/run docs measures them", string(n), strings.SplitN(string(n), "-", 2)[0])
+}
+
+// of returns the result of a program, which it adds.
+func (r results) of(program string) *result {
+	if r[program] == nil {
+		r[program] = &result{}
+	}
+	return r[program]
+}
+
+func readCSV(path string) (results, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	rows := csv.NewReader(f)
+	rows.FieldsPerRecord = -1
+	all, err := rows.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	r := make(results)
+	for i, row := range all {
+		switch to := r.of(row[0]); {
+		case len(row) < 3:
+			return nil, fmt.Errorf("%s: row %d has %d cells, want at least 3", path, i+1, len(row))
+		case row[1] == "":
+			to.text = append(to.text, row[2])
+		case row[1] == row[2]:
+			to.tables = append(to.tables, table{[][]string{row[2:]}})
+		case len(to.tables) == 0 || to.tables[len(to.tables)-1].head() != row[1]:
+			return nil, fmt.Errorf("%s: row %d is of the table %q, which has not begun", path, i+1, row[1])
+		default:
+			t := &to.tables[len(to.tables)-1]
+			t.cells = append(t.cells, row[2:])
+		}
+	}
+	return r, nil
+}
+
+func (r results) csv() []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	var rows [][]string
+	for program, of := range r {
+		for _, line := range of.text {
+			rows = append(rows, []string{program, "", line})
+		}
+		for _, t := range of.tables {
+			for _, row := range t.cells {
+				rows = append(rows, slices.Concat([]string{program, t.head()}, row))
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	if err := w.WriteAll(rows); err != nil {
+		panic(err) // a buffer takes all
+	}
+	return b.Bytes()
+}
 
 // readResults reads the files of a folder.
 func readResults(folder string) (results, error) {
@@ -49,26 +112,25 @@ func readResults(folder string) (results, error) {
 	return all, nil
 }
 
-// parse distinguishes a program's tables from its other lines. Headings and Go's benchmark lines
-// are left out.
+// parse distinguishes a program's tables from what it says first.
 func parse(text string) *result {
 	r := &result{}
-	within := false
+	within, said := false, false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \n")
-		switch {
-		case !strings.HasPrefix(line, "|"):
+		if !strings.HasPrefix(line, "|") {
 			within = false
-			if !strings.HasPrefix(line, "Benchmark") && !strings.HasPrefix(line, "## ") {
+			said = said || line == "" && len(r.text) > 0
+			if line != "" && !said && !strings.HasPrefix(line, "Benchmark") && !strings.HasPrefix(line, "## ") {
 				r.text = append(r.text, line)
 			}
 			continue
-		case !within:
+		}
+		if !within {
 			r.tables = append(r.tables, table{})
 			within = true
 		}
 		t := &r.tables[len(r.tables)-1]
-		t.lines = append(t.lines, line)
 		if cells := split(line); !strings.HasPrefix(cells[0], "--") {
 			t.cells = append(t.cells, cells)
 		}
@@ -98,24 +160,5 @@ func (r results) table(program, head string) (*table, error) {
 		}
 		heads = append(heads, t.head())
 	}
-	return nil, fmt.Errorf("%s.txt has no table %q; it has %q", program, head, heads)
-}
-
-// pageTables returns the tables of a page as results, by the comments and headings that they stand
-// below.
-func pageTables(page string) results {
-	all := make(results)
-	for _, m := range place.FindAllStringSubmatch(page, -1) {
-		if m[2] != "table" && m[2] != "rest" {
-			continue
-		}
-		program, _, _ := strings.Cut(strings.TrimSpace(m[3]), ":")
-		if tables := parse(m[0]).tables; len(tables) > 0 {
-			if all[program] == nil {
-				all[program] = &result{}
-			}
-			all[program].tables = append(all[program].tables, tables...)
-		}
-	}
-	return all
+	return nil, fmt.Errorf("%s has no table %q; it has %q", program, head, heads)
 }

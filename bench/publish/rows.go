@@ -68,7 +68,7 @@ func inPython(what, head string) ratio {
 
 // ratios returns the README's table.
 func (r results) ratios() ([]string, error) {
-	lines := []string{"", "| work | penstock in | instead of | times faster |",
+	lines := []string{"| work | penstock in | instead of | times faster |",
 		"| ---- | ----------- | ---------- | -----------: |"}
 	for _, x := range ratios {
 		n, err := r.number(x.figure)
@@ -88,7 +88,7 @@ func (r results) ratios() ([]string, error) {
 		lines = append(lines, fmt.Sprintf("| %s | %s | %s | [%s](docs/benchmarks.md#%s) |", x.what, language, x.instead,
 			digits(n), x.section))
 	}
-	return append(lines, ""), nil
+	return lines, nil
 }
 
 // rival returns the name, setting and rate of the fastest row of a table of bench/peers that is not penstock's.
@@ -199,7 +199,7 @@ func linked(column string, worst bool) figure {
 // targets returns the table of targets, missed ones first. Targets that no program measured are
 // left out.
 func (r results) targets() ([]string, error) {
-	head := []string{"", "| aim | measured | goal | |", "| --- | -------: | ---: | --- |"}
+	head := []string{"| aim | measured | goal | |", "| --- | -------: | ---: | --- |"}
 	var short, met []string
 	for _, x := range targets {
 		if r[x.figure.program] == nil {
@@ -220,5 +220,5 @@ func (r results) targets() ([]string, error) {
 			short = append(short, line+" **short** |")
 		}
 	}
-	return append(append(append(head, short...), met...), ""), nil
+	return slices.Concat(head, short, met), nil
 }
