@@ -12,12 +12,9 @@ import (
 )
 
 // An ArrayTransform is one operation of an ArrayPipeline, for fields that are not images. It
-// is a value with its parameters as exported fields, like a Transform.
+// is a value with its parameters as exported fields, like a Transform, and may have a method
+// Resolve as that.
 type ArrayTransform interface {
-	// Resolve returns the transform with every default filled in, or an error that says
-	// which parameter cannot be.
-	Resolve() (ArrayTransform, error)
-
 	// Output returns the spec of the transformed field, or an error that says why the transform cannot work on it.
 	Output(in tensor.Spec) (tensor.Spec, error)
 
@@ -53,7 +50,7 @@ func ComposeArray(ts ...ArrayTransform) (*ArrayPipeline, error) {
 	p := &ArrayPipeline{ts: make([]ArrayTransform, len(ts))}
 	var errs []error
 	for i, t := range ts {
-		r, err := t.Resolve()
+		r, err := resolve(t)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("transform %s: %w", opName(t), err))
 		}

@@ -43,17 +43,8 @@ func needFloat(in tensor.Spec) (tensor.Spec, error) {
 
 // Scale is x*Factor + Offset.
 type Scale struct {
-	Factor *float64 `json:"factor"` // nil means 1
-	Offset float64  `json:"offset"`
-}
-
-// Resolve fills in Factor.
-func (t Scale) Resolve() (ArrayTransform, error) {
-	fillIn(&t.Factor, 1)
-	if v := *t.Factor + t.Offset; math.IsNaN(v) || math.IsInf(v, 0) {
-		return t, fmt.Errorf("factor %v and offset %v must be finite", *t.Factor, t.Offset)
-	}
-	return t, nil
+	Factor *float64 `json:"factor" default:"1" in:"(-inf,inf)"`
+	Offset float64  `json:"offset" in:"(-inf,inf)"`
 }
 
 // Output reports integers.
@@ -215,9 +206,6 @@ func (t Clip) Apply(x []float64, _ int, _ tensor.Spec) {
 // Log1p is log(1 + x), exact also for small x: minus infinity for -1, NaN below.
 type Log1p struct{}
 
-// Resolve has nothing to check.
-func (t Log1p) Resolve() (ArrayTransform, error) { return t, nil }
-
 // Output reports integers.
 func (Log1p) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) }
 
@@ -230,15 +218,7 @@ func (Log1p) Apply(x []float64, _ int, _ tensor.Spec) {
 
 // Log is log(x + Offset): minus infinity for 0, NaN below.
 type Log struct {
-	Offset float64 `json:"offset"`
-}
-
-// Resolve checks Offset.
-func (t Log) Resolve() (ArrayTransform, error) {
-	if math.IsNaN(t.Offset) || math.IsInf(t.Offset, 0) {
-		return t, fmt.Errorf("offset %v must be finite", t.Offset)
-	}
-	return t, nil
+	Offset float64 `json:"offset" in:"(-inf,inf)"`
 }
 
 // Output reports integers.
@@ -253,15 +233,7 @@ func (t Log) Apply(x []float64, _ int, _ tensor.Spec) {
 
 // FillNaN replaces each NaN by Value. For a mask of them, apply IsFinite to another field of the same array.
 type FillNaN struct {
-	Value float64 `json:"value"`
-}
-
-// Resolve checks Value.
-func (t FillNaN) Resolve() (ArrayTransform, error) {
-	if math.IsNaN(t.Value) || math.IsInf(t.Value, 0) {
-		return t, fmt.Errorf("value %v must be finite", t.Value)
-	}
-	return t, nil
+	Value float64 `json:"value" in:"(-inf,inf)"`
 }
 
 // Output reports integers.
@@ -278,9 +250,6 @@ func (t FillNaN) Apply(x []float64, _ int, _ tensor.Spec) {
 
 // IsFinite is whether numbers are neither NaN nor infinite, as bool.
 type IsFinite struct{}
-
-// Resolve has nothing to check.
-func (t IsFinite) Resolve() (ArrayTransform, error) { return t, nil }
 
 // Output makes bools, and reports integers.
 func (IsFinite) Output(in tensor.Spec) (tensor.Spec, error) {
@@ -302,22 +271,10 @@ func (IsFinite) Apply(x []float64, _ int, _ tensor.Spec) {
 // OneHot makes a vector of every integer, along a new last axis: 1 at the integer's place, 0
 // elsewhere. A record with an integer that is not one of 0 to Classes-1 is an error.
 type OneHot struct {
-	Classes int          `json:"classes"` // length of the vector
-	DType   tensor.DType `json:"dtype"`   // Float32, which is the default, or Uint8
-}
-
-// Resolve checks Classes and fills in DType.
-func (t OneHot) Resolve() (ArrayTransform, error) {
-	if t.DType == tensor.Invalid {
-		t.DType = tensor.Float32
-	}
-	if t.DType != tensor.Float32 && t.DType != tensor.Uint8 {
-		return t, fmt.Errorf("dtype %v is not one of float32, uint8", t.DType)
-	}
-	if t.Classes < 1 {
-		return t, fmt.Errorf("%d classes; must be at least 1", t.Classes)
-	}
-	return t, nil
+	// length of the vector
+	Classes int `json:"classes" in:"[1,inf)"`
+	// Float32, which is the default, or Uint8
+	DType tensor.DType `json:"dtype" default:"float32" choices:"float32 uint8"`
 }
 
 // Output adds the axis, and reports floats.
@@ -402,19 +359,8 @@ func (Reshape) Apply(_ []float64, _ int, _ tensor.Spec) {}
 // is Value. A field of variable length gets records of one length; for any other field, the first
 // axis is that of its records.
 type PadTruncate struct {
-	Length int     `json:"length"`
-	Value  float64 `json:"value"`
-}
-
-// Resolve checks Length.
-func (t PadTruncate) Resolve() (ArrayTransform, error) {
-	if t.Length < 1 {
-		return t, fmt.Errorf("length %d must be at least 1", t.Length)
-	}
-	if math.IsNaN(t.Value) || math.IsInf(t.Value, 0) {
-		return t, fmt.Errorf("value %v must be finite", t.Value)
-	}
-	return t, nil
+	Length int     `json:"length" in:"[1,inf)"`
+	Value  float64 `json:"value" in:"(-inf,inf)"`
 }
 
 // Output sets the first axis, and reports records without one, and a Value that the type has

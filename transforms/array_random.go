@@ -3,7 +3,6 @@ package transforms
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/penstock/penstock/tensor"
@@ -49,21 +48,8 @@ func (drawing) Moves() bool { return true }
 type RandomFlip struct {
 	drawing
 
-	Axes []Axis   `json:"axes"` // those that a field does not have by name are left out
-	P    *float64 `json:"p"`    // of each axis; nil means 0.5
-}
-
-// Resolve fills in P.
-func (t RandomFlip) Resolve() (ArrayTransform, error) {
-	fillIn(&t.P, 0.5)
-	return t, errors.Join(checkAxes(t.Axes), checkP(*t.P))
-}
-
-func checkP(p float64) error {
-	if !(p >= 0 && p <= 1) {
-		return fmt.Errorf("p is %v; must be from 0 to 1", p)
-	}
-	return nil
+	Axes []Axis   `json:"axes" is:"axes"`             // those that a field does not have by name are left out
+	P    *float64 `json:"p" default:"0.5" in:"[0,1]"` // of each axis
 }
 
 // Output reports axes that do not exist.
@@ -95,25 +81,17 @@ func (t RandomFlip) move(p *placement, in tensor.Spec, rnd *Rand) error {
 type RandomRot90 struct {
 	drawing
 
-	Axes []Axis   `json:"axes"`  // two, of one length
-	P    *float64 `json:"p"`     // nil means 0.5
-	MaxK int      `json:"max_k"` // turns are 1 to MaxK times 90 degrees; 0 means 3
+	Axes []Axis   `json:"axes" is:"axes"` // two, of one length
+	P    *float64 `json:"p" default:"0.5" in:"[0,1]"`
+	MaxK int      `json:"max_k" default:"3" in:"[1,3]"` // turns are 1 to MaxK times 90 degrees
 }
 
-// Resolve fills in P and MaxK.
+// Resolve checks that there are two axes.
 func (t RandomRot90) Resolve() (ArrayTransform, error) {
-	fillIn(&t.P, 0.5)
-	if t.MaxK == 0 {
-		t.MaxK = 3
+	if len(t.Axes) != 2 {
+		return t, fmt.Errorf("%d axes; a turn has two", len(t.Axes))
 	}
-	err := errors.Join(checkAxes(t.Axes), checkP(*t.P))
-	if len(t.Axes) != 2 && err == nil {
-		err = fmt.Errorf("%d axes; a turn has two", len(t.Axes))
-	}
-	if t.MaxK < 1 || t.MaxK > 3 {
-		err = errors.Join(err, fmt.Errorf("max_k is %d; must be 1, 2 or 3", t.MaxK))
-	}
-	return t, err
+	return t, nil
 }
 
 // Output reports axes that do not exist, or have two lengths.
@@ -307,16 +285,8 @@ func (t CenterSpatialCrop) move(p *placement, in tensor.Spec, _ *Rand) error {
 type RandomNoise struct {
 	drawing
 
-	Std  float64 `json:"std"`
-	Mean float64 `json:"mean"`
-}
-
-// Resolve checks the numbers.
-func (t RandomNoise) Resolve() (ArrayTransform, error) {
-	if !(t.Std > 0) || math.IsInf(t.Std, 0) || math.IsNaN(t.Mean) || math.IsInf(t.Mean, 0) {
-		return t, fmt.Errorf("std %v and mean %v must be finite, std positive", t.Std, t.Mean)
-	}
-	return t, nil
+	Std  float64 `json:"std" in:"(0,inf)"`
+	Mean float64 `json:"mean" in:"(-inf,inf)"`
 }
 
 // Output reports integers.

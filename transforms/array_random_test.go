@@ -98,7 +98,7 @@ func TestArrayRandomErrors(t *testing.T) {
 		`[{"op": "RandomFlip", "axes": [0, -2]}]`:                        "named twice",
 		`[{"op": "RandomFlip"}]`:                                         "axes are missing",
 		`[{"op": "RandomRot90", "axes": [0, 1]}]`:                        "two lengths",
-		`[{"op": "RandomRot90", "axes": [0, 1], "max_k": 4}]`:            "max_k is 4",
+		`[{"op": "RandomRot90", "axes": [0, 1], "max_k": 4}]`:            "max_k 4 must be 1 to 3",
 		`[{"op": "CenterSpatialCrop", "size": [2], "axes": [0, 1]}]`:     "1 sizes for 2 axes",
 		`[{"op": "CenterSpatialCrop", "size": [0]}]`:                     "each positive",
 		`[{"op": "Standardize", "mean": [1], "std": [1], "shape": [2]}]`: "1 means for shape (2,)",

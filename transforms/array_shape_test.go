@@ -94,7 +94,7 @@ func TestArrayShapeErrors(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"0 classes", "dtype int8 is not one of", "no shape", "only one axis may be -1",
+	for _, want := range []string{"classes 0", "dtype int8 must be one of", "no shape", "only one axis may be -1",
 		"must be positive", "length 0", "value NaN"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)

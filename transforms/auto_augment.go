@@ -1,11 +1,7 @@
 package transforms
 
 import (
-	"errors"
-	"fmt"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/pixel"
@@ -19,23 +15,9 @@ func init() {
 // AutoAugment applies one of 25 pairs of operations that were found to help on a dataset, each
 // with a probability and strength of its own (Cubuk et al. 2018, as in torchvision).
 type AutoAugment struct {
-	Policy        string `json:"policy"`        // imagenet, cifar10 or svhn; "" means imagenet
-	Interpolation string `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
-	Fill          []int  `json:"fill"`          // as in Pad; nil means 0
-}
-
-// Resolve fills in all.
-func (t AutoAugment) Resolve() (Transform, error) {
-	if t.Policy == "" {
-		t.Policy = "imagenet"
-	}
-	var errs [3]error
-	if _, ok := policies[t.Policy]; !ok {
-		errs[0] = fmt.Errorf("policy %q must be one of %v", t.Policy, slices.Sorted(maps.Keys(policies)))
-	}
-	t.Interpolation, errs[1] = resolveWarpFilter(t.Interpolation)
-	t.Fill, errs[2] = resolveFill(t.Fill)
-	return t, errors.Join(errs[:]...)
+	Policy        string `json:"policy" default:"imagenet" choices:"cifar10 imagenet svhn"`
+	Interpolation string `json:"interpolation" default:"nearest" choices:"nearest bilinear bicubic"`
+	Fill          []int  `json:"fill" default:"[0]" is:"fill"` // as in Pad
 }
 
 // Build draws the pair, and of each operation whether it happens and its direction.
@@ -165,46 +147,28 @@ var policies = map[string][25][2]policyStep{
 // by a chain of its own (Hendrycks et al. 2019, as in torchvision). The operations are those of
 // RandAugment with Pillow's pixels, where torchvision's AugMix takes its tensor kernels.
 type AugMix struct {
-	Severity      *int     `json:"severity"`      // largest strength of an operation, 1 to 10; nil means 3
-	Width         *int     `json:"mixture_width"` // chains; nil means 3
-	Depth         int      `json:"chain_depth"`   // operations in a chain; 0 or less means 1 to 3, as it happens
-	Alpha         *float64 `json:"alpha"`         // of the Dirichlet and beta distributions of the shares; nil means 1
-	AllOps        *bool    `json:"all_ops"`       // brightness, color, contrast and sharpness too; nil means true
-	Interpolation string   `json:"interpolation"` // nearest, bilinear or bicubic; "" means bilinear
-	Fill          []int    `json:"fill"`          // as in Pad; nil means 0
+	// largest strength of an operation
+	Severity *int `json:"severity" default:"3" in:"[1,10]"`
+	// chains
+	Width *int `json:"mixture_width" default:"3" in:"[1,32]"`
+	// operations in a chain; 0 or less means 1 to 3, as it happens
+	Depth int `json:"chain_depth" default:"-1" in:"[-inf,32]"`
+	// of the Dirichlet and beta distributions of the shares
+	Alpha *float64 `json:"alpha" default:"1" in:"(0,1e6)"`
+	// brightness, color, contrast and sharpness too
+	AllOps        *bool  `json:"all_ops" default:"true"`
+	Interpolation string `json:"interpolation" default:"bilinear" choices:"nearest bilinear bicubic"`
+	// as in Pad
+	Fill []int `json:"fill" default:"[0]" is:"fill"`
 }
 
 // maxChains limits how many copies are mixed, and how many operations each goes through.
 const maxChains = 32
 
-// Resolve fills in all.
+// Resolve makes every Depth that is random -1.
 func (t AugMix) Resolve() (Transform, error) {
-	fillIn(&t.Severity, 3)
-	fillIn(&t.Width, 3)
-	fillIn(&t.Alpha, 1)
-	fillIn(&t.AllOps, true)
-	if t.Depth <= 0 {
-		t.Depth = -1
-	}
-	if t.Interpolation == "" {
-		t.Interpolation = "bilinear"
-	}
-	var errs [6]error
-	if n := *t.Severity; n < 1 || n > augMixBins {
-		errs[0] = fmt.Errorf("severity %d must be 1 to %d", n, augMixBins)
-	}
-	if n := *t.Width; n < 1 || n > maxChains {
-		errs[1] = fmt.Errorf("mixture_width %d must be 1 to %d", n, maxChains)
-	}
-	if t.Depth > maxChains {
-		errs[2] = fmt.Errorf("chain_depth %d must be -1 or 1 to %d", t.Depth, maxChains)
-	}
-	if a := *t.Alpha; !(a > 0 && a < 1e6) {
-		errs[3] = fmt.Errorf("alpha %v must be positive, below 1e6", a)
-	}
-	_, errs[4] = parseWarpFilter(t.Interpolation)
-	t.Fill, errs[5] = resolveFill(t.Fill)
-	return t, errors.Join(errs[:]...)
+	t.Depth = max(-1, t.Depth)
+	return t, nil
 }
 
 const augMixBins = 10

@@ -45,17 +45,10 @@ func (t ToLayout) Build(p *Plan) error {
 // All arithmetic, that of Normalize included, is float32; float16 and bfloat16 are rounded
 // once, at the end, to the nearest, halves to even.
 type ConvertDType struct {
-	DType   tensor.DType `json:"dtype"`    // Uint8 (which does nothing), Float16, BFloat16 or Float32
-	NoScale bool         `json:"no_scale"` // keep 0 to 255
-}
-
-// Resolve checks DType.
-func (t ConvertDType) Resolve() (Transform, error) {
-	switch t.DType {
-	case tensor.Uint8, tensor.Float16, tensor.BFloat16, tensor.Float32:
-		return t, nil
-	}
-	return nil, fmt.Errorf("dtype %v is not one of uint8, float16, bfloat16, float32", t.DType)
+	// Uint8 (which does nothing), Float16, BFloat16 or Float32
+	DType tensor.DType `json:"dtype" choices:"uint8 float16 bfloat16 float32"`
+	// keep 0 to 255
+	NoScale bool `json:"no_scale"`
 }
 
 // Build adds the conversion.
@@ -88,16 +81,7 @@ func (t Normalize) Build(p *Plan) error { return p.Normalize(t.Mean, t.Std) }
 
 // Grayscale makes an image gray, as Pillow's convert("L") does.
 type Grayscale struct {
-	Channels *int `json:"num_output_channels"` // 1, or 3 with all alike; nil means 1
-}
-
-// Resolve fills in Channels.
-func (t Grayscale) Resolve() (Transform, error) {
-	fillIn(&t.Channels, 1)
-	if n := *t.Channels; n != 1 && n != 3 {
-		return nil, fmt.Errorf("num_output_channels %d must be 1 or 3", n)
-	}
-	return t, nil
+	Channels *int `json:"num_output_channels" default:"1" choices:"1 3"` // 1, or 3 with all alike
 }
 
 // Build adds the conversion.
@@ -105,9 +89,6 @@ func (t Grayscale) Build(p *Plan) error { return p.Gray(*t.Channels) }
 
 // RGB gives a gray image three channels and leaves others alone.
 type RGB struct{}
-
-// Resolve returns t.
-func (t RGB) Resolve() (Transform, error) { return t, nil }
 
 // Build adds the conversion.
 func (RGB) Build(p *Plan) error { return p.Channels(3) }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"image"
 	"slices"
-
-	"github.com/penstock/penstock/internal/suggest"
 )
 
 func init() {
@@ -17,15 +15,7 @@ func init() {
 // CenterCrop keeps the center of an image. If the image is smaller than Size, it is padded with
 // black, as in torchvision.
 type CenterCrop struct {
-	Size []int `json:"size"` // pixels: one for a square, or height and width
-}
-
-// Resolve spells out height and width.
-func (t CenterCrop) Resolve() (Transform, error) {
-	if err := checkSize(t.Size); err != nil {
-		return nil, err
-	}
-	return CenterCrop{Size: []int{t.Size[0], t.Size[len(t.Size)-1]}}, nil
+	Size []int `json:"size" is:"box"` // pixels: one for a square, or height and width
 }
 
 // Build adds a crop along the axes that are too long and a border along those too short.
@@ -47,16 +37,8 @@ func cropCenter(p *Plan, w, h int, mode PadMode, fill [3]byte) error {
 type Crop struct {
 	Top    int `json:"top"`
 	Left   int `json:"left"`
-	Height int `json:"height"`
-	Width  int `json:"width"`
-}
-
-// Resolve checks that the rectangle is not empty.
-func (t Crop) Resolve() (Transform, error) {
-	if err := checkSize([]int{t.Height, t.Width}); err != nil {
-		return nil, err
-	}
-	return t, nil
+	Height int `json:"height" in:"[1,1048576]"`
+	Width  int `json:"width" in:"[1,1048576]"`
 }
 
 // Build adds the crop.
@@ -66,23 +48,11 @@ func (t Crop) Build(p *Plan) error {
 
 // CornerCrop keeps a corner of an image, or its center: one of torchvision's FiveCrop.
 type CornerCrop struct {
-	Size   []int  `json:"size"`   // one for a square, or height and width
-	Corner string `json:"corner"` // top-left, top-right, bottom-left, bottom-right, center
+	Size   []int  `json:"size" is:"box"` // one for a square, or height and width
+	Corner string `json:"corner" is:"corner"`
 }
 
 var corners = []string{"top-left", "top-right", "bottom-left", "bottom-right", "center"}
-
-// Resolve spells out Size.
-func (t CornerCrop) Resolve() (Transform, error) {
-	if err := checkSize(t.Size); err != nil {
-		return nil, err
-	}
-	if !slices.Contains(corners, t.Corner) {
-		return nil, fmt.Errorf("unknown corner %q%s", t.Corner, suggest.Hint(t.Corner, corners))
-	}
-	t.Size = []int{t.Size[0], t.Size[len(t.Size)-1]}
-	return t, nil
-}
 
 // Build adds the crop.
 func (t CornerCrop) Build(p *Plan) error {

@@ -61,13 +61,13 @@ func ownDraws(t *testing.T, n, kinds int) [][]float64 {
 	var jitters []Transform
 	for _, one := range []ColorJitter{{Brightness: []float64{0.6, 1.4}}, {Contrast: []float64{0.5, 1.5}},
 		{Saturation: []float64{0.2, 1.8}}, {Hue: []float64{-0.1, 0.1}}} {
-		jitter, err := one.Resolve()
+		jitter, err := resolve[Transform](one)
 		if err != nil {
 			t.Fatal(err)
 		}
 		jitters = append(jitters, jitter)
 	}
-	flip, err := RandomHorizontalFlip{}.Resolve()
+	flip, err := resolve[Transform](RandomHorizontalFlip{})
 	if err != nil {
 		t.Fatal(err)
 	}

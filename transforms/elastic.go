@@ -1,9 +1,9 @@
 package transforms
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/pixel"
@@ -15,46 +15,34 @@ func init() { Register[ElasticTransform]() }
 // ElasticTransform moves each pixel by a random distance that is much like its neighbors', as
 // if the image was seen through moving water (Simard et al. 2003, as in torchvision).
 type ElasticTransform struct {
-	Alpha []float64 `json:"alpha"` // strength, across and down, or of both; nil means 50
+	// strength, across and down, or of both
+	Alpha []float64 `json:"alpha" default:"[50]" is:"pair 3e38"`
 	// smoothness in pixels, across and down, or of both; 0 means none; nil means 5
-	Sigma         []float64 `json:"sigma"`
-	Interpolation string    `json:"interpolation"` // nearest or bilinear; "" means bilinear
-	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
+	Sigma         []float64 `json:"sigma" default:"[5]" is:"pair 100"`
+	Interpolation string    `json:"interpolation" default:"bilinear" choices:"nearest bilinear"`
+	// as in Pad
+	Fill []int `json:"fill" default:"[0]" is:"fill"`
 }
 
-// maxSigma limits the kernel to 801 pixels.
-const maxSigma = 100
-
-// Resolve fills in all.
+// Resolve checks that Sigma is 0 in both directions, or in none.
 func (t ElasticTransform) Resolve() (Transform, error) {
-	var errs [5]error
-	t.Alpha, errs[0] = resolvePair("alpha", t.Alpha, 50, math.MaxFloat32)
-	t.Sigma, errs[1] = resolvePair("sigma", t.Sigma, 5, maxSigma)
-	if errs[1] == nil && (t.Sigma[0] == 0) != (t.Sigma[1] == 0) {
-		errs[2] = fmt.Errorf("sigma %v must be 0 in both directions, or in none", t.Sigma)
+	if (t.Sigma[0] == 0) != (t.Sigma[1] == 0) {
+		return nil, fmt.Errorf("sigma %v must be 0 in both directions, or in none", t.Sigma)
 	}
-	if t.Interpolation == "" {
-		t.Interpolation = kernel.Bilinear.String()
-	}
-	if t.Interpolation != "nearest" && t.Interpolation != "bilinear" {
-		errs[3] = fmt.Errorf("interpolation %q must be nearest or bilinear", t.Interpolation)
-	}
-	t.Fill, errs[4] = resolveFill(t.Fill)
-	return t, errors.Join(errs[:]...)
+	return t, nil
 }
 
 // resolvePair returns the two numbers, 0 to most, that v means: v is one or both, or none.
-func resolvePair(name string, v []float64, none, most float64) ([]float64, error) {
-	switch len(v) {
-	case 0:
-		v = []float64{none, none}
-	case 1:
-		v = []float64{v[0], v[0]}
+func resolvePair(name string, v *[]float64, most string) error {
+	pair := *v
+	if len(pair) == 1 {
+		pair = []float64{pair[0], pair[0]}
 	}
-	if len(v) != 2 || !(min(v[0], v[1]) >= 0 && max(v[0], v[1]) <= most) {
-		return v, fmt.Errorf("%s %v must be one or two numbers, 0 to %g", name, v, most)
+	if len(pair) != 2 || !(slices.Min(pair) >= 0 && slices.Max(pair) <= limit(most)) {
+		return fmt.Errorf("%s %v must be one or two numbers, 0 to %s", name, pair, most)
 	}
-	return v, nil
+	*v = pair
+	return nil
 }
 
 // Build draws the stream that the distances come from.

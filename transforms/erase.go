@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"math"
-	"slices"
 
-	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -16,11 +13,16 @@ func init() { Register[RandomErasing]() }
 // RandomErasing overwrites a random rectangle of the finished record: it belongs after ConvertDType
 // and Normalize, and its value is in the units of their output.
 type RandomErasing struct {
-	P     *float64  `json:"p"`     // probability; nil means 0.5
-	Scale []float64 `json:"scale"` // range of the rectangle's share of the area; nil means 0.02 to 0.33
-	Ratio []float64 `json:"ratio"` // range of height / width; nil means 0.3 to 3.3
-	Value []float64 `json:"value"` // one for each channel, or one for all; nil means 0
-	Mode  string    `json:"mode"`  // const, rand or pixel, see below; "" means const
+	// probability
+	P *float64 `json:"p" default:"0.5" in:"[0,1]"`
+	// range of the rectangle's share of the area
+	Scale []float64 `json:"scale" default:"[0.02,0.33]" is:"range 1"`
+	// range of height / width
+	Ratio []float64 `json:"ratio" default:"[0.3,3.3]" is:"range 1e308"`
+	// one for each channel, or one for all
+	Value []float64 `json:"value" default:"[0]"`
+	// const, rand or pixel, see below
+	Mode string `json:"mode" default:"const" choices:"const rand pixel"`
 }
 
 // Values of Mode, by timm's names. Random values have mean 0 and deviation 1, as normalized
@@ -35,28 +37,12 @@ const (
 	erasePixel = "pixel"
 )
 
-// Resolve fills in all.
+// Resolve checks Value.
 func (t RandomErasing) Resolve() (Transform, error) {
-	if t.Scale == nil {
-		t.Scale = []float64{0.02, 0.33}
-	}
-	if t.Ratio == nil {
-		t.Ratio = []float64{0.3, 3.3}
-	}
-	if t.Value == nil {
-		t.Value = []float64{0}
-	}
-	if t.Mode == "" {
-		t.Mode = eraseConst
-	}
-	errs := []error{resolveP(&t.P, 0.5), checkRange("scale", t.Scale, 1), checkRange("ratio", t.Ratio, math.MaxFloat64)}
 	if len(t.Value) != 1 && len(t.Value) != 3 {
-		errs = append(errs, fmt.Errorf("value %v must be 1 or 3 numbers", t.Value))
+		return nil, fmt.Errorf("value %v must be 1 or 3 numbers", t.Value)
 	}
-	if modes := []string{eraseConst, eraseRand, erasePixel}; !slices.Contains(modes, t.Mode) {
-		errs = append(errs, fmt.Errorf("unknown mode %q%s", t.Mode, suggest.Hint(t.Mode, modes)))
-	}
-	return t, errors.Join(errs...)
+	return t, nil
 }
 
 // Build draws the rectangle, and the values.

@@ -1,7 +1,6 @@
 package transforms_test
 
 import (
-	"errors"
 	"fmt"
 	"log"
 
@@ -10,17 +9,10 @@ import (
 
 // Threshold makes pixels black or white: a transform of one's own.
 type Threshold struct {
-	Level int `json:"level"` // 1 to 255
+	Level int `json:"level" in:"[1,255]"`
 }
 
 func init() { transforms.Register[Threshold]() }
-
-func (t Threshold) Resolve() (transforms.Transform, error) {
-	if t.Level < 1 || t.Level > 255 {
-		return nil, errors.New("level must be 1 to 255")
-	}
-	return t, nil
-}
 
 func (t Threshold) Build(p *transforms.Plan) error {
 	in := p.Info()

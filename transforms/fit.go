@@ -1,7 +1,6 @@
 package transforms
 
 import (
-	"errors"
 	"fmt"
 	"image"
 	"math"
@@ -21,28 +20,21 @@ func init() {
 // Fit reduces an image that is larger than a box to fit into it, and leaves a smaller one
 // alone: imaging's Fit, by Pillow's filters.
 type Fit struct {
-	Size          []int  `json:"size"`          // of the box: one for a square, or height and width
-	Interpolation string `json:"interpolation"` // as in Resize; "" means bilinear
-	PassOrder     string `json:"pass_order"`    // as in Resize; "" means auto
+	// of the box: one for a square, or height and width
+	Size []int `json:"size" is:"box"`
+	// as in Resize
+	Interpolation string `json:"interpolation" default:"bilinear" is:"filter"`
+	// as in Resize
+	PassOrder string `json:"pass_order" default:"auto" choices:"auto horizontal"`
 }
 
-// Resolve spells out all.
-func (t Fit) Resolve() (Transform, error) {
-	var err error
-	t.Size, t.Interpolation, err = resolveBox(t.Size, t.Interpolation)
-	return t, errors.Join(err, resolvePassOrder(&t.PassOrder))
-}
-
-// resolveBox returns height and width, and a filter's name.
-func resolveBox(size []int, filter string) ([]int, string, error) {
-	if filter == "" {
-		filter = kernel.Bilinear.String()
+// resolveBox makes a size height and width.
+func resolveBox(size *[]int) error {
+	if err := checkSize(*size); err != nil {
+		return err
 	}
-	_, err := kernel.ParseFilter(filter)
-	if err := errors.Join(checkSize(size), err); err != nil {
-		return size, filter, err
-	}
-	return []int{size[0], size[len(size)-1]}, filter, nil
+	*size = []int{(*size)[0], (*size)[len(*size)-1]}
+	return nil
 }
 
 // Build adds the resize.
@@ -68,27 +60,18 @@ func (t Fit) Build(p *Plan) error {
 // Fill makes an image exactly a size without distortion: it cuts off what is too long, at
 // the end away from Anchor, and resizes the rest: imaging's Fill, by Pillow's filters.
 type Fill struct {
-	Size          []int  `json:"size"`          // one for a square, or height and width
-	Anchor        string `json:"anchor"`        // center, or top, bottom, left, right, top-left, ...; "" means center
-	Interpolation string `json:"interpolation"` // as in Resize; "" means bilinear
-	PassOrder     string `json:"pass_order"`    // as in Resize; "" means auto
+	// one for a square, or height and width
+	Size []int `json:"size" is:"box"`
+	// center, or top, bottom, left, right, top-left, ...
+	Anchor string `json:"anchor" default:"center" is:"anchor"`
+	// as in Resize
+	Interpolation string `json:"interpolation" default:"bilinear" is:"filter"`
+	// as in Resize
+	PassOrder string `json:"pass_order" default:"auto" choices:"auto horizontal"`
 }
 
 var anchors = []string{"center", "top", "bottom", "left", "right", "top-left", "top-right", "bottom-left",
 	"bottom-right"}
-
-// Resolve spells out all.
-func (t Fill) Resolve() (Transform, error) {
-	var err error
-	t.Size, t.Interpolation, err = resolveBox(t.Size, t.Interpolation)
-	if t.Anchor == "" {
-		t.Anchor = "center"
-	}
-	if !slices.Contains(anchors, t.Anchor) {
-		err = errors.Join(err, fmt.Errorf("unknown anchor %q%s", t.Anchor, suggest.Hint(t.Anchor, anchors)))
-	}
-	return t, errors.Join(err, resolvePassOrder(&t.PassOrder))
-}
 
 // Build adds the crop and the resize.
 func (t Fill) Build(p *Plan) error {
@@ -188,33 +171,29 @@ func (m PadMode) from(i, n int) int {
 
 // Pad adds a border.
 type Pad struct {
-	Padding []int   `json:"padding"`      // pixels: all sides; left and right, top and bottom; or left, top, right, bottom
-	Fill    []int   `json:"fill"`         // with PadConstant: gray, or red, green, blue; nil means 0
-	Mode    PadMode `json:"padding_mode"` // the zero value is PadConstant
+	// pixels: all sides; left and right, top and bottom; or left, top, right, bottom
+	Padding []int `json:"padding" is:"padding"`
+	// with PadConstant: gray, or red, green, blue
+	Fill []int `json:"fill" default:"[0]" is:"fill"`
+	// the zero value is PadConstant
+	Mode PadMode `json:"padding_mode" choices:"constant edge reflect symmetric"`
 }
 
-// Resolve spells out the four sides and Fill.
-func (t Pad) Resolve() (Transform, error) {
-	switch n := t.Padding; len(n) {
+// resolvePadding spells out the pixels of the left, top, right and lower side.
+func resolvePadding(v *[]int) error {
+	switch n := *v; len(n) {
 	case 1:
-		t.Padding = []int{n[0], n[0], n[0], n[0]}
+		*v = []int{n[0], n[0], n[0], n[0]}
 	case 2:
-		t.Padding = []int{n[0], n[1], n[0], n[1]}
+		*v = []int{n[0], n[1], n[0], n[1]}
 	case 4:
 	default:
-		return nil, fmt.Errorf("padding %v must be 1, 2 or 4 numbers", n)
+		return fmt.Errorf("padding %v must be 1, 2 or 4 numbers", n)
 	}
-	if int(t.Mode) >= len(padModes) {
-		return nil, fmt.Errorf("padding mode %d does not exist", t.Mode)
+	if slices.Min(*v) < 0 || slices.Max(*v) > 1<<20 {
+		return fmt.Errorf("padding %v: each must be 0 to %d", *v, 1<<20)
 	}
-	for _, n := range t.Padding {
-		if n < 0 || n > 1<<20 {
-			return nil, fmt.Errorf("padding %v: each must be 0 to %d", t.Padding, 1<<20)
-		}
-	}
-	var err error
-	t.Fill, err = resolveFill(t.Fill)
-	return t, err
+	return nil
 }
 
 // Build adds the border.

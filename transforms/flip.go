@@ -1,7 +1,5 @@
 package transforms
 
-import "fmt"
-
 func init() {
 	Register[RandomHorizontalFlip]()
 	Register[RandomVerticalFlip]()
@@ -12,9 +10,6 @@ func init() {
 // HorizontalFlip mirrors every image left to right.
 type HorizontalFlip struct{}
 
-// Resolve returns t.
-func (t HorizontalFlip) Resolve() (Transform, error) { return t, nil }
-
 // Build adds the flip.
 func (HorizontalFlip) Build(p *Plan) error {
 	p.FlipHorizontal()
@@ -24,9 +19,6 @@ func (HorizontalFlip) Build(p *Plan) error {
 // VerticalFlip turns every image upside down.
 type VerticalFlip struct{}
 
-// Resolve returns t.
-func (t VerticalFlip) Resolve() (Transform, error) { return t, nil }
-
 // Build adds the flip.
 func (VerticalFlip) Build(p *Plan) error {
 	p.FlipVertical()
@@ -35,13 +27,7 @@ func (VerticalFlip) Build(p *Plan) error {
 
 // RandomHorizontalFlip mirrors an image left to right.
 type RandomHorizontalFlip struct {
-	P *float64 `json:"p"` // probability; nil means 0.5
-}
-
-// Resolve fills in P.
-func (t RandomHorizontalFlip) Resolve() (Transform, error) {
-	err := resolveP(&t.P, 0.5)
-	return t, err
+	P *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
 
 // Build draws whether to mirror.
@@ -56,13 +42,7 @@ func (RandomHorizontalFlip) Randomized() {}
 
 // RandomVerticalFlip turns an image upside down.
 type RandomVerticalFlip struct {
-	P *float64 `json:"p"` // probability; nil means 0.5
-}
-
-// Resolve fills in P.
-func (t RandomVerticalFlip) Resolve() (Transform, error) {
-	err := resolveP(&t.P, 0.5)
-	return t, err
+	P *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
 
 // Build draws whether to mirror.
@@ -74,19 +54,3 @@ func (t RandomVerticalFlip) Build(p *Plan) error {
 }
 
 func (RandomVerticalFlip) Randomized() {}
-
-// resolveP fills in the default of a probability and reports an impossible one.
-func resolveP(p **float64, def float64) error {
-	fillIn(p, def)
-	if !(**p >= 0 && **p <= 1) {
-		return fmt.Errorf("p %v must be a probability, 0 to 1", **p)
-	}
-	return nil
-}
-
-// fillIn replaces a parameter that is not given by its default.
-func fillIn[T any](p **T, def T) {
-	if *p == nil {
-		*p = &def
-	}
-}

@@ -14,16 +14,13 @@ func init() { Register[GaussianBlur]() }
 type GaussianBlur struct {
 	KernelSize int `json:"kernel_size"` // pixels, odd, at most 63
 	// range of the deviation in pixels; one number is always that; nil means 0.1 to 2
-	Sigma []float64 `json:"sigma"`
+	Sigma []float64 `json:"sigma" default:"[0.1,2]"`
 }
 
 const maxKernel = 63
 
-// Resolve fills in Sigma.
+// Resolve makes one Sigma a range, and checks both.
 func (t GaussianBlur) Resolve() (Transform, error) {
-	if t.Sigma == nil {
-		t.Sigma = []float64{0.1, 2}
-	}
 	if len(t.Sigma) == 1 {
 		t.Sigma = []float64{t.Sigma[0], t.Sigma[0]}
 	}

@@ -116,8 +116,7 @@ func parseGolden(t *testing.T, fields []string) golden {
 // do is a Transform of one step of a Plan.
 type do func(p *Plan) error
 
-func (d do) Resolve() (Transform, error) { return d, nil }
-func (d do) Build(p *Plan) error         { return d(p) }
+func (d do) Build(p *Plan) error { return d(p) }
 
 var colors = map[string]ImageOp{"brightness": brightness, "contrast": contrast, "saturation": saturation,
 	"sharpness": sharpness, "hue": hue,

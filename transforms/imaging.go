@@ -1,8 +1,6 @@
 package transforms
 
 import (
-	"errors"
-	"fmt"
 	"image"
 	"image/color"
 	"math"
@@ -50,37 +48,10 @@ func take(m *Image, from *image.NRGBA) {
 	}
 }
 
-// positive reports a parameter that is not a positive number.
-func positive(name string, v float64) error {
-	if !(v > 0) || math.IsInf(v, 0) {
-		return fmt.Errorf("%s %v must be positive", name, v)
-	}
-	return nil
-}
-
-// percentage reports a parameter beyond -100 to 100.
-func percentage(v float64) error {
-	if !(v >= -100 && v <= 100) {
-		return fmt.Errorf("percentage %v must be -100 to 100", v)
-	}
-	return nil
-}
-
 // Rotate turns an image counter-clockwise; it grows so that nothing is cut off.
 type Rotate struct {
-	Angle float64 `json:"angle"` // degrees
-	Fill  []int   `json:"fill"`  // as in Pad; nil means 0
-}
-
-// Resolve fills in Fill.
-func (t Rotate) Resolve() (Transform, error) {
-	var err error
-	if math.IsNaN(t.Angle) || math.Abs(t.Angle) > 1e6 {
-		err = fmt.Errorf("angle %v must be a number of degrees", t.Angle)
-	}
-	fill, errFill := resolveFill(t.Fill)
-	t.Fill = fill
-	return t, errors.Join(err, errFill)
+	Angle float64 `json:"angle" in:"[-1e6,1e6]"`        // degrees
+	Fill  []int   `json:"fill" default:"[0]" is:"fill"` // as in Pad
 }
 
 // Build adds the rotation.
@@ -129,11 +100,8 @@ func rotatedSize(w, h int, angle float64) (int, int) {
 
 // Blur is a Gaussian blur.
 type Blur struct {
-	Sigma float64 `json:"sigma"` // deviation in pixels
+	Sigma float64 `json:"sigma" in:"(0,inf)"` // deviation in pixels
 }
-
-// Resolve checks Sigma.
-func (t Blur) Resolve() (Transform, error) { return t, positive("sigma", t.Sigma) }
 
 // Build adds the blur.
 func (t Blur) Build(p *Plan) error {
@@ -144,11 +112,8 @@ func (t Blur) Build(p *Plan) error {
 
 // Sharpen subtracts a Gaussian blur.
 type Sharpen struct {
-	Sigma float64 `json:"sigma"` // deviation in pixels
+	Sigma float64 `json:"sigma" in:"(0,inf)"` // deviation in pixels
 }
-
-// Resolve checks Sigma.
-func (t Sharpen) Resolve() (Transform, error) { return t, positive("sigma", t.Sigma) }
 
 // Build adds the operation.
 func (t Sharpen) Build(p *Plan) error {
@@ -159,11 +124,8 @@ func (t Sharpen) Build(p *Plan) error {
 
 // AdjustGamma brightens the middle tones if Gamma is above 1, and darkens them below.
 type AdjustGamma struct {
-	Gamma float64 `json:"gamma"`
+	Gamma float64 `json:"gamma" in:"(0,inf)"`
 }
-
-// Resolve checks Gamma.
-func (t AdjustGamma) Resolve() (Transform, error) { return t, positive("gamma", t.Gamma) }
 
 // Build adds the operation.
 func (t AdjustGamma) Build(p *Plan) error {
@@ -174,11 +136,8 @@ func (t AdjustGamma) Build(p *Plan) error {
 
 // AdjustBrightness adds a share of white, or of black if Percentage is negative.
 type AdjustBrightness struct {
-	Percentage float64 `json:"percentage"` // -100 to 100
+	Percentage float64 `json:"percentage" in:"[-100,100]"`
 }
-
-// Resolve checks Percentage.
-func (t AdjustBrightness) Resolve() (Transform, error) { return t, percentage(t.Percentage) }
 
 // Build adds the operation.
 func (t AdjustBrightness) Build(p *Plan) error {
@@ -189,11 +148,8 @@ func (t AdjustBrightness) Build(p *Plan) error {
 
 // AdjustContrast spreads the levels about the middle gray.
 type AdjustContrast struct {
-	Percentage float64 `json:"percentage"` // -100 to 100
+	Percentage float64 `json:"percentage" in:"[-100,100]"`
 }
-
-// Resolve checks Percentage.
-func (t AdjustContrast) Resolve() (Transform, error) { return t, percentage(t.Percentage) }
 
 // Build adds the operation.
 func (t AdjustContrast) Build(p *Plan) error {
@@ -204,11 +160,8 @@ func (t AdjustContrast) Build(p *Plan) error {
 
 // AdjustSaturation multiplies the saturation in the HSL color space.
 type AdjustSaturation struct {
-	Percentage float64 `json:"percentage"` // -100 (gray) to 100 (doubled)
+	Percentage float64 `json:"percentage" in:"[-100,100]"` // -100 (gray) to 100 (doubled)
 }
-
-// Resolve checks Percentage.
-func (t AdjustSaturation) Resolve() (Transform, error) { return t, percentage(t.Percentage) }
 
 // Build adds the operation.
 func (t AdjustSaturation) Build(p *Plan) error {

@@ -2,10 +2,7 @@ package transforms
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/penstock/penstock/internal/suggest"
 )
 
 func init() {
@@ -20,36 +17,13 @@ func init() {
 // LabelOptions says how masks, boxes and keypoints follow the transforms after it. It does nothing to pixels.
 type LabelOptions struct {
 	// what masks have where the image is filled; nil means 0
-	MaskFill *int `json:"mask_fill"`
+	MaskFill *int `json:"mask_fill" default:"0"`
 	// how masks are resized: nearest-exact, where pixels go, or nearest, which torchvision takes unless it is given
 	// nearest-exact: half a step to the lower right; "" means nearest-exact
-	MaskResize string `json:"mask_resize"`
+	MaskResize string `json:"mask_resize" default:"nearest-exact" choices:"nearest-exact nearest"`
 	// how keypoints are flipped: corners, where pixels go, or pixels, as torchvision does: a pixel to the left;
 	// "" means corners
-	Keypoints string `json:"keypoints"`
-}
-
-var (
-	maskResizes   = []string{"nearest-exact", "nearest"}
-	keypointModes = []string{"corners", "pixels"}
-)
-
-// Resolve fills in all.
-func (t LabelOptions) Resolve() (Transform, error) {
-	fillIn(&t.MaskFill, 0)
-	for _, p := range []struct {
-		value *string
-		name  string
-		list  []string
-	}{{&t.MaskResize, "mask_resize", maskResizes}, {&t.Keypoints, "keypoints", keypointModes}} {
-		if *p.value == "" {
-			*p.value = p.list[0]
-		}
-		if !slices.Contains(p.list, *p.value) {
-			return nil, fmt.Errorf("unknown %s %q%s", p.name, *p.value, suggest.Hint(*p.value, p.list))
-		}
-	}
-	return t, nil
+	Keypoints string `json:"keypoints" default:"corners" choices:"corners pixels"`
 }
 
 // Build sets the options.
@@ -65,9 +39,6 @@ func (t LabelOptions) Build(p *Plan) error {
 // operations except resizes and flips do so automatically.
 type ClampBoundingBoxes struct{}
 
-// Resolve returns t.
-func (t ClampBoundingBoxes) Resolve() (Transform, error) { return t, nil }
-
 // Build adds the operation.
 func (ClampBoundingBoxes) Build(p *Plan) error {
 	p.moved(moveClamp, [4]int{})
@@ -77,21 +48,8 @@ func (ClampBoundingBoxes) Build(p *Plan) error {
 // SanitizeBoundingBoxes removes boxes that are too small or lie outside of the image, and the rows of all fields of the
 // same instances: torchvision's.
 type SanitizeBoundingBoxes struct {
-	MinSize *float64 `json:"min_size"` // least width and height in pixels; nil means 1
-	MinArea *float64 `json:"min_area"` // least area in pixels; nil means 1
-}
-
-// Resolve fills in all.
-func (t SanitizeBoundingBoxes) Resolve() (Transform, error) {
-	fillIn(&t.MinSize, 1)
-	fillIn(&t.MinArea, 1)
-	if !(*t.MinSize >= 1) {
-		return nil, fmt.Errorf("min_size %v must be at least 1", *t.MinSize)
-	}
-	if !(*t.MinArea >= 1) {
-		return nil, fmt.Errorf("min_area %v must be at least 1", *t.MinArea)
-	}
-	return t, nil
+	MinSize *float64 `json:"min_size" default:"1" in:"[1,inf]"` // least width and height in pixels
+	MinArea *float64 `json:"min_area" default:"1" in:"[1,inf]"` // least area in pixels
 }
 
 // Build adds the operation.
@@ -121,9 +79,6 @@ func (ConvertBoundingBoxFormat) Build(*Plan) error { return nil }
 // ClampKeyPoints brings keypoints outside of the image to its edge. Those that are not labeled stay as they are.
 type ClampKeyPoints struct{}
 
-// Resolve returns t.
-func (t ClampKeyPoints) Resolve() (Transform, error) { return t, nil }
-
 // Build adds the operation.
 func (ClampKeyPoints) Build(p *Plan) error {
 	p.moved(moveClampPoints, [4]int{})
@@ -134,9 +89,6 @@ func (ClampKeyPoints) Build(p *Plan) error {
 // instance that has several keypoints is removed if one of them is outside. Keypoints that are not labeled do not
 // count.
 type SanitizeKeyPoints struct{}
-
-// Resolve returns t.
-func (t SanitizeKeyPoints) Resolve() (Transform, error) { return t, nil }
 
 // Build adds the operation.
 func (SanitizeKeyPoints) Build(p *Plan) error {

@@ -34,8 +34,6 @@ type fixedWarp struct {
 	corners                     [][2]float64 // a perspective instead, if there are any
 }
 
-func (t fixedWarp) Resolve() (Transform, error) { return t, nil }
-
 func (t fixedWarp) Build(p *Plan) error {
 	if t.corners != nil {
 		return addPerspective(p, [4][2]float64(t.corners), 0, [3]byte{})
@@ -277,8 +275,6 @@ func TestUnknownMoves(t *testing.T) {
 }
 
 type unknownOp struct{ recolors bool }
-
-func (t unknownOp) Resolve() (Transform, error) { return t, nil }
 
 func (t unknownOp) Build(p *Plan) error {
 	op := func(m, _ *Image, _ OpArgs) {}

@@ -22,7 +22,7 @@ func Compose(ts ...Transform) (*Pipeline, error) {
 	p := &Pipeline{ts: make([]Transform, len(ts))}
 	var errs []error
 	for i, t := range ts {
-		r, err := t.Resolve()
+		r, err := resolve(t)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("transform %s: %w", opName(t), err))
 			continue
@@ -90,11 +90,14 @@ func Parse(recipe []byte) (*Pipeline, error) {
 // A Transform is one operation of a Pipeline. The name of its type is its "op" in recipes; its
 // exported fields are its parameters and become its JSON. It is a value that nobody changes
 // once it is in a Pipeline.
+//
+// Tags of the fields declare defaults and limits:
+//
+//	Level int `json:"level" default:"128" in:"[1,255]"`
+//
+// For what they cannot declare, a Transform may have a method Resolve() (Transform, error), which gets the
+// parameters with their defaults and returns those to use, or an error that says which cannot be.
 type Transform interface {
-	// Resolve returns the transform with every default filled in, or an error that says
-	// which parameter cannot be.
-	Resolve() (Transform, error)
-
 	// Build adds what the transform does to p. It sees in p.Info what arrives. It must
 	// not allocate, as a Runner calls it for each image if the Pipeline is random.
 	Build(p *Plan) error

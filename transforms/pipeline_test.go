@@ -83,7 +83,8 @@ func TestOutputDeclares(t *testing.T) {
 
 func TestComposeReportsEverything(t *testing.T) {
 	_, err := Compose(
-		Resize{Size: []int{0}, Interpolation: "bilinaer", Fit: "covr", PassOrder: "vertical"},
+		Resize{Size: []int{0}, Interpolation: "bilinaer", PassOrder: "vertical"},
+		Resize{Size: []int{1}, Fit: "covr"},
 		CenterCrop{},
 		Pad{Padding: []int{1, 2, 3}},
 		Normalize{Mean: []float64{1, 2}, Std: []float64{1, 0}},
@@ -116,15 +117,15 @@ func TestComposeReportsEverything(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{"transform Resize: ", "size [0]", `unknown filter "bilinaer"`, `did you mean "cover"`,
-		`unknown pass_order "vertical"`, "transform CenterCrop: ",
+		`pass_order "vertical" must be one of auto, horizontal`, "transform CenterCrop: ",
 		"transform Pad: ", "transform Normalize: ", "transform ConvertDType: dtype int64", "transform Grayscale: ",
 		"transform RandomHorizontalFlip: p 2",
 		"scale [2 1]", "ratio [0 1]", `unknown filter "area"`, "padding [1 2 3]", "degrees [-3]",
-		`"lanczos" must be nearest, bilinear or bicubic`,
+		`"lanczos" must be one of nearest, bilinear, bicubic`,
 		"translate [2 0]", "scale [0 1]", "shear [1 2 3]", "brightness -1", "contrast [2 1]", "hue [-0.6 0.6]",
 		"saturation [1 2 3]", "bits 0",
 		"threshold 256", "sharpness_factor -1", "magnitude 9", "num_magnitude_bins 1", "value [1 2]",
-		"angle NaN", `unknown corner "top"`, `did you mean "border"`, `unknown filter "area"`, "kernel_size 4", "sigma [0 1]",
+		"angle NaN", `corner "top" must be one of top-left`, `did you mean "border"`, `unknown filter "area"`, "kernel_size 4", "sigma [0 1]",
 		"transform Blur: sigma 0", "percentage 101", "transform Fit: size []", `did you mean "center"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)

@@ -1,14 +1,11 @@
 package transforms
 
 import (
-	"errors"
 	"fmt"
 	"image"
 	"math"
-	"slices"
 
 	"github.com/penstock/penstock/internal/kernel"
-	"github.com/penstock/penstock/internal/suggest"
 )
 
 func init() {
@@ -54,12 +51,17 @@ func TimmEval(size int, cropPct float64, mode, interpolation string) ([]Transfor
 // geometry, by Pillow's filters: its own are OpenCV's. Their names are known: linear is
 // bilinear, cubic is bicubic, lanczos4 is lanczos, and area is box, which is nearly the same.
 type Img2Dataset struct {
-	ImageSize    *int   `json:"image_size"`              // nil means 256
-	Mode         string `json:"resize_mode"`             // see below; "" means border
-	OnlyIfBigger bool   `json:"resize_only_if_bigger"`   // leave alone, whatever the mode, what is not larger
-	Downscale    string `json:"downscale_interpolation"` // as in Resize; "" means box
-	Upscale      string `json:"upscale_interpolation"`   // as in Resize; "" means lanczos
-	PassOrder    string `json:"pass_order"`              // as in Resize; "" means auto
+	ImageSize *int `json:"image_size" default:"256" in:"[1,1048576]"`
+	// see below
+	Mode string `json:"resize_mode" default:"border" is:"img2dataset"`
+	// leave alone, whatever the mode, what is not larger
+	OnlyIfBigger bool `json:"resize_only_if_bigger"`
+	// as in Resize
+	Downscale string `json:"downscale_interpolation" default:"box" is:"opencv"`
+	// as in Resize
+	Upscale string `json:"upscale_interpolation" default:"lanczos" is:"opencv"`
+	// as in Resize
+	PassOrder string `json:"pass_order" default:"auto" choices:"auto horizontal"`
 }
 
 // Values of Mode:
@@ -73,29 +75,6 @@ type Img2Dataset struct {
 var img2datasetModes = []string{"no", "fixed", "keep_ratio", "center_crop", "keep_ratio_largest", "border"}
 
 var openCVFilters = map[string]string{"linear": "bilinear", "cubic": "bicubic", "lanczos4": "lanczos", "area": "box"}
-
-// Resolve fills in all.
-func (t Img2Dataset) Resolve() (Transform, error) {
-	for _, d := range []struct {
-		s   *string
-		def string
-	}{{&t.Mode, "border"}, {&t.Downscale, "box"}, {&t.Upscale, "lanczos"}} {
-		if *d.s == "" {
-			*d.s = d.def
-		}
-		if name, ok := openCVFilters[*d.s]; ok {
-			*d.s = name
-		}
-	}
-	fillIn(&t.ImageSize, 256)
-	_, errDown := kernel.ParseFilter(t.Downscale)
-	_, errUp := kernel.ParseFilter(t.Upscale)
-	errs := []error{checkSize([]int{*t.ImageSize}), errDown, errUp, resolvePassOrder(&t.PassOrder)}
-	if !slices.Contains(img2datasetModes, t.Mode) {
-		errs = append(errs, fmt.Errorf("unknown resize_mode %q%s", t.Mode, suggest.Hint(t.Mode, img2datasetModes)))
-	}
-	return t, errors.Join(errs...)
-}
 
 // Build adds the resize, and the crop or border.
 func (t Img2Dataset) Build(p *Plan) error {
@@ -149,20 +128,14 @@ func (t Img2Dataset) finish(p *Plan) error {
 // ResizeKeepRatio resizes an image without distortion so that it covers a size, or fits into
 // it, or in between: timm's, without its random factors.
 type ResizeKeepRatio struct {
-	Size          []int   `json:"size"`          // one for a square, or height and width
-	Longest       float64 `json:"longest"`       // 0 covers Size, 1 fits into it
-	Interpolation string  `json:"interpolation"` // as in Resize; "" means bilinear
-	PassOrder     string  `json:"pass_order"`    // as in Resize; "" means auto
-}
-
-// Resolve spells out Size and Interpolation.
-func (t ResizeKeepRatio) Resolve() (Transform, error) {
-	var err error
-	t.Size, t.Interpolation, err = resolveBox(t.Size, t.Interpolation)
-	if !(t.Longest >= 0 && t.Longest <= 1) {
-		err = errors.Join(err, fmt.Errorf("longest %v must be 0 to 1", t.Longest))
-	}
-	return t, errors.Join(err, resolvePassOrder(&t.PassOrder))
+	// one for a square, or height and width
+	Size []int `json:"size" is:"box"`
+	// 0 covers Size, 1 fits into it
+	Longest float64 `json:"longest" in:"[0,1]"`
+	// as in Resize
+	Interpolation string `json:"interpolation" default:"bilinear" is:"filter"`
+	// as in Resize
+	PassOrder string `json:"pass_order" default:"auto" choices:"auto horizontal"`
 }
 
 // Build adds the resize.
@@ -185,19 +158,9 @@ func (t ResizeKeepRatio) scaled(w, h int) (int, int) {
 // CenterCropOrPad is CenterCrop with a border of one's choice where the image is smaller:
 // timm's.
 type CenterCropOrPad struct {
-	Size []int   `json:"size"` // pixels: one for a square, or height and width
-	Fill []int   `json:"fill"` // with PadConstant, as in Pad; nil means 0
-	Mode PadMode `json:"padding_mode"`
-}
-
-// Resolve spells out Size and Fill.
-func (t CenterCropOrPad) Resolve() (Transform, error) {
-	pad, err := Pad{Padding: []int{0}, Fill: t.Fill, Mode: t.Mode}.Resolve()
-	if err := errors.Join(checkSize(t.Size), err); err != nil {
-		return nil, err
-	}
-	t.Size, t.Fill = []int{t.Size[0], t.Size[len(t.Size)-1]}, pad.(Pad).Fill
-	return t, nil
+	Size []int   `json:"size" is:"box"`                // pixels: one for a square, or height and width
+	Fill []int   `json:"fill" default:"[0]" is:"fill"` // with PadConstant, as in Pad
+	Mode PadMode `json:"padding_mode" choices:"constant edge reflect symmetric"`
 }
 
 // Build adds a crop along the axes that are too long and a border along those too short.

@@ -1,7 +1,6 @@
 package transforms
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -163,28 +162,20 @@ func augmentBy(p *Plan, id augmentationID, s *augmentSpace, bin, bins int, negat
 // RandAugment applies random operations out of fourteen, all as strongly as Magnitude says
 // (Cubuk et al. 2019, as in torchvision).
 type RandAugment struct {
-	NumOps        *int   `json:"num_ops"`            // operations; nil means 2
-	Magnitude     *int   `json:"magnitude"`          // 0 to Bins-1; nil means 9
-	Bins          *int   `json:"num_magnitude_bins"` // nil means 31
-	Interpolation string `json:"interpolation"`      // nearest, bilinear or bicubic; "" means nearest
-	Fill          []int  `json:"fill"`               // as in Pad; nil means 0
+	NumOps        *int   `json:"num_ops" default:"2" in:"[0,100]"` // operations
+	Magnitude     *int   `json:"magnitude" default:"9"`            // 0 to Bins-1
+	Bins          *int   `json:"num_magnitude_bins" default:"31"`
+	Interpolation string `json:"interpolation" default:"nearest" choices:"nearest bilinear bicubic"`
+	Fill          []int  `json:"fill" default:"[0]" is:"fill"` // as in Pad
 }
 
-// Resolve fills in all.
+// Resolve checks that there is a bin of the Magnitude.
 func (t RandAugment) Resolve() (Transform, error) {
-	fillIn(&t.NumOps, 2)
-	fillIn(&t.Magnitude, 9)
-	fillIn(&t.Bins, 31)
-	var errs [4]error
-	if n := *t.NumOps; n < 0 || n > 100 {
-		errs[0] = fmt.Errorf("num_ops %d must be 0 to 100", n)
-	}
 	if m, bins := *t.Magnitude, *t.Bins; bins < 2 || m < 0 || m >= bins {
-		errs[1] = fmt.Errorf("magnitude %d must be 0 to num_magnitude_bins-1, and num_magnitude_bins %d 2 or more", m, bins)
+		return nil, fmt.Errorf("magnitude %d must be 0 to num_magnitude_bins-1, and num_magnitude_bins %d 2 or more", m,
+			bins)
 	}
-	t.Interpolation, errs[2] = resolveWarpFilter(t.Interpolation)
-	t.Fill, errs[3] = resolveFill(t.Fill)
-	return t, errors.Join(errs[:]...)
+	return t, nil
 }
 
 // Build draws the operations.
@@ -207,21 +198,9 @@ func (RandAugment) Randomized() {}
 // TrivialAugmentWide applies one random operation out of fourteen, at a random strength
 // (Müller and Hutter 2021, as in torchvision).
 type TrivialAugmentWide struct {
-	Bins          *int   `json:"num_magnitude_bins"` // nil means 31
-	Interpolation string `json:"interpolation"`      // nearest, bilinear or bicubic; "" means nearest
-	Fill          []int  `json:"fill"`               // as in Pad; nil means 0
-}
-
-// Resolve fills in all.
-func (t TrivialAugmentWide) Resolve() (Transform, error) {
-	fillIn(&t.Bins, 31)
-	var errs [3]error
-	if n := *t.Bins; n < 2 {
-		errs[0] = fmt.Errorf("num_magnitude_bins %d must be 2 or more", n)
-	}
-	t.Interpolation, errs[1] = resolveWarpFilter(t.Interpolation)
-	t.Fill, errs[2] = resolveFill(t.Fill)
-	return t, errors.Join(errs[:]...)
+	Bins          *int   `json:"num_magnitude_bins" default:"31" in:"[2,inf)"`
+	Interpolation string `json:"interpolation" default:"nearest" choices:"nearest bilinear bicubic"`
+	Fill          []int  `json:"fill" default:"[0]" is:"fill"` // as in Pad
 }
 
 // Build draws the operation and its strength.

@@ -94,13 +94,7 @@ func maybeChange(p *Plan, prob float64, op ImageOp, args ...float64) error {
 
 // RandomGrayscale makes an image gray that keeps its channels.
 type RandomGrayscale struct {
-	P *float64 `json:"p"` // probability; nil means 0.1
-}
-
-// Resolve fills in P.
-func (t RandomGrayscale) Resolve() (Transform, error) {
-	err := resolveP(&t.P, 0.1)
-	return t, err
+	P *float64 `json:"p" default:"0.1" in:"[0,1]"` // probability
 }
 
 // Build draws whether to do it.
@@ -115,13 +109,7 @@ func (RandomGrayscale) Randomized() {}
 
 // RandomInvert makes a negative.
 type RandomInvert struct {
-	P *float64 `json:"p"` // probability; nil means 0.5
-}
-
-// Resolve fills in P.
-func (t RandomInvert) Resolve() (Transform, error) {
-	err := resolveP(&t.P, 0.5)
-	return t, err
+	P *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
 
 // Build draws whether to do it.
@@ -131,17 +119,8 @@ func (RandomInvert) Randomized() {}
 
 // RandomPosterize keeps the upper bits of each byte.
 type RandomPosterize struct {
-	Bits int      `json:"bits"` // 1 to 8
-	P    *float64 `json:"p"`    // probability; nil means 0.5
-}
-
-// Resolve fills in P.
-func (t RandomPosterize) Resolve() (Transform, error) {
-	if t.Bits < 1 || t.Bits > 8 {
-		return nil, fmt.Errorf("bits %d must be 1 to 8", t.Bits)
-	}
-	err := resolveP(&t.P, 0.5)
-	return t, err
+	Bits int      `json:"bits" in:"[1,8]"`
+	P    *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
 
 // Build draws whether to do it.
@@ -153,17 +132,8 @@ func (RandomPosterize) Randomized() {}
 
 // RandomSolarize inverts what is as bright as a threshold or brighter.
 type RandomSolarize struct {
-	Threshold float64  `json:"threshold"` // 0 to 255
-	P         *float64 `json:"p"`         // probability; nil means 0.5
-}
-
-// Resolve fills in P.
-func (t RandomSolarize) Resolve() (Transform, error) {
-	if !(t.Threshold >= 0 && t.Threshold <= 255) {
-		return nil, fmt.Errorf("threshold %v must be 0 to 255", t.Threshold)
-	}
-	err := resolveP(&t.P, 0.5)
-	return t, err
+	Threshold float64  `json:"threshold" in:"[0,255]"`
+	P         *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
 
 // Build draws whether to do it.
@@ -173,17 +143,8 @@ func (RandomSolarize) Randomized() {}
 
 // RandomAdjustSharpness blurs or sharpens.
 type RandomAdjustSharpness struct {
-	Factor float64  `json:"sharpness_factor"` // 0 is blurred, 1 as it is, 2 twice as sharp
-	P      *float64 `json:"p"`                // probability; nil means 0.5
-}
-
-// Resolve fills in P.
-func (t RandomAdjustSharpness) Resolve() (Transform, error) {
-	if !(t.Factor >= 0) || math.IsInf(t.Factor, 0) {
-		return nil, fmt.Errorf("sharpness_factor %v must not be negative", t.Factor)
-	}
-	err := resolveP(&t.P, 0.5)
-	return t, err
+	Factor float64  `json:"sharpness_factor" in:"[0,inf)"` // 0 is blurred, 1 as it is, 2 twice as sharp
+	P      *float64 `json:"p" default:"0.5" in:"[0,1]"`    // probability
 }
 
 // Build draws whether to do it.
@@ -193,13 +154,7 @@ func (RandomAdjustSharpness) Randomized() {}
 
 // RandomAutocontrast stretches each channel to the whole range.
 type RandomAutocontrast struct {
-	P *float64 `json:"p"` // probability; nil means 0.5
-}
-
-// Resolve fills in P.
-func (t RandomAutocontrast) Resolve() (Transform, error) {
-	err := resolveP(&t.P, 0.5)
-	return t, err
+	P *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
 
 // Build draws whether to do it.
@@ -209,13 +164,7 @@ func (RandomAutocontrast) Randomized() {}
 
 // RandomEqualize makes the histogram of each channel flat.
 type RandomEqualize struct {
-	P *float64 `json:"p"` // probability; nil means 0.5
-}
-
-// Resolve fills in P.
-func (t RandomEqualize) Resolve() (Transform, error) {
-	err := resolveP(&t.P, 0.5)
-	return t, err
+	P *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
 
 // Build draws whether to do it.

@@ -1,7 +1,6 @@
 package transforms
 
 import (
-	"errors"
 	"fmt"
 	"image"
 	"math"
@@ -17,33 +16,18 @@ func init() {
 // RandomResizedCrop resizes a random part of an image, of random area and aspect: the usual
 // augmentation for ImageNet.
 type RandomResizedCrop struct {
-	Size          []int     `json:"size"`          // of the output: one for a square, or height and width
-	Scale         []float64 `json:"scale"`         // range of the part's share of the area; nil means 0.08 to 1
-	Ratio         []float64 `json:"ratio"`         // range of width / height, drawn by its logarithm; nil means 3/4 to 4/3
-	Interpolation string    `json:"interpolation"` // as in Resize; "" means bilinear
-	PassOrder     string    `json:"pass_order"`    // as in Resize; "" means auto
-	Antialias     Antialias `json:"antialias"`     // is always true
-}
-
-// Resolve fills in Scale, Ratio and Interpolation.
-func (t RandomResizedCrop) Resolve() (Transform, error) {
-	errs := []error{checkSize(t.Size)}
-	if errs[0] == nil {
-		t.Size = []int{t.Size[0], t.Size[len(t.Size)-1]}
-	}
-	if t.Scale == nil {
-		t.Scale = []float64{0.08, 1}
-	}
-	if t.Ratio == nil {
-		t.Ratio = []float64{3.0 / 4, 4.0 / 3}
-	}
-	if t.Interpolation == "" {
-		t.Interpolation = kernel.Bilinear.String()
-	}
-	_, err := kernel.ParseFilter(t.Interpolation)
-	errs = append(errs, err, resolvePassOrder(&t.PassOrder), checkRange("scale", t.Scale, 1),
-		checkRange("ratio", t.Ratio, math.MaxFloat64))
-	return t, errors.Join(errs...)
+	// of the output: one for a square, or height and width
+	Size []int `json:"size" is:"box"`
+	// range of the part's share of the area
+	Scale []float64 `json:"scale" default:"[0.08,1]" is:"range 1"`
+	// range of width / height, drawn by its logarithm
+	Ratio []float64 `json:"ratio" default:"[0.75,1.3333333333333333]" is:"range 1e308"`
+	// as in Resize
+	Interpolation string `json:"interpolation" default:"bilinear" is:"filter"`
+	// as in Resize
+	PassOrder string `json:"pass_order" default:"auto" choices:"auto horizontal"`
+	// is always true
+	Antialias Antialias `json:"antialias"`
 }
 
 // checkRange reports what is not a range [lo, hi] with least < lo <= hi <= most.
@@ -112,28 +96,11 @@ func nearestAspect(w, h int, ratio []float64) image.Rectangle {
 
 // RandomCrop keeps a random part of a given size.
 type RandomCrop struct {
-	Size        []int   `json:"size"`          // one for a square, or height and width
-	Padding     []int   `json:"padding"`       // added first: as in Pad; nil means none
-	PadIfNeeded bool    `json:"pad_if_needed"` // add what a smaller image lacks, on both sides
-	Fill        []int   `json:"fill"`          // as in Pad; nil means 0
-	Mode        PadMode `json:"padding_mode"`
-}
-
-// Resolve spells out Size, Padding and Fill.
-func (t RandomCrop) Resolve() (Transform, error) {
-	if err := checkSize(t.Size); err != nil {
-		return nil, err
-	}
-	t.Size = []int{t.Size[0], t.Size[len(t.Size)-1]}
-	if t.Padding == nil {
-		t.Padding = []int{0}
-	}
-	pad, err := Pad{Padding: t.Padding, Fill: t.Fill, Mode: t.Mode}.Resolve()
-	if err != nil {
-		return nil, err
-	}
-	t.Padding, t.Fill = pad.(Pad).Padding, pad.(Pad).Fill
-	return t, nil
+	Size        []int   `json:"size" is:"box"`                      // one for a square, or height and width
+	Padding     []int   `json:"padding" default:"[0]" is:"padding"` // added first: as in Pad
+	PadIfNeeded bool    `json:"pad_if_needed"`                      // add what a smaller image lacks, on both sides
+	Fill        []int   `json:"fill" default:"[0]" is:"fill"`       // as in Pad
+	Mode        PadMode `json:"padding_mode" choices:"constant edge reflect symmetric"`
 }
 
 // Build adds the border and draws the part.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"slices"
 
 	"github.com/penstock/penstock/internal/kernel"
 )
@@ -24,23 +25,17 @@ func init() {
 
 // RandomZoomOut puts an image at a random place of a larger one.
 type RandomZoomOut struct {
-	Fill  []int     `json:"fill"`       // as in Pad; nil means 0
-	Range []float64 `json:"side_range"` // of the factor for both sides, at least 1; nil means 1 to 4
-	P     *float64  `json:"p"`          // probability; nil means 0.5
+	Fill  []int     `json:"fill" default:"[0]" is:"fill"`               // as in Pad
+	Range []float64 `json:"side_range" default:"[1,4]" is:"range 1024"` // of the factor for both sides, at least 1
+	P     *float64  `json:"p" default:"0.5" in:"[0,1]"`                 // probability
 }
 
-// Resolve fills in all.
+// Resolve checks Range.
 func (t RandomZoomOut) Resolve() (Transform, error) {
-	var errs [3]error
-	if t.Range == nil {
-		t.Range = []float64{1, 4}
+	if t.Range[0] < 1 {
+		return nil, fmt.Errorf("side_range %v must begin with at least 1", t.Range)
 	}
-	if errs[0] = checkRange("side_range", t.Range, 1<<10); errs[0] == nil && t.Range[0] < 1 {
-		errs[0] = fmt.Errorf("side_range %v must begin with at least 1", t.Range)
-	}
-	t.Fill, errs[1] = resolveFill(t.Fill)
-	errs[2] = resolveP(&t.P, 0.5)
-	return t, errors.Join(errs[:]...)
+	return t, nil
 }
 
 // Build draws the size, and where the image is.
@@ -60,41 +55,26 @@ func (RandomZoomOut) Randomized() {}
 // RandomIoUCrop keeps a random part of an image that overlaps a box enough, as SSD is trained (Liu et al. 2016). A box
 // whose center is outside becomes empty: SanitizeBoundingBoxes, later in the pipeline, removes it.
 type RandomIoUCrop struct {
-	MinScale  *float64 `json:"min_scale"`        // least share of each side; nil means 0.3
-	MaxScale  *float64 `json:"max_scale"`        // nil means 1
-	MinAspect *float64 `json:"min_aspect_ratio"` // least width / height of the part; nil means 0.5
-	MaxAspect *float64 `json:"max_aspect_ratio"` // nil means 2
+	// least share of each side
+	MinScale *float64 `json:"min_scale" default:"0.3"`
+	MaxScale *float64 `json:"max_scale" default:"1"`
+	// least width / height of the part
+	MinAspect *float64 `json:"min_aspect_ratio" default:"0.5"`
+	MaxAspect *float64 `json:"max_aspect_ratio" default:"2"`
 	// least overlaps (intersection over union) of a box and the part, one of which is drawn; with 1 or more the image
 	// stays as it is; nil means 0, 0.1, 0.3, 0.5, 0.7, 0.9, 1
-	Options []float64 `json:"sampler_options"`
-	Trials  *int      `json:"trials"` // parts that are tried before another overlap is drawn; nil means 40
+	Options []float64 `json:"sampler_options" default:"[0,0.1,0.3,0.5,0.7,0.9,1]"`
+	// parts that are tried before another overlap is drawn
+	Trials *int `json:"trials" default:"40" in:"[1,65536]"`
 }
 
-// Resolve fills in all.
+// Resolve checks the limits.
 func (t RandomIoUCrop) Resolve() (Transform, error) {
-	fillIn(&t.MinScale, 0.3)
-	fillIn(&t.MaxScale, 1)
-	fillIn(&t.MinAspect, 0.5)
-	fillIn(&t.MaxAspect, 2)
-	fillIn(&t.Trials, 40)
-	if t.Options == nil {
-		t.Options = []float64{0, 0.1, 0.3, 0.5, 0.7, 0.9, 1}
+	if len(t.Options) == 0 || !(slices.Min(t.Options) >= 0) {
+		return nil, fmt.Errorf("sampler_options %v must be overlaps, 0 to 1", t.Options)
 	}
-	var errs [4]error
-	errs[0] = checkRange("min_scale and max_scale", []float64{*t.MinScale, *t.MaxScale}, 1)
-	errs[1] = checkRange("min_aspect_ratio and max_aspect_ratio", []float64{*t.MinAspect, *t.MaxAspect}, math.MaxFloat32)
-	if *t.Trials < 1 || *t.Trials > 1<<16 {
-		errs[2] = fmt.Errorf("trials %d must be 1 to %d", *t.Trials, 1<<16)
-	}
-	if len(t.Options) == 0 {
-		errs[3] = errors.New("sampler_options must be at least one overlap, 0 to 1")
-	}
-	for _, v := range t.Options {
-		if !(v >= 0) {
-			errs[3] = fmt.Errorf("sampler_options %v must be overlaps, 0 to 1", t.Options)
-		}
-	}
-	return t, errors.Join(errs[:]...)
+	return t, errors.Join(checkRange("min_scale and max_scale", []float64{*t.MinScale, *t.MaxScale}, 1),
+		checkRange("min_aspect_ratio and max_aspect_ratio", []float64{*t.MinAspect, *t.MaxAspect}, math.MaxFloat32))
 }
 
 // iouRounds limits how many overlaps are drawn if none fits: then the image stays as it is.
@@ -172,23 +152,16 @@ func cropByIoU(p *Plan, part image.Rectangle) error {
 
 // ScaleJitter resizes an image to a random share of the largest size that fits into a target.
 type ScaleJitter struct {
-	Target        []int     `json:"target_size"`   // width and height, in this order, as in torchvision; one for a square
-	Range         []float64 `json:"scale_range"`   // of the share; nil means 0.1 to 2
-	Interpolation string    `json:"interpolation"` // as in Resize; "" means bilinear
-	PassOrder     string    `json:"pass_order"`    // as in Resize; "" means auto
-	Antialias     Antialias `json:"antialias"`     // is always true
-}
-
-// Resolve fills in all.
-func (t ScaleJitter) Resolve() (Transform, error) {
-	var errs [3]error
-	t.Target, t.Interpolation, errs[0] = resolveBox(t.Target, t.Interpolation)
-	if t.Range == nil {
-		t.Range = []float64{0.1, 2}
-	}
-	errs[1] = checkRange("scale_range", t.Range, 1<<10)
-	errs[2] = resolvePassOrder(&t.PassOrder)
-	return t, errors.Join(errs[:]...)
+	// width and height, in this order, as in torchvision; one for a square
+	Target []int `json:"target_size" is:"box"`
+	// of the share
+	Range []float64 `json:"scale_range" default:"[0.1,2]" is:"range 1024"`
+	// as in Resize
+	Interpolation string `json:"interpolation" default:"bilinear" is:"filter"`
+	// as in Resize
+	PassOrder string `json:"pass_order" default:"auto" choices:"auto horizontal"`
+	// is always true
+	Antialias Antialias `json:"antialias"`
 }
 
 // Build draws the share.
@@ -208,28 +181,24 @@ func (ScaleJitter) Randomized() {}
 // RandomShortestSize makes the shorter side of an image one of several lengths, and the longer one at most MaxSize.
 // Lengths are exact, where torchvision's rounding makes 799 pixels of 800 for one size in twenty.
 type RandomShortestSize struct {
-	MinSize       []int     `json:"min_size"`      // one of which is drawn
-	MaxSize       int       `json:"max_size"`      // 0 means none
-	Interpolation string    `json:"interpolation"` // as in Resize; "" means bilinear
-	PassOrder     string    `json:"pass_order"`    // as in Resize; "" means auto
-	Antialias     Antialias `json:"antialias"`     // is always true
+	MinSize       []int     `json:"min_size"`                                            // one of which is drawn
+	MaxSize       int       `json:"max_size" in:"[0,1048576]"`                           // 0 means none
+	Interpolation string    `json:"interpolation" default:"bilinear" is:"filter"`        // as in Resize
+	PassOrder     string    `json:"pass_order" default:"auto" choices:"auto horizontal"` // as in Resize
+	Antialias     Antialias `json:"antialias"`                                           // is always true
 }
 
-// Resolve fills in all.
+// Resolve checks MinSize.
 func (t RandomShortestSize) Resolve() (Transform, error) {
-	var errs [4]error
 	if len(t.MinSize) == 0 {
-		errs[0] = errors.New("min_size must be at least one number")
+		return nil, errors.New("min_size must be at least one number")
 	}
 	for _, n := range t.MinSize {
-		errs[0] = errors.Join(errs[0], checkSize([]int{n}))
+		if err := checkSize([]int{n}); err != nil {
+			return nil, err
+		}
 	}
-	if t.MaxSize != 0 {
-		errs[1] = checkSize([]int{t.MaxSize})
-	}
-	_, t.Interpolation, errs[2] = resolveBox([]int{1}, t.Interpolation)
-	errs[3] = resolvePassOrder(&t.PassOrder)
-	return t, errors.Join(errs[:]...)
+	return t, nil
 }
 
 // Build draws the length.
@@ -250,22 +219,23 @@ func (RandomShortestSize) Randomized() {}
 
 // RandomResize makes the shorter side of an image a random length.
 type RandomResize struct {
-	MinSize       int       `json:"min_size"`
-	MaxSize       int       `json:"max_size"`      // is not reached, as in torchvision
-	Interpolation string    `json:"interpolation"` // as in Resize; "" means bilinear
-	PassOrder     string    `json:"pass_order"`    // as in Resize; "" means auto
-	Antialias     Antialias `json:"antialias"`     // is always true
+	MinSize int `json:"min_size"`
+	// is not reached, as in torchvision
+	MaxSize int `json:"max_size"`
+	// as in Resize
+	Interpolation string `json:"interpolation" default:"bilinear" is:"filter"`
+	// as in Resize
+	PassOrder string `json:"pass_order" default:"auto" choices:"auto horizontal"`
+	// is always true
+	Antialias Antialias `json:"antialias"`
 }
 
-// Resolve fills in all.
+// Resolve checks the lengths.
 func (t RandomResize) Resolve() (Transform, error) {
-	var errs [3]error
 	if t.MinSize < 1 || t.MaxSize <= t.MinSize || t.MaxSize > 1<<20 {
-		errs[0] = fmt.Errorf("min_size %d and max_size %d must be lengths, the smaller one first", t.MinSize, t.MaxSize)
+		return nil, fmt.Errorf("min_size %d and max_size %d must be lengths, the smaller one first", t.MinSize, t.MaxSize)
 	}
-	_, t.Interpolation, errs[1] = resolveBox([]int{1}, t.Interpolation)
-	errs[2] = resolvePassOrder(&t.PassOrder)
-	return t, errors.Join(errs[:]...)
+	return t, nil
 }
 
 // Build draws the length.
@@ -285,20 +255,9 @@ func (RandomResize) Randomized() {}
 // bottom. Boxes that have no area in the part are removed, as by SanitizeBoundingBoxes. It is a transform of
 // torchvision's detection references.
 type FixedSizeCrop struct {
-	Size []int   `json:"size"` // one for a square, or height and width
-	Fill []int   `json:"fill"` // as in Pad; nil means 0
-	Mode PadMode `json:"padding_mode"`
-}
-
-// Resolve spells out Size and Fill.
-func (t FixedSizeCrop) Resolve() (Transform, error) {
-	if err := checkSize(t.Size); err != nil {
-		return nil, err
-	}
-	t.Size = []int{t.Size[0], t.Size[len(t.Size)-1]}
-	var err error
-	t.Fill, err = resolveFill(t.Fill)
-	return t, err
+	Size []int   `json:"size" is:"box"`                // one for a square, or height and width
+	Fill []int   `json:"fill" default:"[0]" is:"fill"` // as in Pad
+	Mode PadMode `json:"padding_mode" choices:"constant edge reflect symmetric"`
 }
 
 // Build draws the part.

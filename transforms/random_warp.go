@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"github.com/penstock/penstock/internal/kernel"
+	"slices"
 )
 
 func init() {
@@ -15,24 +14,19 @@ func init() {
 
 // RandomRotation turns an image about its center; the size stays, unless Expand.
 type RandomRotation struct {
-	Degrees       []float64 `json:"degrees"`          // range, counter-clockwise; one number v means -v to v
-	Interpolation string    `json:"interpolation"`    // nearest, bilinear or bicubic; "" means nearest
-	Expand        bool      `json:"expand,omitempty"` // the image grows, so that nothing is cut off
-	Center        []float64 `json:"center,omitempty"` // x and y from the upper left corner; nil means the middle
-	Fill          []int     `json:"fill"`             // as in Pad; nil means 0
+	Degrees       []float64 `json:"degrees" is:"degrees"` // range, counter-clockwise; one number v means -v to v
+	Interpolation string    `json:"interpolation" default:"nearest" choices:"nearest bilinear bicubic"`
+	Expand        bool      `json:"expand,omitempty"`             // the image grows, so that nothing is cut off
+	Center        []float64 `json:"center,omitempty" is:"center"` // x and y from the upper left corner
+	Fill          []int     `json:"fill" default:"[0]" is:"fill"` // as in Pad
 }
 
-// Resolve spells out all.
+// Resolve refuses a center of an image that grows.
 func (t RandomRotation) Resolve() (Transform, error) {
-	var errs [4]error
-	t.Degrees, errs[0] = symmetricRange("degrees", t.Degrees)
-	t.Interpolation, errs[1] = resolveWarpFilter(t.Interpolation)
-	t.Fill, errs[2] = resolveFill(t.Fill)
-	errs[3] = checkCenter(t.Center)
 	if t.Expand && t.Center != nil {
-		errs[3] = errors.New("expand turns about the middle; leave center out")
+		return nil, errors.New("expand turns about the middle; leave center out")
 	}
-	return t, errors.Join(errs[:]...)
+	return t, nil
 }
 
 // checkCenter reports a center of a warp that is none.
@@ -72,73 +66,58 @@ func (t RandomRotation) Build(p *Plan) error {
 
 func (RandomRotation) Randomized() {}
 
-// symmetricRange returns the range that r means.
-func symmetricRange(name string, r []float64) ([]float64, error) {
+// resolveSymmetric makes one number the range of as much to both sides.
+func resolveSymmetric(name string, v *[]float64) error {
+	r := *v
 	if len(r) == 1 && r[0] >= 0 {
 		r = []float64{-r[0], r[0]}
 	}
 	if len(r) != 2 || !(r[0] <= r[1]) || math.IsInf(r[1]-r[0], 0) {
-		return r, fmt.Errorf("%s %v must be one number that is not negative, or a range", name, r)
+		return fmt.Errorf("%s %v must be one number that is not negative, or a range", name, r)
 	}
-	return r, nil
-}
-
-func resolveWarpFilter(name string) (string, error) {
-	if name == "" {
-		name = kernel.Nearest.String()
-	}
-	_, err := parseWarpFilter(name)
-	return name, err
+	*v = r
+	return nil
 }
 
 // RandomAffine rotates, moves, scales and shears an image about its center. Sines and cosines
 // are Go's, whose last bit is not always that of the C library: with a smooth filter, one image
 // in a hundred or two has a byte or two that are one level away from torchvision's.
 type RandomAffine struct {
-	Degrees   []float64 `json:"degrees"`   // range of the rotation, clockwise; one number v means -v to v
-	Translate []float64 `json:"translate"` // most that it moves, as shares of width and height; nil means 0, 0
-	Scale     []float64 `json:"scale"`     // range of the factor; nil means 1, 1
+	// range of the rotation, clockwise; one number v means -v to v
+	Degrees []float64 `json:"degrees" is:"degrees"`
+	// most that it moves, as shares of width and height
+	Translate []float64 `json:"translate" default:"[0,0]" is:"shares"`
+	// range of the factor
+	Scale []float64 `json:"scale" default:"[1,1]" is:"range 3e38"`
 	// degrees: v means x by -v to v; two are x's range; four x's and y's; nil means none
-	Shear         []float64 `json:"shear"`
-	Interpolation string    `json:"interpolation"`    // nearest, bilinear or bicubic; "" means nearest
-	Fill          []int     `json:"fill"`             // as in Pad; nil means 0
-	Center        []float64 `json:"center,omitempty"` // x and y from the upper left corner; nil means the middle
+	Shear         []float64 `json:"shear" default:"[0,0,0,0]" is:"shear"`
+	Interpolation string    `json:"interpolation" default:"nearest" choices:"nearest bilinear bicubic"`
+	// as in Pad
+	Fill []int `json:"fill" default:"[0]" is:"fill"`
+	// x and y from the upper left corner
+	Center []float64 `json:"center,omitempty" is:"center"`
 }
 
-// Resolve spells out all.
-func (t RandomAffine) Resolve() (Transform, error) {
-	var errs [7]error
-	t.Degrees, errs[0] = symmetricRange("degrees", t.Degrees)
-	if t.Translate == nil {
-		t.Translate = []float64{0, 0}
+// checkTwoShares reports what is not two shares of a whole.
+func checkTwoShares(name string, v []float64) error {
+	if len(v) != 2 || !(slices.Min(v) >= 0 && slices.Max(v) <= 1) {
+		return fmt.Errorf("%s %v must be two shares, 0 to 1", name, v)
 	}
-	if len(t.Translate) != 2 || !(min(t.Translate[0], t.Translate[1]) >= 0 && max(t.Translate[0], t.Translate[1]) <= 1) {
-		errs[1] = fmt.Errorf("translate %v must be two shares, 0 to 1", t.Translate)
-	}
-	if t.Scale == nil {
-		t.Scale = []float64{1, 1}
-	}
-	errs[2] = checkRange("scale", t.Scale, math.MaxFloat32)
-	t.Shear, errs[3] = resolveShear(t.Shear)
-	t.Interpolation, errs[4] = resolveWarpFilter(t.Interpolation)
-	t.Fill, errs[5] = resolveFill(t.Fill)
-	errs[6] = checkCenter(t.Center)
-	return t, errors.Join(errs[:]...)
+	return nil
 }
 
-func resolveShear(s []float64) ([]float64, error) {
-	switch len(s) {
-	case 0:
-		return []float64{0, 0, 0, 0}, nil
+// resolveShear spells out the ranges across and down.
+func resolveShear(v *[]float64) error {
+	switch s := *v; len(s) {
 	case 1, 2:
-		x, err := symmetricRange("shear", s)
-		return append(x, 0, 0), err
+		err := resolveSymmetric("shear", &s)
+		*v = append(slices.Clip(s), 0, 0)
+		return err
 	case 4:
-		_, errX := symmetricRange("shear", s[:2])
-		_, errY := symmetricRange("shear", s[2:])
-		return s, errors.Join(errX, errY)
+		x, y := s[:2], s[2:]
+		return errors.Join(resolveSymmetric("shear", &x), resolveSymmetric("shear", &y))
 	}
-	return s, fmt.Errorf("shear %v must be 1, 2 or 4 numbers", s)
+	return fmt.Errorf("shear %v must be 1, 2 or 4 numbers", *v)
 }
 
 // Build draws all factors.

@@ -21,13 +21,12 @@ func opName(t any) string { return reflect.TypeOf(t).Name() }
 type decoder[T any] func(entry []byte) (T, error)
 
 // decode is the decoder for the type Op.
-func decode[T any, Op interface{ Resolve() (T, error) }](entry []byte) (T, error) {
+func decode[T, Op any](entry []byte) (resolved T, err error) {
 	var op Op
 	if err := decodeStrict(entry, &op); err != nil {
-		var none T
-		return none, err
+		return resolved, err
 	}
-	return op.Resolve()
+	return resolve(any(op).(T))
 }
 
 // marshalRecipe writes a list with an object for each operation, with its name under "op" and every
@@ -194,9 +193,6 @@ func init() {
 // ToTensor makes the record CHW, and float32 between 0 and 1: bit for bit torchvision's result for an image of bytes.
 type ToTensor struct{}
 
-// Resolve returns t.
-func (t ToTensor) Resolve() (Transform, error) { return t, nil }
-
 // Build sets the layout and adds the conversion.
 func (ToTensor) Build(p *Plan) error {
 	p.SetLayout(CHW)
@@ -229,7 +225,7 @@ type ToDtype struct {
 
 // Resolve returns a ConvertDType.
 func (t ToDtype) Resolve() (Transform, error) {
-	return ConvertDType{DType: t.DType, NoScale: !t.Scale}.Resolve()
+	return resolve[Transform](ConvertDType{DType: t.DType, NoScale: !t.Scale})
 }
 
 // Build adds the conversion.
@@ -237,15 +233,12 @@ func (t ToDtype) Build(p *Plan) error { return p.convert(t.DType, scaling(t.Scal
 
 // ConvertImageDtype is ConvertDType.
 type ConvertImageDtype struct {
-	DType tensor.DType `json:"dtype"` // as in ConvertDType; Invalid means Float32
+	DType tensor.DType `json:"dtype" default:"float32"` // as in ConvertDType; Invalid means Float32
 }
 
 // Resolve returns a ConvertDType.
 func (t ConvertImageDtype) Resolve() (Transform, error) {
-	if t.DType == tensor.Invalid {
-		t.DType = tensor.Float32
-	}
-	return ConvertDType{DType: t.DType}.Resolve()
+	return resolve[Transform](ConvertDType{DType: t.DType})
 }
 
 // Build adds the conversion.

@@ -22,14 +22,20 @@ func init() { Register[Resize]() }
 // One size with Fit "shorter" is torchvision's Resize: the shorter side becomes Size[0] and
 // the longer one floor(Size[0]*long/short). Two sizes are height and width, in that order.
 type Resize struct {
-	Size          []int  `json:"size"`          // pixels: one, or height and width
-	Fit           string `json:"fit"`           // see below; "" means shorter for one size, exact for two
-	MaxSize       int    `json:"max_size"`      // with shorter: limit of the longer side; 0 means none
-	Interpolation string `json:"interpolation"` // nearest, box, bilinear, hamming, bicubic, lanczos; "" means bilinear
+	// pixels: one, or height and width
+	Size []int `json:"size" is:"size"`
+	// see below; "" means shorter for one size, exact for two
+	Fit string `json:"fit"`
+	// with shorter: limit of the longer side; 0 means none
+	MaxSize int `json:"max_size"`
+	// nearest, box, bilinear, hamming, bicubic, lanczos
+	Interpolation string `json:"interpolation" default:"bilinear" is:"filter"`
 	// "auto" (Pillow 13 and newer) or "horizontal" (Pillow up to 12), see above; "" means auto
-	PassOrder string    `json:"pass_order"`
-	Fill      []int     `json:"fill"`      // with pad: gray, or red, green, blue; nil means 0
-	Antialias Antialias `json:"antialias"` // is always true
+	PassOrder string `json:"pass_order" default:"auto" choices:"auto horizontal"`
+	// with pad: gray, or red, green, blue
+	Fill []int `json:"fill" default:"[0]" is:"fill"`
+	// is always true
+	Antialias Antialias `json:"antialias"`
 }
 
 // Values of Fit, besides "shorter" and "exact" (both sides as given, aspect lost):
@@ -60,49 +66,23 @@ func (*Antialias) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Resolve fills in Fit, Interpolation and Fill.
+// Resolve fills in Fit.
 func (t Resize) Resolve() (Transform, error) {
-	var errs []error
-	if err := checkSize(t.Size); err != nil {
-		errs = append(errs, err)
-	}
 	if t.Fit == "" {
 		t.Fit = "shorter"
 		if len(t.Size) == 2 {
 			t.Fit = "exact"
 		}
 	}
-	if !slices.Contains(fits, t.Fit) {
-		errs = append(errs, fmt.Errorf("unknown fit %q%s", t.Fit, suggest.Hint(t.Fit, fits)))
+	switch one := t.Fit == "shorter" || t.Fit == "longer"; {
+	case !slices.Contains(fits, t.Fit):
+		return nil, fmt.Errorf("fit %q %s", t.Fit, suggest.OneOf(t.Fit, fits))
+	case one && len(t.Size) == 2:
+		return nil, fmt.Errorf("fit %s takes one size, not %d", t.Fit, len(t.Size))
+	case t.MaxSize != 0 && (t.Fit != "shorter" || len(t.Size) == 1 && t.MaxSize <= t.Size[0]):
+		return nil, fmt.Errorf("max_size %d must be larger than size and goes with fit shorter alone", t.MaxSize)
 	}
-	if (t.Fit == "shorter" || t.Fit == "longer") && len(t.Size) == 2 {
-		errs = append(errs, fmt.Errorf("fit %s takes one size, not %d", t.Fit, len(t.Size)))
-	}
-	if t.MaxSize != 0 && (t.Fit != "shorter" || len(t.Size) == 1 && t.MaxSize <= t.Size[0]) {
-		errs = append(errs, fmt.Errorf("max_size %d must be larger than size and goes with fit shorter alone", t.MaxSize))
-	}
-	if t.Interpolation == "" {
-		t.Interpolation = kernel.Bilinear.String()
-	}
-	if _, err := kernel.ParseFilter(t.Interpolation); err != nil {
-		errs = append(errs, err)
-	}
-	fill, err := resolveFill(t.Fill)
-	t.Fill = fill
-	return t, errors.Join(append(errs, resolvePassOrder(&t.PassOrder), err)...)
-}
-
-var passOrders = []string{"auto", "horizontal"}
-
-// resolvePassOrder fills in the default and reports an unknown order.
-func resolvePassOrder(order *string) error {
-	if *order == "" {
-		*order = passOrders[0]
-	}
-	if !slices.Contains(passOrders, *order) {
-		return fmt.Errorf("unknown pass_order %q%s", *order, suggest.Hint(*order, passOrders))
-	}
-	return nil
+	return t, nil
 }
 
 // resizeBy resizes in the pass order of that name.
@@ -197,19 +177,16 @@ func checkSize(size []int) error {
 }
 
 // resolveFill returns fill with its default, and reports values that are not a color.
-func resolveFill(fill []int) ([]int, error) {
-	if len(fill) == 0 {
-		return []int{0}, nil
-	}
+func checkFill(fill []int) error {
 	if len(fill) != 1 && len(fill) != 3 {
-		return fill, fmt.Errorf("fill %v must be one gray value, or red, green, blue", fill)
+		return fmt.Errorf("fill %v must be one gray value, or red, green, blue", fill)
 	}
 	for _, v := range fill {
 		if v < 0 || v > 255 {
-			return fill, fmt.Errorf("fill %v: each must be 0 to 255", fill)
+			return fmt.Errorf("fill %v: each must be 0 to 255", fill)
 		}
 	}
-	return fill, nil
+	return nil
 }
 
 // fillBytes returns a resolved fill for each channel.

@@ -53,16 +53,7 @@ func (Log1p) pairs(x []float64, _ tensor.Spec) []float64 {
 
 // NormalizeTotal scales the values of a record so that their sum is TargetSum. A record whose sum is 0 stays as it is.
 type NormalizeTotal struct {
-	TargetSum *float64 `json:"target_sum"` // nil means 10000
-}
-
-// Resolve fills in TargetSum.
-func (t NormalizeTotal) Resolve() (ArrayTransform, error) {
-	fillIn(&t.TargetSum, 1e4)
-	if x := *t.TargetSum; !(x > 0) || math.IsInf(x, 0) {
-		return t, fmt.Errorf("target_sum %v must be positive and finite", x)
-	}
-	return t, nil
+	TargetSum *float64 `json:"target_sum" default:"10000" in:"(0,inf)"`
 }
 
 // Output reports integers, and arrays of several axes.
@@ -227,9 +218,6 @@ func (t SelectFeatures) pairs(x []float64, _ tensor.Spec) []float64 {
 
 // ToDense makes records with a value for each column of sparse rows: 0 where there is no pair, and the sum of several.
 type ToDense struct{}
-
-// Resolve has nothing to check.
-func (t ToDense) Resolve() (ArrayTransform, error) { return t, nil }
 
 // Output makes records of one axis, and reports fields that are not sparse.
 func (ToDense) Output(in tensor.Spec) (tensor.Spec, error) {

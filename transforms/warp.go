@@ -1,7 +1,6 @@
 package transforms
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -293,25 +292,10 @@ func init() { Register[RandomPerspective]() }
 // rounding moves a pixel here and there, and all of them where the corners nearly coincide.
 type RandomPerspective struct {
 	// most that a corner moves, as a share of half the image, 0 to 1; nil means 0.5
-	Distortion    *float64 `json:"distortion_scale"`
-	P             *float64 `json:"p"`             // probability; nil means 0.5
-	Interpolation string   `json:"interpolation"` // nearest, bilinear or bicubic; "" means bilinear
-	Fill          []int    `json:"fill"`          // as in Pad; nil means 0
-}
-
-// Resolve fills in all.
-func (t RandomPerspective) Resolve() (Transform, error) {
-	fillIn(&t.Distortion, 0.5)
-	if t.Interpolation == "" {
-		t.Interpolation = kernel.Bilinear.String()
-	}
-	errs := [4]error{0: resolveP(&t.P, 0.5)}
-	if d := *t.Distortion; !(d >= 0 && d <= 1) {
-		errs[1] = fmt.Errorf("distortion_scale %v must be 0 to 1", d)
-	}
-	_, errs[2] = parseWarpFilter(t.Interpolation)
-	t.Fill, errs[3] = resolveFill(t.Fill)
-	return t, errors.Join(errs[:]...)
+	Distortion    *float64 `json:"distortion_scale" default:"0.5" in:"[0,1]"`
+	P             *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
+	Interpolation string   `json:"interpolation" default:"bilinear" choices:"nearest bilinear bicubic"`
+	Fill          []int    `json:"fill" default:"[0]" is:"fill"` // as in Pad
 }
 
 // Build draws where the corners go.

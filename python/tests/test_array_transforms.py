@@ -60,8 +60,8 @@ class ArrayTransformsTest(unittest.TestCase):
             ([T.RandomSpatialCrop(9, "lat")], "a crop of 9 of axis lat, which has 6"),
             ([T.Standardize(np.ones((2, 1, 1)), np.ones((2, 1, 1)))], "cannot be broadcast"),
             ([T.FillNaN(), T.IsFinite(), T.RandomNoise(1)], "put Cast to a float type before it"),
-            ([T.RandomNoise(-1)], "std positive"),
-            ([T.RandomFlip(["lat"], p=2)], "p is 2"),
+            ([T.RandomNoise(-1)], "std -1 must be positive"),
+            ([T.RandomFlip(["lat"], p=2)], "p 2 must be 0 to 1"),
         ):
             with self.subTest(steps), self.assertRaisesRegex(Exception, text):
                 self.made(z=steps)

@@ -39,8 +39,7 @@ func TestEveryOperationHasAnEffect(t *testing.T) {
 
 type threshold struct{}
 
-func (t threshold) Resolve() (transforms.Transform, error) { return t, nil }
-func (threshold) Build(*transforms.Plan) error             { return nil }
+func (threshold) Build(*transforms.Plan) error { return nil }
 
 func TestEffects(t *testing.T) {
 	for _, c := range []struct {

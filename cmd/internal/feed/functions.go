@@ -333,9 +333,6 @@ func afterOf(in tensor.Spec, p recipePart) (loader.Transform, error) {
 // Function stands for a function of the client where geometry is checked: it may move every pixel.
 type Function struct{ name string }
 
-// Resolve returns f.
-func (f Function) Resolve() (transforms.Transform, error) { return f, nil }
-
 // Build fails, as nothing but a worker can call the function.
 func (f Function) Build(*transforms.Plan) error { return errors.New("is a function of the client") }
 
