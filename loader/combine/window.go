@@ -139,10 +139,14 @@ type withFill struct {
 
 // MarshalJSON writes a Fill that JSON has no number for as "NaN", "+Inf" or "-Inf".
 func (w Window) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(w.Fill) || math.IsInf(w.Fill, 0) {
-		return json.Marshal(withFill{(*plain)(&w), strconv.FormatFloat(w.Fill, 'g', -1, 64)})
+	v := withFill{plain: (*plain)(&w)}
+	switch text := strconv.FormatFloat(w.Fill, 'g', -1, 64); {
+	case math.IsNaN(w.Fill) || math.IsInf(w.Fill, 0):
+		v.Fill = text
+	case w.Fill != 0: // with an exponent where digits would not be exact
+		v.Fill = json.Number(text)
 	}
-	return json.Marshal(plain(w))
+	return json.Marshal(v)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. Names that it does not know are errors.

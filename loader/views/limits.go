@@ -31,8 +31,8 @@ type counter struct {
 	reading []string        // files, each of which names the next
 }
 
-// checkSize returns an error if a view is larger than it may be.
-func (n *Node) checkSize() error {
+// CheckSize returns an error if a view is larger than it may be, with the views in the files that it names.
+func (n *Node) CheckSize() error {
 	c := counter{files: make(map[string]size)}
 	of, err := c.count(n)
 	switch {

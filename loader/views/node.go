@@ -44,12 +44,12 @@ type Node struct {
 	// holds, see package filter; none of the three means all.
 	Select  *Node             `json:"select,omitempty"`
 	Records *Numbers          `json:"records,omitempty"`
-	Ranges  [][2]int          `json:"ranges,omitempty"`
+	Ranges  [][2]int          `json:"ranges,omitzero"`
 	Where   string            `json:"where,omitempty"`
 	Rename  map[string]string `json:"rename,omitempty"` // names of fields, by those in the view
 
 	// Fields are those of a dataset or of what Select selects from, in their order; null means all.
-	Fields []string `json:"fields,omitempty"`
+	Fields []string `json:"fields,omitzero"`
 
 	// Window has windows of the arrays that the fields of views are; By says which.
 	Window Nodes           `json:"window,omitempty"`
@@ -67,7 +67,7 @@ type Node struct {
 
 	// Concat has the records of views one after the other. Fill has values of fields that some of them lack.
 	Concat []*Node            `json:"concat,omitempty"`
-	Fill   combine.FillValues `json:"fill,omitempty"`
+	Fill   combine.FillValues `json:"fill,omitzero"`
 }
 
 // Nodes are views; one alone is written without a list.
@@ -123,7 +123,7 @@ func Parse(text []byte) (*Node, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(n); err != nil {
-		return nil, fmt.Errorf("not a view: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return nil, fmt.Errorf("not a view: %w", worded(err))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, errors.New("not a view: there is more after its end")
@@ -136,6 +136,18 @@ func Parse(text []byte) (*Node, error) {
 	}
 	n.Penstock, n.Version = "", 0
 	return n, n.check(0)
+}
+
+// worded returns an error of package json without types of Go.
+func worded(err error) error {
+	var of *json.UnmarshalTypeError
+	if !errors.As(err, &of) {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if of.Field == "" {
+		return fmt.Errorf("the root cannot be of type %s", of.Value)
+	}
+	return fmt.Errorf("%q cannot be of type %s", of.Field, of.Value)
 }
 
 // check reports a node that is none of the kinds, or of two, or that has what belongs to another kind.

@@ -49,7 +49,7 @@ func (n *Node) Open(ctx context.Context, o Options) (*Dataset, error) {
 	if err := n.check(0); err != nil {
 		return nil, err
 	}
-	if err := n.checkSize(); err != nil {
+	if err := n.CheckSize(); err != nil {
 		return nil, err
 	}
 	if o.Open == nil {

@@ -211,7 +211,6 @@ class SecretsTest(unittest.TestCase):
             self.run_program(*(url if w == "@" else w for w in words.split()))
         for at in (url, missing, table):
             self.run_program("loadbench", "--epochs", "1", "--batches", "4", "--train-step", "0s", *["--json"] * (at == url), at)
-            self.run_program("feed", "--where", "labels > 0", at)
             self.run_program("inspect", "filter", at, "labels > 0", "-o", os.path.join(self.base, "f.view.json"))
             self.run_program("inspect", "select", at, "-o", os.path.join(self.base, "s.view.json"))
             self.run_program("inspect", "join", at, at, "--on", "labels", "-o", os.path.join(self.base, "j.view.json"))

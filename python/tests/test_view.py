@@ -244,11 +244,6 @@ class TestView(unittest.TestCase):
                 ds.filter(where)
         with self.assertRaisesRegex(TypeError, "the expression is a str"):
             ds.filter(lambda record: True)
-        with (
-            mock.patch.dict(os.environ, {"PENSTOCK_FEED": "/nowhere/feed"}),
-            self.assertRaisesRegex(penstock.Error, "there is no command '/nowhere/feed'"),
-        ):
-            ds.filter("y = 1")
 
     def test_an_expression_of_any_length(self):
         ds, m = self.bases[0]
@@ -335,13 +330,13 @@ class TestView(unittest.TestCase):
             with self.subTest(message), self.assertRaisesRegex(error, message):
                 make()
         for text, message in (
-            ("[]", "is not an object"),
+            ("[]", "the root cannot be of type array"),
             ('{"penstock": "view", "version": 9}', "version 9"),
             ('{"penstock": "view", "version": 1}', "not 0"),
-            ('{"penstock": "view", "version": 1, "dataset": "ds0", "ranges": [[0, 1]]}', "'ranges' does not belong to dataset"),
+            ('{"penstock": "view", "version": 1, "dataset": "ds0", "ranges": [[0, 1]]}', '"ranges" belongs to select, and not to dataset'),
             ('{"penstock": "view", "version": 1, "dataset": "ds0", "id": "00"}', "had '00'"),
             ('{"penstock": "view", "version": 1, "select": {"dataset": "ds0"}, "ranges": [[0, 8]]}', "do not exist"),
-            ('{"penstock": "view", "version": 1, "select": {"dataset": "ds0"}, "records": [-1, 9]}', "-1 is not a whole number"),
+            ('{"penstock": "view", "version": 1, "select": {"dataset": "ds0"}, "records": [-1, 9]}', "record -1 is out of range"),
             ('{"penstock": "view", "version": 1, "dataset": "bad.view.json"}', "more than 8 views"),
         ):
             with open(path, "w") as f:

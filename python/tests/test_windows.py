@@ -329,8 +329,7 @@ class AxesTest(unittest.TestCase):
             for name in ("station", "b"):
                 with self.assertRaisesRegex(penstock.Error, f'record 3 of "{name}" is NaN'):
                     ds.windows({0: 2}, group=name, outputs={"x": {}})
-                text = f"'{name}': record 3 has the value nan.*; give the 2 such records a value, or select the other records first"
-                with self.assertRaisesRegex(penstock.Error, text):
+                with self.assertRaisesRegex(penstock.Error, f'record 3 of "{name}" is NaN.*; give it a value, or select the other records first'):
                     ds.windows({0: 2}, outputs={"x": {}}).partition({"a": 0.5, "b": 0.5}, group=name)
                 file = os.path.join(self.base, "groups.view.json")
                 with open(file, "w") as f:
@@ -402,7 +401,8 @@ class AxesTest(unittest.TestCase):
             for shares, options, text in (
                 ({"a": 0.5, "b": 0.5}, {"along": "lat", "group": "station"}, "groups are of the records, and 'lat' is not their axis"),
                 ({"a": 0.5}, {"gap": 1.5}, "gap is 1.5; it must be a whole"),
-                ({"a": float("nan")}, {}, "must be above 0"),
+                ({"a": float("nan")}, {}, "a share is nan"),
+                ({"a": 0}, {}, "must be above 0"),
                 ([0.5, 0.5], {}, "a dict with a share"),
             ):
                 with self.assertRaisesRegex((ValueError, TypeError), text):
@@ -451,7 +451,7 @@ class AxesTest(unittest.TestCase):
                 ({"a": 0.5, "b": [(9, 20)]}, {}, "all numbers or all ranges"),
                 ({"a": 0.5}, {"along": "lon"}, "no axis 'lon'"),
                 ({"a": 0.5}, {"group": "station", "gap": 2}, "not for groups"),
-                ({"a": 0.5}, {"group": "x y"}, "no field 'x y'"),
+                ({"a": 0.5}, {"group": "x y"}, 'no field "x y"'),
                 ({"a": 0.5}, {"seed": 1}, "give block or group, or leave seed out"),
                 ({"a": [(0, 10)]}, {"seed": 1}, "give block or group, or leave seed out"),
                 ({"a": 0.5}, {"seed": -1, "block": 5}, "seed is -1"),

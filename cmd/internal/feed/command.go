@@ -30,9 +30,7 @@ const examples = `  feed out/flat --socket /run/user/1000/feed
 type command struct {
 	datasets       []string
 	socket         string
-	where, join    string
 	records        bool
-	finds          bool // --where, --join or --records is given
 	client         inherited
 	workers        int
 	quiet, version bool
@@ -45,27 +43,15 @@ func Command() *cobra.Command {
 	c := new(command)
 	cmd := cli.Command(&cobra.Command{
 		Use: "feed [flags] DATASET...", Short: "Hand batches to a training process", Long: long, Example: examples,
-		PreRunE: func(cmd *cobra.Command, args []string) error {
-			c.finds = cmd.Flags().Changed("where") || c.join != "" || c.records
-			return c.check(args)
-		},
+		PreRunE: func(_ *cobra.Command, args []string) error { return c.check(args) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.version {
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "feed %s, %s %s/%s\n", version.Version(), runtime.Version(), runtime.GOOS,
 					runtime.GOARCH)
 				return err
 			}
-			switch {
-			case c.records:
+			if c.records {
 				return serveRecords(cmd.Context(), &c.cache, cmd.InOrStdin(), cmd.OutOrStdout())
-			case c.join != "":
-				return matches(cmd.Context(), &c.cache, c.datasets, c.join, cmd.OutOrStdout())
-			case c.finds:
-				where, err := expressionOf(c.where, cmd.InOrStdin())
-				if err != nil {
-					return err
-				}
-				return find(cmd.Context(), &c.cache, c.datasets[0], where, cmd.OutOrStdout())
 			}
 			c.cache.Events = c.progress == "json"
 			return c.run(cmd.Context(), cli.ProgressOf(cmd, cmd.Name()))
@@ -77,10 +63,6 @@ func Command() *cobra.Command {
 	f.StringToIntVar(&c.client.files, "inherit", nil,
 		"with --fd: the client's open files, `NAME=N,...` of memory and arrays")
 	f.IntSliceVar(&c.client.functions, "functions", nil, "with --fd: descriptors `M,N...` for the client's functions")
-	f.StringVar(&c.where, "where", "",
-		"write one bit a record to stdout: whether `EXPRESSION` holds (- reads it from stdin), and exit")
-	f.StringVar(&c.join, "join", "",
-		"write which records of two DATASETs have the same key to stdout, by `JSON` such as {\"on\": \"id\"}, and exit")
 	f.BoolVar(&c.records, "records", false,
 		"describe and read the DATASETs that a program names on stdin, and write them to stdout")
 	f.IntVar(&c.workers, "workers", 0,
@@ -101,9 +83,11 @@ func (c *command) check(args []string) error {
 	if c.datasets = args; len(args) == 0 && !c.records {
 		problems = append(problems, "it takes a DATASET, and there is none")
 	}
-	if c.finds {
-		problems = append(problems, c.checkFind(args)...)
-	} else if (c.socket == "") == (c.client.fd < 0) {
+	switch served := c.socket != "" || c.client.fd >= 0; {
+	case c.records && (served || len(args) > 0):
+		problems = append(problems,
+			"--records reads the names of DATASETs from stdin, and starts no server: leave DATASET, --socket and --fd out")
+	case !c.records && (c.socket == "") == (c.client.fd < 0):
 		problems = append(problems, "--socket or --fd is required; in Python, penstock.DataLoader starts feed automatically")
 	}
 	problems = append(problems, c.client.check()...)
@@ -118,21 +102,6 @@ func (c *command) check(args []string) error {
 		problems = append(problems, fmt.Sprintf("--workers %d: must not be negative", c.workers))
 	}
 	return cli.Usage(problems...)
-}
-
-// checkFind returns the problems of --where, --join and --records.
-func (c *command) checkFind(args []string) (problems []string) {
-	switch {
-	case c.socket != "" || c.client.fd >= 0:
-		problems = append(problems, "--where, --join and --records start no server: leave --socket and --fd out")
-	case c.records && (len(args) > 0 || c.where != "" || c.join != ""):
-		problems = append(problems, "--records reads the names of DATASETs from stdin: leave DATASET, --where and --join out")
-	case c.join != "" && (len(args) != 2 || c.where != ""):
-		problems = append(problems, "--join is for two DATASETs, without --where")
-	case c.join == "" && len(args) > 1:
-		problems = append(problems, "--where is for one DATASET; make a view of several, and name it")
-	}
-	return problems
 }
 
 func (c *command) run(ctx context.Context, p *cli.Progress) error {

@@ -1,95 +1,139 @@
 package feed
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/expr"
+	"github.com/penstock/penstock/loader/views"
 )
 
-// expressionOf returns an expression, which is read from stdin for "-": the arguments of a program are limited in size.
-func expressionOf(where string, stdin io.Reader) (string, error) {
-	if where != "-" {
-		return where, nil
-	}
-	text, err := io.ReadAll(stdin)
-	return string(text), err
+// finding asks for the records of a view for which an expression holds.
+type finding struct {
+	View  view   `json:"view"`
+	Where string `json:"where"`
 }
 
-// find writes the records of a dataset for which an expression holds, one bit each: record i is bit i%8 of byte i/8.
-func find(ctx context.Context, cache *datasetarg.Cache, path, text string, w io.Writer) (err error) {
-	where, err := expr.Parse(text)
-	if err != nil {
-		return err
-	}
-	ds, err := cache.Any(ctx, path, datasetarg.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, ds.Close()) }()
-	set, err := where.Find(ctx, ds.Source)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriterSize(w, 1<<16)
-	var word [8]byte
-	for i, bits := range set.Words() {
-		binary.LittleEndian.PutUint64(word[:], bits)
-		if _, err := out.Write(word[:min(8, (set.Len()-64*i+7)/8)]); err != nil {
-			return err
-		}
-	}
-	return out.Flush()
+// foundRecords answers finding: one bit for each record, record i is bit i%8 of byte i/8.
+type foundRecords struct {
+	Bits []byte `json:"bits"`
 }
 
-// matches writes which records of two datasets belong together, as numbers of 64 bits: how many follow of each kind,
-// and these, the matches of the view's records, and the records of each side without one.
-func matches(ctx context.Context, cache *datasetarg.Cache, paths []string, text string, w io.Writer) (err error) {
-	var j combine.Join
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&j); err != nil {
-		return fmt.Errorf("--join: %w", err)
-	}
-	left, err := cache.Any(ctx, paths[0], datasetarg.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, left.Close()) }()
-	right, err := cache.Any(ctx, paths[1], datasetarg.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, right.Close()) }()
-	_, found, err := combine.NewJoin(ctx, left.Source, right.Source, j)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriterSize(w, 1<<16)
-	for _, list := range [][]int{found.Of, found.Left, found.Right} {
-		if err := writeNumbers(out, len(list)); err != nil {
-			return err
-		}
-	}
-	return errors.Join(writeNumbers(out, found.Of...), writeNumbers(out, found.Left...), writeNumbers(out, found.Right...),
-		out.Flush())
+// joining asks which records of two views belong together.
+type joining struct {
+	Views [2]view      `json:"views"`
+	Match combine.Join `json:"match"`
 }
 
-func writeNumbers(w io.Writer, numbers ...int) error {
-	var b [8]byte
-	for _, n := range numbers {
-		binary.LittleEndian.PutUint64(b[:], uint64(n))
-		if _, err := w.Write(b[:]); err != nil {
+// matched answers joining with a combine.Matches, whose numbers have 64 bits.
+type matched struct {
+	Of    []byte `json:"of"`
+	Left  []byte `json:"left"`
+	Right []byte `json:"right"`
+}
+
+// splitting asks for the ranges of the parts of an axis, or of the records of a view by their groups.
+type splitting struct {
+	View   *view     `json:"view,omitempty"` // with Group
+	Group  string    `json:"group,omitempty"`
+	Length int       `json:"length,omitempty"` // of the axis
+	Shares []float64 `json:"shares"`
+	Block  int       `json:"block,omitempty"`
+	Gap    int       `json:"gap,omitempty"`
+	Seed   uint64    `json:"seed,omitempty"`
+}
+
+// ranged answers splitting.
+type ranged struct {
+	Ranges [][][2]int `json:"ranges"`
+}
+
+// readView returns the view in a file, whose size is checked with those of the files that it names.
+func readView(path string) (any, error) {
+	n, err := views.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.CheckSize(); err != nil {
+		return nil, fmt.Errorf("view %s: %w", path, err)
+	}
+	return struct {
+		View *views.Node `json:"view"`
+	}{n}, nil
+}
+
+// open opens a view that a request has.
+func (v *view) open(ctx context.Context, cache *datasetarg.Cache) (*views.Dataset, error) {
+	if v.err != nil {
+		return nil, v.err
+	}
+	return cache.View(ctx, v.node, datasetarg.Options{})
+}
+
+func (f *finding) answer(ctx context.Context, cache *datasetarg.Cache) (any, error) {
+	where, err := expr.Parse(f.Where)
+	if err != nil {
+		return nil, err
+	}
+	ds, err := f.View.open(ctx, cache)
+	if err != nil {
+		return nil, err
+	}
+	var found foundRecords
+	err = ds.Guard(func() error {
+		set, err := where.Find(ctx, ds.Source)
+		if err != nil {
 			return err
 		}
+		for _, bits := range set.Words() {
+			found.Bits = binary.LittleEndian.AppendUint64(found.Bits, bits)
+		}
+		return nil
+	})
+	return found, errors.Join(err, ds.Close())
+}
+
+func (j *joining) answer(ctx context.Context, cache *datasetarg.Cache) (_ any, err error) {
+	var sides [2]*views.Dataset
+	for k := range sides {
+		if sides[k], err = j.Views[k].open(ctx, cache); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, sides[k].Close()) }()
 	}
-	return nil
+	_, found, err := combine.NewJoin(ctx, sides[0].Source, sides[1].Source, j.Match)
+	if err != nil {
+		return nil, err
+	}
+	return matched{numbersOf(found.Of), numbersOf(found.Left), numbersOf(found.Right)}, nil
+}
+
+func numbersOf(list []int) []byte {
+	out := make([]byte, 0, 8*len(list))
+	for _, n := range list {
+		out = binary.LittleEndian.AppendUint64(out, uint64(n))
+	}
+	return out
+}
+
+func (s *splitting) answer(ctx context.Context, cache *datasetarg.Cache) (any, error) {
+	splits := combine.Splits{Shares: s.Shares, Block: s.Block, Gap: s.Gap, Seed: s.Seed}
+	if s.View == nil {
+		ranges, err := splits.Of(s.Length)
+		return ranged{ranges}, err
+	}
+	ds, err := s.View.open(ctx, cache)
+	if err != nil {
+		return nil, err
+	}
+	var ranges [][][2]int
+	err = ds.Guard(func() (err error) {
+		ranges, err = splits.OfGroups(ctx, ds.Source, s.Group)
+		return err
+	})
+	return ranged{ranges}, errors.Join(err, ds.Close())
 }

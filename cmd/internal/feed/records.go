@@ -32,9 +32,13 @@ import (
 // asked is a line that --records reads: a JSON object with one of these. Reads of records, which are many, are binary:
 // see readHead. Each answer begins with the length of a JSON object, 64 bits, and that.
 type asked struct {
-	Open   *opening `json:"open,omitempty"`
-	Close  int      `json:"close,omitempty"`  // a dataset that is not needed any more; it is not answered
-	Verify *opening `json:"verify,omitempty"` // have all records of files here compared with their checksums
+	Open   *opening   `json:"open,omitempty"`
+	Close  int        `json:"close,omitempty"`  // a dataset that is not needed any more; it is not answered
+	Verify *opening   `json:"verify,omitempty"` // have all records of files here compared with their checksums
+	View   string     `json:"view,omitempty"`   // the path of a view, which is answered with the view in the file
+	Find   *finding   `json:"find,omitempty"`
+	Join   *joining   `json:"join,omitempty"`
+	Split  *splitting `json:"split,omitempty"`
 }
 
 // readHead is how a read begins. The places of fields in the answer to Open follow, 32 bits each, and 64-bit numbers:
@@ -82,11 +86,6 @@ func (v *view) UnmarshalJSON(text []byte) error {
 // opened is the answer to a request to open a dataset. Records counts every stored record of a local dataset: the
 // client maps the files, and leaves out deleted records and other splits itself.
 type opened struct {
-	Error string `json:"error,omitempty"` // nothing is open
-	// of the error: "raw", as the URL may be that of raw samples, "missing", of a field or a split, "generation", of one
-	// that does not exist, "corrupt", "unsupported" or ""
-	Kind string `json:"kind,omitempty"`
-
 	Dataset  int             `json:"dataset,omitempty"` // its number; 0 if all its columns are mapped, so that it is not open
 	Format   string          `json:"format,omitempty"`
 	Folder   string          `json:"folder,omitempty"` // of a URL's dataset, without options; "" if it keeps no generations
@@ -110,16 +109,19 @@ type rowsAt struct {
 	Count  int64  `json:"count"`
 }
 
-// refused answers a read that failed.
+// refused answers what failed.
 type refused struct {
 	Error string `json:"error"`
-	Kind  string `json:"kind,omitempty"` // see opened.Kind
+	// "raw", as the URL may be that of raw samples, "missing", of a field or a split, "generation", of one that does not
+	// exist, "corrupt", "unsupported" or ""
+	Kind string `json:"kind,omitempty"`
 }
+
+// rawError is the error of a URL that may be that of raw samples.
+type rawError struct{ error }
 
 // compared answers Verify.
 type compared struct {
-	Error       string    `json:"error,omitempty"`
-	Kind        string    `json:"kind,omitempty"` // the error's kind: see opened.Kind
 	Bytes       int64     `json:"bytes"`
 	Corruptions []corrupt `json:"corruptions,omitempty"`
 }
@@ -196,30 +198,42 @@ func (s *recordServer) serve(ctx context.Context) error {
 	if err := json.Unmarshal(line, &a); err != nil {
 		return err
 	}
+	if a.Close != 0 {
+		ds := s.open[a.Close]
+		if ds == nil {
+			return fmt.Errorf("dataset %d is not open", a.Close)
+		}
+		delete(s.open, a.Close)
+		return ds.Close()
+	}
+	found, err := s.answer(ctx, &a)
+	if err != nil {
+		found = refused{cli.Worded(err.Error()), kindOf(err)}
+	}
+	return s.writeObject(found)
+}
+
+// answer returns the object that answers a line.
+func (s *recordServer) answer(ctx context.Context, a *asked) (any, error) {
 	switch {
 	case a.Open != nil:
-		o, err := s.opened(ctx, a.Open)
-		if err != nil {
-			o = &opened{Error: cli.Worded(err.Error()), Kind: kindOf(err)}
-		}
-		return s.writeObject(o)
+		return s.opened(ctx, a.Open)
 	case a.Verify != nil:
-		c, err := a.Verify.verify(ctx)
-		if err != nil {
-			c = compared{Error: cli.Worded(err.Error()), Kind: kindOf(err)}
-		}
-		return s.writeObject(c)
+		return a.Verify.verify(ctx)
+	case a.Find != nil:
+		return a.Find.answer(ctx, s.cache)
+	case a.Join != nil:
+		return a.Join.answer(ctx, s.cache)
+	case a.Split != nil:
+		return a.Split.answer(ctx, s.cache)
 	}
-	ds := s.open[a.Close]
-	if ds == nil {
-		return fmt.Errorf("dataset %d is not open", a.Close)
-	}
-	delete(s.open, a.Close)
-	return ds.Close()
+	return readView(a.View)
 }
 
 func kindOf(err error) string {
 	switch {
+	case errors.As(err, new(*rawError)):
+		return "raw"
 	case errors.Is(err, store.ErrMissing):
 		return "missing"
 	case errors.Is(err, mirror.ErrGeneration), errors.Is(err, fs.ErrNotExist):
@@ -246,7 +260,7 @@ func (s *recordServer) opened(ctx context.Context, o *opening) (*opened, error) 
 	ds, err := s.cache.Open(ctx, o.Path, o.Fields, o.Split)
 	switch {
 	case err != nil && datasetarg.MayBeRaw(err) && !errors.Is(err, store.ErrMissing):
-		return &opened{Error: err.Error(), Kind: "raw"}, nil
+		return nil, &rawError{err}
 	case err != nil:
 		return nil, err
 	}

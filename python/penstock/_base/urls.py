@@ -73,8 +73,8 @@ def hold(url: str, names: list[str]) -> str:
 
 
 def value(name: str) -> str:
-    """Return the URL of a name of ``hold``; another text is returned as it is."""
-    return _held.get(name, name)
+    """Return the URL of a name of ``hold``, which may have a folder in front; another text is returned as it is."""
+    return _held.get(os.path.basename(name), name)
 
 
 def release(names: list[str]) -> None:

@@ -26,7 +26,7 @@ from .layout import Layout, column_names, select
 from .ragged import RaggedRecords
 from .reader import NoDatasetError, Opened, Reader, named, verify
 from .records import Piece, Places, Records
-from .view import MAX_FILES, Source, View, is_view, read
+from .view import Source, View, is_view, read
 
 #: How many times to open a dataset that is being replaced before giving up.
 _ATTEMPTS = 16
@@ -675,11 +675,10 @@ def open_prepared(
     fields: Any = None,
     split: str | None = None,
     mode: Mode = "r",
-    depth: int = 0,
     generation: int | str | None = None,
     cache_dir: Any = None,
 ) -> Dataset | View:
-    """Open a dataset, or a view that is in the file of as many others, one in the other."""
+    """Open a dataset, or a view."""
     if not isinstance(path, (str, bytes, os.PathLike)) or not is_view(os.fsdecode(path)):
         return Dataset(path, fields, split, mode, generation, cache_dir)
     name = os.fsdecode(path)
@@ -689,8 +688,4 @@ def open_prepared(
         raise MissingError(f"{name}: a view has no splits; name the split in its datasets")
     if mode != "r":
         raise Error(f'{name}: a view is read-only; open its datasets with mode="c"')
-    if depth > MAX_FILES:
-        raise Error(f"view {name}: more than {MAX_FILES} views, each in the file of another")
-    if not os.path.exists(name):
-        raise NotFoundError(f"{name}: there is no such file")
-    return read(name, chosen(fields), open_prepared, depth)
+    return read(name, chosen(fields), open_prepared)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import base64
 import os
-import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from .._base import files
 from .._base.dataclass import dataclass
 from .._base.errors import Error
 from .._base.forks import finalize
-from .._base.program import start
+from .reader import shared
 
 #: The folders of tables that were written for joins.
 _tables: set[str] = set()
@@ -29,26 +28,17 @@ class Matches:
     right: np.ndarray
 
 
-def found(base: Any, where: str) -> np.ndarray:
-    """Return the numbers of the records of a Dataset or a View for which an expression holds, in ascending order."""
-    view = _view(base)
-    bits = _output(["--where=-", "--", view.path], where.encode())
-    return np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8), count=len(base), bitorder="little"))
+def found(view: Mapping[str, Any], records: int, where: str) -> np.ndarray:
+    """Return the numbers of the records of a view, in JSON, for which an expression holds, in ascending order."""
+    answer = shared().ask({"find": {"view": view, "where": where}})
+    bits = np.frombuffer(base64.b64decode(answer["bits"] or ""), np.uint8)
+    return np.flatnonzero(np.unpackbits(bits, count=records, bitorder="little"))
 
 
-def joined(left: Any, right: Any, match: Mapping[str, Any]) -> Matches:
-    """Return which records of two datasets have the same key."""
-    text = json.dumps(match)
-    sides = [_view(side) for side in (left, right)]
-    numbers = np.frombuffer(_output([f"--join={text}", "--", *(view.path for view in sides)]), "<i8")
-    ends = 3 + np.cumsum(numbers[:3])
-    return Matches(numbers[3 : ends[0]], numbers[ends[0] : ends[1]], numbers[ends[1] : ends[2]])
-
-
-def _view(base: Any) -> Any:
-    """Return a view of a dataset as it is, which has a file for programs."""
-    base.check_place()
-    return base if hasattr(base, "parts_of") else base.select()
+def joined(views: Sequence[Mapping[str, Any]], match: Mapping[str, Any]) -> Matches:
+    """Return which records of two views, in JSON, have the same key."""
+    answer = shared().ask({"join": {"views": views, "match": match}})
+    return Matches(*(np.frombuffer(base64.b64decode(answer[name]), "<i8") for name in ("of", "left", "right")))
 
 
 def of_table(table: Any, like: Any) -> Any:
@@ -114,13 +104,3 @@ def is_temporary(path: str) -> bool:
 def _forget(path: str, folder: str) -> None:
     _tables.discard(path)
     files.remove(folder)
-
-
-def _output(arguments: list[str], stdin: bytes = b"") -> bytes:
-    """Return what the command feed writes."""
-    pipe = subprocess.PIPE
-    with start("feed", arguments, "finds records", stdin=pipe, stdout=pipe, stderr=pipe) as process:
-        out, err = process.communicate(stdin)
-    if process.returncode:
-        raise Error(err.decode("utf-8", "replace").strip().removeprefix("penstock ").removeprefix("feed: "))
-    return out

@@ -63,7 +63,7 @@ class Reader:
 
     def ask(self, message: Mapping[str, Any]) -> Any:
         """Send a request that is answered by a line, and return it. Raise Error if the answer is one."""
-        return self.request(json.dumps(message).encode() + b"\n", _whole)
+        return self.request(_line(message), _whole)
 
     def request(self, text: bytes, receive: Callable[[Any, Any], _T], starts: int = 0) -> _T:
         """Send a request, and return what ``receive`` makes of the object that answers it, None of a read, and of the stream after that.
@@ -131,6 +131,10 @@ class Restarted(Exception):
     """The program was started again since a dataset was opened."""
 
 
+def _line(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message, default=np.ndarray.tolist).encode() + b"\n"
+
+
 def _whole(answer: Any, _: Any) -> Any:
     return answer
 
@@ -175,7 +179,7 @@ class Opened:
 
     def __init__(self, reader: Reader, asked: Mapping[str, Any], owned: bool = False) -> None:
         self._reader, self._path, self._owned, self._closed = reader, asked.get("path", "a view"), owned, False
-        self._asked = json.dumps({"open": asked}, default=np.ndarray.tolist).encode() + b"\n"
+        self._asked = _line({"open": asked})
         self._numbers: list[tuple[int, int]] = []  # of the dataset, and the start of the program that gave it
         self.found: dict[str, Any] = self._open()
         self._finalizer = forks.finalize(self, _forget, reader, self._numbers)

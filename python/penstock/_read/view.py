@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -14,14 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, Union, overload
 import numpy as np
 
 from .._base import files, urls
-from .._base.errors import CorruptError, Error, MissingError, NotFoundError, UnsupportedError
-from .._base.expected import checked, parse
+from .._base.errors import Error, MissingError
 from .._base.forks import finalize
-from .._base.options import Pad, count
-from .._base.values import floats, full, kind_of
+from .._base.options import Pad, count, finite
+from .._base.values import full, kind_of
 from .._engine.batch import Batch
 from ..samplers import MAX_SEED
-from .column import explained
 from .fetched import Fetched, Numbers, fetched, is_fetched
 from .field import Field, chosen, from_json, listed, shown
 from .flat import MAX_RECORDS
@@ -29,7 +26,7 @@ from .found import Matches, found, is_temporary, joined, of_table
 from .ragged import DerivedRagged, Ragged, RaggedRecords, batch_of
 from .reader import Opened, shared
 from .records import Derived, Piece, Places, Records
-from .windows import Windows, check_groups, described, parts_of_axis, parts_of_groups, whole
+from .windows import Windows, described, whole
 
 if TYPE_CHECKING:
     from .assembled import Assembled
@@ -47,12 +44,9 @@ _MOST_INLINE = 1 << 16
 #: How many records a run must have on average to be a range.
 _SHORT_RUN = 4
 
-#: The limits of views, which are those of docs/format.md and of package loader/views: the bytes of a file, how deep views are nested,
-#: the files of which each names the next, and the datasets, each as often as it is named.
-MAX_FILE, MAX_DEPTH, MAX_FILES, MAX_DATASETS = 64 << 20, 32, 8, 1 << 14
-
-#: The limits of numbers of windows of which two are multiplied, and of the scales that the length of an axis is multiplied with.
-MAX_ELEMENTS = 1 << 31
+#: The limits of views, which are those of docs/format.md and of package loader/views: how deep views are nested, and the datasets,
+#: each as often as it is named.
+MAX_DEPTH, MAX_DATASETS = 32, 1 << 14
 
 #: Opens a dataset: path, fields, split.
 Opener = Callable[..., Any]
@@ -511,7 +505,7 @@ class _Select(View):
         _check(base)
         if not isinstance(where, str):
             raise TypeError(f"filter({where!r:.60}): the expression is a str, such as \"label = 'cat'\"")
-        view = cls.of(base, found(base, where) if records is None else records, None, None)
+        view = cls.of(base, found(_asked(base), len(base), where) if records is None else records, None, None)
         view._where = where
         return view
 
@@ -579,9 +573,7 @@ class _Derive(View):
                 raise Error(f"derive: the name of a field is {e['name']!r}; it is a str, such as 'ndvi'")
             if not isinstance(e["expression"], str):
                 raise Error(f"derive: {e['name']!r} is {e['expression']!r:.60}; it is an expression, such as '(nir - red) / (nir + red)'")
-        _check_shared(base)
-        base.check_place()
-        opened = Opened(shared(), {"view": {"derive": base.to_json(absolute, found=True), "expressions": list(expressions)}})
+        opened = Opened(shared(), {"view": {"derive": _asked(base), "expressions": list(expressions)}})
         fields, records, places = dict(base.fields), dict(base._records), Places([Piece(0, 0, len(base))])
         for f in map(from_json, opened.found["fields"]):
             fields.setdefault(f.name, f)
@@ -611,7 +603,7 @@ class _Join(View):
         match = {name: value for name, value in match.items() if value}
         if "fill" in match:
             match["fill"] = _plain(match["fill"], right.fields)
-        found = matches or joined(left, right, match)
+        found = matches or joined([_asked(left), _asked(right)], match)
         key = match.get("right_on", match["on"])
         names = [name for name in right.fields if name != key or key != match["on"]]
         rows = np.arange(len(left))
@@ -817,13 +809,12 @@ class Windowed(View):
             raise ValueError(f"gap is {gap} and block {block}; they must be at least 0 and 1, and are not for groups")
         if seed is not None and block is None and group is None:
             raise ValueError(f"seed is {seed!r}, and nothing is drawn: parts follow each other; give block or group, or leave seed out")
-        seed = 0 if seed is None else count("seed", seed, 0, MAX_SEED)
         if all(numbers):
-            if group is None:
-                return parts_of_axis(length, list(shares.values()), block, gap, seed)
-            if group not in self.parts_of[0].fields or self.parts_of[0].fields[group].ragged:
-                raise Error(f"partition: there is no field {group!r} with one value a record; there are: {', '.join(self.parts_of[0].fields)}")
-            return parts_of_groups(_groups(self.parts_of[0], group), list(shares.values()), seed)
+            seed = 0 if seed is None else count("seed", seed, 0, MAX_SEED)
+            asked = {"shares": [finite("a share", share) for share in shares.values()], "gap": gap, "block": block, "seed": seed, "length": length}
+            if group is not None:
+                asked |= {"view": _asked(self.parts_of[0]), "group": group}
+            return [of_name or [] for of_name in shared().ask({"split": asked})["ranges"]]
         if any(numbers) or group is not None or block is not None or gap:
             raise ValueError("shares are all numbers or all ranges; group, block and gap are for numbers")
         ranges = [[(int(a), int(b)) for a, b in of_name] for of_name in shares.values()]
@@ -1023,24 +1014,20 @@ def _check_shared(base: Source) -> None:
             raise Error(f"{part.path} was opened with mode='c'; a view that another process reads needs datasets with mode='r'")
 
 
+def _asked(base: Source, reads: bool = True) -> dict[str, Any]:
+    """Return a dataset or a view as the program is asked for it, which reads its records or only says where they are."""
+    if reads:
+        _check_shared(base)
+    base.check_place()
+    return base.to_json(absolute, found=True)
+
+
 def _placed(parts: Sequence[Source], by: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the program says of windows."""
-    for part in parts:
-        if by.get("group"):  # whose values it reads
-            _check_shared(part)
-        part.check_place()
-    opened = Opened(shared(), {"view": {"window": [part.to_json(absolute, found=True) for part in parts], "by": by}})
+    reads = bool(by.get("group"))
+    opened = Opened(shared(), {"view": {"window": [_asked(part, reads) for part in parts], "by": by}})
     opened.close()
     return opened.found
-
-
-def _groups(part: Source, name: str) -> np.ndarray:
-    """Return a field whose values are those of groups."""
-    values = np.asarray(part._records[name])
-    if part.fields[name].dtype == "bfloat16":
-        values = floats(values, np.dtype(np.float32))
-    check_groups(values, repr(name))
-    return values + 0 if values.dtype.kind == "f" else values  # -0 is 0
 
 
 def _at_places(values: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -1082,10 +1069,7 @@ def _plain_value(name: str, value: Any, field: Field | None) -> Any:
 
 def _check_fill(parts: Sequence[Source], fill: Mapping[str, Any]) -> None:
     """Raise Error for values that the fields of a concat cannot have: the program knows."""
-    for part in parts:
-        _check_shared(part)
-        part.check_place()
-    Opened(shared(), {"view": {"concat": [part.to_json(absolute, found=True) for part in parts], "fill": fill}}).close()
+    Opened(shared(), {"view": {"concat": list(map(_asked, parts)), "fill": fill}}).close()
 
 
 def _filled(field: Field, dtype: np.dtype, value: Any, count: int = 1) -> Records | RaggedRecords:
@@ -1258,117 +1242,21 @@ def nodes(node: Any) -> Iterable[dict[str, Any]]:
             yield from nodes(inner)
 
 
-_NUMBERS, _FAR = range(-MAX_ELEMENTS, MAX_ELEMENTS + 1), range(-MAX_RECORDS, MAX_RECORDS + 1)
-_RANGES = [(range(MAX_RECORDS + 1), range(MAX_RECORDS + 1))]
-
-#: What ``by`` of a window has.
-_BY = {
-    "sizes": {...: _NUMBERS}, "stride?": {...: _FAR}, "dilation?": {...: _NUMBERS}, "offset?": {...: _FAR}, "pad?": {...: str}, "fill?": object,
-    "keep?": str, "dims?": {...: [str]}, "group?": str,
-    "within?": _RANGES, "along?": str, "origins?": [[_FAR]],
-    "outputs?": [{"name": str, "of?": str, "sizes?": {...: _NUMBERS}, "dilation?": {...: _NUMBERS}, "lead?": {...: _FAR}}],
-}  # fmt: skip
-
-_MATCH = {"on": str, "right_on?": str, "how?": str, "many?": bool, "fill?": {...: object}}
-
-#: Each kind of view in a file, and its other keys. The views in it are checked one by one.
-_KINDS: dict[str, dict[Any, Any]] = {
-    "dataset": {"dataset": str, "id?": str, "split?": str, "fields?": [str]},
-    "select": {"select": {}, "records?": object, "ranges?": _RANGES, "where?": str, "fields?": [str], "rename?": {...: str}},
-    "zip": {"zip": [object]},
-    "concat": {"concat": [object], "fill?": {...: object}},
-    "window": {"window": object, "by": _BY},
-    "join": {"join": (object, object), "match": _MATCH},
-    "derive": {"derive": {}, "expressions": [{"name": str, "expression": str}]},
-}
+#: The kinds of views that are of other views.
+_KINDS = ("select", "zip", "concat", "window", "join", "derive")
 
 
 def _parts(node: Mapping[str, Any]) -> list[Any]:
     """Return the views that a view in a file is of."""
-    kind = next(k for k in _KINDS if node.get(k) is not None)
-    of = node[kind] if kind != "dataset" else []
+    of: Any = next((node[kind] for kind in _KINDS if kind in node), [])
     return of if isinstance(of, list) else [of]
 
 
-def _check_node(node: Any, where: str, depth: int = 0) -> None:
-    """Raise CorruptError for what is not a view, with the views in it."""
-    if depth > MAX_DEPTH:
-        raise CorruptError(f"{where}: views are nested deeper than {MAX_DEPTH}")
-    checked(node, {}, where)
-    kinds = [k for k in _KINDS if node.get(k) is not None]
-    if len(kinds) != 1:
-        raise CorruptError(f"{where}: each part of a view has one of {', '.join(_KINDS)}, not {len(kinds)}: {kinds}")
-    (kind,) = kinds
-    checked(node, _KINDS[kind], where)
-    for key, value in node.items():
-        if value is not None and key not in _KINDS[kind] and f"{key}?" not in _KINDS[kind]:
-            raise CorruptError(f"{where}: {key[:60]!r} does not belong to {kind}")
-    records = node.get("records") if kind == "select" else None
-    if records is not None and not isinstance(records, str):
-        checked(records, [range(MAX_RECORDS)], f"{where}: 'records'")
-    if sum(node.get(k) is not None for k in ("records", "ranges", "where")) > 1:
-        raise CorruptError(f"{where}: of records, ranges and where more than one is given; give one")
-    for name in (node.get("dataset"), records):
-        if isinstance(name, str) and "\0" in name:
-            raise CorruptError(f"{where}: {name[:60]!r} is not a path")
-    parts = _parts(node)
-    if not parts and kind != "dataset":
-        raise CorruptError(f"{where}: {kind} of no views")
-    for part in parts:
-        _check_node(part, where, depth + 1)
-
-
-def _parsed(path: str) -> dict[str, Any]:
-    """Read a view in a file, and check all of it but the files that it names."""
-    try:
-        text = files.read_in(None, path, MAX_FILE)
-    except OSError as e:
-        raise explained(path, e) from e
-    except UnsupportedError as e:
-        raise UnsupportedError(f'view {e}; name a .npy file of record numbers in "records"') from None
-    where = f"view {path}"
-    node: dict[str, Any] = parse(text, {"penstock?": object, "version?": object}, where, "a view")
-    if node.get("penstock") != "view":
-        raise CorruptError(f'{where}: not a view: it does not have "penstock": "view"')
-    if type(node.get("version")) is not int or node["version"] != 1:
-        raise CorruptError(f"{where}: a view of version {reprlib.repr(node.get('version'))}; this package reads version 1")
-    node = {k: v for k, v in node.items() if k not in _HEAD}
-    _check_node(node, where)
-    return node
-
-
-def _beside(path: str, name: str) -> str:
-    return name if "://" in (name := urls.value(name)) else os.path.join(os.path.dirname(path), name)
-
-
-def _size(path: str, node: dict[str, Any], known: dict[str, int], files: int) -> int:
-    """Return how many datasets a view opens, or more than it may. Each file is read once."""
-    if "dataset" not in node or node["dataset"] is None:
-        size = 0
-        for part in _parts(node):
-            size += _size(path, part, known, files)
-            if size > MAX_DATASETS:
-                break
-        return size
-    name = _beside(path, node["dataset"])
-    if not is_view(name):
-        return 1
-    if name not in known:
-        if files >= MAX_FILES:
-            raise Error(f"view {name}: more than {MAX_FILES} views, each in the file of another")
-        if not os.path.exists(name):
-            raise NotFoundError(f"{name}: there is no such file")
-        known[name] = _size(name, _parsed(name), known, files + 1)
-    return known[name]
-
-
-def read(path: str, fields: Sequence[str] | None, opener: Opener, depth: int = 0) -> View:
+def read(path: str, fields: Sequence[str] | None, opener: Opener) -> View:
     """Open the view in a file. Its datasets are closed with it."""
-    node = _parsed(path)
-    if depth == 0 and _size(path, node, {}, 1) > MAX_DATASETS:
-        raise Error(f"view {path}: it opens more than {MAX_DATASETS} datasets, each as often as it is named")
+    node = shared().ask({"view": os.path.abspath(path)})["view"]
     try:
-        view = _Reader(opener, lambda p: _beside(path, p), depth).view(node, fields)
+        view = _Reader(opener).view(node, fields)
     except Error as e:
         raise type(e)(f"view {path}: {e}") from e
     view._file = path
@@ -1377,7 +1265,7 @@ def read(path: str, fields: Sequence[str] | None, opener: Opener, depth: int = 0
 
 def _again(node: dict[str, Any], opener: Opener, computed: Iterable[Any]) -> View:
     """Make a view that was pickled, with what programs have computed for it."""
-    return _Reader(opener, str, computed=iter(computed)).view(node, None)
+    return _Reader(opener, iter(computed)).view(node, None)
 
 
 def _computed(view: View) -> Iterable[Any]:
@@ -1396,8 +1284,8 @@ def _computed(view: View) -> Iterable[Any]:
 class _Reader:
     """Builds views from JSON."""
 
-    def __init__(self, opener: Opener, path: Callable[[str], str], depth: int = 0, computed: Iterator[Any] | None = None) -> None:
-        self._open, self._path, self._depth, self._computed = opener, path, depth, computed
+    def __init__(self, opener: Opener, computed: Iterator[Any] | None = None) -> None:
+        self._open, self._computed = opener, computed
         self._opened: list[Any] = []
 
     def view(self, node: dict[str, Any], fields: Sequence[str] | None) -> View:
@@ -1414,23 +1302,22 @@ class _Reader:
         return source
 
     def _source(self, node: dict[str, Any]) -> Source:
-        kind = next(k for k in _KINDS if node.get(k) is not None)
-        if kind == "dataset":
+        if "dataset" in node:
             return self._dataset(node)
-        if kind == "select":
+        if "select" in node:
             return self._select(node)
         parts = [self._source(part) for part in _parts(node)]
-        if kind == "window":
+        if "window" in node:
             return Windowed.of(parts, node["by"], next(self._computed) if self._computed else None)
-        if kind == "derive":
+        if "derive" in node:
             return _Derive.of(parts[0], node["expressions"])
-        if kind == "join":
+        if "join" in node:
             return _Join.of_key(parts[0], parts[1], node["match"], next(self._computed) if self._computed else None)
-        return _Zip.of(parts) if kind == "zip" else _Concat.of(parts, node.get("fill"), known=self._computed is not None)
+        return _Zip.of(parts) if "zip" in node else _Concat.of(parts, node.get("fill"), known=self._computed is not None)
 
     def _dataset(self, node: dict[str, Any]) -> Source:
-        path = self._path(node["dataset"])
-        ds: Source = self._open(path, node.get("fields"), node.get("split"), depth=self._depth + 1)
+        path = urls.value(node["dataset"])
+        ds: Source = self._open(path, node.get("fields"), node.get("split"))
         self._opened.append(ds)
         known = getattr(ds, "state_id", "")
         if node.get("id") and known and known != node["id"]:
@@ -1451,7 +1338,7 @@ class _Reader:
         if isinstance(numbers, str):
             from .containers import numbers as positions
 
-            numbers = positions(self._path(numbers))
+            numbers = positions(numbers)
         ranges = node.get("ranges")
         if ranges is not None:
             pairs = np.array(ranges, np.int64).reshape(-1, 2)

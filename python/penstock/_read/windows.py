@@ -12,7 +12,6 @@ import numpy as np
 from .._base.dataclass import dataclass
 from .._base.errors import Error
 from .._base.values import full
-from ..order import shuffle
 from .field import Field
 from .groups import are_missing, borders
 
@@ -169,49 +168,6 @@ def check_groups(values: np.ndarray, name: str) -> None:
             f"window: {name}: record {record} has the value {values[record]}, which is equal to no other, so that it is not that of a group; "
             f"give the {int(missing.sum())} such records a value, or select the other records first"
         )
-
-
-def parts_of_axis(n: int, shares: Sequence[float], block: int | None, gap: int, seed: int) -> list[list[tuple[int, int]]]:
-    """Return the ranges of n elements that belong to each part: ``combine.Splits`` in Go.
-
-    They follow each other or, with a block, are blocks of N elements that are drawn by seed. ``gap`` elements are left out where
-    another part ends.
-    """
-    total = n if block is None else -(-n // block)
-    ends = _ends(total, shares)
-    part = np.full(total, -1)
-    drawn = np.arange(total) if block is None else shuffle(total, seed, 0)[:]
-    for k, (a, b) in enumerate(zip([0, *ends], ends)):
-        part[drawn[a:b]] = k
-    cuts = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), total] if total else [0]
-    out: list[list[tuple[int, int]]] = [[] for _ in shares]
-    for a, b in zip(cuts, cuts[1:]):
-        first, end = (a, b) if block is None else (a * block, min(n, b * block))
-        if a:
-            first += gap
-        if part[a] >= 0 and first < end:
-            out[part[a]].append((first, end))
-    return out
-
-
-def parts_of_groups(values: np.ndarray, shares: Sequence[float], seed: int) -> list[list[tuple[int, int]]]:
-    """Return the ranges of records that belong to each part. All records with one value are in one part, which is drawn by seed."""
-    rows = values.reshape(len(values), -1)
-    cuts = [0, *borders(rows).tolist(), len(rows)]
-    number: dict[bytes, int] = {}
-    group = [number.setdefault(rows[a].tobytes(), len(number)) for a in cuts[:-1]]
-    ends, drawn = _ends(len(number), shares), shuffle(len(number), seed, 0)[:]
-    part = np.full(len(number), -1)
-    for k, (a, b) in enumerate(zip([0, *ends], ends)):
-        part[drawn[a:b]] = k
-    return [[(a, b) for a, b, g in zip(cuts, cuts[1:], group) if part[g] == k] for k in range(len(shares))]
-
-
-def _ends(n: int, shares: Sequence[float]) -> list[int]:
-    """Return where parts of n elements end."""
-    if not shares or not all(x > 0 for x in shares) or sum(shares) > 1 + 1e-9:
-        raise ValueError(f"the shares are {list(shares)}; they must be above 0, and at most 1 in all")
-    return [min(n, round(n * float(x))) for x in np.cumsum(shares)]
 
 
 def described(
