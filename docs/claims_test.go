@@ -13,14 +13,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(data)
 }
 
@@ -66,9 +66,7 @@ func TestBuildMakesTheCommands(t *testing.T) {
 		t.Fatal("the Makefile has no go build into bin/")
 	}
 	mains, err := filepath.Glob("../cmd/*/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var want []string
 	for _, path := range mains {
 		want = append(want, "./cmd/"+filepath.Base(filepath.Dir(path)))
@@ -114,9 +112,7 @@ func creates(t *testing.T, dir string) bool {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
 	for _, path := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "Create" {
 				return true

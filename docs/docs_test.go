@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/commands"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // block is a fenced piece of a page.
@@ -43,9 +44,7 @@ func pages(t *testing.T) []string {
 func blocks(t *testing.T, page string) (list []block) {
 	t.Helper()
 	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var open *block
 	for i, line := range strings.Split(string(data), "\n") {
 		m := fence.FindStringSubmatch(line)
@@ -85,17 +84,13 @@ const prelude = "rank, world_size, checkpoint = 0, 1, {}\ndef train_step(*tensor
 func folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "photos"), os.DirFS("../testdata/raw")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "photos"), os.DirFS("../testdata/raw")))
 	var csv strings.Builder
 	csv.WriteString("age,height,outcome\n")
 	for i := range 200 {
 		fmt.Fprintf(&csv, "%d,%.1f,%s\n", 20+i%50, 150+float64(i%40), []string{"no", "yes"}[i%2])
 	}
-	if err := os.WriteFile(filepath.Join(dir, "samples.csv"), []byte(csv.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "samples.csv"), []byte(csv.String()), 0o644))
 	return dir
 }
 
@@ -146,9 +141,7 @@ func TestPagesRun(t *testing.T) {
 func mustAbs(t *testing.T, path string) string {
 	t.Helper()
 	abs, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return abs
 }
 
@@ -208,9 +201,7 @@ var goPackages = map[string]string{
 // context, a state of a loader, and a step to train; its results are an error.
 func TestPagesCompile(t *testing.T) {
 	dir, err := os.MkdirTemp(".", "_compiled-") // which ./... leaves out
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	var packages []string
 	for _, page := range pages(t) {
@@ -223,12 +214,8 @@ func TestPagesCompile(t *testing.T) {
 				continue
 			}
 			pkg := filepath.Join(dir, fmt.Sprintf("p%d", len(packages)))
-			if err := os.Mkdir(pkg, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(pkg, "main.go"), source(t, b), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Mkdir(pkg, 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(pkg, "main.go"), source(t, b), 0o644))
 			packages = append(packages, "./"+pkg)
 		}
 	}
@@ -273,9 +260,7 @@ var link = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
 func TestLinks(t *testing.T) {
 	for _, page := range pages(t) {
 		data, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, m := range link.FindAllStringSubmatch(fencedText.ReplaceAllString(string(data), ""), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
@@ -299,9 +284,7 @@ var notAnchor = regexp.MustCompile("[^a-z0-9 _-]")
 func anchors(t *testing.T, page string) (list []string) {
 	t.Helper()
 	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for line := range strings.Lines(string(data)) {
 		if text, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
 			list = append(list, strings.ReplaceAll(notAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(text)), ""), " ", "-"))

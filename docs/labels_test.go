@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // annotated makes the datasets that the command lines of labels.md name, of two images each.
@@ -24,12 +26,8 @@ type annotated struct {
 func (a annotated) file(name, text string) {
 	a.t.Helper()
 	path := filepath.Join(a.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		a.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(a.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // image writes an image of 60 x 40 pixels: a JPEG, a PNG of colors, or one of the numbers of a mask.
@@ -53,18 +51,14 @@ func (a annotated) image(name string, numbers ...uint8) {
 	default:
 		err = jpeg.Encode(&b, image.NewRGBA(rect), nil)
 	}
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 	a.file(name, b.String())
 }
 
 func (a annotated) json(name string, v any) {
 	a.t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 	a.file(name, string(text))
 }
 
@@ -118,9 +112,7 @@ func TestCommandsOfLabels(t *testing.T) {
 		t.Skip("the page's commands are for a shell of Unix")
 	}
 	page, err := os.ReadFile("labels.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path, dir, cache := tools(t), t.TempDir(), t.TempDir()
 	annotated{t, dir}.all()
 	ran := 0

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // text is a piece of a page, of a Python file, or a comment of Go, that names things.
@@ -106,9 +108,7 @@ func unknownFlags(words string, known map[string]bool) (list []string) {
 // Every flag that a text names exists: docs/cli.md, which package cmd/internal/man compares with --help, lists all.
 func TestFlagsExist(t *testing.T) {
 	page, err := os.ReadFile("cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	known := make(map[string]bool)
 	for _, m := range regexp.MustCompile(`(?m)^ +(?:-[a-zA-Z], )?(--[a-z][a-z0-9-]*)`).FindAllStringSubmatch(string(page), -1) {
 		known[m[1]] = true
@@ -134,17 +134,13 @@ func pythonNames(t *testing.T) map[string]map[string]bool {
 		t.Fatalf("%d modules, error %v", len(paths), err)
 	}
 	packages, err := filepath.Glob("../python/penstock/*/__init__.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defined := regexp.MustCompile(`(?m)^(?:class |(?:async )?def |)([A-Za-z]\w*)\b *(?:[(:=\[]|$)`)
 	listed := regexp.MustCompile(`(?s)__all__ = \[(.*?)\]`)
 	names := map[string]map[string]bool{"": {"__version__": true, "open": true, "map": true}} // the last two are not in __all__
 	for _, path := range append(paths, packages...) {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		module := strings.TrimSuffix(filepath.Base(path), ".py")
 		if module == "__init__" {
 			module = filepath.Base(filepath.Dir(path))
@@ -291,18 +287,14 @@ func TestGoNamesExist(t *testing.T) {
 // Pages that list the filters of HDF5 list all that package meta knows.
 func TestFiltersAreListed(t *testing.T) {
 	code, err := os.ReadFile("../internal/hdf5/meta/filter.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	known := regexp.MustCompile(`(?m)^\tFilter([A-Z]\w+) `).FindAllStringSubmatch(string(code), -1)
 	if len(known) < 12 {
 		t.Fatalf("%d filters in package meta", len(known))
 	}
 	for _, page := range []string{"hdf5.md", "../mmapds/doc.go"} {
 		data, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, m := range known {
 			if !strings.Contains(strings.ToLower(string(data)), strings.ToLower(m[1])) {
 				t.Errorf("%s does not name the filter %s", page, strings.ToLower(m[1]))
@@ -322,9 +314,7 @@ func TestModulesOfATrainer(t *testing.T) {
 	slices.Sort(modules)
 	modules = slices.DeleteFunc(slices.Compact(modules), func(m string) bool { return m == "github.com/penstock/penstock" })
 	page, err := os.ReadFile("architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if want := fmt.Sprintf("builds packages of %d modules besides this one", len(modules)); !strings.Contains(string(page), want) {
 		t.Errorf("architecture.md has no sentence with %q: %v", want, modules)
 	}
@@ -333,9 +323,7 @@ func TestModulesOfATrainer(t *testing.T) {
 // The version of Go that README.md asks for is that of go.mod.
 func TestVersionOfGo(t *testing.T) {
 	mod, err := os.ReadFile("../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	version := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(string(mod))
 	readme, err := os.ReadFile("../README.md")
 	if err != nil || version == nil || !strings.Contains(string(readme), "Go "+version[1]+" or newer") {
@@ -354,9 +342,7 @@ func TestNothingIsTakenFromAnIndex(t *testing.T) {
 	texts := described(t)
 	for _, path := range []string{"../cmd/internal/doctor/examine.go", "../README.md", "../CHANGELOG.md"} {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		texts = append(texts, text{path, 1, string(data)})
 	}
 	for _, x := range texts {
@@ -369,9 +355,7 @@ func TestNothingIsTakenFromAnIndex(t *testing.T) {
 // The names in the walks of the page about the architecture exist in the code.
 func TestWalksAreTrue(t *testing.T) {
 	page, err := os.ReadFile("architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	names, all := goNames(t), make(map[string]bool)
 	for pkg, members := range names {
 		all[pkg] = true

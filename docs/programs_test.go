@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // called is a command of the project as the beginning of a command line: with a subcommand, a flag, an argument in
@@ -66,9 +68,7 @@ func TestHintsNameAnInstalledProgram(t *testing.T) {
 			found += n
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	if found < 20 {
 		t.Errorf("%d calls of makers were found: this test does not see the code", found)

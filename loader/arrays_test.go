@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
@@ -14,9 +15,7 @@ import (
 func TestArrays(t *testing.T) {
 	arrays := func(recipe string) loader.Transform {
 		p, err := transforms.ParseArray([]byte(recipe))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return loader.Arrays{Pipeline: p}
 	}
 	m := newMemorySource(10, 3)
@@ -26,9 +25,7 @@ func TestArrays(t *testing.T) {
 	}}
 	ld := open(t, m, opts)
 	for b, err := range ld.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		x, y := tensor.As[float32](b.Field("x")), tensor.As[float32](b.Field("y"))
 		for i, record := range b.Indices() {
 			for j := range 3 {

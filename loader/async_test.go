@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/staged"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 )
@@ -83,9 +84,7 @@ func TestStage(t *testing.T) {
 						BatchSize: batch, Workers: workers, OnError: policy,
 						Transforms: map[string]loader.Transform{"x": late{together: together, fails: fails}},
 					})
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					seen, failed := 0, error(nil)
 					for b, err := range ld.Epoch(t.Context(), 0) {
 						if failed = err; err != nil {
@@ -128,9 +127,7 @@ func TestStageEnds(t *testing.T) {
 		BatchSize: 4, Workers: 1, OnError: loader.Backfill, Report: func(*loader.Error) { reports++ },
 		Transforms: map[string]loader.Transform{"x": late{together: 2, fails: 6, final: true}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	for _, err := range ld.Epoch(t.Context(), 0) {
 		var e *loader.Error
@@ -147,9 +144,7 @@ func TestStageHangs(t *testing.T) {
 		BatchSize: 4, Workers: 1, Timeout: 20 * time.Millisecond,
 		Transforms: map[string]loader.Transform{"x": late{together: 3, hang: hang}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, err := range ld.Epoch(t.Context(), 0) {
 		var e *loader.Error
 		if !errors.Is(err, loader.ErrTimeout) || !errors.As(err, &e) || e.Record != 2 || !strings.Contains(err.Error(), "not there after 20ms: somebody has not returned") {

@@ -3,6 +3,7 @@ package loader_test
 import (
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -16,18 +17,12 @@ func BenchmarkOrders(b *testing.B) {
 		weights[i] = float64(i%10 + 1)
 	}
 	weighted, err := sampler.NewWeighted(weights, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	half := newMemorySource(n/2, 0)
 	both, err := combine.NewConcat(half, half)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	mix, err := sampler.NewMix(both.Sizes(), sampler.MixOptions{Schedule: []sampler.MixWeights{{Weights: []float64{1, 3}}}, Batch: 256})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	for name, o := range map[string]sampler.Sampler{
 		"run": sampler.Block{Size: 64}, "weighted": weighted, "mix": mix, "split": sampler.Split{To: 0.9, Inner: sampler.Shuffle{}},
 	} {
@@ -51,9 +46,7 @@ func BenchmarkOpen(b *testing.B) {
 	m := newMemorySource(10_000_000, 1)
 	for b.Loop() {
 		ld, err := loader.New(m, loader.Options{BatchSize: 256, Sampler: sampler.Shuffle{}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		for range ld.Epoch(b.Context(), 0) {
 			break
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/combine"
 )
 
@@ -39,9 +40,7 @@ func TestJoinedClasses(t *testing.T) {
 		}
 	}
 	inner, err := combine.NewConcat(plain, of("cat", "dog"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := inner.Classes("x"); !slices.Equal(got, []string{"cat", "dog"}) || inner.Classes("y") != nil {
 		t.Errorf("classes %q and %q", got, inner.Classes("y"))
 	}

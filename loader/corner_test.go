@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -68,9 +69,7 @@ func TestResumeAtTheEndOfAnEpoch(t *testing.T) {
 	st := ld.State()
 	st.Epoch, st.Step = 4, 10
 	ld, err := loader.Resume(m, loader.Options{BatchSize: 10}, st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	if got := ld.State(); got.Epoch != 5 || got.Step != 0 {
 		t.Errorf("%+v", got)
@@ -82,12 +81,8 @@ func TestResumeAtTheEndOfAnEpoch(t *testing.T) {
 
 func TestEpochsOfAClosedLoader(t *testing.T) {
 	ld, err := loader.New(newMemorySource(100, 4), loader.Options{BatchSize: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ld.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, ld.Close())
 	n := 0
 	for _, batches := range ld.Epochs(t.Context(), 3) {
 		for _, err := range batches {
@@ -104,13 +99,9 @@ func TestEpochsOfAClosedLoader(t *testing.T) {
 func TestMixRefuses(t *testing.T) {
 	ten := newMemorySource(10, 4)
 	all, err := combine.NewConcat(ten, ten)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mix, err := sampler.NewMix(all.Sizes(), sampler.MixOptions{Batch: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := loader.New(ten, loader.Options{BatchSize: 1, Sampler: mix}); err == nil || !strings.Contains(err.Error(), "mix: made for 20 records; the Source has 10") {
 		t.Errorf("error %v", err)
 	}
@@ -136,9 +127,7 @@ func (w warming) Warm(_ string, a, b int) error {
 
 func TestJoinedWarms(t *testing.T) {
 	all, err := combine.NewConcat(newMemorySource(10, 4), warming{newMemorySource(10, 4), 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ld := openWords(t, all, loader.Options{BatchSize: 4})
 	_, err = run(t.Context(), ld, ignore)
 	var e *loader.Error
@@ -202,9 +191,7 @@ func TestWeightsThatRoundingLeaves(t *testing.T) {
 			continue
 		}
 		o, err := sampler.NewWeighted(weights, 2000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for pos, r := range fillAll(t, o, len(weights), uint64(seed), 0) {
 			if weights[r] == 0 {
 				t.Fatalf("weights %v: position %d has record %d", weights, pos, r)
@@ -220,9 +207,7 @@ func TestWeightsThatRoundingLeaves(t *testing.T) {
 
 func TestImagesRefuse(t *testing.T) {
 	p, err := transforms.Compose(transforms.Crop{Height: 9, Width: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	spec := tensor.Spec{Name: "x", DType: tensor.Uint8, Shape: tensor.Shape{4, 4, 3}}
 	if _, err := (loader.Images{Pipeline: p}).Output(spec); err == nil {
 		t.Error("a crop larger than the image")
@@ -246,9 +231,7 @@ func TestCollateSeesOffsets(t *testing.T) {
 		},
 	}}
 	for b, err := range openWords(t, newWords(40), o).Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, r := range b.Indices() {
 			if got := tensor.As[int64](b.Field("rows"))[i]; int(got) != len(wordsOf(r)) {
 				t.Errorf("record %d: %d rows", r, got)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/bottleneck"
 	"github.com/penstock/penstock/loader/sampler"
@@ -393,9 +394,7 @@ func (telling) DescribeReads(field string) (how, why string, resident float64) {
 
 func TestStatsOfTheSource(t *testing.T) {
 	ld, err := loader.New(telling{newMemorySource(10, 4)}, loader.Options{BatchSize: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	want := []loader.FieldReads{{"x", "mapped", "x is warm", 0.5}, {"y", "mapped", "y is warm", 0.5}}
 	if got := ld.Stats().Reads; !slices.Equal(got, want) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 )
@@ -153,9 +154,7 @@ func TestNoRecordsNoBatches(t *testing.T) {
 func TestFieldsSelects(t *testing.T) {
 	ld := open(t, newMemorySource(20, 4), loader.Options{BatchSize: 8, Fields: []string{"y"}})
 	for b, err := range ld.Epoch(context.Background(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := b.Field("y").Len(); got != b.Len() {
 			t.Errorf("%d labels", got)
 		}

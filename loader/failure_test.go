@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 )
@@ -377,9 +378,7 @@ func TestBreakCancelsTheReads(t *testing.T) {
 	}
 	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 3, Sampler: sampler.Shuffle{}})
 	for _, err := range ld.Epoch(context.Background(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		<-stuck // another batch hangs, until break cancels it
 		break
 	}
@@ -401,9 +400,7 @@ func TestCloseInTheBody(t *testing.T) {
 	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		m := newMemorySource(1000, 4)
 		ld, err := loader.New(m, loader.Options{BatchSize: 10, Sampler: order})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		n, err := run(t.Context(), ld, func(b loader.Batch) {
 			if err := ld.Close(); err != nil {
 				t.Errorf("Close: %v", err)

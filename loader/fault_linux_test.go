@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 )
@@ -20,15 +21,11 @@ func TestFaultInMappedMemoryIsAnError(t *testing.T) {
 	const n, width = 64, 4096
 	m := newMemorySource(n, width)
 	path := filepath.Join(t.TempDir(), "x")
-	if err := os.WriteFile(path, m.data[0], 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, m.data[0], 0o666))
 	m.data[0] = mapFile(t, path, n*width)
 	ld := open(t, m, loader.Options{BatchSize: 8, Workers: 2, Sampler: sampler.Shuffle{}})
 	visit(t, ld, 0)
-	if err := os.Truncate(path, 40*width); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(path, 40*width))
 	_, err := run(context.Background(), ld, ignore)
 	var e *loader.Error
 	if !errors.As(err, &e) || e.Record < 40 || !strings.Contains(err.Error(), "panic: runtime error") {
@@ -39,14 +36,10 @@ func TestFaultInMappedMemoryIsAnError(t *testing.T) {
 func mapFile(t *testing.T, path string, size int) []byte {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	b, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := unix.Munmap(b); err != nil {
 			t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -12,13 +13,9 @@ import (
 // New refuses to move images away from boxes and masks, unless the caller says that they do not lie on them.
 func TestImagesDoNotLeaveBoxesBehind(t *testing.T) {
 	flip, err := transforms.Compose(transforms.RandomHorizontalFlip{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	jitter, err := transforms.Compose(transforms.ColorJitter{Brightness: []float64{0.5}}, transforms.RandomHorizontalFlip{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	src := newMemorySource(4, 4)
 	pixels := func(name string, channels int) tensor.Spec {
 		return tensor.Spec{Name: name, DType: tensor.Uint8, Shape: tensor.Shape{4, 5, channels}}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 )
@@ -34,9 +35,7 @@ type leased interface {
 func open(t testing.TB, m leased, o loader.Options) *loader.Loader {
 	t.Helper()
 	ld, err := loader.New(m, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := ld.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -94,9 +93,7 @@ func visit(t testing.TB, ld *loader.Loader, epoch int) []int {
 	var all []int
 	step := 0
 	for b, err := range ld.Epoch(context.Background(), epoch) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if b.Step() != step {
 			t.Fatalf("batch %d comes as number %d", b.Step(), step)
 		}

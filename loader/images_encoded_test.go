@@ -23,6 +23,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -39,15 +40,11 @@ const kinds = "../internal/imagefile/testdata/kinds"
 func kindsOfFiles(t testing.TB) (files [][]byte) {
 	t.Helper()
 	entries, err := os.ReadDir(kinds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d := imagefile.New(imagefile.Options{})
 	for _, e := range entries {
 		data, err := os.ReadFile(filepath.Join(kinds, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := d.Open(data); err == nil {
 			files = append(files, data)
 		}
@@ -123,9 +120,7 @@ func training(t testing.TB) *transforms.Pipeline {
 		transforms.ToLayout{Layout: transforms.CHW}, transforms.ConvertDType{DType: tensor.Float32},
 		transforms.Normalize{Mean: []float64{.5, .4, .3}, Std: []float64{.2, .3, .4}},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -143,18 +138,12 @@ func TestFilesAreThoseOfThePipeline(t *testing.T) {
 		})
 		records := 0
 		for b, err := range ld.Epoch(t.Context(), 2) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			x := tensor.As[float32](b.Field("t"))
 			for i, r := range b.Indices() {
 				m, err := d.Open(src.file(r))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := run.DoRand(unsafe.Slice((*byte)(unsafe.Pointer(&want[0])), 4*len(want)), m, transforms.NewRand(7, 2, uint64(r))); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
+				require.NoError(t, run.DoRand(unsafe.Slice((*byte)(unsafe.Pointer(&want[0])), 4*len(want)), m, transforms.NewRand(7, 2, uint64(r))))
 				if !slices.Equal(x[i*len(want):(i+1)*len(want)], want) {
 					t.Fatalf("%d workers: record %d differs", workers, r)
 				}
@@ -199,9 +188,7 @@ func TestCorruptFiles(t *testing.T) {
 	at := bytes.Index(bomb, []byte{0xff, 0xc0}) + 5
 	copy(bomb[at:], []byte{0xff, 0xff, 0xff, 0xff}) // 65535 x 65535
 	var large bytes.Buffer
-	if err := png.Encode(&large, image.NewGray(image.Rect(0, 0, 200, 200))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, png.Encode(&large, image.NewGray(image.Rect(0, 0, 200, 200))))
 	reasons := map[int]string{
 		3: "the file is empty", 17: "truncated", 40: "looks like text", 77: "exceeds limit of 30000 pixels", 90: "exceeds limit of 30000 pixels", 119: "truncated",
 	}
@@ -231,9 +218,7 @@ func TestCorruptFiles(t *testing.T) {
 		})
 		valid := 0
 		for b, err := range ld.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			x := tensor.As[float32](b.Field("t"))
 			size := len(x) / b.Len()
 			for i, ok := range b.Mask() {
@@ -259,17 +244,11 @@ func TestCorruptFiles(t *testing.T) {
 
 func TestFilesThatDoNotFit(t *testing.T) {
 	open, err := transforms.Compose(transforms.Resize{Size: []int{64}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tooLarge, err := transforms.Compose(transforms.RandomCrop{Size: []int{5000}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fits, err := transforms.Compose(transforms.RandomCrop{Size: []int{300}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for want, c := range map[string]struct {
 		p       *transforms.Pipeline
 		content string
@@ -366,32 +345,22 @@ func ExampleImages_files() {
 // TestOrientedFiles turns images as their EXIF orientation says, where that is asked for.
 func TestOrientedFiles(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(kinds, "orientation6.jpg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p, err := transforms.Compose(transforms.Resize{Size: []int{8, 8}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pixels := func(orient bool) []byte {
 		ld := openWords(t, newFiles([][]byte{data}), loader.Options{BatchSize: 1, Transforms: map[string]loader.Transform{"t": loader.Images{Pipeline: p, Orient: orient}}})
 		for b, err := range ld.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return slices.Clone(b.Field("t").Bytes())
 		}
 		return nil
 	}
 	d := imagefile.New(imagefile.Options{Orient: true})
 	m, err := d.Open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := make([]byte, 8*8*3)
-	if err := p.Runner().Do(want, m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Runner().Do(want, m))
 	if !bytes.Equal(pixels(true), want) || bytes.Equal(pixels(false), want) {
 		t.Error("Orient makes no difference, or the wrong one")
 	}
@@ -400,9 +369,7 @@ func TestOrientedFiles(t *testing.T) {
 // TestLayoutOfTheSpec takes the layout of pixels from their Spec.
 func TestLayoutOfTheSpec(t *testing.T) {
 	p, err := transforms.Compose(transforms.ToLayout{Layout: transforms.CHW})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := tensor.Spec{Name: "x", DType: tensor.Uint8, Shape: tensor.Shape{3, 6, 7}, Layout: tensor.CHW}
 	out, err := loader.Images{Pipeline: p}.Output(in)
 	if err != nil || out.Layout != tensor.CHW || out.Shape.String() != "(3, 6, 7)" {
@@ -469,9 +436,7 @@ func TestManyCorruptFiles(t *testing.T) {
 		for epoch := range held {
 			records, valid := 0, 0
 			for b, err := range ld.Epoch(t.Context(), epoch) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				records += b.Len()
 				for _, ok := range b.Mask() {
 					if ok {
@@ -520,9 +485,7 @@ func TestRecordsOfSeveralFiles(t *testing.T) {
 	for _, images.Workers = range []int{loader.Synchronous, 3} {
 		ld := openWords(t, src, images)
 		for b, err := range ld.Epoch(t.Context(), 2) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			rows, ends := b.Field("t"), b.Offsets("t")
 			for i, record := range b.Indices() {
 				if int(ends[i+1]-ends[i]) != len(of[record]) {
@@ -530,12 +493,8 @@ func TestRecordsOfSeveralFiles(t *testing.T) {
 				}
 				for k, file := range of[record] {
 					m, err := d.Open(file)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := run.DoRand(want, m, transforms.NewRand(7, 2, uint64(record))); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
+					require.NoError(t, run.DoRand(want, m, transforms.NewRand(7, 2, uint64(record))))
 					if at := int(ends[i]) + k; !bytes.Equal(rows.Bytes()[at*len(want):][:len(want)], want) {
 						t.Fatalf("record %d, image %d differs", record, k)
 					}

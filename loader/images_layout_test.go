@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -43,23 +44,15 @@ func TestStoredLayoutIsKept(t *testing.T) {
 		{[]transforms.Transform{flip, transforms.ToLayout{Layout: transforms.HWC}}, transforms.HWC},
 	} {
 		p, err := transforms.Compose(test.ops...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		in := tensor.Spec{Name: "x", DType: tensor.Uint8, Shape: tensor.Shape{c, h, w}, Layout: tensor.CHW}
 		images := loader.Images{Pipeline: p}
 		out, err := images.Output(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		do, err := images.Worker(in, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := make([]byte, len(stored))
-		if err := do(got, stored, loader.Record{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, do(got, stored, loader.Record{}))
 		if (out.Layout == tensor.CHW) != (test.want == transforms.CHW) || !bytes.Equal(got, flipped[test.want]) {
 			t.Errorf("%v: layout %v, %v, want layout %v, %v", test.ops, out.Layout, got, test.want, flipped[test.want])
 		}

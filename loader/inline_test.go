@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -76,9 +77,7 @@ func TestWarmViewsAreMadeByTheLoop(t *testing.T) {
 func records(t *testing.T, ld *loader.Loader) (all []int) {
 	t.Helper()
 	for b, err := range ld.Epoch(t.Context(), 3) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, b.Indices()...)
 	}
 	return all
@@ -137,9 +136,7 @@ func TestWarmViewsAreKeptAndResumed(t *testing.T) {
 	ld := open(t, m, o)
 	var kept []loader.Batch
 	for b, err := range ld.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if err := b.Keep(); err == nil {
 			kept = append(kept, b)
 		} else if !errors.Is(err, loader.ErrKept) {
@@ -157,15 +154,11 @@ func TestWarmViewsAreKeptAndResumed(t *testing.T) {
 		b.Release()
 	}
 	next, err := loader.Resume(m, o, ld.State())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer next.Close()
 	var got []int
 	for b, err := range next.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got = append(got, b.Indices()...)
 	}
 	if !slices.Equal(got, upTo(100)[70:]) {
@@ -178,23 +171,17 @@ func TestWarmViewsAreKeptAndResumed(t *testing.T) {
 func TestMappedDatasetsBecomeInline(t *testing.T) {
 	m := newMemorySource(4050, 4)
 	a, err := mmapds.Open(writeDataset(t, m))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer a.Close()
 	both, err := combine.NewConcat(a, a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		src   loader.Source
 		least int
 		most  int
 	}{"alone": {a, 41, 41}, "joined": {both, 81 - 8, 80}} {
 		ld, err := loader.New(c.src, loader.Options{BatchSize: 100, Workers: 2, Prefetch: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer ld.Close()
 		records(t, ld)
 		first := ld.Stats().Inline

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -25,9 +26,7 @@ func TestJoinedGathers(t *testing.T) {
 			one, two, three := newMemorySource(40, size), newMemorySource(1, size), newMemorySource(300, size)
 			three.nowhere = nowhere
 			all, err := combine.NewConcat(one, two, newMemorySource(0, size), three)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			want := slices.Concat(one.data[0], two.data[0], three.data[0])
 			rng := rand.New(rand.NewPCG(1, 2))
 			for _, n := range []int{0, 1, 2, 7, 100} {
@@ -37,9 +36,7 @@ func TestJoinedGathers(t *testing.T) {
 						indices[i] = rng.IntN(span)
 					}
 					dst := make([]byte, n*size)
-					if err := all.Gather(t.Context(), "x", indices, dst); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, all.Gather(t.Context(), "x", indices, dst))
 					for k, i := range indices {
 						if !bytes.Equal(dst[k*size:(k+1)*size], want[i*size:(i+1)*size]) {
 							t.Errorf("%d bytes, views %v: record %d of %v is wrong", size, !nowhere, i, indices)
@@ -71,9 +68,7 @@ func TestJoinedGathersRagged(t *testing.T) {
 			one, two := longWords(30, most), longWords(50, most)
 			two.nowhere = nowhere
 			all, err := combine.NewConcat(one, two, longWords(1, most))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			rng := rand.New(rand.NewPCG(1, 2))
 			for _, n := range []int{0, 1, 2, 40} {
 				indices, offsets, lengths := make([]int, n), make([]int64, n+1), make([]int64, n+1)
@@ -85,9 +80,7 @@ func TestJoinedGathersRagged(t *testing.T) {
 						want = append(want, w[part].all[w[part].ends[r]*4:w[part].ends[r+1]*4]...)
 					}
 				}
-				if err := all.Lengths(t.Context(), "t", indices, lengths); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, all.Lengths(t.Context(), "t", indices, lengths))
 				got, err := all.GatherRagged(t.Context(), "t", indices, offsets, nil)
 				if err != nil || !bytes.Equal(got, want) || !slices.Equal(offsets, lengths) || offsets[n] != int64(len(want)/4) {
 					t.Errorf("%d rows at most, views %v: records %v are wrong, %v", most, !nowhere, indices, err)
@@ -115,9 +108,7 @@ func TestJoinedGathersByOneCall(t *testing.T) {
 		}
 	}
 	all, err := combine.NewConcat(one, two)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	indices := make([]int, 40)
 	for k := range indices {
 		indices[k] = k%2*50 + k
@@ -172,9 +163,7 @@ func (a *remoteSource) Location(field string, record int) string {
 func TestJoinedPassesOn(t *testing.T) {
 	a, b, near := &remoteSource{memory: newMemorySource(10, 4), horizon: 3}, &remoteSource{memory: newMemorySource(30, 4), horizon: 7}, newMemorySource(5, 4)
 	all, err := combine.NewConcat(a, near, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := all.LookaheadBytes(); got != 7 {
 		t.Errorf("horizon %d", got)
 	}
@@ -198,9 +187,7 @@ func TestJoinedPassesOn(t *testing.T) {
 		t.Errorf("with a source that does not say: %q, %q, %v", how, why, in)
 	}
 	both, err := combine.NewConcat(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if how, why, in := both.DescribeReads("x"); how != "fetched" || why != "source 0: x; source 1: x" || in != 0.6 {
 		t.Errorf("%q, %q, %v", how, why, in)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 )
@@ -57,9 +58,7 @@ func TestBatchEndsWithItsLoopBody(t *testing.T) {
 		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Sampler: order})
 		var last loader.Batch
 		for b, err := range ld.Epoch(context.Background(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if last != (loader.Batch{}) {
 				checkStale(t, last)
 			}
@@ -74,9 +73,7 @@ func TestBatchEndsWithItsLoopBody(t *testing.T) {
 func TestReleaseEndsTheBatchAtOnce(t *testing.T) {
 	ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}})
 	for b, err := range ld.Epoch(context.Background(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b.Release()
 		checkStale(t, b)
 	}
@@ -90,9 +87,7 @@ func TestLeasesAreThoseOfViews(t *testing.T) {
 		m := newMemorySource(100, 4)
 		ld := open(t, m, loader.Options{BatchSize: 10, Workers: 3, Sampler: c.order})
 		for b, err := range ld.Epoch(context.Background(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			// With the last batch nothing is being filled.
 			if got := m.held.Load(); b.Step() == 9 && got != c.want {
 				t.Errorf("%T: %d leases for the last batch, not %d", c.order, got, c.want)
@@ -110,14 +105,10 @@ func TestKeepHoldsBeyondTheEpoch(t *testing.T) {
 		ld := open(t, m, loader.Options{BatchSize: 10, Prefetch: 3, Sampler: order})
 		var kept []loader.Batch
 		for b, err := range ld.Epoch(context.Background(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if b.Step()%4 == 1 {
 				for range 2 { // the second changes nothing
-					if err := b.Keep(); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, b.Keep())
 				}
 				kept = append(kept, b)
 			}
@@ -142,9 +133,7 @@ func TestKeepingTooManyIsAnError(t *testing.T) {
 	var kept []loader.Batch
 	steps := 0
 	for b, err := range ld.Epoch(context.Background(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		steps++
 		err := b.Keep()
 		if len(kept) < 3 && err != nil || len(kept) == 3 && !errors.Is(err, loader.ErrKept) {
@@ -171,9 +160,7 @@ func TestOldHandleDoesNotReleaseANewBatch(t *testing.T) {
 	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: 1, Prefetch: 1, Sampler: sampler.Shuffle{}})
 	var old []loader.Batch
 	for b, err := range ld.Epoch(context.Background(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, o := range old {
 			o.Release()
 		}
@@ -197,13 +184,9 @@ func TestKeptBatchesAreReleasedByOtherGoroutines(t *testing.T) {
 		})
 	}
 	for b, err := range ld.Epoch(context.Background(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		tokens <- struct{}{}
-		if err := b.Keep(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Keep())
 		batches <- b
 	}
 	close(batches)
@@ -213,14 +196,10 @@ func TestKeptBatchesAreReleasedByOtherGoroutines(t *testing.T) {
 func TestCloseReportsKeptBatches(t *testing.T) {
 	m := newMemorySource(100, 4)
 	ld, err := loader.New(m, loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	next, stop := pull(ld)
 	b := next(t)
-	if err := b.Keep(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Keep())
 	stop()
 	err = ld.Close()
 	if err == nil || !strings.Contains(err.Error(), "1 kept batch") {
@@ -260,12 +239,8 @@ func TestReleasedMemoryIsPoisonedInCheckedBuilds(t *testing.T) {
 
 func TestCloseTwice(t *testing.T) {
 	ld, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ld.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, ld.Close())
 	if err := ld.Close(); !errors.Is(err, loader.ErrClosed) {
 		t.Errorf("second Close: %v", err)
 	}

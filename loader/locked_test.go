@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/mlock"
 	"github.com/penstock/penstock/loader/sampler"
@@ -74,14 +75,10 @@ func TestMemoryRagged(t *testing.T) {
 	for _, budget := range []int{0, 1 << 20} {
 		m := &counted{held: make(map[*byte]int)}
 		ld, err := loader.New(newWords(6000), loader.Options{BatchSize: 1500, Sampler: sampler.Shuffle{}, Workers: 2, Allocator: m, Budget: budget})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for epoch := range 3 {
 			for b, err := range ld.Epoch(t.Context(), epoch) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				checkWords(t, b)
 				if !m.holds(b.Field("t").Bytes()) || !m.holds(b.Field("x").Bytes()) {
 					t.Fatalf("batch %d is not in the Memory", b.Step())

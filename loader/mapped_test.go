@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -49,13 +50,9 @@ func writeDataset(t testing.TB, m *memory) string {
 func openMapped(t testing.TB, path string, o loader.Options) *loader.Loader {
 	t.Helper()
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ld, err := loader.New(ds, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := ld.Close(); err != nil {
 			t.Error(err)
@@ -70,9 +67,7 @@ func openMapped(t testing.TB, path string, o loader.Options) *loader.Loader {
 // cut makes a file of a dataset shorter, which is written only by the superuser as it is.
 func cut(t testing.TB, path string, size int64) {
 	t.Helper()
-	if err := errors.Join(os.Chmod(path, 0o600), os.Truncate(path, size)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Chmod(path, 0o600), os.Truncate(path, size)))
 }
 
 func TestMappedSequentialIsAView(t *testing.T) {

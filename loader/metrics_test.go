@@ -6,15 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 )
 
 func TestWriteMetrics(t *testing.T) {
 	s := loader.Stats{Batches: 7, Wait: 1500 * time.Millisecond, Reads: []loader.FieldReads{{Field: "x", Resident: 0.25}, {Field: "y", Resident: -1}}}
 	var b strings.Builder
-	if err := s.WriteMetrics(&b, "job", `a "b"`, "host", "n1"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.WriteMetrics(&b, "job", `a "b"`, "host", "n1"))
 	const labels = `{job="a \"b\"",host="n1"`
 	for _, want := range []string{
 		"# TYPE penstock_loader_batches_total counter\npenstock_loader_batches_total" + labels + "} 7\n",

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 )
@@ -62,9 +63,7 @@ func TestEpochsGoOnAcrossTheirEnds(t *testing.T) {
 				epochs++
 				var got []int
 				for b, err := range batches {
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					checkBatch(t, b)
 					if b.Epoch() != number || b.Step() != len(got)/10 {
 						t.Fatalf("batch %d of epoch %d comes in %d", b.Step(), b.Epoch(), number)
@@ -160,9 +159,7 @@ func TestEpochsAfterAFailure(t *testing.T) {
 	steps := 0
 	for _, batches := range ld.Epochs(t.Context(), 1) {
 		for b, err := range batches {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			checkBatch(t, b)
 			steps++
 		}
@@ -200,9 +197,7 @@ func TestBackfill(t *testing.T) {
 			})
 			var got, valid []int
 			for b, err := range ld.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				checkBatch(t, b)
 				got = append(got, b.Indices()...)
 				for i, r := range b.Indices() {
@@ -234,9 +229,7 @@ func TestBlank(t *testing.T) {
 	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, Sampler: sampler.Shuffle{}, OnError: loader.Blank})
 	blank := 0
 	for b, err := range ld.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, r := range b.Indices() {
 			if b.Mask()[i] != (r != 13) {
 				t.Errorf("record %d: valid is %v", r, b.Mask()[i])
@@ -284,9 +277,7 @@ func testTimeout(t *testing.T, deaf bool) {
 		return ctx.Err()
 	}
 	ld, err := loader.New(m, loader.Options{BatchSize: 10, Workers: 2, Sampler: sampler.Shuffle{}, Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	began := time.Now()
 	_, err = run(t.Context(), ld, ignore)
 	took := time.Since(began)
@@ -317,9 +308,7 @@ func TestCloseWhileAReadHangs(t *testing.T) {
 		release := make(chan struct{})
 		m.before = func(context.Context, string, []int) error { <-release; return nil }
 		ld, err := loader.New(m, loader.Options{BatchSize: 10, Workers: 2, Sampler: sampler.Shuffle{}, Timeout: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := run(t.Context(), ld, ignore); !errors.Is(err, loader.ErrTimeout) {
 			t.Errorf("error %v", err)
 		}
@@ -375,9 +364,7 @@ func TestAsCompletedPassesASlowBatch(t *testing.T) {
 		ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, Unordered: true})
 		var steps []int
 		for b, err := range ld.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			checkBatch(t, b)
 			steps = append(steps, b.Step())
 		}
@@ -392,23 +379,15 @@ func TestFillerWritesToTheCallersMemory(t *testing.T) {
 	m, tf := newImages(t, 50)
 	o := loader.Options{BatchSize: 8, Sampler: sampler.Shuffle{}, Seed: 1, Transforms: tf, World: loader.World{Rank: 1, Size: 2}}
 	ld, err := loader.New(m, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	f, err := ld.BatchFiller()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	x, y := make([]byte, 8*3*6*6*4), make([]byte, 8*8)
 	for b, err := range ld.Epoch(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := f.Fill(t.Context(), 1, b.Step(), x, y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		n := got.Len()
 		if n != b.Len() || !slices.Equal(got.Indices(), b.Indices()) || !slices.Equal(got.Mask(), b.Mask()) {
 			t.Fatalf("batch %d: records %v, not %v", b.Step(), got.Indices(), b.Indices())
@@ -436,9 +415,7 @@ func TestFillerWritesToTheCallersMemory(t *testing.T) {
 		}
 	}
 	b, err := f.Fill(t.Context(), 1, 0, x, y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m.before = failOn(b.Indices()[0])
 	if _, err := f.Fill(t.Context(), 1, 0, x, y); err == nil || !strings.Contains(err.Error(), "batch 0: record") {
 		t.Errorf("failing record: %v", err)
@@ -458,9 +435,7 @@ func (h *heap) Pinned() bool                { return true }
 func TestMemoryHoldsEveryBatch(t *testing.T) {
 	h := &heap{}
 	ld, err := loader.New(newMemorySource(100, 4), loader.Options{BatchSize: 10, Workers: 1, Allocator: h}) // a search for workers would add buffers
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	visit(t, ld, 0)
 	st := ld.Stats()
 	if st.ViewBytes != 0 || st.CopiedBytes != 1200 || st.Pinned != len(h.bytes) || st.RingBytes != len(h.bytes) {

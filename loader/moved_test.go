@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -55,9 +56,7 @@ func newScene(n int) scene {
 func encoded(t testing.TB, m image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, png.Encode(&b, m))
 	return b.Bytes()
 }
 
@@ -100,18 +99,14 @@ func scenes(t testing.TB, n int, files bool) *combine.Arrays {
 		combine.Array{Name: "boxes", Values: tensor.From(boxes, 4), Offsets: boxEnds, Content: tensor.Boxes, Instances: "objects"},
 		combine.Array{Name: "points", Values: tensor.From(points, 2, 3), Offsets: boxEnds, Content: tensor.Keypoints, Instances: "objects"},
 		combine.Array{Name: "labels", Values: tensor.From(labels), Offsets: boxEnds, Instances: "objects"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return src
 }
 
 func composed(t testing.TB, ts ...transforms.Transform) *transforms.Pipeline {
 	t.Helper()
 	p, err := transforms.Compose(ts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -137,23 +132,17 @@ func TestLabelsMove(t *testing.T) {
 				opts.Fields = []string{"labels", "points", "boxes", "mask", "image"}
 			}
 			ld, err := loader.New(src, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got []byte
 			left := 0
 			for b, err := range ld.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				left += checkScenes(t, b)
 				for _, name := range []string{"image", "mask", "boxes", "points", "labels"} {
 					got = append(got, b.Field(name).Bytes()...)
 				}
 			}
-			if err := ld.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ld.Close())
 			if first == nil {
 				first = got
 			}
@@ -235,14 +224,10 @@ func TestOwnTransformOfLabels(t *testing.T) {
 	ld, err := loader.New(src, loader.Options{BatchSize: 8, Workers: loader.Synchronous, Transforms: map[string]loader.Transform{
 		"image": loader.Images{Pipeline: flip}, "mask": loader.Masks{DType: tensor.Int64}, "boxes": loader.Pad{Length: 5, Value: -1},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	for b, err := range ld.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		boxes, masks := tensor.As[float32](b.Field("boxes")), tensor.As[int64](b.Field("mask"))
 		for i := range b.Len() {
 			s := newScene(i)
@@ -298,9 +283,7 @@ func TestLabelsAsk(t *testing.T) {
 		{fields: []combine.Array{pixels, boxes}, more: map[string]loader.Transform{"boxes": loader.Masks{}}, want: `masks that are files are decoded with the image that they lie on`},
 	} {
 		src, err := combine.NewArrays(c.fields...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		opts := loader.Options{BatchSize: 2, Contents: c.contents, Transforms: c.more}
 		if c.pipeline != nil {
 			opts.Transforms = map[string]loader.Transform{"image": loader.Images{Pipeline: c.pipeline}}
@@ -343,9 +326,7 @@ func TestHostileBoxes(t *testing.T) {
 	src, err := combine.NewArrays(
 		combine.Array{Name: "image", Values: tensor.From(make([]byte, n*8*9*3), 8, 9, 3), Layout: tensor.HWC},
 		combine.Array{Name: "boxes", Values: tensor.From(boxes, 4), Offsets: ends, Content: tensor.Boxes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	moves := []transforms.Transform{
 		transforms.RandomIoUCrop{}, transforms.RandomZoomOut{Range: []float64{1, 2}}, transforms.RandomRotation{Degrees: []float64{90}}, transforms.RandomPerspective{},
 		transforms.RandomResizedCrop{Size: []int{10}}, transforms.ElasticTransform{Sigma: []float64{.5}},
@@ -363,20 +344,14 @@ func TestHostileBoxes(t *testing.T) {
 				}
 			}}
 		ld, err := loader.New(src, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for b, err := range ld.Epoch(context.Background(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if i := slices.IndexFunc(tensor.As[float32](b.Field("boxes")), func(v float32) bool { return math.IsNaN(float64(v)) || v < 0 || v > 10 }); i >= 0 {
 				t.Fatalf("sanitizes %v: %v", sanitizes, tensor.As[float32](b.Field("boxes"))[i/4*4:][:4])
 			}
 		}
-		if err := ld.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ld.Close())
 		want := 0
 		for _, v := range valid {
 			if !v {
@@ -415,14 +390,10 @@ func TestMaskOfAnotherSize(t *testing.T) {
 	} {
 		src, err := combine.NewArrays(combine.Array{Name: "image", Values: tensor.From(make([]byte, 60), 4, 5, 3), Layout: tensor.HWC},
 			combine.Array{Name: "mask", Values: tensor.From(c.mask), Offsets: []int64{0, int64(len(c.mask))}, Content: tensor.Mask})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ld, err := loader.New(src, loader.Options{BatchSize: 1, Transforms: map[string]loader.Transform{
 			"image": loader.Images{Pipeline: composed(t, transforms.ToTensor{})}, "mask": loader.Masks{DType: c.as}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for b, e := range ld.Epoch(t.Context(), 0) {
 			if err = e; err == nil && c.want == "" && b.Field("mask").Bytes()[0] != byte(map[bool]int{true: 7, false: 700 & 255}[c.as == tensor.Uint8]) {
 				t.Errorf("%v", b.Field("mask").Bytes())

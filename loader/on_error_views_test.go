@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 )
@@ -45,14 +46,10 @@ func TestOnErrorWithSomeViews(t *testing.T) {
 	}
 	for _, on := range []loader.OnError{loader.Backfill, loader.Blank} {
 		ld, err := loader.New(src, loader.Options{BatchSize: 4, OnError: on})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer ld.Close()
 		for b, err := range ld.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			x, y := b.Field("x").Bytes(), b.Field("y").Bytes()
 			want := []byte{}
 			for k, i := range b.Indices() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -20,9 +21,7 @@ import (
 func packed(t testing.TB, src loader.Source, k combine.Pack) *combine.Packed {
 	t.Helper()
 	p, err := combine.NewPacked(context.Background(), src, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -62,9 +61,7 @@ func TestPacked(t *testing.T) {
 			seen := make(map[int]int)
 			ld := openWords(t, p, loader.Options{BatchSize: 5, Sampler: sampler.Shuffle{}, Workers: 2})
 			for b, err := range ld.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				values, pos, seg := tensor.As[int32](b.Field("t")), tensor.As[int32](b.Field(combine.Positions)), tensor.As[int32](b.Field(combine.Segments))
 				for i, row := range b.Indices() {
 					from, to := i*k.Length, (i+1)*k.Length
@@ -126,9 +123,7 @@ func TestPackedResume(t *testing.T) {
 	var snapshot loader.State
 	var want []string
 	for b, err := range ld.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if b.Step() == 7 {
 			snapshot = ld.State()
 		} else if b.Step() > 7 {
@@ -140,14 +135,10 @@ func TestPackedResume(t *testing.T) {
 	}
 	o.Workers = 3
 	again, err := loader.Resume(packed(t, source(), k), o, snapshot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer again.Close()
 	for b, err := range again.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := fmt.Sprint(tensor.As[int32](b.Field("t"))); got != want[0] {
 			t.Fatalf("batch %d: %s, want %s", b.Step(), got, want[0])
 		}
@@ -218,9 +209,7 @@ func TestPackedAllocates(t *testing.T) {
 	dst, rows := make([]byte, 8*32*4), []int{3, 1, 4, 15, 9, 2, 6, 5}
 	for _, field := range []string{"t", combine.Positions, combine.Segments} {
 		if n := testing.AllocsPerRun(20, func() {
-			if err := p.Gather(t.Context(), field, rows, dst); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.Gather(t.Context(), field, rows, dst))
 		}); n > 0.5 && !invariants.Enabled { // the race detector has pools forget
 
 			t.Errorf("%s: %v allocations for 8 rows", field, n)

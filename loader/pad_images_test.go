@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -46,16 +47,12 @@ func unpadded(plane []byte, w, h, w2, h2, n int, value byte) (out []byte, filled
 func sizedRecords(t *testing.T, src loader.Source, opts loader.Options) []sizedRecord {
 	t.Helper()
 	ld, err := loader.New(src, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	out := make([]sizedRecord, src.Len())
 	shapes := map[string]bool{}
 	for b, err := range ld.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		images, masks := b.Field("image"), b.Field("mask")
 		h, w := images.Dim(1), images.Dim(2)
 		shapes[fmt.Sprint(images.Shape()[1:])] = true
@@ -111,14 +108,10 @@ func TestPadImagesAlone(t *testing.T) {
 	p := composed(t, transforms.RandomResize{MinSize: 10, MaxSize: 20}, transforms.ToTensor{})
 	ld, err := loader.New(src, loader.Options{BatchSize: 12, Fields: []string{"image"}, Transforms: map[string]loader.Transform{
 		"image": loader.PadImages{Images: loader.Images{Pipeline: p}, Fill: half}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	for b, err := range ld.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		v, sizes := b.Field("image"), tensor.As[int64](b.Field("image_sizes"))
 		h, w := v.Dim(2), v.Dim(3)
 		if v.DType() != tensor.Float32 || v.Dim(1) != 3 || h < 15 || h > 19 {
@@ -177,22 +170,16 @@ func TestPadImagesBackfill(t *testing.T) {
 	files, ends := append(bytes.Clone(good), 1, 2, 3), []int64{0, int64(len(good)), int64(len(good) + 3)}
 	files, ends = append(files, good...), append(ends, int64(2*len(good)+3))
 	src, err := combine.NewArrays(combine.Array{Name: "image", Values: tensor.From(files), Offsets: ends, Content: tensor.Image})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	opts := sized(t, 3, 2)
 	opts.OnError = loader.Backfill
 	opts.Transforms["image"] = loader.PadImages{Images: loader.Images{Pipeline: composed(t, transforms.RandomResize{MinSize: 9, MaxSize: 12})}}
 	ld, err := loader.New(src, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	for range 3 {
 		for b, err := range ld.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if slices.Contains(b.Indices(), 1) || b.Field("image").Len() != 3 {
 				t.Errorf("records %v of shape %v", b.Indices(), b.Field("image").Shape())
 			}

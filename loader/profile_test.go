@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 )
@@ -17,9 +18,7 @@ func TestWorkersAreLabeled(t *testing.T) {
 	defer stop()
 	next(t)
 	var profile strings.Builder
-	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&profile, 1))
 	if want := `labels: {"loader":"worker"}`; !strings.Contains(profile.String(), want) {
 		t.Errorf("the goroutine profile lacks %s", want)
 	}
@@ -30,9 +29,7 @@ func TestTraceHasRegions(t *testing.T) {
 		t.Skip("the tests are being traced")
 	}
 	var data bytes.Buffer
-	if err := trace.Start(&data); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, trace.Start(&data))
 	visit(t, open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Workers: 2, Sampler: sampler.Shuffle{}}), 0)
 	trace.Stop()
 	for _, want := range []string{"loader: batch", "loader: piece of the first batch"} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -88,9 +89,7 @@ func (lengthless) Lengths(context.Context, string, []int, []int64) error { retur
 func openWords(t testing.TB, src loader.Source, o loader.Options) *loader.Loader {
 	t.Helper()
 	ld, err := loader.New(src, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := ld.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -120,9 +119,7 @@ func TestRaggedBatches(t *testing.T) {
 			ld := openWords(t, w, loader.Options{BatchSize: 16, Sampler: order, Workers: workers})
 			records := 0
 			for b, err := range ld.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				checkBatch(t, b)
 				checkWords(t, b)
 				records += b.Len()
@@ -164,9 +161,7 @@ func TestPad(t *testing.T) {
 		w.nowhere = nowhere
 		ld := openWords(t, w, loader.Options{BatchSize: 16, Sampler: sampler.Shuffle{}, Workers: 2, Transforms: map[string]loader.Transform{"t": loader.Pad{Length: 3, Value: -7}}})
 		for b, err := range ld.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			values, ends := tensor.As[int32](b.Field("t")), b.Offsets("t")
 			for i, r := range b.Indices() {
 				stored := wordsOf(r)
@@ -203,9 +198,7 @@ func TestPadValues(t *testing.T) {
 			t.Fatalf("%+v: %v, %v", c, out, err)
 		}
 		f, err := p.Worker(spec, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		dst := make([]byte, out.RecordBytes())
 		if err := f(dst, nil, loader.Record{}); err != nil || fmt.Sprintf("%x", dst) != strings.Repeat(c.want, 4) {
 			t.Errorf("%+v: % x, %v", c, dst, err)
@@ -225,9 +218,7 @@ func TestRaggedFailures(t *testing.T) {
 		ld := openWords(t, w, loader.Options{BatchSize: 10, Sampler: order, Workers: 2, OnError: loader.Backfill})
 		var valid []int
 		for b, err := range ld.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			checkBatch(t, b)
 			checkWords(t, b)
 			for i, r := range b.Indices() {
@@ -267,9 +258,7 @@ func TestRaggedThatDoesNotFit(t *testing.T) {
 	}
 	ld = openWords(t, w, loader.Options{BatchSize: 100, Sampler: sampler.Shuffle{}})
 	f, err := ld.BatchFiller()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	x, y, rows := make([]byte, 400), make([]byte, 800), make([]byte, len(w.all))
 	if b, err := f.Fill(t.Context(), 0, 0, x, y, rows); err != nil || b.Len() != 100 || int(b.Offsets("t")[100]) != len(w.all)/4 {
 		t.Errorf("%+v: %v", b, err)
@@ -289,19 +278,13 @@ func TestMappedRagged(t *testing.T) {
 		binary.LittleEndian.PutUint64(r.Values[1], uint64(3*i))
 	})
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		ld, err := loader.New(ds, loader.Options{BatchSize: 50, Sampler: order, Workers: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for b, err := range ld.Epoch(t.Context(), 1) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			checkWords(t, b)
 		}
 		if err := ld.Close(); err != nil {
@@ -314,14 +297,10 @@ func TestMappedRagged(t *testing.T) {
 func TestOnlyRaggedFields(t *testing.T) {
 	for _, budget := range []int{0, 1 << 20} {
 		ld, err := loader.New(newWords(100), loader.Options{BatchSize: 8, Fields: []string{"t"}, Sampler: sampler.Shuffle{}, Budget: budget})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		records := 0
 		for b, err := range ld.Epoch(context.Background(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			rows, offsets := tensor.As[int32](b.Field("t")), b.Offsets("t")
 			for i, record := range b.Indices() {
 				if got := rows[offsets[i]:offsets[i+1]]; !slices.Equal(got, wordsOf(record)) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 )
@@ -23,9 +24,7 @@ func TestTransformsOfWarmRecords(t *testing.T) {
 				BatchSize: 17, Workers: 2, Sampler: sampler.Shuffle{}, Transforms: map[string]loader.Transform{"x": negate{}},
 			})
 			for b, err := range ld.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				checkNegated(t, b, name, width)
 			}
 		}
@@ -91,9 +90,7 @@ func TestTransformsOfColdRecords(t *testing.T) {
 				Transforms: map[string]loader.Transform{"x": negate{}},
 			})
 			for b, err := range ld.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				checkNegated(t, b, name, width)
 			}
 			if together != c.want {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -55,9 +56,7 @@ func TestBatchesOfRuns(t *testing.T) {
 func checkBatchesOf(t *testing.T, ld *loader.Loader, order []int, batch, rank int) {
 	t.Helper()
 	for b, err := range ld.Epoch(t.Context(), 2) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		checkBatch(t, b)
 		for i, r := range b.Indices() {
 			if pos := b.Step()*3*batch + rank*b.Len() + i; b.Mask()[i] != (pos < len(order)) || r != order[pos%len(order)] {
@@ -78,17 +77,11 @@ func upTo(n int) []int {
 func TestJoinedAcrossSources(t *testing.T) {
 	a, b := newMemorySource(10, 4), newMemorySource(10, 4)
 	all, err := combine.NewConcat(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := all.Retain(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, all.Retain())
 	defer all.Release()
 	v, err := all.Slice("x", 8, 12)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []byte{pixel(8, 0), pixel(9, 0), pixel(0, 0), pixel(1, 0)}
 	for i, w := range want {
 		if v.Bytes()[i*4] != w {
@@ -110,15 +103,11 @@ func TestJoinedAcrossSources(t *testing.T) {
 func TestJoinedRagged(t *testing.T) {
 	a, b := newWords(20), newWords(30)
 	all, err := combine.NewConcat(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, o := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		ld := openWords(t, all, loader.Options{BatchSize: 7, Sampler: o, Workers: 2})
 		for batch, err := range ld.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			values, ends := tensor.As[int32](batch.Field("t")), batch.Offsets("t")
 			for i, r := range batch.Indices() {
 				_, number := all.Locate(r)
@@ -149,13 +138,9 @@ func TestJoinedErrorHasItsNumber(t *testing.T) {
 	a, b := newMemorySource(10, 4), newMemorySource(10, 4)
 	b.before = failOn(7)
 	all, err := combine.NewConcat(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ld, err := loader.New(all, loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	_, err = run(t.Context(), ld, ignore)
 	if err == nil || !strings.Contains(err.Error(), "record 17") {
@@ -165,9 +150,7 @@ func TestJoinedErrorHasItsNumber(t *testing.T) {
 
 func TestWrongOrdersAreRefused(t *testing.T) {
 	nine, err := sampler.NewWeighted(make9(), 9)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for want, o := range map[string]sampler.Sampler{
 		"Subset: index 1 is record 10; there are 10 records": sampler.Subset{Indices: []int{1, 10}},
 		"Ranges[0] is [5, 5)":                                sampler.Subset{Ranges: [][2]int{{5, 5}}},
@@ -197,9 +180,7 @@ func TestBucketLoads(t *testing.T) {
 	const n = 4003
 	w := newWords(n)
 	lengths, err := loader.Column(t.Context(), w, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, n := range lengths {
 		if int(n) != len(wordsOf(i)) {
 			t.Fatalf("record %d has %v rows, not %d", i, n, len(wordsOf(i)))
@@ -218,26 +199,20 @@ func TestBucketLoads(t *testing.T) {
 		return sum
 	}
 	o, err := sampler.NewBucket(lengths, sampler.BucketOptions{Batch: 36, Buckets: 20, Multiple: 12})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// load returns the records of each step on all ranks, without those that fill batches up.
 	load := func(ranks int, drop bool, from loader.State) (out [][]int, middle loader.State) {
 		for rank := range ranks {
 			ld := openWords(t, w, loader.Options{BatchSize: 36 / ranks, Sampler: o, Workers: rank%2 + 1, DropLast: drop,
 				World: loader.World{Rank: rank, Size: ranks}})
 			if from.Version != 0 {
-				if err := ld.Seek(from); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, ld.Seek(from))
 			}
 			if rank == 0 {
 				out = make([][]int, ld.Batches(0))
 			}
 			for b, err := range ld.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				checkWords(t, b)
 				for i, r := range b.Indices() {
 					if b.Mask()[i] {
@@ -286,9 +261,7 @@ func TestBucketLoads(t *testing.T) {
 
 func TestBucketsRefuse(t *testing.T) {
 	o, err := sampler.NewBucket([]float64{1, 2}, sampler.BucketOptions{Batch: 1, Buckets: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := loader.New(newMemorySource(3, 1), loader.Options{BatchSize: 1, Sampler: o}); err == nil || !strings.Contains(err.Error(), "made for 2 records") {
 		t.Errorf("error %v", err)
 	}
@@ -310,9 +283,7 @@ func TestBucketsRefuse(t *testing.T) {
 
 func TestRegionsRefuse(t *testing.T) {
 	weighted, err := sampler.NewWeighted(slices.Repeat([]float64{1}, 25), 25)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range []struct {
 		order sampler.Regions
 		want  string

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -35,9 +36,7 @@ func TestABillionRecordsTakeNoMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	ld, err := loader.New(src, loader.Options{BatchSize: 256, Workers: 4, Sampler: sampler.Shuffle{}, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range ld.Epoch(t.Context(), 1) {
 		break
 	}
@@ -52,9 +51,7 @@ func TestABillionRecordsTakeNoMemory(t *testing.T) {
 	full := ld.State()
 	full.Epoch, full.Step = st.Epoch, st.Step
 	ld, err = loader.Resume(src, loader.Options{BatchSize: 256, Sampler: sampler.Shuffle{}, Seed: 1}, full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	want := make([]int, 256)
 	sampler.Shuffle{}.Epoch(src.Len(), 1, 1).Fill(st.Step*256, want)
@@ -104,9 +101,7 @@ func held(t *testing.T) (heap, files, goroutines int) {
 // soakRound opens the dataset, iterates in some way, and closes it.
 func soakRound(t *testing.T, path string, rnd *rand.Rand) {
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	orders := []sampler.Sampler{nil, sampler.Shuffle{}, sampler.Block{Size: 32}, sampler.Split{To: 0.5, Inner: sampler.Shuffle{}}}
 	o := loader.Options{
 		BatchSize: 1 + rnd.IntN(64), Prefetch: 1 + rnd.IntN(4), Workers: []int{loader.Synchronous, 1, 2, 5}[rnd.IntN(4)],
@@ -123,9 +118,7 @@ func soakRound(t *testing.T, path string, rnd *rand.Rand) {
 		}}}
 	}
 	ld, err := loader.New(ds, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	kept := soakLoop(t, ld, ctx, cancel, rnd)
 	cancel()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
@@ -46,9 +47,7 @@ func (c *cold) Warm(field string, a, b int) error {
 func openCold(t *testing.T, c *cold, o loader.Options) *loader.Loader {
 	t.Helper()
 	ld, err := loader.New(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { ld.Close() })
 	return ld
 }
@@ -103,9 +102,7 @@ func TestViewsAreWarmed(t *testing.T) {
 	c := &cold{memory: newMemorySource(100, 4)}
 	ld := openCold(t, c, loader.Options{BatchSize: 30, Workers: 1})
 	for b, err := range ld.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		checkBatch(t, b)
 	}
 	if len(c.warmed) != 100 || !slices.IsSorted(c.warmed) {
@@ -127,9 +124,7 @@ func (s short) Slice(field string, a, b int) (tensor.View, error) {
 
 func TestShortViewIsAnError(t *testing.T) {
 	ld, err := loader.New(short{newMemorySource(100, 4)}, loader.Options{BatchSize: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	n, err := run(t.Context(), ld, ignore)
 	if want := `loader: batch 0: field "x": the Source's Slice returned 9 records, not 10`; n != 0 || err == nil || err.Error() != want {

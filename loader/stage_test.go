@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
@@ -91,9 +92,7 @@ func TestStagedMemory(t *testing.T) {
 			ld, err := loader.New(src, loader.Options{
 				BatchSize: 8, Workers: c.workers, Sampler: sampler.Shuffle{}, Budget: c.budget, Transforms: map[string]loader.Transform{"x": first{}},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer ld.Close()
 			if got := loader.Scratch(ld); got != 0 {
 				t.Errorf("%d bytes before the first batch", got)
@@ -126,9 +125,7 @@ func TestWorkerThatIsAddedForStorage(t *testing.T) {
 		for range 20 {
 			src := newFrozen(40, 64<<10)
 			ld, err := loader.New(src, loader.Options{BatchSize: 1, Sampler: sampler.Shuffle{}, Transforms: map[string]loader.Transform{"x": first{}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var kept loader.Batch
 			n, err := run(t.Context(), ld, func(b loader.Batch) {
 				kept.Release()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 )
@@ -15,13 +16,9 @@ func TestHostileStates(t *testing.T) {
 	m := newMemorySource(1000, 2)
 	o := loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}, Seed: 7, Workers: 2, Unordered: true}
 	base, err := json.Marshal(open(t, m, o).State())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var parts map[string]any
-	if err := json.Unmarshal(base, &parts); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(base, &parts))
 	set := func(name, value string) string {
 		text := "{"
 		for k, v := range parts {

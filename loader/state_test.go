@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
@@ -36,9 +37,7 @@ func newImages(t testing.TB, n int) (named, map[string]loader.Transform) {
 		transforms.ConvertDType{DType: tensor.Float32},
 		transforms.Normalize{Mean: []float64{.5, .4, .3}, Std: []float64{.2, .3, .4}},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return named{m, "0123456789abcdef0123456789abcdef"}, map[string]loader.Transform{"x": loader.Images{Pipeline: p, Layout: transforms.CHW}}
 }
 
@@ -101,16 +100,12 @@ func TestResumeAnywhere(t *testing.T) {
 func record(t testing.TB, src loader.Source, o loader.Options, epochs int) (all [][]seen, states []loader.State) {
 	t.Helper()
 	ld, err := loader.New(src, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	states = append(states, ld.State())
 	for _, batches := range ld.Epochs(t.Context(), epochs) {
 		for b, err := range batches {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			all = append(all, look(b))
 			states = append(states, roundTrip(t, ld.State()))
 		}
@@ -135,15 +130,11 @@ func roundTrip(t testing.TB, st loader.State) (back loader.State) {
 func replay(t testing.TB, src loader.Source, o loader.Options, st loader.State, steps int) (out [][]seen) {
 	t.Helper()
 	ld, err := loader.Resume(src, o, st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	for _, batches := range ld.Epochs(t.Context(), math.MaxInt) {
 		for b, err := range batches {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if out = append(out, look(b)); len(out) == steps {
 				return out
 			}
@@ -160,14 +151,10 @@ func TestStateIsSmall(t *testing.T) {
 		weights[i] = 1
 	}
 	w, err := sampler.NewWeighted(weights, math.MaxInt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o := loader.Options{BatchSize: 1, Sampler: w, Seed: math.MaxUint64, Transforms: tf, DropLast: true}
 	ld, err := loader.New(m, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	st := ld.State()
 	st.GlobalBatch = 1 << 50
@@ -188,9 +175,7 @@ func TestResumeRefusesAnotherRun(t *testing.T) {
 		return o
 	}
 	flip, err := transforms.Compose(transforms.RandomHorizontalFlip{}, transforms.ToLayout{Layout: transforms.CHW}, transforms.ConvertDType{DType: tensor.Float32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range []struct {
 		src  loader.Source
 		o    loader.Options
@@ -227,9 +212,7 @@ func TestEveryOrderHasItsID(t *testing.T) {
 	src := newMemorySource(100, 2)
 	weighted := func(w ...float64) sampler.Sampler {
 		o, err := sampler.NewWeighted(slices.Concat(w, make([]float64, 100-len(w))), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return o
 	}
 	ids := map[string]string{}
@@ -265,16 +248,12 @@ func TestStateAtEnds(t *testing.T) {
 	}
 	check("after a break", 7, 1)
 	ld2, err := loader.Resume(newMemorySource(30, 4), loader.Options{BatchSize: 10}, ld.State())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld2.Close()
 	var steps []int
 	for range 2 { // the first goes on, the second is the whole epoch
 		for b, err := range ld2.Epoch(t.Context(), 7) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			steps = append(steps, b.Step())
 		}
 	}
@@ -293,16 +272,12 @@ func TestAsCompletedHasExactState(t *testing.T) {
 	for range 60 {
 		o := loader.Options{BatchSize: batch, Sampler: sampler.Shuffle{}, Workers: 4, Prefetch: 3, Unordered: true}
 		ld, err := loader.New(m, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var steps []int
 		stop := rnd.IntN(n/batch) + 1
 		var st loader.State
 		for b, err := range ld.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			checkBatch(t, b)
 			steps = append(steps, b.Step())
 			if st = roundTrip(t, ld.State()); len(steps) == stop {
@@ -322,9 +297,7 @@ func TestAsCompletedHasExactState(t *testing.T) {
 			t.Fatal(err)
 		}
 		for b, err := range ld.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			checkBatch(t, b)
 			steps = append(steps, b.Step())
 		}
@@ -343,9 +316,7 @@ func FuzzResume(f *testing.F) {
 		st := base
 		st.Epoch, st.Step, st.Done = at.Epoch, at.Step, at.Done
 		text, err := json.Marshal(st)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -360,9 +331,7 @@ func FuzzResume(f *testing.F) {
 		defer ld.Close()
 		seen := map[int]bool{}
 		for b, err := range ld.Epoch(t.Context(), ld.State().Epoch) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			checkBatch(t, b)
 			if seen[b.Step()] || b.Step() < ld.State().Step-100 || b.Step() >= 100 {
 				t.Fatalf("%s: batch %d", text, b.Step())
@@ -381,20 +350,14 @@ func TestSeek(t *testing.T) {
 	o := loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}, Seed: 5, Workers: 2, Transforms: ts}
 	all, states := record(t, src, o, 3)
 	ld, err := loader.New(src, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	for _, k := range []int{7, 0, 6, 11, 11, 1, 17} {
-		if err := ld.Seek(states[k]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ld.Seek(states[k]))
 		var got [][]seen
 		for _, batches := range ld.Epochs(t.Context(), 3) {
 			for b, err := range batches {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if got = append(got, look(b)); len(got) == 1 {
 					if err := ld.Seek(states[0]); !errors.Is(err, loader.ErrBusy) {
 						t.Errorf("in a loop: %v; want ErrBusy", err)

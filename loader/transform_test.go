@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
@@ -27,18 +28,14 @@ func TestImagesAreThoseOfThePipeline(t *testing.T) {
 			}
 			p, err := transforms.Compose(transforms.RandomHorizontalFlip{}, transforms.Crop{Top: 1, Left: 2, Height: 6, Width: 7},
 				transforms.ToLayout{Layout: transforms.CHW}, transforms.ConvertDType{DType: dt})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			o := loader.Options{
 				BatchSize: 16, Seed: 3, Sampler: sampler.Shuffle{}, Workers: 2,
 				Transforms: map[string]loader.Transform{"x": loader.Images{Pipeline: p, Layout: layout}},
 			}
 			run := p.Runner()
 			for b, err := range open(t, m, o).Epoch(t.Context(), 5) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				x := b.Field("x")
 				if want := fmt.Sprint(tensor.Shape{b.Len(), 3, 6, 7}); x.DType() != dt || x.Shape().String() != want {
 					t.Fatalf("%v %v: batch is %v %v", layout, dt, x.DType(), x.Shape())
@@ -47,12 +44,8 @@ func TestImagesAreThoseOfThePipeline(t *testing.T) {
 				want := make([]byte, size+8)[:size]
 				for i, r := range b.Indices() {
 					src, err := transforms.SourceOf(transforms.Info{W: 10, H: 8, C: 3, Layout: layout}, m.data[0][r*240:(r+1)*240])
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := run.DoRand(want, src, transforms.NewRand(3, 5, uint64(r))); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
+					require.NoError(t, run.DoRand(want, src, transforms.NewRand(3, 5, uint64(r))))
 					if string(x.Bytes()[i*size:(i+1)*size]) != string(want) {
 						t.Fatalf("%v %v: record %d differs", layout, dt, r)
 					}
@@ -65,9 +58,7 @@ func TestImagesAreThoseOfThePipeline(t *testing.T) {
 func TestTransformsThatDoNotFit(t *testing.T) {
 	m, tf := newImages(t, 10)
 	gray, err := transforms.Compose()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for want, o := range map[string]loader.Options{
 		`Transform for the field "z"`:               {Transforms: map[string]loader.Transform{"z": tf["x"]}},
 		`field "y": transform: is int64()`:          {Transforms: map[string]loader.Transform{"y": tf["x"]}},
@@ -124,9 +115,7 @@ func TestTransformOfSourceWithoutViews(t *testing.T) {
 	m.nowhere = true
 	ld := open(t, m, loader.Options{BatchSize: 8, Workers: 2, Sampler: sampler.Shuffle{}, Transforms: map[string]loader.Transform{"x": negate{}}})
 	for b, err := range ld.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, r := range b.Indices() {
 			if got := b.Field("x").Bytes()[i*4]; got != ^pixel(r, 0) {
 				t.Fatalf("record %d: %d", r, got)
@@ -208,9 +197,7 @@ func TestRandomStreamOfRepeatedRecords(t *testing.T) {
 		return seen
 	}
 	w, err := sampler.NewWeighted([]float64{1, 1, 1}, 60)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n := 0
 	for _, s := range draws(w) {
 		n += len(s)
@@ -261,9 +248,7 @@ func TestCollateEditsAndAdds(t *testing.T) {
 		m := newMemorySource(50, 4)
 		ld := open(t, m, o)
 		for b, err := range ld.Epoch(t.Context(), 2) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for i, r := range b.Indices() {
 				want := int64(2)
 				for k := range 4 {
@@ -302,9 +287,7 @@ func TestTransformsAllocateNothing(t *testing.T) {
 	m, tf := newImages(t, 22_000)
 	for _, workers := range []int{1, 2, loader.Synchronous} {
 		ld, err := loader.New(m, loader.Options{BatchSize: 4, Workers: workers, Sampler: sampler.Shuffle{}, Transforms: tf})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := allocsPerBatch(t, ld); got != 0 {
 			t.Errorf("%d workers: %v allocations a batch after the first", workers, got)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 )
@@ -44,9 +45,7 @@ func TestTuning(t *testing.T) {
 				ld := open(t, m, o)
 				var got []int
 				for b, err := range ld.Epoch(t.Context(), 0) {
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					checkBatch(t, b)
 					got = append(got, b.Indices()...)
 					time.Sleep(c.body)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -15,14 +16,10 @@ import (
 // records.
 func TestSetWeights(t *testing.T) {
 	all, err := combine.NewConcat(newMemorySource(70, 4), newMemorySource(50, 4), newMemorySource(9, 4))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const global = 12 // 11 steps an epoch
 	mix, err := sampler.NewMix(all.Sizes(), sampler.MixOptions{Batch: global})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	set := map[int][]float64{5: {1, 0, 1}, 6: {3, 1, 0}, 20: {0, 0, 1}}
 	// run goes on from a State for some steps, and returns the records of each and the State after it.
 	run := func(st *loader.State, ranks, steps int) (out [][]int, after loader.State) {
@@ -32,21 +29,15 @@ func TestSetWeights(t *testing.T) {
 			if err == nil && st != nil {
 				err = ld.Seek(*st)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for at := range steps {
 				next := ld.State()
 				if w, is := set[next.Epoch*11+next.Step]; is {
-					if err := ld.SetWeights(w, next.Epoch*11+next.Step); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, ld.SetWeights(w, next.Epoch*11+next.Step))
 				}
 				for _, batches := range ld.Epochs(t.Context(), next.Epoch+1) {
 					for b, err := range batches {
-						if err != nil {
-							t.Fatal(err)
-						}
+						require.NoError(t, err)
 						if rank == 0 {
 							out = append(out, nil)
 						}
@@ -63,9 +54,7 @@ func TestSetWeights(t *testing.T) {
 			if err != nil || len(text) > 1000 || len(after.Weights) > 1 {
 				t.Fatalf("state %s: %v", text, err)
 			}
-			if err := ld.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ld.Close())
 		}
 		return out, after
 	}
@@ -92,13 +81,9 @@ func TestSetWeights(t *testing.T) {
 	}
 
 	ld, err := loader.New(all, loader.Options{BatchSize: global, Sampler: mix, Seed: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
-	if err := ld.Seek(*st); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ld.Seek(*st))
 	for want, err := range map[string]error{
 		"the next one is 40":      ld.SetWeights([]float64{1, 1, 1}, 39),
 		"one weight per source":   ld.SetWeights([]float64{1, 1}, 40),
@@ -109,9 +94,7 @@ func TestSetWeights(t *testing.T) {
 		}
 	}
 	for b, err := range ld.Epoch(t.Context(), 3) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if err := ld.SetWeights([]float64{1, 1, 1}, 1000); b.Step() == 7 && err == nil {
 			t.Error("weights are set within a loop")
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 )
@@ -78,9 +79,7 @@ func TestRanksShareTheGlobalBatch(t *testing.T) {
 					o := loader.Options{BatchSize: c.batch, Sampler: sampler.Shuffle{}, Seed: 2, DropLast: drop, Workers: 2, World: loader.World{Rank: rank, Size: c.size}}
 					n := 0
 					for b, err := range open(t, m, o).Epoch(t.Context(), 1) {
-						if err != nil {
-							t.Fatal(err)
-						}
+						require.NoError(t, err)
 						checkBatch(t, b)
 						if b.Step() == len(steps) {
 							steps = append(steps, nil)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -43,9 +44,7 @@ func TestPacked(t *testing.T) {
 	ds := open(t, h5test.File(t, packedScript))
 	defer ds.Close()
 	plain, err := ds.Slice("plain", 0, 50)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	indices := append(rand.New(rand.NewPCG(1, 1)).Perm(50), 7, 7, 0)
 	for _, f := range ds.Specs() {
 		size := f.RecordBytes()
@@ -61,9 +60,7 @@ func TestPacked(t *testing.T) {
 			t.Errorf("%s: %v", f.Name, err)
 		}
 		dst := make([]byte, len(indices)*size)
-		if err := ds.Gather(t.Context(), f.Name, indices, dst); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ds.Gather(t.Context(), f.Name, indices, dst))
 		for k, i := range indices {
 			if !bytes.Equal(dst[k*size:(k+1)*size], want[i*size:(i+1)*size]) {
 				t.Fatalf("%s: record %d: wrong bytes", f.Name, i)
@@ -87,9 +84,7 @@ func TestLocatePacked(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	ds, err := mmapds.Open(path, mmapds.WithFields("many", "plain"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	if c := layout.Of(ds.Files()).Columns; len(c) != 2 || !c[0].Packed || len(c[0].Extents) != 1 || c[0].Extents[0].SumsPath != "" || c[0].Rows != 50 || c[1].Packed {
 		t.Errorf("%+v", c)
@@ -99,20 +94,14 @@ func TestLocatePacked(t *testing.T) {
 // The loader's batches of packed data are those of data that is stored as it is.
 func TestLoadPacked(t *testing.T) {
 	ds, err := mmapds.Open(h5test.File(t, packedScript), mmapds.WithFields("plain", "gzip", "many", "auto"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	ld, err := loader.New(ds, loader.Options{BatchSize: 8, Sampler: sampler.Shuffle{}, Seed: 3, Workers: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	n := 0
 	for b, err := range ld.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		n += b.Len()
 		want := b.Field("plain").Bytes()
 		for _, name := range []string{"gzip", "many", "auto"} {
@@ -133,9 +122,7 @@ func TestPackedAllocatesNothing(t *testing.T) {
 	indices := []int{4, 40, 12, 13, 4}
 	step := func() {
 		for _, f := range ds.Specs() {
-			if err := ds.Gather(ctx, f.Name, indices, room[:len(indices)*f.RecordBytes()]); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ds.Gather(ctx, f.Name, indices, room[:len(indices)*f.RecordBytes()]))
 		}
 	}
 	for range 20 {
@@ -152,17 +139,13 @@ var room = make([]byte, 1<<16)
 func TestPackedCorruption(t *testing.T) {
 	path := h5test.File(t, `    f.create_dataset("x", data=np.arange(40000).reshape(40, 1000), chunks=(4, 1000), compression="gzip")`)
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := bytes.LastIndex(b, []byte{0x78, 0x5e})
 	if at < 0 {
 		t.Fatal("no deflate stream in the file")
 	}
 	b[at+200] ^= 0x55
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b, 0o600))
 	ds := open(t, path)
 	defer ds.Close()
 	_, err = ds.Slice("x", 0, 40)
@@ -183,9 +166,7 @@ func TestPackedTruncated(t *testing.T) {
 	path := h5test.File(t, packedScript)
 	ds := open(t, path)
 	defer ds.Close()
-	if err := os.Truncate(path, 4096); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(path, 4096))
 	dst := make([]byte, 50*192)
 	indices := make([]int, 50)
 	for i := range indices {

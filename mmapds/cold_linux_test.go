@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -33,9 +34,7 @@ func bytesRead(t *testing.T) int {
 func majorFaults(t *testing.T) int {
 	t.Helper()
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return int(u.Majflt)
 }
 
@@ -108,9 +107,7 @@ func TestColdReadsAreOfTheirSize(t *testing.T) {
 				t.Run(fmt.Sprintf("%d/%d/%s", size, memory*100/total, way), func(t *testing.T) {
 					ds := openCold(t, path, mmapds.WithMemory(int64(memory)))
 					all, err := ds.Slice("x", 0, ds.Len())
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					indices := rand.Perm(ds.Len())[:48]
 					for round := range 2 {
 						if round == 1 {
@@ -121,9 +118,7 @@ func TestColdReadsAreOfTheirSize(t *testing.T) {
 							evict(t, path)
 						}
 						before := bytesRead(t)
-						if err := read(t, ds, indices, size); err != nil {
-							t.Fatal(err)
-						}
+						require.NoError(t, read(t, ds, indices, size))
 						got, want := bytesRead(t)-before, 0
 						for _, i := range indices {
 							want += (i*size+size+4095)&^4095 - i*size&^4095
@@ -151,9 +146,7 @@ func TestColdWalk(t *testing.T) {
 		before, waits := bytesRead(t), majorFaults(t)
 		for i := range r.Len() {
 			b, err := r.At(i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if b[64] != byte(i+1) {
 				t.Fatalf("record %d: wrong bytes", i)
 			}

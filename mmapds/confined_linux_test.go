@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -42,10 +43,8 @@ var strangers = map[string]func(t testing.TB, dir string, value byte){
 	"zarr of other programs": func(t testing.TB, dir string, value byte) {
 		writeStranger(t, value, func(s store.Schema) (store.Writer, error) { return zarr.Create(dir, s, zarr.Options{}) })
 		group := []byte(`{"zarr_format": 3, "node_type": "group"}`)
-		if err := errors.Join(os.RemoveAll(filepath.Join(dir, "penstock")), os.Remove(filepath.Join(dir, "zarr.json")),
-			os.WriteFile(filepath.Join(dir, "zarr.json"), group, 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.RemoveAll(filepath.Join(dir, "penstock")), os.Remove(filepath.Join(dir, "zarr.json")),
+			os.WriteFile(filepath.Join(dir, "zarr.json"), group, 0o666)))
 	},
 	"hdf5": func(t testing.TB, dir string, value byte) {
 		writeStranger(t, value, func(s store.Schema) (store.Writer, error) {
@@ -60,9 +59,7 @@ var strangersFiles = map[bool]map[string]map[string]string{false: {}, true: {}}
 func writeStranger(t testing.TB, value byte, create func(store.Schema) (store.Writer, error)) {
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, 8)}}
 	w, err := create(schema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	datasettest.Write(t, w, schema, 10, store.Info{}, func(_ int, r *store.Record) {
 		copy(r.Values[0], bytes.Repeat([]byte{value}, 8))
 	})
@@ -147,9 +144,7 @@ func TestStrangersDatasets(t *testing.T) {
 					}
 					if how == "swap" {
 						link := filepath.Join(filepath.Dir(dir), "link")
-						if err := os.Symlink(filepath.Join(out, name), link); err != nil {
-							t.Fatal(err)
-						}
+						require.NoError(t, os.Symlink(filepath.Join(out, name), link))
 						stop := foldertest.Exchange(t, at, link, rand.Uint64())
 						for range 5 {
 							if _, foreign, _ := readStranger(t, path); foreign {
@@ -192,14 +187,10 @@ func TestLinksInDatasets(t *testing.T) {
 			err = errors.Join(err, relErr, hubErr, os.MkdirAll(filepath.Dir(kept), 0o777), os.MkdirAll(filepath.Dir(blob), 0o777),
 				os.MkdirAll(filepath.Dir(inHub), 0o777), os.Rename(link, kept), os.Symlink(to, link),
 				os.WriteFile(blob, data, 0o666), os.Symlink(blobTo, inHub))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 		named := filepath.Join(top, "named")
-		if err := os.Symlink(dir, named); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(dir, named))
 		rel, _ := filepath.Rel(dir, path)
 		for _, path := range []string{path, filepath.Join(named, rel), filepath.Join(hub, "snapshots", "0123abcd", rel)} {
 			if all, foreign, err := readStranger(t, path); !all || foreign {
@@ -214,9 +205,7 @@ func TestLinksInDatasets(t *testing.T) {
 		if err == nil {
 			err = os.Symlink("others", filepath.Join(hub, "blobs"))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if all, _, _ := readStranger(t, filepath.Join(hub, "snapshots", "0123abcd", rel)); all != (kind == "hdf5") {
 			t.Errorf("%s: links out of a folder that is no cache of the Hub: %v", kind, all)
 		}

@@ -8,21 +8,18 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/corruption"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func TestEveryCorruptionOfAFlatDataset(t *testing.T) {
 	path := buildRagged(t, 700)
 	trials := corruption.NewTrials(t, path)
 	entries, err := os.ReadDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		file := filepath.Join(path, e.Name())
 		good, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		try := func(done string, bad []byte) {
 			replaceFile(t, file, bad)
 			trials.Judge(t, path, e.Name()+": "+done)
@@ -42,7 +39,5 @@ func replaceFile(t *testing.T, path string, data []byte) {
 	if err := os.Remove(path); err != nil && runtime.GOOS != "windows" {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o666))
 }

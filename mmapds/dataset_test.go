@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -59,9 +60,7 @@ func build(t testing.TB, n int) string {
 func open(t testing.TB, path string) *mmapds.Dataset {
 	t.Helper()
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return ds
 }
 
@@ -82,9 +81,7 @@ func TestRunCrossesShards(t *testing.T) {
 	for _, r := range [][2]int{{0, 0}, {0, 1}, {511, 513}, {500, 1030}, {1099, 1100}, {1100, 1100}} {
 		for k, f := range ds.Specs() {
 			v, err := ds.Slice(f.Name, r[0], r[1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if !bytes.Equal(v.Bytes(), wantRun(k, r[0], r[1])) {
 				t.Errorf("%s %v: wrong bytes", f.Name, r)
 			}
@@ -126,9 +123,7 @@ func TestGather(t *testing.T) {
 	indices := []int{1099, 0, 511, 512, 512, 700}
 	for k, f := range ds.Specs() {
 		dst := make([]byte, len(indices)*f.RecordBytes())
-		if err := ds.Gather(context.Background(), f.Name, indices, dst); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ds.Gather(context.Background(), f.Name, indices, dst))
 		for j, i := range indices {
 			if got := dst[j*f.RecordBytes() : (j+1)*f.RecordBytes()]; !bytes.Equal(got, wantRun(k, i, i+1)) {
 				t.Errorf("%s: record %d: wrong bytes", f.Name, i)
@@ -167,9 +162,7 @@ func TestRangesThatDoNotExist(t *testing.T) {
 func TestFields(t *testing.T) {
 	path := build(t, 5)
 	ds, err := mmapds.Open(path, mmapds.WithFields("labels"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	if len(ds.Specs()) != 1 || ds.Specs()[0].Name != "labels" {
 		t.Errorf("%v", ds.Specs())
@@ -192,9 +185,7 @@ func TestOpenNothing(t *testing.T) {
 
 func TestCloseWaitsForLeases(t *testing.T) {
 	ds := open(t, build(t, 5))
-	if err := ds.Retain(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Retain())
 	closed := make(chan error)
 	go func() { closed <- ds.Close() }()
 	for ds.Retain() == nil { // until Close has begun
@@ -211,9 +202,7 @@ func TestCloseWaitsForLeases(t *testing.T) {
 	default:
 	}
 	ds.Release()
-	if err := <-closed; err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, <-closed)
 	if err := ds.Retain(); !errors.Is(err, mmapds.ErrClosed) {
 		t.Errorf("Retain after Close: %v", err)
 	}
@@ -235,9 +224,7 @@ func TestReleaseWithoutRetainPanics(t *testing.T) {
 
 func TestSecondClose(t *testing.T) {
 	ds := open(t, build(t, 1))
-	if err := ds.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Close())
 	if err := ds.Close(); !errors.Is(err, mmapds.ErrClosed) {
 		t.Errorf("second Close: %v", err)
 	}
@@ -250,12 +237,8 @@ func TestStaleViewFaults(t *testing.T) {
 	}
 	ds := open(t, build(t, 600))
 	v, err := ds.Slice("images", 0, 600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ds.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, ds.Close())
 	other := open(t, build(t, 600)) // would reuse the addresses
 	defer other.Close()
 	if !faults(func() { bytes.Count(v.Bytes(), []byte{1}) }) {
@@ -271,9 +254,7 @@ func TestTruncatedFileIsAnError(t *testing.T) {
 		path := build(t, 1100)
 		ds := open(t, path)
 		if touched {
-			if err := ds.Warm("images", 0, 1100); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ds.Warm("images", 0, 1100))
 		}
 		shard := filepath.Join(path, "images-00001.npy")
 		cut(t, shard, 4096+10*1800)
@@ -281,9 +262,7 @@ func TestTruncatedFileIsAnError(t *testing.T) {
 		err := ds.Gather(context.Background(), "images", []int{5, 1000, 6}, dst)
 		checkReadError(t, err, shard, 1000)
 		v, err := ds.Slice("images", 900, 901)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		err = ds.Guard(func() error {
 			_ = bytes.Count(v.Bytes(), []byte{1})
 			return nil
@@ -295,9 +274,7 @@ func TestTruncatedFileIsAnError(t *testing.T) {
 		if err := ds.Gather(context.Background(), "images", []int{5, 1050, 520}, dst); err != nil {
 			t.Errorf("records whose bytes are complete: %v", err)
 		}
-		if err := ds.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ds.Close())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
@@ -27,9 +28,7 @@ func TestDeletedRecordsAreLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		all, err := mmapds.Open(path, mmapds.WithDeleted())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer all.Close()
 		for _, mode := range []mmapds.VerifyMode{mmapds.VerifyOff, mmapds.VerifyAlways} {
 			compareLive(t, openChecked(t, path, mode), all, words)
@@ -61,12 +60,8 @@ func compareLive(t *testing.T, ds, all *mmapds.Dataset, words []uint64) {
 					t.Fatalf("record %d is stored at %d, want %d", i, ds.Stored(i), places[i])
 				}
 			}
-			if err := ds.Warm(f.Name, a, b); err != nil {
-				t.Fatal(err)
-			}
-			if err := ds.Prefetch(f.Name, a, b); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ds.Warm(f.Name, a, b))
+			require.NoError(t, ds.Prefetch(f.Name, a, b))
 			if b > a && ds.Contiguous(f.Name, a, b) && places[b-1]-places[a] != b-1-a {
 				t.Fatalf("%s: records [%d, %d) are one piece, with deleted ones between", f.Name, a, b)
 			}
@@ -106,9 +101,7 @@ func read(t *testing.T, ctx context.Context, ds *mmapds.Dataset, field string, r
 	if ragged {
 		offsets, lengths := make([]int64, len(list)+1), make([]int64, len(list)+1)
 		data, err := ds.GatherRagged(ctx, field, list, offsets, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if err := ds.Lengths(ctx, field, list, lengths); err != nil || !slices.Equal(lengths, offsets) {
 			t.Fatalf("lengths %v, want %v: %v", lengths, offsets, err)
 		}
@@ -116,9 +109,7 @@ func read(t *testing.T, ctx context.Context, ds *mmapds.Dataset, field string, r
 	}
 	i := slices.IndexFunc(ds.Schema().Fields, func(f store.Field) bool { return f.Name == field })
 	out := make([]byte, len(list)*ds.Schema().Fields[i].RecordBytes())
-	if err := ds.Gather(ctx, field, list, out); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Gather(ctx, field, list, out))
 	return out
 }
 
@@ -126,14 +117,10 @@ func slice(t *testing.T, ds *mmapds.Dataset, field string, ragged bool, a, b int
 	t.Helper()
 	if ragged {
 		v, err := ds.SliceRagged(field, a, b, make([]int64, b-a+1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return v.Bytes()
 	}
 	v, err := ds.Slice(field, a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return v.Bytes()
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -43,9 +44,7 @@ func TestTruncatedUnderATransform(t *testing.T) {
 		transforms.ConvertDType{DType: tensor.Float32},
 		transforms.Normalize{Mean: []float64{.5, .5, .5}, Std: []float64{.5, .5, .5}},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, workers := range []int{loader.Synchronous, 1, 3} {
 		for _, joined := range []bool{false, true} {
 			path := build(t, 1100)
@@ -61,9 +60,7 @@ func TestTruncatedUnderATransform(t *testing.T) {
 				BatchSize: 100, Workers: workers,
 				Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p, Layout: transforms.CHW}},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			drain := func() error {
 				for _, err := range ld.Epoch(context.Background(), 0) {
 					if err != nil {
@@ -72,9 +69,7 @@ func TestTruncatedUnderATransform(t *testing.T) {
 				}
 				return nil
 			}
-			if err := drain(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, drain())
 			shard := filepath.Join(path, "images-00001.npy")
 			cut(t, shard, 4096+388*1800) // in the page before record 900
 			err = drain()
@@ -102,23 +97,17 @@ func TestTruncatedInsideAPage(t *testing.T) {
 	path := build(t, 1100)
 	ds := open(t, path)
 	ld, err := loader.New(ds, loader.Options{BatchSize: 100, Workers: 2, Sampler: sampler.Shuffle{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	drain := func() (err error) {
 		for _, err = range ld.Epoch(t.Context(), 0) {
 		}
 		return err
 	}
-	if err := drain(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, drain())
 	shard := filepath.Join(path, "images-00001.npy")
 	info, err := os.Stat(shard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cut(t, shard, info.Size()-100)     // of the last record; the page is still there
 	time.Sleep(100 * time.Millisecond) // the loader looks every 50 ms
 	var lost *mmapds.ReadError

@@ -5,15 +5,14 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/codec/stream"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Files with registered filters are opened as they are.
 func TestFiltersOfOtherPrograms(t *testing.T) {
 	for _, name := range []string{"small-plugins.h5", "small-bits.h5"} {
 		ds, err := Open("../internal/hdf5/chunk/testdata/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer ds.Close()
 		if _, why, _ := ds.DescribeReads("zstd"); name == "small-plugins.h5" && !strings.Contains(why, "zstd by "+stream.ZstdBackend) {
 			t.Errorf("zstd: %q", why)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
 )
@@ -22,9 +23,7 @@ func TestChunks(t *testing.T) {
 		defer ds.Close()
 		for _, field := range fields {
 			whole, err := ds.Slice(field, 0, ds.Len())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			checkChunks(t, ds, field, whole)
 		}
 		if shape := ds.ChunkShape("plain"); shape != nil {
@@ -46,9 +45,7 @@ func checkChunks(t *testing.T, ds *mmapds.Dataset, field string, whole tensor.Vi
 	dst := make([]byte, tensor.Shape(chunk).Elems()*size)
 	at := make([]int, len(dims))
 	for {
-		if err := ds.ReadChunk(t.Context(), field, at, dst); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ds.ReadChunk(t.Context(), field, at, dst))
 		for i := range tensor.Shape(chunk).Elems() {
 			place, rest, scale, inside := 0, i, 1, true
 			for k := len(dims) - 1; k >= 0; k-- {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -28,16 +29,12 @@ func TestFileOfH5py(t *testing.T) {
 		t.Fatalf("%d records of %v", ds.Len(), ds.Specs())
 	}
 	v, err := ds.Slice("images", 2, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if want := []byte{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}; !bytes.Equal(v.Bytes(), want) {
 		t.Errorf("%v", v.Bytes())
 	}
 	w, err := ds.Slice("train/weights", 4, 6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if x := tensor.As[float32](w); x[0] != 4 || x[1] != 5 {
 		t.Errorf("%v", x)
 	}
@@ -71,9 +68,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 
 func TestNotHDF5(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.h5")
-	if err := os.WriteFile(path, bytes.Repeat([]byte("no"), 5000), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("no"), 5000), 0o666))
 	if _, err := mmapds.Open(path); !errors.Is(err, store.ErrUnsupported) {
 		t.Errorf("got %v", err)
 	}
@@ -81,9 +76,7 @@ func TestNotHDF5(t *testing.T) {
 
 func TestTruncatedHDF5(t *testing.T) {
 	path := h5test.File(t, `    f["x"] = np.zeros((100, 100))`)
-	if err := os.Truncate(path, 20000); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(path, 20000))
 	if _, err := mmapds.Open(path); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("got %v", err)
 	}

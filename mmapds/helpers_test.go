@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime/debug"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // faults reports whether f touches memory that is not there.
@@ -18,7 +20,5 @@ func faults(f func()) (fault bool) {
 // cut makes a file of a dataset shorter.
 func cut(t *testing.T, path string, size int64) {
 	t.Helper()
-	if err := errors.Join(os.Chmod(path, 0o666), os.Truncate(path, size)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Chmod(path, 0o666), os.Truncate(path, size)))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -22,9 +23,7 @@ func backwards(n int) (order []int) {
 func records(t testing.TB, ds *mmapds.Dataset, field string) *mmapds.Records {
 	t.Helper()
 	r, err := ds.Records(field)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 

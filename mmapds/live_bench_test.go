@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
@@ -21,16 +22,12 @@ func BenchmarkPlacesOfLiveRecords(b *testing.B) {
 			}
 			m := &store.Manifest{Records: records, Deleted: store.NewDeleted(gone, records)}
 			l, err := newLive(&store.Dataset{Manifest: m})
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			order := rng.Perm(l.n)
 			b.ResetTimer()
 			for i := 0; i < b.N; i += 256 {
 				k := i % (len(order) - 256)
-				if err := l.translated("x", order[k:k+256], func([]int) error { return nil }); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, l.translated("x", order[k:k+256], func([]int) error { return nil }))
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -20,9 +21,7 @@ func TestWhere(t *testing.T) {
 	for _, ds := range []*mmapds.Dataset{flat, hdf5} {
 		for _, i := range []int{0, 1, ds.Len() / 2, ds.Len() - 1} {
 			v, err := ds.Slice("images", i, i+1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			checkAt(t, ds.Location("images", i), v.Bytes())
 		}
 	}
@@ -30,9 +29,7 @@ func TestWhere(t *testing.T) {
 	defer ragged.Close()
 	for _, i := range []int{0, 50, 333, 599} {
 		v, err := ragged.SliceRagged("tokens", i, i+1, make([]int64, 2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		checkAt(t, ragged.Location("tokens", i), v.Bytes())
 	}
 }
@@ -46,9 +43,7 @@ func checkAt(t *testing.T, where string, want []byte) {
 		t.Fatalf("%q: %v", where, err)
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if at > len(data) || !bytes.HasPrefix(data[at:], want) {
 		t.Errorf("%q: the record is not there", where)
 	}
@@ -67,9 +62,7 @@ func TestWhereNot(t *testing.T) {
 			t.Errorf("%s, record %d: %q", name, i, got)
 		}
 	}
-	if err := ds.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Close())
 	if got := ds.Location("z", 0); got != "" {
 		t.Errorf("after Close: %q", got)
 	}

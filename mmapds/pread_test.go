@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -60,16 +61,12 @@ func openOf(t *testing.T, n, size int, opts ...Option) *Dataset {
 	path := filepath.Join(t.TempDir(), "ds")
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, size)}}
 	w, err := flat.Create(path, schema, flat.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	datasettest.Write(t, w, schema, n, store.Info{}, func(i int, r *store.Record) {
 		copy(r.Values[0], bytes.Repeat([]byte{byte(i)}, size))
 	})
 	ds, err := Open(path, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := ds.Close(); err != nil {
 			t.Error(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -78,9 +79,7 @@ func TestSliceRagged(t *testing.T) {
 		for k, f := range ds.Specs()[:3] {
 			offsets := make([]int64, r[1]-r[0]+1)
 			v, err := ds.SliceRagged(f.Name, r[0], r[1], offsets)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			values, want := wantRagged(k, sequence(r[0], r[1]))
 			if !bytes.Equal(v.Bytes(), values) || !slices.Equal(offsets, want) {
 				t.Errorf("%s %v: wrong values or offsets", f.Name, r)
@@ -161,13 +160,9 @@ func TestImpossibleOffsets(t *testing.T) {
 		path := buildRagged(t, 600)
 		file := filepath.Join(path, "tokens.offsets-00000.npy")
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		binary.LittleEndian.PutUint64(data[4096+8*300:], offset)
-		if err := errors.Join(os.Remove(file), os.WriteFile(file, data, 0o444)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.Remove(file), os.WriteFile(file, data, 0o444)))
 		ds := open(t, path)
 		for _, r := range [][2]int{{299, 300}, {300, 301}, {0, 512}, {290, 520}} {
 			if r[0] == 300 && name == "backwards" {
@@ -193,9 +188,7 @@ func TestImpossibleOffsets(t *testing.T) {
 func TestVerifyRagged(t *testing.T) {
 	path := buildRagged(t, 1100)
 	d, err := store.Open(path, store.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v, corruptions := datasettest.Verify(t, path)
 	if v.Bytes != d.Bytes() || len(corruptions) != 0 || !v.Identity {
 		t.Errorf("%+v, want %d bytes; %v", v, d.Bytes(), corruptions)
@@ -204,9 +197,7 @@ func TestVerifyRagged(t *testing.T) {
 	var offsets [2]int64
 	ds := open(t, path)
 	before, err := ds.SliceRagged("tokens", 512, 598, make([]int64, 87))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := len(before.Bytes())
 	if _, err := ds.SliceRagged("tokens", 598, 599, offsets[:]); err != nil || offsets[1] == 0 {
 		t.Fatal(offsets, err)
@@ -227,17 +218,11 @@ func TestVerifyTellsMixedDatasets(t *testing.T) {
 	a, b := build(t, 10), buildOther(t, 10)
 	for _, name := range []string{"labels-00000.npy", "labels-00000.crc.npy"} {
 		data, err := os.ReadFile(filepath.Join(b, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(os.Remove(filepath.Join(a, name)), os.WriteFile(filepath.Join(a, name), data, 0o444)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(os.Remove(filepath.Join(a, name)), os.WriteFile(filepath.Join(a, name), data, 0o444)))
 	}
 	d, err := store.Open(a, store.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	column := layout.Of(d).Column(2, layout.Whole)
 	column.Extents[0].SumsCRC32C = "" // as in an HDF5 file, whose manifest has none
 	var corruptions []*store.CorruptionError

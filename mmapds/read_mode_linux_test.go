@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -25,18 +26,12 @@ import (
 func evict(t testing.TB, path string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(path, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range files {
 		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		err = errors.Join(unix.Fsync(int(f.Fd())), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 }
 
@@ -57,9 +52,7 @@ func openEvicted(t testing.TB, path string, opts ...mmapds.Option) *mmapds.Datas
 	t.Helper()
 	evict(t, path)
 	ds, err := mmapds.Open(path, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, _, in := ds.DescribeReads("x"); in > 0.25 {
 		t.Skipf("this file system keeps %.0f %% of a file in memory", 100*in)
 	}
@@ -100,9 +93,7 @@ func TestColdGather(t *testing.T) {
 func checkGather(t *testing.T, ds *mmapds.Dataset, indices []int, size int) {
 	t.Helper()
 	dst := make([]byte, len(indices)*size)
-	if err := ds.Gather(t.Context(), "x", indices, dst); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Gather(t.Context(), "x", indices, dst))
 	for k, i := range indices {
 		if !bytes.Equal(dst[k*size:][:size], wantBytes(i, size)) {
 			t.Errorf("record %d: wrong bytes", i)
@@ -179,22 +170,16 @@ func TestEvictionIsNoticed(t *testing.T) {
 	const size = 10_000
 	path := bytesDataset(t, size, 400*size)
 	ds := openCold(t, path)
-	if err := ds.Warm("x", 0, ds.Len()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Warm("x", 0, ds.Len()))
 	all, err := ds.Slice("x", 0, ds.Len())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	unmapPages(t, all.Bytes())
 	evict(t, path)
 	if _, _, in := ds.DescribeReads("x"); in > 0.25 {
 		t.Skipf("%.0f %% of the pages stay in memory", 100*in)
 	}
 	time.Sleep(300 * time.Millisecond) // a look is due
-	if err := ds.Warm("x", 0, ds.Len()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Warm("x", 0, ds.Len()))
 	if _, why, in := ds.DescribeReads("x"); in < 0.95 || !strings.Contains(why, "taken out of memory 1 time") {
 		t.Errorf("%v in memory; %q", in, why)
 	}
@@ -204,16 +189,12 @@ func TestEvictionIsNoticed(t *testing.T) {
 func unmapPages(t *testing.T, b []byte) {
 	t.Helper()
 	page := os.Getpagesize()
-	if err := unix.Madvise(b[:len(b)/page*page], unix.MADV_DONTNEED); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Madvise(b[:len(b)/page*page], unix.MADV_DONTNEED))
 }
 
 func TestReads(t *testing.T) {
 	ds := openChecked(t, build(t, 10), mmapds.VerifyFirstTouch)
-	if err := ds.Warm("images", 0, 10); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Warm("images", 0, 10))
 	how, why, in := ds.DescribeReads("images")
 	if how != "mapped" || in != 1 || !regexp.MustCompile(`^100 % of the pages are in memory; checked at first touch, \d\.\d MB so far, which took [0-9.]+[µm]?s$`).MatchString(why) {
 		t.Errorf("%q, %q, %v", how, why, in)
@@ -226,9 +207,7 @@ func TestReads(t *testing.T) {
     f["y"] = np.arange(100).astype(">i8")
     f.create_dataset("z", data=np.arange(100), chunks=(10,), compression="gzip")
     f.create_dataset("c", data=np.arange(100), chunks=(10,))`), mmapds.WithVerify(mmapds.VerifyAlways))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	if _, why, _ := ds.DescribeReads("x"); !strings.Contains(why, "it has no checksums") {
 		t.Errorf("without checksums: %q", why)
@@ -277,9 +256,7 @@ func TestTruncatedWhileWarm(t *testing.T) {
 			all[i] = 99 - i
 		}
 		dst := make([]byte, 100*size)
-		if err := ds.Gather(t.Context(), "x", all, dst); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ds.Gather(t.Context(), "x", all, dst))
 		cut(t, filepath.Join(path, "x-00000.npy"), 4096+50*int64(size))
 		err := ds.Gather(t.Context(), "x", all, dst)
 		var r *mmapds.ReadError

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // calls are the system calls on mapped memory that a test counted, instead of making them: the test
@@ -51,9 +53,7 @@ func gatherAll(t *testing.T, d *Dataset, size int) {
 	dst := make([]byte, 64*size)
 	for ; len(order) > 0; order = order[min(64, len(order)):] {
 		batch := order[:min(64, len(order))]
-		if err := d.Gather(t.Context(), "x", batch, dst[:len(batch)*size]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Gather(t.Context(), "x", batch, dst[:len(batch)*size]))
 		for k, i := range batch {
 			if dst[k*size] != byte(i) || dst[(k+1)*size-1] != byte(i) {
 				t.Fatalf("record %d begins with %d", i, dst[k*size])
@@ -102,9 +102,7 @@ func TestFewCallsForTheDisk(t *testing.T) {
 		rand.Shuffle(len(s.rows), func(i, j int) { s.rows[i], s.rows[j] = s.rows[j], s.rows[i] })
 		c.segments[0].warm.clear()
 		n.willNeed, n.resident = nil, 0
-		if err := d.Gather(t.Context(), "x", s.rows, make([]byte, len(s.rows)*size)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Gather(t.Context(), "x", s.rows, make([]byte, len(s.rows)*size)))
 		if len(n.willNeed) != s.hints || n.resident > looksInVain+len(s.rows)/looksAfter+1 {
 			t.Errorf("%d records: %d hints, want %d; %d looks", len(s.rows), len(n.willNeed), s.hints, n.resident)
 		}
@@ -154,13 +152,9 @@ func TestFewCallsOver(t *testing.T) {
 	c.reported = true
 	n := count(t, c, everything)
 	r, err := d.Records("x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, err := range r.Iter(rand.Perm(4000)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	if most := 2 * ((len(n.base) + blockBytes - 1) / blockBytes); n.populate+n.resident > most || len(n.willNeed) > 0 {
 		t.Errorf("%d populated, %d looks, %d hints; want %d calls", n.populate, n.resident, len(n.willNeed), most)

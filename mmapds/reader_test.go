@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -69,9 +70,7 @@ func tokens(t *testing.T) string {
 		store.NewField("x", tensor.Uint8, 5000), store.NewField("y", tensor.Uint8), store.NewRagged("tokens", tensor.Int32),
 	}}
 	w, err := flat.Create(path, schema, flat.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	datasettest.Write(t, w, schema, 40, store.Info{}, func(i int, r *store.Record) {
 		copy(r.Values[0], bytes.Repeat([]byte{byte(i)}, 5000))
 		r.Values[1][0] = byte(i)
@@ -100,9 +99,7 @@ func TestThreeAnswers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := c.pager
 			d, err := Open(path, WithPager(&p), WithVerify(VerifyAlways))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer d.Close()
 			value := func(i int, held bool) byte {
 				if held {
@@ -118,9 +115,7 @@ func TestThreeAnswers(t *testing.T) {
 				p.acquired, p.released = 0, 0
 			}
 			dst := make([]byte, 3*5000)
-			if err := d.Gather(t.Context(), "x", []int{31, 2, 7}, dst); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, d.Gather(t.Context(), "x", []int{31, 2, 7}, dst))
 			for k, i := range []int{31, 2, 7} {
 				if got := dst[k*5000+4999]; got != value(i, c.held) {
 					t.Errorf("Gather: record %d is %d", i, got)
@@ -168,9 +163,7 @@ func TestThreeAnswers(t *testing.T) {
 func TestDistrust(t *testing.T) {
 	p := &fakePager{complete: true, distrust: store.ErrCorrupt}
 	d, err := Open(corrupted(t), WithPager(p), WithVerify(VerifyAlways))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer d.Close()
 	dst := make([]byte, 5000)
 	if err := d.Gather(t.Context(), "x", []int{9}, dst); err != nil || dst[0] != ^byte(9) {
@@ -192,13 +185,9 @@ func corrupted(t *testing.T) string {
 	if err != nil || len(list) == 0 {
 		t.Fatal(list, err)
 	}
-	if err := os.Chmod(list[0], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(list[0], 0o600))
 	f, err := os.OpenFile(list[0], os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	if _, err := f.WriteAt([]byte{200}, 4096+9*5000+17); err != nil {
 		t.Fatal(err)

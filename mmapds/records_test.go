@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -16,9 +17,7 @@ func TestRecordsAreThoseOfRun(t *testing.T) {
 	path := build(t, 1100)
 	for _, mode := range []mmapds.VerifyMode{mmapds.VerifyOff, mmapds.VerifyFirstTouch} {
 		ds, err := mmapds.Open(path, mmapds.WithVerify(mode))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer ds.Close()
 		for _, spec := range ds.Specs() {
 			r, err := ds.Records(spec.Name)
@@ -27,9 +26,7 @@ func TestRecordsAreThoseOfRun(t *testing.T) {
 			}
 			for i := range ds.Len() {
 				want, err := ds.Slice(spec.Name, i, i+1)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if got, err := r.At(i); err != nil || !bytes.Equal(got, want.Bytes()) || cap(got) != len(got) {
 					t.Fatalf("%s: record %d differs, error %v", spec.Name, i, err)
 				}
@@ -40,16 +37,12 @@ func TestRecordsAreThoseOfRun(t *testing.T) {
 
 func TestRecordsRefused(t *testing.T) {
 	ds, err := mmapds.Open(build(t, 10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := ds.Records("nothing"); err == nil {
 		t.Error("a field that is not there")
 	}
 	r, err := ds.Records("images")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, i := range []int{-1, 10, 1 << 62} {
 		if _, err := r.At(i); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("record %d of 10", i)) {
 			t.Errorf("error %v", err)
@@ -58,9 +51,7 @@ func TestRecordsRefused(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _, _ = r.At(3) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	if err := ds.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Close())
 	for _, i := range []int{3, -1} {
 		if _, err := r.At(i); !errors.Is(err, mmapds.ErrClosed) {
 			t.Errorf("error %v after Close", err)
@@ -93,18 +84,12 @@ func ExampleDataset_Records() {
 func BenchmarkOneRecord(b *testing.B) {
 	const size = 784
 	ds := openChecked(b, bytesDataset(b, size, 48<<20), mmapds.VerifyOff)
-	if err := ds.Warm("x", 0, ds.Len()); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, ds.Warm("x", 0, ds.Len()))
 	r, err := ds.Records("x")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	dst := make([]byte, size)
 	all, err := ds.Slice("x", 0, ds.Len())
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	one := []int{0}
 	for name, f := range map[string]func(i int) error{
 		"At": func(i int) error {
@@ -130,9 +115,7 @@ func BenchmarkOneRecord(b *testing.B) {
 			i := 1
 			for b.Loop() {
 				i = i * 48271 % 2147483647
-				if err := f(i % ds.Len()); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, f(i%ds.Len()))
 			}
 		})
 	}

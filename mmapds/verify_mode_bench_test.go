@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -21,9 +22,7 @@ func BenchmarkChecks(b *testing.B) {
 			b.Run(fmt.Sprintf("%d/%v", size, checks), func(b *testing.B) {
 				plain, checked := openChecked(b, path, mmapds.VerifyOff), openCheck(b, path, checks)
 				for _, ds := range []*mmapds.Dataset{plain, checked} {
-					if err := ds.Warm("x", 0, ds.Len()); err != nil {
-						b.Fatal(err)
-					}
+					require.NoError(b, ds.Warm("x", 0, ds.Len()))
 				}
 				compareGathers(b, plain, checked, size)
 			})
@@ -40,9 +39,7 @@ func compareGathers(b *testing.B, plain, other *mmapds.Dataset, size int) {
 			indices[i] = next % ds.Len()
 		}
 		began := time.Now()
-		if err := ds.Gather(b.Context(), "x", indices, dst); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, ds.Gather(b.Context(), "x", indices, dst))
 		return time.Since(began)
 	}
 	var ratios []float64

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -38,9 +39,7 @@ func openChecked(t testing.TB, path string, mode mmapds.VerifyMode) *mmapds.Data
 func openCheck(t testing.TB, path string, c check) *mmapds.Dataset {
 	t.Helper()
 	ds, err := mmapds.Open(path, c.option())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := ds.Close(); err != nil {
 			t.Error(err)
@@ -112,9 +111,7 @@ func TestAlwaysLooksAgain(t *testing.T) {
 	for _, checks := range []mmapds.VerifyMode{mmapds.VerifyFirstTouch, mmapds.VerifyAlways} {
 		path := build(t, 600)
 		ds := openChecked(t, path, checks)
-		if err := errors.Join(readers["gather"](ds, "images", 3), readers["run"](ds, "images", 3)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(readers["gather"](ds, "images", 3), readers["run"](ds, "images", 3)))
 		datasettest.Rewrite(t, filepath.Join(path, "images-00000.npy"), datasettest.Flip(4096+5*1800))
 		err := readers["gather"](ds, "images", 3)
 		if (err != nil) != (checks == mmapds.VerifyAlways) {
@@ -184,9 +181,7 @@ func TestLoaderFindsCorruption(t *testing.T) {
 	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		ds := openChecked(t, path, mmapds.VerifyFirstTouch)
 		ld, err := loader.New(ds, loader.Options{BatchSize: 10, Sampler: order})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var failed *loader.Error
 		for _, err := range ld.Epoch(t.Context(), 0) {
 			errors.As(err, &failed)

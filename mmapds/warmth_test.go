@@ -3,6 +3,7 @@ package mmapds_test
 import (
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -14,9 +15,7 @@ func TestIsWarm(t *testing.T) {
 	if ds.IsWarm(field, 10, 20) {
 		t.Error("warm from the start")
 	}
-	if err := ds.Warm(field, 10, 20); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Warm(field, 10, 20))
 	for _, c := range []struct {
 		field string
 		a, b  int
@@ -30,9 +29,7 @@ func TestIsWarm(t *testing.T) {
 		}
 	}
 	checked := openChecked(t, path, mmapds.VerifyAlways)
-	if err := checked.Warm(field, 10, 20); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, checked.Warm(field, 10, 20))
 	if checked.IsWarm(field, 10, 20) {
 		t.Error("warm, although it is to be checked")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -18,14 +19,10 @@ import (
 func unpackZarr(t *testing.T, name string) string {
 	t.Helper()
 	z, err := zip.OpenReader("../internal/zarr/testdata/" + name + ".zip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer z.Close()
 	dir := filepath.Join(t.TempDir(), name+".zarr")
-	if err := os.CopyFS(dir, z); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(dir, z))
 	return dir
 }
 
@@ -85,20 +82,14 @@ func TestZarrCorrupt(t *testing.T) {
 	if err != nil || len(shards) == 0 {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(shards[0], 10); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(shards[0], 10))
 	ds, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	if _, err := ds.Slice("zarr-3-float32-shards", 0, 23); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("a shard that was truncated: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "zarr.json"), []byte("{"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "zarr.json"), []byte("{"), 0o666))
 	if _, err := mmapds.Open(dir); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("no metadata: %v", err)
 	}

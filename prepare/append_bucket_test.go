@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -62,9 +63,7 @@ func TestAppendInBucket(t *testing.T) {
 func mustSplit(t *testing.T, text string) []Share {
 	t.Helper()
 	split, err := ParseSplit(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return split
 }
 

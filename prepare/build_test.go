@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/store"
@@ -31,9 +32,7 @@ func numberAt(t testing.TB, d *store.Dataset, field int, i int64) int64 {
 	t.Helper()
 	e, _ := layout.Of(d).Column(field, layout.Whole).Extent(i)
 	data, err := os.ReadFile(e.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return int64(binary.LittleEndian.Uint64(data[e.Offset+8*(i-e.First):]))
 }
 
@@ -52,9 +51,7 @@ func TestSplitIsStableUnderClasses(t *testing.T) {
 	}
 	sides := func(dest string) map[string]bool { // of class q
 		d, err := store.OpenFlat(dest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		found := make(map[string]bool)
 		for _, s := range d.Manifest.Splits {
 			for _, r := range s.Ranges {
@@ -102,9 +99,7 @@ func TestShuffle(t *testing.T) {
 			c.Shuffle = Seed{true, 7}
 			mustRun(t, c)
 			d, err := store.OpenFlat(c.Dest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var got []int64
 			for i := range d.Records {
 				got = append(got, numberAt(t, d, 0, i))
@@ -143,9 +138,7 @@ func TestAppend(t *testing.T) {
 			second.Dest, second.Append = first.Dest, true
 			s := mustRun(t, second)
 			m, err := openManifest(first.Dest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if s.Records != 12 || m.Generation != 2 || !slices.Equal(m.Fields[1].Classes, []string{"cat", "dog", "ant"}) {
 				t.Errorf("%d records, generation %d, classes %q", s.Records, m.Generation, m.Fields[1].Classes)
 			}
@@ -201,9 +194,7 @@ func TestSkippedList(t *testing.T) {
 	if want := `{"sample":"dog/x.png","kind":"not an image","reason":"`; err != nil || !strings.HasPrefix(string(text), want) || bytes.Count(text, []byte("\n")) != 1 {
 		t.Errorf("%s, %v", text, err)
 	}
-	if err := os.Remove(filepath.Join(source, "dog/x.png")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(source, "dog/x.png")))
 	c.Overwrite = true
 	mustRun(t, c)
 	if _, err := os.Stat(c.Dest + ".skipped.jsonl"); err == nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // stopper is a Progress that stops the run at the beginning of a stage.
@@ -39,9 +40,7 @@ func stopAt(t *testing.T, c Config, stage string) {
 func TestShuffleResumesInItsSecondStep(t *testing.T) {
 	data := rawtest.Rows(t, 40)
 	text, err := os.ReadFile(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := os.WriteFile(data, append(text, "0,ant\nmany,bee\n"...), 0o666); err != nil { // a duplicate, and no number
 		t.Fatal(err)
 	}
@@ -55,9 +54,7 @@ func TestShuffleResumesInItsSecondStep(t *testing.T) {
 	}
 	other := func(c *Config) { c.MaxErrors = Limit{Set: true, Count: 30} }
 	touched := func(*Config) {
-		if err := os.Chtimes(data, time.Time{}, time.Unix(1e9, 0)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chtimes(data, time.Time{}, time.Unix(1e9, 0)))
 	}
 	for name, change := range map[string]func(*Config){"": nil, "flags": other, "source": touched} {
 		stopAt(t, c, "writing")
@@ -68,9 +65,7 @@ func TestShuffleResumesInItsSecondStep(t *testing.T) {
 		}
 		p := new(recorded)
 		got, err := Run(context.Background(), again, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if repeated := slices.Contains(p.stages, "collecting"); repeated != (change != nil) {
 			t.Errorf("with other %q: the stages are %q", name, p.stages)
 		}

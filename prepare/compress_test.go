@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
 )
@@ -28,9 +29,7 @@ func (n *recorded) Begin(what string, _ int64, _ string) { n.stages = append(n.s
 func locate(t *testing.T, path string) *store.Dataset {
 	t.Helper()
 	d, err := store.Open(path, store.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return d
 }
 
@@ -45,9 +44,7 @@ func TestCompressed(t *testing.T) {
 		c.Dest, c.Workers = filepath.Join(t.TempDir(), "x.h5"), workers
 		p := new(recorded)
 		s, err := Run(t.Context(), c, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		a := s.Storage["images"]
 		if s.ID != flat.ID || len(s.Storage) != 1 || a == nil || a.Level != 6 || a.ChunkRows != 3 || a.Stored >= a.Bytes || a.Bytes != 40*16*16*3 {
 			t.Errorf("%+v %+v", s, a)
@@ -60,9 +57,7 @@ func TestCompressed(t *testing.T) {
 			t.Errorf("recipe %v", options)
 		}
 		got, err := os.ReadFile(c.Dest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if want == nil {
 			want = got
 		}
@@ -116,9 +111,7 @@ func TestCompressedMetadata(t *testing.T) {
 	c.Images.Normalize, _ = ParseNormalize("dataset")
 	c.Split, _ = ParseSplit("train=0.7,val=0.3")
 	for _, dtype := range []string{"uint8", "float32"} {
-		if err := c.Images.DType.UnmarshalText([]byte(dtype)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Images.DType.UnmarshalText([]byte(dtype)))
 		c.Compress, c.Dest = Compress{}, filepath.Join(t.TempDir(), "ds")
 		mustRun(t, c)
 		want := rawtest.Manifest(t, c.Dest)

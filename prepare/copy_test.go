@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
@@ -63,9 +64,7 @@ func everyKind(t *testing.T) string {
 					v = rawtest.Picture(t, []string{"a.jpg", "a.png"}[i%2], 20+i, 30, i)
 				case "mask":
 					var b bytes.Buffer
-					if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 20+i, 30))); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, 20+i, 30))))
 					v = b.Bytes()
 				case "labels":
 					v = []byte{byte(i % 2), 0, 0, 0, 0, 0, 0, 0}
@@ -85,16 +84,12 @@ func checkCopy(t *testing.T, path, of string, records []int) {
 	opened := func(path string) *mmapds.Dataset {
 		var names []string
 		m, err := store.ReadManifest(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, f := range m.Fields {
 			names = append(names, f.Name)
 		}
 		ds, err := mmapds.Open(path, mmapds.WithFields(names...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { ds.Close() })
 		return ds
 	}
@@ -121,12 +116,8 @@ func checkCopy(t *testing.T, path, of string, records []int) {
 		}
 		for _, f := range a.Schema().Fields {
 			var x, y block.Block
-			if err := x.Read(t.Context(), a, f.Spec, []int{record}); err != nil {
-				t.Fatal(err)
-			}
-			if err := y.Read(t.Context(), b, f.Spec, []int{k}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, x.Read(t.Context(), a, f.Spec, []int{record}))
+			require.NoError(t, y.Read(t.Context(), b, f.Spec, []int{k}))
 			if !bytes.Equal(x.Value(0), y.Value(0)) {
 				t.Errorf("%s: %s of record %d is %d bytes, of its original %d others", path, f.Name, k, len(y.Value(0)), len(x.Value(0)))
 			}
@@ -156,9 +147,7 @@ func TestCopy(t *testing.T) {
 		} else if err == nil {
 			_, err = edit.Delete(source, chosen, edit.Options{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, to := range []string{"flat", "ds.h5", "ds.zarr"} {
 			dest := copied(source, to)
 			checkCopy(t, dest, original, []int{0, 2, 3, 5, 7})
@@ -175,9 +164,7 @@ func TestCopy(t *testing.T) {
 				}
 				return err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 	}
 

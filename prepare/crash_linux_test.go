@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 )
 
@@ -61,9 +62,7 @@ func TestCrashes(t *testing.T) {
 func testCrashes(t *testing.T, w child, first string) {
 	link := filepath.Join(crash.MemoryDir(t), "link") // so that the work is the same in every folder
 	at := func(folder string) child {
-		if err := errors.Join(os.RemoveAll(link), os.Symlink(folder, link)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.RemoveAll(link), os.Symlink(folder, link)))
 		w := w
 		w.Dest = filepath.Join(link, w.Dest)
 		return w
@@ -73,17 +72,13 @@ func testCrashes(t *testing.T, w child, first string) {
 		for rank := range 2 {
 			one := at(dir)
 			one.Merge, one.World = false, part.Rank{Index: rank, Size: 2}
-			if err := one.do(&rawtest.Silent{}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, one.do(&rawtest.Silent{}))
 		}
 	}
 	if w.Append {
 		one := at(dir)
 		one.Source, one.Append = first, false
-		if err := one.do(&rawtest.Silent{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, one.do(&rawtest.Silent{}))
 		w.Compress = Compress{} // which is that of the dataset
 	}
 	var want map[string]string
@@ -168,9 +163,7 @@ func testPausedRank(s *schedule, one child, at int) int {
 		s.t.Errorf("paused after %d calls, error %v", at, err)
 	}
 	if !merged {
-		if err := meanwhile(); err != nil {
-			s.t.Fatal(err)
-		}
+		require.NoError(s.t, meanwhile())
 	}
 	if one.Keep {
 		checkKept(s.t, s.made, one.Dest, 2)
@@ -190,8 +183,6 @@ func everything(t *testing.T, folder string) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/tensor"
 )
@@ -185,9 +186,7 @@ func TestPlaces(t *testing.T) {
 func TestUnwritable(t *testing.T) {
 	c := config(t, rawtest.Folder(t, 2))
 	blocked := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(blocked, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(blocked, nil, 0o666))
 	c.Dest = filepath.Join(blocked, "ds")
 	if _, err := Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.HasPrefix(err.Error(), "cannot write "+c.Dest) {
 		t.Errorf("error %v", err)
@@ -202,9 +201,7 @@ func TestUnwritable(t *testing.T) {
 		t.Skip("permissions do not hold for this user, so a folder without them is not tried")
 	}
 	locked := filepath.Join(t.TempDir(), "locked")
-	if err := os.Mkdir(locked, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(locked, 0o555))
 	c.Dest = filepath.Join(locked, "ds")
 	if _, err := Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "nothing can be made in the folder "+locked+": permission denied") {
 		t.Errorf("error %v", err)
@@ -213,14 +210,10 @@ func TestUnwritable(t *testing.T) {
 	if _, err := Run(context.Background(), c, &rawtest.Silent{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(c.Dest, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(c.Dest, 0o555))
 	t.Cleanup(func() { _ = os.Chmod(c.Dest, 0o755) })
 	before, err := os.ReadDir(filepath.Dir(c.Dest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c.Overwrite = true
 	if _, err := Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "the folder "+c.Dest+" cannot be changed: permission denied") {
 		t.Errorf("error %v", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
 )
 
@@ -57,9 +58,7 @@ func TestDiskFullThenResumed(t *testing.T) {
 		if !errors.Is(err, syscall.ENOSPC) || name == "ds" && !strings.Contains(err.Error(), "--resume continues after them") {
 			t.Fatalf("%s: error %v", name, err)
 		}
-		if err := unix.Mount("", dir, "", unix.MS_REMOUNT, "size=64m"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "size=64m"))
 		s := mustRun(t, c)
 		if name == "ds" && s.Resumed == 0 || s.ID != rawtest.Manifest(t, whole.Dest).ID {
 			t.Errorf("%s: %d records of before, identity %s", name, s.Resumed, s.ID)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store/edit"
 )
 
@@ -20,15 +21,11 @@ func TestGenerationsOfABucketAreSources(t *testing.T) {
 			base.Dest = filepath.Join(t.TempDir(), name)
 			mustRun(t, base)
 			first, err := os.ReadFile(filepath.Join(base.Dest, newest))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if _, err := edit.RenameColumn(base.Dest, "labels", "kinds", edit.Options{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := edit.Tag(base.Dest, "begin", 1); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, edit.Tag(base.Dest, "begin", 1))
 			b := useBucket(t, base.Dest)
 			b.Put(name+"/"+filepath.ToSlash(newest), first)
 			for generation, want := range map[string]string{"": "kinds", "@2": "kinds", "@1": "labels", "@begin": "labels"} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -44,9 +45,7 @@ func scenes(t *testing.T, palette bool) string {
 		} else {
 			err = png.Encode(&b, gray)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		rawtest.Put(t, root, "masks/"+name, b.Bytes())
 		text += fmt.Sprintf("photos/%s\tmasks/%s\t[[1,2,3,%d]]\t[0.5,1,2,3]\n", name, name, i+4)
 	}
@@ -140,9 +139,7 @@ func objects(t *testing.T, n int) string {
 		}
 		for name, m := range map[string]image.Image{"photos": rgb, "masks": mask} {
 			var b bytes.Buffer
-			if err := png.Encode(&b, m); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, png.Encode(&b, m))
 			rawtest.Put(t, root, fmt.Sprintf("%s/%d.png", name, i), b.Bytes())
 		}
 		list := func(items []string) string { return "[" + strings.Join(items, ",") + "]" }
@@ -239,9 +236,7 @@ func TestLabelsFollowFiles(t *testing.T) {
 	boxes, boxEnds := floats(rawtest.Payload(t, c.Dest, "boxes.values")), ints(rawtest.Payload(t, c.Dest, "boxes.offsets"))
 	for i := range 9 {
 		mask, err := new(imagefile.Decoder).Numbers(files[ends[i]:ends[i+1]])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		photo, err := imagefile.ReadConfig(photos[photoEnds[i]:photoEnds[i+1]])
 		if err != nil || mask.W != photo.Width || mask.H != photo.Height || min(mask.W, mask.H) > 40 {
 			t.Fatalf("record %d: a mask of %dx%d for %dx%d, %v", i, mask.W, mask.H, photo.Width, photo.Height, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/hdfscluster"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -37,9 +38,7 @@ func TestHDFS(t *testing.T) {
 	local := c.Dest
 
 	bucket, _, err := cloud.Open(t.Context(), cluster.URL("lab"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer bucket.Close()
 	c.Dest, c.Spool, c.Checkpoint = cluster.URL("lab/built"), t.TempDir(), time.Millisecond
 	var kill sync.Once
@@ -73,19 +72,13 @@ func TestHDFS(t *testing.T) {
 	}
 
 	want, err := mmapds.Open(local)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer want.Close()
 	far, u, err := cloud.Open(t.Context(), c.Dest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// The cache has no room for all 36 MB, so that records have to be fetched after the datanode has ended.
 	got, err := mirror.Open(t.Context(), far, u.Key, mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache"), CacheBytes: 24 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer got.Close()
 	a := epochOf(t, want, func(int) {})
 	b := epochOf(t, got, func(step int) {
@@ -111,16 +104,12 @@ func (w *warned) Warn(string) { w.count.Add(1) }
 func epochOf(t *testing.T, src loader.Source, each func(step int)) []byte {
 	t.Helper()
 	ld, err := loader.New(src, loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 7, Prefetch: 2, Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	var out bytes.Buffer
 	step := 0
 	for b, err := range ld.Epoch(context.Background(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, s := range ld.Specs() {
 			out.Write(b.Field(s.Name).Bytes())
 		}

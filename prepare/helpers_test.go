@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // config is a Config that works: source to a new place, 24 short, 16x16 crop.
@@ -21,9 +22,7 @@ func config(t testing.TB, source string) Config {
 func mustRun(t testing.TB, c Config) *Summary {
 	t.Helper()
 	s, err := Run(context.Background(), c, &rawtest.Silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -41,8 +40,6 @@ func runError(t testing.TB, c Config) string {
 func normalizeOf(t testing.TB, text string) Normalize {
 	t.Helper()
 	n, err := ParseNormalize(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/samples"
 )
 
@@ -17,19 +18,13 @@ func TestHostileNotes(t *testing.T) {
 	honest := newRunLog(c)
 	honest.samples = 3
 	good, err := honest.note()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	set := func(name, value string) string {
 		var parts map[string]json.RawMessage
-		if err := json.Unmarshal(good, &parts); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(good, &parts))
 		delete(parts, name)
 		rest, err := json.Marshal(parts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return strings.TrimSuffix(string(rest), "}") + `,"` + name + `":` + value + "}"
 	}
 	take := func(text string) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 )
 
@@ -43,9 +44,7 @@ func TestPlantedSpools(t *testing.T) {
 			target, spool := t.TempDir(), t.TempDir()
 			rawtest.Put(t, target, "thesis.tex", []byte("the only copy"))
 			want := foldertest.Files(t, target)
-			if err := errors.Join(os.Chmod(spool, 0o777|fs.ModeSticky), plant(t, spool, target)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(os.Chmod(spool, 0o777|fs.ModeSticky), plant(t, spool, target)))
 			c := config(t, src)
 			c.Dest, c.Spool = urlOf("out/ds"), spool
 			_, err := Run(t.Context(), c, &rawtest.Silent{})
@@ -74,9 +73,7 @@ func TestPlantedFolders(t *testing.T) {
 			c.Images.Resize, c.Images.Crop, c.Skip = nil, nil, true
 			c.Shuffle = Seed{Set: true, Seed: 3}
 			c.Overwrite = true
-			if err := os.Symlink(target, filepath.Join(filepath.Dir(c.Dest), "."+filepath.Base(c.Dest)+ending)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Symlink(target, filepath.Join(filepath.Dir(c.Dest), "."+filepath.Base(c.Dest)+ending)))
 			if _, err := Run(t.Context(), c, &rawtest.Silent{}); err == nil {
 				t.Error("a link was used as a folder")
 			}
@@ -89,9 +86,7 @@ func TestPlantedFolders(t *testing.T) {
 		target := t.TempDir()
 		c := config(t, rawtest.Folder(t, 4))
 		c.Rank = part.Rank{Index: 0, Size: 2}
-		if err := os.Symlink(target, part.Folder(c.Dest)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(target, part.Folder(c.Dest)))
 		if _, err := Run(t.Context(), c, &rawtest.Silent{}); !errors.Is(err, private.ErrForeign) {
 			t.Errorf("got %v", err)
 		}

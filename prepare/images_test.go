@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 const imageFiles = "../internal/imagefile/testdata/kinds/"
@@ -20,9 +21,7 @@ const imageFiles = "../internal/imagefile/testdata/kinds/"
 func rawFile(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/remote"
@@ -40,9 +41,7 @@ func TestMergeWaits(t *testing.T) {
 		}
 		mustRun(t, p.rank([]int{2, 0, 1}[i], 3))
 	}
-	if err := <-merged; err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, <-merged)
 	checkSame(t, p.Dest, c.Dest)
 }
 
@@ -83,9 +82,7 @@ func checkKept(t *testing.T, got, want string, parts int) {
 		t.Errorf("the manifest is\n%+v, want\n%+v", a, b)
 	}
 	d, err := store.OpenFlat(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if r, err := verify.Dataset(t.Context(), d, verify.Options{}); err != nil || r.Corruptions > 0 || !r.Identity {
 		t.Errorf("verify: %+v, error %v", r, err)
 	}

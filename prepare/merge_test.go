@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/internal/samples"
@@ -42,9 +43,7 @@ func distribute(t *testing.T, c Config, size int) *Summary {
 func mustMerge(t *testing.T, dest string) *Summary {
 	t.Helper()
 	s, err := Merge(context.Background(), MergeConfig{Dest: dest, Workers: 2}, &rawtest.Silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -90,18 +89,14 @@ func raggedRows(t *testing.T, n int) string {
 			tokens[k] = i * k
 		}
 		text, err := json.Marshal(map[string]any{"x": float64(i) / 7, "tokens": tokens, "label": []string{"no", "yes", "so"}[i%3], "say": strings.Repeat("ü", i%5)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		fmt.Fprintf(&b, "%s\n", text)
 		if i%17 == 5 {
 			b.WriteString("{ no JSON\n")
 		}
 	}
 	path := filepath.Join(t.TempDir(), "rows.jsonl")
-	if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o666))
 	return path
 }
 
@@ -235,9 +230,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 	remove := func(c Config, rank int) {
 		for _, path := range []string{part.Name(rank, 3), part.Name(rank, 3) + ".json"} {
-			if err := os.RemoveAll(filepath.Join(part.Folder(c.Dest), path)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.RemoveAll(filepath.Join(part.Folder(c.Dest), path)))
 		}
 	}
 	again := func(c Config, rank int, change func(*Config)) {
@@ -270,36 +263,24 @@ func TestMergeRefuses(t *testing.T) {
 		}, "part 1 exists twice"},
 		"another source": {func(t *testing.T, _ *MergeConfig, p Config) {
 			other := rawtest.Folder(t, 20)
-			if err := os.Rename(filepath.Join(other, "cat/c.png"), filepath.Join(other, "cat/cc.png")); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Rename(filepath.Join(other, "cat/c.png"), filepath.Join(other, "cat/cc.png")))
 			again(p, 1, func(c *Config) { c.Source = other })
 		}, "differ in the samples, or their order, by the digests of their lists"},
 		"a part without records": {func(t *testing.T, _ *MergeConfig, p Config) {
-			if err := os.RemoveAll(filepath.Join(part.Folder(p.Dest), part.Name(1, 3))); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.RemoveAll(filepath.Join(part.Folder(p.Dest), part.Name(1, 3))))
 		}, "part-00001-of-00003"},
 		"a changed part": {func(t *testing.T, _ *MergeConfig, p Config) {
 			path := filepath.Join(part.Folder(p.Dest), part.Name(1, 3)+".json")
 			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			text[len(text)/2] ^= 1
-			if err := errors.Join(os.Remove(path), os.WriteFile(path, text, 0o444)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(os.Remove(path), os.WriteFile(path, text, 0o444)))
 		}, "part-00001-of-00003.json"},
 		"changed records": {func(t *testing.T, _ *MergeConfig, p Config) {
 			path := filepath.Join(part.Folder(p.Dest), part.Name(1, 3), "images-00000.npy")
-			if err := os.Chmod(path, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chmod(path, 0o666))
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer f.Close()
 			if _, err := f.WriteAt([]byte("what is this"), 6000); err != nil {
 				t.Fatal(err)
@@ -393,9 +374,7 @@ func TestKilledRanks(t *testing.T) {
 					killed, _ := w.run(t, 1+random.IntN(whole/size))
 					hits.note(t, killed && write.Unfinished(dest), i)
 					if !killed && hits == 0 { // it is done: once more
-						if err := os.RemoveAll(part.Folder(w.Dest)); err != nil {
-							t.Fatal(err)
-						}
+						require.NoError(t, os.RemoveAll(part.Folder(w.Dest)))
 					}
 				}
 				w.run(t, 0)
@@ -410,13 +389,9 @@ func TestKilledRanks(t *testing.T) {
 // attemptPath is where the part of w is built.
 func attemptPath(t *testing.T, w child) string {
 	t.Helper()
-	if err := os.MkdirAll(part.Folder(w.Dest), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(part.Folder(w.Dest), 0o777))
 	turn, err := part.Take(t.Context(), part.Folder(w.Dest), "test", func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer turn.End()
 	return turn.Attempt(w.World.Path(w.Dest))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -66,9 +67,7 @@ func (b *mortalBucket) copied(t *testing.T) *mortalBucket {
 	out := &mortalBucket{Memory: &membucket.Memory{Name: b.Name, Pages: b.Pages}, deletes: -1}
 	for _, key := range keysOf(t, b, "") {
 		data, _, err := requests.NewClient(b, remote.Policy{}).ReadAll(t.Context(), key, 1<<30)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if strings.Contains(string(data), "hush") {
 			t.Errorf("%s has a secret", key)
 		}
@@ -217,9 +216,7 @@ func TestMergeFromHereAndThereFinishesRemoval(t *testing.T) {
 			}
 			b = b.copied(t)
 			s, err := b.merge(t, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if s.ID != rawtest.Manifest(t, c.Dest).ID || !part.Gone(here) || len(keysOf(t, b, "out/ds.parts")) > 0 {
 				t.Errorf("%+v; left: %v", s, keysOf(t, b, "out/ds.parts"))
 			}

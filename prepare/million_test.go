@@ -17,6 +17,7 @@ import (
 
 	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // tiny is how many records TestManyTinyRecords converts: few in every run of the tests, and
@@ -50,13 +51,9 @@ func peakOf(t *testing.T, source, dest string) int64 {
 	cmd.Env = append(os.Environ(), peakKey+"="+source+"\n"+dest, fmt.Sprint("GOMAXPROCS=", peakWorkers), "GOGC=10")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n
 }
 
@@ -65,19 +62,11 @@ func create(t *testing.T, name string, write func(w *bufio.Writer) error) string
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := bufio.NewWriter(f)
-	if err := write(w); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, write(w))
+	require.NoError(t, w.Flush())
+	require.NoError(t, f.Close())
 	return path
 }
 

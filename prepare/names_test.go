@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/store"
@@ -16,18 +17,14 @@ import (
 func sourceNames(t *testing.T, path string) (names []string) {
 	t.Helper()
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	if i := layout.SourceNames(ds.Schema().Specs()); i >= 0 {
 		t.Errorf("%s: the names are a field by default", path)
 	}
 	for i := range ds.Len() {
 		name, err := ds.SourceName(t.Context(), i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		names = append(names, name)
 	}
 	return names
@@ -69,9 +66,7 @@ func TestSourceNames(t *testing.T) {
 		}
 		if way.name == "split" {
 			ds, err := mmapds.Open(c.Dest, mmapds.WithSplit("val"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			name, err := ds.SourceName(t.Context(), 0)
 			if first := got[ds.Manifest().Splits[1].Ranges[0][0]]; err != nil || name != first {
 				t.Errorf("val: record 0 is called %q (%v), want %q", name, err, first)
@@ -136,9 +131,7 @@ func TestNoSourceNames(t *testing.T) {
 		}
 		mustRun(t, c)
 		d, err := store.Open(c.Dest, store.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if layout.SourceNames(d.Schema.Specs()) >= 0 || d.SourceNames() != nil {
 			t.Errorf("%s: has names", way.name)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
@@ -29,9 +30,7 @@ func columnBytes(t *testing.T, dest, field string) (all []byte) {
 	m := rawtest.Manifest(t, dest)
 	for i, name := range names {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, data[layout.HeaderBytes:][:m.Shards[i].Count*int64(m.Fields[m.Schema().Index(field)].RecordBytes())]...)
 	}
 	return all

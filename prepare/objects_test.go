@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -70,9 +71,7 @@ func TestMasksOfInstances(t *testing.T) {
 						continue
 					}
 					mask, err := new(imagefile.Decoder).Numbers(file)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					w, h, pixels = mask.W, mask.H/n, mask.Pix
 				} else {
 					h, w = f.Shape[0], f.Shape[1]
@@ -139,9 +138,7 @@ var objectSets = map[string]func(t *testing.T) (path, fields string){
 			name := fmt.Sprintf("%d.png", i)
 			rawtest.Put(t, root, "images/"+name, rawtest.Picture(t, name, 40, 30, i))
 			var b bytes.Buffer
-			if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 40, 30))); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, 40, 30))))
 			rawtest.Put(t, root, "masks/"+name, b.Bytes())
 		}
 		return root, ""
@@ -175,13 +172,9 @@ func TestObjectSources(t *testing.T) {
 					t.Fatalf("a source of kind %s", s.Source.Kind)
 				}
 				ds, err := mmapds.Open(c.Dest)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				ids, schemas = append(ids, s.ID), append(schemas, ds.Schema().Fields)
-				if err := ds.Close(); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, ds.Close())
 			}
 			if ids[0] != ids[1] || fmt.Sprint(schemas[0]) != fmt.Sprint(schemas[1]) {
 				t.Errorf("ids %s, fields %v", ids, schemas)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -16,17 +17,13 @@ func TestPlannedConfig(t *testing.T) {
 	c.Skip, c.MaxErrors, c.Split, c.Stratify.Wanted, c.Shuffle = true, Limit{Set: true, Percent: 2}, []Share{{Name: "a", Share: 1}}, true, Seed{Set: true, Seed: 3}
 	c.Compress = Compress{Method: Gzip, Level: 3}
 	text, err := c.shared()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const want = `{"Source":"","From":"csv","Fields":"a","Missing":"","Records":"","Align":"","Instances":null,"Outside":true,"Resize":[8],"Fit":"","Crop":[4],"Filter":"bilinear","PassOrder":"auto","Color":"","Layout":"","Normalize":{"Name":"0.5/0.25","Dataset":false,"Fields":null,"Mean":[0.5],"Std":[0.25]},"Orient":true,"RefuseAlpha":false,"Alpha":0,"Deep":1,"RefuseCMYK":false,"MaxPixels":178956970,"KeepEncoded":false,"Decode":false,"Quality":7,"LargerThan":0,"Independent":["x"],"Transforms":[{"op":"Flip"}],"Skip":true,"MaxErrors":{"Set":true,"Count":0,"Percent":2},"Names":"auto","Dedup":false,"Split":[{"Name":"a","Share":1}],"Stratify":{"Wanted":true,"Field":""},"Shuffle":{"Set":true,"Seed":3},"NormalizeSplit":"","Dest":"","Format":"","ShardBytes":0,"Compress":{"On":true,"Zstd":false,"Level":3,"ChunkRecords":0,"ChunkBytes":0,"Shuffle":""},"View":false,"Overwrite":false,"Append":false,"Resume":false,"Spool":"","Workers":0,"Memory":0,"Checkpoint":0,"Rank":{"Index":0,"Size":0,"From":""},"DType":"float32"}`
 	if string(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 	var back Config
-	if err := back.setShared(text); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, back.setShared(text))
 	again, err := back.shared()
 	if err != nil || string(again) != want || !json.Valid(text) {
 		t.Errorf("read back as\n%s, %v", again, err)

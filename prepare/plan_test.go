@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // A Plan writes nothing before it runs, and runs once.
@@ -16,9 +17,7 @@ func TestPlan(t *testing.T) {
 	root := config(t, c.Source)
 	root.Dest = filepath.Dir(c.Dest)
 	p, err := NewPlan(t.Context(), c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	p.Close()
 	rawtest.CheckNothing(t, root.Dest)
 	if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "closed") {

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -174,9 +175,7 @@ func TestFingerprint(t *testing.T) {
 		t.Errorf("twice the same source: %s and %s", same, again)
 	}
 	renamed := print(func(root string) {
-		if err := os.Rename(filepath.Join(root, "cat/a.png"), filepath.Join(root, "cat/a1.png")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Rename(filepath.Join(root, "cat/a.png"), filepath.Join(root, "cat/a1.png")))
 	})
 	changed := print(func(root string) { rawtest.Put(t, root, "cat/a.png", rawtest.Picture(t, ".png", 40, 30, 99)) })
 	if renamed == same || changed == same || renamed == changed {

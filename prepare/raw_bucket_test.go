@@ -19,6 +19,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/farbucket"
 	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/testkit/webtest"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
@@ -51,9 +52,7 @@ func allValues(t *testing.T, src *raw.Source) (all [][]byte) {
 func fingerprint(t *testing.T, src *raw.Source) string {
 	t.Helper()
 	print, err := src.Fingerprint(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return print.Digest
 }
 
@@ -84,9 +83,7 @@ func TestOpenInBucket(t *testing.T) {
 			key = "raw/" + filepath.Base(path)
 		}
 		data, err := os.ReadFile(filepath.Join(folder, strings.TrimPrefix(key, "raw")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b.Put(key, data) // the same bytes, and another version
 		if again := fingerprint(t, openRaw(t, url, OpenOptions{})); again == before {
 			t.Errorf("%s: the fingerprint stayed when %s was replaced", name, key)
@@ -103,9 +100,7 @@ func TestOpenInBucketKeeps(t *testing.T) {
 	var want [][]byte
 	for run := range 2 {
 		root, err := os.OpenRoot(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer root.Close()
 		src := openRaw(t, "s3://lab/photos", OpenOptions{})
 		src.Keep(root)
@@ -132,9 +127,7 @@ func TestOpenInBucketPrefetchesWholeBatches(t *testing.T) {
 	b := useBucket(t, path)
 	src := openRaw(t, "s3://lab/photos", OpenOptions{})
 	want := b.reads.Load() + int64(src.Len()) - 1 // the first sample was read already, to see what it is
-	if err := src.Prefetch("images", 0, src.Len()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, src.Prefetch("images", 0, src.Len()))
 	for end := time.Now().Add(20 * time.Second); b.reads.Load() < want; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d of %d files were not fetched before they were read", want-b.reads.Load(), src.Len())
@@ -147,12 +140,8 @@ func TestOpenInBucketPrefetchesWholeBatches(t *testing.T) {
 func TestOpenOnTheWeb(t *testing.T) {
 	dir := t.TempDir()
 	photos := rawtest.Folder(t, 6)
-	if err := os.CopyFS(filepath.Join(dir, "photos"), os.DirFS(photos)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(dir, os.DirFS(filepath.Dir(tarOf(t, photos)))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "photos"), os.DirFS(photos)))
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Dir(tarOf(t, photos)))))
 	var faults atomic.Int64
 	files := httptest.NewServer(webtest.Faulty(webtest.Files(os.DirFS(dir)), &faults))
 	defer files.Close()
@@ -184,9 +173,7 @@ func opensWithin(t *testing.T, b *farbucket.Bucket, url string, records, trips, 
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		src, err := Open(t.Context(), url, OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer src.Close()
 		fingerprint(t, src)
 		took, list := time.Since(began), b.Requests()
@@ -262,9 +249,7 @@ func TestOpenInBucketWithSidecars(t *testing.T) {
 // An archive is asked for its size once, and read from its beginning on.
 func TestOpenArchiveInBucketTakesFewRoundTrips(t *testing.T) {
 	tar, err := os.ReadFile(tarOf(t, rawtest.Folder(t, 12)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b := &farbucket.Bucket{Memory: &membucket.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
 	b.Put("photos.tar", tar)
 	useURLs(t, b)
@@ -282,28 +267,20 @@ func TestOpenParquetInBucketTakesFewRoundTrips(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "train.parquet")
 	err := parquet.WriteFile(path, rows, parquet.MaxRowsPerRowGroup(1000), parquet.PageBufferSize(500<<10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b := &farbucket.Bucket{Memory: &membucket.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
 	b.Put("train.parquet", data)
 	useURLs(t, b)
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		src, err := Open(t.Context(), "s3://lab/train.parquet", OpenOptions{Columns: "image,label"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer src.Close()
 		fingerprint(t, src)
 		for i := range 8 {
-			if err := src.Prefetch("images", i*371+5, i*371+6); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, src.Prefetch("images", i*371+5, i*371+6))
 		}
 		for i := range 8 {
 			if _, err := src.GatherRagged(t.Context(), "images", []int{i*371 + 5}, make([]int64, 2), nil); err != nil {
@@ -333,9 +310,7 @@ func TestOpenInBucketWithEmptyLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		src, err := Open(t.Context(), "s3://lab/photos", OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer src.Close()
 		if took := time.Since(began); src.Len() != 300 || len(src.Specs()) < 2 || took > 40*b.Trip {
 			t.Errorf("%d records of %d fields after %v", src.Len(), len(src.Specs()), took)
@@ -361,15 +336,11 @@ func TestRenewInBucket(t *testing.T) {
 	dest := encoded(t, url)
 	source := openRaw(t, url, OpenOptions{})
 	before, err := source.Fingerprint(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	keys := slices.Sorted(slices.Values(keysOf(t, b, "photos")))
 	b.Put(keys[1], rawtest.Picture(t, ".png", 9, 9, 1))
 	b.Put("photos/cat/zz.png", rawtest.Picture(t, ".png", 9, 9, 2))
-	if err := b.Delete(t.Context(), keys[4]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, b.Delete(t.Context(), keys[4]))
 	if changed, err := Open(t.Context(), url, OpenOptions{}); err != nil {
 		t.Fatal(err)
 	} else if after, err := changed.Fingerprint(t.Context()); err != nil || after.Digest == before.Digest {
@@ -389,12 +360,8 @@ func TestRenewInBucket(t *testing.T) {
 		}
 		want := allValues(t, openRaw(t, url, OpenOptions{}))
 		ds, err := mmapds.Open(dest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := changed.Use(ds, places, io.NopCloser(nil)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, changed.Use(ds, places, io.NopCloser(nil)))
 		if !slices.EqualFunc(allValues(t, changed), want, bytes.Equal) {
 			t.Error("the generation has other records")
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -17,9 +18,7 @@ func cropped(t *testing.T) (whole, head, tail *transforms.Pipeline) {
 	t.Helper()
 	whole, err := transforms.Compose(transforms.Resize{Size: []int{24}}, transforms.CenterCrop{Size: []int{20}},
 		transforms.RandomCrop{Size: []int{16}}, transforms.RandomHorizontalFlip{}, transforms.ToTensor{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if head, tail, err = whole.Split(); err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +32,10 @@ func TestPixelsOfFiles(t *testing.T) {
 	for name, path := range map[string]string{"folder": rawtest.Folder(t, 21), "tar": tarOf(t, rawtest.Folder(t, 9)), "splits": rawSources(t)["splits"]} {
 		t.Run(name, func(t *testing.T) {
 			src, err := Open(t.Context(), path, OpenOptions{Head: head})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer src.Close()
 			files, err := Open(t.Context(), path, OpenOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer files.Close()
 			if src.ID() != files.ID() {
 				t.Error("pixels have the identity of other records")
@@ -49,18 +44,14 @@ func TestPixelsOfFiles(t *testing.T) {
 			c.Images.Resize, c.Images.Crop = []int{24}, []int{20}
 			mustRun(t, c)
 			ds, err := mmapds.Open(c.Dest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer ds.Close()
 			compare(t, src, ds)
 			want := batches(t, files, whole)
 			if !bytes.Equal(batches(t, src, tail), want) || !bytes.Equal(batches(t, ds, tail), want) {
 				t.Error("the batches differ")
 			}
-			if err := src.Use(ds, nil, nil); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, src.Use(ds, nil, nil))
 			compare(t, src, src)
 			c.Images.Resize, c.Images.Crop, c.Images.Transforms, c.Dest = nil, nil, src.Transforms(), c.Dest+"2"
 			mustRun(t, c)
@@ -99,9 +90,7 @@ func TestPixelRefusals(t *testing.T) {
 func TestPixelBytes(t *testing.T) {
 	_, head, _ := cropped(t)
 	src, err := Open(t.Context(), rawtest.Folder(t, 21), OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer src.Close()
 	if n, err := src.PixelBytes(head); err != nil || n != 21*3*20*20 {
 		t.Errorf("%d, %v", n, err)

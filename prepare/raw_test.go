@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -42,13 +43,9 @@ func tarOf(t *testing.T, folder string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "photos.tar")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := tar.NewWriter(f)
-	if err := errors.Join(w.AddFS(os.DirFS(folder)), w.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(w.AddFS(os.DirFS(folder)), w.Close(), f.Close()))
 	return path
 }
 
@@ -68,9 +65,7 @@ func rawSources(t *testing.T) map[string]string {
 		}
 		return err
 	})
-	if err := errors.Join(err, os.WriteFile(table, []byte(strings.Join(rows, "\n")), 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, os.WriteFile(table, []byte(strings.Join(rows, "\n")), 0o666)))
 	return map[string]string{"folder": photos, "splits": splits, "csv": rawtest.Rows(t, 40), "csv of images": table, "tar": tarOf(t, photos)}
 }
 
@@ -113,9 +108,7 @@ func TestOpenIsThePreparedDataset(t *testing.T) {
 			}
 			compared++
 			ds, err := mmapds.Open(c.Dest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer ds.Close()
 			compare(t, src, ds)
 			for i := range src.Len() {
@@ -159,16 +152,12 @@ func values(t *testing.T, src loader.RaggedSource, spec tensor.Spec, indices []i
 	t.Helper()
 	if !spec.Ragged {
 		dst := make([]byte, len(indices)*spec.RecordBytes())
-		if err := src.Gather(t.Context(), spec.Name, indices, dst); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, src.Gather(t.Context(), spec.Name, indices, dst))
 		return dst
 	}
 	offsets, lengths := make([]int64, len(indices)+1), make([]int64, len(indices)+1)
 	rows, err := src.GatherRagged(t.Context(), spec.Name, indices, offsets, nil)
-	if err := errors.Join(err, src.Lengths(t.Context(), spec.Name, indices, lengths)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, src.Lengths(t.Context(), spec.Name, indices, lengths)))
 	if !slices.Equal(offsets, lengths) {
 		t.Errorf("field %q: offsets %v, lengths %v", spec.Name, offsets, lengths)
 	}
@@ -179,14 +168,10 @@ func values(t *testing.T, src loader.RaggedSource, spec tensor.Spec, indices []i
 func batches(t *testing.T, src loader.Source, p *transforms.Pipeline) (all []byte) {
 	t.Helper()
 	ld, err := loader.New(src, loader.Options{BatchSize: 5, Sampler: sampler.Shuffle{}, Seed: 3, Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	for b, err := range ld.Epoch(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(append(all, b.Field("images").Bytes()...), fmt.Sprint(tensor.As[int64](b.Field("labels")))...)
 	}
 	return all
@@ -196,22 +181,16 @@ func batches(t *testing.T, src loader.Source, p *transforms.Pipeline) (all []byt
 func TestBatchesOfFiles(t *testing.T) {
 	path := rawtest.Folder(t, 33)
 	src, err := Open(t.Context(), path, OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer src.Close()
 	c := plain(t, path)
 	c.Images.KeepEncoded = true
 	mustRun(t, c)
 	ds, err := mmapds.Open(c.Dest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	p, err := transforms.Compose(transforms.RandomResizedCrop{Size: []int{16}}, transforms.RandomHorizontalFlip{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := batches(t, src, p), batches(t, ds, p); len(want) == 0 || !bytes.Equal(got, want) {
 		t.Error("the batches differ")
 	}
@@ -225,17 +204,13 @@ func TestSplitsOfFiles(t *testing.T) {
 	open := func(path string, o OpenOptions) *raw.Source {
 		t.Helper()
 		src, err := Open(t.Context(), path, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { src.Close() })
 		return src
 	}
 	name := func(src *raw.Source, i int) string {
 		s, err := src.SourceName(t.Context(), i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return s
 	}
 	folders := open(rawSources(t)["splits"], OpenOptions{Split: "val", Fields: []string{"labels"}})
@@ -290,18 +265,14 @@ func TestBadFileOfAnOpenSource(t *testing.T) {
 	photos := rawtest.Folder(t, 6)
 	rawtest.Put(t, photos, "dog/x.png", []byte("words"))
 	src, err := Open(t.Context(), photos, OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer src.Close()
 	var record loader.RecordError
 	_, err = src.GatherRagged(t.Context(), "images", []int{0, 6}, make([]int64, 3), nil)
 	if !errors.As(err, &record) || record.Record() != 6 || !strings.Contains(err.Error(), "record 6 (dog/x.png)") {
 		t.Errorf("error %v", err)
 	}
-	if err := os.Remove(filepath.Join(photos, "cat/a.png")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filepath.Join(photos, "cat/a.png")))
 	if _, err := src.GatherRagged(t.Context(), "images", []int{0}, make([]int64, 2), nil); err == nil || !strings.Contains(err.Error(), "cat/a.png") {
 		t.Errorf("a file that was removed: %v", err)
 	}
@@ -310,13 +281,9 @@ func TestBadFileOfAnOpenSource(t *testing.T) {
 // Close waits for leases, and nothing is read after it.
 func TestCloseOfAnOpenSource(t *testing.T) {
 	src, err := Open(t.Context(), rawtest.Folder(t, 4), OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var wg sync.WaitGroup
-	if err := errors.Join(src.Retain(), src.Retain()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(src.Retain(), src.Retain()))
 	closed := make(chan struct{})
 	wg.Go(func() {
 		defer close(closed)
@@ -372,9 +339,7 @@ func TestUse(t *testing.T) {
 	mustRun(t, c)
 	for _, o := range []OpenOptions{{}, {Split: "val"}, {Split: "b", Shares: "a=0.5,b=0.5"}, {Fields: []string{"labels"}}} {
 		src, err := Open(t.Context(), path, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		indices := make([]int, src.Len())
 		for i := range indices {
 			indices[i] = src.Len() - 1 - i
@@ -411,18 +376,14 @@ func TestUse(t *testing.T) {
 // A dataset of other samples is not used.
 func TestUseOfAnotherDataset(t *testing.T) {
 	src, err := Open(t.Context(), rawtest.Folder(t, 6), OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer src.Close()
 	for want, other := range map[string]string{"has 8 records, and the source has 6": rawtest.Folder(t, 8), "has the fields": rawtest.Rows(t, 6)} {
 		c := plain(t, other)
 		c.Images.KeepEncoded = filepath.Ext(other) == ""
 		mustRun(t, c)
 		ds, err := mmapds.Open(c.Dest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if err := src.Use(ds, nil, nil); err == nil || !strings.Contains(err.Error(), want) || src.InUse() {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -435,14 +396,10 @@ func TestFingerprintOfFiles(t *testing.T) {
 	print := func(path string) string {
 		t.Helper()
 		src, err := Open(t.Context(), path, OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer src.Close()
 		p, err := src.Fingerprint(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return p.Digest
 	}
 	sources := rawSources(t)
@@ -453,9 +410,7 @@ func TestFingerprintOfFiles(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(path, append(data, ' '), 0o666)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	for _, c := range []struct{ source, file string }{
 		{sources["folder"], first}, {sources["csv of images"], first}, {sources["csv"], sources["csv"]}, {sources["tar"], ""},
@@ -472,17 +427,13 @@ func TestFingerprintOfFiles(t *testing.T) {
 		}
 		before = print(c.source)
 		later := time.Now().Add(time.Hour)
-		if err := os.Chtimes(c.file, later, later); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chtimes(c.file, later, later))
 		if print(c.source) == before {
 			t.Errorf("%s: the fingerprint stayed when %s got another time", c.source, c.file)
 		}
 	}
 	before := print(sources["folder"])
-	if err := os.Rename(first, filepath.Join(sources["folder"], "cat/0.png")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(first, filepath.Join(sources["folder"], "cat/0.png")))
 	if print(sources["folder"]) == before {
 		t.Error("the fingerprint stayed when a file was renamed")
 	}
@@ -491,9 +442,7 @@ func TestFingerprintOfFiles(t *testing.T) {
 // Sources whose files may be anywhere have no fingerprint.
 func TestFingerprintOfFilesIsUnknown(t *testing.T) {
 	outside, err := Open(t.Context(), rawSources(t)["folder"], OpenOptions{Outside: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer outside.Close()
 	if _, err := outside.Fingerprint(t.Context()); !errors.Is(err, raw.ErrUnknown) {
 		t.Errorf("error %v", err)
@@ -511,9 +460,7 @@ func TestOpenArchiveByPlace(t *testing.T) {
 		t.Error("the archive has other records than the folder")
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	if _, err := f.Write(make([]byte, 512)); err != nil {
 		t.Fatal(err)
@@ -530,38 +477,28 @@ func TestOpenLargeFiles(t *testing.T) {
 	picture := rawtest.Picture(t, ".png", 20, 20, 1)
 	path := filepath.Join(t.TempDir(), "large.tar")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	at := int64(0)
 	for i, size := range []int64{int64(len(picture)), hole, hole} {
 		var header bytes.Buffer
 		h := &tar.Header{Name: fmt.Sprintf("cat/%d.png", i), Size: size, Mode: 0o600, Typeflag: tar.TypeReg}
-		if err := tar.NewWriter(&header).WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, tar.NewWriter(&header).WriteHeader(h))
 		_, err := f.WriteAt(header.Bytes(), at)
 		if err == nil && i == 0 {
 			_, err = f.WriteAt(picture, at+512)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		at += 512 + (size+511)/512*512
 	}
-	if err := f.Truncate(at + 1024); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Truncate(at+1024))
 	src := openRaw(t, path, OpenOptions{})
 	got, err := src.GatherRagged(t.Context(), "images", []int{0}, make([]int64, 2), nil)
 	if err != nil || src.Len() != 3 || !bytes.Equal(got, picture) {
 		t.Errorf("%d records, %v", src.Len(), err)
 	}
 	table := rawtest.Rows(t, 40)
-	if err := os.Truncate(table, 2*hole); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(table, 2*hole))
 	if _, err := Open(t.Context(), table, OpenOptions{}); err == nil || !strings.Contains(err.Error(), "penstock preprocess "+table) {
 		t.Errorf("error %v", err)
 	}

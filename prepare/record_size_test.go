@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // sparseNPY writes an array of bytes that is a header and a hole.
@@ -19,9 +20,7 @@ func sparseNPY(t *testing.T, shape string, bytes int64, fortran string) string {
 	path := filepath.Join(t.TempDir(), "x.npy")
 	text := fmt.Sprintf("{'descr': '|u1', 'fortran_order': %s, 'shape': (%s), }", fortran, shape)
 	text += strings.Repeat(" ", 117-len(text)) + "\n"
-	if err := os.WriteFile(path, append([]byte("\x93NUMPY\x01\x00\x76\x00"), text...), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, append([]byte("\x93NUMPY\x01\x00\x76\x00"), text...), 0o666))
 	if err := os.Truncate(path, 128+bytes); err != nil {
 		t.Skip("no sparse files here: ", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/commit/upload"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/remote"
@@ -90,9 +91,7 @@ func fillBucket(t *testing.T, b remote.Bucket, folder, key string) {
 		if name != "." {
 			at += "/" + filepath.ToSlash(name)
 		}
-		if err := c.WriteAll(t.Context(), at, []byte(data), remote.WriteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.WriteAll(t.Context(), at, []byte(data), remote.WriteOptions{}))
 	}
 }
 
@@ -103,9 +102,7 @@ func fetchBucket(t *testing.T, b remote.Bucket, key string) (folder string) {
 	c := requests.NewClient(b, remote.Policy{})
 	for _, name := range keysOf(t, b, key) {
 		data, _, err := c.ReadAll(t.Context(), name, 1<<30)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		rawtest.Put(t, folder, name, data)
 	}
 	return folder
@@ -114,9 +111,7 @@ func fetchBucket(t *testing.T, b remote.Bucket, key string) (folder string) {
 func keysOf(t *testing.T, b remote.Bucket, prefix string) (keys []string) {
 	t.Helper()
 	for o, err := range requests.NewClient(b, remote.Policy{}).List(t.Context(), prefix, "") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		keys = append(keys, o.Key)
 	}
 	return keys
@@ -209,9 +204,7 @@ func TestTableSavesListings(t *testing.T) {
 	table := "image,label\n"
 	for _, class := range []string{"cat", "dog"} {
 		entries, err := os.ReadDir(filepath.Join(source, class))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, e := range entries {
 			table += fmt.Sprintf("%s/%s,%s\n", class, e.Name(), class)
 		}

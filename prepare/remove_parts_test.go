@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 )
 
@@ -28,13 +29,9 @@ func halfRemoved(t *testing.T) (m MergeConfig, id string) {
 		m.Parts = append(m.Parts, part.Folder(p.Dest))
 	}
 	s, err := Merge(context.Background(), m, &rawtest.Silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	trash := part.TrashPath(m.Parts[0], s.ID)
-	if err := errors.Join(os.Rename(m.Parts[0], trash), os.Remove(filepath.Join(trash, part.Name(0, 2)+".json"))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Rename(m.Parts[0], trash), os.Remove(filepath.Join(trash, part.Name(0, 2)+".json"))))
 	return m, s.ID
 }
 
@@ -50,9 +47,7 @@ func TestMergeFinishesRemoval(t *testing.T) {
 			made := foldertest.Files(t, m.Dest)
 			change(&m)
 			s, err := Merge(context.Background(), m, &rawtest.Silent{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if s.ID != id || s.Records != 6 || !slices.Equal(s.Hints, []string{completeHint}) {
 				t.Errorf("%+v", s)
 			}
@@ -81,9 +76,7 @@ func TestMergeMissesParts(t *testing.T) {
 		}
 	}
 	m, id := halfRemoved(t)
-	if err := os.Rename(part.TrashPath(m.Parts[0], id), part.TrashPath(m.Parts[0], strings.Repeat("0", len(id)))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(part.TrashPath(m.Parts[0], id), part.TrashPath(m.Parts[0], strings.Repeat("0", len(id)))))
 	m.RemoveParts = true
 	missing("parts of another dataset", m)
 	m.Overwrite, m.Resume = true, true
@@ -103,9 +96,7 @@ func TestMergeMissesParts(t *testing.T) {
 func TestRemovePartsTwice(t *testing.T) {
 	m, id := halfRemoved(t)
 	rawtest.Put(t, m.Parts[0], "part-00000-of-00002.json", nil)
-	if err := part.Remove(m.Parts, id); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, part.Remove(m.Parts, id))
 	if !part.Gone(m.Parts[0]) || !part.Gone(m.Parts[1]) || !part.Gone(part.TrashPath(m.Parts[0], id)) {
 		t.Error("parts are left")
 	}

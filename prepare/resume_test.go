@@ -19,6 +19,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/internal/samples"
@@ -108,9 +109,7 @@ func TestMain(m *testing.M) {
 func (w child) run(t *testing.T, at int) (killed bool, steps int) {
 	t.Helper()
 	killed, steps, err := w.try(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return killed, steps
 }
 
@@ -303,9 +302,7 @@ func TestEmptySplit(t *testing.T) {
 func TestResumeComparesNames(t *testing.T) {
 	c := config(t, rawtest.Folder(t, 40))
 	stopped(t, c, 20)
-	if err := os.Rename(filepath.Join(c.Source, "cat/c.png"), filepath.Join(c.Source, "cat/cc.png")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(filepath.Join(c.Source, "cat/c.png"), filepath.Join(c.Source, "cat/cc.png")))
 	c.Resume = true
 	if _, err := Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "the source is another one than before") {
 		t.Errorf("error %v", err)

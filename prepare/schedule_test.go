@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/prepare/internal/commit/upload"
@@ -170,9 +171,7 @@ func (s *schedule) merge(want string) {
 	if w.Bucket != "" {
 		for name := range foldertest.Files(s.t, s.made) {
 			if strings.HasSuffix(name, ".tmp") { // of a write that was killed; a store shows none of them
-				if err := os.Remove(filepath.Join(s.made, name)); err != nil {
-					s.t.Fatal(err)
-				}
+				require.NoError(s.t, os.Remove(filepath.Join(s.made, name)))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/transforms"
 )
@@ -18,16 +19,12 @@ import (
 func filesOf(t *testing.T, path string) (files [][]byte) {
 	t.Helper()
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	for i := range ds.Len() {
 		var ends [2]int64
 		v, err := ds.SliceRagged("images", i, i+1, ends[:])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		files = append(files, bytes.Clone(v.Bytes()))
 	}
 	return files
@@ -42,9 +39,7 @@ func TestShrink(t *testing.T) {
 		gradient.Pix[i] = []byte{byte(x), byte(y), byte(x/2 + y/2), 255}[i%4]
 	}
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, gradient, &jpeg.Options{Quality: 100}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, jpeg.Encode(&b, gradient, &jpeg.Options{Quality: 100}))
 	files := []struct {
 		name         string
 		data         []byte
@@ -76,9 +71,7 @@ func TestShrink(t *testing.T) {
 			continue
 		}
 		before, err := imagefile.ReadConfig(f.data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		after, err := imagefile.ReadConfig(got)
 		if err != nil || after.Format != imagefile.JPEG || after.Width != f.w || after.Height != f.h || after.Orientation != before.Orientation {
 			t.Errorf("%s became %+v, %v; it was %+v", f.name, after, err, before)
@@ -108,21 +101,13 @@ func distance(t *testing.T, file, original []byte, side int) float64 {
 	pixels := func(data []byte, ts ...transforms.Transform) []byte {
 		d := imagefile.New(imagefile.Options{})
 		src, err := d.Open(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		p, err := transforms.Compose(ts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out, err := p.Output(transforms.InfoOf(src))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		dst := make([]byte, out.Bytes())
-		if err := p.Runner().Do(dst, src); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.Runner().Do(dst, src))
 		return dst
 	}
 	a, b := pixels(file), pixels(original, transforms.Resize{Size: []int{side}})

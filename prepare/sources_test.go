@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -25,13 +26,9 @@ func foreign(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "sources")
 	h5test.Run(t, "testdata/make_sources.py", dir)
 	data, err := os.ReadFile(filepath.Join(dir, "tar.tar"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	z, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rawtest.Put(t, dir, "tarzst.tar.zst", z.EncodeAll(data, nil))
 	return dir
 }
@@ -114,9 +111,7 @@ func writeHub(t *testing.T, rows []hubRow) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "train.parquet")
 	meta := `{"info": {"features": {"label": {"names": ["no", "yes"], "_type": "ClassLabel"}, "image": {"_type": "Image"}}}}`
-	if err := parquet.WriteFile(path, rows, parquet.KeyValueMetadata("huggingface", meta), parquet.MaxRowsPerRowGroup(3)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, parquet.WriteFile(path, rows, parquet.KeyValueMetadata("huggingface", meta), parquet.MaxRowsPerRowGroup(3)))
 	return path
 }
 
@@ -239,9 +234,7 @@ func TestParquetErrors(t *testing.T) {
 	}
 	c := DefaultConfig()
 	c.Source, c.Dest = filepath.Join(t.TempDir(), "x.parquet"), filepath.Join(t.TempDir(), "ds")
-	if err := parquet.WriteFile(c.Source, []row{{[]int32{1, 2}, []string{"a"}, nil, 1}, {[]int32{1, 2, 3}, nil, nil, 2}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, parquet.WriteFile(c.Source, []row{{[]int32{1, 2}, []string{"a"}, nil, 1}, {[]int32{1, 2, 3}, nil, nil, 2}}))
 	for fields, want := range map[string]string{
 		"":                "column blobs: lists of values of type BYTE_ARRAY cannot become a field; leave them out: --fields ids,words,x",
 		"ids:int32[2]":    "sample 1: column ids: a list of 3 numbers where int32[2] is expected",
@@ -263,9 +256,7 @@ func TestParquetErrors(t *testing.T) {
 // Text in another encoding is refused with the program that converts it.
 func TestLatin1(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rows.csv")
-	if err := os.WriteFile(path, []byte("name,x\ncaf\xe9,1\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("name,x\ncaf\xe9,1\n"), 0o644))
 	c := config(t, path)
 	c.Images.Resize, c.Images.Crop = nil, nil
 	if _, err := Run(t.Context(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "rows.csv:2: name: text that is not UTF-8 (iconv -f LATIN1 -t UTF-8 ") {
@@ -276,9 +267,7 @@ func TestLatin1(t *testing.T) {
 // The table of kinds in docs/sources.md has a row for every kind of source.
 func TestDocumentedSources(t *testing.T) {
 	doc, err := os.ReadFile("../docs/sources.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(doc), "\n## Kinds\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	rows := make(map[string]bool)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // A source that promises more than the disk holds is refused before work begins: a few bytes of metadata can promise any
@@ -20,14 +21,10 @@ func TestSpaceBeforeWork(t *testing.T) {
 	}
 	for _, records := range []string{"1000000000000000", "4611686018427387904"} {
 		source := filepath.Join(t.TempDir(), "x.zarr")
-		if err := os.Mkdir(source, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Mkdir(source, 0o777))
 		metadata := `{"zarr_format": 3, "node_type": "array", "shape": [` + records + `, 5, 7], "data_type": "uint8", "fill_value": 3, "codecs": [{"name": "bytes"}],
 			"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1000, 5, 7]}}, "chunk_key_encoding": {"name": "default"}}`
-		if err := os.WriteFile(filepath.Join(source, "zarr.json"), []byte(metadata), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(source, "zarr.json"), []byte(metadata), 0o666))
 		for _, dest := range []string{"ds", "ds.h5", "ds.zarr", "not/yet/ds"} {
 			for _, resume := range []bool{false, true} {
 				c := config(t, source)

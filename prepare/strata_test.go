@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/internal/samples"
@@ -63,9 +64,7 @@ func (t table) write(tb testing.TB, kind string, from, to int) string {
 		fmt.Fprintf(&b, `{"content": %d, "label": %q}`+"\n", t.contents[i], t.labels[i])
 	}
 	path := filepath.Join(tb.TempDir(), "rows."+kind)
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, os.WriteFile(path, b.Bytes(), 0o666))
 	return path
 }
 
@@ -73,9 +72,7 @@ func (t table) write(tb testing.TB, kind string, from, to int) string {
 func (t table) check(tb testing.TB, what string, c Config) {
 	tb.Helper()
 	d, err := store.OpenFlat(c.Dest)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	label := make(map[int]string)
 	for i, n := range t.contents {
 		label[n] = t.labels[i]
@@ -173,9 +170,7 @@ func stopEarly(t *testing.T, c Config, n int64) {
 		}
 	}})
 	if err == nil { // all was done before it was seen
-		if err := os.RemoveAll(c.Dest); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.RemoveAll(c.Dest))
 	}
 }
 
@@ -186,9 +181,7 @@ func TestStratifyField(t *testing.T) {
 	for i := range 100 {
 		text += fmt.Sprintf("%d,%d,%s,%s,%d.5\n", i, i%7, []string{"x", "y"}[i%2], []string{"no", "yes"}[i/90], i)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 	for _, test := range []struct {
 		fields, by string
 		want       string // the field, or
@@ -209,9 +202,7 @@ func TestStratifyField(t *testing.T) {
 		c := plain(t, path)
 		c.Fields = test.fields
 		c.Split, _ = samples.ParseSplit("train=0.8,val=0.2")
-		if err := c.Stratify.Set(test.by); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Stratify.Set(test.by))
 		s, err := Run(context.Background(), c, &rawtest.Silent{})
 		switch {
 		case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)):
@@ -238,9 +229,7 @@ func TestStratifyRefused(t *testing.T) {
 		fmt.Fprintln(&b, i)
 	}
 	path := filepath.Join(t.TempDir(), "ids.csv")
-	if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o666))
 	ids := plain(t, path)
 	ids.Split, ids.Stratify = c.Split, field.Strata{Wanted: true, Field: "id"}
 	if _, err := Run(context.Background(), ids, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "the field id has more than 65536 different values") {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -18,13 +19,9 @@ import (
 // Programs rely on the keys of --json.
 func TestSummaryForPrograms(t *testing.T) {
 	text, err := json.Marshal(mustRun(t, config(t, rawtest.Folder(t, 4))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var m map[string]any
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &m))
 	var keys []string
 	for k := range m {
 		keys = append(keys, k)

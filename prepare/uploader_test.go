@@ -21,6 +21,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/commit/upload"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/remote"
@@ -279,9 +280,7 @@ func TestSentIsLookedAt(t *testing.T) {
 		b.refuse(t, k)
 		key := "ds/images-00000.npy"
 		data, _, err := requests.NewClient(b, remote.Policy{}).ReadAll(t.Context(), key, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c.change(b, key, slices.Clone(data))
 		k.Resume = true
 		_, err = Run(t.Context(), k, &rawtest.Silent{})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5/view"
@@ -37,20 +38,14 @@ func TestViewSource(t *testing.T) {
 	whole.Images.Resize, whole.Images.Crop = nil, nil
 	field := mustRun(t, whole).Fields[0].Name
 	path := filepath.Join(filepath.Dir(whole.Dest), "some.view.json")
-	if err := os.WriteFile(path, []byte(`{"penstock": "view", "version": 1, "select": {"dataset": "ds"}, "records": [7, 2, 3]}`), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(`{"penstock": "view", "version": 1, "select": {"dataset": "ds"}, "records": [7, 2, 3]}`), 0o666))
 	read := func(dest string, records ...int) []byte {
 		t.Helper()
 		ds, err := mmapds.Open(dest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer ds.Close()
 		b := make([]byte, len(records)*4096)
-		if err := ds.Gather(t.Context(), field, records, b); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ds.Gather(t.Context(), field, records, b))
 		return b
 	}
 	for _, name := range []string{"some", "some.h5"} {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -24,9 +25,7 @@ func TestDeletedOfAManifest(t *testing.T) {
 		t.Fatalf("%x: %v", got, err)
 	}
 	more, err := d.Extended(records, 300)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, err := more.Words(300); err != nil || !reflect.DeepEqual(got, append(words, 0, 0, 0)) {
 		t.Fatalf("%x: %v", got, err)
 	}
@@ -60,22 +59,16 @@ func TestDeletedOfMissingRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, z.Close())
 	file := func(name string) File { return File{Field: "x", Name: name, Bytes: layout.HeaderBytes + 1<<20} }
 	m := &Manifest{Format: "penstock", Version: 4, Generation: 1, ID: strings.Repeat("0", 32), Records: records,
 		Fields: []Field{NewField("x", tensor.Uint8)}, Deleted: &Deleted{Records: 1, Bits: bits.Bytes()},
 		Shards: []Shard{{Count: records, Files: []File{file("x-00000.npy"), file("x-00000.crc.npy")}}}}
 	m.Shards[0].Files[0].Bytes += records - 1<<20
 	text, err := m.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := t.TempDir()
-	if err := os.WriteFile(filepath.Join(path, "manifest.json"), text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(path, "manifest.json"), text, 0o666))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err = OpenFlat(path)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func TestDTypeNames(t *testing.T) {
@@ -13,9 +15,7 @@ func TestDTypeNames(t *testing.T) {
 			t.Errorf("%v: parsed as %v, %v", d, got, err)
 		}
 		text, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var back DType
 		if err := json.Unmarshal(text, &back); err != nil || back != d {
 			t.Errorf("%s: read back as %v, %v", text, back, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -55,9 +56,7 @@ func TestArrayMovesTogether(t *testing.T) {
 			}
 			want = apply(t, append(alone, step), spec, want, rnd)
 			p, err := transforms.ParseArray([]byte("[" + step + "]"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if spec, err = p.Output(spec); err != nil {
 				t.Fatal(err)
 			}
@@ -71,17 +70,11 @@ func TestArrayMovesTogether(t *testing.T) {
 func apply(t *testing.T, steps []string, in tensor.Spec, src []byte, rnd transforms.Rand) []byte {
 	t.Helper()
 	p, err := transforms.ParseArray([]byte("[" + strings.Join(steps, ",") + "]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	run, err := p.Runner(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dst := make([]byte, run.OutputBytes(len(src)))
-	if err := run.DoRandom(dst, src, rnd); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, run.DoRandom(dst, src, rnd))
 	return dst
 }
 
@@ -99,18 +92,12 @@ func TestArrayMovesAreExact(t *testing.T) {
 func BenchmarkArrayMoves(b *testing.B) {
 	in := tensor.Spec{Name: "x", DType: tensor.Uint16, Shape: tensor.Shape{96, 96, 96}}
 	p, err := transforms.ParseArray([]byte(`[{"op": "RandomFlip", "axes": [0, 1, 2]}, {"op": "RandomRot90", "axes": [1, 2], "p": 0.75}]`))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	run, err := p.Runner(in)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	src, dst := make([]byte, in.RecordBytes()), make([]byte, in.RecordBytes())
 	b.SetBytes(int64(len(src)))
 	for i := 0; b.Loop(); i++ {
-		if err := run.DoRandom(dst, src, transforms.NewRand(1, 1, uint64(i))); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, run.DoRandom(dst, src, transforms.NewRand(1, 1, uint64(i))))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -62,19 +63,13 @@ func TestArrayMoves(t *testing.T) {
 func TestArrayNoise(t *testing.T) {
 	in := tensor.Spec{Name: "x", DType: tensor.Float32, Shape: tensor.Shape{20_000}}
 	p, err := transforms.ParseArray([]byte(`[{"op": "RandomNoise", "std": 0.5, "mean": 2}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	run, err := p.Runner(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var records [2][]float32
 	for i := range records {
 		dst := make([]byte, in.RecordBytes())
-		if err := run.DoRandom(dst, make([]byte, len(dst)), transforms.NewRand(7, 1, uint64(i))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, run.DoRandom(dst, make([]byte, len(dst)), transforms.NewRand(7, 1, uint64(i))))
 		records[i] = tensor.As[float32](tensor.Of(in, 1, dst))
 	}
 	sum, squares := 0.0, 0.0
@@ -113,9 +108,7 @@ func TestArrayRandomErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := p.Runner(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := run.Do(make([]byte, 24), make([]byte, 24)); err == nil || !strings.Contains(err.Error(), "draws random numbers") {
 		t.Errorf("without a stream: %v", err)
 	}
@@ -127,9 +120,7 @@ func TestArrayRandomRecipe(t *testing.T) {
 		`{"op":"RandomSpatialCrop","size":[4,5],"axes":["-2","-1"]},{"op":"RandomNoise","std":0.5,"mean":0},{"op":"FillNaN","value":0},{"op":"IsFinite"}]`
 	p, err := transforms.ParseArray([]byte(`[{"op":"RandomFlip","axes":["lat",-1]},{"op":"RandomRot90","axes":[0,1]},` +
 		`{"op":"RandomSpatialCrop","size":[4,5]},{"op":"RandomNoise","std":0.5},{"op":"FillNaN"},{"op":"IsFinite"}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range 2 {
 		text, err := p.MarshalJSON()
 		if err != nil || string(text) != want {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -15,13 +16,9 @@ func doArray(t testing.TB, in tensor.Spec, x []float64, ts ...ArrayTransform) ([
 	t.Helper()
 	p := arrayPipeline(t, ts...)
 	out, err := p.Output(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r, err := p.Runner(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	src := packNumbers(in.DType, x...)
 	dst := make([]byte, r.OutputBytes(len(src)))
 	if err := r.Do(dst, src); err != nil {
@@ -127,9 +124,7 @@ func TestArrayShapeRecipe(t *testing.T) {
 		t.Fatalf("%s, %v; want %s", text, err, want)
 	}
 	again, err := ParseArray(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if text, err = json.Marshal(again); err != nil || string(text) != want {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -139,9 +134,7 @@ func TestArrayShapeRecipe(t *testing.T) {
 func TestArrayRunnerLengths(t *testing.T) {
 	in := tensor.Spec{Name: "x", DType: tensor.Int16, Shape: tensor.Shape{2}, Ragged: true}
 	r, err := arrayPipeline(t, OneHot{Classes: 3}).Runner(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	src, dst := make([]byte, 4000), make([]byte, 24000)
 	if err := r.Do(dst, src[:6]); err == nil {
 		t.Error("one row and a half pass")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -14,9 +15,7 @@ func p64(v float64) *float64 { return &v }
 func arrayPipeline(t testing.TB, ts ...ArrayTransform) *ArrayPipeline {
 	t.Helper()
 	p, err := ComposeArray(ts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -69,13 +68,9 @@ func TestArrayOps(t *testing.T) {
 			t.Fatalf("%v: %v, %v", tt.ts, out, err)
 		}
 		r, err := p.Runner(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		dst := make([]byte, out.RecordBytes())
-		if err := r.Do(dst, packNumbers(tt.in, tt.x...)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Do(dst, packNumbers(tt.in, tt.x...)))
 		for i, want := range tt.want {
 			if got := out.DType.Read(dst[i*out.DType.Size():]).Float64(); got != want {
 				t.Errorf("%+v of %v: element %d is %v, want %v", tt.ts, tt.x, i, got, want)
@@ -89,9 +84,7 @@ func TestArrayChunks(t *testing.T) {
 	in := tensor.Spec{Name: "x", DType: tensor.Float32, Shape: tensor.Shape{7, 3, 111}}
 	mean, std := []float64{1, 2, 3}, []float64{2, 4, 8}
 	r, err := arrayPipeline(t, Standardize{Mean: mean, Std: std, Axis: 1}).Runner(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	x := make([]float64, in.Shape.Elems())
 	for i := range x {
 		x[i] = float64(i % 1000)
@@ -141,9 +134,7 @@ func TestArrayErrors(t *testing.T) {
 		}
 	}
 	r, err := arrayPipeline(t).Runner(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := r.Do(make([]byte, 6), make([]byte, 5)); err == nil {
 		t.Error("a short record passes")
 	}
@@ -156,18 +147,14 @@ func TestArrayRecipe(t *testing.T) {
 	p := arrayPipeline(t, Cast{tensor.Float32}, Scale{Offset: 2}, Standardize{Mean: []float64{1}, Std: []float64{2}},
 		Clip{Min: p64(0)})
 	a, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := `[{"op":"Cast","dtype":"float32"},{"op":"Scale","factor":1,"offset":2},` +
 		`{"op":"Standardize","mean":[1],"std":[2],"axis":0},{"op":"Clip","min":0,"max":null}]`
 	if string(a) != want {
 		t.Errorf("%s\nwant\n%s", a, want)
 	}
 	q, err := ParseArray(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if b, err := json.Marshal(q); err != nil || string(b) != want {
 		t.Errorf("%s, %v", b, err)
 	}

@@ -3,6 +3,7 @@ package transforms
 import (
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -11,14 +12,10 @@ func BenchmarkArray(b *testing.B) {
 	in := tensor.Spec{Name: "x", DType: tensor.Uint8, Shape: tensor.Shape{64, 1024}}
 	r, err := arrayPipeline(b, Cast{tensor.Float32}, Standardize{Mean: []float64{100}, Std: []float64{50}},
 		Clip{Max: p64(1)}).Runner(in)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	src, dst := make([]byte, 65536), make([]byte, 4*65536)
 	b.SetBytes(4 * 65536)
 	for b.Loop() {
-		if err := r.Do(dst, src); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, r.Do(dst, src))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 var draws = flag.Int("draws", 3000, "random values of each kind that TestDrawsAgainstTorchvision compares")
@@ -43,9 +44,7 @@ func TestDrawsAgainstTorchvision(t *testing.T) {
 		t.Fatalf("%d bytes of %d draws", len(out), n)
 	}
 	theirs := make([]float64, n*len(names))
-	if err := binary.Read(bytes.NewReader(out), binary.LittleEndian, theirs); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, binary.Read(bytes.NewReader(out), binary.LittleEndian, theirs))
 	ours := ownDraws(t, n, len(names))
 	for i, name := range names {
 		d, p := kolmogorovSmirnov(ours[i], theirs[i*n:(i+1)*n])
@@ -62,15 +61,11 @@ func ownDraws(t *testing.T, n, kinds int) [][]float64 {
 	for _, one := range []ColorJitter{{Brightness: []float64{0.6, 1.4}}, {Contrast: []float64{0.5, 1.5}},
 		{Saturation: []float64{0.2, 1.8}}, {Hue: []float64{-0.1, 0.1}}} {
 		jitter, err := resolve[Transform](one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		jitters = append(jitters, jitter)
 	}
 	flip, err := resolve[Transform](RandomHorizontalFlip{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out := make([][]float64, kinds)
 	var p Plan
 	for record := range uint64(n) {
@@ -78,18 +73,12 @@ func ownDraws(t *testing.T, n, kinds int) [][]float64 {
 		c := drawPart(&r, 500, 375, []float64{0.08, 1}, []float64{3.0 / 4, 4.0 / 3}, anyPart)
 		w, h := float64(c.Dx()), float64(c.Dy())
 		values := []float64{w * h, w / h, float64(c.Min.X), float64(c.Min.Y), w, h}
-		if err := p.reset(Info{W: 500, H: 375, C: 3}, r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.reset(Info{W: 500, H: 375, C: 3}, r))
 		for i, jitter := range jitters {
-			if err := jitter.Build(&p); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, jitter.Build(&p))
 			values = append(values, p.ops[i].args[0])
 		}
-		if err := flip.Build(&p); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, flip.Build(&p))
 		flipped := 0.0
 		if p.open().flipH {
 			flipped = 1

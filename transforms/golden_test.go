@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // testImage is the input that testdata/golden.py describes.
@@ -54,17 +56,11 @@ func quad(m *Image) *Image {
 func apply(t testing.TB, src Source, ts ...Transform) []byte {
 	t.Helper()
 	p, err := Compose(ts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := p.Output(InfoOf(src))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dst := make([]byte, out.Bytes())
-	if err := p.Runner().Do(dst, src); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Runner().Do(dst, src))
 	return dst
 }
 
@@ -78,9 +74,7 @@ type golden struct {
 
 func goldens(t *testing.T) []golden {
 	f, err := os.Open("testdata/golden.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	var all []golden
 	for sc := bufio.NewScanner(f); sc.Scan(); {
@@ -106,9 +100,7 @@ func parseGolden(t *testing.T, fields []string) golden {
 	}
 	g.v = g.v[3:]
 	crc, err := strconv.ParseUint(fields[last], 16, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	g.crc = uint32(crc)
 	return g
 }

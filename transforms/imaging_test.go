@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/disintegration/imaging"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // TestLikeImaging compares with imaging's filters, which are Pillow's in floating point: they
@@ -57,9 +59,7 @@ func TestImagingOps(t *testing.T) {
 		for _, o := range ops {
 			want := o.want(nrgba(src))
 			out, err := mustCompose(t, o.t).Output(InfoOf(src))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := image.Pt(out.W, out.H); got != want.Rect.Max {
 				t.Fatalf("%+v: %v, want %v", o.t, got, want.Rect.Max)
 			}

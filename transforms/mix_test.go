@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func testBatch(n int, info Info, classes int) *Batch {
@@ -38,9 +40,7 @@ func TestMixUp(t *testing.T) {
 	for _, n := range []int{1, 2, 5} {
 		b, was := testBatch(n, Info{W: 4, H: 3, C: 3}, 3), testBatch(n, Info{W: 4, H: 3, C: 3}, 3)
 		rnd, again := NewRand(1, 1, uint64(n)), NewRand(1, 1, uint64(n))
-		if err := (&MixUp{Classes: 3, Alpha: 1}).Apply(b, &rnd); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, (&MixUp{Classes: 3, Alpha: 1}).Apply(b, &rnd))
 		keep := again.Beta(1)
 		for i, v := range b.X {
 			rec, at := i/36, i%36
@@ -60,9 +60,7 @@ func TestCutMix(t *testing.T) {
 			const n, size = 4, 9 * 7 * 3
 			b, was := testBatch(n, info, 4), testBatch(n, info, 4)
 			rnd := NewRand(seed, 0, 0)
-			if err := (&CutMix{Classes: 4, Alpha: 0.5}).Apply(b, &rnd); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, (&CutMix{Classes: 4, Alpha: 0.5}).Apply(b, &rnd))
 			changed := [n]int{}
 			for i, v := range b.X {
 				rec, at := i/size, i%size

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // movesOf returns how a pipeline moves an image of w x h pixels.
 func movesOf(t *testing.T, w, h int, ts ...Transform) *Moves {
 	t.Helper()
 	m, err := mustCompose(t, ts...).Runner().Moves(Info{W: w, H: h, C: 3}, NewRand(1, 2, 3), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
@@ -143,9 +143,7 @@ func maskAfter(t *testing.T, m *Moves, mask []byte, size int) []uint64 {
 	w, h := m.Size()
 	out := make([]byte, w*h*size)
 	var k MaskMover
-	if err := k.Move(out, mask, size, m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, k.Move(out, mask, size, m))
 	numbers := make([]uint64, w*h)
 	for i := range numbers {
 		var b [8]byte
@@ -314,9 +312,7 @@ func TestRandomIoUCrop(t *testing.T) {
 	cropped := 0
 	for n := range 200 {
 		m, err := run.Moves(Info{W: 100, H: 80, C: 3}, NewRand(9, 0, uint64(n)), in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		w, h := m.Size()
 		b, keep := slices.Clone(in), make([]bool, 2)
 		m.Boxes(b, keep)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 var movesCases = flag.Int("moves", 100, "random pipelines that TestMovesAgainstTorchvision compares")
@@ -248,16 +249,12 @@ func TestMovesAgainstTorchvision(t *testing.T) {
 	for n := range *movesCases {
 		c := newTorchCase(t, r, n)
 		text, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		cases = append(cases, c)
 		lines.Write(append(text, '\n'))
 	}
 	file := filepath.Join(t.TempDir(), "cases")
-	if err := os.WriteFile(file, lines.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, lines.Bytes(), 0o666))
 	out := json.NewDecoder(bytes.NewReader(pythontest.Run(t, "import torchvision.transforms.v2", "-c", movesScript, file)))
 	far, wrong, atLimit := 0.0, 0, 0
 	for n, c := range cases {
@@ -267,9 +264,7 @@ func TestMovesAgainstTorchvision(t *testing.T) {
 			Boxes, Points []float32
 			Keep, Seen    []bool
 		}
-		if err := out.Decode(&want); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, out.Decode(&want))
 		name := fmt.Sprintf("case %d, %dx%d: %+v", n, c.W, c.H, c.ts[1:])
 		at := 0
 		mask := maskOf(c.W, c.H, c.Size, func(_, _ int) uint64 { at++; return c.Mask[at-1] })

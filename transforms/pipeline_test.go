@@ -8,15 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
 func mustCompose(t testing.TB, ts ...Transform) *Pipeline {
 	t.Helper()
 	p, err := Compose(ts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 
@@ -69,9 +68,7 @@ func TestOutputDeclares(t *testing.T) {
 	p := mustCompose(t, ToLayout{CHW}, Resize{Size: []int{256}}, Grayscale{Channels: new(3)}, CenterCrop{Size: []int{224}},
 		ConvertDType{DType: tensor.Float16}, Normalize{Mean: []float64{.5}, Std: []float64{.5}})
 	out, err := p.Output(Info{W: 500, H: 375, C: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if out.String() != "float16 (3, 224, 224)" || out.Bytes() != 3*224*224*2 {
 		t.Errorf("%v, %d bytes", out, out.Bytes())
 	}
@@ -247,17 +244,11 @@ var allOps = []Transform{
 func TestRecipeRoundTrip(t *testing.T) {
 	p := mustCompose(t, allOps...)
 	a, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	q, err := Parse(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b, err := json.Marshal(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if string(a) != string(b) {
 		t.Errorf("was\n%s\nis\n%s", a, b)
 	}
@@ -274,9 +265,7 @@ func TestRecipeRoundTrip(t *testing.T) {
 func TestRecipeIsExplicit(t *testing.T) {
 	p := mustCompose(t, Resize{Size: []int{256}}, CenterCrop{Size: []int{224}}, ToLayout{CHW})
 	got, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := `[{"op":"Resize","size":[256],"fit":"shorter","max_size":0,"interpolation":"bilinear","pass_order":"auto","fill":[0],"antialias":true},` +
 		`{"op":"CenterCrop","size":[224,224]},{"op":"ToLayout","layout":"chw"}]`
 	if string(got) != want {
@@ -311,9 +300,7 @@ func TestParseErrors(t *testing.T) {
 // A number stands for a list of one.
 func TestParseNumberForList(t *testing.T) {
 	p, err := Parse([]byte(`[{"op":"Resize","size": 256},{"op":"Pad","padding":[1],"fill":7},{"op":"RandomRotation","degrees":30}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := mustCompose(t, Resize{Size: []int{256}}, Pad{Padding: []int{1}, Fill: []int{7}},
 		RandomRotation{Degrees: []float64{30}})
 	a, errA := json.Marshal(p)
@@ -329,9 +316,7 @@ func TestParseNumberForList(t *testing.T) {
 // FuzzParse holds that what Parse accepts survives a round trip and never panics later.
 func FuzzParse(f *testing.F) {
 	seed, err := json.Marshal(&Pipeline{ts: allOps})
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(seed)
 	f.Add([]byte(`[{"op":"Resize","size":[3],"fit":"cover"},{"op":"Pad","padding":[1,2,3,4]}]`))
 	f.Fuzz(func(t *testing.T, recipe []byte) {
@@ -372,9 +357,7 @@ func TestPlanResize(t *testing.T) {
 	m := testImage(30, 20, 3)
 	for _, name := range []string{"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"} {
 		f, err := ParseInterpolation(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := apply(t, m, do(func(p *Plan) error { return p.Resize(13, 7, f) }))
 		if want := apply(t, m, Resize{Size: []int{7, 13}, Fit: "exact", Interpolation: name}); !slices.Equal(got, want) {
 			t.Errorf("%s: other pixels than those of Resize", name)
@@ -389,9 +372,7 @@ func TestPlanResize(t *testing.T) {
 func TestRecordedPassOrder(t *testing.T) {
 	const written = `[{"op":"Resize","size":8},{"field":"x","op":"Fit","size":[4]},{"op":"Fill","size":4,"pass_order":"auto"},{"op":"Grayscale"}]`
 	recorded, err := Recorded([]byte(written))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := `[{"op":"Resize","pass_order":"horizontal","size":8},{"field":"x","op":"Fit","pass_order":"horizontal","size":[4]},` +
 		`{"op":"Fill","pass_order":"auto","size":4},{"op":"Grayscale"}]`
 	if string(recorded) != want {
@@ -409,9 +390,7 @@ func TestRecordedPassOrder(t *testing.T) {
 		}
 		at := slices.IndexFunc(allOps, func(t Transform) bool { return opName(t) == op })
 		text, err := json.Marshal(mustCompose(t, allOps[at]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if has := strings.Contains(string(text), `"pass_order":"auto"`); has != slices.Contains(resizers, op) {
 			t.Errorf("%s: pass_order is auto: %v", op, has)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -20,9 +21,7 @@ func TestTimmEval(t *testing.T) {
 	}{{224, .875, "", image.Pt(341, 256)}, {224, .96, "squash", image.Pt(233, 233)}, {299, 1, "center",
 		image.Pt(398, 299)}, {224, .875, "border", image.Pt(256, 192)}} {
 		ts, err := TimmEval(tt.size, tt.pct, tt.mode, "bicubic")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out, err := mustCompose(t, ts[0]).Output(Info{W: 500, H: 375, C: 3})
 		if err != nil || image.Pt(out.W, out.H) != tt.scaled {
 			t.Errorf("%+v: %v, %v", tt, out, err)
@@ -158,9 +157,7 @@ func TestLinearTransformation(t *testing.T) {
 func TestTenCrop(t *testing.T) {
 	src := testImage(21, 17, 3)
 	ps, err := TenCrop(nil, []int{8, 10}, []Transform{ToLayout{HWC}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := []image.Point{{0, 0}, {11, 0}, {0, 9}, {11, 9}, {6, 4}} // 5.5 rounds to 6, 4.5 to 4
 	for i, p := range ps {
 		at := want[i%5]
@@ -202,9 +199,7 @@ func TestGaussianBlur(t *testing.T) {
 							}
 							return
 						}
-						if err != nil {
-							t.Fatal(err)
-						}
+						require.NoError(t, err)
 						for i, v := range got.Pix {
 							if want := blurred(src, i%c, i/c%size.X, i/c/size.X, k, sigma); math.Abs(float64(v)-want) > 0.501 {
 								t.Fatalf("byte %d is %d, want %v", i, v, want)

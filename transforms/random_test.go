@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -28,18 +29,12 @@ func TestRandomOps(t *testing.T) {
 			src := testImage(60, 50, 3)
 			toward(100, 0.5).apply(src.Pix) // leaves contrast to gain
 			out, err := p.Output(InfoOf(src))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			a, b := make([]byte, out.Bytes()), make([]byte, out.Bytes())
 			r, other, seen := p.Runner(), p.Runner(), map[string]bool{}
 			for record := range uint64(60) {
-				if err := r.DoRand(a, src, NewRand(3, 1, record)); err != nil {
-					t.Fatal(err)
-				}
-				if err := other.DoRand(b, planarOf(src), NewRand(3, 1, record)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, r.DoRand(a, src, NewRand(3, 1, record)))
+				require.NoError(t, other.DoRand(b, planarOf(src), NewRand(3, 1, record)))
 				if !bytes.Equal(a, b) {
 					t.Fatalf("record %d differs", record)
 				}
@@ -103,9 +98,7 @@ func TestRandomCropPads(t *testing.T) {
 	r, seen := p.Runner(), map[[2]int]bool{}
 	for record := range uint64(400) {
 		dst := make([]byte, 36)
-		if err := r.DoRand(dst, src, NewRand(0, 0, record)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.DoRand(dst, src, NewRand(0, 0, record)))
 		at := bytes.Index(dst, src.Pix[:4])
 		if at < 0 {
 			t.Fatalf("record %d has lost the image: %v", record, dst)
@@ -126,13 +119,9 @@ func TestRandomErasing(t *testing.T) {
 			p := mustCompose(t, append(ts, RandomErasing{P: new(1.0), Value: []float64{1, 2, 4}},
 				RandomVerticalFlip{P: new(1.0)}, RandomVerticalFlip{P: new(1.0)})...)
 			out, err := p.Output(InfoOf(src))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got := make([]byte, len(plain))
-			if err := p.Runner().DoRand(got, src, NewRand(5, 5, 5)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.Runner().DoRand(got, src, NewRand(5, 5, 5)))
 			checkErased(t, out, numbers(out, plain), numbers(out, got))
 		}
 	}
@@ -271,9 +260,7 @@ func TestRandomErasingByNoise(t *testing.T) {
 		out := make([]byte, 4*40*40*3)
 		var sum, squares, n float64
 		for record := range uint64(300) {
-			if err := r.DoRand(out, src, NewRand(4, 0, record)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.DoRand(out, src, NewRand(4, 0, record)))
 			values := map[float64]bool{}
 			for _, v := range numbers(Info{W: 40, H: 40, C: 3, DType: tensor.Float32, Layout: CHW}, out) {
 				if v != 0 {
@@ -325,9 +312,7 @@ func TestElasticTransform(t *testing.T) {
 	moved := func(alpha, sigma float64) (most, steps int) {
 		p := mustCompose(t, ElasticTransform{Alpha: []float64{alpha}, Sigma: []float64{sigma}})
 		out := make([]byte, len(src.Pix))
-		if err := p.Runner().DoRand(out, src, NewRand(1, 2, 3)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.Runner().DoRand(out, src, NewRand(1, 2, 3)))
 		for y := 15; y < 45; y++ { // far from what is outside
 			for x := 20; x < 60; x++ {
 				at := (y*80 + x) * 3

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -46,27 +47,19 @@ func TestRasterAgainstPillow(t *testing.T) {
 		mode, rest, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".raw"), " ")
 		filter, size, _ := strings.Cut(rest, " ")
 		in, err := os.ReadFile(filepath.Join(dir, mode+".raw"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m := Raster{Pix: in, W: 41, H: 53, C: 1, DType: dtypes[mode]}
 		var w, h int
 		if _, err := fmt.Sscanf(size, "%dx%d", &w, &h); err != nil {
 			t.Fatal(err)
 		}
 		p, err := Compose(Resize{Size: []int{h, w}, Interpolation: strings.ToLower(filter), PassOrder: "auto"}, ToLayout{CHW})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, channels := range []int{1, 5} {
 			got := make([]byte, channels*len(want))
-			if err := p.Raster(got, repeated(m, channels)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.Raster(got, repeated(m, channels)))
 			if !bytes.Equal(got, bytes.Repeat(want, channels)) {
 				t.Errorf("%s %s %s, %d channels: not Pillow's", mode, filter, size, channels)
 			}
@@ -92,17 +85,13 @@ func TestRaster(t *testing.T) {
 	}
 	p, err := Compose(Crop{Top: 1, Left: 1, Height: 1, Width: 2}, ToLayout{CHW}, ConvertDType{DType: tensor.Float32},
 		Normalize{Mean: []float64{0.5}, Std: []float64{0.25}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	info, err := p.RasterOutput(m)
 	if err != nil || info.String() != "float32 (2, 1, 2)" {
 		t.Fatal(info, err)
 	}
 	dst := make([]byte, info.Bytes())
-	if err := p.Raster(dst, m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.Raster(dst, m))
 	x := make([]float64, 4)
 	load(x, dst, tensor.Float32)
 	for i, v := range []float32{8000, 10000, 9000, 11000} {
@@ -121,9 +110,7 @@ func TestRaster(t *testing.T) {
 			m.DType = tensor.Int32
 		}
 		p, err := Compose(ts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := p.RasterOutput(m); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q in it", err, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -79,14 +80,10 @@ func TestPlanesOfManyStrips(t *testing.T) {
 				mustCompose(t, Crop{Top: 1, Left: 2, Height: size.Y - 1, Width: size.X - 5}, HorizontalFlip{}),
 			} {
 				out, err := p.Output(InfoOf(src))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				want, got := NewImage(out.W, out.H, c), NewImage(out.W, out.H, c)
-				if err := errors.Join(p.Runner().DoRand(want.Pix, src, Rand{}), p.Runner().DoRand(got.Pix, planarOf(src),
-					Rand{})); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, errors.Join(p.Runner().DoRand(want.Pix, src, Rand{}), p.Runner().DoRand(got.Pix, planarOf(src),
+					Rand{})))
 				if !bytes.Equal(got.Pix, want.Pix) {
 					t.Errorf("%v, %d channels: planes are not what pixels are", size, c)
 				}
@@ -137,13 +134,9 @@ func TestStores(t *testing.T) {
 			src := testImage(73, 61, c)
 			p := mustCompose(t, ts...)
 			out, err := p.Output(InfoOf(src))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			u8 := make([]byte, out.Bytes())
-			if err := p.Runner().DoRand(u8, src, Rand{}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.Runner().DoRand(u8, src, Rand{}))
 			for _, layout := range []Layout{HWC, CHW} {
 				for _, dt := range []tensor.DType{tensor.Uint8, tensor.Float32, tensor.Float16, tensor.BFloat16} {
 					all := append(append([]Transform{}, ts...), ToLayout{layout}, ConvertDType{DType: dt})
@@ -160,18 +153,12 @@ func TestStores(t *testing.T) {
 func checkStore(t *testing.T, name string, p *Pipeline, src *Image, u8 []byte, mean, std []float64) {
 	t.Helper()
 	out, err := p.Output(InfoOf(src))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dst := make([]byte, out.Bytes())
 	r := p.Runner()
-	if err := r.DoRand(dst, planarOf(src), Rand{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.DoRand(dst, planarOf(src), Rand{}))
 	planar := bytes.Clone(dst)
-	if err := r.DoRand(dst, src, Rand{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.DoRand(dst, src, Rand{}))
 	if !bytes.Equal(dst, planar) {
 		t.Fatalf("%s: %v %v: another result from planes", name, out, out.Layout)
 	}
@@ -286,9 +273,7 @@ func (s shifted) Scan(r image.Rectangle, f func(int, Image) error) error {
 
 func TestImageValidate(t *testing.T) {
 	good := Image{Pix: make([]byte, 24), W: 4, H: 2, C: 3, Step: 3, Stride: 12}
-	if err := good.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, good.Validate())
 	for name, change := range map[string]func(*Image){
 		"no width":    func(m *Image) { m.W = 0 },
 		"2 channels":  func(m *Image) { m.C = 2 },

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -49,13 +50,9 @@ func TestSparse(t *testing.T) {
 		}
 		ts := []ArrayTransform{NormalizeTotal{TargetSum: &target}, Log1p{}, SelectFeatures{Features: []string{"e", "a", "g"}}}
 		rows, err := ComposeArray(ts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		run, err := rows.Runner(sparseSpec(width))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out, err := run.Append(nil, bytesOf(pairs))
 		if err != nil || run.out().Width != 3 || !slices.Equal(run.out().Features, []string{"e", "a", "g"}) {
 			t.Fatalf("%+v, error %v", run.out(), err)
@@ -79,21 +76,15 @@ func TestSparse(t *testing.T) {
 			{append([]ArrayTransform{ToDense{}}, ts...), sparseSpec(width), pairs},
 		} {
 			p, err := ComposeArray(of.ts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			run, err := p.Runner(of.spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			dst := bytesOf([]float32{9, 9, 9})
 			if err := run.Do(dst, bytesOf(of.src)); err != nil || !slices.Equal(floats32(dst), want) {
 				t.Fatalf("%v, error %v; want %v", floats32(dst), err, want)
 			}
 			recipe, err := json.Marshal(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if again, err := ParseArray(recipe); err != nil || len(again.ts) != len(of.ts) {
 				t.Fatalf("%s: %v", recipe, err)
 			}
@@ -134,13 +125,9 @@ func TestSparseErrors(t *testing.T) {
 		}
 	}
 	p, err := ComposeArray(ToDense{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	run, err := p.Runner(sparseSpec(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, column := range []float32{-1, 3, float32(math.NaN())} {
 		if err := run.Do(make([]byte, 12), bytesOf([]float32{column, 1})); err == nil {
 			t.Errorf("column %v was taken", column)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -63,9 +64,7 @@ func TestSplit(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(i), 7))
 		p := mustCompose(t, anyPipeline(rng)...)
 		recipe, err := p.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		head, tail, err := p.Split()
 		if err != nil {
 			t.Fatalf("%d: %s: %v", i, recipe, err)
@@ -76,26 +75,16 @@ func TestSplit(t *testing.T) {
 			t.Fatalf("%d: %s: the head makes %v, %v", i, recipe, between, err)
 		}
 		out, err := p.Output(InfoOf(src))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		stored := NewImage(between.W, between.H, between.C)
 		want, got, planar := make([]byte, out.Bytes()), make([]byte, out.Bytes()), make([]byte, out.Bytes())
 		whole, first, second := p.Runner(), head.Runner(), tail.Runner()
 		for record := range uint64(4) {
 			rnd := NewRand(3, 1, record)
-			if err := whole.DoRand(want, src, rnd); err != nil {
-				t.Fatal(err)
-			}
-			if err := first.Do(stored.Pix, src); err != nil {
-				t.Fatal(err)
-			}
-			if err := second.DoRand(got, stored, rnd); err != nil {
-				t.Fatal(err)
-			}
-			if err := second.DoRand(planar, planarOf(stored), rnd); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, whole.DoRand(want, src, rnd))
+			require.NoError(t, first.Do(stored.Pix, src))
+			require.NoError(t, second.DoRand(got, stored, rnd))
+			require.NoError(t, second.DoRand(planar, planarOf(stored), rnd))
 			if !bytes.Equal(got, want) || !bytes.Equal(planar, want) {
 				t.Errorf("%d: %s: record %d differs", i, recipe, record)
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -37,9 +38,7 @@ func TestTorchNames(t *testing.T) {
 	for _, op := range []Transform{ToImage{}, PILToTensor{}, ToDtype{DType: tensor.Float32},
 		ConvertImageDtype{DType: tensor.Float32}} {
 		p := new(Plan)
-		if err := p.reset(InfoOf(src), Rand{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, p.reset(InfoOf(src), Rand{}))
 		if err := op.Build(p); err != nil || p.Info() == InfoOf(src) {
 			t.Errorf("%s on its own: %v, %v", opName(op), p.Info(), err)
 		}

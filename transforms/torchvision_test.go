@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // TestTorchvision compares with torchvision what is given there to the operations that are
 // random otherwise: not one byte may differ.
 func TestTorchvision(t *testing.T) {
 	text, err := os.ReadFile("testdata/golden_torchvision.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	compared := map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
@@ -27,17 +26,13 @@ func TestTorchvision(t *testing.T) {
 		var n []int
 		for _, s := range fields[2:last] {
 			v, err := strconv.Atoi(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			n = append(n, v)
 		}
 		got := crc32.ChecksumIEEE(apply(t, testImage(n[0], n[1], n[2]),
 			do(func(p *Plan) error { return torchvisionOp(p, op, name, n[3:]) })))
 		want, err := strconv.ParseUint(fields[last], 16, 32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got != uint32(want) {
 			t.Errorf("%s: crc %08x", strings.TrimSpace(line), got)
 		}

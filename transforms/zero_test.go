@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -78,9 +79,7 @@ func checkUnchanged(t *testing.T, recipe string) {
 // Scale by 0 leaves the offset.
 func TestScaleByZero(t *testing.T) {
 	p, err := ParseArray([]byte(`[{"op":"Scale","factor":0,"offset":3}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, err := p.MarshalJSON(); err != nil || string(got) != `[{"op":"Scale","factor":0,"offset":3}]` {
 		t.Errorf("%s, %v", got, err)
 	}

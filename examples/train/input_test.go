@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -18,9 +19,7 @@ func TestNormalizes(t *testing.T) {
 	})
 	x := firstBatch(t, d, none, 0)
 	view, err := d.Slice("images", 0, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pixels := tensor.As[uint8](view)
 	for i := range 8 * 3 * side * side {
 		image, c, at := i/(3*side*side), i/(side*side)%3, i%(side*side)
@@ -81,9 +80,7 @@ func same(a, b []float32) bool {
 func openStripes(t *testing.T, edit func(*store.Schema)) *images {
 	t.Helper()
 	d, err := openImages(stripes(t, "d", 60, edit), "", settings(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -92,17 +89,13 @@ func openStripes(t *testing.T, edit func(*store.Schema)) *images {
 func firstBatch(t *testing.T, d *images, augment augmentation, epoch int) []float32 {
 	t.Helper()
 	ld, err := loader.New(d, loader.Options{BatchSize: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	scale, bias := d.scaling()
 	in := newInput(d, scale, bias, 8)
 	in.augment, in.seed = augment, 7
 	for b, err := range ld.Epoch(context.Background(), epoch) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return in.images(b, epoch)
 	}
 	t.Fatal("no batch")

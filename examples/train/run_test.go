@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -33,9 +34,7 @@ func splitStripes(t *testing.T, name string, n int, splits []string, edit func(*
 	}
 	path := filepath.Join(t.TempDir(), name)
 	w, err := flat.Create(path, schema, flat.Options{Splits: splits})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	r := rand.New(rand.NewPCG(uint64(n), 1))
 	rec := store.NewRecord(schema)
@@ -46,9 +45,7 @@ func splitStripes(t *testing.T, name string, n int, splits []string, edit func(*
 		if len(splits) > 0 {
 			rec.Split = splits[i%len(splits)]
 		}
-		if err := w.Append(rec); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(rec))
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)

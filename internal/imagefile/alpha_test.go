@@ -13,6 +13,7 @@ import (
 	"golang.org/x/image/webp"
 
 	"github.com/penstock/penstock/internal/pixel"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // The integers are img2dataset's formula in floats, for every color and alpha.
@@ -67,9 +68,7 @@ func TestAlphaAgainstPillow(t *testing.T) {
 func encodePNG(t *testing.T, m image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, png.Encode(&b, m))
 	return b.Bytes()
 }
 
@@ -104,19 +103,13 @@ func TestAlphaOfPNG(t *testing.T) {
 func TestAlphaOfWebP(t *testing.T) {
 	data := readKind(t, "lossy-alpha.webp")
 	m, err := webp.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	planes := m.(*image.NYCbCrA)
 	plain, white := New(Options{}), New(Options{Alpha: OnWhite})
 	colors, err := openAll(t, plain, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := openAll(t, white, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, v := range got.pix {
 		a := float64(planes.A[planes.AOffset(i/3%got.w, i/3/got.w)])
 		if want := math.Round(a/255*float64(colors.pix[i]) + 255 - a); float64(v) != want {

@@ -7,6 +7,8 @@ import (
 	"image/png"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // numbers returns those of an image of two colors.
@@ -37,27 +39,19 @@ func TestBits(t *testing.T) {
 			want[y*w+x] = 1
 		}
 		file, err := m.Append(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		img, err := png.Decode(bytes.NewReader(file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !bytes.Equal(numbers(t, img), want) {
 			t.Fatalf("%dx%d: image/png reads other pixels", w, h)
 		}
 		var theirs bytes.Buffer
 		level := []png.CompressionLevel{png.DefaultCompression, png.NoCompression, png.BestCompression}[r.IntN(3)]
 		pal := &image.Paletted{Pix: want, Stride: w, Rect: image.Rect(0, 0, w, h), Palette: color.Palette{color.White, color.Black}}
-		if err := (&png.Encoder{CompressionLevel: level}).Encode(&theirs, pal); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, (&png.Encoder{CompressionLevel: level}).Encode(&theirs, pal))
 		for _, data := range [][]byte{file, theirs.Bytes()} {
 			c, err := pngConfig(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got, ok := pngBits(c, data, memory)
 			if !ok {
 				t.Fatalf("%dx%d is not read", w, h)
@@ -91,13 +85,9 @@ func TestBitsFilters(t *testing.T) {
 			}
 		}
 		file, err := m.Append(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c, err := pngConfig(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		img, wrong := png.Decode(bytes.NewReader(file))
 		got, ok := pngBits(c, file, nil)
 		if ok != (wrong == nil) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Errors of corrupt BMP files.
@@ -53,9 +54,7 @@ func TestCorruptBMP(t *testing.T) {
 func TestLenientBMP(t *testing.T) {
 	data := indexedBMP(8, bmpRaw, 3, 2, 200, []byte{1, 2, 3, 0, 4, 5, 6, 0})
 	want, err := openAll(t, New(Options{}), data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, at := range map[string]uint32{"none": 0, "after the headers": 54} {
 		odd := bytes.Clone(data[:len(data)-1])
 		binary.LittleEndian.PutUint32(odd[10:], at)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/pixel"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // imagesOf returns images of each type that package png knows.
@@ -45,24 +46,16 @@ func TestConvertedByRows(t *testing.T) {
 	const w, h = 700, 431
 	for _, m := range imagesOf(w, h) {
 		var file bytes.Buffer
-		if err := stdpng.Encode(&file, m); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, stdpng.Encode(&file, m))
 		c, err := ReadConfig(file.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		decoded, err := pngDecode(c, file.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, opt := range []Options{{}, {Color: Gray}, {Alpha: OnWhite}, {Color: Gray, Alpha: OnWhite}} {
 			name := fmt.Sprintf("%T %+v", decoded, opt)
 			blend := c.Transparent && opt.Alpha != DropAlpha
 			whole, err := New(opt).Open(file.Bytes())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			rows := New(opt).byRows(decoded, blend)
 			for _, r := range []image.Rectangle{image.Rect(0, 0, w, h), image.Rect(13, 7, 600, 430),
 				image.Rect(699, 0, 700, 431), image.Rect(0, 430, 3, 431)} {
@@ -104,9 +97,7 @@ func TestMemoryOfLargePNG(t *testing.T) {
 	const side = 2500
 	for name, m := range map[string]image.Image{"gray": image.NewGray(image.Rect(0, 0, side, side)), "rgb": opaque(side)} {
 		var file bytes.Buffer
-		if err := stdpng.Encode(&file, m); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, stdpng.Encode(&file, m))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		src, err := New(Options{}).Open(file.Bytes())
@@ -114,9 +105,7 @@ func TestMemoryOfLargePNG(t *testing.T) {
 			err = src.Scan(image.Rect(0, 0, side, side), func(int, pixel.Image) error { return nil })
 		}
 		runtime.ReadMemStats(&after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		pixels := uint64(side * side * map[string]int{"gray": 1, "rgb": 4}[name])
 		if took := after.TotalAlloc - before.TotalAlloc; took > pixels+2<<20 {
 			t.Errorf("%s: %d bytes for %d of pixels", name, took, pixels)

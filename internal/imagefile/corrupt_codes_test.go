@@ -11,14 +11,13 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile/format"
 	"github.com/penstock/penstock/internal/imagefile/jpeg"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func readKind(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(kindsDir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
@@ -99,9 +98,7 @@ func TestStandardTables(t *testing.T) {
 	base := readKind(t, "420.jpg")
 	d := New(Options{})
 	want, err := openAll(t, d, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := openAll(t, d, without(base, jpeg.DHT))
 	if err != nil || !bytes.Equal(got.pix, want.pix) {
 		t.Errorf("without tables: %v, or other pixels", err)
@@ -133,9 +130,7 @@ func TestAdobeTransforms(t *testing.T) {
 	base := readKind(t, "ycck.jpg")
 	d := New(Options{})
 	want, err := openAll(t, d, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := bytes.Index(base, []byte("Adobe")) + 11
 	for transform, same := range map[byte]bool{0: false, 1: true, 2: true, 77: true} {
 		base[at] = transform
@@ -246,9 +241,7 @@ func TestMutatedFiles(t *testing.T) {
 	d := New(Options{MaxPixels: 1 << 16})
 	good := readKind(t, "420.jpg")
 	want, err := openAll(t, d, good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	refused, n := 0, 30
 	if testing.Short() {
 		n = 3
@@ -296,9 +289,7 @@ func TestFrameLeavesScreen(t *testing.T) {
 	data := readKind(t, "L.gif")
 	d := New(Options{})
 	want, err := openAll(t, d, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, size := range [][]byte{{5, 0, 5, 0}, {0, 0, 0, 0}, {45, 0, 1, 0}} {
 		small := bytes.Clone(data)
 		copy(small[6:], size)

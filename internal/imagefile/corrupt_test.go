@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 const corruptDir = "../../testdata/corrupt"
@@ -45,18 +46,14 @@ var corruptFiles = map[string]struct {
 
 func TestCorruptFilesAreRefused(t *testing.T) {
 	entries, err := os.ReadDir(corruptDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(entries) != len(corruptFiles) {
 		t.Errorf("%s holds %d files, the table %d", corruptDir, len(entries), len(corruptFiles))
 	}
 	d := New(Options{})
 	for name, want := range corruptFiles {
 		data, err := os.ReadFile(filepath.Join(corruptDir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		_, err = openAll(t, d, data)
 		if !errors.Is(err, want.kind) {
 			t.Errorf("%s: %v, want kind %q", name, err, want.kind)
@@ -68,13 +65,9 @@ func TestCorruptFilesAreRefused(t *testing.T) {
 
 func TestMaxPixels(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("../../testdata/raw/circle/000.jpg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c, err := ReadConfig(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n := c.Width * c.Height
 	for limit, ok := range map[int]bool{0: true, n: true, n - 1: false, 1: false} {
 		d := New(Options{MaxPixels: limit})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -21,9 +22,7 @@ var crops = flag.Int("crops", 400, "crops that TestCropsAgainstTorchvision compa
 func TestCropsAgainstTorchvision(t *testing.T) {
 	t.Run("kinds", func(t *testing.T) {
 		files, err := filepath.Glob("testdata/kinds/*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		compareCrops(t, files, 6)
 	})
 	t.Run("photos", func(t *testing.T) { compareCrops(t, somePhotos(t), 1) })
@@ -36,13 +35,9 @@ func compareCrops(t *testing.T, files []string, want int) {
 	compared, formats := 0, make(map[format.Format]int)
 	for i := 0; compared < *crops/2 && i < 10**crops; i++ {
 		path, err := filepath.Abs(files[i%len(files)])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c, err := ReadConfig(data)
 		if err != nil || c.Bits > 8 { // Pillow clips gray ones
 			continue
@@ -66,9 +61,7 @@ func compareCrops(t *testing.T, files []string, want int) {
 			ts = append(ts, transforms.RandomHorizontalFlip{P: new(1.0)})
 		}
 		pipeline, err := transforms.Compose(ts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := make([]byte, 3*size*size)
 		if err := pipeline.Runner().DoRand(got, src, transforms.Rand{}); err != nil {
 			t.Fatalf("%s: %v", path, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -130,13 +131,9 @@ func TestBackendSaysWhatIsBuiltIn(t *testing.T) {
 // A file's name plays no part: a PNG that is called .JPEG opens.
 func TestNameOfAnotherFormat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "photo.JPEG")
-	if err := os.WriteFile(path, readKind(t, "RGB.png"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, readKind(t, "RGB.png"), 0o644))
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if m, err := openAll(t, New(Options{}), data); err != nil || m.w != 45 {
 		t.Errorf("%dx%d, %v", m.w, m.h, err)
 	}

@@ -9,20 +9,17 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile/format"
 	"github.com/penstock/penstock/internal/pixel"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Any bytes give an image of the size in the header or one of this package's errors.
 func FuzzOpen(f *testing.F) {
 	kinds(f, func(_ string, data []byte) { f.Add(data, true) })
 	paths, err := filepath.Glob(corruptDir + "/*")
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(data, false)
 	}
 	rgb, gray := New(Options{MaxPixels: 1 << 18}), New(Options{MaxPixels: 1 << 18, Color: Gray, Orient: true})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 const kindsDir = "testdata/kinds"
@@ -24,9 +25,7 @@ func kinds(t testing.TB, f func(name string, data []byte)) {
 	}
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		f(filepath.Base(p), data)
 	}
 }
@@ -46,13 +45,9 @@ var notAsPillow = map[string]string{
 // Every kind of file reads as Pillow read it when testdata/make.py ran.
 func TestGoldens(t *testing.T) {
 	text, err := os.ReadFile("testdata/goldens.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var want map[string]map[string]string
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &want))
 	for way, opt := range ways {
 		d := New(opt)
 		kinds(t, func(name string, data []byte) {
@@ -107,9 +102,7 @@ func TestKindsAgainstPillow(t *testing.T) {
 
 func TestUnsupportedSaysSo(t *testing.T) {
 	data, err := os.ReadFile("testdata/tiff/lab.tif")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = ReadConfig(data)
 	if !errors.Is(err, format.ErrUnsupported) ||
 		err.Error() != "tiff: not supported: its colors are CIE L*a*b*; convert it to RGB: magick old.tif -colorspace sRGB new.png" {
@@ -121,13 +114,9 @@ func TestUnsupportedSaysSo(t *testing.T) {
 func TestGray16KeepsHighByte(t *testing.T) {
 	d := New(Options{Color: Gray})
 	high, err := os.ReadFile(filepath.Join(kindsDir, "I16.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m, err := openAll(t, d, high)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	seen := map[byte]bool{}
 	for _, v := range m.pix {
 		seen[v] = true

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -31,20 +32,14 @@ func photos(t testing.TB, limit int) []string {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !strings.HasSuffix(h.Name, ".JPEG") {
 			continue
 		}
 		path := filepath.Join(tmp, filepath.Base(h.Name))
 		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, data, 0o644))
 		paths = append(paths, path)
 	}
 	return paths
@@ -70,13 +65,9 @@ func TestPipelineAgainstPillow(t *testing.T) {
 			got := pixels{w: 224, h: 224, c: 3, pix: make([]byte, 224*224*3)}
 			for _, path := range paths {
 				data, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				src, err := d.Open(data)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if err := run.Do(got.pix, src); err != nil {
 					t.Fatalf("%s: %v", path, err)
 				}
@@ -91,9 +82,7 @@ func evaluation(t testing.TB, filter, passOrder string) *transforms.Pipeline {
 	t.Helper()
 	p, err := transforms.Compose(transforms.Resize{Size: []int{256}, Interpolation: filter, PassOrder: passOrder},
 		transforms.CenterCrop{Size: []int{224}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return p
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // pillowScript writes Pillow's major version. Then it reads paths, one a line, and writes for
@@ -98,17 +99,11 @@ func newPillow(t testing.TB, mode, do string) *pillow {
 	python := pillowPython(t)
 	cmd := exec.Command(python, "-c", pillowScript, mode, do)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
 		if err := cmd.Wait(); err != nil {
@@ -134,9 +129,7 @@ func (p *pillow) passOrder() string {
 func (p *pillow) open(path string) (pixels, bool) {
 	p.t.Helper()
 	path, err := filepath.Abs(path)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	return p.ask(path)
 }
 
@@ -175,9 +168,7 @@ func againstPillow(t *testing.T, paths []string) {
 			p, d := newPillow(t, mode, "nothing"), New(Options{Color: color})
 			for _, path := range paths {
 				data, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				got, err := openAll(t, d, data)
 				if err != nil {
 					t.Fatalf("%s: %v", path, err)

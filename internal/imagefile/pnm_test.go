@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -70,9 +71,7 @@ func TestPNMAgainstPillow(t *testing.T) {
 	}{{'1', 1}, {'4', 1}, {'2', 255}, {'5', 255}, {'3', 255}, {'6', 255}, {'2', 15}, {'5', 100}, {'3', 7}, {'6',
 		200}, {'3', 1023}, {'6', 65535}, {'6', 1000}} {
 		path := filepath.Join(dir, fmt.Sprintf("%c-%d.pnm", c.kind, c.most))
-		if err := os.WriteFile(path, pnmFile(c.kind, c.most), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, pnmFile(c.kind, c.most), 0o666))
 		paths = append(paths, path)
 	}
 	againstPillow(t, paths)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/pixel"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Whatever rectangle is scanned, and in whatever order, its pixels are those of the whole
@@ -62,9 +63,7 @@ func TestScanRefusesWhatIsOutside(t *testing.T) {
 	d := New(Options{})
 	for _, name := range []string{"420.jpg", "RGB.png", "420-progressive.jpg"} {
 		src, err := d.Open(readKind(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		w, h, _ := src.Size()
 		called := func(int, pixel.Image) error { t.Error("strip"); return nil }
 		for _, r := range []image.Rectangle{image.Rect(0, 0, w+1, h), image.Rect(0, -1, w, h), image.Rect(w, h, w+1, h+1)} {
@@ -83,9 +82,7 @@ func TestScanStopsWithTheError(t *testing.T) {
 	d := New(Options{})
 	for _, name := range []string{"420.jpg", "RGB.png"} {
 		src, err := d.Open(readKind(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		calls := 0
 		err = src.Scan(image.Rect(0, 0, 45, 37), func(int, pixel.Image) error { calls++; return stop })
 		if err != stop || calls != 1 {
@@ -103,13 +100,9 @@ func TestJPEGAllocatesNothing(t *testing.T) {
 			data := readKind(t, name)
 			got := testing.AllocsPerRun(10, func() {
 				src, err := d.Open(data)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				w, h, _ := src.Size()
-				if err := src.Scan(image.Rect(0, 0, w, h), nop); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, src.Scan(image.Rect(0, 0, w, h), nop))
 			})
 			if got > 0 {
 				t.Errorf("%s: %v allocations an image", name, got)

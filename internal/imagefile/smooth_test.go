@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/imagefile/jpeg"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // firstScans returns a progressive file that ends after n scans.
@@ -16,9 +17,7 @@ func firstScans(t *testing.T, data []byte, n int) []byte {
 			t.Fatal("too few scans")
 		}
 		_, end, err := jpeg.Segment(data, m, next)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if pos = end; m == jpeg.SOS {
 			scans++
 			pos = jpeg.SkipEntropy(data, end)

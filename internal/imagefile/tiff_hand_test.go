@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -67,9 +68,7 @@ func TestTIFFFillOrder(t *testing.T) {
 			[2]uint16{258, uint16(c.bits)}, [2]uint16{259, 1}, [2]uint16{262, 1},
 			[2]uint16{266, 2}, [2]uint16{273}, [2]uint16{277, 1}, [2]uint16{278, 1}, [2]uint16{279, uint16(len(c.strip))})
 		got, err := openAll(t, New(Options{Color: Gray}), data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !bytes.Equal(got.pix, c.want) {
 			t.Errorf("%d bits: %v, want %v", c.bits, got.pix, c.want)
 		}

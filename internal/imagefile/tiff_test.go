@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/format"
 	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // tiffCase describes a file, as testdata/tiff.py does.
@@ -34,9 +35,7 @@ func tiffCases(t testing.TB, dir string) (list map[string]tiffCase) {
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(list) < 100 {
 		t.Fatalf("%d files", len(list))
 	}
@@ -58,9 +57,7 @@ func checkTIFF(t *testing.T, dir string) {
 	for name, want := range tiffCases(t, dir) {
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join(dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if want.RGB != "" {
 				if got, err := openAll(t, d, data); err != nil {
 					t.Error("pixels: ", err)
@@ -127,9 +124,7 @@ func TestTIFFMutations(t *testing.T) {
 	var before, after runtime.MemStats
 	for i := range *mutations {
 		data, err := os.ReadFile(paths[rnd.IntN(len(paths))])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		mutate(data, rnd)
 		if rnd.IntN(8) == 0 {
 			data = data[:rnd.IntN(len(data))]

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // declareScript writes images that are transparent, opaque or nearly so, in every format,
@@ -124,16 +126,12 @@ for name in sorted(os.listdir(".")):
 func TestTransparentAgainstPillow(t *testing.T) {
 	dir := t.TempDir()
 	out, err := exec.Command(pillowPython(t), "-c", declareScript, dir).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	seen := map[string]int{}
 	for line := range strings.Lines(string(out)) {
 		name, pillow, _ := strings.Cut(strings.TrimSpace(line), " ")
 		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c, err := ReadConfig(data)
 		if err != nil || pillow == "None" {
 			t.Logf("%s: Pillow says %s, here: %v", name, pillow, err)
@@ -154,16 +152,12 @@ func TestTransparentAgainstPillow(t *testing.T) {
 // In a file that declares no transparency, the bytes in the place of alpha are ignored.
 func TestOpaqueIsNotBlended(t *testing.T) {
 	dir := t.TempDir()
-	if err := exec.Command(pillowPython(t), "-c", declareScript, dir).Run(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, exec.Command(pillowPython(t), "-c", declareScript, dir).Run())
 	plain, white := New(Options{}), New(Options{Alpha: OnWhite})
 	for _, name := range []string{"v3.bmp", "108-raw.bmp", "124-raw-masks.bmp", "rgba-hint.webp", "palette.png",
 		"opaque.gif"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want, err := openAll(t, plain, data)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -136,9 +137,7 @@ func TestWhatIsNotRetried(t *testing.T) {
 	s := new(script)
 	s.Put("k", content)
 	o, err := NewClient(s, remote.Policy{}).Stat(t.Context(), "k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Put("k", content[1:])
 	c := NewClient(s, remote.Policy{})
 	if err := c.ReadAt(t.Context(), o, 0, make([]byte, 10)); !errors.Is(err, remote.ErrChanged) {
@@ -192,9 +191,7 @@ func TestNobodyThere(t *testing.T) {
 			want := refusedAttempts
 			if answers {
 				want = 8
-				if err := c.ReadAt(t.Context(), remote.Object{Key: "k"}, 0, make([]byte, 9)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, c.ReadAt(t.Context(), remote.Object{Key: "k"}, 0, make([]byte, 9)))
 			}
 			s.acts = nil
 			for range 30 {

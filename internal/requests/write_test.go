@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -99,9 +100,7 @@ func TestCopy(t *testing.T) {
 	b := new(membucket.Memory)
 	b.Put("a", content)
 	c := NewClient(b, remote.Policy{})
-	if err := c.Copy(t.Context(), "a", "b"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Copy(t.Context(), "a", "b"))
 	if got, _, err := c.ReadAll(t.Context(), "b", 1<<20); err != nil || !bytes.Equal(got, content) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}

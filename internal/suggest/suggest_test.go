@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func TestDistance(t *testing.T) {
@@ -42,9 +44,7 @@ func TestHint(t *testing.T) {
 
 func TestPath(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "photos"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "photos"), 0o755))
 	want := fmt.Sprintf("; did you mean %q?", filepath.Join(dir, "photos"))
 	if got := Path(filepath.Join(dir, "photo")); got != want {
 		t.Errorf("%q, want %q", got, want)

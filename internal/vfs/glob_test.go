@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Glob finds the paths that filepath.Glob finds, for any pattern.
@@ -14,13 +16,9 @@ func TestGlob(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "a[b")
 	for _, name := range []string{"x.json", "cat/1.json", "cat/a.jpg", "cat/deep/1.json", "dog/.1.json", "dog/[x].json", "x*y", "empty/"} {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		if filepath.Base(path) != "empty" {
-			if err := os.WriteFile(path, nil, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, nil, 0o666))
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -21,9 +22,7 @@ var shape = [3]int{23, 6, 5}
 func hierarchies(t testing.TB, dir string) map[string]Files {
 	t.Helper()
 	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := make(map[string]Files)
 	for _, e := range list {
 		path := filepath.Join(dir, e.Name())
@@ -32,9 +31,7 @@ func hierarchies(t testing.TB, dir string) map[string]Files {
 			all[e.Name()] = Folder(path)
 		case ".zip":
 			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if all[e.Name()], err = Zip(bytes.NewReader(b), int64(len(b))); err != nil {
 				t.Fatal(err)
 			}
@@ -54,9 +51,7 @@ func dtypeOf(t testing.TB, name string) (tensor.DType, int) {
 		return tensor.Float64, 2
 	}
 	d, err := tensor.ParseDType(kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return d, 1
 }
 

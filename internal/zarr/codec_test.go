@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -15,9 +16,7 @@ import (
 func decoded(t *testing.T, stored []byte, chunk []int64, codecs ...codec) ([]byte, error) {
 	t.Helper()
 	p, err := newPipeline(codecs, number{dtype: tensor.Uint8, parts: 1}, chunk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out := make([]byte, p.size)
 	var spare [2][]byte
 	return out, p.decode(out, stored, &spare)
@@ -82,9 +81,7 @@ func TestTransposeTwice(t *testing.T) {
 		var codecs []codec
 		for _, order := range orders {
 			conf, err := json.Marshal(map[string]any{"order": order})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			codecs = append(codecs, codec{"transpose", conf})
 		}
 		if got, err := decoded(t, stored, []int64{a, b, c}, append(codecs, codec{"bytes", nil})...); err != nil || !bytes.Equal(got, want) {

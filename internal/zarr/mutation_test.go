@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 var mutations = flag.Int("mutations", 1000, "how many corrupt hierarchies TestMutations opens")
@@ -44,13 +45,9 @@ func load(t *testing.T, z *zipped) inMemory {
 	m := inMemory{make(fstest.MapFS)}
 	for _, f := range z.z.File {
 		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m.MapFS[f.Name] = &fstest.MapFile{Data: b, Mode: 0o444}
 	}
 	return m

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/usage"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/expr"
@@ -26,9 +27,7 @@ func openArray(b *testing.B, n, size int) *mmapds.Dataset {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "x.npy")
 	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	header := layout.Header(tensor.Spec{Name: "x", DType: tensor.Uint8, Shape: tensor.Shape{size}}, int64(n))
 	record := make([]byte, size)
 	if _, err := f.Write(header); err != nil {
@@ -40,13 +39,9 @@ func openArray(b *testing.B, n, size int) *mmapds.Dataset {
 			b.Fatal(err)
 		}
 	}
-	if err := f.Close(); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, f.Close())
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	b.Cleanup(func() { ds.Close() })
 	return ds
 }
@@ -56,9 +51,7 @@ func epochSeconds(b *testing.B, ld *loader.Loader, epoch int) (wall, processors 
 	b.Helper()
 	start, used := time.Now(), usage.Process()
 	for _, err := range ld.Epoch(b.Context(), epoch) {
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 	}
 	return time.Since(start).Seconds(), (usage.Process() - used).Seconds()
 }
@@ -82,15 +75,11 @@ func BenchmarkFiltered(b *testing.B) {
 
 func benchmarkFiltered(b *testing.B, ds *mmapds.Dataset, where string, batch int) {
 	set, err := expr.Find(b.Context(), ds, where)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	var lds [2]*loader.Loader
 	for i, s := range []combine.Select{{Set: set}, {}} {
 		v, err := combine.NewSelect(ds, s)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		if lds[i], err = loader.New(v, loader.Options{BatchSize: batch, Sampler: sampler.Shuffle{}}); err != nil {
 			b.Fatal(err)
 		}
@@ -127,13 +116,9 @@ func BenchmarkTranslate(b *testing.B) {
 	ds := openArray(b, n, 1)
 	for _, where := range []string{"sample(0.5)", "not sample(0.01)", "not sample(0.0001)", "sample(0.01)"} {
 		set, err := expr.Find(b.Context(), ds, where)
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		v, err := combine.NewSelect(ds, combine.Select{Set: set})
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		order, places, out := sampler.Shuffle{}.Epoch(v.Len(), 1, 0), make([]int, 256), []int(nil)
 		b.Run(fmt.Sprintf("%s/%s", combine.KindOfRows(v), where), func(b *testing.B) {
 			at := 0
@@ -173,8 +158,6 @@ var joinRecords = flag.Int("join-records", 1_000_000, "records of the right side
 func joinSide(b *testing.B, r *rand.Rand, kind string, n int) loader.Source {
 	b.Helper()
 	src, err := combine.NewArrays(keyArray(r, "k", kind, r.Perm(n)), combine.Array{Name: fmt.Sprint("x", n), Values: tensor.From(make([]uint8, n))})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return src
 }

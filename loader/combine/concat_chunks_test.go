@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -21,23 +22,17 @@ func joinedWindows(t *testing.T, r *rand.Rand) (*combine.Concat, int64) {
 		src := newCounted(newND(r, []int{size + r.IntN(30), 4}), []int{1 + r.IntN(6), 1 + r.IntN(4)})
 		bytes += int64(16 * src.Len())
 		ws, err := combine.NewWindows(t.Context(), combine.Window{Sizes: map[string]int{"0": size}}, src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sources = append(sources, ws)
 	}
 	if r.IntN(3) == 0 {
 		inner, err := combine.NewConcat(sources...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sources = append(sources, inner)
 		bytes *= 2
 	}
 	all, err := combine.NewConcat(sources...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all, bytes
 }
 
@@ -111,19 +106,13 @@ func TestConcatChunksEvenly(t *testing.T) {
 	for _, n := range sizes {
 		src := newCounted(newND(r, []int{n}), []int{20})
 		ws, err := combine.NewWindows(t.Context(), combine.Window{Sizes: map[string]int{"0": 1}}, src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sources, counts = append(sources, ws), append(counts, src)
 	}
 	all, err := combine.NewConcat(sources...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	order, err := loader.NewChunkShuffle(all, sampler.ChunkOptions{Memory: 8000, Batch: 90, Ranks: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	batches := make([][]int, 2)
 	for rank := range 2 {
 		records, _ := epochOf(t, all, loader.Options{BatchSize: 45, Sampler: order, Workers: 1, World: loader.World{Rank: rank, Size: 2}}, 0, 0)

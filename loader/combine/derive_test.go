@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -21,9 +22,7 @@ func derivable(t *testing.T) *combine.Arrays {
 		combine.Array{Name: "c", Values: tensor.From([]float64{-1, 0, 1})},
 		combine.Array{Name: "d", Values: tensor.From([]float32{1, 2, 3, 4, 5, 6, 7, 8, 9}, 3)},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return src
 }
 
@@ -50,9 +49,7 @@ func TestDerive(t *testing.T) {
 		}
 		spec := v.Specs()[4]
 		dst := make([]byte, 2*spec.RecordBytes())
-		if err := v.Gather(t.Context(), "y", []int{2, 0}, dst); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, v.Gather(t.Context(), "y", []int{2, 0}, dst))
 		out := tensor.Of(spec, 2, dst)
 		var values string
 		switch spec.DType {
@@ -111,27 +108,17 @@ func TestDeriveOfChunks(t *testing.T) {
 	chunked := gridded{combine.Func{Records: 24, Fields: []tensor.Spec{spec}}, a, []int{4, 8}}
 	chunked.Make = func(context.Context, int, string, tensor.View) error { return nil }
 	ws, err := combine.NewWindows(t.Context(), combine.Window{Sizes: map[string]int{"0": 4}}, chunked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v, err := combine.NewDerive(ws, combine.Derive{Name: "y", Expression: "x * 2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	shuffle, err := loader.NewChunkShuffle(v, sampler.ChunkOptions{Memory: 1 << 20, Batch: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ld, err := loader.New(v, loader.Options{BatchSize: 5, Sampler: shuffle})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	var seen []int
 	for b, err := range ld.Epoch(context.Background(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		x, y := tensor.As[int32](b.Field("x")), tensor.As[float64](b.Field("y"))
 		for i := range x {
 			if y[i] != 2*float64(x[i]) {
@@ -148,9 +135,7 @@ func TestDeriveOfChunks(t *testing.T) {
 // TestLimitsOfTheFormat compares the limits with those of docs/format.md, which the Python package is compared with, too.
 func TestLimitsOfTheFormat(t *testing.T) {
 	text, err := os.ReadFile("../../docs/format.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(text), "| limit of a view |")
 	for row, limit := range combine.Limits {
 		_, rest, _ := strings.Cut(table, "\n| "+row)

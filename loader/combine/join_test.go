@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/tensor"
@@ -60,9 +61,7 @@ func side(t *testing.T, r *rand.Rand, key, kind, field string, keys []int) (load
 		x[i] = r.Int32()
 	}
 	src, err := combine.NewArrays(keyArray(r, key, kind, keys), combine.Array{Name: field, Values: tensor.From(x)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return src, x
 }
 
@@ -84,9 +83,7 @@ func TestJoins(t *testing.T) {
 		right, y := side(t, r, max(j.On, j.RightOn), kind[1], "y", rightKeys)
 		if kind == [2]string{"label", "int64"} { // by the numbers
 			v, err := left.Slice("k", 0, left.Len())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for i, k := range tensor.As[int64](v) {
 				leftKeys[i] = int(k)
 			}
@@ -101,9 +98,7 @@ func TestJoins(t *testing.T) {
 			}
 		}
 		v, found, err := combine.NewJoinInParts(t.Context(), left, right, j, 1+r.IntN(70))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		checkJoin(t, r, v, found, j, leftKeys, rightKeys, x, y)
 	}
 }
@@ -136,9 +131,7 @@ func checkJoin(t *testing.T, r *rand.Rand, v *combine.View, found *combine.Match
 		t.Fatalf("%v, want %v, without a match %v and %v", found, of, only, unseen)
 	}
 	xy, err := combine.NewSelect(v, combine.Select{Fields: []string{"x", "y"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m.check(t, r, xy)
 }
 
@@ -149,16 +142,12 @@ func TestJoinsRefuse(t *testing.T) {
 		combine.Array{Name: "k", Values: tensor.From([]int64{5, 6, 7, 6})}, combine.Array{Name: "f", Values: tensor.From([]float32{nan, 1, 2, 3})},
 		combine.Array{Name: "t", Values: tensor.From([]byte("abbc")), Offsets: []int64{0, 1, 2, 3, 4}, Content: tensor.Text},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	right, err := combine.NewArrays(
 		combine.Array{Name: "k", Values: tensor.From([]int32{6, 9, 5, 7})}, combine.Array{Name: "y", Values: tensor.From([]uint8{1, 2, 3, 4})},
 		combine.Array{Name: "twice", Values: tensor.From([]int8{1, 9, 4, 9})}, combine.Array{Name: "label", Values: tensor.From([]int64{0, 1, 0, 1}), Classes: []string{"a", "b"}},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	fill := map[string]any{"y": 0, "twice": 0, "label": "a"}
 	with := func(name string, value any) combine.Join {
 		out := map[string]any{name: value}
@@ -199,17 +188,13 @@ func TestJoinsRefuse(t *testing.T) {
 
 func TestFillValues(t *testing.T) {
 	left, err := combine.NewArrays(combine.Array{Name: "k", Values: tensor.From([]int32{1, 2})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	right, err := combine.NewArrays(
 		combine.Array{Name: "k", Values: tensor.From([]int32{1})}, combine.Array{Name: "i", Values: tensor.From([]int64{0})},
 		combine.Array{Name: "u", Values: tensor.From([]uint64{0})}, combine.Array{Name: "s", Values: tensor.From([]int8{0})},
 		combine.Array{Name: "f", Values: tensor.From([]float32{0})},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for text, want := range map[string]string{
 		`{"i": 9007199254740993, "u": 18446744073709551615, "s": -128, "f": "-inf"}`: "[9007199254740993] [18446744073709551615] [-128] [-Inf]",
 		`{"i": -9223372036854775808, "u": 3, "s": 127, "f": 1e1}`:                    "[-9223372036854775808] [3] [127] [10]",
@@ -219,9 +204,7 @@ func TestFillValues(t *testing.T) {
 		`{"i": null, "u": 0, "s": 0, "f": 0}`:                                        `field "i": null is not a value; give a number, a text or []`,
 	} {
 		j := combine.Join{On: "k", How: combine.JoinLeft}
-		if err := json.Unmarshal([]byte(text), &j.Fill); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(text), &j.Fill))
 		v, _, err := combine.NewJoin(t.Context(), left, right, j)
 		if err != nil {
 			if !strings.Contains(err.Error(), want) {
@@ -231,9 +214,7 @@ func TestFillValues(t *testing.T) {
 		}
 		values := map[string][]byte{"i": make([]byte, 8), "u": make([]byte, 8), "s": make([]byte, 1), "f": make([]byte, 4)}
 		for name, b := range values {
-			if err := v.Gather(t.Context(), name, []int{1}, b); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, v.Gather(t.Context(), name, []int{1}, b))
 		}
 		got := fmt.Sprint(tensor.Elements[int64](values["i"]), tensor.Elements[uint64](values["u"]),
 			tensor.Elements[int8](values["s"]), tensor.Elements[float32](values["f"]))

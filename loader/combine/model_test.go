@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -77,9 +78,7 @@ func (m *model) arrays(t *testing.T) *combine.Arrays {
 		fields = append(fields, a)
 	}
 	src, err := combine.NewArrays(fields...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return src
 }
 
@@ -126,12 +125,8 @@ func (m *model) check(t *testing.T, r *rand.Rand, src loader.Source) {
 		t.Fatalf("%d records of %v, want %d of %v", src.Len(), src.Specs(), m.n, m.specs)
 	}
 	can, err := loader.CapabilitiesOf(src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := src.Retain(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, src.Retain())
 	for range 6 {
 		m.checkCall(t, r, src, can)
 	}
@@ -154,43 +149,31 @@ func (m *model) checkCall(t *testing.T, r *rand.Rand, src loader.Source, can loa
 			indices = append(indices, r.IntN(m.n))
 		}
 	}
-	if err := src.Prefetch(spec.Name, a, b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, src.Prefetch(spec.Name, a, b))
 	if can.Mapped != nil {
-		if err := can.Mapped.Warm(spec.Name, a, b); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, can.Mapped.Warm(spec.Name, a, b))
 	}
 	list := consecutive(a, b)
 	var slice, gathered []byte
 	if spec.Ragged {
 		offsets, lengths := make([]int64, len(indices)+1), make([]int64, len(indices)+1)
 		got, err := can.Ragged.GatherRagged(ctx, spec.Name, indices, offsets, nil)
-		if err := errors.Join(err, can.Ragged.Lengths(ctx, spec.Name, indices, lengths)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(err, can.Ragged.Lengths(ctx, spec.Name, indices, lengths)))
 		if want := m.offsets(f, indices); !slices.Equal(offsets, want) || !slices.Equal(lengths, want) {
 			t.Fatalf("%s of %v: offsets %v and %v, want %v", spec.Name, indices, offsets, lengths, want)
 		}
 		own := make([]int64, b-a+1)
 		v, err := can.Ragged.SliceRagged(spec.Name, a, b, own)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if want := m.offsets(f, list); !slices.Equal(own, want) {
 			t.Fatalf("%s[%d:%d]: offsets %v, want %v", spec.Name, a, b, own, want)
 		}
 		slice, gathered = v.Bytes(), got
 	} else {
 		gathered = make([]byte, len(indices)*spec.RecordBytes())
-		if err := src.Gather(ctx, spec.Name, indices, gathered); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, src.Gather(ctx, spec.Name, indices, gathered))
 		v, err := src.Slice(spec.Name, a, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		slice = v.Bytes()
 		if v.Len() != b-a || v.DType() != spec.DType || !slices.Equal(v.Shape()[1:], spec.Shape) {
 			t.Fatalf("%s[%d:%d] is %v%v, want %v%v", spec.Name, a, b, v.DType(), v.Shape(), spec.DType, spec.Shape)
@@ -216,9 +199,7 @@ func (m *model) checkLoader(t *testing.T, r *rand.Rand, src loader.Source) {
 	for rank := range world {
 		opts.World = loader.World{Rank: rank, Size: world}
 		ld, err := loader.New(src, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if rank == 0 && r.IntN(2) == 0 {
 			state = ld.State()
 			if state.Step = r.IntN(ld.Batches(0) + 1); state.Step == ld.Batches(0) {
@@ -229,22 +210,16 @@ func (m *model) checkLoader(t *testing.T, r *rand.Rand, src loader.Source) {
 			if text, err := json.Marshal(state); err != nil || json.Unmarshal(text, &state) != nil {
 				t.Fatal("a state that is not JSON")
 			}
-			if err := ld.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ld.Close())
 			if ld, err = loader.Resume(src, opts, state); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for b, err := range ld.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			m.checkBatch(t, b)
 		}
-		if err := ld.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ld.Close())
 	}
 }
 
@@ -309,9 +284,7 @@ func TestFuncFails(t *testing.T) {
 		return nil
 	}
 	ld, err := loader.New(src, loader.Options{BatchSize: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	for _, err = range ld.Epoch(t.Context(), 0) {
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/tensor"
@@ -23,9 +24,7 @@ func numbered(t *testing.T, group []int64, shape ...int) loader.Source {
 		arrays = append(arrays, combine.Array{Name: "group", Values: tensor.From(group)})
 	}
 	src, err := combine.NewArrays(arrays...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return src
 }
 
@@ -39,9 +38,7 @@ func TestSplits(t *testing.T) {
 			s.Block, s.Seed = 1+r.IntN(12), seed
 		}
 		parts, err := s.Of(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		of := make([]int, n)
 		for k, ranges := range parts {
 			for _, run := range ranges {
@@ -64,9 +61,7 @@ func TestSplits(t *testing.T) {
 	}
 	group := []int64{5, 5, 1, 1, 1, 5, 9, 9, 3}
 	parts, err := combine.Splits{Shares: []float64{0.5, 0.5}, Seed: 3}.OfGroups(t.Context(), numbered(t, group, len(group)), "group")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := map[int64]int{}
 	covered := 0
 	for k, ranges := range parts {
@@ -106,9 +101,7 @@ func TestAlong(t *testing.T) {
 		}
 	}
 	ws, err := combine.NewWindows(t.Context(), combine.Window{Sizes: size, Along: "1", Ranges: [][2]int{{0, 2}, {3, 6}}, Fields: only}, src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var columns []int
 	for i := range ws.Len() {
 		at := make([]int, 2)
@@ -132,9 +125,7 @@ func TestGroupsOfFloats(t *testing.T) {
 		combine.Array{Name: "zero", Values: tensor.From([]float64{0, negative, 0, negative})},
 		combine.Array{Name: "inf", Values: tensor.From([]float32{0, float32(math.Inf(1)), float32(math.Inf(1)), float32(math.Inf(-1))})},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	windows := func(group string) (*combine.Windows, error) {
 		return combine.NewWindows(t.Context(), combine.Window{Sizes: map[string]int{"0": 2}, Group: group,
 			Fields: []combine.WindowField{{Name: "x"}}}, src)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/tensor"
@@ -24,9 +25,7 @@ func TestUnion(t *testing.T) {
 				continue
 			}
 			element, err := spec.DType.AppendNearest(nil, tensor.Int(1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			fill[spec.Name] = int64(1)
 			for range spec.RecordBytes() / len(element) {
 				values[f] = append(values[f], element...)
@@ -80,9 +79,7 @@ func TestUnion(t *testing.T) {
 			}
 		}
 		union, err := combine.NewUnion(fill, sources...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want.check(t, r, union)
 		if len(combine.SizesOf(union)) != len(sources) {
 			t.Fatal("the sizes of the sources are not known")
@@ -95,9 +92,7 @@ func TestUnionRefuses(t *testing.T) {
 	x, y := tensor.From(make([]float32, 3)), tensor.From(make([]uint8, 3))
 	source := func(fields ...combine.Array) loader.Source {
 		src, err := combine.NewArrays(fields...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return src
 	}
 	one, two := source(combine.Array{Name: "x", Values: x}), source(combine.Array{Name: "x", Values: x},
@@ -120,9 +115,7 @@ func TestUnionRefuses(t *testing.T) {
 		`a is not []; its records have any number of rows`:    `{"i": "a", "y": 0, "c": 0, "f": 0}`,
 	} {
 		var values combine.FillValues
-		if err := json.Unmarshal([]byte(fill), &values); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(fill), &values))
 		if _, err := combine.NewUnion(values, one, two); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", fill, err, want)
 		}

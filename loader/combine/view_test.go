@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/expr"
@@ -42,18 +43,14 @@ func randomView(t *testing.T, r *rand.Rand, n, depth int, specs []tensor.Spec) (
 		a, m := randomView(t, r, n, depth-1, specs[:cut])
 		b, more := randomView(t, r, n, depth-1, specs[cut:])
 		zip, err := combine.NewZip(a, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return zip, &model{specs: specs, n: n, records: slices.Concat(m.records, more.records)}
 	case kind == 2:
 		cut := r.IntN(n + 1)
 		a, m := randomView(t, r, cut, depth-1, specs)
 		b, more := randomView(t, r, n-cut, depth-1, specs)
 		both, err := combine.NewConcat(a, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		joined := &model{specs: specs, n: n}
 		for f := range specs {
 			joined.records = append(joined.records, slices.Concat(m.records[f], more.records[f]))
@@ -94,9 +91,7 @@ func randomSelect(t *testing.T, r *rand.Rand, n, depth int, specs []tensor.Spec)
 		s.Records = numbers
 	}
 	v, err := combine.NewSelect(src, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out := &model{specs: specs, n: n}
 	for f := range specs {
 		records := make([][]byte, n)
@@ -124,24 +119,16 @@ func TestViewsAreViews(t *testing.T) {
 		values[i] = int64(i)
 	}
 	src, err := combine.NewArrays(combine.Array{Name: "x", Values: tensor.From(values)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	some, err := combine.NewSelect(src, combine.Select{Ranges: [][2]int{{50, 90}, {10, 20}}, Rename: map[string]string{"x": "y"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v, err := combine.NewZip(src2(t, 50), some)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !v.Contiguous("y", 0, 40) || !v.IsWarm("y", 40, 50) || v.Contiguous("y", 39, 41) {
 		t.Error("records of a range are not a view, or those of two ranges are")
 	}
 	got, err := v.Slice("y", 41, 43)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	values[11] = -1
 	if tensor.As[int64](got)[0] != -1 {
 		t.Error("a slice of a View is a copy")
@@ -150,9 +137,7 @@ func TestViewsAreViews(t *testing.T) {
 
 func src2(t *testing.T, n int) loader.Source {
 	src, err := combine.NewArrays(combine.Array{Name: "x", Values: tensor.From(make([]uint8, n))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return src
 }
 
@@ -165,9 +150,7 @@ func TestViewFails(t *testing.T) {
 		return nil
 	}}
 	v, err := combine.NewSelect(src, combine.Select{Records: []int{8, 7, 6, 5}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var named loader.RecordError
 	err = v.Gather(t.Context(), "x", []int{3, 1}, make([]byte, 2))
 	if named, _ = err.(loader.RecordError); named == nil || named.Record() != 1 {
@@ -180,9 +163,7 @@ func TestViewIDs(t *testing.T) {
 	src := combine.Func{Records: 9, Fields: []tensor.Spec{{Name: "x", DType: tensor.Uint8}, {Name: "y", DType: tensor.Uint8}}, Name: "nine"}
 	of := func(s combine.Select) string {
 		v, err := combine.NewSelect(src, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return v.ID()
 	}
 	if of(combine.Select{Ranges: [][2]int{{1, 4}}}) != of(combine.Select{Records: []int{1, 2, 3}}) {
@@ -255,9 +236,7 @@ func TestSets(t *testing.T) {
 		}}
 		of := func(s combine.Select) *combine.View {
 			v, err := combine.NewSelect(src, s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return v
 		}
 		v := of(combine.Select{Set: expr.NewSet(n, words)})
@@ -273,9 +252,7 @@ func TestSets(t *testing.T) {
 			places[i] = r.IntN(v.Len())
 		}
 		got := make([]int64, len(places))
-		if err := v.Gather(t.Context(), "x", places, tensor.From(got).Bytes()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, v.Gather(t.Context(), "x", places, tensor.From(got).Bytes()))
 		for i, p := range places {
 			if int(got[i]) != numbers[p] {
 				t.Fatalf("record %d is %d, want %d", p, got[i], numbers[p])
@@ -284,9 +261,7 @@ func TestSets(t *testing.T) {
 		a := r.IntN(v.Len())
 		b := a + r.IntN(min(300, v.Len()-a))
 		some, err := v.Slice("x", a, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i, x := range tensor.As[int64](some) {
 			if int(x) != numbers[a+i] {
 				t.Fatalf("record %d of a slice is %d, want %d", a+i, x, numbers[a+i])

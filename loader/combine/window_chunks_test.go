@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -54,14 +55,10 @@ func epochOf(t *testing.T, src loader.Source, o loader.Options, epoch, step int)
 			ld, err = loader.Resume(src, o, st)
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	for b, err := range ld.Epoch(t.Context(), epoch) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		records = append(records, slices.Clone(b.Indices()))
 		data = append(data, bytes.Clone(b.Field("x").Bytes()))
 	}
@@ -174,9 +171,7 @@ func TestWindowChunksDecodedOnce(t *testing.T) {
 	} {
 		src := newCounted(a, c.chunk)
 		ws, err := combine.NewWindows(t.Context(), w, src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		order, err := loader.NewChunkShuffle(ws, sampler.ChunkOptions{Memory: c.memory, Batch: 16})
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
@@ -199,23 +194,17 @@ func TestWindowChunksOfSome(t *testing.T) {
 		table.Origins = append(table.Origins, []int{r.IntN(196)})
 	}
 	ws, err := combine.NewWindows(t.Context(), table, src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	some := r.Perm(300)[:150]
 	view, err := combine.NewSelect(ws, combine.Select{Records: some})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	of := sampler.ChunkOptions{Memory: 4 << 10, Batch: 8}
 	for _, c := range []struct {
 		src loader.Source
 		n   int
 	}{{ws, 300}, {view, 150}} {
 		order, err := loader.NewChunkShuffle(c.src, of)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		before := src.chunks.Load()
 		records, _ := epochOf(t, c.src, loader.Options{BatchSize: 8, Sampler: order}, 0, 0)
 		all := slices.Concat(records...)
@@ -228,9 +217,7 @@ func TestWindowChunksOfSome(t *testing.T) {
 		}
 	}
 	inner, err := loader.NewChunkShuffleOf(ws, some, of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	records, _ := epochOf(t, ws, loader.Options{BatchSize: 8, Sampler: sampler.Subset{Indices: some, Inner: inner}}, 0, 0)
 	got := slices.Concat(records...)
 	slices.Sort(got)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/tensor"
@@ -27,17 +28,13 @@ func TestWindowRuns(t *testing.T) {
 		x[i] = int32(i)
 	}
 	arrays, err := combine.NewArrays(combine.Array{Name: "x", Values: tensor.From(x)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	src := &sliced{Source: arrays}
 	for _, stride := range []int{1, 3, 7} { // of windows of 4: some share rows, and the last leave gaps
 		w := combine.Window{Sizes: map[string]int{"0": 4}, Stride: map[string]int{"0": stride},
 			Fields: []combine.WindowField{{Name: "x"}}}
 		ws, err := combine.NewWindows(t.Context(), w, src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, c := range []struct {
 			records []int
 			want    int
@@ -49,9 +46,7 @@ func TestWindowRuns(t *testing.T) {
 				c.want = len(c.records)
 			}
 			got := make([]int32, 4*len(c.records))
-			if err := ws.Gather(t.Context(), "x", c.records, tensor.From(got).Bytes()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ws.Gather(t.Context(), "x", c.records, tensor.From(got).Bytes()))
 			var want []int32
 			for _, r := range c.records {
 				want = append(want, x[r*stride:][:4]...)
@@ -71,8 +66,6 @@ func windowsOfFour(t *testing.T, src loader.Source) *combine.Windows {
 	t.Helper()
 	ws, err := combine.NewWindows(t.Context(), combine.Window{Sizes: map[string]int{"0": 4},
 		Fields: []combine.WindowField{{Name: "x"}}}, src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return ws
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/tensor"
@@ -89,9 +90,7 @@ func (a *nd) source(t *testing.T, r *rand.Rand, name string) loader.Source {
 		return g
 	}
 	src, err := combine.NewArrays(combine.Array{Name: name, Values: tensor.From(a.data, a.shape[1:]...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return src
 }
 
@@ -365,9 +364,7 @@ func TestWindowOrigins(t *testing.T) {
 	x := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 	station := []int64{7, 7, 7, 7, 3, 3, 3, 7, 7, 7}
 	src, err := combine.NewArrays(combine.Array{Name: "x", Values: tensor.From(x)}, combine.Array{Name: "station", Values: tensor.From(station)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	only := []combine.WindowField{{Name: "x"}}
 	of := func(w combine.Window) string {
 		ws, err := combine.NewWindows(t.Context(), w, src)
@@ -375,9 +372,7 @@ func TestWindowOrigins(t *testing.T) {
 			return err.Error()
 		}
 		v, err := ws.Slice("x", 0, ws.Len())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return fmt.Sprint(tensor.As[int32](v))
 	}
 	size := map[string]int{"0": 3}
@@ -415,9 +410,7 @@ func TestWindowFill(t *testing.T) {
 	for _, fill := range []float64{0, -1.5, 1 << 40, math.NaN(), math.Inf(1), math.Inf(-1)} {
 		w := combine.Window{Sizes: map[string]int{"0": 3}, Fill: fill, Keep: combine.KeepPartial}
 		text, err := json.Marshal(&w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var got combine.Window
 		if err := json.Unmarshal(text, &got); err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -447,15 +440,11 @@ func TestWindowChunksOnce(t *testing.T) {
 	g := gridded{Func: combine.Func{Records: 24, Fields: []tensor.Spec{{Name: "x", DType: tensor.Int32, Shape: a.shape[1:]}}}, a: a, chunk: []int{8, 8, 8}}
 	g.Make = func(context.Context, int, string, tensor.View) error { return nil }
 	ws, err := combine.NewWindows(t.Context(), combine.Window{Sizes: map[string]int{"0": 4, "1": 6, "2": 6}}, g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := consecutive(0, ws.Len())
 	dst := make([]byte, ws.Len()*ws.Specs()[0].RecordBytes())
 	for range 2 {
-		if err := ws.Gather(t.Context(), "x", all, dst); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ws.Gather(t.Context(), "x", all, dst))
 	}
 	if want := int64(4 * 24 * 16 * 16); ws.Decoded() != want {
 		t.Errorf("%d bytes were decoded, want %d: each chunk once", ws.Decoded(), want)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -22,19 +23,13 @@ func TestDataset(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			useFake(t, setting{lazy: lazy, devices: 2})
 			ds, err := mmapds.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			c := config{src: ds, devices: 2, loader: loader.Options{BatchSize: 16, Fields: []string{"labels"}}}
 			c.opts = Options{Fields: []string{"labels"}, Direct: Direct{ds, []string{"images"}}}
 			r := c.mustOpen(t)
 			for b, err := range r.pf.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := r.consume(b, both...); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
+				require.NoError(t, r.consume(b, both...))
 			}
 			if err := r.check(src); err != nil {
 				t.Error(err)
@@ -55,17 +50,13 @@ func writeDataset(t *testing.T, src *memory, path string) {
 	t.Helper()
 	schema := store.Schema{Fields: []store.Field{store.NewField("images", tensor.Uint8, src.shape...), store.NewField("labels", tensor.Int64)}}
 	w, err := flat.Create(path, schema, flat.Options{ShardBytes: 40 * int64(src.shape.Elems())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	r, size := store.NewRecord(schema), src.shape.Elems()
 	for i := range src.n {
 		copy(r.Values[0], src.images[i*size:(i+1)*size])
 		copy(r.Values[1], src.labels[i*8:(i+1)*8])
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(r))
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
@@ -29,18 +30,12 @@ func mapSource(t testing.TB, n int, shape tensor.Shape, flag int) *mappedSource 
 	m := newSource(n, shape)
 	const header = 4096
 	path := filepath.Join(t.TempDir(), "images")
-	if err := os.WriteFile(path, append(make([]byte, header), m.images...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, append(make([]byte, header), m.images...), 0o600))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	b, err := unix.Mmap(int(f.Fd()), 0, header+len(m.images), unix.PROT_READ, flag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := unix.Munmap(b); err != nil {
 			t.Error(err)
@@ -61,12 +56,8 @@ func runDirect(t *testing.T, src *mappedSource, order sampler.Sampler) Stats {
 	defer r.mustClose(t)
 	for epoch := range 2 {
 		for b, err := range r.pf.Epoch(t.Context(), epoch) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := r.consume(b, both...); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			require.NoError(t, r.consume(b, both...))
 		}
 	}
 	if err := r.check(src.memory); err != nil {

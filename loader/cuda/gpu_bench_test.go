@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
@@ -30,9 +31,7 @@ func BenchmarkGPUPinnedLimit(b *testing.B) {
 	d := mustOpenDevice(b)
 	defer d.Close()
 	perCopy, err := measureCopy(d, benchBatch*benchShape.Elems(), max(b.N, 10))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	b.ReportMetric(float64(benchBatch*benchShape.Elems())/perCopy.Seconds()/1e9, "GB/s")
 	b.ReportMetric(0, "ns/op")
 }
@@ -111,9 +110,7 @@ func measureSteps(b *testing.B, r *rig, n int, work func(Batch, Stream) error) t
 	var began time.Time
 	for _, batches := range r.pf.Epochs(context.Background(), math.MaxInt) {
 		for x, err := range batches {
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			if step == warm {
 				began = time.Now()
 			}
@@ -124,9 +121,7 @@ func measureSteps(b *testing.B, r *rig, n int, work func(Batch, Stream) error) t
 			if err == nil && work != nil {
 				err = work(x, stream)
 			}
-			if err := errors.Join(err, x.Done(stream)); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, errors.Join(err, x.Done(stream)))
 			step++
 		}
 	}
@@ -139,17 +134,13 @@ func measureLoad(b *testing.B, c config, memory loader.Allocator, n int) time.Du
 	b.Helper()
 	c.loader.Allocator = memory
 	ld, err := loader.New(c.src, c.loader)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer ld.Close()
 	step := 0
 	var began time.Time
 	for _, batches := range ld.Epochs(context.Background(), math.MaxInt) {
 		for _, err := range batches {
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			if step == warm {
 				began = time.Now()
 			}
@@ -176,9 +167,7 @@ func BenchmarkGPUOverlap(b *testing.B) {
 			d := r.devices[0]
 			load := measureLoad(b, cfg, d.Allocator(), b.N)
 			copied, err := measureCopy(d, benchBatch*benchShape.Elems(), b.N)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			c := newComputation(b, d, src)
 			defer d.freeMemory(c.memory)
 			kernels := max(1, int(part*float64(copied)/float64(c.measure(b, 1, r.streams[0]))))
@@ -204,14 +193,10 @@ type computation struct {
 func newComputation(b *testing.B, d *Device, src *mappedSource) computation {
 	b.Helper()
 	_, k, err := (Normalize{Layout: transforms.CHW}).of(src.Specs()[0])
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	total := benchBatch * benchShape.Elems()
 	memory, err := d.makeMemory(5 * total)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return computation{d, k, memory, total}
 }
 
@@ -230,18 +215,12 @@ func (c computation) measure(b *testing.B, kernels int, s Stream) time.Duration 
 	var began time.Time
 	for i := range times + 1 {
 		if i == 1 { // the kernel is loaded
-			if err := c.dev.SynchronizeStream(s); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, c.dev.SynchronizeStream(s))
 			began = time.Now()
 		}
-		if err := c.queue(kernels, c.memory+4*uint64(c.total), s); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, c.queue(kernels, c.memory+4*uint64(c.total), s))
 	}
-	if err := c.dev.SynchronizeStream(s); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, c.dev.SynchronizeStream(s))
 	return time.Since(began) / times
 }
 
@@ -257,12 +236,8 @@ func BenchmarkStep(b *testing.B) {
 	b.ReportAllocs()
 	for n := 0; n < b.N; {
 		for x, err := range r.pf.Epoch(context.Background(), 0) {
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := errors.Join(x.Wait(r.streams[0]), x.Done(r.streams[0])); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
+			require.NoError(b, errors.Join(x.Wait(r.streams[0]), x.Done(r.streams[0])))
 			if n++; n == b.N {
 				break
 			}

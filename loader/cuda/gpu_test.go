@@ -16,6 +16,7 @@ import (
 
 	"github.com/ebitengine/purego"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
@@ -84,19 +85,13 @@ func TestGPUInterop(t *testing.T) {
 	r := small(src).mustOpen(t)
 	defer r.mustClose(t)
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := make([]byte, b.Field("images").Bytes())
-		if err := b.CopyTo(got, "images"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.CopyTo(got, "images"))
 		if err := compare(src, "images", b.Indices(), got); err != nil {
 			t.Error(err)
 		}
-		if err := b.Done(b.Stream()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Done(b.Stream()))
 	}
 }
 
@@ -110,12 +105,8 @@ func TestGPUManyBatches(t *testing.T) {
 	n, rnd := 0, rand.New(rand.NewPCG(1, 2))
 	for epoch := 0; n < batches; epoch++ {
 		for b, err := range r.pf.Epoch(t.Context(), epoch) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := r.consume(b, both...); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			require.NoError(t, r.consume(b, both...))
 			if rnd.IntN(100) == 0 {
 				time.Sleep(time.Millisecond)
 			}
@@ -123,9 +114,7 @@ func TestGPUManyBatches(t *testing.T) {
 				break
 			}
 		}
-		if err := errors.Join(r.check(src), r.forget()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(r.check(src), r.forget()))
 	}
 	t.Logf("%d batches, 0 wrong", n)
 }
@@ -139,13 +128,9 @@ func TestGPURaggedGrowth(t *testing.T) {
 	r := c.mustOpen(t)
 	defer r.mustClose(t)
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := make([]byte, b.Field("tokens").Bytes())
-		if err := b.CopyTo(got, "tokens"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.CopyTo(got, "tokens"))
 		var want []byte
 		for _, x := range b.Indices() {
 			want = append(want, src.tokens[2*src.starts[x]:2*src.starts[x+1]]...)
@@ -153,9 +138,7 @@ func TestGPURaggedGrowth(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Errorf("batch %d has other tokens", b.Step())
 		}
-		if err := b.Done(b.Stream()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Done(b.Stream()))
 	}
 }
 
@@ -168,12 +151,8 @@ func TestGPUOpenClose(t *testing.T) {
 	once := func() {
 		r := small(src).mustOpen(t)
 		for b, err := range r.pf.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := r.consume(b, both...); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			require.NoError(t, r.consume(b, both...))
 		}
 		r.mustClose(t)
 	}
@@ -193,15 +172,11 @@ func TestGPUOpenClose(t *testing.T) {
 func availableMemory(t *testing.T, d *Device) uint64 {
 	t.Helper()
 	lib, err := purego.Dlopen("libcuda.so.1", purego.RTLD_NOW)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var info func(free, total *uint64) Result
 	purego.RegisterLibFunc(&info, lib, "cuMemGetInfo_v2")
 	var free, total uint64
-	if err := d.do("cuMemGetInfo", func() Result { return info(&free, &total) }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.do("cuMemGetInfo", func() Result { return info(&free, &total) }))
 	return free
 }
 

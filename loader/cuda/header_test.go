@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // The fake declares its functions, and results have their numbers, as NVIDIA's cuda.h has it;
@@ -25,13 +26,9 @@ func TestHeader(t *testing.T) {
 		t.Skip("needs cuda.h: install CUDA's toolkit (CUDA_HOME names it), or pip install nvidia-cuda-runtime-cu12 for the Python that PYTHON names")
 	}
 	fake, err := filepath.Abs("testdata/fakecuda/fakecuda.c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	source := filepath.Join(t.TempDir(), "check.c")
-	if err := os.WriteFile(source, []byte(fmt.Sprintf("#include %q\n%s", fake, assertions())), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(source, []byte(fmt.Sprintf("#include %q\n%s", fake, assertions())), 0o600))
 	for _, folder := range folders {
 		out, err := exec.Command("gcc", "-std=gnu11", "-Wall", "-Wextra", "-Wmissing-prototypes", "-Werror", "-DCUDA_H", "-I", folder, "-fsyntax-only", source).CombinedOutput()
 		if err != nil {

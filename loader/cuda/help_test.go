@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 )
@@ -133,9 +134,7 @@ func (c config) open() (*rig, error) {
 func (c config) mustOpen(t testing.TB) *rig {
 	t.Helper()
 	r, err := c.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -27,20 +28,14 @@ func TestDLPack(t *testing.T) {
 			defer r.mustClose(t)
 			var held *DLManagedTensor
 			for b, err := range r.pf.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				images, labels := dlpack(t, b, "images", r.streams[0]), dlpack(t, b, "labels", r.streams[0])
 				checkDLPack(t, images, b.Field("images"), 4, 16)
 				checkDLPack(t, labels, b.Field("labels"), 0, 64)
 				s := seen{b.Device(), slices.Clone(b.Indices()), make(map[string][]byte)}
-				if err := r.read(b.Field("labels"), "labels", r.streams[0], s); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, r.read(b.Field("labels"), "labels", r.streams[0], s))
 				r.seen = append(r.seen, s)
-				if err := b.Done(r.streams[0]); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, b.Done(r.streams[0]))
 				fakeDriver.delete(images)
 				if held == nil {
 					held = labels
@@ -67,9 +62,7 @@ func TestDLPack(t *testing.T) {
 func dlpack(t *testing.T, b Batch, field string, stream Stream) *DLManagedTensor {
 	t.Helper()
 	m, err := b.DLPack(field, stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
@@ -100,21 +93,15 @@ func TestDLPackVersioned(t *testing.T) {
 	r := small(newSource(30, tensor.Shape{3, 4, 5})).mustOpen(t)
 	defer r.mustClose(t)
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m, err := b.DLPackVersioned("images", r.streams[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		runtime.GC()
 		step := b.Step()
 		var got [24]int64
 		fakeDriver.dlpackVersioned(m, &got)
 		checkDescribed(t, got[:], b.Field("images"), 1, 8)
-		if err := b.Done(r.streams[0]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Done(r.streams[0]))
 		if n := r.pf.Stats().Held; n != 1 {
 			t.Errorf("%d batches held", n)
 		}
@@ -135,9 +122,7 @@ func TestDLPackLimit(t *testing.T) {
 	defer r.mustClose(t)
 	var held []*DLManagedTensor
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m, err := b.DLPack("images", r.streams[0])
 		if len(held) < 2 {
 			held = append(held, m)
@@ -174,13 +159,9 @@ func TestCopyTo(t *testing.T) {
 	src := newSource(30, tensor.Shape{16})
 	r := small(src).mustOpen(t)
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := make([]byte, b.Len()*16)
-		if err := b.CopyTo(got, "images"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.CopyTo(got, "images"))
 		if err := compare(src, "images", b.Indices(), got); err != nil {
 			t.Error(err)
 		}
@@ -208,16 +189,10 @@ func TestRagged(t *testing.T) {
 			r := c.mustOpen(t)
 			defer r.mustClose(t)
 			for b, err := range r.pf.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := r.consume(b, "tokens", "tokens.offsets"); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
+				require.NoError(t, r.consume(b, "tokens", "tokens.offsets"))
 			}
-			if err := r.devices[0].SynchronizeStream(r.streams[0]); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.devices[0].SynchronizeStream(r.streams[0]))
 			for _, s := range r.seen {
 				var tokens, offsets []byte
 				at := 0

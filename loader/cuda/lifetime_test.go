@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
@@ -108,19 +109,13 @@ func TestUnfinished(t *testing.T) {
 			r := small(src).mustOpen(t)
 			defer r.mustClose(t)
 			for b, err := range r.pf.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if b.Step()%2 == 0 {
 					continue
 				}
-				if err := b.Wait(r.streams[0]); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, b.Wait(r.streams[0]))
 				s := seen{b.Device(), slices.Clone(b.Indices()), make(map[string][]byte)}
-				if err := r.read(b.Field("images"), "images", r.streams[0], s); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, r.read(b.Field("images"), "images", r.streams[0], s))
 				r.seen = append(r.seen, s)
 			}
 			if n := r.pf.Stats().Unfinished; n != 3 {
@@ -142,30 +137,22 @@ func TestKeep(t *testing.T) {
 			defer r.mustClose(t)
 			var kept []Batch
 			for b, err := range r.pf.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if b.Step() < 2 {
-					if err := errors.Join(b.Keep(), b.Keep()); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, errors.Join(b.Keep(), b.Keep()))
 					kept = append(kept, b)
 					continue
 				}
 				if err := b.Keep(); !errors.Is(err, ErrKept) {
 					t.Fatalf("a third batch was kept: %v", err)
 				}
-				if err := r.consume(b, both...); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, r.consume(b, both...))
 			}
 			if n := r.pf.Stats().Held; n != 2 {
 				t.Errorf("%d held", n)
 			}
 			for _, b := range kept {
-				if err := r.consume(b, both...); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, r.consume(b, both...))
 			}
 			if err := r.check(src); err != nil {
 				t.Error(err)
@@ -181,12 +168,8 @@ func TestCloseWhileHeld(t *testing.T) {
 	r := small(src).mustOpen(t)
 	var kept Batch
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Keep(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, b.Keep())
 		kept = b
 		break
 	}
@@ -196,9 +179,7 @@ func TestCloseWhileHeld(t *testing.T) {
 	if st := stats(); st.device != 1 {
 		t.Errorf("%d pieces of device memory, want the one that is held", st.device)
 	}
-	if err := r.consume(kept, both...); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.consume(kept, both...))
 	if err := r.check(src); err != nil {
 		t.Error(err)
 	}
@@ -249,9 +230,7 @@ func TestBusy(t *testing.T) {
 	r := small(newSource(30, tensor.Shape{16})).mustOpen(t)
 	defer r.mustClose(t)
 	for _, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, err := range r.pf.Epoch(t.Context(), 1) {
 			if !errors.Is(err, ErrBusy) {
 				t.Errorf("a loop in a loop: %v", err)
@@ -275,17 +254,13 @@ func TestStale(t *testing.T) {
 	defer r.mustClose(t)
 	var left, done Batch
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if b.Step() == 0 {
 			left = b
 			continue
 		}
 		done = b
-		if err := b.Done(r.streams[0]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Done(r.streams[0]))
 		break
 	}
 	for name, b := range map[string]Batch{"zero": {}, "left": left, "done": done} {
@@ -315,14 +290,10 @@ func TestDeviceClose(t *testing.T) {
 	useFake(t, setting{})
 	d := mustOpenDevice(t)
 	s, err := d.NewStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m := d.Allocator()
 	b, err := m.Alloc(100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "2 Prefetchers, Streams or buffers") {
 		t.Errorf("close: %v", err)
 	}
@@ -356,9 +327,7 @@ func TestBrokenRecord(t *testing.T) {
 			break
 		}
 		n++
-		if err := r.consume(b, both...); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.consume(b, both...))
 	}
 	if err := r.check(src); err != nil {
 		t.Error(err)
@@ -377,12 +346,8 @@ func TestCloseBehindWork(t *testing.T) {
 				r := c.mustOpen(t)
 				defer r.mustClose(t)
 				for b, err := range r.pf.Epoch(t.Context(), 0) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := r.consume(b, both...); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
+					require.NoError(t, r.consume(b, both...))
 					if len(r.seen) == batches {
 						for batches < 6 && len(r.pf.run.ready) == 0 {
 							time.Sleep(time.Millisecond) // until a copy is under way that nobody will get
@@ -413,23 +378,15 @@ func TestTwoStreams(t *testing.T) {
 			defer r.mustClose(t)
 			d := r.devices[0]
 			other, err := d.NewStream()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for b, err := range r.pf.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				capsule := dlpack(t, b, "images", other)
 				s := seen{d, slices.Clone(b.Indices()), make(map[string][]byte)}
-				if err := r.read(b.Field("images"), "images", other, s); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, r.read(b.Field("images"), "images", other, s))
 				r.seen = append(r.seen, s)
 				capsule.Delete()
-				if err := r.consume(b, both...); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, r.consume(b, both...))
 			}
 			if err := errors.Join(r.check(src), d.SynchronizeStream(other)); err != nil {
 				t.Error(err)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // edit replaces text of a file of the package.
@@ -121,9 +123,7 @@ func suite(t *testing.T, edits []edit) (out string, ok bool) {
 	for _, e := range edits {
 		if texts[e.file] == "" {
 			b, err := os.ReadFile(e.file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			texts[e.file] = string(b)
 		}
 		if n := strings.Count(texts[e.file], e.old); n != 1 {
@@ -133,22 +133,14 @@ func suite(t *testing.T, edits []edit) (out string, ok bool) {
 	}
 	for name, text := range texts {
 		full, err := filepath.Abs(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		overlay.Replace[full] = filepath.Join(dir, name)
-		if err := os.WriteFile(overlay.Replace[full], []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(overlay.Replace[full], []byte(text), 0o600))
 	}
 	b, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	list := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(list, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(list, b, 0o600))
 	const tests = "^Test(Data|Leaving|Unfinished|CloseBehindWork|TwoStreams|Keep|Normalize|DirectRefused|DirectPieces|FailureOfEveryCall)$/^lazy|^Test(ContextIsRestored|StreamIsRefused|GrowthFreesNothing)$"
 	cmd := exec.Command("go", "test", "-overlay", list, "-vet=off", "-count=1", "-failfast", "-timeout=2m", "-run", tests, ".")
 	cmd.Env = append(os.Environ(), "PENSTOCK_MUTANT=1")

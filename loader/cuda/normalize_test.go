@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
@@ -108,20 +109,14 @@ func testNormalize(t *testing.T, n Normalize) {
 	r := c.mustOpen(t)
 	defer r.mustClose(t)
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		x := b.Field("images")
 		if x.DType != n.DType || fmt.Sprint(x.Shape) != fmt.Sprint(append(tensor.Shape{b.Len()}, want...)) || x.Ptr%256 != 0 {
 			t.Errorf("the field is %+v", x)
 		}
-		if err := r.consume(b, both...); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.consume(b, both...))
 	}
-	if err := r.devices[0].SynchronizeStream(r.streams[0]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.devices[0].SynchronizeStream(r.streams[0]))
 	record := src.shape.Elems()
 	for _, s := range r.seen {
 		for i, x := range s.indices {
@@ -177,9 +172,7 @@ func TestPTX(t *testing.T) {
 		}
 		src := newSource(3, shape)
 		_, k, err := n.of(tensor.Spec{Name: "x", DType: tensor.Uint8, Shape: shape})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := interpret(k, src.images, n.DType.Size(), 7, 32)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -197,9 +190,7 @@ func TestPTX(t *testing.T) {
 // The committed kernels equal the output of the generator.
 func TestPTXIsGenerated(t *testing.T) {
 	out, err := exec.Command("go", "run", "./_ptx", "-out", "-").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Equal(out, normalizePTX) {
 		t.Error("normalize.ptx is not what the generator writes; run go generate")
 	}

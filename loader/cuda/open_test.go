@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 )
@@ -19,9 +20,7 @@ import (
 func mustOpenDevice(t testing.TB) *Device {
 	t.Helper()
 	d, err := Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return d
 }
 
@@ -43,9 +42,7 @@ func TestOldDriver(t *testing.T) {
 	}
 	dir := t.TempDir()
 	source, lib := filepath.Join(dir, "old.c"), filepath.Join(dir, "old.so")
-	if err := os.WriteFile(source, []byte("int cuInit(unsigned f) { return f; }\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(source, []byte("int cuInit(unsigned f) { return f; }\n"), 0o600))
 	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", lib, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -65,9 +62,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	d, err := Open(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if d.Ordinal() != 1 || d.Name() != "Fake 1" || d.DriverVersion() != 12040 {
 		t.Errorf("device %d, %q, version %d", d.Ordinal(), d.Name(), d.DriverVersion())
 	}
@@ -142,9 +137,7 @@ func TestOptions(t *testing.T) {
 	defer d.Close()
 	src := newSource(10, tensor.Shape{4})
 	ld, err := loader.New(src, loader.Options{BatchSize: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	devices := []*Device{d}
 	for _, c := range []struct {
@@ -186,9 +179,7 @@ func TestOptions(t *testing.T) {
 func firstError(t *testing.T, ld *loader.Loader, opts Options) {
 	t.Helper()
 	pf, err := New(ld, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, err := range pf.Epoch(t.Context(), 0) {
 		if err == nil || !strings.HasPrefix(err.Error(), "cuda: ") {
 			t.Errorf("%+v: %v", opts, err)

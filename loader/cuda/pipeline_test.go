@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
@@ -159,20 +160,14 @@ func TestState(t *testing.T) {
 	var all [][]int
 	states := []loader.State{r.pf.State()}
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, slices.Clone(b.Indices()))
 		states = append(states, r.pf.State())
-		if err := b.Done(r.streams[0]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Done(r.streams[0]))
 	}
 	for i, st := range states[:len(states)-1] {
 		ld, err := loader.Resume(src, opts, st)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for b, err := range ld.Epoch(t.Context(), 0) {
 			if err != nil || !slices.Equal(b.Indices(), all[i]) {
 				t.Errorf("after %d batches: resumed at %v", i, b.Indices())
@@ -194,22 +189,14 @@ func TestGrowing(t *testing.T) {
 	useFake(t, setting{lazy: true})
 	opts := loader.Options{BatchSize: 4}
 	ld, err := loader.New(src, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	st := ld.State()
-	if err := ld.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ld.Close())
 	st.Step = 2 // two records are left
 	r := config{src: src, unpinned: true, opts: Options{Fields: both, Prefetch: 1}, loader: opts}.mustOpen(t)
 	defer r.mustClose(t)
-	if err := r.pf.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.ld.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.pf.Close())
+	require.NoError(t, r.ld.Close())
 	if r.ld, err = loader.Resume(src, opts, st); err != nil {
 		t.Fatal(err)
 	}
@@ -219,13 +206,9 @@ func TestGrowing(t *testing.T) {
 	var sizes []int
 	for epoch := range 2 {
 		for b, err := range r.pf.Epoch(t.Context(), epoch) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			sizes = append(sizes, b.Len())
-			if err := r.consume(b, both...); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.consume(b, both...))
 		}
 	}
 	if !slices.Equal(sizes, []int{2, 4, 4, 2}) {

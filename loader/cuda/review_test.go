@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 )
@@ -16,16 +17,12 @@ import (
 func TestContextIsRestored(t *testing.T) {
 	useFake(t, setting{devices: 2})
 	d, err := Open(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer d.Close()
 	r := small(newSource(30, tensor.Shape{16})).mustOpen(t)
 	defer r.mustClose(t)
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m := dlpack(t, b, "images", r.streams[0])
 		runtime.LockOSThread()
 		if r := d.drv.CtxPushCurrent(d.ctx); r != 0 {
@@ -37,9 +34,7 @@ func TestContextIsRestored(t *testing.T) {
 			t.Errorf("the thread's context is %#x after the deleter, result %d; it was %#x", ctx, r, d.ctx)
 		}
 		runtime.UnlockOSThread()
-		if err := b.Done(r.streams[0]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Done(r.streams[0]))
 		break
 	}
 }
@@ -62,9 +57,7 @@ func TestStreamIsRefused(t *testing.T) {
 				defer r.devices[0].FreeStream(stream)
 			}
 			for b, err := range r.pf.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if want == ErrCapturing {
 					fakeDriver.capture(uintptr(stream), 1)
 				}
@@ -77,9 +70,7 @@ func TestStreamIsRefused(t *testing.T) {
 				if want == ErrCapturing {
 					fakeDriver.capture(uintptr(stream), 0)
 				}
-				if err := r.consume(b, both...); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, r.consume(b, both...))
 			}
 			if err := r.check(src); err != nil {
 				t.Error(err)
@@ -96,12 +87,8 @@ func TestGrowthFreesNothing(t *testing.T) {
 	c.loader.BatchSize = 6
 	r := c.mustOpen(t)
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(b.Wait(r.streams[0]), b.Done(r.streams[0])); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(b.Wait(r.streams[0]), b.Done(r.streams[0])))
 	}
 	st := stats()
 	if st.stalls != 0 {
@@ -120,9 +107,7 @@ func TestAllocatorKeepsMemory(t *testing.T) {
 	m := d.Allocator()
 	for _, n := range []int{100_000, 90_000, 100_000} {
 		b, err := m.Alloc(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if len(b) != n || cap(b) > n+n/4 {
 			t.Errorf("%d bytes with room for %d, want %d", len(b), cap(b), n)
 		}
@@ -151,12 +136,8 @@ func TestDirectPieces(t *testing.T) {
 				t.Errorf("%d pieces, want 4", n)
 			}
 			for b, err := range r.pf.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := r.consume(b, both...); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
+				require.NoError(t, r.consume(b, both...))
 			}
 			if err := r.check(src.memory); err != nil {
 				t.Error(err)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/expr"
 	"github.com/penstock/penstock/tensor"
@@ -28,9 +29,7 @@ func BenchmarkFind(b *testing.B) {
 		combine.Array{Name: "label", Values: tensor.From(label)}, combine.Array{Name: "score", Values: tensor.From(score)},
 		combine.Array{Name: "text", Values: tensor.From(text[:offsets[n]]), Offsets: offsets, Content: tensor.Text},
 	)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	for _, where := range []string{"label = 7", "label in (3, 7, 12) and score > 0.5", "score * 2 - 1 < label / 100", "contains(text, 'ab')", "sample(0.1)"} {
 		b.Run(where, func(b *testing.B) {
 			for b.Loop() {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/tensor"
 )
@@ -39,9 +40,7 @@ func TestComparesExactly(t *testing.T) {
 				}
 				view := tensor.Of(tensor.Spec{Name: "x", DType: d}, len(numbers), data)
 				src, err := combine.NewArrays(combine.Array{Name: "x", Values: view})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				want := []int{}
 				for i, x := range numbers {
 					if wantKept(x, d, op, values) {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/expr"
@@ -31,9 +32,7 @@ func records(t *testing.T) loader.Source {
 		combine.Array{Name: "caption", Values: tensor.From([]uint8("a catdogäöüA.b")), Offsets: []int64{0, 5, 8, 14, 14, 17, 17}, Content: tensor.Text},
 		combine.Array{Name: "ok", Values: boolean(1, 0, 1, 0, 1, 0)},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return src
 }
 
@@ -239,9 +238,7 @@ func TestSample(t *testing.T) {
 		groups[i] = int32(i / 10)
 	}
 	src, err := combine.NewArrays(combine.Array{Name: "group", Values: tensor.From(groups)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sets := make(map[string]*expr.Set)
 	for _, text := range []string{"sample(0.1)", "sample(0.3)", "sample(0.3, 1)", "sample(0.3, 1, group)"} {
 		if sets[text], err = expr.Find(t.Context(), src, text); err != nil {
@@ -299,17 +296,13 @@ func TestBounds(t *testing.T) {
 		values[i] = int64(i / 20_000 * 10)
 	}
 	src, err := combine.NewArrays(combine.Array{Name: "x", Values: tensor.From(values)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, text := range []string{
 		"x = 30", "x != 30", "x < 30", "x <= 29.5", "30 >= x", "30.5 < x", "x between 20 and 40", "x in (10, 70)", "x not in (10, 70.0)",
 		"not x > 50", "x = 1e300", "x > -1e300 and x != 18446744073709551615", "x / 10 = 3 or x = 30", "x in ()",
 	} {
 		want, err := found(t.Context(), src, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b := &bounded{Arrays: src, values: values}
 		got, err := found(t.Context(), b, text)
 		if err != nil || got != want {

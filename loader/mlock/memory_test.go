@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/mlock"
 )
@@ -13,9 +14,7 @@ var _ loader.Allocator = (*mlock.Memory)(nil)
 func TestLocked(t *testing.T) {
 	var m mlock.Memory
 	b, err := m.Alloc(1 << 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if uintptr(unsafe.Pointer(&b[0]))%4096 != 0 || len(b) != 1<<16 {
 		t.Errorf("%d bytes at %p", len(b), b)
 	}

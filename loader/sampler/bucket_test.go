@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/sampler"
 )
 
 func mustBucket(t testing.TB, values []float64, o sampler.BucketOptions) *sampler.Bucket {
 	t.Helper()
 	b, err := sampler.NewBucket(values, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/sampler"
 )
 
@@ -32,9 +33,7 @@ func counts(records, sizes []int) []int {
 func mustMix(t testing.TB, sizes []int, o sampler.MixOptions) *sampler.Mix {
 	t.Helper()
 	m, err := sampler.NewMix(sizes, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
@@ -211,16 +210,12 @@ func TestReweigh(t *testing.T) {
 	var orders []sampler.Sampler
 	for _, at := range []int{0, 10, 20} {
 		s, kept, err := sampler.Reweigh(m, rows, at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if want := []int{2, 2, 1}[at/10]; len(kept) != want {
 			t.Errorf("%d rows are kept at step %d, not %d", len(kept), at, want)
 		}
 		again, _, err := sampler.Reweigh(m, kept, at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		orders = append(orders, s, again)
 	}
 	for i, s := range orders {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/sampler"
 )
 
@@ -12,9 +13,7 @@ func TestRegionsIsAPermutation(t *testing.T) {
 	for _, c := range []struct{ n, count, batch int }{{1, 1, 1}, {7, 7, 7}, {10, 3, 3}, {10, 3, 6}, {100, 4, 8}, {103, 4, 8}, {5, 4, 400}, {40_011, 8, 64}} {
 		for _, inner := range []sampler.Sampler{nil, sampler.Block{Size: 4}, sampler.Sequential{}} {
 			o := sampler.Regions{Count: c.count, Batch: c.batch, Inner: inner}
-			if err := o.Validate(c.n); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, o.Validate(c.n))
 			first, second := fillAll(t, o, c.n, 9, 0), fillAll(t, o, c.n, 9, 1)
 			checkPermutation(t, fmt.Sprint(c), first, upTo(c.n))
 			checkPermutation(t, fmt.Sprint(c), second, upTo(c.n))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/sampler"
 )
 
@@ -77,9 +78,7 @@ func TestSubset(t *testing.T) {
 // TestRepeats asks orders whether a record may come more than once.
 func TestRepeats(t *testing.T) {
 	weighted, err := sampler.NewWeighted([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range []struct {
 		order interface{ Repeats() bool }
 		want  bool
@@ -121,9 +120,7 @@ func TestSplitDivides(t *testing.T) {
 func TestWeightedFollowsWeights(t *testing.T) {
 	weights := []float64{1, 0, 5, 0.5, 3.5, 0}
 	o, err := sampler.NewWeighted(weights, 100_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	counts := make([]int, len(weights))
 	for _, r := range fillAll(t, o, len(weights), 3, 0) {
 		counts[r]++
@@ -144,9 +141,7 @@ func TestWeightedFollowsWeights(t *testing.T) {
 func TestWeightedOnce(t *testing.T) {
 	weights := []float64{1, 0, 2, 5}
 	o, err := sampler.NewWeightedOnce(weights, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const epochs = 20_000
 	var first [4]int
 	pairs := 0
@@ -208,17 +203,11 @@ func TestPermutationOfPartsIsUniform(t *testing.T) {
 // TestOrdersNeverChange pins what a State relies on.
 func TestOrdersNeverChange(t *testing.T) {
 	weighted, err := sampler.NewWeighted([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	once, err := sampler.NewWeightedOnce([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mix, err := sampler.NewMix([]int{7, 3}, sampler.MixOptions{Schedule: constant(1, 2), Batch: 10, Draws: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	buckets := mustBucket(t, []float64{5, 3, 8, 1, 9, 2, 7, 7, 6, 0}, sampler.BucketOptions{Batch: 2, Buckets: 2})
 	for _, c := range []struct {
 		o    sampler.Sampler
@@ -242,9 +231,7 @@ func TestOrdersNeverChange(t *testing.T) {
 // TestLongOrdersNeverChange pins digests of epochs whose positions are computed many at a time.
 func TestLongOrdersNeverChange(t *testing.T) {
 	mix, err := sampler.NewMix([]int{5000, 70_000, 3}, sampler.MixOptions{Schedule: constant(1, 2, 0.1), Batch: 100, Draws: 20_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lengths := make([]float64, 20_011)
 	for i := range lengths {
 		lengths[i] = float64(i * i % 97)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
@@ -18,9 +19,7 @@ const scales = "../../internal/hdf5/meta/testdata/scales-new.h5"
 // TestNamedAxes makes windows by the names of the axes that a file has, and refuses those that it does not have.
 func TestNamedAxes(t *testing.T) {
 	path, err := filepath.Abs(scales)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	open := func(sizes string, parts ...string) (*views.Dataset, error) {
 		return views.Open(t.Context(), write(t, filepath.Join(t.TempDir(), "w.view.json"), fmt.Sprintf(
 			`%s"window": [%s], "by": {"sizes": {%s}}}`, head, strings.Join(parts, ", "), sizes)), views.Options{})
@@ -28,13 +27,9 @@ func TestNamedAxes(t *testing.T) {
 	part := func(field string) string { return fmt.Sprintf(`{"dataset": %q, "fields": [%q]}`, path, field) }
 	for _, sizes := range []string{`"time": 2, "lat": 3, "lon": 4`, `"0": 2, "1": 3, "2": 4`, `"time": 2, "1": 3, "lon": 4`} {
 		ds, err := open(sizes, part("t2m"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		v, err := ds.Source.Slice("t2m", 0, ds.Source.Len())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, at := tensor.As[float32](v), 0
 		for i := range 5 * 2 * 2 {
 			for k := range 24 {
@@ -52,9 +47,7 @@ func TestNamedAxes(t *testing.T) {
 	}
 
 	ds, err := open(`"time": 2, "lat": 3`, part("t2m"), part("lat"), part("time"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v, err := ds.Source.Slice("time", 3, 4) // the windows with the origins (1, 1)
 	if got := tensor.As[int64](v); err != nil || !slices.Equal(got, []int64{6, 12}) {
 		t.Errorf("times %v, %v", got, err)
@@ -78,9 +71,7 @@ func TestNamedAxes(t *testing.T) {
 // TestCoordinatesAreLeftOut opens a file without naming fields: coordinates of other axes are left out.
 func TestCoordinatesAreLeftOut(t *testing.T) {
 	ds, err := mmapds.Open(scales)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	var fields []string
 	for _, f := range ds.Schema().Fields {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
@@ -156,9 +157,7 @@ func TestHostile(t *testing.T) {
 	write(t, filepath.Join(dir, "other.view.json"), head+strings.TrimPrefix(parts[0], "{"))
 	manifest := filepath.Join(dir, "b", "manifest.json")
 	good, err := os.ReadFile(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(5, 6))
 	read, most, slowest := 0, uint64(0), time.Duration(0)
 	trial := func(name string, text []byte, path string) {
@@ -280,9 +279,7 @@ func TestNestedDerive(t *testing.T) {
 		ds, err := mmapds.Open(path)
 		return leased{ds, &leases}, err
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	if err := ds.Source.Retain(); err != nil || leases != 1 {
 		t.Errorf("%d leases: %v", leases, err)
@@ -304,9 +301,7 @@ func TestNestedDerive(t *testing.T) {
 		t.Error(err)
 	}
 	ds, err = views.Open(t.Context(), nested(11, two), views.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ds.Close()
 }
 
@@ -320,9 +315,7 @@ func TestNoBytesOfOthers(t *testing.T) {
 		"folder/manifest.json": `{"format": "` + secret + `", "version": 1}`, "zarr/zarr.json": secret,
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		write(t, path, text)
 		for _, node := range []string{`"dataset": "` + path + `"}`, `"select": {"dataset": "a"}, "records": "` + path + `"}`, `"dataset": "` + filepath.Dir(path) + `"}`} {
 			err := readSome(t.Context(), write(t, filepath.Join(dir, "case.view.json"), head+node))

@@ -5,14 +5,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // TestLimitsOfTheFormat compares the limits with those of docs/format.md, which the Python package is compared with, too.
 func TestLimitsOfTheFormat(t *testing.T) {
 	text, err := os.ReadFile("../../docs/format.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for row, limit := range map[string]int{"bytes of a file": maxFile, "views nested": maxDepth, "files, each": maxFiles, "datasets, each": maxDatasets} {
 		_, rest, _ := strings.Cut(string(text), "\n| "+row)
 		if rest, _, _ = strings.Cut(rest, "\n"); !strings.HasSuffix(rest, fmt.Sprintf("| %d |", limit)) {

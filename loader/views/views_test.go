@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/store"
@@ -28,30 +29,22 @@ func dataset(t *testing.T, path, field string, first, n int) {
 	made := datasettest.BuildFlat(t, store.Schema{Fields: []store.Field{f}}, flat.Options{}, n, store.Info{}, func(i int, r *store.Record) {
 		binary.LittleEndian.PutUint64(r.Values[0], uint64(first+i))
 	})
-	if err := os.Rename(made, path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(made, path))
 }
 
 func write(t *testing.T, path, text string) string {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
 // values returns the int64 of a field.
 func values(t *testing.T, ds *views.Dataset, field string) string {
 	t.Helper()
-	if err := ds.Source.Retain(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Source.Retain())
 	defer ds.Source.Release()
 	v, err := ds.Source.Slice(field, 0, ds.Source.Len())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return fmt.Sprint(tensor.As[int64](v))
 }
 
@@ -90,9 +83,7 @@ func TestOpen(t *testing.T) {
 	} {
 		path := write(t, filepath.Join(dir, fmt.Sprintf("v%d.view.json", i)), head+c.text)
 		ds, err := views.Open(t.Context(), path, views.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := values(t, ds, c.field); got != c.want {
 			t.Errorf("%s: %s, want %s", c.text, got, c.want)
 		}
@@ -106,13 +97,9 @@ func TestOpen(t *testing.T) {
 			t.Error(err)
 		}
 		n, err := views.Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		again, err := json.Marshal(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := views.Parse(append([]byte(head), again[1:]...)); err != nil {
 			t.Errorf("%s: written as %s: %v", c.text, again, err)
 		}
@@ -156,9 +143,7 @@ func TestBounds(t *testing.T) {
 	dataset(t, filepath.Join(dir, "b"), "x", 10, 4)
 	path := write(t, filepath.Join(dir, "v.view.json"), head+`"concat": [{"dataset": "a"}, {"select": {"dataset": "b"}, "records": [3, 0]}]}`)
 	ds, err := views.Open(t.Context(), path, views.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	src := ds.Source.(loader.BoundedSource)
 	for _, c := range []struct {

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/npy"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/rechunk"
 	"github.com/penstock/penstock/store"
@@ -41,9 +42,7 @@ func array(t *testing.T, path string, shape []int) {
 	for i := range tensor.Shape(shape).Elems() {
 		binary.Write(&b, binary.LittleEndian, int32(i*7))
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o666))
 }
 
 // same compares the values of two datasets.
@@ -52,9 +51,7 @@ func same(t *testing.T, a, b, field string) {
 	var data [2][]byte
 	for k, path := range []string{a, b} {
 		ds, err := mmapds.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer ds.Close()
 		name := ds.Specs()[0].Name
 		if k == 1 {
@@ -66,9 +63,7 @@ func same(t *testing.T, a, b, field string) {
 		}
 		i := slices.IndexFunc(ds.Specs(), func(s tensor.Spec) bool { return s.Name == name })
 		data[k] = make([]byte, len(all)*ds.Specs()[i].RecordBytes())
-		if err := ds.Gather(t.Context(), name, all, data[k]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ds.Gather(t.Context(), name, all, data[k]))
 	}
 	if !bytes.Equal(data[0], data[1]) {
 		t.Fatalf("%s and %s differ", a, b)
@@ -88,9 +83,7 @@ func files(t *testing.T, folder string) map[string]string {
 		list[name] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return list
 }
 
@@ -141,14 +134,10 @@ func TestRechunkStopped(t *testing.T) {
 	plan := func(dest string, resume bool) *rechunk.Plan {
 		p, err := rechunk.NewPlan(t.Context(), source, filepath.Join(dir, dest), rechunk.Options{
 			Chunks: map[string]int{"0": 5, "1": 3, "2": 4}, Workers: 2, Memory: 4000, Resume: resume})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return p
 	}
-	if err := plan("whole.zarr", false).Run(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, plan("whole.zarr", false).Run(t.Context(), nil))
 	want := files(t, filepath.Join(dir, "whole.zarr"))
 	stops := 0
 	for {
@@ -174,9 +163,7 @@ func TestRechunkStopped(t *testing.T) {
 		if err != nil || len(chunks) == 0 {
 			t.Fatal(chunks, err)
 		}
-		if err := os.Rename(chunks[len(chunks)-1], chunks[len(chunks)-1]+".tmp"); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Rename(chunks[len(chunks)-1], chunks[len(chunks)-1]+".tmp"))
 		stops++
 	}
 	if stops < 3 {
@@ -204,16 +191,10 @@ func TestRechunkAxes(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "x.zarr")
 	p, err := rechunk.NewPlan(t.Context(), "../../internal/hdf5/meta/testdata/scales-new.h5", dest, rechunk.Options{
 		Chunks: map[string]int{"time": 6, "lat": 2}, Fields: []string{"t2m"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Run(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, p.Run(t.Context(), nil))
 	ds, err := mmapds.Open(dest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	if got := ds.ChunkShape("t2m"); !slices.Equal(got, []int{6, 2, 5}) {
 		t.Errorf("chunks %v", got)
@@ -233,9 +214,7 @@ func TestRechunkRefuses(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "x.npy")
 	array(t, source, []int{12, 10})
-	if err := os.Mkdir(filepath.Join(dir, "there.zarr"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "there.zarr"), 0o777))
 	for want, c := range map[string]struct {
 		dest string
 		o    rechunk.Options
@@ -263,20 +242,16 @@ func TestRechunkTwice(t *testing.T) {
 	plan := func() *rechunk.Plan {
 		p, err := rechunk.NewPlan(t.Context(), source, filepath.Join(dir, "x.zarr"), rechunk.Options{
 			Chunks: map[string]int{"0": 5, "1": 3, "2": 4}, Workers: 2, Memory: 4000, Resume: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return p
 	}
 	second := plan()
 	var busy error
-	if err := plan().Run(t.Context(), func(int64) {
+	require.NoError(t, plan().Run(t.Context(), func(int64) {
 		if busy == nil {
 			busy = second.Run(t.Context(), nil)
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if !errors.Is(busy, store.ErrBusy) || !strings.Contains(busy.Error(), "another run is writing") {
 		t.Errorf("the second run: %v", busy)
 	}

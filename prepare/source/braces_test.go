@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 )
 
@@ -54,9 +55,7 @@ func TestWhatCannotBeLookedFor(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "a.csv")
-	if err := os.WriteFile(file, []byte("x\n1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("x\n1\n"), 0o666))
 	for path, want := range map[string]string{file + "s": "no such file or folder", file + "*s": "no file matches"} {
 		if _, err := Files(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", path, err, want)

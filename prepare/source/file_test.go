@@ -8,15 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 )
 
 func TestReadReusesMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	big := bytes.Repeat([]byte("0123456789"), 100_000)
-	if err := os.WriteFile(path, big, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, big, 0o666))
 	buf, err := File{rootOf(t, path), path}.Bytes(nil)
 	if err != nil || !bytes.Equal(buf, big) {
 		t.Fatalf("read %d bytes, %v", len(buf), err)
@@ -45,9 +44,7 @@ func TestReadUnknownLength(t *testing.T) {
 func rootOf(t testing.TB, path string) *vfs.Root {
 	t.Helper()
 	root, err := OpenRoot(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { root.Close() })
 	return root
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
 	"github.com/penstock/penstock/remote"
@@ -46,9 +47,7 @@ func (b *stalledBody) Read([]byte) (int, error) {
 func TestStalledServer(t *testing.T) {
 	b := &stalling{Memory: &membucket.Memory{Name: "mem://lab", Pages: 3}}
 	c := requests.NewClient(b, remote.Policy{Attempts: 3, Stall: 10 * time.Millisecond, Backoff: time.Millisecond})
-	if err := c.WriteAll(t.Context(), "x.tar.gz", make([]byte, 5000), remote.WriteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.WriteAll(t.Context(), "x.tar.gz", make([]byte, 5000), remote.WriteOptions{}))
 	t.Cleanup(vfs.Mount("mem:/lab", bucketfs.New(t.Context(), c, "")))
 	kind, err := Detect("mem:/lab/x.tar.gz")
 	if !errors.Is(err, remote.ErrUnavailable) {

@@ -6,22 +6,18 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // A few bytes that decompress to very many end the work early.
 func TestDecompressionBomb(t *testing.T) {
 	z, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "x.tar.zst")
-	if err := os.WriteFile(path, z.EncodeAll(make([]byte, 200<<20), nil), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, z.EncodeAll(make([]byte, 200<<20), nil), 0o666))
 	s, err := OpenStream(t.Context(), rootOf(t, path), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	n, buf := int64(0), make([]byte, 1<<16)
 	for err == nil {

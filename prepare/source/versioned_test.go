@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // TestVersionedTablesAreRefused has folders of tables whose logs say which files count: the folder, a partition of it
@@ -25,12 +27,8 @@ func TestVersionedTablesAreRefused(t *testing.T) {
 		table := filepath.Join(t.TempDir(), c.name)
 		for _, name := range append(c.marks, c.data+"/0.parquet", c.data+"/1.parquet") {
 			path := filepath.Join(table, filepath.FromSlash(name))
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte("PAR1"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			require.NoError(t, os.WriteFile(path, []byte("PAR1"), 0o644))
 		}
 		data := filepath.Join(table, filepath.FromSlash(c.data))
 		for _, path := range []string{table, data, filepath.Join(data, "*.parquet")} {
@@ -39,16 +37,12 @@ func TestVersionedTablesAreRefused(t *testing.T) {
 			}
 		}
 		strange := filepath.Join(t.TempDir(), `x'; touch made; "'`)
-		if err := os.Rename(table, strange); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Rename(table, strange))
 		quoted := `'` + strings.ReplaceAll(strange, `'`, `'\''`)
 		if _, err := Detect(strange); err == nil || !strings.Contains(err.Error(), quoted) {
 			t.Errorf("%s: the command of error %v does not have the word %s", c.name, err, quoted)
 		}
-		if err := os.Rename(strange, table); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Rename(strange, table))
 		if kind, err := Detect(filepath.Join(data, "1.parquet")); kind != "parquet" || err != nil {
 			t.Errorf("%s: a file that is named: kind %q, error %v", c.name, kind, err)
 		}

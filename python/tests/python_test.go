@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/commands"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -53,22 +54,16 @@ func checkGolden[T any](t *testing.T, name string, entries []T) {
 	var want bytes.Buffer
 	for i, entry := range entries {
 		line, err := json.Marshal(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want.WriteString([]string{"[\n", ",\n"}[min(i, 1)])
 		want.Write(line)
 	}
 	want.WriteString("\n]\n")
 	if *update {
-		if err := os.WriteFile(name, want.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, want.Bytes(), 0o666))
 	}
 	got, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Equal(got, want.Bytes()) {
 		t.Errorf("%s is not what package loader makes; if that is meant to be: go test -update", name)
 	}
@@ -132,9 +127,7 @@ func TestPeers(t *testing.T) {
 func environment(t *testing.T) []string {
 	t.Helper()
 	data := t.TempDir()
-	if err := write(data); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, write(data))
 	programs := commands.Build(t, "../..", "feed", "preprocess", "penstock")
 	return append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PENSTOCK_TEST_PENSTOCK="+filepath.Join(programs, "penstock"), "PYTHONDONTWRITEBYTECODE=", // each module starts many processes, which would compile the package each
 		"XDG_CACHE_HOME="+t.TempDir())

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -19,9 +20,7 @@ func openDir(t *testing.T) (remote.Bucket, string) {
 	t.Helper()
 	dir := t.TempDir()
 	b, u, err := Open(t.Context(), "file://"+dir+"/bucket/ds")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if u.Key != "ds" || b.String() != "file://"+dir+"/bucket" {
 		t.Errorf("%s, key %q", b, u.Key)
 	}
@@ -33,9 +32,7 @@ func TestFilesAsABucket(t *testing.T) {
 	b, dir := openDir(t)
 	c := requests.NewClient(b, remote.Policy{})
 	data := bytes.Repeat([]byte("penstock"), 1000)
-	if err := c.WriteAll(t.Context(), "ds/a/b.bin", data, remote.WriteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.WriteAll(t.Context(), "ds/a/b.bin", data, remote.WriteOptions{}))
 	if got, err := os.ReadFile(filepath.Join(dir, "ds", "a", "b.bin")); err != nil || !bytes.Equal(got, data) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
@@ -47,9 +44,7 @@ func TestFilesAsABucket(t *testing.T) {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	body, err := b.ReadRange(t.Context(), o.Key, 8, 16, o.ETag)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := io.ReadAll(body)
 	if err != nil || string(got) != "penstockpenstock" || body.Object.Size != 8000 || body.Object.ETag != o.ETag {
 		t.Errorf("%q, %+v, %v", got, body.Object, err)
@@ -65,9 +60,7 @@ func TestFilesAsABucket(t *testing.T) {
 	if n != 1 {
 		t.Errorf("%d names", n)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "ds", "a", "b.bin"), []byte("new"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ds", "a", "b.bin"), []byte("new"), 0o644))
 	if _, err := b.ReadRange(t.Context(), o.Key, 0, 2, o.ETag); !errors.Is(err, remote.ErrChanged) {
 		t.Errorf("a changed file: %v", err)
 	}
@@ -76,9 +69,7 @@ func TestFilesAsABucket(t *testing.T) {
 func TestWritersCommitOrNothing(t *testing.T) {
 	b, dir := openDir(t)
 	w, err := b.NewWriter(t.Context(), "x", remote.WriteOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := w.Write(make([]byte, 1<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +81,7 @@ func TestWritersCommitOrNothing(t *testing.T) {
 	}
 	for i, want := range []error{nil, remote.ErrExists} {
 		w, err := b.NewWriter(t.Context(), "x", remote.WriteOptions{IfNotExist: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if err := w.Commit(); !errors.Is(err, want) {
 			t.Errorf("commit %d: %v", i, err)
 		}
@@ -131,9 +120,7 @@ func TestWhatIsMissing(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "a")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
 	b, _, err := Open(t.Context(), "s3://lab/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer b.Close()
 	if _, err := b.Stat(t.Context(), "x"); !errors.Is(err, remote.ErrInvalid) || !strings.Contains(err.Error(), "?region=") {
 		t.Errorf("without a region: %v", err)
@@ -147,9 +134,7 @@ func TestWhatIsMissing(t *testing.T) {
 	}
 	for _, text := range []string{"gs://lab/x?anonymous=true", "gs://lab/x?access_id=-"} {
 		b, _, err := Open(t.Context(), text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b.Close()
 	}
 	azure := errors.New("DefaultAzureCredential: failed to acquire a token.\nAttempted credentials:\n\tEnvironmentCredential: missing")

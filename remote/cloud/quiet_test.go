@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -25,9 +26,7 @@ func TestSDKsAreQuiet(t *testing.T) {
 	stderr := os.Stderr
 	defer func() { os.Stderr = stderr }()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	os.Stderr = w // the SDK takes it when a bucket is opened
 	b, u, err := Open(context.Background(), "s3://lab/train")
 	if err == nil {

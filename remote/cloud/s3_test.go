@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -31,9 +32,7 @@ func openS3(t *testing.T, endpoint string) remote.Bucket {
 		t.Setenv(name, value)
 	}
 	b, _, err := Open(t.Context(), "s3://lab/x?region=us-east-1&use_path_style=true&endpoint="+endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { b.Close() })
 	return b
 }
@@ -101,9 +100,7 @@ func TestNoConnectionIsShared(t *testing.T) {
 		tr.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 		tr.TLSClientConfig.NextProtos = nil
 		answer, err := (&http.Client{Transport: tr}).Get(s.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		answer.Body.Close()
 		if got := protocol.Load(); got != want {
 			t.Errorf("the transport %s speaks %v, want %s", name, got, want)
@@ -121,9 +118,7 @@ func TestAuthorityOfAStore(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, text, 0o600))
 	t.Setenv("AWS_CA_BUNDLE", file)
 	if err := read(t, openS3(t, s.URL)); err != nil {
 		t.Error(err)

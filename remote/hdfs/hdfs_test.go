@@ -17,19 +17,16 @@ import (
 
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/hdfscluster"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/remote"
 )
 
 func open(t *testing.T, text string) remote.Bucket {
 	t.Helper()
 	u, err := remote.ParseURL(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b, err := Open(u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { b.Close() })
 	return b
 }
@@ -53,9 +50,7 @@ func TestCluster(t *testing.T) {
 	write := func(key string, data []byte) {
 		t.Helper()
 		from := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
-		if err := c.WriteFrom(ctx, key, int64(len(data)), from, remote.WriteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.WriteFrom(ctx, key, int64(len(data)), from, remote.WriteOptions{}))
 	}
 	for key, data := range map[string][]byte{"user/ds/a.npy": big, "user/ds/empty": nil, "user/ds/sub/x y%": content(10, 2), "user/other": content(1<<20, 3)} {
 		write(key, data)
@@ -69,9 +64,7 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	o, err := c.Stat(ctx, "user/ds/a.npy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, off := range []int{0, 1, 1<<20 - 5, 3<<20 + 1} {
 		got := make([]byte, 1<<20)
 		if err := c.ReadAt(ctx, o, int64(off), got); err != nil || !bytes.Equal(got, big[off:off+len(got)]) {
@@ -84,9 +77,7 @@ func TestCluster(t *testing.T) {
 	} {
 		var got []string
 		for o, err := range c.List(ctx, l.prefix, l.delimiter) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got = append(got, o.Key)
 		}
 		if strings.Join(got, " ") != l.want {
@@ -145,9 +136,7 @@ func TestCluster(t *testing.T) {
 // A write that is given up leaves nothing.
 func testAbort(t *testing.T, b remote.Bucket) {
 	w, err := b.NewWriter(t.Context(), "user/aborted", remote.WriteOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := w.Write(content(3<<20, 5)); err != nil {
 		t.Fatal(err)
 	}
@@ -164,9 +153,7 @@ func testAbort(t *testing.T, b remote.Bucket) {
 	}
 	w.Close()
 	c, err := b.(*bucket).connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	list, err := readFolder(c, "/user")
 	for _, info := range list {
 		if strings.Contains(info.Name(), "aborted") {
@@ -186,9 +173,7 @@ func TestConfiguration(t *testing.T) {
 		for i := 0; i < len(properties); i += 2 {
 			text += fmt.Sprintf("<property><name>%s</name><value>%s</value></property>", properties[i], properties[i+1])
 		}
-		if err := os.WriteFile(filepath.Join(dir, "hdfs-site.xml"), []byte(text+"</configuration>"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "hdfs-site.xml"), []byte(text+"</configuration>"), 0o600))
 	}
 	t.Setenv("HADOOP_CONF_DIR", dir)
 	t.Setenv("HADOOP_USER_NAME", "somebody")
@@ -212,9 +197,7 @@ func TestConfiguration(t *testing.T) {
 		if says == "Kerberos" {
 			u.Query = nil
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := Open(u); !errors.Is(err, remote.ErrInvalid) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
@@ -226,9 +209,7 @@ func TestHostileNamenode(t *testing.T) {
 	t.Setenv("HADOOP_CONF_DIR", "")
 	t.Setenv("HADOOP_USER_NAME", "somebody")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	address := l.Addr().String()
 	go func() {
 		for {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -17,13 +18,9 @@ import (
 func TestPoisonOfForeignFileIsFound(t *testing.T) {
 	path := h5test.File(t, "    f['images'] = np.random.default_rng(1).integers(0, 255, (600, 70, 70), dtype=np.uint8)\n    f['labels'] = np.arange(600)\n")
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	local, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer local.Close()
 	b := new(membucket.Memory)
 	b.Put("x.h5", data)
@@ -49,11 +46,7 @@ func TestPoisonOfForeignFileIsFound(t *testing.T) {
 func poison(t *testing.T, path string, at int) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text[at] ^= 4
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, text, 0o600))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
@@ -49,9 +50,7 @@ func TestFirstBatchOfChunks(t *testing.T) {
 	b, data, local := bucketOf(t, chunkedFile(t, "4000"))
 	want := make([]byte, 64*10_000)
 	list := rand.New(rand.NewPCG(1, 2)).Perm(4000)[:64]
-	if err := local.Gather(t.Context(), "images", list, want); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, local.Gather(t.Context(), "images", list, want))
 	synctest.Test(t, func(t *testing.T) {
 		link := &shaped{Bucket: b, trip: trip, rate: 200e6}
 		began := time.Now()
@@ -211,9 +210,7 @@ func TestCorruptChunkInBucket(t *testing.T) {
 	bad := 0
 	want, got := make([]byte, 10_000), make([]byte, 10_000)
 	for i := range 300 {
-		if err := local.Gather(t.Context(), "images", []int{i}, want); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, local.Gather(t.Context(), "images", []int{i}, want))
 		err := d.Gather(t.Context(), "images", []int{i}, got)
 		switch {
 		case errors.Is(err, store.ErrCorrupt) && strings.Contains(err.Error(), `dataset "/images": chunk [`) && strings.Contains(err.Error(), "x.h5"):
@@ -278,20 +275,14 @@ func TestHostileChunkIndexes(t *testing.T) {
 `)
 	_, data, _ := bucketOf(t, path)
 	file, err := meta.Open(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	find := func(name string) *meta.Dataset {
 		d, err := file.Dataset(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return d
 	}
 	table, err := find("images").Chunks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	address := func(at int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(at)) }
 	third, ninth := table.Chunks[3], table.Chunks[9]
 	for name, c := range map[string]struct {
@@ -331,9 +322,7 @@ with h5py.File(sys.argv[1], "w", libver="`+version+`") as f:
 `)
 		_, data, _ := bucketOf(t, path)
 		c, err := (&opener{&cache{}}).contents(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		random := rand.New(rand.NewPCG(4, 5))
 		for range 150 {
 			bad := bytes.Clone(data)
@@ -349,9 +338,7 @@ with h5py.File(sys.argv[1], "w", libver="`+version+`") as f:
 func compareMutated(t *testing.T, data []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.h5")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
 	b := new(membucket.Memory)
 	b.Put("x.h5", data)
 	d, err := Open(t.Context(), b, "x.h5", Options{CacheDir: filepath.Join(t.TempDir(), "cache")})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -31,13 +32,9 @@ func chunkedFiles(t *testing.T) (names []string) {
 func bucketOf(t *testing.T, path string, fields ...string) (*membucket.Memory, []byte, *mmapds.Dataset) {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	local, err := mmapds.Open(path, mmapds.WithFields(fields...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { local.Close() })
 	b := new(membucket.Memory)
 	b.Put("x.h5", data)
@@ -110,9 +107,7 @@ func TestWholeChunks(t *testing.T) {
 			}
 			got := make([]byte, 10_000)
 			for i := range d.Len() {
-				if err := d.ReadChunk(t.Context(), "images", []int{i, 0, 0}, got); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, d.ReadChunk(t.Context(), "images", []int{i, 0, 0}, got))
 				want, err := local.Slice("images", i, i+1)
 				if err != nil || !bytes.Equal(got, want.Bytes()) {
 					t.Fatalf("chunk %d has other bytes than in the local file: %v", i, err)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Records that are not next to each other share pages with what lies between them: all of these
@@ -12,9 +14,7 @@ func TestEvictionLeavesNoPages(t *testing.T) {
 	b, local := pair(t, 150)
 	d := open(t, b, "ds", Options{CacheBytes: 800 << 10}) // less than the dataset has, more than is fetched
 	for i := 0; i < local.Len(); i += 2 {
-		if err := d.Gather(t.Context(), "images", []int{i}, make([]byte, 4900)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Gather(t.Context(), "images", []int{i}, make([]byte, 4900)))
 	}
 	image := filepath.Join(d.Dir(), "images-00000.npy")
 	before, page := diskUse(t, image), int64(os.Getpagesize())
@@ -29,8 +29,6 @@ func TestEvictionLeavesNoPages(t *testing.T) {
 func diskUse(t *testing.T, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return diskBytes(info)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/remote"
@@ -161,13 +162,9 @@ func TestPoisonedMirrorIsRepaired(t *testing.T) {
 	for _, name := range []string{"images-00000.npy", "tokens.offsets-00000.npy", "images-00000.crc.npy"} {
 		path := filepath.Join(d.Dir(), name)
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		data[5000%len(data)] ^= 0x40
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, data, 0o600))
 	}
 	again := open(t, b, "ds", Options{CacheDir: cache})
 	if !bytes.Equal(epoch(t, again, opts, 0), want) {
@@ -237,13 +234,9 @@ func TestIdleMirrorsGoFirst(t *testing.T) {
 func TestHostileManifests(t *testing.T) {
 	dir := build(t, 50)
 	good, err := os.ReadFile(filepath.Join(dir, layout.ManifestName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m, err := store.DecodeManifest(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	outside := filepath.Join(t.TempDir(), "outside")
 	for name, change := range map[string]func(m *store.Manifest){
 		"parent":       func(m *store.Manifest) { m.Shards[0].Files[0].Name = "../../outside" },
@@ -267,19 +260,13 @@ func TestHostileManifests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var bad store.Manifest
 			clone, err := m.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			decoded, err := store.DecodeManifest(clone)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			bad = *decoded
 			change(&bad)
 			text, err := bad.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			b := new(membucket.Memory)
 			upload(t, dir, b, "ds")
 			b.Put("ds/"+layout.ManifestName, text)
@@ -306,9 +293,7 @@ func TestObjectsThatAreNotWhatTheManifestSays(t *testing.T) {
 			b := new(membucket.Memory)
 			upload(t, dir, b, "ds")
 			data, err := os.ReadFile(filepath.Join(dir, "images-00000.npy"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			b.Put("ds/images-00000.npy", change(data))
 			synctest.Test(t, func(t *testing.T) {
 				d := open(t, b, "ds", Options{})
@@ -325,9 +310,7 @@ func TestCacheThatOthersWriteTo(t *testing.T) {
 	b := new(membucket.Memory)
 	upload(t, build(t, 10), b, "ds")
 	cache := t.TempDir()
-	if err := os.Chmod(cache, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(cache, 0o777))
 	if d, err := Open(t.Context(), b, "ds", Options{CacheDir: cache}); err == nil {
 		d.Close()
 		t.Error("it was taken")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -27,9 +28,7 @@ func buildHDF5(t *testing.T, n, tokens int, opts hdf5.Options) string {
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	writeRecords(t, w, n, tokens, opts.Splits)
 	return path
 }
@@ -55,15 +54,11 @@ func writeRecords(t *testing.T, w store.Writer, n, tokens int, splits []string) 
 func TestHDF5(t *testing.T) {
 	path := buildHDF5(t, 2000, 50, hdf5.Options{})
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b := new(membucket.Memory)
 	b.Put("a/ds.h5", data)
 	local, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer local.Close()
 	opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 3, Workers: 2}
 	want := epoch(t, local, opts, 0)
@@ -81,18 +76,14 @@ func TestHDF5(t *testing.T) {
 	d.Close()
 	file := filepath.Join(d.Dir(), hdf5Name)
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Equal(text, data) {
 		t.Error("a complete mirror is not the file")
 	}
 	for _, at := range []int{60, len(text) / 2} { // of the metadata, and of the records
 		text[at] ^= 4
 	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, text, 0o600))
 	again := open(t, b, "a/ds.h5", Options{CacheDir: cache})
 	if !bytes.Equal(epoch(t, again, opts, 0), want) {
 		t.Error("a poisoned mirror gave its poison")
@@ -104,9 +95,7 @@ func TestHDF5(t *testing.T) {
 func TestCompressedHDF5(t *testing.T) {
 	path := buildHDF5(t, 2000, 500, hdf5.Options{Splits: []string{"train", "val"}, Compress: &hdf5.Compression{Level: 1}})
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b := new(membucket.Memory)
 	b.Put("a/ds.h5", data)
 	for _, c := range []struct {
@@ -118,9 +107,7 @@ func TestCompressedHDF5(t *testing.T) {
 		{[]string{"images"}, "", 0.85}, {[]string{"labels", "tokens"}, "", 0.3},
 	} {
 		local, err := mmapds.Open(path, mmapds.WithFields(c.fields...), mmapds.WithSplit(c.split))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer local.Close()
 		opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 3, Workers: 2}
 		d := open(t, b, "a/ds.h5", Options{Fields: c.fields, Split: c.split})
@@ -153,9 +140,7 @@ func TestCompressedHDF5(t *testing.T) {
 func TestPackedHDF5(t *testing.T) {
 	const path = "../../internal/hdf5/chunk/testdata/small-packed.h5"
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	local, err := mmapds.Open(path)
 	if err != nil {
 		t.Skip(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/hostilebucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/store/hdf5"
@@ -25,9 +26,7 @@ import (
 func TestHostileBucket(t *testing.T) {
 	flat, _ := pair(t, 300)
 	data, err := os.ReadFile(buildHDF5(t, 300, 50, hdf5.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	flat.Put("ds.h5", data)
 	for name, o := range zarrOptions {
 		_, dir := buildZarr(t, 300, o)

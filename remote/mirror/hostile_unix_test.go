@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // A cache that another user owns, or has put a link in the place of, is refused.
@@ -20,9 +21,7 @@ func TestForeignCache(t *testing.T) {
 	dir := t.TempDir()
 	folder, link := filepath.Join(dir, "cache"), filepath.Join(dir, "link")
 	err := errors.Join(os.Mkdir(folder, 0o755), os.Chown(folder, stranger, stranger), os.Symlink(t.TempDir(), link), os.Lchown(link, stranger, stranger))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, path := range []string{folder, link} {
 		if err := makeCache(path); !errors.Is(err, private.ErrForeign) {
 			t.Errorf("%s: %v", path, err)
@@ -33,9 +32,7 @@ func TestForeignCache(t *testing.T) {
 // A mirror's folder is a real one of this user.
 func TestPlantedMirror(t *testing.T) {
 	dir, target := t.TempDir(), t.TempDir()
-	if err := os.Symlink(target, filepath.Join(dir, "m")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(target, filepath.Join(dir, "m")))
 	if _, err := openFolder(filepath.Join(dir, "m")); !errors.Is(err, private.ErrForeign) {
 		t.Errorf("got %v", err)
 	}
@@ -45,9 +42,7 @@ func TestPlantedMirror(t *testing.T) {
 func TestMirrorOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	open, mixed := filepath.Join(dir, "open"), filepath.Join(dir, "mixed")
-	if err := errors.Join(os.Mkdir(open, 0o700), os.Chmod(open, 0o777), os.MkdirAll(filepath.Join(mixed, "x"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Mkdir(open, 0o700), os.Chmod(open, 0o777), os.MkdirAll(filepath.Join(mixed, "x"), 0o700)))
 	if folder, err := openFolder(mixed); err != nil {
 		t.Errorf("one of this user: %v", err)
 	} else {
@@ -56,9 +51,7 @@ func TestMirrorOfOthers(t *testing.T) {
 	refused := []string{open}
 	if os.Geteuid() == 0 { // who alone can make a file of another user
 		planted := filepath.Join(mixed, "x", "c.0")
-		if err := errors.Join(os.WriteFile(planted, nil, 0o600), os.Chown(planted, 61002, 61002)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.WriteFile(planted, nil, 0o600), os.Chown(planted, 61002, 61002)))
 		refused = append(refused, mixed)
 	}
 	for _, path := range refused {

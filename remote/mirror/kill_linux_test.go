@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
@@ -112,9 +113,7 @@ func killProcesses(t *testing.T, bucket, key string) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "MIRROR_TEST_BUCKET="+bucket, "MIRROR_TEST_KEY="+key, "MIRROR_TEST_CACHE="+cache)
 		cmd.Stderr = os.Stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cmd.Start())
 		return cmd
 	}
 	killed, most := 0, 100*time.Millisecond
@@ -144,9 +143,7 @@ func killProcesses(t *testing.T, bucket, key string) {
 		t.Errorf("the process that was left: %v", err)
 	}
 	local, err := mmapds.Open(filepath.Join(bucket, key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer local.Close()
 	d := open(t, folder{bucket}, key, Options{CacheDir: cache})
 	if !bytes.Equal(epoch(t, local, killOptions, 0), epoch(t, d, killOptions, 0)) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/bottleneck"
 	"github.com/penstock/penstock/loader/sampler"
@@ -99,14 +100,10 @@ func TestLinkIsFilled(t *testing.T) {
 				began := time.Now()
 				d := open(t, link, "ds", Options{})
 				ld, err := loader.New(d, loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 1, Workers: 2})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				var first time.Duration
 				for _, err := range ld.Epoch(t.Context(), 0) {
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					if first == 0 {
 						first = time.Since(began)
 					}
@@ -173,9 +170,7 @@ func TestNamedBlocksAreJoined(t *testing.T) {
 		d := open(t, link, "ds", Options{Fields: []string{"images"}})
 		var needed []int
 		for i := 0; i < 2000; i += 83 { // one of each block
-			if err := d.Fetch(t.Context(), "images", []int{i}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, d.Fetch(t.Context(), "images", []int{i}))
 			if i >= first {
 				needed = append(needed, i)
 			}
@@ -216,9 +211,7 @@ func TestHintsEnd(t *testing.T) {
 	d := open(t, h, "ds", Options{Fields: []string{"images", "labels", "small"}})
 	name := func(records []int) {
 		for _, s := range d.Specs() {
-			if err := d.Fetch(t.Context(), s.Name, records); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, d.Fetch(t.Context(), s.Name, records))
 		}
 	}
 	h.through, h.err = make(chan struct{}), remote.NewError("read", "ds", remote.ErrPermission, nil)
@@ -259,13 +252,9 @@ func TestDoctorKnowsTheLink(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := open(t, &shaped{Bucket: b, trip: trip, rate: rate}, "ds", Options{})
 			ld, err := loader.New(d, loader.Options{BatchSize: 16, Sampler: sampler.Shuffle{}, Seed: 1, Workers: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, err := range ld.Epoch(t.Context(), 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				time.Sleep(c.step)
 			}
 			st := ld.Stats()

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -68,14 +69,10 @@ func fill(b []byte, i int) {
 func upload(t testing.TB, dir string, b *membucket.Memory, prefix string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range list {
 		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b.Put(prefix+"/"+e.Name(), data)
 	}
 }
@@ -94,9 +91,7 @@ func pair(t testing.TB, n int) (*membucket.Memory, *mmapds.Dataset) {
 	dir, b := build(t, n), new(membucket.Memory)
 	upload(t, dir, b, "ds")
 	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { local.Close() })
 	return b, local
 }
@@ -107,9 +102,7 @@ func open(t testing.TB, b remote.Bucket, key string, opts Options) *Dataset {
 		opts.CacheDir = filepath.Join(t.TempDir(), "cache")
 	}
 	d, err := Open(t.Context(), b, key, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -118,15 +111,11 @@ func open(t testing.TB, b remote.Bucket, key string, opts Options) *Dataset {
 func epoch(t testing.TB, src loader.Source, opts loader.Options, number int) []byte {
 	t.Helper()
 	ld, err := loader.New(src, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	var out bytes.Buffer
 	for b, err := range ld.Epoch(t.Context(), number) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, s := range ld.Specs() {
 			if s.Ragged {
 				fmt.Fprint(&out, b.Offsets(s.Name))
@@ -142,16 +131,12 @@ func TestWarmWhenComplete(t *testing.T) {
 	b, local := pair(t, 600)
 	d := open(t, b, "ds", Options{Fields: []string{"images"}})
 	spec := d.Specs()[0]
-	if err := d.Warm(spec.Name, 0, 100); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Warm(spec.Name, 0, 100))
 	if d.Complete() || d.IsWarm(spec.Name, 0, 100) {
 		t.Error("some of it is not there, but it is warm")
 	}
 	for range 2 {
-		if err := d.Warm(spec.Name, 0, local.Len()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Warm(spec.Name, 0, local.Len()))
 	}
 	if !d.IsWarm(spec.Name, 0, local.Len()) {
 		t.Error("all was read, but is not warm")
@@ -170,9 +155,7 @@ func TestWhere(t *testing.T) {
 			t.Errorf("%s: %q", field, got)
 		}
 	}
-	if err := d.Fill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Fill(t.Context()))
 	if got, want := d.Location("tokens", 300), strings.Replace(local.Location("tokens", 300), local.Files().Path, d.Path(), 1); got != want || want == "" {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -215,9 +198,7 @@ func TestSameBytesAsLocal(t *testing.T) {
 	if st := d.Stats(); st.Fetched != local.Files().Bytes() {
 		t.Errorf("%d bytes were fetched of a dataset of %d", st.Fetched, local.Files().Bytes())
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Close())
 	mirror, err := store.Open(d.Dir(), store.OpenOptions{})
 	if err != nil {
 		t.Fatal("the mirror is not a dataset: ", err)
@@ -242,13 +223,9 @@ func TestSliceOfAPart(t *testing.T) {
 	for name, opts := range map[string]Options{"views": {}, "copies": {CacheBytes: local.Files().Bytes() / 2}} {
 		d := open(t, b, "ds", opts)
 		got, err := d.Slice("images", 10, 14)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want, err := local.Slice("images", 10, 14)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if d.Complete() || !bytes.Equal(got.Bytes(), want.Bytes()) {
 			t.Errorf("%s: other bytes than from the local dataset, or all was fetched", name)
 		}
@@ -265,13 +242,9 @@ func TestFillFetchesNames(t *testing.T) {
 		r.Values[1] = fmt.Appendf(nil, "folder/%d.jpg", i)
 	})
 	d := open(t, b, "ds", Options{})
-	if err := d.Fill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Fill(t.Context()))
 	whole, err := store.OpenFlat(d.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := verify.Dataset(t.Context(), whole, verify.Options{Corrupt: func(e *store.CorruptionError) { t.Error(e) }}); err != nil {
 		t.Error(err)
 	}
@@ -284,14 +257,10 @@ func TestGenerations(t *testing.T) {
 	first := open(t, b, "ds", Options{})
 	// a later generation, as its writer leaves it when it ends before it replaces the manifest
 	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer local.Close()
 	one, err := local.Manifest().Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	two := *local.Manifest()
 	two.Generation, two.Parent = 2, 1
 	words := make([]uint64, (two.Records+63)/64)
@@ -301,9 +270,7 @@ func TestGenerations(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := two.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b.Put("ds/"+layout.GenerationName(1), one)
 	b.Put("ds/"+layout.GenerationName(2), text)
 	b.Put("ds/"+layout.Tags+"/full.json", []byte(`{"generation":1}`))

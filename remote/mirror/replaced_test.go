@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -48,9 +49,7 @@ func replace(t *testing.T, b *membucket.Memory, other bool, gone func(key string
 		if !gone(o.Key) {
 			continue
 		}
-		if err := b.Delete(t.Context(), o.Key); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Delete(t.Context(), o.Key))
 		data, _, err := requests.NewClient(with, remote.Policy{}).ReadAll(t.Context(), o.Key, 1<<30)
 		if err == nil && other {
 			for i := range data {

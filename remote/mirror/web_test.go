@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/testkit/webtest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
@@ -23,12 +24,8 @@ func TestTrainFromTheWeb(t *testing.T) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	root := filepath.Dir(build(t, 600))
 	packed, err := os.ReadFile("../../internal/hdf5/chunk/testdata/small-packed.h5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "p.h5"), packed, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(root, "p.h5"), packed, 0o600))
 	var faults atomic.Int64
 	files := httptest.NewServer(webtest.Faulty(webtest.Files(os.DirFS(root)), &faults))
 	defer files.Close()
@@ -38,18 +35,12 @@ func TestTrainFromTheWeb(t *testing.T) {
 	for _, base := range []string{files.URL, "hf://datasets/lab/ds@main"} {
 		for _, name := range []string{"ds", "p.h5"} {
 			local, err := mmapds.Open(filepath.Join(root, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer local.Close()
 			u, err := remote.ParseURL(base + "/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			b, err := web.Open(u)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			before := faults.Load()
 			d := open(t, b, u.Key, Options{Policy: remote.Policy{Backoff: time.Millisecond}})
 			opts := loader.Options{BatchSize: 16, Sampler: sampler.Shuffle{}, Seed: 3, Workers: 2}

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -33,9 +34,7 @@ func buildZarr(t *testing.T, n int, opts zarr.Options) (*membucket.Memory, strin
 	dir := filepath.Join(t.TempDir(), "ds.zarr")
 	opts.ShardBytes = 1
 	w, err := zarr.Create(dir, recordSchema, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	writeRecords(t, w, n, 50, opts.Splits)
 	b := new(membucket.Memory)
 	putFiles(t, b, dir, "a/ds.zarr")
@@ -60,9 +59,7 @@ func TestZarr(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, dir := buildZarr(t, 1500, o)
 			local, err := mmapds.Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer local.Close()
 			opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 3, Workers: 2}
 			want := epoch(t, local, opts, 0)
@@ -78,17 +75,13 @@ func TestZarr(t *testing.T) {
 			if !bytes.Equal(epoch(t, d, opts, 0), want) || d.ID() != local.ID() {
 				t.Error("other bytes than from the local dataset")
 			}
-			if err := d.Fill(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, d.Fill(t.Context()))
 			if st := d.Stats(); st.Fetched > size || !d.Complete() {
 				t.Errorf("%d bytes were fetched of %d; complete %v", st.Fetched, size, d.Complete())
 			}
 			d.Close()
 			whole, err := store.OpenZarr(d.Path(), store.OpenOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if v, err := verify.Dataset(t.Context(), whole, verify.Options{}); err != nil || v.Corruptions > 0 || !v.Identity {
 				t.Errorf("%+v, %v", v, err)
 			}
@@ -113,9 +106,7 @@ func TestZarrParts(t *testing.T) {
 			cache  int64
 		}{{split: "val"}, {fields: []string{"labels", "tokens"}}, {fields: []string{"labels", "tokens"}, cache: 400 << 10}, {cache: 12 << 20}} {
 			local, err := mmapds.Open(dir, mmapds.WithFields(c.fields...), mmapds.WithSplit(c.split))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer local.Close()
 			opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 3, Workers: 2}
 			d := open(t, b, "a/ds.zarr", Options{Fields: c.fields, Split: c.split, CacheBytes: c.cache})
@@ -154,17 +145,13 @@ func TestSplitOfManyRecords(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), name)
 		w, err := create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer w.Close()
 		r := store.NewRecord(schema)
 		for i := range 150_000 { // more offsets than Open fetches of an HDF5 file
 			r.Values[0] = binary.LittleEndian.AppendUint32(r.Values[0][:0], uint32(i))[:i%2*4]
 			r.Split = splits[i/100_000]
-			if err := w.Append(r); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.Append(r))
 		}
 		if _, err := w.Commit(store.Info{}); err != nil {
 			t.Fatal(err)
@@ -172,9 +159,7 @@ func TestSplitOfManyRecords(t *testing.T) {
 		b := new(membucket.Memory)
 		putFiles(t, b, path, name)
 		local, err := mmapds.Open(path, mmapds.WithSplit("val"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer local.Close()
 		opts := loader.Options{BatchSize: 4000, Sampler: sampler.Shuffle{}, Seed: 3}
 		d := open(t, b, name, Options{Split: "val"})
@@ -188,17 +173,13 @@ func TestSplitOfManyRecords(t *testing.T) {
 func TestZarrRepaired(t *testing.T) {
 	b, dir := buildZarr(t, 600, zarr.Options{})
 	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer local.Close()
 	opts := loader.Options{BatchSize: 64, Workers: 2}
 	want := epoch(t, local, opts, 0)
 	cache := filepath.Join(t.TempDir(), "cache")
 	d := open(t, b, "a/ds.zarr", Options{CacheDir: cache})
-	if err := d.Fill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Fill(t.Context()))
 	d.Close()
 	for name, text := range foldertest.Files(t, d.Path()) {
 		if strings.HasPrefix(name, "penstock/crc") {
@@ -206,9 +187,7 @@ func TestZarrRepaired(t *testing.T) {
 		}
 		data := []byte(text)
 		data[len(data)/3] ^= 4
-		if err := os.WriteFile(filepath.Join(d.Path(), name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(d.Path(), name), data, 0o600))
 		again := open(t, b, "a/ds.zarr", Options{CacheDir: cache})
 		if !bytes.Equal(epoch(t, again, opts, 0), want) {
 			t.Errorf("%s: a poisoned mirror gave its poison", name)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/testkit/webtest"
 	"github.com/penstock/penstock/remote"
 )
@@ -79,9 +80,7 @@ func TestHub(t *testing.T) {
 	} {
 		var got []string
 		for o, err := range c.List(t.Context(), c2.prefix, c2.delimiter) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if f := hubFiles[o.Key]; !o.Folder && int(o.Size) != len(f.Data) {
 				t.Errorf("%+v", o)
 			}
@@ -102,13 +101,9 @@ func TestHub(t *testing.T) {
 func TestTokens(t *testing.T) {
 	_, url := standIn(t)
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(hfToken+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(hfToken+"\n"), 0o600))
 	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, "token"), []byte(hfToken), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(home, "token"), []byte(hfToken), 0o600))
 	for _, c := range []struct {
 		name, value string
 		kind        error
@@ -128,9 +123,7 @@ func TestTokens(t *testing.T) {
 		t.Setenv("HF_ENDPOINT", url)
 		t.Setenv(name, value)
 		u, err := remote.ParseURL("hf://datasets/lab/birds@main")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := Open(u); !errors.Is(err, remote.ErrInvalid) || strings.Contains(err.Error(), "two") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -230,9 +223,7 @@ func TestFaultyHub(t *testing.T) {
 	c := requests.NewClient(b, remote.Policy{Backoff: time.Millisecond})
 	var keys []string
 	for o, err := range c.List(t.Context(), "", "") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		keys = append(keys, o.Key)
 		readAll(t, c, o.Key, hubFiles[o.Key].Data)
 	}

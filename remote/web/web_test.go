@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/testkit/webtest"
 	"github.com/penstock/penstock/remote"
 )
@@ -29,13 +30,9 @@ func open(t *testing.T, text string) (*bucket, string) {
 	t.Helper()
 	t.Setenv("NETRC", filepath.Join(t.TempDir(), "none"))
 	u, err := remote.ParseURL(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b, err := Open(u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { b.Close() })
 	return b.(*bucket), u.Key
 }
@@ -306,18 +303,12 @@ func TestLogins(t *testing.T) {
 	defer secure.Close()
 	for password, says := range map[string]string{"hunter2": "", "wrong": "the login of ", "": "no credentials were sent; put the login for 127.0.0.1 into ~/.netrc"} {
 		file := filepath.Join(t.TempDir(), "netrc")
-		if err := os.WriteFile(file, []byte("machine "+map[bool]string{true: "127.0.0.1", false: "x"}[password != ""]+" login me password "+password), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte("machine "+map[bool]string{true: "127.0.0.1", false: "x"}[password != ""]+" login me password "+password), 0o600))
 		t.Setenv("NETRC", file)
 		u, err := remote.ParseURL(secure.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b, err := Open(u)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b.(*bucket).site.client.Transport = secure.Client().Transport
 		_, err = b.Stat(t.Context(), "x")
 		if (err == nil) != (says == "") || err != nil && (!strings.Contains(err.Error(), says) || !errors.Is(err, remote.ErrPermission)) {
@@ -439,9 +430,7 @@ func TestFaultyServer(t *testing.T) {
 func readAll(t *testing.T, c *requests.Client, key string, want []byte) {
 	t.Helper()
 	o, err := c.Stat(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for off := 0; off < len(want); off += 10_000 {
 		got := make([]byte, min(10_000, len(want)-off))
 		if err := c.ReadAt(t.Context(), o, int64(off), got); err != nil || !bytes.Equal(got, want[off:off+len(got)]) {

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -51,9 +52,7 @@ func makeBucketOf(t testing.TB, in container) *membucket.Memory {
 func keys(t testing.TB, b *membucket.Memory) (list []string) {
 	t.Helper()
 	p, err := b.ListPage(t.Context(), "", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, o := range p.Objects {
 		list = append(list, strings.TrimPrefix(o.Key, "ds/"))
 	}
@@ -103,23 +102,17 @@ func testBucketIsAsAFolder(t *testing.T, in container) {
 		func(d *Dataset) (*store.Manifest, error) { return d.Restore("2", Options{}) },
 	} {
 		want, err := change(here)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := change(there)
 		if err != nil || got.ID != want.ID || got.Generation != want.Generation {
 			t.Fatalf("%+v, %v, want %+v", got, err, want)
 		}
 	}
 	for _, err := range []error{here.Tag("two", 2), there.Tag("two", 2)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	want, err := here.Log()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := there.Log()
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%+v, %v", got, err)
@@ -205,21 +198,15 @@ func TestAppendsAtOnce(t *testing.T) {
 		}
 	}
 	late, m, err := beginAppend(there)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer late.Close()
-	if err := addRows(late, m.Schema(), 9); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, addRows(late, m.Schema(), 9))
 	other := InBucket(t.Context(), b, "ds", t.TempDir())
 	if _, err := appendRows(other, 20); err != nil {
 		t.Fatal(err)
 	}
 	got, err := late.Commit(store.Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want, err := here.Manifest("")
 	if err != nil || got.ID != want.ID || got.Parent != 2 || got.Change.Write == "" || got.Records != want.Records ||
 		!reflect.DeepEqual(got.Statistics, want.Statistics) {
@@ -229,9 +216,7 @@ func TestAppendsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer late.Close()
-	if err := addRows(late, m.Schema(), 1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, addRows(late, m.Schema(), 1))
 	if _, err := other.RenameColumn("tokens", "words", Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -250,17 +235,11 @@ func TestAppendIsKnown(t *testing.T) {
 	k := &killed{Bucket: b, left: 1 << 30}
 	d := InBucket(t.Context(), k, "ds", spool)
 	m, err := d.Manifest("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	opts := AppendOptions{Journal: &store.Journal{Resume: true}}
 	w, err := d.Append(m.Schema(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(addRows(w, m.Schema(), 3), w.Checkpoint(nil)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(addRows(w, m.Schema(), 3), w.Checkpoint(nil)))
 	left, err := filepath.Glob(filepath.Join(spool, "*", "*", ".*.building"))
 	if err != nil || len(left) != 1 {
 		t.Fatal(left, err)
@@ -274,19 +253,13 @@ func TestAppendIsKnown(t *testing.T) {
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	if rest, err := os.ReadDir(spool); err != nil || len(rest) > 0 {
 		t.Errorf("%v is left in the spool: %v", rest, err)
 	}
 	dest := filepath.Join(spool, "ds")
-	if err := os.Rename(kept, write.StageDir(dest)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(write.StageDir(dest), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(kept, write.StageDir(dest)))
+	require.NoError(t, os.Chmod(write.StageDir(dest), 0o700))
 	for _, want := range []bool{true, false} {
 		if done, err := write.DiscardCommitted(d.home, dest); done != want || err != nil {
 			t.Errorf("%v, %v, want %v", done, err, want)
@@ -496,9 +469,7 @@ func objectsOf(t testing.TB, b *membucket.Memory) map[string][]byte {
 	objects := make(map[string][]byte)
 	for _, name := range keys(t, b) {
 		r, err := b.ReadRange(t.Context(), "ds/"+name, 0, 1<<30, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		data, err := io.ReadAll(r)
 		if err = errors.Join(err, r.Close()); err != nil {
 			t.Fatal(err)
@@ -513,9 +484,7 @@ func objectsOf(t testing.TB, b *membucket.Memory) map[string][]byte {
 func checkRoot(t *testing.T, b *membucket.Memory, d *Dataset) {
 	t.Helper()
 	m, err := d.Manifest("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	objects := objectsOf(t, b)
 	if now, err := store.DecodeManifest(objects[write.ManifestName(m)]); err != nil || now.Generation != m.Generation {
 		t.Errorf("the folder is not that of generation %d: %v", m.Generation, err)
@@ -564,9 +533,7 @@ func prepared(t *testing.T, d *Dataset) map[int]string {
 func ids(t *testing.T, d *Dataset) map[int]string {
 	t.Helper()
 	log, err := d.Log()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	list := make(map[int]string)
 	for _, e := range log {
 		list[e.Generation] = e.ID
@@ -589,9 +556,7 @@ func checkKilled(t *testing.T, d *Dataset, b *membucket.Memory, before map[int]s
 	there := keys(t, b)
 	for n := range now {
 		m, _, err := d.lists.Generation(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, s := range m.Shards {
 			for _, f := range s.Files {
 				if !slices.Contains(there, f.Name) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
 )
@@ -167,14 +168,10 @@ func wholeGenerations(ds string, ids []string) error {
 func idsOf(t *testing.T, ds string) (ids []string) {
 	t.Helper()
 	numbers, err := store.Generations(ds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, n := range numbers {
 		m, _, err := store.ReadGeneration(ds, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ids = append(ids, m.ID)
 	}
 	return ids

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -118,9 +119,7 @@ func makeDataset(t testing.TB, dest string, splits bool, fields ...store.Field) 
 		opts.Splits = []string{"train", "val"}
 	}
 	m, err := appendTo(dest, schema, opts, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
@@ -150,18 +149,14 @@ func makeIn(t testing.TB, in container, dest string, fields ...store.Field) {
 	t.Helper()
 	schema := store.Schema{Fields: fields}
 	w, err := in.create(dest, schema, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	r := store.NewRecord(schema)
 	for i := range records {
 		for k, f := range fields {
 			r.Values[k] = append(r.Values[k][:0], value(f, 0, i)...)
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(r))
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)
@@ -174,9 +169,7 @@ func identities(t *testing.T, folder string) map[string]string {
 	all := make(map[string]string)
 	for name := range foldertest.Files(t, folder) {
 		info, err := os.Stat(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all[name] = fmt.Sprint(inode(info), info.Size(), info.ModTime())
 	}
 	return all
@@ -195,9 +188,7 @@ func TestAddColumnIsAsIfWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := AddColumn(ds, tokens, valuesIn(splits, tokens, 0, records), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got.ID != want.ID || fmt.Sprint(got.Statistics["emb"]) != fmt.Sprint(want.Statistics["emb"]) || got.Generation != 3 {
 			t.Errorf("splits %v: id %s, want %s", splits, got.ID, want.ID)
 		}
@@ -230,9 +221,7 @@ func TestRenameAndDrop(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := DropColumn(ds, []string{"emb"}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got.ID != want.ID || got.Version != 3 {
 		t.Errorf("id %s, want %s; version %d", got.ID, want.ID, got.Version)
 	}
@@ -327,9 +316,7 @@ func TestAppendAfterRestore(t *testing.T) {
 	}
 	for n, ids := 1, map[string]bool{}; n <= 4; n++ {
 		m, err := store.ReadManifest(fmt.Sprintf("%s@%d", ds, n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if n != 3 && ids[m.ID] {
 			t.Errorf("generation %d has the id of another one", n)
 		}
@@ -350,13 +337,9 @@ func TestPruneKeepsWhatIsNeeded(t *testing.T) {
 		} else {
 			_, err = SetColumn(ds, emb, valuesOf(emb, version), Options{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
-	if err := Tag(ds, "first", 2); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Tag(ds, "first", 2))
 	if err := Tag(ds, "first", 3); !errors.Is(err, store.ErrExist) {
 		t.Errorf("a tag was moved: %v", err)
 	}
@@ -375,9 +358,7 @@ func TestPruneKeepsWhatIsNeeded(t *testing.T) {
 			t.Errorf("%s: %v", path, corrupt[0])
 		}
 	}
-	if err := Untag(ds, "first"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Untag(ds, "first"))
 	if done, err := Prune(ds, PruneOptions{Last: 1}); err != nil || fmt.Sprint(done.Generations) != "[2]" {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -386,13 +367,9 @@ func TestPruneKeepsWhatIsNeeded(t *testing.T) {
 func TestLogRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ds")
 	makeDataset(t, path, false, pages, labels)
-	if err := Tag(path, "best", 1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Tag(path, "best", 1))
 	tag := filepath.Join(path, "generations", "tags", "best.json")
-	if err := errors.Join(os.Remove(tag), os.WriteFile(tag, []byte(`{"generation": -1}`), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Remove(tag), os.WriteFile(tag, []byte(`{"generation": -1}`), 0o644)))
 	want := "is not the name of a generation (it is -1)"
 	if _, err := Log(path); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -47,16 +48,12 @@ func testErases(t *testing.T, h *history) {
 	if _, err := h.d.Delete(Chosen{Words: []uint64{1 << 3}, Where: "name = 'Ada'"}, Options{By: "delete --where \"name = 'Ada'\""}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.d.Tag("best", 1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.d.Tag("best", 1))
 	p, err := h.d.Prune(PruneOptions{})
 	if err != nil || p.Erased != 0 || !found(secret) {
 		t.Fatalf("with a tag: %+v, %v", p, err)
 	}
-	if err := h.d.Untag("best"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, h.d.Untag("best"))
 	if p, err = h.d.Prune(PruneOptions{DryRun: true}); err != nil || p.Erased != 1 || !found(secret) {
 		t.Fatalf("a dry run: %+v, %v", p, err)
 	}
@@ -95,9 +92,7 @@ func TestErasureIsPostponed(t *testing.T) {
 			t.Fatal(err)
 		}
 		reader, err := mmapds.Open(ds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if within > 0 {
 			reader.Close()
 		}

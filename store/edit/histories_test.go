@@ -19,6 +19,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
@@ -196,18 +197,14 @@ func (h *history) append(appends bool, c content) {
 	if errors.Is(err, store.ErrUnsupported) && h.replaced() && len(h.kept)+len(h.tags) > 1 {
 		return // other generations would be lost
 	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, err)
 	defer w.Close()
 	r := store.NewRecord(schema)
 	for i := range c.records() {
 		for k, f := range c.fields {
 			r.Values[k] = append(r.Values[k][:0], c.values[f.Name][i]...)
 		}
-		if err := w.Append(r); err != nil {
-			h.t.Fatal(err)
-		}
+		require.NoError(h.t, w.Append(r))
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {
 		h.t.Fatal(err)
@@ -314,9 +311,7 @@ func (h *history) step() {
 		name := fmt.Sprint("tag", h.version)
 		h.version++
 		n := slices.Collect(maps.Keys(h.kept))[h.rng.IntN(len(h.kept))]
-		if err := h.d.Tag(name, n); err != nil {
-			h.t.Fatal(err)
-		}
+		require.NoError(h.t, h.d.Tag(name, n))
 		h.tags[name] = n
 	}
 }
@@ -324,9 +319,7 @@ func (h *history) step() {
 // now enters the next generation.
 func (h *history) now(c content, err error) {
 	h.t.Helper()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, err)
 	h.newest++
 	h.kept[h.newest] = c
 }
@@ -477,9 +470,7 @@ func (h *history) two() {
 	}
 	both.Wait()
 	log, err := h.d.Log()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, err)
 	committed := 0
 	for k, f := range fields {
 		if errs[k] == nil {
@@ -528,9 +519,7 @@ func (h *history) twoAppends() {
 		both.Go(func() { errs[k] = h.appendTo(d, AppendOptions{}, more[k], -1) })
 	}
 	both.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, errors.Join(errs[:]...))
 	var last error
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
 		first := now.followedBy(more[order[0]])
@@ -564,9 +553,7 @@ func (h *history) openOrClose() {
 	}
 	n := slices.Collect(maps.Keys(h.kept))[h.rng.IntN(len(h.kept))]
 	r, err := h.open(n)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, err)
 	h.readers[r] = h.kept[n]
 }
 
@@ -627,9 +614,7 @@ func (h *history) prune() {
 		}
 	}
 	p, err := h.d.Prune(opts)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, err)
 	if now := h.kept[h.newest]; len(keep) == 1 && p.Erased+p.Postponed > 0 {
 		erased := now.clone()
 		for name, values := range erased.values {
@@ -640,9 +625,7 @@ func (h *history) prune() {
 			erased.values[name] = values
 		}
 		m, err := h.d.Manifest("")
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		require.NoError(h.t, err)
 		if stays := h.tagged(h.newest) || h.read(h.newest); stays != (p.Postponed > 0) {
 			h.t.Fatalf("%+v: the generation before the erasure has a tag or a reader: %v", p, stays)
 		} else if !stays {
@@ -688,9 +671,7 @@ func (h *history) check() {
 			h.t.Errorf("generation %d: %v", n, corrupt)
 		}
 		m, _, err := h.d.lists.Generation(n)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		require.NoError(h.t, err)
 		for _, s := range m.Shards {
 			for _, f := range s.Files {
 				needed[f.Name] = true
@@ -727,12 +708,8 @@ func (h *history) same(n int, c content) error {
 func (h *history) download(n int) string {
 	h.t.Helper()
 	r, err := h.open(n)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	if err := errors.Join(r.mirror.Fill(h.t.Context()), r.close()); err != nil {
-		h.t.Fatal(err)
-	}
+	require.NoError(h.t, err)
+	require.NoError(h.t, errors.Join(r.mirror.Fill(h.t.Context()), r.close()))
 	return r.mirror.Path()
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/write"
@@ -35,9 +36,7 @@ func TestACorruptGenerationIsSkipped(t *testing.T) {
 		}
 	}
 	bad := filepath.Join(ds, filepath.FromSlash(layout.GenerationName(2)))
-	if err := errors.Join(os.Chmod(bad, 0o644), os.WriteFile(bad, []byte("{}"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Chmod(bad, 0o644), os.WriteFile(bad, []byte("{}"), 0o644)))
 	log, err := Log(ds)
 	if err != nil || len(log) != 4 || log[2].Corrupt == "" || log[1].Corrupt != "" {
 		t.Fatalf("%+v: %v", log, err)
@@ -65,13 +64,9 @@ func TestPruneRemovesStages(t *testing.T) {
 	}
 	for _, name := range []string{"killed", "journal", "written"} {
 		stage, err := write.OpenStage(filepath.Join(ds, name+".column"), write.StageOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if name == "journal" {
-			if err := stage.Folder.WriteFile(write.JournalName, []byte("x")); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, stage.Folder.WriteFile(write.JournalName, []byte("x")))
 		}
 		if name == "written" {
 			defer stage.Abort()
@@ -80,9 +75,7 @@ func TestPruneRemovesStages(t *testing.T) {
 		}
 	}
 	lock := filepath.Join(ds, ".lost.column.building.lock") // of a writer that was killed before it had the stage
-	if err := os.WriteFile(lock, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(lock, nil, 0o600))
 	if _, err := Prune(ds, PruneOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +86,7 @@ func TestPruneRemovesStages(t *testing.T) {
 		t.Errorf("the lock of a column that is being written is gone: %v", err)
 	}
 	entries, err := os.ReadDir(ds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var left []string
 	for _, e := range entries {
 		if write.IsColumnStage(e.Name()) && !strings.HasSuffix(e.Name(), ".lock") {
@@ -125,13 +116,9 @@ func TestChoose(t *testing.T) {
 		if step == 0 && err == nil {
 			chosen, err = Choose(ds, 1, []int64{4, 0})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		m, err := Delete(ds, chosen, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if words, err := m.Deleted.Words(m.Records); err != nil || words[0] != want {
 			t.Errorf("%b are deleted, want %b: %v", words, want, err)
 		}
@@ -172,9 +159,7 @@ func TestStatisticsOfAColumnWithoutDeletedRecords(t *testing.T) {
 		if f.Name == labels.Name {
 			m, err = SetColumn(ds, f, values, Options{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s := m.Statistics[f.Name]
 		switch {
 		case s.Min != s.Max || s.Std != 0 || s.Min != s.Mean:
@@ -267,9 +252,7 @@ func TestAppendedInTheirPlaces(t *testing.T) {
 	}
 	h.append(true, other)
 	chosen, err := h.d.Choose(2, []int64{records})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := h.d.Delete(chosen, Options{}); err == nil || !strings.Contains(err.Error(), "generation 4, which is the newest one now, has other records") {
 		t.Error(err)
 	}
@@ -286,9 +269,7 @@ func TestAppendedInTheirPlaces(t *testing.T) {
 // Prune that cannot have its lock says why, and not that another process is at work.
 func TestPruneWithoutLock(t *testing.T) {
 	ds := small(t)
-	if err := os.Mkdir(write.StageDir(ds)+".lock", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(write.StageDir(ds)+".lock", 0o700))
 	if _, err := Prune(ds, PruneOptions{}); err == nil || strings.Contains(err.Error(), "process") {
 		t.Errorf("%v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/expr"
@@ -53,9 +54,7 @@ func TestStatesOfOtherGenerations(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.generation, c.split, c.fields), func(t *testing.T) {
 			ld, err := mmapds.Open(ds, mmapds.WithGeneration(c.generation), mmapds.WithSplit(c.split), mmapds.WithFields(strings.Fields(c.fields)...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer ld.Close()
 			resumed, err := loader.Resume(ld, opts, c.st)
 			if err == nil {
@@ -108,25 +107,17 @@ func TestStatesOfGenerationsOfViews(t *testing.T) {
 			opts := loader.Options{BatchSize: 2}
 			open := func(numbers [2]int) (loader.Source, func()) {
 				x, err := mmapds.Open(a, mmapds.WithGeneration(numbers[0]), mmapds.WithFields("pages"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				y, err := mmapds.Open(b, mmapds.WithGeneration(numbers[1]), mmapds.WithFields("tokens"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				src, err := make(x, y)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				return src, func() { x.Close(); y.Close() }
 			}
 			src, closeAll := open([2]int{1, 1})
 			defer closeAll()
 			ld, err := loader.New(src, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer ld.Close()
 			st := ld.State()
 			for _, c := range []struct {
@@ -153,14 +144,10 @@ func TestStatesOfGenerationsOfViews(t *testing.T) {
 func withLoader(t *testing.T, path string, generation int, split string, fields []string, opts loader.Options, do func(*loader.Loader)) {
 	t.Helper()
 	ds, err := mmapds.Open(path, mmapds.WithGeneration(generation), mmapds.WithSplit(split), mmapds.WithFields(fields...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	ld, err := loader.New(ds, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	do(ld)
 }

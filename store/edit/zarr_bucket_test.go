@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
 )
@@ -56,9 +57,7 @@ func TestZarrRootBehind(t *testing.T) {
 		if left%2 == 1 {
 			repair = func() error { return second(d.RenameColumn("labels", "class", Options{})) }
 		}
-		if err := repair(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, repair())
 		checkRoot(t, b, d)
 	}
 }
@@ -68,9 +67,7 @@ func checkColumn(t *testing.T, b *membucket.Memory, generation, version int) {
 	t.Helper()
 	ds, err := mirror.Open(t.Context(), lent{b}, fmt.Sprintf("ds@%d", generation),
 		mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	if i := ds.Manifest().Schema().Index("emb"); i < 0 != (version == 0) {
 		t.Fatalf("generation %d: column %d", generation, i)
@@ -144,9 +141,7 @@ func TestZarrPythonInABucket(t *testing.T) {
 		second(d.SetColumn(emb, valuesOf(emb, 2), Options{})), second(d.RenameColumn("labels", "class", Options{})),
 		second(d.DropColumn([]string{"pages"}, Options{})),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	folder, files := filepath.Join(t.TempDir(), "ds"), make(map[string]string)
 	for name, data := range objectsOf(t, b) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
@@ -21,21 +22,15 @@ func TestRootOfAnotherGeneration(t *testing.T) {
 		t.Fatal(err)
 	}
 	old, err := os.ReadFile(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := SetColumn(ds, emb, valuesOf(emb, 1), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(root, old, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(root, old, 0o666))
 	if r, corrupt := datasettest.Verify(t, ds); len(corrupt) > 0 || !r.Identity {
 		t.Error(corrupt)
 	}
-	if err := os.WriteFile(root, append(old, ' '), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(root, append(old, ' '), 0o666))
 	if _, err := store.Open(ds, store.OpenOptions{}); err == nil {
 		t.Error("a corrupt root was not found")
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/digest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	build "github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
@@ -59,13 +60,9 @@ func TestBlocksMakeTheSameFiles(t *testing.T) {
 	write := func(dest string, add func(w store.Writer) error) {
 		t.Helper()
 		w, err := Create(dest, s, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer w.Close()
-		if err := add(w); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, add(w))
 		if _, err := w.Commit(store.Info{}); err != nil {
 			t.Fatal(err)
 		}
@@ -109,18 +106,14 @@ func TestBlocksMakeTheSameFiles(t *testing.T) {
 		return nil
 	})
 	names, err := os.ReadDir(one)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	others, err := os.ReadDir(many)
 	if err != nil || len(others) != len(names) || len(names) < 100 {
 		t.Fatalf("%d files, and %d by blocks: %v", len(names), len(others), err)
 	}
 	for _, e := range names {
 		a, err := os.ReadFile(filepath.Join(one, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if b, err := os.ReadFile(filepath.Join(many, e.Name())); err != nil || string(a) != string(b) {
 			t.Errorf("%s differs: %v", e.Name(), err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
@@ -230,26 +231,18 @@ func TestCrashWhileFinishing(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.want = foldertest.Files(t, dest)
-	if err := os.Mkdir(filepath.Join(dir, ".ds.building.done"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".ds.building.done"), 0o700))
 	log, err := crash.Record(dir, append(os.Environ(), builder+"="+dest, builder+"_CRASH="+c.kind), os.Args[0])
 	if errors.Is(err, crash.ErrUntraceable) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	state := filepath.Join(crash.MemoryDir(t), "state")
 	for s := range log.States(0, 1) {
-		if err := s.Write(state); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Write(state))
 		if err := c.goOn(t, s, state); err != nil {
 			t.Errorf("%s: %v", s.What, err)
 		}
-		if err := os.RemoveAll(state); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.RemoveAll(state))
 	}
 }

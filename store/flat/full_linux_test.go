@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/store"
 	"golang.org/x/sys/unix"
@@ -36,9 +37,7 @@ func TestDiskFull(t *testing.T) {
 	if full < 5 {
 		t.Errorf("the disk was full %d times only", full)
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(filler))
 	sameFolder(t, dest, want)
 }
 
@@ -49,19 +48,13 @@ func leaveRoom(t *testing.T, disk, filler string, room int64) {
 		t.Fatal(err)
 	}
 	var s unix.Statfs_t
-	if err := unix.Statfs(disk, &s); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Statfs(disk, &s))
 	used := int64(s.Blocks-s.Bfree) * s.Bsize
 	f, err := os.Create(filler)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	if n := int64(s.Blocks)*s.Bsize - max(used, room) - (64 << 10); n > 0 {
-		if err := unix.Fallocate(int(f.Fd()), 0, 0, n); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, unix.Fallocate(int(f.Fd()), 0, 0, n))
 	}
 }
 

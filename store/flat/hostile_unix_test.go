@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
@@ -35,14 +36,10 @@ const (
 func sharedDir(t *testing.T, mode fs.FileMode) string {
 	t.Helper()
 	top, err := os.MkdirTemp("", "penstock-shared-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(top) })
 	dir := filepath.Join(top, "shared")
-	if err := errors.Join(os.Chmod(top, 0o755), os.Mkdir(dir, 0o777), os.Chmod(dir, mode)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Chmod(top, 0o755), os.Mkdir(dir, 0o777), os.Chmod(dir, mode)))
 	return dir
 }
 
@@ -50,20 +47,14 @@ func sharedDir(t *testing.T, mode fs.FileMode) string {
 func precious(t *testing.T) (dir string, files map[string]string) {
 	t.Helper()
 	dir = filepath.Join(sharedDir(t, 0o755), "thesis")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(dir, 0o755))
 	names := []string{"thesis.tex", write.JournalName, "build.moving", layout.ManifestName, "number-00000.npy", "data.h5"}
 	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("the only copy of "+name), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("the only copy of "+name), 0o644))
 	}
 	if os.Geteuid() == 0 {
 		for _, name := range append(names, ".") {
-			if err := os.Chown(filepath.Join(dir, name), victim, victim); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chown(filepath.Join(dir, name), victim, victim))
 		}
 	}
 	return dir, foldertest.Files(t, dir)
@@ -142,9 +133,7 @@ func TestPlantedStages(t *testing.T) {
 
 func planted(t *testing.T, err error) string {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return ""
 }
 
@@ -215,15 +204,11 @@ func TestPermissions(t *testing.T) {
 		old := syscall.Umask(umask)
 		dest := filepath.Join(t.TempDir(), "ds")
 		w, err := Create(dest, testSchema(), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if info, err := os.Stat(stageDir(dest)); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("umask %04o: the stage: %v, %v", umask, info.Mode(), err)
 		}
-		if err := w.Append(store.NewRecord(testSchema())); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(store.NewRecord(testSchema())))
 		if _, err := w.Commit(store.Info{}); err != nil {
 			t.Fatal(err)
 		}
@@ -246,13 +231,9 @@ func TestPermissions(t *testing.T) {
 // A stage that its user had made writable for others is no longer when it is taken over.
 func TestWideStageIsNarrowed(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
-	if err := errors.Join(os.Mkdir(stageDir(dest), 0o777), os.Chmod(stageDir(dest), 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Mkdir(stageDir(dest), 0o777), os.Chmod(stageDir(dest), 0o777)))
 	s, err := write.OpenStage(dest, write.StageOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Abort()
 	if info, err := os.Stat(stageDir(dest)); err != nil || info.Mode().Perm()&0o022 != 0 {
 		t.Errorf("%v, %v", info.Mode(), err)
@@ -262,26 +243,20 @@ func TestWideStageIsNarrowed(t *testing.T) {
 // A process that may not open a file for each field is told how many it needs.
 func TestTooManyFields(t *testing.T) {
 	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
 	schema := store.Schema{Fields: make([]store.Field, 300)}
 	for i := range schema.Fields {
 		schema.Fields[i] = store.Field{Spec: tensor.Spec{Name: fmt.Sprint("x", i), DType: tensor.Uint8}, Storage: "|u1"}
 	}
 	few := before
 	few.Cur = 128
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
 	w, err := Create(filepath.Join(t.TempDir(), "ds"), schema, Options{})
 	if err == nil {
 		err = w.Append(store.NewRecord(schema))
 		defer w.Close()
 	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before))
 	if !errors.Is(err, syscall.EMFILE) || !strings.HasSuffix(err.Error(), "run ulimit -n 400") {
 		t.Errorf("error %v", err)
 	}

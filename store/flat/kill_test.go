@@ -17,6 +17,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/store/zarr"
@@ -162,12 +163,8 @@ func runAndKill(t *testing.T, dest, what string, after time.Duration, env ...str
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	for s := bufio.NewScanner(out); s.Scan(); {
 		if s.Text() == wentOn {
 			goneOn++

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
@@ -39,9 +40,7 @@ func TestBuildersExcludeEachOther(t *testing.T) {
 	}
 	wg.Wait()
 	d, err := store.OpenFlat(dest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if d.Records != 5 || built.Load() == 0 {
 		t.Errorf("%d records, %d builds", d.Records, built.Load())
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
@@ -60,9 +61,7 @@ func TestRaggedRoundTrip(t *testing.T) {
 	const n = 1200
 	buildRagged(t, dest, n, 40000)
 	d, err := store.OpenFlat(dest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !reflect.DeepEqual(d.Schema, raggedSchema()) || len(layout.Of(d).Columns) != 11 || len(layout.Of(d).Columns[0].Extents) < 2 {
 		t.Fatalf("%d columns, %d shards of %+v", len(layout.Of(d).Columns), len(layout.Of(d).Columns[0].Extents), d.Schema)
 	}
@@ -116,21 +115,15 @@ func TestRaggedShards(t *testing.T) {
 func TestRaggedShardBytes(t *testing.T) {
 	s := store.Schema{Fields: []store.Field{store.NewRagged("x", tensor.Uint8)}}
 	w, err := Create(filepath.Join(t.TempDir(), "ds"), s, Options{ShardBytes: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	r := store.NewRecord(s)
 	for range 10 {
 		r.Values[0] = append(r.Values[0][:0], make([]byte, 400)...)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(r))
 	}
 	m, err := w.Commit(store.Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(m.Shards) != 4 || m.Shards[0].Count != 3 || m.Shards[0].Files[0].Rows != 1200 {
 		t.Errorf("shards %+v", m.Shards)
 	}
@@ -187,9 +180,7 @@ func TestRaggedSchemas(t *testing.T) {
 func TestAppendAllocatesNothing(t *testing.T) {
 	for name, s := range map[string]store.Schema{"fixed": testSchema(), "ragged": killSchema()} {
 		w, err := Create(filepath.Join(t.TempDir(), "ds"), s, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r := store.NewRecord(s)
 		i := 0
 		add := func() {
@@ -197,9 +188,7 @@ func TestAppendAllocatesNothing(t *testing.T) {
 				fillKill(r, i)
 			}
 			i++
-			if err := w.Append(r); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.Append(r))
 		}
 		for range 3000 {
 			add()
@@ -266,9 +255,7 @@ func TestHugeNumbers(t *testing.T) {
 		}
 		for _, x := range c.values {
 			binary.LittleEndian.PutUint64(r.Values[0], math.Float64bits(x))
-			if err := l.Add(r, make([]uint32, 2)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, l.Add(r, make([]uint32, 2)))
 		}
 		m := l.Manifest(store.Info{})
 		if got := m.Statistics["x"].Moments; got != c.want {
@@ -287,9 +274,7 @@ func TestHugeNumbers(t *testing.T) {
 func TestEveryByteOfAManifestCounts(t *testing.T) {
 	m := buildFlat(t, filepath.Join(t.TempDir(), "ds"), 20, 0)
 	good, err := m.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if again, err := store.DecodeManifest(good); err != nil || !reflect.DeepEqual(again, m) {
 		t.Fatalf("what was written is not what is read: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
@@ -71,9 +72,7 @@ func TestSplits(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	m := makeDataset(t, dest, 0, 3000, Options{ShardBytes: 1, Splits: trainVal})
 	d, err := store.OpenFlat(dest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if want := []store.Split{{Name: "train", Ranges: [][2]int64{{0, 2400}}}, {Name: "val", Ranges: [][2]int64{{2400, 3000}}}}; !reflect.DeepEqual(m.Splits, want) {
 		t.Errorf("splits %v", m.Splits)
 	}
@@ -82,9 +81,7 @@ func TestSplits(t *testing.T) {
 	}
 	for _, name := range trainVal {
 		part, err := store.Open(dest, store.OpenOptions{Split: name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want := numbers(0, 3000, name)
 		if got := labels(t, part); !slices.Equal(got, want) || part.Records != int64(len(want)) || part.Split != name {
 			t.Errorf("%s: %d records, want %d", name, len(got), len(want))
@@ -120,9 +117,7 @@ func TestWrongSplits(t *testing.T) {
 	}
 	for _, splits := range [][]string{nil, trainVal} {
 		w, err := Create(filepath.Join(t.TempDir(), "ds"), killSchema(), Options{Splits: splits})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r := store.NewRecord(killSchema())
 		r.Split = "test"
 		if err := w.Append(r); err == nil || !strings.Contains(err.Error(), `split "test"`) {
@@ -144,9 +139,7 @@ func TestAppend(t *testing.T) {
 			opts := Options{ShardBytes: 1, Splits: splits}
 			makeDataset(t, dest, 0, 1300, opts)
 			before, err := store.OpenFlat(dest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			opts.Append = true
 			m := makeDataset(t, dest, 1300, 1400, opts)
 			m2 := makeDataset(t, dest, 1400, 2100, opts)
@@ -158,9 +151,7 @@ func TestAppend(t *testing.T) {
 				t.Errorf("generation %d, skipped %v", m2.Generation, m2.Skipped)
 			}
 			d, err := store.OpenFlat(dest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got := labels(t, d)
 			slices.Sort(got)
 			if !slices.Equal(got, numbers(0, 2100, "")) || !slices.Equal(labels(t, before), labels(t, d)[:1300]) {
@@ -168,9 +159,7 @@ func TestAppend(t *testing.T) {
 			}
 			for _, name := range splits {
 				part, err := store.Open(dest, store.OpenOptions{Split: name})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if got := labels(t, part); !slices.Equal(got, numbers(0, 2100, name)) {
 					t.Errorf("split %s has %d records", name, len(got))
 				}
@@ -221,19 +210,13 @@ func TestAppendClasses(t *testing.T) {
 	s := testSchema()
 	s.Fields[2].Classes = append(s.Fields[2].Classes, "emu")
 	w, err := Create(dest, s, Options{Append: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	r := store.NewRecord(s)
 	r.Values[2][0] = 3
-	if err := w.Append(r); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Append(r))
 	m, err := w.Commit(store.Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := m.Statistics["labels"].Labels; !slices.Equal(got, []int64{4, 3, 3, 1}) || len(m.Fields[2].Classes) != 4 {
 		t.Errorf("labels %v of %q", got, m.Fields[2].Classes)
 	}
@@ -243,16 +226,10 @@ func TestResumeRefusesAnotherBuild(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	first := &store.Journal{Inputs: map[string]string{"source": "a", "recipe": "r"}}
 	w, err := Create(dest, killSchema(), Options{Journal: first})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	addRecords(t, w, 0, 10, nil)
-	if err := w.Checkpoint(json.RawMessage(`{"at": 10}`)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Checkpoint(json.RawMessage(`{"at": 10}`)))
+	require.NoError(t, w.Close())
 	if !write.Unfinished(dest) {
 		t.Error("the build is not known to be unfinished")
 	}
@@ -277,9 +254,7 @@ func TestResumeRefusesAnotherBuild(t *testing.T) {
 		}
 	}
 	w, err = Create(dest, killSchema(), Options{Journal: &store.Journal{Inputs: first.Inputs, Resume: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	if k := w.Kept(); !k.Resumed || k.Records != 10 || len(k.Notes) != 1 || string(k.Notes[0]) != `{"at":10}` {
 		t.Errorf("kept %+v", k)
@@ -291,17 +266,11 @@ func TestFreshBuildsForget(t *testing.T) {
 	for _, journal := range []*store.Journal{nil, {}} {
 		dest := filepath.Join(t.TempDir(), "ds")
 		w, err := Create(dest, killSchema(), Options{Journal: &store.Journal{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		addRecords(t, w, 0, 600, nil)
-		if err := errors.Join(w.Checkpoint(nil), w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(w.Checkpoint(nil), w.Close()))
 		w, err = Create(dest, killSchema(), Options{Journal: journal})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if w.Kept().Resumed {
 			t.Error("it was resumed")
 		}
@@ -324,18 +293,12 @@ func TestCorruptJournals(t *testing.T) {
 	kept := filepath.Join(dir, "kept")
 	opts := Options{ShardBytes: 1, Journal: &store.Journal{Resume: true}}
 	w, err := Create(kept, killSchema(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for at := 0; at < 1400; at += 200 {
 		addRecords(t, w, at, at+200, nil)
-		if err := w.Checkpoint(nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Checkpoint(nil))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	stage := foldertest.Files(t, stageDir(kept))
 	journal := []byte(stage[write.JournalName])
 	refused, resumed := 0, 0
@@ -363,9 +326,7 @@ func TestCorruptJournals(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(m, whole) {
 				t.Fatalf("byte %d: another dataset, %v", at, err)
 			}
-			if err := errors.Join(w.Close(), os.RemoveAll(dest)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(w.Close(), os.RemoveAll(dest)))
 		}
 	}
 	if refused == 0 || resumed == 0 {
@@ -379,13 +340,9 @@ func TestCorruptStage(t *testing.T) {
 	opts := Options{ShardBytes: 1, Journal: &store.Journal{Resume: true}}
 	kept := filepath.Join(dir, "kept")
 	w, err := Create(kept, killSchema(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	addRecords(t, w, 0, 700, nil)
-	if err := errors.Join(w.Checkpoint(nil), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(w.Checkpoint(nil), w.Close()))
 	for name, data := range foldertest.Files(t, stageDir(kept)) {
 		if name == write.JournalName {
 			continue
@@ -408,12 +365,8 @@ func TestCorruptStage(t *testing.T) {
 // writeFolder makes a folder of those files and no others.
 func writeFolder(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o777)))
 	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o666))
 	}
 }

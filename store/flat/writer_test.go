@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
@@ -56,9 +57,7 @@ func (x numbered) add(t testing.TB, w store.Writer, a, b int) {
 	r := store.NewRecord(x.schema)
 	for i := a; i < b; i++ {
 		x.fill(r, i)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(r))
 	}
 }
 
@@ -66,15 +65,11 @@ func (x numbered) add(t testing.TB, w store.Writer, a, b int) {
 func (x numbered) write(t testing.TB, dest string, a, b int, opts Options, info store.Info) *store.Manifest {
 	t.Helper()
 	w, err := Create(dest, x.schema, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	x.add(t, w, a, b)
 	m, err := w.Commit(info)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
@@ -97,9 +92,7 @@ func readAll(t *testing.T, d *store.Dataset, column int) []byte {
 	var all []byte
 	for _, e := range layout.Of(d).Columns[column].Extents {
 		data, err := os.ReadFile(e.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		n := e.Count * int64(layout.Of(d).Columns[column].Spec.RecordBytes())
 		all = append(all, data[e.Offset:e.Offset+n]...)
 	}
@@ -111,9 +104,7 @@ func TestFlatRoundTrip(t *testing.T) {
 	const n = 1100
 	buildFlat(t, dest, n, 512*6000)
 	d, err := store.OpenFlat(dest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if d.Records != n || len(layout.Of(d).Columns[0].Extents) != 3 {
 		t.Fatalf("%d records in %d shards", d.Records, len(layout.Of(d).Columns[0].Extents))
 	}
@@ -178,13 +169,9 @@ func TestChecksums(t *testing.T) {
 	for _, s := range m.Shards {
 		for i, f := range m.Fields {
 			data, err := os.ReadFile(filepath.Join(dest, s.Files[2*i].Name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			sums, err := os.ReadFile(filepath.Join(dest, s.Files[2*i+1].Name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := layout.HexCRC(layout.CRC32C(data)); got != s.Files[2*i].CRC32C {
 				t.Errorf("%s: whole file has %s, manifest %s", s.Files[2*i].Name, got, s.Files[2*i].CRC32C)
 			}
@@ -251,9 +238,7 @@ func TestNonFiniteNumbersAreCountedApart(t *testing.T) {
 	for k, v := range []float32{1, float32(math.NaN()), 3, float32(math.Inf(1))} {
 		binary.LittleEndian.PutUint32(r.Values[0][4*k:], math.Float32bits(v))
 	}
-	if err := l.Add(r, make([]uint32, 1)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Add(r, make([]uint32, 1)))
 	got := l.Manifest(store.Info{}).Statistics["x"].Moments
 	if want := (store.Moments{Min: 1, Max: 3, Mean: 2, Std: 1, NonFinite: 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -278,9 +263,7 @@ func TestLabelOutsideItsClasses(t *testing.T) {
 		s := testSchema()
 		s.Fields[2].DType, s.Fields[2].Storage = c.dtype, c.dtype.Descr()
 		w, err := Create(filepath.Join(t.TempDir(), "ds"), s, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r := store.NewRecord(s)
 		copy(r.Values[2], c.value)
 		if err := w.Append(r); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -301,22 +284,16 @@ func TestLabelsAreCounted(t *testing.T) {
 		one.Classes, many.Classes = []string{"cat", "dog", "owl"}, []string{"cat", "dog", "owl"}
 		schema := store.Schema{Fields: []store.Field{one, many}}
 		w, err := Create(filepath.Join(t.TempDir(), "ds"), schema, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer w.Close()
 		r, owl := store.NewRecord(schema), make([]byte, dtype.Size())
 		owl[0] = 2
 		for i := range 3 {
 			r.Values[0], r.Values[1] = owl, bytes.Repeat(owl, i)
-			if err := w.Append(r); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.Append(r))
 		}
 		m, err := w.Commit(store.Info{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, name := range []string{"one", "many"} {
 			if got := m.Statistics[name].Labels; !slices.Equal(got, []int64{0, 0, 3}) {
 				t.Errorf("%v, %s: %v", dtype, name, got)
@@ -330,12 +307,8 @@ func TestNothingIsThereBeforeCommit(t *testing.T) {
 	dest := filepath.Join(dir, "sub", "ds")
 	s := testSchema()
 	w, err := Create(dest, s, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Append(store.NewRecord(s)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, w.Append(store.NewRecord(s)))
 	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("destination exists before Commit: %v", err)
 	}
@@ -356,12 +329,8 @@ func TestNothingIsThereBeforeCommit(t *testing.T) {
 func TestStageOfADeadProcessIsReused(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	old := filepath.Join(filepath.Dir(dest), ".ds.building")
-	if err := os.MkdirAll(filepath.Join(old, "folder"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(old, "images-00007.npy"), []byte("x"), 0o444); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(old, "folder"), 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join(old, "images-00007.npy"), []byte("x"), 0o444))
 	buildFlat(t, dest, 3, 0)
 	if _, err := os.Lstat(filepath.Join(dest, "images-00007.npy")); err == nil {
 		t.Error("a file of the dead build is in the dataset")
@@ -377,20 +346,14 @@ func TestOverwrite(t *testing.T) {
 		t.Errorf("got %v, want ErrExist", err)
 	}
 	w, err := Create(dest, s, Options{Overwrite: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
-	if err := w.Append(store.NewRecord(s)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Append(store.NewRecord(s)))
 	if d, err := store.OpenFlat(dest); err != nil || d.Manifest.ID != first.ID {
 		t.Errorf("the old dataset is not there while the new one is built: %v", err)
 	}
 	second, err := w.Commit(store.Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if d, err := store.OpenFlat(dest); err != nil || d.Manifest.ID != second.ID || d.Records != 1 {
 		t.Errorf("the new dataset is not there: %v", err)
 	}
@@ -401,9 +364,7 @@ func TestOverwrite(t *testing.T) {
 
 func TestOverwriteSparesOtherFolders(t *testing.T) {
 	dest := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dest, "thesis.txt"), []byte("x"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dest, "thesis.txt"), []byte("x"), 0o666))
 	if _, err := Create(dest, testSchema(), Options{Overwrite: true}); !errors.Is(err, store.ErrExist) {
 		t.Errorf("got %v", err)
 	}
@@ -411,9 +372,7 @@ func TestOverwriteSparesOtherFolders(t *testing.T) {
 
 func TestNoRecords(t *testing.T) {
 	w, err := Create(filepath.Join(t.TempDir(), "ds"), testSchema(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	if _, err := w.Commit(store.Info{}); err == nil || !strings.Contains(err.Error(), "no records") {
 		t.Errorf("got %v", err)
@@ -425,15 +384,11 @@ func TestTruncatedFiles(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	buildFlat(t, dest, 600, 1)
 	entries, err := os.ReadDir(dest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		path := filepath.Join(dest, e.Name())
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, n := range []int{0, 1, 10, 100, 4095, 4096, 4097, len(data) / 2, len(data) - 2} {
 			if n >= len(data)-1 {
 				continue
@@ -455,9 +410,7 @@ func TestCorruptHeaderSaysWhere(t *testing.T) {
 	buildFlat(t, dest, 10, 0)
 	path := filepath.Join(dest, "images-00000.npy")
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rewrite(t, path, bytes.Replace(data, []byte("(10, 3, 40, 50)"), []byte("(10, 3, 50, 40)"), 1))
 	_, err = store.OpenFlat(dest)
 	if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "images-00000.npy: header at byte 0x") {
@@ -468,12 +421,8 @@ func TestCorruptHeaderSaysWhere(t *testing.T) {
 // rewrite replaces a read-only file.
 func rewrite(t testing.TB, path string, data []byte) {
 	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o444); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.WriteFile(path, data, 0o444))
 }
 
 func TestNotADataset(t *testing.T) {
@@ -486,9 +435,7 @@ func TestHostileManifests(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	buildFlat(t, dest, 600, 1)
 	good, err := os.ReadFile(filepath.Join(dest, layout.ManifestName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, change := range map[string]func(m *store.Manifest){
 		"path":         func(m *store.Manifest) { m.Shards[0].Files[0].Name = "../../etc/passwd" },
 		"size":         func(m *store.Manifest) { m.Shards[0].Files[0].Bytes = -1 },
@@ -505,14 +452,10 @@ func TestHostileManifests(t *testing.T) {
 		"slash":        func(m *store.Manifest) { m.Fields[0].Name = "a/b" },
 	} {
 		m, err := store.DecodeManifest(good)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		change(m)
 		text, err := m.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := store.DecodeManifest(text); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
 		}
@@ -527,9 +470,7 @@ func FuzzDecodeManifest(f *testing.F) {
 	dest := filepath.Join(f.TempDir(), "ds")
 	buildFlat(f, dest, 600, 1)
 	good, err := os.ReadFile(filepath.Join(dest, layout.ManifestName))
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(good)
 	f.Add([]byte(`{"format":"penstock","version":1,"records":1,"fields":[{"name":"x","dtype":"uint8","shape":[],"storage":"|u1"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -538,9 +479,7 @@ func FuzzDecodeManifest(f *testing.F) {
 			return
 		}
 		text, err := m.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if again, err := store.DecodeManifest(text); err != nil || again.ID != m.ID {
 			t.Errorf("what was read cannot be written and read again: %v", err)
 		}
@@ -558,9 +497,7 @@ for name in ("images", "boxes", "labels"):
     print(name, a.shape, a.dtype, zlib.crc32(a.tobytes()), a.ctypes.data % 4096)
 `)
 	d, err := store.OpenFlat(dest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var want strings.Builder
 	for k, f := range d.Schema.Fields {
 		shape := append(tensor.Shape{10}, f.Shape...)

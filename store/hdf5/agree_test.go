@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
@@ -83,9 +84,7 @@ func parse(t *testing.T, path string) *meta.File {
 	t.Helper()
 	data := read(t, path)
 	f, err := meta.Open(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 
@@ -98,16 +97,10 @@ func TestResumeByAnother(t *testing.T) {
 			dest := filepath.Join(t.TempDir(), "x.h5")
 			opts := Options{Records: 9, Journal: &store.Journal{Resume: true}, by: by[:1]}
 			w, err := Create(dest, s, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			appendAll(t, w, s, 3)
-			if err := w.Checkpoint(nil); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.Checkpoint(nil))
+			require.NoError(t, w.Close())
 			opts.by = by[1:]
 			_, err = Create(dest, s, opts)
 			for _, part := range []string{"cannot resume: " + by[0].name() + " began the file", by[1].name() + " only", "start over without resuming"} {

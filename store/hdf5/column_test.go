@@ -5,13 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func TestColumnHasItsRoomOnly(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	c := column{file: f, start: 100, room: 10}
 	if err := c.append(make([]byte, 7)); err != nil {

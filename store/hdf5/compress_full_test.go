@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
@@ -63,9 +64,7 @@ func TestResumeAfterDiskFull(t *testing.T) { eachContainer(t, testResumeAfterDis
 func testResumeAfterDiskFull(t *testing.T) {
 	c := Compression{Level: 1, Shuffle: ShuffleOn}
 	whole := filepath.Join(t.TempDir(), "x.h5")
-	if err := noise(t, whole, Options{Compress: &c}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, noise(t, whole, Options{Compress: &c}))
 	dir := smalldisk.New(t, "5m")
 	path := filepath.Join(dir, "x.h5")
 	taken := filepath.Join(dir, "taken")
@@ -82,12 +81,8 @@ func testResumeAfterDiskFull(t *testing.T) {
 	if !write.Unfinished(path) {
 		t.Error("it cannot be resumed")
 	}
-	if err := os.Remove(taken); err != nil {
-		t.Fatal(err)
-	}
-	if err := noise(t, path, opts); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(taken))
+	require.NoError(t, noise(t, path, opts))
 	if !bytes.Equal(read(t, path), read(t, whole)) {
 		t.Error("other bytes than those of a build that was not interrupted")
 	}

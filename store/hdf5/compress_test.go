@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/corruption"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -94,9 +95,7 @@ func testCompressed(t *testing.T) {
 	dir := t.TempDir()
 	plain := buildPacked(t, filepath.Join(dir, "all.h5"), 0, n, Options{})
 	want, err := corruption.ContentOf(filepath.Join(dir, "all.h5"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, c := range compressions {
 		path := filepath.Join(dir, name+".h5")
 		var notes []string
@@ -133,9 +132,7 @@ func checkWhole(t *testing.T, name, path string, want corruption.Content) *store
 		t.Errorf("%s: other records, error %v", name, err)
 	}
 	d, err := store.Open(path, store.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if v, err := verify.Dataset(t.Context(), d, verify.Options{}); err != nil || v.Corruptions != 0 || !v.Identity || v.Bytes != d.Bytes() || len(v.Unchecked) > 0 {
 		t.Errorf("%s: %+v, error %v", name, v, err)
 	}
@@ -147,9 +144,7 @@ func checkStorage(t *testing.T, name, path string, d *store.Dataset, c Compressi
 	t.Helper()
 	b := read(t, path)
 	f, err := meta.Open(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, column := range layout.Of(d).Columns {
 		s := d.Manifest.Storage[column.Name]
 		if (s != nil) != column.Packed || column.Packed == (column.Name == "labels" || column.Part == layout.Offsets || column.Rows == 0) {
@@ -159,13 +154,9 @@ func checkStorage(t *testing.T, name, path string, d *store.Dataset, c Compressi
 			continue
 		}
 		data, err := f.Dataset(column.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		table, err := data.Chunks()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		stored := int64(0)
 		for _, chunk := range table.Chunks {
 			stored += chunk.Size
@@ -216,9 +207,7 @@ func TestH5pyReadsCompressed(t *testing.T) {
 		buildPacked(t, path, 0, n, compressed(c))
 		got := h5py(t, path)
 		want, err := corruption.ContentOf(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for k, f := range s.Fields {
 			at := f.Name
 			if f.Ragged {
@@ -253,20 +242,14 @@ func TestLoadCompressed(t *testing.T) {
 func batches(t *testing.T, path string, workers int) (out [][]byte) {
 	t.Helper()
 	ds, err := mmapds.Open(path, mmapds.WithVerify(mmapds.VerifyFirstTouch))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	ld, err := loader.New(ds, loader.Options{BatchSize: 16, Sampler: sampler.Shuffle{}, Seed: 5, Workers: workers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	for epoch := range 2 {
 		for b, err := range ld.Epoch(t.Context(), epoch) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, f := range ds.Specs() {
 				out = append(out, bytes.Clone(b.Field(f.Name).Bytes()))
 				if f.Ragged {
@@ -305,34 +288,24 @@ func testCompressedSplits(t *testing.T) {
 func gathered(t *testing.T, path, split string, checks mmapds.VerifyMode) (out [][]byte) {
 	t.Helper()
 	ds, err := mmapds.Open(path, mmapds.WithSplit(split), mmapds.WithVerify(checks))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	indices := []int{ds.Len() - 1, 0, 7 % ds.Len(), 3, 3, ds.Len() / 2}
 	for _, f := range ds.Specs() {
 		if !f.Ragged {
 			dst := make([]byte, len(indices)*f.RecordBytes())
-			if err := ds.Gather(t.Context(), f.Name, indices, dst); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ds.Gather(t.Context(), f.Name, indices, dst))
 			v, err := ds.Slice(f.Name, 1, ds.Len()-1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			out = append(out, dst, bytes.Clone(v.Bytes()))
 			continue
 		}
 		offsets := make([]int64, len(indices)+1)
 		dst, err := ds.GatherRagged(t.Context(), f.Name, indices, offsets, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all := make([]int64, ds.Len()+1)
 		v, err := ds.SliceRagged(f.Name, 0, ds.Len(), all)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out = append(out, dst, bytes.Clone(v.Bytes()), fmt.Append(nil, offsets, all))
 	}
 	return out
@@ -345,9 +318,7 @@ func testCompressedAppend(t *testing.T) {
 	dir := t.TempDir()
 	all := buildPacked(t, filepath.Join(dir, "all.h5"), 0, 120, Options{})
 	want, err := corruption.ContentOf(filepath.Join(dir, "all.h5"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, c := range compressions {
 		path := filepath.Join(dir, name+".h5")
 		first := buildPacked(t, path, 0, 50, compressed(c))
@@ -385,20 +356,14 @@ func testCompressedStopped(t *testing.T) {
 	opts.Progress = func(int64) error { return stop }
 	s := packedSchema()
 	w, err := Create(path, s, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	r := store.NewRecord(s)
 	for i := range 100 {
 		fillPacked(s, r, i)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(r))
 	}
-	if err := w.Checkpoint(nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Checkpoint(nil))
 	if _, err := w.Commit(store.Info{}); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
@@ -438,29 +403,19 @@ func TestVerifyNamesChunk(t *testing.T) {
 	buildPacked(t, path, 0, 60, compressed(compressions["plain"]))
 	b := read(t, path)
 	f, err := meta.Open(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range []string{"images", "waves", "tokens/values"} {
 		data, err := f.Dataset("/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		table, err := data.Chunks()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		chunk := table.Chunks[len(table.Chunks)/2] // of waves it is one that did not become smaller
 		bad := bytes.Clone(b)
 		bad[chunk.Offset+chunk.Size/2] ^= 0x10
 		badPath := path + ".bad.h5"
-		if err := os.WriteFile(badPath, bad, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(badPath, bad, 0o666))
 		d, err := store.Open(badPath, store.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var corruptions []*store.CorruptionError
 		v, err := verify.Dataset(t.Context(), d, verify.Options{Corrupt: func(d *store.CorruptionError) { corruptions = append(corruptions, d) }})
 		if err != nil || v.Corruptions != 1 || len(corruptions) != 1 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/corruption"
 	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
@@ -38,9 +39,7 @@ func testEveryCorruption(t *testing.T) {
 		for done, data := range corruption.Done(good, max(29, len(good) / *places), 15) {
 			bad := filepath.Join(dir, "bad.h5")
 			os.Remove(bad)
-			if err := os.WriteFile(bad, data, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(bad, data, 0o666))
 			trials.Judge(t, bad, name+": "+done)
 		}
 		t.Logf("%s: %d bytes", name, len(good))

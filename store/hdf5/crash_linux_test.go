@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
@@ -55,9 +56,7 @@ func (c *crashed) newDir(t *testing.T) string {
 	t.Helper()
 	dir := crash.MemoryDir(t)
 	if c.before != nil {
-		if err := os.WriteFile(filepath.Join(dir, "x.h5"), c.before, 0o444); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "x.h5"), c.before, 0o444))
 	}
 	return dir
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
@@ -35,9 +36,7 @@ func testSameBytes(t *testing.T) {
 	if path := os.Getenv(child); path != "" {
 		built := buildFile(t, everyType(), 300, 300, store.Info{})
 		also := buildFile(t, imageSchema(20, 20), 30, 40, store.Info{NormalizeByStatistics: true})
-		if err := os.WriteFile(path, append(read(t, built), read(t, also)...), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, append(read(t, built), read(t, also)...), 0o666))
 		return
 	}
 	first := filepath.Join(t.TempDir(), "first")

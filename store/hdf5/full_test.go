@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/store"
 )
@@ -19,22 +20,16 @@ import (
 func fillDisk(t *testing.T, dir string) (release func()) {
 	t.Helper()
 	path := filepath.Join(dir, "filler")
-	if err := os.WriteFile(path, make([]byte, freeBytes(t, dir)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, make([]byte, freeBytes(t, dir)), 0o666))
 	return func() {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(path))
 	}
 }
 
 func freeBytes(t *testing.T, dir string) int64 {
 	t.Helper()
 	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Statfs(dir, &s))
 	return int64(s.Bavail) * s.Bsize
 }
 
@@ -57,17 +52,13 @@ func wantsGood(t *testing.T, dir string) {
 	s := imageSchema(8, 8)
 	path := filepath.Join(dir, "good.h5")
 	w, err := Create(path, s, Options{Records: 9})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	appendAll(t, w, s, 9)
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path))
 }
 
 func TestDiskFullAtCreate(t *testing.T) { eachContainer(t, testDiskFullAtCreate) }
@@ -98,9 +89,7 @@ func testDiskFullAtAppend(t *testing.T) {
 	w, c := createDirect(t, filepath.Join(dir, "x.h5"), s, Options{Records: 100})
 	defer w.Close()
 	f := c.file
-	if err := unix.Fallocate(int(f.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, f.arrays[0].values.start, f.arrays[0].values.room); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Fallocate(int(f.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, f.arrays[0].values.start, f.arrays[0].values.room))
 	release := fillDisk(t, dir)
 	r := store.NewRecord(s)
 	var err error
@@ -126,9 +115,7 @@ func testDiskFullAtCommit(t *testing.T) {
 	s := imageSchema(10, 10)
 	for _, records := range []int64{7, 1000} {
 		w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: records})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		appendAll(t, w, s, 7)
 		release := fillDisk(t, dir)
 		_, err = w.Commit(store.Info{Skipped: []store.Skipped{{Sample: strings.Repeat("x", 1<<20)}}})
@@ -150,9 +137,7 @@ func testNoLocks(t *testing.T) {
 	w, c := createDirect(t, filepath.Join(dir, "x.h5"), s, Options{Records: 9})
 	defer w.Close()
 	appendAll(t, w, s, 9)
-	if err := unix.Flock(int(c.file.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Flock(int(c.file.file.Fd()), unix.LOCK_EX|unix.LOCK_NB))
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Error(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -36,9 +37,7 @@ type seen struct {
 // h5py opens a file with h5py.
 func h5py(t *testing.T, path string) (s seen) {
 	t.Helper()
-	if err := json.Unmarshal(h5test.Run(t, filepath.Join("testdata", "describe.py"), path), &s); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(h5test.Run(t, filepath.Join("testdata", "describe.py"), path), &s))
 	return s
 }
 

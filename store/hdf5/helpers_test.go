@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
@@ -116,9 +117,7 @@ func (x numbered) add(t testing.TB, w store.Writer, a, b int) {
 	r := store.NewRecord(x.schema)
 	for i := a; i < b; i++ {
 		x.fill(r, i)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(r))
 	}
 }
 
@@ -126,15 +125,11 @@ func (x numbered) add(t testing.TB, w store.Writer, a, b int) {
 func (x numbered) write(t testing.TB, path string, a, b int, opts Options, info store.Info) *store.Manifest {
 	t.Helper()
 	w, err := Create(path, x.schema, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	x.add(t, w, a, b)
 	m, err := w.Commit(info)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
@@ -155,9 +150,7 @@ func buildFile(t testing.TB, s store.Schema, n, room int, info store.Info) strin
 func read(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b
 }
 
@@ -165,9 +158,7 @@ func read(t testing.TB, path string) []byte {
 func entries(t testing.TB, dir string) []string {
 	t.Helper()
 	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	for _, e := range list {
 		names = append(names, e.Name())
@@ -179,9 +170,7 @@ func entries(t testing.TB, dir string) []string {
 func createDirect(t *testing.T, dest string, s store.Schema, opts Options) (store.Writer, *writer) {
 	t.Helper()
 	stage, err := write.OpenStage(dest, write.StageOptions{Keep: opts.Journal != nil})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c, err := newWriter(stage, s, opts)
 	if err != nil {
 		t.Fatal(errors.Join(err, stage.Leave()))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
@@ -130,9 +131,7 @@ func runAndKill(t *testing.T, dest, kind string, after time.Duration, resumed *i
 	cmd.Env = append(os.Environ(), child+"="+dest, child+"_KIND="+kind, child+"_BY="+containers[0].name(), "GORACE=atexit_sleep_ms=0")
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	if after > 0 {
 		defer time.AfterFunc(after, func() { _ = cmd.Process.Kill() }).Stop()
 	}
@@ -157,9 +156,7 @@ func TestKilledBuilds(t *testing.T) {
 	if dest := os.Getenv(child); dest != "" {
 		onlyBy(os.Getenv(child + "_BY"))
 		kept, err := newCourse(os.Getenv(child + "_KIND")).resume(dest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if kept > 0 && kept <= killRecords {
 			fmt.Println(wentOn)
 		}
@@ -205,9 +202,7 @@ func testReadOnlyFileGoesOn(t *testing.T) {
 	c := newCourse("exact")
 	dest := filepath.Join(t.TempDir(), "x.h5")
 	w, direct := createDirect(t, dest, c.schema, c.opts)
-	if err := w.Checkpoint(nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Checkpoint(nil))
 	numbered{c.schema, c.fill}.add(t, w, 0, c.records)
 	path := direct.stage.Folder.Path(stagedName)
 	if err := errors.Join(direct.file.finish(), direct.end(), os.Chmod(path, 0o444), w.Close()); err != nil { // here it would be killed
@@ -233,12 +228,8 @@ func testKilledAppends(t *testing.T) {
 	before := read(t, base)
 	start := func(name string) string {
 		dest := filepath.Join(dir, name, "x.h5")
-		if err := os.MkdirAll(filepath.Dir(dest), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(dest, before, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(dest), 0o777))
+		require.NoError(t, os.WriteFile(dest, before, 0o666))
 		return dest
 	}
 	whole, resumed := start("whole"), 0

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
@@ -19,9 +20,7 @@ func testMapped(t *testing.T) {
 	s := everyType()
 	path := buildFile(t, s, n, n, store.Info{})
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, want := range contents(s, n) {
 		v, err := ds.Slice(name, 0, n)
 		if err != nil {
@@ -34,17 +33,13 @@ func testMapped(t *testing.T) {
 		t.Error(err)
 	}
 	located, err := store.Open(path, store.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if v, err := verify.Dataset(t.Context(), located, verify.Options{}); err != nil || v.Corruptions != 0 || v.Bytes != int64(n*s.RecordBytes()) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	b := read(t, path)
 	b[layout.Of(located).Columns[3].Extents[0].Offset+7] ^= 1
-	if err := os.WriteFile(path+".bad", b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path+".bad", b, 0o666))
 	if located, err = store.Open(path+".bad", store.OpenOptions{}); err != nil {
 		t.Fatal(err)
 	}

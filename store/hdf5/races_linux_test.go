@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
@@ -35,9 +36,7 @@ func testRacesForTheStage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, target := crash.MemoryDir(t), t.TempDir()
 			for _, name := range []string{"thesis.tex", "data.h5", write.JournalName, layout.ManifestName, "images-00000.npy"} {
-				if err := os.WriteFile(filepath.Join(target, name), []byte("the only copy of "+name), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(filepath.Join(target, name), []byte("the only copy of "+name), 0o644))
 			}
 			want := foldertest.Files(t, target)
 			dest := filepath.Join(dir, "x.h5")

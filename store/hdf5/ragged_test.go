@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
@@ -114,9 +115,7 @@ func testRaggedMapped(t *testing.T) {
 	const n = 300
 	path := buildRagged(t, n)
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	values, _ := ragged(numbers(n))
 	for k, f := range raggedSchema().Fields[:4] {

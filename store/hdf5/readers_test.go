@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
@@ -24,18 +25,14 @@ func TestReaders(t *testing.T) {
 			name := by.name() + " " + s.name + ".h5"
 			path, _ := s.build(t, by)
 			want[name] = digests(t, path)
-			if err := os.Rename(path, filepath.Join(folder, name)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Rename(path, filepath.Join(folder, name)))
 		}
 	}
 	for _, library := range []string{"h5py", "tables", "netCDF4", "h5netcdf", "hdf5storage"} {
 		t.Run(library, func(t *testing.T) {
 			var got map[string]map[string]string
 			out := pythontest.Run(t, "import h5py, numpy, "+library, filepath.Join("testdata", "readers.py"), library, folder)
-			if err := json.Unmarshal(out, &got); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(out, &got))
 			for file, arrays := range want {
 				for path, digest := range arrays {
 					if d, ok := got[file][path]; d != digest && (ok || library != "netCDF4") { // which leaves out half precision
@@ -54,13 +51,9 @@ func TestReaders(t *testing.T) {
 func digests(t *testing.T, path string) map[string]string {
 	t.Helper()
 	d, err := store.OpenHDF5(path, store.OpenOptions{Packed: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	pool := chunk.NewPool(1)
 	defer pool.Close()
@@ -76,9 +69,7 @@ func digests(t *testing.T, path string) map[string]string {
 			} else {
 				err = r.Records(t.Context(), rows, e.Row, e.Row+e.Count)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			h.Write(rows)
 		}
 		all[strings.TrimPrefix(c.Path(), "/")] = fmt.Sprintf("%x", h.Sum(nil))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5/seal"
 )
@@ -59,9 +60,7 @@ func testSealFindsEveryFlip(t *testing.T) {
 func TestSealAfterH5py(t *testing.T) {
 	h5test.Python(t)
 	path := buildFile(t, imageSchema(12, 12), 40, 40, store.Info{})
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(path, 0o666))
 	h5test.Run(t, "-c", "import sys, h5py\nwith h5py.File(sys.argv[1], 'r+') as f: f['images'].attrs['x'] = 3", path)
 	if _, err := checkSeal(read(t, path)); !errors.Is(err, seal.ErrNone) && !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("got %v", err)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
@@ -28,13 +29,9 @@ func testSeeds(t *testing.T) {
 	} {
 		path := filepath.Join(dir, name)
 		buildPacked(t, path, 0, 10, Options{Compress: &c, Splits: trainVal, Overwrite: true})
-		if err := os.Chmod(path, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chmod(path, 0o644))
 		d, err := store.Open(path, store.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if info, err := os.Stat(path); err != nil || info.Size() > 80<<10 || len(d.Manifest.Storage) < 5 {
 			t.Errorf("%s: %v, storage %v, error %v", name, info.Size(), d.Manifest.Storage, err)
 		}

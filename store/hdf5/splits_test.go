@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -58,9 +59,7 @@ func checkRagged(t *testing.T, ds *mmapds.Dataset, order []int) {
 		}
 	}
 	v, err := ds.Slice("labels", 0, len(order))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, x := range tensor.As[int64](v) {
 		if int(x) != order[i] {
 			t.Fatalf("record %d is number %d, want %d", i, x, order[i])
@@ -75,22 +74,16 @@ func testSplitsAndAppend(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.h5")
 	makeSplits(t, path, 0, 700, Options{Splits: trainVal})
 	before, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer before.Close()
 	m := makeSplits(t, path, 700, 1000, Options{Splits: trainVal, Append: true})
 	folder := filepath.Join(t.TempDir(), "flat")
 	w, err := flat.Create(folder, raggedSchema(), flat.Options{Splits: trainVal})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	raggedNumbered(trainOrVal).add(t, w, 0, 1000)
 	once, err := w.Commit(store.Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if m.Change == nil || m.Change.Operation != "append" {
 		t.Errorf("the change is %+v, and not an append", m.Change)
 	}
@@ -101,9 +94,7 @@ func testSplitsAndAppend(t *testing.T) {
 	checkRagged(t, before, order)
 	order = append(append(order, inSplit(700, 1000, "train")...), inSplit(700, 1000, "val")...)
 	after, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer after.Close()
 	checkRagged(t, after, order)
 	if v, err := verify.Dataset(t.Context(), after.Files(), verify.Options{}); err != nil || v.Corruptions != 0 || !v.Identity {
@@ -112,9 +103,7 @@ func testSplitsAndAppend(t *testing.T) {
 	for _, name := range trainVal {
 		for _, path := range []string{path, folder} {
 			part, err := mmapds.Open(path, mmapds.WithSplit(name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			checkRagged(t, part, inSplit(0, 1000, name))
 			if v, err := verify.Dataset(t.Context(), part.Files(), verify.Options{}); err != nil || v.Corruptions != 0 || v.Identity {
 				t.Errorf("%+v, %v", v, err)
@@ -145,9 +134,7 @@ func testAppendToFixed(t *testing.T) {
 	filled(s).write(t, path, 0, 501, Options{Records: 600}, store.Info{})
 	filled(s).write(t, path, 501, 1007, Options{Append: true}, store.Info{})
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	for name, want := range contents(s, 1007) {
 		if v, err := ds.Slice(name, 0, 1007); err != nil || !bytes.Equal(v.Bytes(), want) {

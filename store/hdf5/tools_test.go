@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -76,14 +77,10 @@ func TestDataInOtherFiles(t *testing.T) {
 	fresh := filepath.Join(t.TempDir(), "NEW.h5")
 	tool(t, "h5repack", "-l", "CONTI", old, fresh)
 	ds, err := mmapds.Open(fresh)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	run, err := ds.Slice("x", 0, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if x := tensor.As[int32](run); len(x) != 10 || x[9] != 9 {
 		t.Errorf("records %v", x)
 	}

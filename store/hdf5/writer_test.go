@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -37,9 +38,7 @@ func testMoreRecords(t *testing.T) {
 	s := imageSchema(4, 4)
 	dir := t.TempDir()
 	w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	appendAll(t, w, s, 3)
 	err = w.Append(store.NewRecord(s))
@@ -58,9 +57,7 @@ func testCloseRemovesEverything(t *testing.T) {
 	for _, n := range []int{0, 5} {
 		dir := t.TempDir()
 		w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		appendAll(t, w, s, n)
 		if n == 0 {
 			if _, err := w.Commit(store.Info{}); err == nil {
@@ -88,9 +85,7 @@ func testCommitPublishes(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.h5")
 	w, err := Create(path, s, Options{Records: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	appendAll(t, w, s, 4)
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the file exists before Commit")
@@ -105,9 +100,7 @@ func testCommitPublishes(t *testing.T) {
 		t.Error(err)
 	}
 	plain := filepath.Join(t.TempDir(), "plain") // read-only, with what the umask leaves
-	if err := os.WriteFile(plain, nil, 0o444); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(plain, nil, 0o444))
 	if got, want := mode(t, path), mode(t, plain); got != want {
 		t.Errorf("mode %v, want %v", got, want)
 	}
@@ -119,9 +112,7 @@ func testCommitPublishes(t *testing.T) {
 func mode(t *testing.T, path string) fs.FileMode {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return info.Mode()
 }
 
@@ -135,9 +126,7 @@ func testOverwrite(t *testing.T) {
 		t.Errorf("over a file: %v", err)
 	}
 	w, err := Create(path, s, Options{Records: 2, Overwrite: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	if _, err := Create(path, s, Options{Records: 2, Overwrite: true}); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("a second builder: %v", err)
@@ -197,13 +186,9 @@ func testManifest(t *testing.T) {
 	}
 	dir := t.TempDir()
 	flat, err := flat.Create(filepath.Join(dir, "flat"), s, flat.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: 12})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got [2]*store.Manifest
 	for i, w := range []store.Writer{flat, file} {
 		appendAll(t, w, s, 8)

@@ -3,6 +3,7 @@ package verify_test
 import (
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
@@ -27,9 +28,7 @@ func BenchmarkVerify(b *testing.B) {
 				}
 			})
 			d, err := store.Open(path, store.OpenOptions{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			b.SetBytes(d.Bytes())
 			b.ReportAllocs()
 			for b.Loop() {

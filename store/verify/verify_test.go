@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/verify"
@@ -84,9 +85,7 @@ func TestVerifyTellsCorruptChecksums(t *testing.T) {
 
 func TestVerifyStops(t *testing.T) {
 	d, err := store.Open(build(t, 600), store.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := verify.Dataset(ctx, d, verify.Options{}); !errors.Is(err, context.Canceled) {

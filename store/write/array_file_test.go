@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -25,14 +26,10 @@ func TestArrayFilePieces(t *testing.T) {
 
 func testPieces(t *testing.T, row int, synced bool) {
 	stage, err := OpenStage(filepath.Join(t.TempDir(), "ds"), StageOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer stage.Abort()
 	a := newArrayFile(tensor.Spec{DType: tensor.Uint8, Shape: tensor.Shape{row}}, stagedFiles{Folder: stage.Folder})
-	if err := a.create("rows.npy"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, a.create("rows.npy"))
 	rng := rand.New(rand.NewPCG(uint64(row), 1))
 	var want []byte
 	for i := 0; len(want) < 5*largePiece; i++ {
@@ -41,22 +38,16 @@ func testPieces(t *testing.T, row int, synced bool) {
 			b[k] = byte(rng.IntN(256))
 		}
 		want = append(want, b...)
-		if err := a.append(b, layout.CRC32C(b)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, a.append(b, layout.CRC32C(b)))
 		if synced && i%3 == 0 {
-			if err := a.sync(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, a.sync())
 			if i%2 == 0 {
 				a = resumed(t, &a, stage)
 			}
 		}
 	}
 	crc, _, err := a.close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got, err := os.ReadFile(stage.Folder.Path("rows.npy"))
 	if err != nil || len(got) < layout.HeaderBytes || !bytes.Equal(got[layout.HeaderBytes:], want) || layout.CRC32C(got) != crc {
 		t.Fatalf("%d bytes with CRC32C %08x, want %d and %08x, or others; error %v", len(got), layout.CRC32C(got), layout.HeaderBytes+len(want), crc, err)
@@ -68,8 +59,6 @@ func resumed(t *testing.T, a *arrayFile, stage *Stage) arrayFile {
 	t.Helper()
 	a.abandon()
 	next := newArrayFile(a.spec, stagedFiles{Folder: stage.Folder})
-	if err := next.resume("rows.npy", a.rows, a.sums.all()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, next.resume("rows.npy", a.rows, a.sums.all()))
 	return next
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -28,9 +29,7 @@ func fillTest(r *store.Record, i int) {
 func begin(t *testing.T, dest string, j *store.Journal) (*Stage, *ShardWriter) {
 	t.Helper()
 	s, err := OpenStage(dest, StageOptions{Overwrite: true, Keep: j != nil})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b, err := NewShardWriter(s, testSchema(), ShardOptions{ShardBytes: 1, Journal: j})
 	if err != nil {
 		t.Fatal(errors.Join(err, s.Leave()))
@@ -44,9 +43,7 @@ func add(t *testing.T, b *ShardWriter, first, end int) {
 	r := store.NewRecord(testSchema())
 	for i := first; i < end; i++ {
 		fillTest(r, i)
-		if err := b.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Append(r))
 	}
 }
 
@@ -54,14 +51,8 @@ func add(t *testing.T, b *ShardWriter, first, end int) {
 func finish(t *testing.T, s *Stage, b *ShardWriter) {
 	t.Helper()
 	m, err := b.Finish(store.Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := m.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Folder.WriteFile(layout.ManifestName, text); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, s.Folder.WriteFile(layout.ManifestName, text))
 }

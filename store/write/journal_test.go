@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -17,9 +18,7 @@ import (
 func FuzzJournal(f *testing.F) {
 	line := func(e entry) []byte {
 		text, err := e.line()
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		return text[9:]
 	}
 	head := line(entry{Build: &buildEntry{Format: 1, Fields: testSchema().Fields, Options: map[string]string{"splits": "[]"}}})
@@ -54,14 +53,10 @@ func FuzzJournal(f *testing.F) {
 // restoreFuzzed continues the build of a journal in an empty stage.
 func restoreFuzzed(t *testing.T, h *history) {
 	stage, err := OpenStage(filepath.Join(crash.MemoryDir(t), "ds"), StageOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer stage.Abort()
 	b, err := NewShardWriter(stage, testSchema(), ShardOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := b.restore(h); err == nil && h.last != nil && b.manifest.Records() != h.last.Records {
 		t.Error("restored another number of records")
 	}
@@ -76,9 +71,7 @@ func TestLabelsOfEarlierBuildsAreNotCounted(t *testing.T) {
 	add := func(mb *ManifestBuilder, label byte) {
 		r := store.NewRecord(schema)
 		r.Values[0][0] = label
-		if err := mb.Add(r, make([]uint32, 1)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, mb.Add(r, make([]uint32, 1)))
 	}
 	first := NewManifestBuilder(schema)
 	add(first, 1)
@@ -88,9 +81,7 @@ func TestLabelsOfEarlierBuildsAreNotCounted(t *testing.T) {
 			clear(state[len(state)-8*len(f.Classes):])
 		}
 		next := NewManifestBuilder(schema)
-		if err := next.Restore(state); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, next.Restore(state))
 		add(next, 2)
 		want := []int64{0, 1, 1}
 		if !counted {
@@ -108,9 +99,7 @@ func FuzzManifestBuilderState(f *testing.F) {
 	for i := range 5 {
 		fillTest(r, i)
 		r.Split = "a"
-		if err := l.Add(r, make([]uint32, 2)); err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, l.Add(r, make([]uint32, 2)))
 	}
 	f.Add(l.State())
 	f.Add([]byte{1, 0, 0, 0})

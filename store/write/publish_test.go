@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
@@ -22,18 +23,12 @@ func TestKilledWhileReplacing(t *testing.T) {
 			s, b := begin(t, dest, nil)
 			add(t, b, 0, 1100)
 			finish(t, s, b)
-			if err := errors.Join(b.Close(), s.PublishFolder()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(b.Close(), s.PublishFolder()))
 			s, b = begin(t, dest, journal)
 			add(t, b, 100, 700)
-			if err := b.Checkpoint(nil); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.Checkpoint(nil))
 			finish(t, s, b)
-			if err := s.park(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.park())
 			if exchanged {
 				if err := private.Exchange(s.dest.parent, s.dest.stage, s.dest.parent, filepath.Base(dest)); err != nil {
 					t.Skip("this system cannot exchange folders")

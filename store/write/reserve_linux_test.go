@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -21,30 +22,20 @@ func TestReservedRoomIsGivenBack(t *testing.T) {
 	dest := filepath.Join(ext4Dir(t), "ds")
 	write := func(until int, j *store.Journal) (*Stage, *ShardWriter) {
 		s, err := OpenStage(dest, StageOptions{Keep: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b, err := NewShardWriter(s, schema, ShardOptions{Journal: j})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r := store.NewRecord(schema)
 		for i := int(b.Kept().Records); i < until; i++ {
-			if err := b.Append(r); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, b.Append(r))
 			if i == until/2 {
-				if err := b.Checkpoint(nil); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, b.Checkpoint(nil))
 			}
 		}
 		return s, b
 	}
 	s, b := write(45, &store.Journal{})
-	if err := errors.Join(b.Close(), s.Release()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(b.Close(), s.Release()))
 	s, b = write(70, &store.Journal{Resume: true})
 	defer s.Release()
 	defer b.Close()
@@ -55,9 +46,7 @@ func TestReservedRoomIsGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var st unix.Stat_t
-	if err := unix.Stat(s.Folder.Path("x-00000.npy"), &st); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Stat(s.Folder.Path("x-00000.npy"), &st))
 	if st.Size != layout.HeaderBytes+70*100_000 || st.Blocks*512 > st.Size+64<<10 { // with what lists its blocks
 		t.Errorf("a file of %d bytes takes %d of the disk", st.Size, st.Blocks*512)
 	}
@@ -69,9 +58,7 @@ func ext4Dir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, unix.Statfs(dir, &fs))
 	if fs.Type != unix.EXT4_SUPER_MAGIC {
 		t.Skip("the folder for temporary files is not on ext4")
 	}
@@ -81,9 +68,7 @@ func ext4Dir(t *testing.T) string {
 // A file grows by what is asked for, and not in its size.
 func TestReserve(t *testing.T) {
 	f, err := os.Create(filepath.Join(ext4Dir(t), "f"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	if got := reserve(f, 8192, 4096); got != 12288 {
 		t.Errorf("room up to %d", got)

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
@@ -72,9 +73,7 @@ func whole(t testing.TB, path string) bool {
 func replace(t testing.TB, path string, data []byte) {
 	t.Helper()
 	os.Remove(path)
-	if err := os.WriteFile(path, data, 0o444); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o444))
 }
 
 var mutations = flag.Int("mutations", 400, "how many corrupt datasets TestMutations opens")

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -72,9 +73,7 @@ var trainVal = []string{"train", "val"}
 // add writes records a to b.
 func add(t testing.TB, w store.Writer, err error, splits []string, a, b int) *store.Manifest {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	r := store.NewRecord(schema())
 	for i := a; i < b; i++ {
@@ -82,14 +81,10 @@ func add(t testing.TB, w store.Writer, err error, splits []string, a, b int) *st
 		if splits != nil {
 			r.Split = splits[i%5/4]
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(r))
 	}
 	m, err := w.Commit(store.Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
@@ -103,9 +98,7 @@ func write(t testing.TB, path string, a, b int, opts zarr.Options) *store.Manife
 func values(t testing.TB, path string) map[string][]byte {
 	t.Helper()
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	all, order := make(map[string][]byte), make([]int, ds.Len())
 	for i := range order {
@@ -114,9 +107,7 @@ func values(t testing.TB, path string) map[string][]byte {
 	for _, f := range ds.Schema().Fields {
 		if !f.Ragged {
 			all[f.Name] = make([]byte, ds.Len()*f.RecordBytes())
-			if err := ds.Gather(t.Context(), f.Name, order, all[f.Name]); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, ds.Gather(t.Context(), f.Name, order, all[f.Name]))
 			continue
 		}
 		offsets := make([]int64, ds.Len()+1)
@@ -207,9 +198,7 @@ func TestMapped(t *testing.T) {
 		t.Errorf("%d shards", n)
 	}
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	for _, name := range []string{"images", "labels", "deep/large"} {
 		for a := 0; a+64 <= ds.Len(); a += 64 {
@@ -224,9 +213,7 @@ func TestMapped(t *testing.T) {
 func shards(t testing.TB, path, array string) []string {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(path, array, "c.*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	slices.Sort(list)
 	return list
 }
@@ -236,14 +223,10 @@ func TestAppendLinks(t *testing.T) {
 	path := filepath.Join(crash.MemoryDir(t), "x.zarr")
 	write(t, path, 0, 1300, zarr.Options{ShardBytes: 1})
 	before, err := os.Stat(shards(t, path, "deep/large")[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	write(t, path, 1300, 1400, zarr.Options{Append: true})
 	after, err := os.Stat(shards(t, path, "deep/large")[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !os.SameFile(before, after) {
 		t.Error("a shard that was full is written again")
 	}

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // The encoders of the standard library may change from one Go release to the next, so the
@@ -17,9 +19,7 @@ func TestCommittedFilesAreGenerated(t *testing.T) {
 		t.Skip("the files were generated with Go 1.26, this is", runtime.Version())
 	}
 	files, err := generate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := map[string]bool{}
 	for _, f := range files {
 		want[f.path] = true
@@ -46,14 +46,10 @@ func TestCommittedFilesAreGenerated(t *testing.T) {
 func TestWriteTwiceGivesTheSame(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
-		if err := write(dir); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, write(dir))
 	}
 	files, err := generate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(files) < 4*perClass+20 {
 		t.Fatalf("only %d files", len(files))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -235,13 +236,9 @@ func TestAcceptedPipelinesAgree(t *testing.T) {
 				break
 			}
 			src, err := transforms.SourceOf(transforms.Info{W: w, H: h, C: 3}, pixels)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got[i] = make([]byte, out.W*out.H*out.C)
-			if err := p.Runner().DoRand(got[i], src, transforms.NewRand(1, 2, uint64(k))); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, p.Runner().DoRand(got[i], src, transforms.NewRand(1, 2, uint64(k))))
 			if randomly(p) {
 				changes++
 			}

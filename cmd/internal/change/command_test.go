@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
@@ -46,9 +47,7 @@ func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr s
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 	return path
 }
 
@@ -56,15 +55,11 @@ func file(t *testing.T, name, text string) string {
 func numbersOf(t *testing.T, path, field string) (list []uint64) {
 	t.Helper()
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	size := ds.Schema().Fields[ds.Schema().Index(field)].RecordBytes()
 	b := make([]byte, 4*size)
-	if err := ds.Gather(t.Context(), field, []int{0, 1, 2, 3}, b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Gather(t.Context(), field, []int{0, 1, 2, 3}, b))
 	for ; len(b) > 0; b = b[size:] {
 		var word [8]byte
 		copy(word[:], b[:size])
@@ -262,9 +257,7 @@ func TestSetKeepsTheType(t *testing.T) {
 		return datasettest.BuildFlat(t, store.Schema{Fields: []store.Field{f}}, flat.Options{}, len(values), store.Info{},
 			func(i int, r *store.Record) {
 				b, err := f.DType.AppendNearest(nil, tensor.Float(values[i]))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				copy(r.Values[0], b)
 			})
 	}
@@ -301,9 +294,7 @@ func TestSetKeepsTheType(t *testing.T) {
 		ds, values := dataset(c.old, 0, 0, 0), dataset(of(c.values), 0, c.value, 0)
 		code, out, diag := run(t, "", "set", ds, "a", values)
 		m, err := store.ReadManifest(ds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		switch {
 		case m.Fields[0].DType != c.old.DType || len(m.Fields[0].Classes) != len(c.old.Classes):
 			t.Errorf("%v from %v: its type is %v", c.old, c.values, m.Fields[0])

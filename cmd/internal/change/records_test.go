@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -111,9 +112,7 @@ func TestRecordsByNumber(t *testing.T) {
 	ds, flags := numbersFrom0(t), t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(flags, name)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 		return path
 	}
 	array := string(layout.Header(tensor.Spec{DType: tensor.Int16}, 2)) + "\x04\x00\x01\x00"
@@ -165,9 +164,7 @@ func TestRecordsByNumber(t *testing.T) {
 // placesOf returns where the records of a dataset are stored.
 func placesOf(t *testing.T, path string) (list []int) {
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	for i := range ds.Len() {
 		list = append(list, ds.Stored(i))

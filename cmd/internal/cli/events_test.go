@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // A program reads stages, notes and warnings from lines, one value each.
@@ -20,9 +22,7 @@ func TestEvents(t *testing.T) {
 	var got []Event
 	for d := json.NewDecoder(&out); d.More(); {
 		var e Event
-		if err := d.Decode(&e); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.Decode(&e))
 		got = append(got, e)
 	}
 	writing := Event{Stage: "writing", Total: 100, Unit: "images"}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func hello(w io.Writer) error {
@@ -19,9 +21,7 @@ func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
 	for range 2 { // the second replaces the first
-		if err := WriteFile(path, hello); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, WriteFile(path, hello))
 	}
 	failure := errors.New("no more ink")
 	if err := WriteFile(path, func(io.Writer) error { return failure }); !errors.Is(err, failure) || strings.Count(err.Error(), path) != 1 {
@@ -46,9 +46,7 @@ func TestCheckWrite(t *testing.T) {
 		if err := CheckWrite(path); err != nil {
 			t.Error(err)
 		}
-		if err := WriteFile(path, hello); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, WriteFile(path, hello))
 	}
 	if err := CheckWrite(dir); err == nil || !strings.HasSuffix(err.Error(), "it is a folder; name a file in it") {
 		t.Errorf("got %v", err)
@@ -82,9 +80,7 @@ func TestWriteFileKeepsDevices(t *testing.T) {
 	if err != nil || before.Mode().IsRegular() {
 		t.Skipf("no null device at %s: %v", os.DevNull, err)
 	}
-	if err := WriteFile(os.DevNull, hello); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteFile(os.DevNull, hello))
 	after, err := os.Stat(os.DevNull)
 	if err != nil || after.Mode() != before.Mode() {
 		t.Errorf("it was %v and is %v, %v", before.Mode(), after.Mode(), err)
@@ -95,9 +91,7 @@ func TestWriteFileKeepsDevices(t *testing.T) {
 func TestWriteFileFollowsNoLink(t *testing.T) {
 	dir := t.TempDir()
 	target, path := filepath.Join(dir, "thesis"), filepath.Join(dir, "a")
-	if err := os.WriteFile(target, []byte("the only copy"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(target, []byte("the only copy"), 0o666))
 	if err := os.Symlink(target, filepath.Join(dir, fmt.Sprintf(".a.%d.partial", os.Getpid()))); err != nil {
 		t.Skip("no links here: ", err)
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // In a process with this variable set, the tests are the program under test.
@@ -58,26 +60,18 @@ func TestSignals(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), programKey+"="+c.kind)
 			in, err := cmd.StdinPipe() // nothing comes
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer in.Close()
 			var errOut strings.Builder
 			cmd.Stderr = &errOut
 			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
 			lines := bufio.NewScanner(out)
 			if !lines.Scan() { // it says when it is ready
 				t.Fatal("the program ended early")
 			}
-			if err := cmd.Process.Signal(c.signal); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, cmd.Process.Signal(c.signal))
 			if lines.Scan() { // it is tidying: one of these comes late enough
 				go func() {
 					for cmd.Process.Signal(c.signal) == nil {

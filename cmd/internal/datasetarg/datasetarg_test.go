@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func TestFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("ds", []byte("\x89HDF\r\n\x1a\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile("ds", []byte("\x89HDF\r\n\x1a\n"), 0o600))
 	for _, c := range []struct {
 		flags, args string
 		want        string // in the problems, "" for none
@@ -29,9 +29,7 @@ func TestFlags(t *testing.T) {
 		var cache Cache
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)
 		cache.Flags(f)
-		if err := f.Parse(strings.Fields(c.flags)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Parse(strings.Fields(c.flags)))
 		got := strings.Join(cache.Settle(strings.Fields(c.args)), "; ")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || cache.Size != c.size {
 			t.Errorf("%q %q: %q and %d bytes, want %q and %d", c.flags, c.args, got, cache.Size, c.want, c.size)

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/farbucket"
 	"github.com/penstock/penstock/internal/testkit/membucket"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
@@ -42,9 +43,7 @@ func putFolder(t *testing.T, b *farbucket.Bucket, key, folder string) {
 		b.Put(key+filepath.ToSlash(strings.TrimPrefix(path, folder)), data)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // openFar opens a URL, and returns how many round trips that took.
@@ -76,13 +75,9 @@ func TestRawSamplesOfAURLTakeFewRoundTrips(t *testing.T) {
 	w := tar.NewWriter(&archive)
 	for i := range 4000 { // 4 MB: no HDF5 is looked for in it
 		h := &tar.Header{Name: fmt.Sprintf("%06d.png", i), Mode: 0o600, Size: int64(len(picture))}
-		if err := errors.Join(w.WriteHeader(h), second(w.Write(picture))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(w.WriteHeader(h), second(w.Write(picture))))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	b.Put("photos.tar", archive.Bytes())
 	for url, want := range map[string]struct{ records, trips, requests int }{
 		"s3://lab/photos.tar": {4000, 3, 12},

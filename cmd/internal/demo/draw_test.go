@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // A demo overwrites an earlier demo, and no file that no demo made: neither in a folder of somebody's own, nor classes
@@ -20,18 +21,12 @@ func TestOnlyADemoIsOverwritten(t *testing.T) {
 		folder := filepath.Join(dir, c.folder)
 		if c.folder == "again" {
 			for range 2 {
-				if err := draw(folder); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, draw(folder))
 			}
 		}
 		path := filepath.Join(folder, c.file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("the only copy"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte("the only copy"), 0o600))
 		want := foldertest.Files(t, folder)
 		err := draw(folder)
 		if err == nil || !strings.Contains(err.Error(), folder+": "+c.names+" is not of a demo") || !strings.HasSuffix(err.Error(), ": penstock demo "+folder+"-2") {

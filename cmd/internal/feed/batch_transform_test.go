@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -59,9 +60,7 @@ func mixed(t *testing.T, recipe string) ([]made, *mixing, error) {
 	images.Layout = tensor.CHW
 	fields := []made{{field: images, image: infoOf(images)}, {field: store.NewField("labels", tensor.Uint8)}}
 	o := new(Options)
-	if err := json.Unmarshal([]byte(recipe), &o.BatchTransforms); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(recipe), &o.BatchTransforms))
 	m, err := o.mixing(fields)
 	return fields, m, err
 }
@@ -73,26 +72,18 @@ func TestRandomChoiceDrawsInProportion(t *testing.T) {
 		want float64 // share of batches that CutMix has mixed
 	}{{"[1,0]", 0}, {"[0,2]", 1}, {"[1,3]", 0.75}, {"[0.9,0.1]", 0.1}} {
 		fields, m, err := mixed(t, `[{"op":"RandomChoice","p":`+c.p+`,"transforms":[{"op":"MixUp","num_classes":2},{"op":"CutMix","num_classes":2}]}]`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ld, err := loader.New(plain{}, loader.Options{BatchSize: 2, Collate: m.collate(fields)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		cut, batches := 0, 0
 		for b, err := range ld.Epoch(context.Background(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if x := tensor.As[float32](b.Field("images"))[0]; x == 0 || x == 1 {
 				cut++
 			}
 			batches++
 		}
-		if err := ld.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ld.Close())
 		if share := float64(cut) / float64(batches); math.Abs(share-c.want) > 0.05 { // 5 standard deviations of 2000 draws
 			t.Errorf("p %s: CutMix has mixed %.3f of %d batches, want %v", c.p, share, batches, c.want)
 		}
@@ -145,13 +136,9 @@ func (h halves) Gather(ctx context.Context, field string, indices []int, dst []b
 // A label with a fraction is refused, and does not become a class.
 func TestLabelsAreWhole(t *testing.T) {
 	fields, m, err := mixed(t, `[{"op":"MixUp","num_classes":2}]`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ld, err := loader.New(halves{}, loader.Options{BatchSize: 2, Collate: m.collate(fields)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	for _, err := range ld.Epoch(context.Background(), 0) {
 		if want := "has the label 0.5, and there are 2 classes"; err == nil || !strings.Contains(err.Error(), want) {

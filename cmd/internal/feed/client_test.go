@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 )
 
@@ -43,18 +44,12 @@ var join = joinPortable
 func joinPortable(t testing.TB) (*client, transport) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	ours, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	theirs, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "memory")
 	var files [2]*os.File
 	for i := range files {
@@ -94,9 +89,7 @@ func arenaOf(t testing.TB) *arena {
 	t.Helper()
 	_, theirs := join(t)
 	m, err := theirs.memory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return newArena(m)
 }
 
@@ -119,9 +112,7 @@ func (c *client) receive() reply {
 		c.t.Fatal(err)
 	}
 	var r reply
-	if err := json.Unmarshal(body, &r); err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, json.Unmarshal(body, &r))
 	return r
 }
 
@@ -149,9 +140,7 @@ func (c *client) startAt(at loader.State) {
 func (c *client) request(q request) {
 	c.t.Helper()
 	text, err := json.Marshal(q)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 	c.send(string(text))
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -21,9 +22,7 @@ func one(t *testing.T, f store.Field) *dataset {
 		}
 	})
 	ds, err := mmapds.Open(dest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { ds.Close() })
 	return &dataset{ds, ds.Schema().Fields, ds.Guard, ds.Close}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -19,33 +20,23 @@ import (
 // The position that a batch reports is that of the state after it, and all offsets suit a cache line.
 func TestPut(t *testing.T) {
 	sub, err := newSubject(t.Context(), new(datasetarg.Cache), []string{makeDataset(t, true)}, &Options{BatchSize: 7, NumWorkers: 1}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer sub.Close()
 	a := arenaOf(t)
 	defer a.Close()
 	ld, err := loader.New(sub.src, sub.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	d, err := newDesk(a, sub, false, 2, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer d.Close()
 	for range 2 {
 		<-d.free
 	}
 	for b, err := range ld.Epoch(t.Context(), 3) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		out, err := d.put(1, b, loader.State{Epoch: 8, Step: 9, Done: "a5"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if out.Slot != 1 || out.Count != b.Len() || out.Epoch != 3 || out.Step != b.Step() || out.Next != [2]int{8, 9} || out.Done != "a5" || out.Size != a.bytes() {
 			t.Errorf("%+v", out)
 		}
@@ -58,9 +49,7 @@ func TestPut(t *testing.T) {
 				t.Errorf("offset %d in a file of %d bytes", at, out.Size)
 			}
 		}
-		if err := d.release([]int{1}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, d.release([]int{1}))
 		if err := d.release([]int{1}); err == nil || !strings.Contains(err.Error(), "slot 1, in which it has no batch") {
 			t.Errorf("a slot that is given back twice: %v", err)
 		}
@@ -100,9 +89,7 @@ func TestWhatClientsCannot(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := listenAlone(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != fs.FileMode(0o600) {
 		t.Errorf("mode %v, %v", info.Mode(), err)

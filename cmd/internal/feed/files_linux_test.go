@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -36,9 +37,7 @@ func (c *client) fileOf(number int, paths map[int]string) []byte {
 		}
 	}
 	data, err := os.ReadFile(paths[number])
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 	return data
 }
 

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Files that a client names are those of the protocol, and are open.
@@ -21,18 +23,14 @@ func TestInherited(t *testing.T) {
 		{"--socket s --inherit memory=4", "--inherit is for --fd, and takes memory=N"},
 	} {
 		cmd := Command()
-		if err := cmd.ParseFlags(append(strings.Fields(c.args), "ds")); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cmd.ParseFlags(append(strings.Fields(c.args), "ds")))
 		err := cmd.PreRunE(cmd, cmd.Flags().Args())
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v; want %q", c.args, err, c.want)
 		}
 	}
 	folder, err := os.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	i := inherited{files: map[string]int{"memory": int(folder.Fd())}}
 	if _, err := i.openFile("memory"); err == nil || !strings.Contains(err.Error(), "not an open file") { // which closes it
 		t.Errorf("a folder as memory: %v", err)
@@ -43,15 +41,11 @@ func TestInherited(t *testing.T) {
 // The file of shared memory has room for all of an area before the area is used: it is not sparse.
 func TestSharedFileHasRoom(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "memory"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a := newArena(sharedFile{f})
 	for _, n := range []int{1, 3 << 20, 5} {
 		b, err := a.Alloc(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if len(b) != n || b[0] != 0 || b[n-1] != 0 {
 			t.Errorf("%d bytes of %d: %d ... %d", len(b), n, b[0], b[n-1])
 		}
@@ -67,9 +61,7 @@ func TestSharedFileHasRoom(t *testing.T) {
 		t.Error(err)
 	}
 	readOnly, err := os.Open(f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	full := newArena(sharedFile{readOnly}) // an error of writing, as that of a full disk
 	if _, err := full.Alloc(1); err == nil || !strings.Contains(err.Error(), "allocating 1 bytes of shared memory") {
 		t.Error(err)

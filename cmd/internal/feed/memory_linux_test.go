@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 var epochs = flag.Int("epochs", 60, "epochs of the test of memory, which begins to compare after a sixth of them")
@@ -27,13 +29,9 @@ func measure(t *testing.T, c *client) footprint {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, anonymous, _ := strings.Cut(string(status), "RssAnon:")
 	anonymous, _, _ = strings.Cut(anonymous, "\n")
 	return footprint{runtime.NumGoroutine(), len(files), int64(m.HeapAlloc), shared, strings.TrimSpace(anonymous)}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func init() { join = joinNative }
@@ -24,15 +26,11 @@ func joinNative(t testing.TB) (*client, transport) {
 func socketPair(t testing.TB) (*net.UnixConn, *net.UnixConn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var ends [2]*net.UnixConn
 	for i, fd := range fds {
 		conn, err := openConnection(fd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		ends[i] = conn.(*net.UnixConn)
 	}
 	return ends[0], ends[1]
@@ -44,18 +42,14 @@ func takeMemory(c *client) {
 	rights := make([]byte, unix.CmsgSpace(4))
 	head := make([]byte, 4)
 	_, n, _, _, err := c.conn.(*net.UnixConn).ReadMsgUnix(head, rights)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 	c.in = bufio.NewReader(io.MultiReader(bytes.NewReader(head), c.conn))
 	messages, err := unix.ParseSocketControlMessage(rights[:n])
 	if err != nil || len(messages) != 1 {
 		c.t.Fatalf("%d control messages, %v; then %+v", len(messages), err, c.receive())
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	require.NoError(c.t, err)
 	c.memory = os.NewFile(uintptr(fds[0]), "memory")
 	c.t.Cleanup(func() { c.memory.Close() })
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -62,13 +63,9 @@ func numbersFile(t *testing.T, ints []int64, floats []float64) arrays {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
 	}
 	path := filepath.Join(t.TempDir(), "numbers")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b, 0o600))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	return arrays{f}
 }
@@ -84,14 +81,10 @@ func orderOf(s sampler.Sampler, n int) []int {
 // Each sampler of a client is that of package sampler, with all its parameters.
 func TestSamplers(t *testing.T) {
 	ds, err := mmapds.Open(makeDataset(t, true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	lengths, err := loader.Lengths(t.Context(), ds, "tokens")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ints, weights := []int64{7, 3, 40, 3, 12, 9, 0, 49}, make([]float64, records)
 	for i := range weights {
 		weights[i] = float64(i % 7)
@@ -100,9 +93,7 @@ func TestSamplers(t *testing.T) {
 	file := numbersFile(t, ints, weights)
 	samples := 20
 	must := func(s sampler.Sampler, err error) sampler.Sampler {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return s
 	}
 	kept := []int{1, 5, 8, 9, 20, 21, 22, 30, 41, 44, 48}
@@ -161,9 +152,7 @@ func TestSamplers(t *testing.T) {
 // Each option of pack is that of package combine.
 func TestPack(t *testing.T) {
 	ds, err := mmapds.Open(makeDataset(t, true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	shuffle := &samplerOption{Kind: "shuffle"}
 	for _, c := range []struct {
@@ -177,13 +166,9 @@ func TestPack(t *testing.T) {
 		{pack{Length: 40, Overflow: "split"}, combine.Pack{Length: 40, Overflow: combine.OverflowSplit}},
 	} {
 		got, fields, err := c.p.of(t.Context(), sampled{src: ds})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want, err := combine.NewPacked(t.Context(), ds, c.want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got.Len() != want.Len() || len(fields) != len(want.Specs()) {
 			t.Fatalf("%+v: %d rows, want %d", c.p, got.Len(), want.Len())
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -77,9 +78,7 @@ func TestGeometryOfRecords(t *testing.T) {
 		{`{"contents":{"boxs":"independent"}}`, fields, `independent: there is no field "boxs"; did you mean "boxes"?`},
 	} {
 		var o Options
-		if err := json.Unmarshal([]byte(c.options), &o); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(c.options), &o))
 		_, err := o.made(c.fields, nil)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s:\n%v\nwant %s", c.options, err, c.want)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -63,9 +64,7 @@ func shownTo(t *testing.T, options string) (*client, *mmapds.Dataset) {
 	t.Helper()
 	path := makeDataset(t, false)
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { ds.Close() })
 	c := dial(t.Context(), t, path)
 	c.send(`{"hello":{"version":4,"positions":true,"options":` + options + `}}`)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 )
 
@@ -27,9 +28,7 @@ import (
 func openFiles(t *testing.T) int {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return len(files)
 }
 
@@ -37,9 +36,7 @@ func openFiles(t *testing.T) int {
 func TestDescriptorsAreClosed(t *testing.T) {
 	path := makeDataset(t, false)
 	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer null.Close()
 	before := openFiles(t)
 	for _, c := range []struct {
@@ -142,9 +139,7 @@ func TestSlotsComeBack(t *testing.T) {
 	for _, ragged := range []bool{false, true} {
 		o := &Options{BatchSize: 5, Slots: 3, NumWorkers: 1}
 		sub, err := newSubject(t.Context(), new(datasetarg.Cache), []string{makeDataset(t, ragged)}, o, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer sub.Close()
 		for i := range sub.datasets {
 			sub.datasets[i].guard = truncated
@@ -155,19 +150,13 @@ func TestSlotsComeBack(t *testing.T) {
 			lo.Allocator = a
 		}
 		ld, err := loader.New(sub.src, lo)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		d, err := newDesk(a, sub, !ragged, 3, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s := &session{subject: sub, arena: a, ld: ld, desk: d}
 		ctx, cancel := context.WithTimeout(t.Context(), hangTimeout)
 		for b, err := range ld.Epoch(ctx, 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if err := s.hand(ctx, b); !errors.Is(err, errTruncated) {
 				t.Fatalf("batch %d: %v", b.Step(), err)
 			}
@@ -245,22 +234,16 @@ func TestEnvironmentOfTheClient(t *testing.T) {
 	const variable = "PENSTOCK_TEST_CLIENT_OF"
 	if socket := os.Getenv(variable); socket != "" { // the client
 		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text, err := json.Marshal((&client{t: t, conn: conn, in: bufio.NewReader(conn), take: takeMemory}).statsOf(`{"batch_size":2}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		fmt.Printf("stats %s\n", text)
 		return
 	}
 	t.Setenv("LOCAL_WORLD_SIZE", "3") // of feed
 	onMachine(t, 160, 160)
 	l, err := listenAlone(filepath.Join(t.TempDir(), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -47,9 +48,7 @@ func TestBatches(t *testing.T) {
 	for _, ragged := range []bool{false, true} {
 		path := makeDataset(t, ragged)
 		ds, err := mmapds.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer ds.Close()
 		c := dial(t.Context(), t, path)
 		w := c.greet(`{"batch_size":8,"sampler":{"kind":"shuffle"},"seed":3,"slots":2}`)
@@ -93,9 +92,7 @@ func (c *client) compare(ds *mmapds.Dataset, w *welcome, b *batch) {
 			} else {
 				want, err = ds.Slice(f.Name, record, record+1)
 			}
-			if err != nil {
-				c.t.Fatal(err)
-			}
+			require.NoError(c.t, err)
 			if !bytes.Equal(c.read(at, n), want.Bytes()) {
 				c.t.Errorf("field %s of record %d is another", f.Name, record)
 			}

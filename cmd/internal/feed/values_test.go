@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/mmapds"
 )
@@ -35,16 +36,12 @@ func TestMixSamples(t *testing.T) {
 	var both [2]*mmapds.Dataset
 	for i := range both {
 		ds, err := mmapds.Open(makeDataset(t, false))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer ds.Close()
 		both[i] = ds
 	}
 	joined, err := combine.NewConcat(both[0], both[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, want := range []int{2 * records, 7, 1000} {
 		asked := want
 		n := &asked
@@ -53,9 +50,7 @@ func TestMixSamples(t *testing.T) {
 		}
 		want = (want + 3) / 4 * 4
 		order, err := sampled{src: joined, global: 4}.order(t.Context(), &samplerOption{Kind: "mix", Schedule: []mixWeights{{Weights: []float64{3, 1}}}, NumSamples: n})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s := order.Epoch(joined.Len(), 1, 0)
 		if s.Len() != want {
 			t.Errorf("%d samples, want %d", s.Len(), want)
@@ -103,9 +98,7 @@ func TestVerify(t *testing.T) {
 	for verify, want := range map[float64]string{0: "", 0.5: "50 % checked", 0.01: "1 % checked", 1: "checked each time", -1: "checked at first touch"} {
 		o := Options{BatchSize: 1, Verify: verify}
 		ds, err := mmapds.Open(path, o.verify())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, why, _ := ds.DescribeReads("images"); !strings.Contains(why, want) || strings.Contains(why, "checked") != (want != "") {
 			t.Errorf("verify %v: %q; want %q", verify, why, want)
 		}

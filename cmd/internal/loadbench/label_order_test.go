@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -21,24 +22,18 @@ func labeled(t *testing.T, n int, classes []string, dtype tensor.DType, label fu
 	f.Classes = classes
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Float32, 8), f}}
 	w, err := flat.Create(path, schema, flat.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	record := store.NewRecord(schema)
 	for i := range n {
 		record.Values[1][0] = label(i)
-		if err := w.Append(record); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(record))
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)
 	}
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := ds.Close(); err != nil {
 			t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -39,9 +40,7 @@ func small() Options {
 
 func TestProgressiveTableOfSyntheticData(t *testing.T) {
 	r, err := Run(t.Context(), small(), silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(r.Tables) != 2 || r.Tables[0].Name != "progressive-sleep" || r.Tables[1].Name != "progressive-cpu" {
 		t.Fatalf("tables %+v", r.Tables)
 	}
@@ -95,9 +94,7 @@ func makeDataset(t *testing.T, n, size int, ragged bool) string {
 		schema.Fields = []store.Field{store.NewRagged("text", tensor.Uint8)}
 	}
 	w, err := flat.Create(path, schema, flat.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	datasettest.Write(t, w, schema, n, store.Info{}, func(i int, r *store.Record) {
 		if ragged {
 			r.Values[0] = make([]byte, i%5)
@@ -121,9 +118,7 @@ func TestDatasets(t *testing.T) {
 			o := Defaults()
 			o.Path, o.Delay, o.Batches, o.Batch = makeDataset(t, c.n, c.size, c.ragged), 0, 10, 16
 			r, err := Run(t.Context(), o, silent{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if !strings.Contains(r.Cache, "read into memory before") {
 				t.Errorf("cache: %s", r.Cache)
 			}
@@ -162,9 +157,7 @@ func TestDelayOnADatasetAddsThePrecomputedRows(t *testing.T) {
 	o := Defaults()
 	o.Path, o.Delay, o.Batches, o.Work = makeDataset(t, 40, 64, false), 50*time.Microsecond, 5, workCPU
 	r, err := Run(t.Context(), o, silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rows := r.Tables[0].Rows
 	if len(rows) != 8 || !rows[6].Ran() || rows[0].Busy.Transform == 0 || rows[6].Busy.Transform != 0 {
 		t.Errorf("%+v", rows)
@@ -179,9 +172,7 @@ func TestBudgetTooSmallIsSaidByEveryRowThatNeedsBuffers(t *testing.T) {
 	o := Defaults()
 	o.Path, o.Delay, o.Budget, o.Batches, o.Batch = makeDataset(t, 8, 4096, false), 0, 1000, 4, 2
 	r, err := Run(t.Context(), o, silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rows := r.Tables[0].Rows
 	if rows[0].Ran() || !strings.Contains(rows[0].Unavailable, "Budget") || !rows[6].Ran() {
 		t.Errorf("%+v", rows)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // example returns a report of every kind of table, without measuring.
@@ -37,13 +39,9 @@ func example() *Report {
 func TestPlot(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "p.svg")
-	if err := example().WritePlot(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, example().WritePlot(path))
 	svg, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for want, times := range map[string]int{
 		"records a second<": 3, "+ workers &amp; &lt;prefetch&gt;<": 3, "+ device prefetch": 0, `class="p"`: 3, "a &lt;dataset&gt;": 1,
 	} {
@@ -61,9 +59,7 @@ func TestPlot(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	var b strings.Builder
-	if err := example().Markdown(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, example().Markdown(&b))
 	for _, want := range []string{"\n| progressive-sleep | total |", "\n| --- | ---: |", "\n| + device prefetch | n/a |  |", "\n| guide-sleep | total | speed-up |"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/sampler"
 )
 
@@ -19,9 +20,7 @@ func TestGuideLogsEveryBatchOfEveryEpoch(t *testing.T) {
 		o.Tables, o.Work, o.TrainStep, o.Epochs, o.Batches = []string{tableGuide}, workReplay, 200*time.Microsecond, 3, 4
 		o.Log = filepath.Join(t.TempDir(), "waits"+ending)
 		r, err := Run(t.Context(), o, silent{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		rows := r.Tables[0].Rows
 		for _, row := range rows {
 			if row.Batches != 3*4 || len(row.Epochs) != 3 || row.epochs() > row.Total || row.Total < 12*o.TrainStep {
@@ -41,16 +40,12 @@ func TestGuideLogsEveryBatchOfEveryEpoch(t *testing.T) {
 func readLog(t *testing.T, path string) (lines []logLine) {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	if filepath.Ext(path) == ".jsonl" {
 		for d := json.NewDecoder(f); d.More(); {
 			var line logLine
-			if err := d.Decode(&line); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, d.Decode(&line))
 			lines = append(lines, line)
 		}
 		return lines
@@ -77,9 +72,7 @@ func TestSweepsVaryOneThing(t *testing.T) {
 	o := small()
 	o.Work, o.Tables, o.Size = workSleep, []string{tableBatch, tableWorkers, tablePrefetch}, 200
 	r, err := Run(t.Context(), o, silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(r.Tables) != 3 {
 		t.Fatalf("%d tables", len(r.Tables))
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // makeWindows writes Zarr of some chunks of zlib, and a view of windows over them, and returns its path.
@@ -18,12 +20,8 @@ func makeWindows(t *testing.T) string {
 	dir := t.TempDir()
 	write := func(name string, data []byte) {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, data, 0o644))
 	}
 	write("a.zarr/.zgroup", []byte(`{"zarr_format": 2}`))
 	write("a.zarr/x/.zarray", []byte(`{"zarr_format": 2, "shape": [64, 8], "chunks": [4, 8], "dtype": "<f4", "fill_value": 0,
@@ -48,9 +46,7 @@ func TestWindowsHaveARowInTheOrderOfChunks(t *testing.T) {
 	o := Defaults()
 	o.Path, o.Delay, o.Batch, o.Batches, o.Workers, o.Tables = makeWindows(t), 0, 8, 10, 1, []string{tableRows}
 	r, err := Run(t.Context(), o, silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, table := range r.Tables {
 		row := table.Rows[len(table.Rows)-1]
 		if row.Name != chunkShuffle || !row.Ran() || row.Sampler != chunkShuffle {

@@ -13,24 +13,21 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/penstock"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Two runs give the same files, and every command has a page.
 func TestWrite(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	for _, dir := range []string{first, second} {
-		if err := write(dir); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, write(dir))
 	}
 	for _, name := range []string{
 		"man/man1/penstock.1", "man/man1/penstock-preprocess-merge.1", "man/man1/penstock-inspect-report.1", "man/man1/penstock-demo.1",
 		"completions/penstock.bash", "completions/penstock.zsh", "completions/penstock.fish", "completions/penstock.ps1",
 	} {
 		a, err := os.ReadFile(filepath.Join(first, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b, err := os.ReadFile(filepath.Join(second, name))
 		if err != nil || string(a) != string(b) || !strings.Contains(string(a), "penstock") {
 			t.Errorf("%s: %d and %d bytes, error %v", name, len(a), len(b), err)
@@ -43,9 +40,7 @@ var section = regexp.MustCompile("(?s)\n## (penstock[a-z ]*)\n\n```text\n(.*?\n)
 // Every section of docs/cli.md is the output of --help, and every command has one.
 func TestReferenceIsCurrent(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var commands []string
 	for _, m := range section.FindAllStringSubmatch(string(page), -1) {
 		commands = append(commands, m[1])

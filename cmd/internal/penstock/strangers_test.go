@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -20,16 +21,12 @@ func TestNamesOfStrangers(t *testing.T) {
 	schema := datasettest.SchemaOf(tensor.Uint8, tensor.CHW, "cat"+odd, "dog"+odd)
 	fill := func(i int, values [][]byte) { values[0][0], values[1][0] = byte(i), byte(i%2) }
 	ds := filepath.Join(t.TempDir(), "ds"+odd)
-	if err := os.Rename(datasettest.Build(t, schema, 8, store.Info{}, fill), ds); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(datasettest.Build(t, schema, 8, store.Info{}, fill), ds))
 	dir := t.TempDir()
 	report, bench := filepath.Join(dir, "report.html"), filepath.Join(dir, "bench.svg")
 	view, preview := filepath.Join(dir, "a"+odd+".view.json"), filepath.Join(dir, "p"+odd+".png")
 	scores := filepath.Join(dir, "scores.csv")
-	if err := os.WriteFile(scores, []byte("twice\n1\n2\n3\n4\n5\n6\n7\n8\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(scores, []byte("twice\n1\n2\n3\n4\n5\n6\n7\n8\n"), 0o666))
 	for _, args := range [][]string{
 		{"inspect", ds}, {"inspect", "stats", ds}, {"inspect", "show", ds, "0"}, {"inspect", "layout", ds}, {"inspect", "verify", ds},
 		{"inspect", "diff", ds, ds}, {"inspect", "filter", "-o", view, ds, "labels == 0"}, {"inspect", view},
@@ -46,9 +43,7 @@ func TestNamesOfStrangers(t *testing.T) {
 	}
 	for _, page := range []string{report, bench} {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if at := bytes.IndexFunc(text, obeyed); at >= 0 {
 			t.Errorf("%s: %.80q", page, text[at:])
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // The command appends by the recipe of the dataset, so that no flag has to be given again; flags
@@ -18,12 +19,8 @@ func TestAppendTakesTheRecipe(t *testing.T) {
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		return cmd.ExecuteContext(t.Context())
 	}
-	if err := command(base.Source, base.Dest, "--resize", "24", "--crop", "16", "--color", "gray", "--normalize", "dataset"); err != nil {
-		t.Fatal(err)
-	}
-	if err := command(more, base.Dest, "--append"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, command(base.Source, base.Dest, "--resize", "24", "--crop", "16", "--color", "gray", "--normalize", "dataset"))
+	require.NoError(t, command(more, base.Dest, "--append"))
 	m := rawtest.Manifest(t, base.Dest)
 	if want := []int{1, 16, 16}; m.Records != 14 || !slices.Equal(m.Fields[0].Shape, want) || m.Fields[0].Normalization == nil {
 		t.Errorf("%d records of %v, %v", m.Records, m.Fields[0].Shape, m.Fields[0].Normalization)
@@ -32,9 +29,7 @@ func TestAppendTakesTheRecipe(t *testing.T) {
 		t.Errorf("another color: error %v", err)
 	}
 	new := base.Dest + "-new"
-	if err := command(more, new, "--resize", "16x16", "--color", "gray"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, command(more, new, "--resize", "16x16", "--color", "gray"))
 	if err := command(new, base.Dest, "--append"); err != nil || rawtest.Manifest(t, base.Dest).Records != 18 {
 		t.Errorf("a dataset of new samples: error %v", err)
 	}

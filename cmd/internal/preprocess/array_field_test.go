@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 )
 
@@ -70,9 +71,7 @@ transforms:
 		for _, dest := range []string{"ds", "ds.h5"} {
 			dest = filepath.Join(dir, run.name+"."+dest)
 			c, err := parseFlags(t, strings.Join([]string{in, dest, run.flags, "--pipeline", filepath.Join(dir, run.name+".yaml")}, " "))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			mustRun(t, c)
 			check = append(check, dest, filepath.Join(dir, run.name+".npz"))
 		}

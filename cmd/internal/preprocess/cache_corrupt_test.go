@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/rawcache"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/raw"
 )
 
@@ -54,14 +55,10 @@ func TestCorruptDatasetsAreMadeAgain(t *testing.T) {
 			if err != nil || len(entries) != 1 {
 				t.Fatal(entries, err)
 			}
-			if err := corrupt(t, entries[0].Path); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, corrupt(t, entries[0].Path))
 			var warned []string
 			src, err := raw.Open(t.Context(), h.root, raw.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer src.Close()
 			e, err := rawcache.FindIntact(t.Context(), h.cache, src, func(text string) { warned = append(warned, text) })
 			if err != nil || e.Ready || len(warned) != 1 {
@@ -69,9 +66,7 @@ func TestCorruptDatasetsAreMadeAgain(t *testing.T) {
 			}
 			c := cacheFlags{source: h.root, dir: h.cache, workers: 2}
 			s, err := c.make(t.Context(), &rawtest.Silent{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			h.check(s)
 		})
 	}

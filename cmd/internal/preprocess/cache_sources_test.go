@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/rawcache"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
@@ -27,9 +28,7 @@ func recordsInCache(t *testing.T, dir string) int64 {
 		t.Fatalf("%+v, %v", entries, err)
 	}
 	m, err := store.ReadManifest(entries[0].Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m.Records
 }
 
@@ -51,14 +50,10 @@ func TestReplacedFile(t *testing.T) {
 	}
 	path := filepath.Join(h.root, "cat", "0.png")
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	other := rawtest.Picture(t, path, 9, 9, 7)
 	other = append(other, make([]byte, max(0, int(info.Size())-len(other)))...)[:info.Size()]
-	if err := errors.Join(os.WriteFile(path, other, 0o666), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.WriteFile(path, other, 0o666), os.Chtimes(path, info.ModTime(), info.ModTime())))
 	if n := prepared(t, h); n != 25 {
 		t.Errorf("%d records after a file was replaced", n)
 	}
@@ -69,9 +64,7 @@ func TestRenamedSource(t *testing.T) {
 	h := newPhotoHistory(t, 1, false)
 	prepared(t, h)
 	moved := h.root + "-moved"
-	if err := os.Rename(h.root, moved); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(h.root, moved))
 	h.root = moved
 	if n := prepared(t, h); n != 24 {
 		t.Errorf("%d records after the folder was renamed", n)
@@ -82,12 +75,8 @@ func TestRenamedSource(t *testing.T) {
 	}
 	manifest := filepath.Join(entries[0].Path, "manifest.json")
 	text, err := os.ReadFile(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(manifest, text[:len(text)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(manifest, text[:len(text)/2], 0o600))
 	if n := prepared(t, h); n != 24 {
 		t.Errorf("%d records after the manifest was cut", n)
 	}
@@ -130,13 +119,9 @@ func packed(t *testing.T, folder, form string, number, seed int) {
 	for i := range 10 {
 		picture := rawtest.Picture(t, ".jpg", 20+seed%3, 20, seed*10+i)
 		rows = append(rows, row{picture, int64(i % 2)})
-		if err := errors.Join(put(fmt.Sprintf("%d.jpg", i), picture), put(fmt.Sprintf("%d.cls", i), fmt.Append(nil, i%2))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(put(fmt.Sprintf("%d.jpg", i), picture), put(fmt.Sprintf("%d.cls", i), fmt.Append(nil, i%2))))
 	}
-	if err := end(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, end())
 	rawtest.Put(t, folder, filepath.Base(name), b.Bytes())
 }
 
@@ -156,17 +141,13 @@ func TestStatesOfArchives(t *testing.T) {
 				t.Errorf("%d records after one archive of four was changed", n)
 			}
 			packed(t, h.root, form, 4, 4)
-			if err := os.Remove(filepath.Join(h.root, "000."+form)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Remove(filepath.Join(h.root, "000."+form)))
 			if n := prepared(t, h); n != 60 {
 				t.Errorf("%d records after one was added, and one removed", n)
 			}
 			later := time.Now().Add(time.Hour)
 			for i := 1; i < 5; i++ {
-				if err := os.Chtimes(filepath.Join(h.root, fmt.Sprintf("%03d.%s", i, form)), later, later); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.Chtimes(filepath.Join(h.root, fmt.Sprintf("%03d.%s", i, form)), later, later))
 			}
 			if n := prepared(t, h); n != 40 {
 				t.Errorf("%d records after all were changed: the dataset is made afresh", n)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/rawcache"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/prepare"
@@ -95,18 +96,14 @@ func (h *photoHistory) change() string {
 	switch k := h.rng.IntN(7); {
 	case k == 0 && siblings > 2:
 		h.drop(name)
-		if err := os.Remove(path); err != nil {
-			h.Fatal(err)
-		}
+		require.NoError(h, os.Remove(path))
 		return "remove " + name
 	case k == 1 && siblings > 2:
 		to := fmt.Sprintf("%s/%d.png", filepath.Dir(h.pick()), 1000+h.made)
 		h.made++
 		h.drop(name)
 		h.files = append(h.files, to)
-		if err := os.Rename(path, filepath.Join(h.root, to)); err != nil {
-			h.Fatal(err)
-		}
+		require.NoError(h, os.Rename(path, filepath.Join(h.root, to)))
 		return "rename " + name + " " + to
 	case k == 2:
 		info, err := os.Stat(path)
@@ -114,9 +111,7 @@ func (h *photoHistory) change() string {
 			at := info.ModTime().Add(1e9)
 			err = os.Chtimes(path, at, at)
 		}
-		if err != nil {
-			h.Fatal(err)
-		}
+		require.NoError(h, err)
 		return "touch " + name
 	case k == 3:
 		to := filepath.Join(filepath.Dir(folder), fmt.Sprintf("%c%d", 'a'+rune(h.rng.IntN(26)), h.made)) + "/new.png"
@@ -139,9 +134,7 @@ func (h *photoHistory) make() *prepare.Summary {
 	h.Helper()
 	c := cacheFlags{source: h.root, dir: h.cache, workers: 2}
 	s, err := c.make(h.Context(), &rawtest.Silent{})
-	if err != nil {
-		h.Fatal(err)
-	}
+	require.NoError(h, err)
 	return s
 }
 
@@ -149,9 +142,7 @@ func (h *photoHistory) make() *prepare.Summary {
 func (h *photoHistory) check(s *prepare.Summary) {
 	h.Helper()
 	src, err := raw.Open(h.Context(), h.root, raw.Options{})
-	if err != nil {
-		h.Fatal(err)
-	}
+	require.NoError(h, err)
 	defer src.Close()
 	want := recordsOf(h.T, src)
 	if _, err := rawcache.Keep(h.Context(), src, rawcache.Options{Dir: h.cache, Mode: rawcache.Encoded}); err != nil || !src.InUse() {
@@ -161,9 +152,7 @@ func (h *photoHistory) check(s *prepare.Summary) {
 		h.Error("a loader has other records")
 	}
 	ds, err := views.Open(h.Context(), s.Dest, views.Options{Fields: slices.Collect(maps.Keys(want))})
-	if err != nil {
-		h.Fatal(err)
-	}
+	require.NoError(h, err)
 	defer ds.Close()
 	if !sameRecords(recordsOf(h.T, ds.Source), want) || int(s.Records) != src.Len() {
 		h.Errorf("%s has other records", s.Dest)
@@ -213,9 +202,7 @@ func TestStatesOfASmallCache(t *testing.T) {
 	}{{entries[0].Bytes + 8<<10, 1}, {10 * entries[0].Bytes, 2}} {
 		flags := cacheFlags{source: h.root, dir: h.cache, workers: 1, limit: c.limit}
 		s, err := flags.make(t.Context(), &rawtest.Silent{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		h.check(s)
 		entries, err := rawcache.List(h.cache)
 		if err != nil || len(entries) != 1 {
@@ -259,9 +246,7 @@ func TestLastRecordsAreRemoved(t *testing.T) {
 	h.check(h.make())
 	for _, names := range [][]string{{"dog/9.png"}, {"dog/7.png", "dog/5.png"}} {
 		for _, name := range names {
-			if err := os.Remove(filepath.Join(h.root, name)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Remove(filepath.Join(h.root, name)))
 		}
 		h.check(h.make())
 		h.check(h.make())
@@ -277,9 +262,7 @@ func TestForgottenGenerationsAreRemoved(t *testing.T) {
 	h.put("cat/0.png")
 	h.make()
 	src, err := raw.Open(t.Context(), h.root, raw.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer src.Close()
 	want := recordsOf(t, src)
 	if _, err := rawcache.Keep(t.Context(), src, rawcache.Options{Dir: h.cache, Mode: rawcache.Encoded}); err != nil || !src.InUse() {
@@ -291,9 +274,7 @@ func TestForgottenGenerationsAreRemoved(t *testing.T) {
 			t.Fatalf("%+v, %v", entries, err)
 		}
 		numbers, err := store.Generations(entries[0].Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return numbers
 	}
 	change := func() {
@@ -306,9 +287,7 @@ func TestForgottenGenerationsAreRemoved(t *testing.T) {
 	if got := generations(); !slices.Equal(got, []int{1, 2, 7}) || !sameRecords(recordsOf(t, src), want) {
 		t.Errorf("while generation 2 is open: %d", got)
 	}
-	if err := src.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, src.Close())
 	change()
 	if got := generations(); !slices.Equal(got, []int{1, 8}) {
 		t.Errorf("generations %d", got)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 )
 
@@ -47,9 +48,7 @@ func TestCompressFlags(t *testing.T) {
 // A recipe with compression makes flat datasets, too, and appends.
 func TestCompressInRecipe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "recipe.yaml")
-	if err := os.WriteFile(file, []byte("options:\n  compress: gzip:7\n  chunk-records: 5\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("options:\n  compress: gzip:7\n  chunk-records: 5\n"), 0o666))
 	for line, want := range map[string]prepare.Compress{
 		"a b.h5 --pipeline " + file:                   {Method: prepare.Gzip, Level: 7, ChunkRecords: 5},
 		"a b.h5 --compress gzip:2 --pipeline " + file: {Method: prepare.Gzip, Level: 2, ChunkRecords: 5},

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -16,9 +17,7 @@ func parseFlags(t *testing.T, line string) (prepare.Config, error) {
 	cmd := Command()
 	cmd.ResetFlags()
 	f.register(cmd)
-	if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.ParseFlags(strings.Fields(line)))
 	err := f.check(cmd.Flags().Args())
 	return f.config, err
 }
@@ -28,9 +27,7 @@ func TestFlagDefaults(t *testing.T) {
 	cmd := Command()
 	cmd.ResetFlags()
 	f.register(cmd)
-	if err := f.check([]string{"a", "b"}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.check([]string{"a", "b"}))
 	c := f.config
 	if c.Source != "a" || c.Dest != "b" || c.Images.ChangesPixels() || c.Skip ||
 		c.Images.Resize != nil || c.Images.Crop != nil || !c.Images.Normalize.None() || c.DatasetFormat() != prepare.Flat || c.Workers < 1 || c.Images.Filter != "bilinear" {

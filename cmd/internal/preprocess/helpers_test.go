@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 )
 
@@ -26,9 +27,7 @@ func config(t testing.TB, source string) prepare.Config {
 func mustRun(t testing.TB, c prepare.Config) *prepare.Summary {
 	t.Helper()
 	s, err := prepare.Run(t.Context(), c, &rawtest.Silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 

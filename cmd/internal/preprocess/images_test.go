@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 )
 
@@ -16,9 +17,7 @@ import (
 func TestDeepImages(t *testing.T) {
 	tiff := func(name string) []byte {
 		data, err := os.ReadFile("../../../internal/imagefile/testdata/tiff/" + name + ".tif")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return data
 	}
 	for _, c := range []struct {
@@ -61,9 +60,7 @@ func TestDeepImages(t *testing.T) {
 				rawtest.Put(t, source, name, data)
 			}
 			config, err := parseFlags(t, source+" "+dest+" "+c.flags)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if _, err = prepare.Run(t.Context(), config, &rawtest.Silent{}); err != nil {
 				if !strings.Contains(err.Error(), c.want) {
 					t.Errorf("%v, want %q in it", err, c.want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
@@ -50,9 +51,7 @@ func TestNormalizeAfterwards(t *testing.T) {
 		mustRun(t, c)
 		plain, before := c.Dest, rawtest.Manifest(t, c.Dest)
 		was, err := os.Stat(filepath.Join(plain, "images-00000.npy"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c.Dest, c.Images.Normalize, c.NormalizeSplit = filepath.Join(filepath.Dir(plain), "asked"), normalizeOf(t, run.figures), run.split
 		mustRun(t, c)
 		asked := rawtest.Manifest(t, c.Dest)
@@ -63,9 +62,7 @@ func TestNormalizeAfterwards(t *testing.T) {
 		}
 		for range 2 { // a second time changes only the generation
 			out, err := runNormalize(t, args...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if !strings.Contains(out, "images: mean [") || !strings.Contains(out, "id "+asked.ID) {
 				t.Errorf("%v printed %q", run, out)
 			}
@@ -79,9 +76,7 @@ func TestNormalizeAfterwards(t *testing.T) {
 			t.Errorf("%v: the records were rewritten, %v", run, err)
 		}
 		ds, err := store.Open(plain, store.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if v, err := verify.Dataset(t.Context(), ds, verify.Options{}); err != nil {
 			t.Errorf("%v: %+v, %v", run, v, err)
 		}
@@ -100,19 +95,13 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 	floats.Dest, floats.Images.DType, floats.Images.Normalize = filepath.Join(filepath.Dir(c.Dest), "floats"), tensor.Float32, normalizeOf(t, "imagenet")
 	mustRun(t, floats)
 	text, err := os.ReadFile(filepath.Join(c.Dest, layout.ManifestName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	busy, err := write.OpenStage(c.Dest, write.StageOptions{Append: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := runNormalize(t, c.Dest, "imagenet"); err == nil || !strings.Contains(err.Error(), "another process is building it") {
 		t.Errorf("while it is appended to: %v", err)
 	}
-	if err := busy.Abort(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, busy.Abort())
 	h5 := c
 	h5.Dest = filepath.Join(filepath.Dir(c.Dest), "h5.h5")
 	mustRun(t, h5)

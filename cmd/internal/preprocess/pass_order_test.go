@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 )
 
@@ -23,9 +24,7 @@ func TestPassOrder(t *testing.T) {
 	made := func(flags string) prepare.Config {
 		t.Helper()
 		c, err := parseFlags(t, images+" "+filepath.Join(t.TempDir(), "ds")+" --resize 60x30 --filter lanczos "+flags)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		mustRun(t, c)
 		return c
 	}
@@ -53,23 +52,17 @@ func TestPassOrder(t *testing.T) {
 		t.Error("--pipeline of a recipe without the order has another one")
 	}
 	text, err := old.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	manifest := filepath.Join(horizontal.Dest, layout.ManifestName)
 	if err := errors.Join(os.Remove(manifest), os.WriteFile(manifest, text, 0o666)); err != nil { // it is read-only
 		t.Fatal(err)
 	}
 	more, err := parseFlags(t, images+" "+horizontal.Dest+" --append")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before := rawtest.Payload(t, horizontal.Dest, "images")
 	mustRun(t, more)
 	added, err := os.ReadFile(filepath.Join(horizontal.Dest, "images-00001.npy"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Equal(added[layout.HeaderBytes:], before) {
 		t.Error("--append to a dataset without the order has another one")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -21,23 +22,15 @@ import (
 func fromRecipe(t *testing.T, recipe *store.Recipe, source, dest string) prepare.Config {
 	t.Helper()
 	text, err := json.Marshal(recipe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "recipe.json")
-	if err := os.WriteFile(path, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, text, 0o666))
 	f := newFlags()
 	cmd := Command()
 	cmd.ResetFlags()
 	f.register(cmd)
-	if err := cmd.ParseFlags([]string{source, dest, "--pipeline", path}); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.check(cmd.Flags().Args()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.ParseFlags([]string{source, dest, "--pipeline", path}))
+	require.NoError(t, f.check(cmd.Flags().Args()))
 	return f.config
 }
 
@@ -93,17 +86,11 @@ func TestPrintPipeline(t *testing.T) {
 	c.Images.DType, c.Images.Normalize = tensor.Float32, normalizeOf(t, "imagenet")
 	c.Images.Normalize.Name = "imagenet"
 	var b bytes.Buffer
-	if err := printPipeline(&b, c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, printPipeline(&b, c))
 	p, err := parsePipelineFile(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	recipe, err := c.RecipeOfImages()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	options := recipe.Options
 	for name := range prepare.FixedOptions {
 		delete(options, name)

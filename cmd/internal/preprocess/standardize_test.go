@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 )
 
@@ -117,9 +118,7 @@ func TestNormalizeArrays(t *testing.T) {
 func normalizeOf(t testing.TB, text string) prepare.Normalize {
 	t.Helper()
 	n, err := prepare.ParseNormalize(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n
 }
 
@@ -132,9 +131,7 @@ func TestNormalizeDigits(t *testing.T) {
 		digits[128+i], sum, squares = v, sum+float64(v), squares+float64(v)*float64(v)
 	}
 	path := filepath.Join(t.TempDir(), "digits.npy")
-	if err := os.WriteFile(path, digits, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, digits, 0o666))
 	c := plain(t, path)
 	c.Images.Normalize = normalizeOf(t, "dataset")
 	mustRun(t, c)

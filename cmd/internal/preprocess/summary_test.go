@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/store"
 )
@@ -26,9 +27,7 @@ func TestSummaryForPeople(t *testing.T) {
 		s.Skipped = append(s.Skipped, store.Skipped{Sample: name + ".jpg", Reason: "bad"})
 	}
 	var b bytes.Buffer
-	if err := printText(&b, s); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, printText(&b, s))
 	want := `out/ds: 1,200 records, 3.0 MiB, flat folder
   images   uint8 (3, 8, 8)  CHW
   labels   int64 ()  7 classes: a, b, c, d, e, f, ...

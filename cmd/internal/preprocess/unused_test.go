@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Flags about images have no effect without images, and a note says so.
@@ -22,9 +23,7 @@ func TestUnusedFlags(t *testing.T) {
 		"--alpha dropped --cmyk converted": "",
 	} {
 		c, err := parseFlags(t, rows+" "+filepath.Join(t.TempDir(), "ds")+" "+flags)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if want == "" {
 			mustRun(t, c)
 		} else if got := runError(t, c); !strings.Contains(got, want) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/prepare/raw"
 )
@@ -21,12 +22,8 @@ import (
 func TestNamesOfSources(t *testing.T) {
 	for _, name := range []string{".x", "...", "a" + about + ".b", about + about + ".b", "a" + about, "a.building"} {
 		dir, path := t.TempDir(), filepath.Join(t.TempDir(), name)
-		if err := os.CopyFS(path+"_", os.DirFS(rawtest.Folder(t, 4))); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path+"_", path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.CopyFS(path+"_", os.DirFS(rawtest.Folder(t, 4))))
+		require.NoError(t, os.Rename(path+"_", path))
 		e := made(t, dir, path)
 		list, err := List(dir)
 		if err != nil || len(list) != 1 || list[0].Name != e.Name || !list[0].Ready {
@@ -37,9 +34,7 @@ func TestNamesOfSources(t *testing.T) {
 			t.Error(err)
 		}
 		folder, err := Folder(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 			t.Errorf("%q: %v is left, %v", name, left, err)
 		}
@@ -50,9 +45,7 @@ func TestNamesOfSources(t *testing.T) {
 func sourceOf(t *testing.T, path string) *raw.Source {
 	t.Helper()
 	src, err := raw.Open(t.Context(), path, raw.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { src.Close() })
 	return src
 }
@@ -61,18 +54,14 @@ func sourceOf(t *testing.T, path string) *raw.Source {
 func entryOf(t *testing.T, dir, path string) *Entry {
 	t.Helper()
 	e, err := Find(t.Context(), dir, sourceOf(t, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return e
 }
 
 // makeDataset makes a dataset; of what does not matter here.
 func makeDataset(t *testing.T, path string) {
 	t.Helper()
-	if err := os.CopyFS(path, os.DirFS(datasettest.Animals(t))); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(path, os.DirFS(datasettest.Animals(t))))
 }
 
 // A dataset gets its name if the source is unchanged since it was built; then it is found, listed and removed.
@@ -83,9 +72,7 @@ func TestPublish(t *testing.T) {
 		t.Fatalf("entry %+v", e)
 	}
 	makeDataset(t, e.Building())
-	if err := e.Publish(t.Context(), sourceOf(t, path)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.Publish(t.Context(), sourceOf(t, path)))
 	if e = entryOf(t, dir, path); !e.Ready {
 		t.Error("it is not found")
 	}
@@ -101,12 +88,8 @@ func TestPublish(t *testing.T) {
 	if err == nil {
 		err = errors.Join(ds.Close(), held.Close())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := list[0].Remove(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, list[0].Remove())
 	left, err := os.ReadDir(filepath.Dir(e.Path))
 	if err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
@@ -134,25 +117,17 @@ func TestFolderIsPrivate(t *testing.T) {
 	}
 	dir := t.TempDir()
 	folder, err := Folder(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if err := os.Chmod(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(folder, 0o777))
 	if _, err := Folder(dir); err == nil || !strings.Contains(err.Error(), "others may use it") {
 		t.Errorf("error %v", err)
 	}
 	elsewhere := t.TempDir()
-	if err := os.Remove(folder); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(elsewhere, folder); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(folder))
+	require.NoError(t, os.Symlink(elsewhere, folder))
 	if _, err := Folder(dir); err == nil || !strings.Contains(err.Error(), "symbolic link") {
 		t.Errorf("error %v", err)
 	}
@@ -171,9 +146,7 @@ func made(t *testing.T, dir, path string) *Entry {
 	t.Helper()
 	e := entryOf(t, dir, path)
 	makeDataset(t, e.Building())
-	if err := e.Publish(t.Context(), sourceOf(t, path)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.Publish(t.Context(), sourceOf(t, path)))
 	return entryOf(t, dir, path)
 }
 
@@ -192,21 +165,13 @@ func TestMakeRoom(t *testing.T) {
 	pinned, inUse, old, recent := made(t, dir, rawtest.Folder(t, 4)), made(t, dir, rawtest.Folder(t, 6)), made(t, dir, rawtest.Folder(t, 8)), made(t, dir, rawtest.Folder(t, 10))
 	for i, e := range []*Entry{pinned, inUse, old, recent} {
 		at := time.Now().Add(time.Duration(i-100) * time.Hour)
-		if err := os.Chtimes(e.Path+about, at, at); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Chtimes(e.Path+about, at, at))
 	}
-	if err := pinned.Pin(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, pinned.Pin())
 	held, err := inUse.hold()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	list, err := List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	total := int64(0)
 	for _, e := range list {
 		total += e.Bytes
@@ -261,9 +226,7 @@ func TestDiskBytes(t *testing.T) {
 	if _, err := prepare.Run(t.Context(), config, &rawtest.Silent{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Publish(t.Context(), sourceOf(t, path)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.Publish(t.Context(), sourceOf(t, path)))
 	list, err := List(dir)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
@@ -297,9 +260,7 @@ func TestManyFilesAreComparedLater(t *testing.T) {
 	if _, err := prepare.Run(t.Context(), config, &rawtest.Silent{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Publish(t.Context(), sourceOf(t, path)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.Publish(t.Context(), sourceOf(t, path)))
 	src, warned := sourceOf(t, path), make(chan string, 1)
 	o := Options{Dir: dir, Mode: Auto, Warn: func(text string) { warned <- text }}
 	if _, err := Keep(t.Context(), src, o); err != nil {
@@ -310,9 +271,7 @@ func TestManyFilesAreComparedLater(t *testing.T) {
 			t.Fatal("the dataset is not used")
 		}
 	}
-	if err := os.WriteFile(filepath.Join(e.Path, "manifest.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(e.Path, "manifest.json"), []byte("{"), 0o600))
 	if err := os.Chmod(filepath.Dir(e.Path), 0o777); err != nil { // others may write there
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -13,9 +14,7 @@ func TestChoice(t *testing.T) {
 	defer func(f func() int64) { memory = f }(memory)
 	const pixels = 4 * 3 * 20 * 20
 	head, err := transforms.Compose(transforms.Resize{Size: []int{20, 20}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range []struct {
 		mode          Mode
 		memory, limit int64

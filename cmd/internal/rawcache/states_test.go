@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/store"
 )
@@ -34,17 +35,11 @@ func TestPlacesOfAState(t *testing.T) {
 func TestForget(t *testing.T) {
 	e := entryOf(t, t.TempDir(), rawtest.Folder(t, 4))
 	first := e.print.Digest
-	if err := e.shelf().putFirst(e.print); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.shelf().putFirst(e.print))
 	for _, digest := range []string{"a", "b", "c"} {
-		if err := e.shelf().put(digest, &state{generation: 2}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, e.shelf().put(digest, &state{generation: 2}))
 	}
-	if err := e.shelf().forget("b"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.shelf().forget("b"))
 	got := e.shelf().digests()
 	slices.Sort(got)
 	if want := []string{first, "b"}; !slices.Equal(got, slices.Sorted(slices.Values(want))) {
@@ -60,14 +55,10 @@ func TestChangeIsExclusive(t *testing.T) {
 	dir, path := t.TempDir(), rawtest.Folder(t, 4)
 	before := made(t, dir, path)
 	held, err := before.change()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	rawtest.Put(t, path, "cat/new.png", rawtest.Picture(t, ".png", 9, 9, 1))
 	src, err := raw.Open(t.Context(), path, raw.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer src.Close()
 	after, err := Find(t.Context(), dir, src)
 	if err != nil || after.Ready {
@@ -79,9 +70,7 @@ func TestChangeIsExclusive(t *testing.T) {
 	if removed, err := before.evict(); removed || err != nil {
 		t.Errorf("removed while it is changed: %v, %v", removed, err)
 	}
-	if err := held.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, held.Close())
 	if renewed, err := after.Renew(t.Context(), src, 1, 0, nil); renewed || err != nil { // built from animals
 		t.Errorf("renewed %v, %v", renewed, err)
 	}

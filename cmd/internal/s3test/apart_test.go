@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // linkTo makes the program shaped links, as many as linkCount, to the upstream that it names: the
@@ -58,16 +60,10 @@ func linksApart(b *testing.B, upstream string) (addresses []string) {
 	cmd.Env = append(os.Environ(), linkTo+"="+upstream)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
+	require.NoError(b, cmd.Start())
 	b.Cleanup(func() {
 		in.Close()
 		_ = cmd.Wait()

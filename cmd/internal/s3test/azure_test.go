@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // The emulator's public account: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
@@ -24,25 +26,17 @@ func TestAzure(t *testing.T) {
 	}
 	address := freeAddress(t)
 	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := exec.Command(program, "--silent", "--skipApiVersionCheck", "--blobHost", host, "--blobPort", port, "--location", t.TempDir())
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	defer func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}()
 	credential, err := azblob.NewSharedKeyCredential(azureAccount, azureKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	client, err := azblob.NewClientWithSharedKeyCredential("http://"+address+"/"+azureAccount, credential, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for began := time.Now(); ; time.Sleep(200 * time.Millisecond) {
 		if _, err = client.CreateContainer(t.Context(), Bucket, nil); err == nil {
 			break

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -47,9 +48,7 @@ func BenchmarkLink(b *testing.B) {
 			dir := filepath.Join(s.Root, "ds")
 			write(b, dir, c.records, c.shape...)
 			local, err := mmapds.Open(dir)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			defer local.Close()
 			links := linksApart(b, s.Address)
 			for i := range links {
@@ -114,9 +113,7 @@ func (f *figures) open(b *testing.B, url string) (*mirror.Dataset, *loader.Loade
 	cache := filepath.Join(b.TempDir(), "cache")
 	began := time.Now()
 	d, err := tryURL(b.Context(), url, mirror.Options{CacheDir: cache})
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	b.Cleanup(func() { d.Close() })
 	f.opened = time.Since(began)
 	return d, start(b, d, trainOptions)
@@ -127,9 +124,7 @@ func (f *figures) begin(b *testing.B, url string) {
 	d, ld := f.open(b, url)
 	began := time.Now()
 	for _, err := range ld.Epoch(b.Context(), 0) {
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		f.begun = append(f.begun, f.opened+time.Since(began))
 		break
 	}
@@ -176,9 +171,7 @@ const tableHead = "over a link"
 // start returns a loader, which ends with the benchmark.
 func start(b *testing.B, src loader.Source, opts loader.Options) *loader.Loader {
 	ld, err := loader.New(src, opts)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	b.Cleanup(func() { ld.Close() })
 	return ld
 }
@@ -188,9 +181,7 @@ func start(b *testing.B, src loader.Source, opts loader.Options) *loader.Loader 
 func pass(b *testing.B, ld *loader.Loader, epoch int) (first, all time.Duration, sum uint64) {
 	began := time.Now()
 	for batch, err := range ld.Epoch(b.Context(), epoch) {
-		if err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, err)
 		if first == 0 {
 			first = time.Since(began)
 		}
@@ -205,9 +196,7 @@ func pass(b *testing.B, ld *loader.Loader, epoch int) (first, all time.Duration,
 // plainLoop is the loop of a simple program: a GET for each record, one after the other.
 func plainLoop(b *testing.B, url string, d *mirror.Dataset, n int) time.Duration {
 	bucket, u, err := cloud.Open(b.Context(), url)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer bucket.Close()
 	size := d.Specs()[0].RecordBytes()
 	buf := make([]byte, size)
@@ -215,9 +204,7 @@ func plainLoop(b *testing.B, url string, d *mirror.Dataset, n int) time.Duration
 	o := remote.Object{Key: u.Key + "/images-00000.npy"}
 	began := time.Now()
 	for i := range n {
-		if err := c.ReadAt(b.Context(), o, 4096+int64(i*7%100)*int64(size), buf); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, c.ReadAt(b.Context(), o, 4096+int64(i*7%100)*int64(size), buf))
 	}
 	return time.Since(began) / time.Duration(n)
 }
@@ -225,9 +212,7 @@ func plainLoop(b *testing.B, url string, d *mirror.Dataset, n int) time.Duration
 // download gets all images with 64 connections, and returns bytes a second.
 func download(b *testing.B, url string, local *mmapds.Dataset) float64 {
 	bucket, u, err := cloud.Open(b.Context(), url)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer bucket.Close()
 	c := requests.NewClient(bucket, remote.Policy{})
 	type piece struct {
@@ -262,9 +247,7 @@ func download(b *testing.B, url string, local *mmapds.Dataset) float64 {
 	}
 	close(work)
 	for range 64 {
-		if err := <-errs; err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, <-errs)
 	}
 	return float64(total) / time.Since(began).Seconds()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
@@ -27,9 +28,7 @@ func write(t testing.TB, dir string, n int, shape ...int) {
 	err := fill(n, func(s store.Schema) (store.Writer, error) {
 		return flat.Create(dir, s, flat.Options{ShardBytes: 64 << 20})
 	}, shape...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 // fill writes n images and labels.
@@ -63,9 +62,7 @@ func fill(n int, create func(store.Schema) (store.Writer, error), shape ...int) 
 func openURL(t testing.TB, url string, opts mirror.Options) *mirror.Dataset {
 	t.Helper()
 	d, err := tryURL(t.Context(), url, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -84,16 +81,12 @@ var seed = maphash.MakeSeed()
 func digest(t testing.TB, src loader.Source, opts loader.Options, epoch int) (sum uint64, n int64) {
 	t.Helper()
 	ld, err := loader.New(src, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ld.Close()
 	var h maphash.Hash
 	h.SetSeed(seed)
 	for b, err := range ld.Epoch(t.Context(), epoch) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, s := range ld.Specs() {
 			data := b.Field(s.Name).Bytes()
 			h.Write(data)
@@ -108,9 +101,7 @@ func upload(t testing.TB, b remote.Bucket, dir, key string) {
 	t.Helper()
 	c := requests.NewClient(b, remote.Policy{})
 	for name, data := range foldertest.Files(t, dir) {
-		if err := c.WriteAll(t.Context(), path.Join(key, filepath.ToSlash(name)), []byte(data), remote.WriteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.WriteAll(t.Context(), path.Join(key, filepath.ToSlash(name)), []byte(data), remote.WriteOptions{}))
 	}
 }
 
@@ -118,24 +109,16 @@ func upload(t testing.TB, b remote.Bucket, dir, key string) {
 func fetch(t *testing.T, url string) (dir string) {
 	t.Helper()
 	b, u, err := cloud.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer b.Close()
 	c := requests.NewClient(b, remote.Policy{})
 	dir = t.TempDir()
 	for o, err := range c.List(t.Context(), u.Key+"/", "") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		data, _, err := c.ReadAll(t.Context(), o.Key, 1<<30)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		name := filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(o.Key, u.Key)))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, data, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, data, 0o644)))
 	}
 	return dir
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -23,9 +24,7 @@ func TestFaultsOfALink(t *testing.T) {
 	dir := filepath.Join(s.Root, "ds")
 	write(t, dir, 400, 64, 64, 3)
 	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer local.Close()
 	opts := loader.Options{BatchSize: 16, Sampler: sampler.Shuffle{}, Seed: 8, Workers: 2}
 	want, n := digest(t, local, opts, 0)
@@ -59,9 +58,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	log.SetOutput(&said)
 	defer log.SetOutput(os.Stderr)
 	read, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before := os.Stderr
 	os.Stderr = out
 	cache := filepath.Join(t.TempDir(), "cache")
@@ -94,9 +91,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, word := range []string{SecretKey, AccessKey, password} {
 		if at := strings.Index(said.String(), word); at >= 0 {
 			t.Errorf("the output has %q: %q", word, said.String()[max(0, at-100):at+len(word)])

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/remote"
@@ -29,9 +30,7 @@ import (
 func uploaded(t *testing.T, dir, url string) (remote.Bucket, *remote.URL) {
 	t.Helper()
 	b, u, err := cloud.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	upload(t, b, dir, u.Key)
 	return b, u
@@ -83,9 +82,7 @@ func testGenerations(t *testing.T, url string) {
 			t.Errorf("column %d: %d, %v", k, value, err)
 		}
 	}
-	if err := ds.Tag("first", 1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, ds.Tag("first", 1))
 	if err := ds.Tag("first", 1); !errors.Is(err, store.ErrExist) {
 		t.Errorf("a tag was made again: %v", err)
 	}
@@ -116,9 +113,7 @@ func testZarrGenerations(t *testing.T, url string) {
 	err := fill(records, func(s store.Schema) (store.Writer, error) {
 		return zarr.Create(dir, s, zarr.Options{ShardBytes: 100 << 10})
 	}, 28, 28)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b, u := uploaded(t, dir, url)
 	var all sync.WaitGroup
 	for k := range writers {
@@ -138,9 +133,7 @@ func testZarrGenerations(t *testing.T, url string) {
 	copied := fetch(t, url)
 	for _, path := range []string{copied, copied + "@1"} {
 		d, err := store.OpenZarr(path, store.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if v, err := verify.Dataset(t.Context(), d, verify.Options{}); err != nil || v.Corruptions > 0 || !v.Identity {
 			t.Errorf("%s: %+v, %v", path, v, err)
 		}
@@ -207,9 +200,7 @@ func testAppend(t *testing.T, url string) {
 func fetchNames(t *testing.T, b remote.Bucket, key string) (names []string) {
 	t.Helper()
 	for o, err := range requests.NewClient(b, remote.Policy{}).List(t.Context(), key+"/", "") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		names = append(names, o.Key)
 	}
 	return names
@@ -231,9 +222,7 @@ func counting(k, n int) edit.Values {
 func objects(t *testing.T, b remote.Bucket, key string) map[string]remote.Object {
 	t.Helper()
 	p, err := b.ListPage(t.Context(), key+"/", "/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	list := make(map[string]remote.Object)
 	for _, o := range slices.DeleteFunc(p.Objects, func(o remote.Object) bool { return o.Folder }) {
 		list[o.Key[len(key)+1:]] = o

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -25,15 +26,11 @@ func TestChunkedHDF5(t *testing.T) {
     f.create_dataset("labels", data=np.arange(600), chunks=(100,), fletcher32=True)
 `)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	url := s.URL(s.Address, "x.h5")
 	put(t, url, text)
 	local, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer local.Close()
 	d := openURL(t, url, mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
 	opts := loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Seed: 1}
@@ -53,11 +50,7 @@ func TestChunkedHDF5(t *testing.T) {
 func put(t *testing.T, url string, data []byte) {
 	t.Helper()
 	b, u, err := cloud.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer b.Close()
-	if err := requests.NewClient(b, remote.Policy{}).WriteAll(t.Context(), u.Key, data, remote.WriteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, requests.NewClient(b, remote.Policy{}).WriteAll(t.Context(), u.Key, data, remote.WriteOptions{}))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/store"
@@ -31,9 +32,7 @@ func arrays(t *testing.T, n int) string {
 	_, _ = rand.NewChaCha8([32]byte{}).Read(data) // it never fails
 	b.Write(data)
 	path := filepath.Join(t.TempDir(), "images.npy")
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
 	return path
 }
 
@@ -73,9 +72,7 @@ func mustRun(t *testing.T, c prepare.Config) {
 func testPreprocess(t *testing.T, url func(key string) string) {
 	source := arrays(t, 60)
 	b, u, err := cloud.Open(t.Context(), url("raw/images.npy"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer b.Close()
 	upload(t, b, source, u.Key)
 	local := inShards(source, filepath.Join(t.TempDir(), "ds"))
@@ -110,18 +107,12 @@ func testPreprocess(t *testing.T, url func(key string) string) {
 	}
 	m.Dest, m.KeepShards = c.Dest, true
 	kept, err := prepare.Merge(t.Context(), m, &stopAt{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	local.Split, local.Dest = nil, filepath.Join(t.TempDir(), "ds")
 	one, err := prepare.Run(t.Context(), local, &stopAt{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d, err := store.OpenFlat(fetch(t, c.Dest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if r, err := verify.Dataset(t.Context(), d, verify.Options{}); err != nil || r.Corruptions > 0 || !r.Identity || kept.ID != one.ID {
 		t.Errorf("with the shards of the parts: %+v, error %v; id %s, and %s of a single run", r, err, kept.ID, one.ID)
 	}
@@ -159,8 +150,6 @@ func TestSentWhileItIsMade(t *testing.T) {
 func sent(t *testing.T, pattern string) bool {
 	t.Helper()
 	list, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return len(list) > 0
 }

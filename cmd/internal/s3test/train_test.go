@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -29,15 +30,11 @@ func testTraining(t *testing.T, url string) {
 	dir := filepath.Join(t.TempDir(), "ds")
 	write(t, dir, 3000, 28, 28)
 	b, u, err := cloud.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer b.Close()
 	upload(t, b, dir, u.Key)
 	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer local.Close()
 	d := openURL(t, url, mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
 	for epoch := range 3 {
@@ -63,23 +60,17 @@ func TestResumeElsewhere(t *testing.T) {
 	dir := filepath.Join(s.Root, "ds")
 	write(t, dir, 1000, 8, 8)
 	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer local.Close()
 	d := openURL(t, s.URL(s.Address, "ds"), mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
 	opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 9}
 	for _, pair := range [][2]loader.Source{{d, local}, {local, d}} {
 		first, err := loader.New(pair[0], opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		seen := make(map[int]int)
 		n := 0
 		for b, err := range first.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, i := range b.Indices() {
 				seen[i]++
 			}
@@ -88,13 +79,9 @@ func TestResumeElsewhere(t *testing.T) {
 			}
 		}
 		second, err := loader.Resume(pair[1], opts, first.State())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for b, err := range second.Epoch(t.Context(), 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, i := range b.Indices() {
 				seen[i]++
 			}

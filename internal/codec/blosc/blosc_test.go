@@ -9,20 +9,17 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // chunks calls f with the chunks in a folder, and with their data.
 func chunks(t *testing.T, dir string, f func(name string, chunk, data []byte)) (n int) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.blosc"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, path := range names {
 		chunk, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var element, count int
 		name := filepath.Base(path)
 		_, fields, _ := bytes.Cut([]byte(name), []byte("-"))
@@ -87,9 +84,7 @@ func FuzzDecode(f *testing.F) {
 	names, _ := filepath.Glob("testdata/*.blosc")
 	for _, name := range names {
 		chunk, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(chunk)
 	}
 	f.Fuzz(func(t *testing.T, chunk []byte) {

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // texts returns data of several kinds.
@@ -65,9 +66,7 @@ func deflateStd(t testing.TB, b []byte, level int) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := stdzlib.NewWriterLevel(&out, level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return finish(t, w, &out, b)
 }
 
@@ -75,9 +74,7 @@ func deflateKlauspost(t testing.TB, b []byte, level int) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := zlib.NewWriterLevel(&out, level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return finish(t, w, &out, b)
 }
 
@@ -86,9 +83,7 @@ func finish(t testing.TB, w io.WriteCloser, out *bytes.Buffer, b []byte) []byte 
 	half := len(b) / 2
 	_, err := w.Write(b[:half])
 	_, err2 := w.Write(b[half:])
-	if err := errors.Join(err, err2, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, err2, w.Close()))
 	return out.Bytes()
 }
 
@@ -192,23 +187,17 @@ func BenchmarkInflate(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := f.Inflate(dst, z); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, f.Inflate(dst, z))
 			}
 		})
 		b.Run(name+"/klauspost", func(b *testing.B) {
 			src := bytes.NewReader(z)
 			r, err := zlib.NewReader(src)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
 				src.Reset(z)
-				if err := r.(zlib.Resetter).Reset(src, nil); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, r.(zlib.Resetter).Reset(src, nil))
 				if _, err := io.ReadFull(r, dst); err != nil {
 					b.Fatal(err)
 				}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // gzipped returns a member with all that its head can have.
@@ -14,9 +15,7 @@ func gzipped(t testing.TB, b []byte, level int) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w.Name, w.Comment, w.Extra = "a name", "a comment", []byte("extra")
 	if _, err = w.Write(b); errors.Join(err, w.Close()) != nil {
 		t.Fatal(err)

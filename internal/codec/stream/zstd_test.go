@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // decoders are those of this build: both, where there are two.
@@ -23,9 +25,7 @@ var decoders = func() map[string]func(dst, src []byte) ([]byte, error) {
 func compress(t testing.TB, b []byte, level int, options ...zstd.EOption) []byte {
 	t.Helper()
 	e, err := zstd.NewWriter(nil, append(options, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer e.Close()
 	return e.EncodeAll(b, nil)
 }

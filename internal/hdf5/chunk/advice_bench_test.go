@@ -10,6 +10,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/sys/usage"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -77,48 +78,32 @@ func BenchmarkAdvice(b *testing.B) {
 
 func adviceOf(b *testing.B, path string) chunk.Advice {
 	f, err := os.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	meta, err := meta.Open(f, info.Size())
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	d, err := meta.Dataset("x")
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	a, err := chunk.Advise(d, 32)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	return a
 }
 
 // randomly returns the seconds that a record takes, read alone, over some of all in random order.
 func randomly(b *testing.B, path string) float64 {
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	defer ds.Close()
-	if err := ds.Warm("x", 0, ds.Len()); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, ds.Warm("x", 0, ds.Len()))
 	order := rand.New(rand.NewPCG(1, 1)).Perm(ds.Len())
 	dst := make([]byte, ds.Specs()[0].RecordBytes())
 	began, n := usage.Clock(), 0
 	for n < 4096 && (n < 16 || (usage.Clock()-began).Seconds() < 0.3) {
 		for k := range 16 {
 			i := order[(n+k)%len(order)]
-			if err := ds.Gather(b.Context(), "x", []int{i}, dst); err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, ds.Gather(b.Context(), "x", []int{i}, dst))
 		}
 		n += 16
 	}

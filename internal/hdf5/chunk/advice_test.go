@@ -4,18 +4,16 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func advise(t *testing.T, file []byte, path string) Advice {
 	t.Helper()
 	d, err := openBytes(t, file).Dataset(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a, err := Advise(d, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return a
 }
 

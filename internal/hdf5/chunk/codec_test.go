@@ -11,6 +11,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // values returns n bytes that compress to about a third.
@@ -31,9 +32,7 @@ func framedLZ4(t testing.TB, data []byte, block int) []byte {
 		from := data[at:min(at+block, len(data))]
 		to := make([]byte, lz4.CompressBlockBound(len(from)))
 		n, err := lz4.CompressBlock(from, to, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if n == 0 {
 			n = copy(to, from)
 		}
@@ -45,18 +44,14 @@ func framedLZ4(t testing.TB, data []byte, block int) []byte {
 func zstdOf(t testing.TB, data []byte) []byte {
 	t.Helper()
 	z, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return z.EncodeAll(data, nil)
 }
 
 func mustNew(t testing.TB, id uint16, size int, params ...uint32) Codec {
 	t.Helper()
 	c, err := New(meta.Filter{ID: id, Params: params}, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // conformAnswer describes a dataset as h5py reads it.
@@ -30,9 +31,7 @@ func conformance(t testing.TB) (dir string, answers map[string]map[string]confor
 	t.Helper()
 	dir = t.TempDir()
 	t.Log(strings.TrimSpace(string(h5test.Run(t, "testdata/conform.py", dir))))
-	if err := json.Unmarshal(readFile(t, filepath.Join(dir, "answers.json")), &answers); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(readFile(t, filepath.Join(dir, "answers.json")), &answers))
 	return dir, answers
 }
 
@@ -123,9 +122,7 @@ func compare(t *testing.T, name string, file []byte, d *meta.Dataset, want confo
 	}
 	compareOrders(t, name, r, got)
 	plain, err := NewReader(bytes.NewReader(file), d, Options{Pool: pool, CacheBytes: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	compareOrders(t, name+" by ReaderAt", plain, got)
 	if want.Chunks != nil && storedSum(t, file, d) != *want.Chunks {
 		t.Errorf("%s: chunks are stored as other bytes than libhdf5 says", name)
@@ -178,9 +175,7 @@ func compareOrders(t *testing.T, name string, r *Reader, want []byte) {
 func storedSum(t *testing.T, file []byte, d *meta.Dataset) string {
 	t.Helper()
 	table, err := d.Chunks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	h := sha256.New()
 	for _, c := range table.Chunks {
 		h.Write(file[c.Offset : c.Offset+c.Size])

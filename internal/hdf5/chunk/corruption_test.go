@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/sys/usage"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // mutations is how many corrupt files TestMutated reads:
@@ -199,9 +200,7 @@ func FuzzFilters(f *testing.F) {
 				{ID: meta.FilterDeflate}})
 		}
 		p, err := newPipeline(lists[int(kind)%len(lists)], 2, int(size))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var w worker
 		if err := w.undo(&p, make([]byte, size), stored, uint32(kind)/4); err != nil {
 			checkKind(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func TestSwapBytes(t *testing.T) {
@@ -118,9 +119,7 @@ func TestInflate(t *testing.T) {
 func TestScaleOffsetRefuses(t *testing.T) {
 	good := []uint32{2, 0, 16, 0, 4, 1, 0, 0, 0, 0}
 	s, err := newScaleOffset(good, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	with := func(i int, x uint32) []uint32 {
 		p := slices.Clone(good)
 		p[i] = x
@@ -173,17 +172,13 @@ func BenchmarkScaleOffset(b *testing.B) {
 	for _, size := range []uint32{1, 4, 8} {
 		b.Run(fmt.Sprint(size, " bytes"), func(b *testing.B) {
 			s, err := newScaleOffset([]uint32{2, 0, 1 << 16, 0, size, 1, 0, 0, 0, 0}, int(size)<<16)
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			src := make([]byte, scaleOffsetHead+5<<13)
 			src[0] = 5
 			dst := make([]byte, size<<16)
 			b.SetBytes(int64(len(dst)))
 			for b.Loop() {
-				if err := s.undo(dst, src); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, s.undo(dst, src))
 			}
 		})
 	}
@@ -207,9 +202,7 @@ func TestPipelineRefuses(t *testing.T) {
 // No memory is taken for a chunk that so few stored bytes cannot be.
 func TestImpossibleRatio(t *testing.T) {
 	p, err := newPipeline([]meta.Filter{{ID: meta.FilterDeflate}}, 1, 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if p.possible(1<<30/1032-100) || !p.possible(1<<30/1032) {
 		t.Error("2^30 bytes: limit is not where deflate's is")
 	}

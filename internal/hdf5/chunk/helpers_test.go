@@ -11,23 +11,20 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func openBytes(t testing.TB, b []byte) *meta.File {
 	t.Helper()
 	f, err := meta.Open(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return f
 }
 
 func readFile(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b
 }
 
@@ -41,13 +38,9 @@ func makeFile(t testing.TB, script string) []byte {
 func mapped(t testing.TB, file []byte, path string, opts Options) *Reader {
 	t.Helper()
 	d, err := openBytes(t, file).Dataset(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r, err := NewMapped(file, d, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(r.Close)
 	return r
 }
@@ -56,9 +49,7 @@ func mapped(t testing.TB, file []byte, path string, opts Options) *Reader {
 func all(t testing.TB, r *Reader) []byte {
 	t.Helper()
 	dst := make([]byte, r.Len()*int64(r.RecordBytes()))
-	if err := r.Records(t.Context(), dst, 0, r.Len()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Records(t.Context(), dst, 0, r.Len()))
 	return dst
 }
 
@@ -71,9 +62,7 @@ func deflateStd(t testing.TB, b []byte, level int) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := zlib.NewWriterLevel(&out, level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err = w.Write(b); errors.Join(err, w.Close()) != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -26,9 +27,7 @@ func TestFilesOfOthers(t *testing.T) {
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	t.Log(strings.TrimSpace(string(h5test.Run(t, "testdata/others.py", dir))))
 	var answers map[string]map[string]conformAnswer
-	if err := json.Unmarshal(readFile(t, filepath.Join(dir, "answers.json")), &answers); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(readFile(t, filepath.Join(dir, "answers.json")), &answers))
 	if len(answers) == 0 {
 		t.Skip("none of netCDF4, tables, hdf5storage and h5netcdf is installed: pip install them for $PYTHON")
 	}
@@ -61,9 +60,7 @@ func TestFilesOfPlugins(t *testing.T) {
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	t.Log(strings.TrimSpace(string(pythontest.Run(t, "import h5py, hdf5plugin", "testdata/plugins.py", dir))))
 	var answers map[string]map[string]conformAnswer
-	if err := json.Unmarshal(readFile(t, filepath.Join(dir, "answers.json")), &answers); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(readFile(t, filepath.Join(dir, "answers.json")), &answers))
 	if len(answers) < 140 {
 		t.Errorf("%d files, want at least 140", len(answers))
 	}
@@ -133,9 +130,7 @@ func answersOfAll(t *testing.T, folder string) map[string]map[string]conformAnsw
 	if err != nil {
 		t.Fatalf("h5py did not survive these files: %v", err)
 	}
-	if err := json.Unmarshal(out, &answers); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(out, &answers))
 	return answers
 }
 

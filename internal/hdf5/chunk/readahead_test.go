@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // rows is a file of 16 chunks of 4 records of 16,384 bytes, and one by which helpers gain nothing.
@@ -61,14 +62,10 @@ func TestForesee(t *testing.T) {
 func TestReadahead(t *testing.T) {
 	file := rows(t)
 	d, err := openBytes(t, file).Dataset("x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	src := &countingReader{ReaderAt: bytes.NewReader(file)}
 	r, err := NewReader(src, d, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	w := <-r.data.pool.workers
 	r.data.prefetch(w, 5)
@@ -90,13 +87,9 @@ func TestCorruptionPrefetch(t *testing.T) {
 	file := rows(t)
 	want := all(t, mapped(t, file, "x", Options{}))
 	d, err := openBytes(t, file).Dataset("x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	table, err := d.Chunks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bad := bytes.Clone(file)
 	c := table.Chunks[6]
 	bad[c.Offset+c.Size/2] ^= 1

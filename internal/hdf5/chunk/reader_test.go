@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // small returns a committed file.
@@ -69,14 +70,10 @@ func counted(t *testing.T, path string, opts Options) (*Reader, *countingReader)
 	t.Helper()
 	file := small(t, "small-new.h5")
 	d, err := openBytes(t, file).Dataset(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	src := &countingReader{ReaderAt: bytes.NewReader(file)}
 	r, err := NewReader(src, d, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(r.Close)
 	return r, src
 }
@@ -89,17 +86,13 @@ func TestEachChunkOnce(t *testing.T) {
 		order := rand.New(rand.NewPCG(1, 1)).Perm(n)
 		order = append(order, order...)
 		dst := make([]byte, len(order)*r.RecordBytes())
-		if err := r.Gather(t.Context(), dst, order); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Gather(t.Context(), dst, order))
 		if got := src.n.Load(); got != chunks {
 			t.Errorf("%s: a batch of all records read %d chunks, there are %d", path, got, chunks)
 		}
 		r, src = counted(t, path, Options{})
 		for i := range n {
-			if err := r.Records(t.Context(), dst[:r.RecordBytes()], int64(i), int64(i)+1); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, r.Records(t.Context(), dst[:r.RecordBytes()], int64(i), int64(i)+1))
 		}
 		if got := src.n.Load(); got != chunks {
 			t.Errorf("%s: records in order read %d chunks, there are %d", path, got, chunks)
@@ -138,13 +131,9 @@ func TestCacheIsBounded(t *testing.T) {
 func TestErrorNamesChunk(t *testing.T) {
 	file := bytes.Clone(small(t, "small-new.h5"))
 	d, err := openBytes(t, file).Dataset("all")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	table, err := d.Chunks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, i := range []int{7, 3, 12} {
 		c := table.Chunks[i]
 		file[c.Offset+c.Size-1] ^= 1 // the checksum
@@ -174,9 +163,7 @@ func TestStoredAndWarm(t *testing.T) {
 	file := small(t, "small-new.h5")
 	for _, path := range []string{"gzip", "all", "flat", "rest", "plain"} {
 		d, err := openBytes(t, file).Dataset(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var mu sync.Mutex
 		warmed := map[int64]int64{}
 		r, err := NewMapped(file, d, Options{Warm: func(off, n int64) error {
@@ -185,13 +172,9 @@ func TestStoredAndWarm(t *testing.T) {
 			warmed[off] = max(warmed[off], n)
 			return nil
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer r.Close()
-		if err := r.Records(t.Context(), make([]byte, 3*r.RecordBytes()), 1, 4); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Records(t.Context(), make([]byte, 3*r.RecordBytes()), 1, 4))
 		stored := map[int64]int64{}
 		r.Stored(1, 4, func(off, n int64) { stored[off] = n })
 		if !maps.Equal(stored, warmed) {
@@ -267,10 +250,8 @@ func TestNothingAllocated(t *testing.T) {
 		indices := []int{1, 4, 3, 1, 0, 2}
 		ctx := context.Background()
 		step := func() {
-			if err := errors.Join(r.Records(ctx, one, 2, 3), r.Gather(ctx, batch, indices),
-				r.Records(ctx, batch[:5*size], 0, 5)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(r.Records(ctx, one, 2, 3), r.Gather(ctx, batch, indices),
+				r.Records(ctx, batch[:5*size], 0, 5)))
 		}
 		for range 20 {
 			step()

@@ -3,6 +3,8 @@ package chunk
 import (
 	"bytes"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Runs puts what Records reads where it was asked to, whatever the order and the overlaps.
@@ -13,9 +15,7 @@ func TestRuns(t *testing.T) {
 		r := mapped(t, small(t, "small-old.h5"), name, Options{Pool: pool})
 		size, n := int64(r.RecordBytes()), r.Len()
 		all := make([]byte, n*size)
-		if err := r.Records(t.Context(), all, 0, n); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Records(t.Context(), all, 0, n))
 		runs := []Run{{n - 2, 2, 0}, {0, n, 2}, {1, 3, n + 2}, {1, 0, 0}, {2, 1, n + 6}}
 		want := bytes.Repeat([]byte{0xaa}, int((n+8)*size))
 		got := bytes.Clone(want)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // A file that is cut while it is mapped is an error, in helpers and in libraries in C too.
@@ -27,13 +28,9 @@ func TestTruncatedMapping(t *testing.T) {
 
 func readTruncated(t *testing.T, pool *Pool, file []byte, path string, cut int64) {
 	name := filepath.Join(t.TempDir(), "x.h5")
-	if err := os.WriteFile(name, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(name, file, 0o600))
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	view, err := syscall.Mmap(int(f.Fd()), 0, len(file), syscall.PROT_READ, syscall.MAP_SHARED)
 	if err != nil {
@@ -43,9 +40,7 @@ func readTruncated(t *testing.T, pool *Pool, file []byte, path string, cut int64
 	r := mapped(t, file, path, Options{Pool: pool})
 	want := all(t, r)
 	r.data.src.mapped = view
-	if err := os.Truncate(name, cut); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(name, cut))
 	before := debug.SetPanicOnFault(false)
 	fresh := *r.data
 	fresh.pool, fresh.cache = pool, newCache(8)

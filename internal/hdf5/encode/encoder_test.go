@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func TestChunkRecords(t *testing.T) {
@@ -101,9 +102,7 @@ func TestChooseLevel(t *testing.T) {
 		least := c.Recipe
 		for least.Level = 9; least.Level > 0; least.Level-- {
 			ratio, err := tryOut(least, sample)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if least.Level == 9 && c.Ratio > ratio*worthLevel {
 				t.Errorf("%s: %+v, but level 9 makes %v", name, c, ratio)
 			}
@@ -133,19 +132,13 @@ func TestEncodeIsDeterministic(t *testing.T) {
 	for level := 1; level <= 9; level++ {
 		r := Recipe{Record: 1 << 12, Elem: 4, Records: 4, Level: level, Shuffle: level%2 == 0}
 		used, err := NewEncoder(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for seed := range 8 {
 			records := h5test.Values(seed, (1+seed%4)<<12)
 			fresh, err := NewEncoder(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			want, mask, err := fresh.Encode(records)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got, again, err := used.Encode(records)
 			if err != nil || !bytes.Equal(got, want) || mask != again {
 				t.Fatalf("level %d, chunk %d: other bytes, error %v", level, seed, err)
@@ -156,9 +149,7 @@ func TestEncodeIsDeterministic(t *testing.T) {
 
 func TestEncodeErrors(t *testing.T) {
 	e, err := NewEncoder(Recipe{Record: 8, Elem: 4, Records: 2, Level: 6})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, n := range []int{0, 7, 9, 24} {
 		if _, _, err := e.Encode(make([]byte, n)); err == nil {
 			t.Errorf("%d bytes: no error", n)
@@ -211,12 +202,8 @@ func TestEncodeAgainstH5py(t *testing.T) {
 		list[k].write(t, dir, k)
 	}
 	spec, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "spec.json"), spec, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "spec.json"), spec, 0o600))
 	h5test.Run(t, "-c", assemble, dir)
 	file := readFile(t, filepath.Join(dir, "x.h5"))
 	for k, a := range list {
@@ -239,17 +226,11 @@ func (a *assembled) write(t *testing.T, dir string, k int) {
 	record := len(a.data) / a.N
 	e, err := NewEncoder(Recipe{Record: record, Elem: record / a.Width, Records: a.Per, Level: a.Level,
 		Shuffle: a.Shuffle})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := 0; i*a.Per < a.N; i++ {
 		chunk, mask, err := e.Encode(a.data[i*a.Per*record : min(a.N, (i+1)*a.Per)*record])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		a.Masks = append(a.Masks, mask)
-		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(k)+"-"+strconv.Itoa(i)), chunk, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, strconv.Itoa(k)+"-"+strconv.Itoa(i)), chunk, 0o600))
 	}
 }

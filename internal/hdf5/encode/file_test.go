@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -13,13 +14,9 @@ import (
 func whole(t *testing.T, objects []Object) []byte {
 	t.Helper()
 	end, err := Place(objects, HeadSize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	head, body, err := File(end, objects, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return append(append(head, make([]byte, end-HeadSize)...), body...)
 }
 
@@ -37,13 +34,9 @@ func TestChunkTrees(t *testing.T) {
 			}
 			data := whole(t, []Object{{Path: "/pad", Element: Element{DType: tensor.Uint8}, Dims: []int64{100}}, o})
 			f, err := meta.Open(bytes.NewReader(data), int64(len(data)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			d, err := f.Dataset("/g/x")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			table, err := d.Chunks()
 			if err != nil || len(table.Chunks) != n {
 				t.Fatalf("%d chunks: found %d, error %v", n, len(table.Chunks), err)

@@ -7,14 +7,13 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func readFile(t *testing.T, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b
 }
 
@@ -22,21 +21,13 @@ func readFile(t *testing.T, name string) []byte {
 func read(t *testing.T, file []byte, path string) []byte {
 	t.Helper()
 	f, err := meta.Open(bytes.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d, err := f.Dataset(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r, err := chunk.NewMapped(file, d, chunk.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Close()
 	dst := make([]byte, r.Len()*int64(r.RecordBytes()))
-	if err := r.Records(t.Context(), dst, 0, r.Len()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Records(t.Context(), dst, 0, r.Len()))
 	return dst
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // far is a file for which each read takes a trip, unless it was announced.
@@ -57,18 +58,12 @@ func TestForetoldIndexes(t *testing.T) {
 				"with h5py.File(sys.argv[1], 'w', libver='"+version+"') as f:\n"+
 				"    d = f.create_dataset('x', (5000, 4), 'i4', chunks=(1, 4), compression='gzip', "+c.script+")\n"+
 				"    d[...] = np.arange(20000).reshape(5000, 4)\n"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			r := &far{ReaderAt: bytes.NewReader(text)}
 			f, err := Open(r, int64(len(text)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			d, err := f.Dataset("x")
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if d.Layout.Index != c.kind {
 				t.Fatalf("the index is a %v", d.Layout.Index)
 			}

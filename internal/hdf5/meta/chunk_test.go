@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // chunkAnswer describes a chunk as h5py does; offset is -1 if it does not know.
@@ -22,9 +24,7 @@ func parseChunks(t *testing.T, raw []json.RawMessage) []chunkAnswer {
 	var list []chunkAnswer
 	for _, r := range raw {
 		var c chunkAnswer
-		if err := json.Unmarshal(r, &[]any{&c.coord, &c.mask, &c.offset, &c.size, &c.crc}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(r, &[]any{&c.coord, &c.mask, &c.offset, &c.size, &c.crc}))
 		list = append(list, c)
 	}
 	slices.SortFunc(list, func(a, b chunkAnswer) int { return slices.Compare(a.coord, b.coord) })

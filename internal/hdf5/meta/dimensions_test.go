@@ -3,6 +3,8 @@ package meta
 import (
 	"slices"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // TestDimensions reads the names of axes that h5py wrote.
@@ -14,9 +16,7 @@ func TestDimensions(t *testing.T) {
 			"/lat": {"lat"}, "/bands": {"bands"},
 		} {
 			d, err := f.Dataset(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := d.Dimensions(); !slices.Equal(got, want) {
 				t.Errorf("%s: axes of %s are %q, want %q", name, path, got, want)
 			}

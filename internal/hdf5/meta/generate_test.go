@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // answers describe the files that testdata/generate.py writes, as h5py reads them.
@@ -84,22 +85,16 @@ func generate(t testing.TB) string {
 func readAnswers(t testing.TB, dir string) answers {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "answers.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var a answers
-	if err := json.Unmarshal(b, &a); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(b, &a))
 	return a
 }
 
 func mustOpen(t testing.TB, name string) *File {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := Open(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatalf("%s: %v", filepath.Base(name), err)

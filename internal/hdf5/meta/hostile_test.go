@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // builder makes files with new-format groups of hard links, at most room bytes each; the
@@ -84,9 +86,7 @@ func TestHeadersOfOthers(t *testing.T) {
 func TestCycle(t *testing.T) {
 	b := buildGroups([]map[string]int{{"self": 0, "a": 1}, {"b": 2}, {"up": 1, "root": 0}})
 	f, err := exercise(t, b, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := "superblock 2, user block 0\n/a group\n/a/b group\n/a/b/root loop\n/a/b/up loop\n/self loop\n"
 	if got := describe(f); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -143,9 +143,7 @@ func TestNotHDF5(t *testing.T) {
 func TestLateUserBlock(t *testing.T) {
 	b := buildGroups([]map[string]int{{"a": 1}, nil})
 	f, err := exercise(t, append(make([]byte, 1024), b...), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := f.Root.Links[0].Group.HeaderAt; f.Superblock.Base != 1024 || got != 1024+int64(groupAddr(1)) {
 		t.Errorf("base %d, group at %d", f.Superblock.Base, got)
 	}
@@ -181,13 +179,9 @@ func TestReadError(t *testing.T) {
 func TestErrorText(t *testing.T) {
 	b := smallFiles(t)["small-new-basic.h5"]
 	f, err := exercise(t, b, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d, err := f.Dataset("/g/u1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bad := bytes.Clone(b)
 	bad[d.HeaderAt+20] ^= 1
 	_, err = Open(bytes.NewReader(bad), int64(len(bad)))

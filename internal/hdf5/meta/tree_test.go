@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // describe prints a file as one line per link, for comparison with a text.
@@ -103,9 +105,7 @@ func TestSmallFiles(t *testing.T) {
 			parts := strings.Split(strings.TrimSuffix(name, ".h5"), "-")
 			want := fmt.Sprintf(trees[parts[2]], map[string]int{"old": 0, "new": 3}[parts[1]])
 			f, err := Open(bytes.NewReader(b), int64(len(b)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got := describe(f); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
@@ -147,9 +147,7 @@ func TestSpec(t *testing.T) {
 	}
 	for _, tt := range tests {
 		d, err := f.Dataset(tt.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		spec, err := d.Spec()
 		if err != nil {
 			if err.Error() != tt.err {

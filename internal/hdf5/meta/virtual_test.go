@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Of virtual datasets the sources are named, each once.
@@ -13,17 +15,13 @@ func TestSources(t *testing.T) {
 		"rows": "[{. here} {a.h5 x} {b.h5 x} {b.h5 g/y}]", "mixed": "[{a.h5 long}]",
 	} {
 		d, err := f.Dataset(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if list, err := d.Sources(); err != nil || fmt.Sprint(list) != want {
 			t.Errorf("%s: %v, error %v; want %s", path, list, err, want)
 		}
 	}
 	d, err := f.Dataset("here")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := d.Sources(); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("of a dataset that is not virtual: error %v", err)
 	}

@@ -8,14 +8,14 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func write(t *testing.T, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o666))
 	return path
 }
 
@@ -30,9 +30,7 @@ func fill(n int, seed byte) []byte {
 func TestFile(t *testing.T) {
 	want := fill(10000, 3)
 	m, err := File("", write(t, "a", want))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !bytes.Equal(m.Bytes(), want) {
 		t.Error("mapped bytes differ from the file's")
 	}
@@ -62,9 +60,7 @@ func TestStitch(t *testing.T) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := append(append(append([]byte{}, a[page:]...), b...), c...)
 	if !bytes.Equal(m.Bytes(), want) {
 		t.Error("stitched bytes differ from the parts'")
@@ -90,16 +86,12 @@ func TestStitchRefusesPartialPages(t *testing.T) {
 func TestPopulateOfTruncatedFile(t *testing.T) {
 	path := write(t, "a", fill(1<<20, 0))
 	m, err := File("", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Unmap()
 	if err := Populate(m.Bytes()); errors.Is(err, ErrUnsupported) {
 		t.Skip("this system cannot populate a mapping")
 	}
-	if err := os.Truncate(path, 4096); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(path, 4096))
 	if err := Populate(m.Bytes()[1<<19:]); err == nil {
 		t.Error("no error from populating past the end of the file")
 	}
@@ -113,9 +105,7 @@ func TestLost(t *testing.T) {
 	}
 	open := func() int {
 		all, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return len(all)
 	}
 	page := os.Getpagesize()
@@ -125,9 +115,7 @@ func TestLost(t *testing.T) {
 		parts = append(parts, Part{"", write(t, strconv.Itoa(i), fill(page, byte(i))), 0, int64(page)})
 	}
 	m, err := Stitch(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Unmap()
 	if now := open(); now != before {
 		t.Errorf("%d descriptors are open, %d before", now, before)
@@ -135,9 +123,7 @@ func TestLost(t *testing.T) {
 	if at, lost := m.Lost(0, 50*page); lost {
 		t.Errorf("byte %d of whole files is lost", at)
 	}
-	if err := os.Truncate(parts[7].Path, 100); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(parts[7].Path, 100))
 	for _, c := range []struct {
 		from, end, at int
 		lost          bool
@@ -149,12 +135,8 @@ func TestLost(t *testing.T) {
 			t.Errorf("[%d, %d): %d, %v, want %d, %v", c.from, c.end, at, lost, c.at, c.lost)
 		}
 	}
-	if err := os.Rename(parts[8].Path, parts[7].Path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(parts[7].Path, 50); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(parts[8].Path, parts[7].Path))
+	require.NoError(t, os.Truncate(parts[7].Path, 50))
 	if at, lost := m.Lost(7*page, 8*page); lost {
 		t.Errorf("a file that was replaced is taken for truncated at %d", at)
 	}

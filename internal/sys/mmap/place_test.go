@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func TestPlaceOf(t *testing.T) {
@@ -17,13 +19,9 @@ func TestPlaceOf(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("files are mapped side by side on Linux alone")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	whole, err := File("", paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := func(b []byte, want []byte, is bool) Place {
 		t.Helper()
 		p, ok := PlaceOf(b)
@@ -34,9 +32,7 @@ func TestPlaceOf(t *testing.T) {
 			return p
 		}
 		f, err := p.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer f.Close()
 		got := make([]byte, p.Bytes)
 		if _, err := io.ReadFull(io.NewSectionReader(f, p.Offset, p.Bytes), got); err != nil || !bytes.Equal(got, want) {
@@ -58,9 +54,7 @@ func TestPlaceOf(t *testing.T) {
 	if !first.SameFile(same) || first.SameFile(second) || first.SameFile(other) {
 		t.Error("places in one file of one Mapping, and no others, are in the same file")
 	}
-	if err := os.Rename(paths[1], paths[0]); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(paths[1], paths[0]))
 	if f, err := first.Open(); err == nil {
 		f.Close()
 		t.Error("another file at the path is opened")

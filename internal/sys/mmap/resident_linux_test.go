@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func TestResident(t *testing.T) {
 	page := os.Getpagesize()
 	path := write(t, "a", fill(100*page, 1))
 	m, err := File("", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Unmap()
 	if err := Populate(m.Bytes()); err != nil {
 		t.Skipf("this kernel does not populate: %v", err)
@@ -41,9 +41,7 @@ func TestResident(t *testing.T) {
 // that do not exist.
 func TestTells(t *testing.T) {
 	path := write(t, "a", fill(10, 1))
-	if err := os.Chmod(path, 0o444); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(path, 0o444))
 	if !ReportsResident(path) {
 		t.Error("no report of a file of one's own")
 	}
@@ -57,22 +55,14 @@ func TestTells(t *testing.T) {
 func evict(t *testing.T, path string) (in int) {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	for range 1000 {
-		if err := errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)))
 		m, err := File("", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		in, _, err = Resident(m.Bytes())
-		if err := errors.Join(err, m.Unmap()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(err, m.Unmap()))
 		if in == 0 {
 			break
 		}

@@ -5,14 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Two mappings of one part of a file are the same memory, whatever else is mapped of the file, and however it grows.
 func TestShared(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "shared"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	g, n := Granularity(), int(Granularity())
 	var parts [][]byte
@@ -22,9 +22,7 @@ func TestShared(t *testing.T) {
 		}
 		for range 2 {
 			b, err := Shared(f, i*g, n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			parts = append(parts, b)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // The time of a process and of one that it has started is the job's, if it has joined that.
@@ -23,12 +25,8 @@ func TestJob(t *testing.T) {
 		cmd := exec.Command("sh", "-c", "read go; "+compute+"; "+compute+"; read end")
 		cmd.Env = append(os.Environ(), "PENSTOCK_COMPUTE=1")
 		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
 		Join(0)
 		if c.join {
 			Join(cmd.Process.Pid)

@@ -5,18 +5,16 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // The least limit of a control group and of those around it counts.
 func TestGroupLimit(t *testing.T) {
 	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, "jobs", "mine"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "jobs", "mine"), 0o755))
 	for file, text := range map[string]string{"jobs/mine/memory.max": "max\n", "jobs/memory.max": "4096\n", "memory.max": "8192\n"} {
-		if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(root, file), []byte(text), 0o644))
 	}
 	for group, want := range map[string]int64{"/jobs/mine": 4096, "/": 8192, "/elsewhere": 8192} {
 		if got := groupLimit(root, group, "memory.max"); got != want {

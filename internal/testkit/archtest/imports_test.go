@@ -18,6 +18,9 @@ const module = "github.com/penstock/penstock"
 // in a layer below its own.
 var layers = [][]place{
 	{
+		{"internal/testkit/require", "ends tests at errors, whatever they are"},
+	},
+	{
 		{"tensor", "every package uses types, shapes and views, so they depend on none"},
 		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
 		{"loader/internal/digest", "short names of parameters, whatever they are of"},

@@ -16,6 +16,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // ErrMissing says that Chromium is not installed, or does not start here.
@@ -38,9 +40,7 @@ func CheckPage(t *testing.T, path string, drawings int) {
 		if errors.Is(err, ErrMissing) {
 			t.Skipf("the page is not looked at: %v", err)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, problem := range found.problems(dark, drawings) {
 			t.Errorf("dark %v: %s", dark, problem)
 		}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // A page that asks for a file, complains and is too wide is found out.
@@ -21,16 +23,12 @@ func TestBadPage(t *testing.T) {
 	defer server.Close()
 	text := `<body style="width:2000px"><img src="` + server.URL +
 		`/none.png"><svg role="img" width="50" height="50"></svg><script>console.error("oh")</script>`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	found, err := look(t.Context(), dir, path, true)
 	if errors.Is(err, ErrMissing) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	problems := strings.Join(found.problems(true, 3), "\n")
 	for _, want := range []string{"console: \"oh\"", "asks for http://", "/none.png", "pixels wide on a screen of 360",
 		"pixels wide on a screen of 1280", "1 drawings, want 3; 2 without", "paper "} {
@@ -53,10 +51,8 @@ func TestMissing(t *testing.T) {
 // A Chromium that fails as it starts counts as missing, and the error has its output.
 func TestCannotStart(t *testing.T) {
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, names[0]), []byte("#!/bin/sh\necho no sandbox to be had >&2\n"),
-		0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(bin, names[0]), []byte("#!/bin/sh\necho no sandbox to be had >&2\n"),
+		0o777))
 	t.Setenv("PATH", bin)
 	if _, err := look(t.Context(), t.TempDir(), "x.html", false); !errors.Is(err, ErrMissing) ||
 		!strings.Contains(err.Error(), "no sandbox to be had") {

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
@@ -82,9 +83,7 @@ type Trials struct {
 func NewTrials(t *testing.T, path string) *Trials {
 	t.Helper()
 	want, err := ContentOf(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &Trials{want: want, counts: make(map[verdict]int)}
 }
 

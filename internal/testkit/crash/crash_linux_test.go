@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 const child = "PENSTOCK_CRASH_TEST"
@@ -56,16 +57,12 @@ func program(dir string) error {
 func record(t *testing.T) *crash.Log {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("old"), 0o644))
 	log, err := crash.Record(dir, append(os.Environ(), child+"="+dir), os.Args[0])
 	if errors.Is(err, crash.ErrUntraceable) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return log
 }
 
@@ -73,9 +70,7 @@ func record(t *testing.T) *crash.Log {
 func files(t *testing.T, s *crash.Tree) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "state")
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Write(dir))
 	var list []string
 	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || path == dir {
@@ -90,9 +85,7 @@ func files(t *testing.T, s *crash.Tree) string {
 		list = append(list, name+":"+shorten(data))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return strings.Join(list, " ")
 }
 

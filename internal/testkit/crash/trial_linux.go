@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Crashes is the flag that makes every Trial more thorough.
@@ -90,13 +92,9 @@ func (c *Trial) Run(t *testing.T) {
 func (c *Trial) again(t *testing.T, first State) (n int) {
 	t.Helper()
 	folder := filepath.Join(c.Scratch, "second")
-	if err := first.Write(folder); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.Write(folder))
 	n = c.each(t, c.record(t, folder), first.What+"; then ", func(State, string) {})
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(folder))
 	return n
 }
 
@@ -125,9 +123,7 @@ func (c *Trial) record(t *testing.T, folder string) *Log {
 	if errors.Is(err, ErrUntraceable) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return log
 }
 
@@ -139,18 +135,14 @@ func (c *Trial) each(t *testing.T, log *Log, before string, reported func(s Stat
 		if n++; n%c.looked != c.first%c.looked {
 			continue
 		}
-		if err := s.Write(folder); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Write(folder))
 		reported(s, folder)
 		if n%c.every != c.first {
 			// only looked at
 		} else if err := c.GoOn(s, folder); err != nil {
 			t.Fatalf("%s%s, the last mark being %q: %v", before, s.What, s.Mark, err)
 		}
-		if err := os.RemoveAll(folder); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.RemoveAll(folder))
 	}
 	return n
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -23,9 +24,7 @@ func Captions(t testing.TB) string {
 		store.NewRagged("boxes", tensor.Float32, 4), labels}}
 	path := filepath.Join(t.TempDir(), "captions")
 	w, err := flat.Create(path, schema, flat.Options{Splits: []string{"train", "val"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	for i := range 10 {
 		r := store.NewRecord(schema)
@@ -36,9 +35,7 @@ func Captions(t testing.TB) string {
 		r.Values[1] = append(r.Values[1], strings.Repeat("é1", i)...)
 		r.Values[2] = append(r.Values[2], make([]byte, 16*(i+1))...)
 		r.Values[3][0] = byte(i % 2)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(r))
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/verify"
@@ -53,9 +54,7 @@ func BuildFlat(t testing.TB, schema store.Schema, opts flat.Options, n int, info
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ds")
 	w, err := flat.Create(path, schema, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	Write(t, w, schema, n, info, fill)
 	return path
 }
@@ -68,9 +67,7 @@ func Write(t testing.TB, w store.Writer, schema store.Schema, n int, info store.
 	for i := range n {
 		r := store.NewRecord(schema)
 		fill(i, r)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(r))
 	}
 	if _, err := w.Commit(info); err != nil {
 		t.Fatal(err)
@@ -93,9 +90,7 @@ func FillAnimal(i int, values [][]byte) {
 func Verify(t *testing.T, path string) (verify.Result, []*store.CorruptionError) {
 	t.Helper()
 	d, err := store.Open(path, store.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var corruptions []*store.CorruptionError
 	var reported atomic.Int64
 	v, err := verify.Dataset(context.Background(), d, verify.Options{
@@ -103,9 +98,7 @@ func Verify(t *testing.T, path string) (verify.Result, []*store.CorruptionError)
 		Progress: func(n int64) { reported.Add(n) },
 		Corrupt:  func(d *store.CorruptionError) { corruptions = append(corruptions, d) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if reported.Load() != v.Bytes || v.Corruptions != int64(len(corruptions)) {
 		t.Errorf("reported %d bytes and %d corruptions, result %+v", reported.Load(), len(corruptions), v)
 	}
@@ -116,15 +109,9 @@ func Verify(t *testing.T, path string) (verify.Result, []*store.CorruptionError)
 func Rewrite(t testing.TB, path string, change func([]byte) []byte) {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, change(bytes.Clone(data)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(path, 0o666))
+	require.NoError(t, os.WriteFile(path, change(bytes.Clone(data)), 0o666))
 }
 
 func Flip(at int) func([]byte) []byte {

@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -22,9 +23,7 @@ func Photos(t testing.TB, n int) string {
 		}
 		img.Set(0, 0, color.RGBA{R: byte(i), A: 255})
 		var b bytes.Buffer
-		if err := png.Encode(&b, img); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, png.Encode(&b, img))
 		if i == n-1 {
 			b.Truncate(b.Len() / 2)
 		}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Read returns the content of every file below path, by its path there; if path is a file, its
@@ -30,9 +32,7 @@ func Read(path string) (map[string]string, error) {
 func Files(t testing.TB, path string) map[string]string {
 	t.Helper()
 	all, err := Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return all
 }
 
@@ -41,11 +41,7 @@ func Write(t testing.TB, path string, files map[string]string) {
 	t.Helper()
 	for name, data := range files {
 		name = filepath.Join(path, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(data), 0o444); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o777))
+		require.NoError(t, os.WriteFile(name, []byte(data), 0o444))
 	}
 }

@@ -7,18 +7,16 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func TestFiles(t *testing.T) {
 	dir, inner := t.TempDir(), filepath.Join("a", ".b", "c")
-	if err := os.MkdirAll(filepath.Join(dir, "a", ".b"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", ".b"), 0o777))
 	want := map[string]string{"x": "1", inner: "2"}
 	for name, data := range want {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o666))
 	}
 	if got := Files(t, dir); !maps.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

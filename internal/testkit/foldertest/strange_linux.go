@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Strange puts something else in the place of a file or folder. It returns false for what this system cannot make.
 func Strange(t testing.TB, how, path, outside string) bool {
 	t.Helper()
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(path))
 	var err error
 	switch how {
 	case "link":
@@ -43,9 +43,7 @@ func Strange(t testing.TB, how, path, outside string) bool {
 	case "folder":
 		err = os.Mkdir(path, 0o777)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return true
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // guarded returns n bytes before the page that ends a mapping, and n after the one that begins it.
@@ -14,18 +16,14 @@ func guarded(t testing.TB, n int) (before, after []byte) {
 	page := unix.Getpagesize()
 	inner := (n + page - 1) / page * page
 	mem, err := unix.Mmap(-1, 0, inner+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := unix.Munmap(mem); err != nil {
 			t.Error(err)
 		}
 	})
 	for _, p := range [][]byte{mem[:page], mem[page+inner:]} {
-		if err := unix.Mprotect(p, unix.PROT_NONE); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, unix.Mprotect(p, unix.PROT_NONE))
 	}
 	in := mem[page : page+inner]
 	return in[inner-n : inner : inner], in[0:n:n]

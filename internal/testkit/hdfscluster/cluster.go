@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Cluster is a running HDFS on this machine.
@@ -85,9 +87,7 @@ func (c *Cluster) configure(t *testing.T) {
 	}
 	b.WriteString("</configuration>\n")
 	for _, name := range []string{"core-site.xml", "hdfs-site.xml"} {
-		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(c.dir, name), []byte(b.String()), 0o600))
 	}
 }
 
@@ -105,20 +105,14 @@ func (c *Cluster) start(t *testing.T, name, class string) *exec.Cmd {
 	dir := c.dir // that was formatted
 	if class == datanode {
 		dir = filepath.Join(c.dir, name)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(dir, 0o700))
 	}
 	log, err := os.Create(filepath.Join(c.dir, name+".log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer log.Close()
 	cmd := c.command(dir, class)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_, _ = cmd.Process.Wait()
@@ -145,9 +139,7 @@ func (c *Cluster) wait(t *testing.T, datanodes int) {
 
 func freeAddress(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
@@ -35,9 +36,7 @@ func Picture(t testing.TB, name string, w, h, seed int) []byte {
 	} else {
 		err = jpeg.Encode(&b, m, nil)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return b.Bytes()
 }
 
@@ -45,12 +44,8 @@ func Picture(t testing.TB, name string, w, h, seed int) []byte {
 func Put(t testing.TB, root, name string, data []byte) {
 	t.Helper()
 	path := filepath.Join(root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	require.NoError(t, os.WriteFile(path, data, 0o666))
 }
 
 // Folder makes a source with n images in two classes, sizes 40x30 and 30x44.
@@ -77,9 +72,7 @@ func Rows(t testing.TB, n int) string {
 		fmt.Fprintf(&b, "%d,%s\n", i*i, []string{"ant", "bee", "cat"}[i%3])
 	}
 	path := filepath.Join(t.TempDir(), "rows.csv")
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o666))
 	return path
 }
 
@@ -87,9 +80,7 @@ func Rows(t testing.TB, n int) string {
 func Payload(t testing.TB, dest, field string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dest, field+"-00000.npy"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data[layout.HeaderBytes:]
 }
 
@@ -97,13 +88,9 @@ func Payload(t testing.TB, dest, field string) []byte {
 func Manifest(t testing.TB, dest string) *store.Manifest {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dest, layout.ManifestName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m, err := store.DecodeManifest(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
@@ -123,9 +110,7 @@ func Deep(t *testing.T, ext string, w, h, add int) []byte {
 			[]byte(header), values)
 	}
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, png.Encode(&b, m))
 	return b.Bytes()
 }
 

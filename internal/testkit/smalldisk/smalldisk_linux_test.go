@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // A small disk holds less than its size, keeps nothing once it is unmounted, and
@@ -33,9 +35,7 @@ func TestUnmount(t *testing.T) {
 		t.Skip(err)
 	}
 	f, err := os.Create(filepath.Join(dir, "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	if err := unmount(); err != nil {
 		t.Error(err)

@@ -22,15 +22,14 @@ import (
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/farbucket"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/remote"
 )
 
 func put(t testing.TB, c *requests.Client, key string, data []byte) {
 	t.Helper()
-	if err := c.WriteAll(context.Background(), key, data, remote.WriteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.WriteAll(context.Background(), key, data, remote.WriteOptions{}))
 }
 
 func noise(n int) []byte {
@@ -124,9 +123,7 @@ func TestFile(t *testing.T) {
 		data := noise(n)
 		put(t, c, "large", data)
 		f, err := vfs.Open("mem:/lab/large")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if n < 1000 {
 			if err := iotest.TestReader(f, data); err != nil {
 				t.Errorf("%d bytes: %v", n, err)
@@ -164,9 +161,7 @@ func TestBlocksAreSharedAndOfOneVersion(t *testing.T) {
 	data := noise(1000)
 	put(t, c, "x", data)
 	f, err := New(t.Context(), c, "").Open("x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	x := f.(vfs.File)
 	b.fail.Store(true)
 	if _, err := x.ReadAt(make([]byte, 10), 0); !errors.Is(err, fs.ErrPermission) {
@@ -188,9 +183,7 @@ func TestBlocksAreSharedAndOfOneVersion(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 	other, err := New(t.Context(), c, "").Open("x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	put(t, c, "x", noise(999))
 	if _, err := other.(vfs.File).ReadAt(make([]byte, 10), 0); !errors.Is(err, remote.ErrChanged) {
 		t.Errorf("an object that was replaced: %v", err)
@@ -245,9 +238,7 @@ func TestReadRange(t *testing.T) {
 		data := noise(3*blockBytes + 1000)
 		b.Put("x", data)
 		f, err := New(t.Context(), requests.NewClient(b, remote.Policy{}), "").Open("x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b.Requests()
 		for _, c := range []struct{ off, n, requests, bytes int64 }{
 			{100, 50, 1, 50}, {5, 2*blockBytes + 7, 3, 2*blockBytes + 7}, {0, 0, 0, 0}, {3*blockBytes + 990, 10, 1, 10},
@@ -288,9 +279,7 @@ func TestReadRange(t *testing.T) {
 func TestList(t *testing.T) {
 	c, f := mounted(t)
 	before := walk(t)
-	if err := f.List("photos", nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.List("photos", nil))
 	put(t, c, "photos/cat/5.jpg", []byte("later"))
 	if after := walk(t); !slices.Equal(before, after) {
 		t.Errorf("%v, and %v before it was listed", after, before)
@@ -327,9 +316,7 @@ func walk(t *testing.T) (names []string) {
 		names = append(names, fmt.Sprint(path, info.Size(), info.Sys()))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return names
 }
 
@@ -343,17 +330,13 @@ func TestKeep(t *testing.T) {
 	read := func(want int64) {
 		t.Helper()
 		root, err := os.OpenRoot(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer root.Close()
 		fsys := New(t.Context(), c, "")
 		fsys.Keep(root)
 		b.reads.Store(0)
 		f, err := fsys.Open("x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := make([]byte, len(data))
 		if _, err := f.(vfs.File).ReadAt(got, 0); err != nil || !bytes.Equal(got, data) || b.reads.Load() != want {
 			t.Errorf("%v; %d reads, want %d", err, b.reads.Load(), want)
@@ -375,15 +358,11 @@ func TestKeep(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(path, damage(file), 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		read(1)
 		read(0)
 	}
-	if err := os.Chmod(dir, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(dir, 0o500))
 	data = noise(999)
 	put(t, c, "x", data)
 	read(1) // a folder that takes nothing

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/remote"
 )
@@ -99,9 +100,7 @@ func TestListInParts(t *testing.T) {
 			}
 		}
 		want, err := listOf(t, b, "photos", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got, err := listOf(t, b, "photos", false)
 		if err != nil || !slices.Equal(describe(got), describe(want)) {
 			t.Fatalf("%v; %d names, and %d in order", err, len(describe(got)), len(describe(want)))
@@ -126,9 +125,7 @@ func TestListTakesFewRequests(t *testing.T) {
 			b.Put("photos/"+c.key(i), nil)
 		}
 		s, err := listOf(t, b, "photos", false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		files := slices.DeleteFunc(describe(s), func(line string) bool { return !strings.Contains(line, ".jpgfalse") })
 		if n := b.requests.Load(); n > c.most || len(files) != 8000 {
 			t.Errorf("%s: %d requests, %d files", name, n, len(files))
@@ -235,9 +232,7 @@ func TestGlob(t *testing.T) {
 				t.Errorf("%s: %q, %v; want %q, %v", pattern, got, failed, want, err)
 			}
 		}
-		if err := f.List(".", nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.List(".", nil))
 	}
 	var walked []string
 	err := vfs.WalkDir("mem:/lab", func(path string, e fs.DirEntry, err error) error {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/internal/fill"
 	"github.com/penstock/penstock/loader/internal/memory"
 	"github.com/penstock/penstock/loader/internal/order"
@@ -224,9 +225,7 @@ func TestFill(t *testing.T) {
 		w := p.NewFiller(fill.Functions{Records: inverted(p), Collate: func(*fill.Batch) error { sealed++; return nil }}, fill.Errors)
 		b := p.NewBatch(1)
 		for step := range e.Steps {
-			if err := batch(t.Context(), w, b, e, step); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, batch(t.Context(), w, b, e, step))
 			check(t, b, "copied", "converted", "ragged")
 			if s.held != 0 {
 				t.Errorf("a batch without views holds the Source %d times", s.held)
@@ -263,9 +262,7 @@ func TestViews(t *testing.T) {
 		t.Fatal("views of warm memory are not instant")
 	}
 	list := []*fill.Batch{p.NewBatch(0), p.NewBatch(1), p.NewBatch(2)}
-	if err := w.Cut(t.Context(), list, e, 2); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Cut(t.Context(), list, e, 2))
 	for i, b := range list {
 		check(t, b, "copied")
 		if viewed, copied := b.Bytes(); b.Step() != 2+i || int(viewed) != b.Len()*width || copied != 0 {
@@ -389,9 +386,7 @@ func TestPadding(t *testing.T) {
 	w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(0)
 	var masks [][]bool
 	for step := range e.Steps {
-		if err := batch(t.Context(), w, b, e, step); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, batch(t.Context(), w, b, e, step))
 		masks = append(masks, slices.Clone(b.Mask()))
 		b.Clear()
 	}
@@ -441,9 +436,7 @@ func TestGathers(t *testing.T) {
 		w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(0)
 		for step := range 2 {
 			s.gathered = nil
-			if err := batch(t.Context(), w, b, e, step); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, batch(t.Context(), w, b, e, step))
 			check(t, b, c.field)
 			b.Clear()
 		}
@@ -503,9 +496,7 @@ func TestReadAhead(t *testing.T) {
 	w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(0)
 	for step := range e.Steps {
 		s.prefetch = nil
-		if err := batch(t.Context(), w, b, e, step); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, batch(t.Context(), w, b, e, step))
 		var want []int
 		if step == 0 {
 			want = append(want, b.Indices()...)
@@ -556,9 +547,7 @@ func TestAllocations(t *testing.T) {
 	w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(0)
 	step := 0
 	each := func() {
-		if err := batch(t.Context(), w, b, e, step%e.Steps); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, batch(t.Context(), w, b, e, step%e.Steps))
 		b.Clear()
 		step++
 	}
@@ -590,9 +579,7 @@ func TestOneLateReadOfMany(t *testing.T) {
 		w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(0)
 		for step := range 2 {
 			looks, s.prefetch = 0, nil
-			if err := batch(t.Context(), w, b, e, step); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, batch(t.Context(), w, b, e, step))
 			b.Clear()
 		}
 		if got := len(s.prefetch) > 0; got != want {

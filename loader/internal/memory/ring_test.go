@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/internal/memory"
 )
 
@@ -85,9 +86,7 @@ func TestRowsGrow(t *testing.T) {
 func TestPages(t *testing.T) {
 	var p memory.Pages
 	b, err := p.Alloc(10_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(b) != 10_000 || slices.ContainsFunc(b, func(x byte) bool { return x != 0 }) {
 		t.Error("the bytes are not zero")
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader/internal/order"
 	"github.com/penstock/penstock/loader/internal/schedule"
 	"github.com/penstock/penstock/loader/sampler"
@@ -68,9 +69,7 @@ func (d *driver) begin(plan schedule.Plan) *schedule.Loop {
 	d.t.Helper()
 	l := d.s.NewLoop(plan)
 	l.Look(nil)
-	if err := l.Begin(d.t.Context()); err != nil {
-		d.t.Fatal(err)
-	}
+	require.NoError(d.t, l.Begin(d.t.Context()))
 	return l
 }
 
@@ -210,9 +209,7 @@ func TestOrder(t *testing.T) {
 			}
 			d.finish(l)
 			early, err := schedule.ParseTicks(at.Early.String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			at.Early = early
 			l = d.begin(schedule.Plan{First: epoch(1, 6), From: at})
 			for _, step := range []int{0, 1, 3} {
@@ -283,9 +280,7 @@ func TestInline(t *testing.T) {
 	plan := schedule.Plan{First: epoch(0, 40)}
 	l := d.s.NewLoop(plan)
 	l.Look(isInstant)
-	if err := l.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Begin(t.Context()))
 	if inline, isWarm := l.IsInline(); !inline || !isWarm || d.started != 0 {
 		t.Fatalf("inline %v, warm %v, %d starts", inline, isWarm, d.started)
 	}
@@ -314,9 +309,7 @@ func TestInline(t *testing.T) {
 	if inline, _ := l.IsInline(); !inline {
 		t.Error("seven instant batches are enough for two workers and two that wait")
 	}
-	if err := l.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Begin(t.Context()))
 	for step := range 3 {
 		d.s.Done(l.AssignInline(nil, 1)[0].Slot, schedule.Low, nil)
 		d.s.Free(d.take(l, step, nil).Slot)
@@ -394,9 +387,7 @@ func TestLateBatch(t *testing.T) {
 		}
 		d.s.Done(task.Slot, schedule.Low, nil)
 		g, err := l.Take(d.now, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		d.s.Free(g.Slot)
 	}
 	a, b := d.assign(0), d.assign(1)
@@ -444,9 +435,7 @@ func TestOneColdBatch(t *testing.T) {
 	isInstant := func(_ *order.Epoch, step, steps int) bool { return step > 2 || step+steps <= 2 }
 	l := d.s.NewLoop(schedule.Plan{First: epoch(0, 40)})
 	l.Look(isInstant)
-	if err := l.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Begin(t.Context()))
 	for step := range 5 {
 		l.Look(isInstant)
 		inline, _ := l.IsInline()
@@ -474,9 +463,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	l := d.s.NewLoop(schedule.Plan{First: epoch(0, 9)})
 	l.Look(nil)
-	if err := l.Begin(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Begin(ctx))
 	other := d.s.NewLoop(schedule.Plan{First: epoch(0, 9)})
 	if err := other.Begin(ctx); !errors.Is(err, schedule.ErrBusy) {
 		t.Errorf("a second loop: %v", err)
@@ -492,9 +479,7 @@ func TestCancel(t *testing.T) {
 	}
 	d.s.Done(task.Slot, schedule.Low, errStop)
 	d.finish(l)
-	if err := d.s.Seek(func() (schedule.Position, error) { return schedule.Position{Epoch: 7, Step: 2}, nil }); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.s.Seek(func() (schedule.Position, error) { return schedule.Position{Epoch: 7, Step: 2}, nil }))
 	if at, resumed := d.s.At(); !resumed || at.Epoch != 7 || at.Step != 2 {
 		t.Errorf("at %+v, resumed %v", at, resumed)
 	}

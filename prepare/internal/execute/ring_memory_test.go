@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
@@ -26,14 +27,10 @@ func TestRingBoundsBytes(t *testing.T) {
 	const size, most, workers = 1 << 20, 8 << 20, 3
 	text := source.Field{Field: store.NewRagged("x", tensor.Uint8)}
 	fields, _, err := field.DefaultOptions().Jobs([]source.Field{text}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	j := &Job{Source: []source.Field{text}, Fields: fields}
 	data := memory(make([]byte, size))
-	if err := NewWorker(j).Probe(&Slot{Sample: source.Sample{Data: data}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, NewWorker(j).Probe(&Slot{Sample: source.Sample{Data: data}}))
 	var all []*Worker
 	for range workers {
 		all = append(all, NewWorker(j))

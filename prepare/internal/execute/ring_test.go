@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
@@ -37,14 +38,10 @@ func testJob(t *testing.T, n int) (*Job, []*Worker) {
 	images := source.Field{Field: store.NewRagged("images", tensor.Uint8)}
 	images.Content = tensor.Image
 	fields, _, err := c.Jobs([]source.Field{images}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	j := &Job{Source: []source.Field{images}, Fields: fields}
 	probe := NewWorker(j)
-	if err := probe.Probe(&Slot{Sample: source.Sample{Data: memory(rawtest.Picture(t, ".png", 24, 24, 1))}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, probe.Probe(&Slot{Sample: source.Sample{Data: memory(rawtest.Picture(t, ".png", 24, 24, 1))}}))
 	var workers []*Worker
 	for range n {
 		workers = append(workers, NewWorker(j))
@@ -124,9 +121,7 @@ func TestRingKeepsTheOrder(t *testing.T) {
 		got = append(got, s.Sample.Name)
 		return s.Err
 	})
-	if err := r.run(context.Background(), samples, workers); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.run(context.Background(), samples, workers))
 	for i, name := range got {
 		if name != strconv.Itoa(i) {
 			t.Fatalf("record %d is of sample %s", i, name)

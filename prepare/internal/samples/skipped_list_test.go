@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // A list of samples that were left out takes some bytes a sample, and is the same after notes
@@ -23,17 +25,11 @@ func TestLeftList(t *testing.T) {
 		}
 		if i == n/2 {
 			chunks, err := first.Note()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			second.Restore(chunks, n/2)
 		}
-		if err := whole.Add(s); err != nil {
-			t.Fatal(err)
-		}
-		if err := into.Add(s); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, whole.Add(s))
+		require.NoError(t, into.Add(s))
 	}
 	for name, l := range map[string]*SkippedList{"whole": &whole, "restored": &second} {
 		var got bytes.Buffer

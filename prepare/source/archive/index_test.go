@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
 	"github.com/penstock/penstock/prepare/source"
@@ -26,15 +27,11 @@ var mutations = flag.Int("mutations", 1000, "how many corrupt indexes TestMutate
 func shardOf(t *testing.T, name string) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o666, Size: 1}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o666, Size: 1}))
 	if _, err := w.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	return b.Bytes()
 }
 
@@ -47,9 +44,7 @@ func TestIndexInBucket(t *testing.T) {
 			{"url": "val-1.tar", "nsamples": 1}, {"url": "train-1.tar", "nsamples": 1}]}`),
 		"set/out.json": []byte(`{"wids_version": 1, "shardlist": [{"url": "s3://lab/other/x.tar", "nsamples": 1}]}`),
 	} {
-		if err := c.WriteAll(t.Context(), key, data, remote.WriteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.WriteAll(t.Context(), key, data, remote.WriteOptions{}))
 	}
 	t.Cleanup(vfs.Mount("s3:/lab", bucketfs.New(t.Context(), c, "")))
 	if kind, err := source.Detect("s3:/lab/set/index.json"); kind != "tar" || err != nil {
@@ -57,15 +52,11 @@ func TestIndexInBucket(t *testing.T) {
 	}
 	opts := source.Options{Seen: func(int64) {}}
 	s, err := Open(t.Context(), rootOf(t, "s3:/lab/set/index.json"), "s3:/lab/set/index.json", opts, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	var got []string
 	for sample, err := range s.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got = append(got, sample.Split+" "+filepath.Base(sample.Name))
 	}
 	if want := []string{"train c", "val b", "train a"}; !slices.Equal(got, want) {
@@ -80,9 +71,7 @@ func TestIndexInBucket(t *testing.T) {
 func TestMutatedIndex(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.tar", i)), shardOf(t, "a.txt"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.tar", i)), shardOf(t, "a.txt"), 0o600))
 	}
 	good := []byte(`{"wids_version": 1, "shardlist": [{"url": "0.tar", "nsamples": 1}], "datasets": [{"shardlist": [{"url": "1.tar", "nsamples": 1}, {"url": "./2.tar", "nsamples": 1}]}]}`)
 	name, rnd, read := filepath.Join(dir, "index.json"), rand.New(rand.NewPCG(1, 2)), 0
@@ -99,9 +88,7 @@ func TestMutatedIndex(t *testing.T) {
 				text = slices.Concat(text[:at], good[rnd.IntN(len(good)):], text[at:])
 			}
 		}
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, text, 0o600))
 		files, err := readIndex(rootOf(t, name), name, make(map[string]int64))
 		for _, f := range files {
 			if filepath.Dir(f) != dir || !strings.HasSuffix(f, ".tar") && f != name {
@@ -121,9 +108,7 @@ func TestMutatedIndex(t *testing.T) {
 func rootOf(t testing.TB, path string) *vfs.Root {
 	t.Helper()
 	root, err := source.OpenRoot(path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { root.Close() })
 	return root
 }

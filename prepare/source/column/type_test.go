@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/tensor"
 )
@@ -31,9 +32,7 @@ func TestParseType(t *testing.T) {
 
 func TestParseFields(t *testing.T) {
 	list, err := ParseFields(`a, b=x:float32[*,4],c:label , d=e, "price, EUR"=p:int8, "5"" disk":label`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var got []string
 	for _, w := range list {
 		got = append(got, w.String())
@@ -116,9 +115,7 @@ func TestNumbers(t *testing.T) {
 	}
 	for _, c := range cases {
 		typ, err := ParseType(c.typ)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		v := source.NewValues(1)
 		err = typ.Put(v, 0, Cell{Text: c.cell}, source.File{})
 		switch {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -15,16 +16,12 @@ import (
 func TestOpenFiles(t *testing.T) {
 	dir := t.TempDir()
 	root, err := source.OpenRoot(dir, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer root.Close()
 	files := &openFiles{root: root}
 	name := func(i int) string { return filepath.Join(dir, fmt.Sprint(i)) }
 	for i := range mostOpen + 10 {
-		if err := os.WriteFile(name(i), fmt.Appendf(nil, "file %05d", i), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name(i), fmt.Appendf(nil, "file %05d", i), 0o666))
 	}
 	var all sync.WaitGroup
 	for range 4 {

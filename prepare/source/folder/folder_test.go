@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -27,9 +28,7 @@ func isPixels(head []byte) bool { return bytes.HasPrefix(head, []byte("PIXELS"))
 func tree(t *testing.T, files ...string) string {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "photos")
-	if err := os.Mkdir(root, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(root, 0o777))
 	for _, f := range files {
 		name, target, link := strings.Cut(f, " -> ")
 		path := filepath.Join(root, name)
@@ -47,9 +46,7 @@ func tree(t *testing.T, files ...string) string {
 		default:
 			err = os.WriteFile(path, pixels, 0o666)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	return root
 }
@@ -63,15 +60,11 @@ func open(t *testing.T, root string) (*Folder, error) {
 func samplesOf(t *testing.T, root string) (source.Info, []string) {
 	t.Helper()
 	s, err := open(t, root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	names, v := []string{}, source.NewValues(2)
 	for sample, err := range s.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		source.PutInt(v, 1, 0)
 		_ = sample.Data.Read(v) // a link that leads nowhere has a label all the same
 		names = append(names, fmt.Sprintf("%d %s", binary.LittleEndian.Uint64(v.Get(1)), sample.Name))
@@ -131,9 +124,7 @@ func TestByContent(t *testing.T) {
 func TestNamePromisesImage(t *testing.T) {
 	root := tree(t, "cat/a.jpg")
 	for _, name := range []string{"b.jpg", "c.heic"} {
-		if err := os.WriteFile(filepath.Join(root, "cat", name), []byte("words"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(root, "cat", name), []byte("words"), 0o666))
 	}
 	if _, names := samplesOf(t, root); len(names) != 3 {
 		t.Errorf("samples %q", names)
@@ -148,9 +139,7 @@ func TestLinks(t *testing.T) {
 		t.Errorf("samples %q, ignored %+v", names, info.Ignored)
 	}
 	s, err := open(t, root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for sample := range s.Samples() {
 		v := source.NewValues(2)
 		err := sample.Data.Read(v)
@@ -219,9 +208,7 @@ func TestNestedHint(t *testing.T) {
 // Any sample can be read by its number, and is the same as in order.
 func TestSampleByPlace(t *testing.T) {
 	s, err := open(t, tree(t, "cat/a.jpg", "cat/b/c.jpg", "cat/d.jpg", "dog/a.jpg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	i := int64(0)
 	for want := range s.Samples() {
 		if got, err := s.Sample(i); err != nil || got.Name != want.Name {
@@ -237,12 +224,8 @@ func TestSampleByPlace(t *testing.T) {
 func TestFolderVanishes(t *testing.T) {
 	root := tree(t, "cat/a.jpg", "dog/a.jpg")
 	s, err := open(t, root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(root, "dog")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(filepath.Join(root, "dog")))
 	samples, failure := 0, error(nil)
 	for _, err := range s.Samples() {
 		samples++
@@ -286,16 +269,12 @@ func TestDataBesideImages(t *testing.T) {
 	} {
 		root := tree(t, "train/cat/a.jpg")
 		path := filepath.Join(root, filepath.FromSlash(other))
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		text := "file,label\na.jpg,1\n"
 		if !strings.HasPrefix(other, "train/cat/") {
 			text = "{\"images\": [{\"file_name\": \"train/cat/a.jpg\"}]} <filename>train/cat/a.jpg</filename>"
 		}
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 		_, err := open(t, root)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), strings.ReplaceAll(want, "ROOT", root)) {
 			t.Errorf("%s: error %v, want %q", other, err, want)
@@ -319,9 +298,7 @@ func TestTextsBesideImages(t *testing.T) {
 		"empty.xml":      "",
 		"far.txt":        strings.Repeat(" ", 1<<16) + "cat/a.jpg",
 	} {
-		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o666))
 	}
 	if info, names := samplesOf(t, root); len(names) != 1 || info.Ignored.Count != 5 {
 		t.Errorf("samples %q, ignored %+v", names, info.Ignored)
@@ -332,9 +309,7 @@ func TestTextsBesideImages(t *testing.T) {
 func splitsIn(t *testing.T, s source.Source) (splits, samples []string) {
 	t.Helper()
 	for sample, err := range s.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		samples = append(samples, sample.Split+" "+sample.Name)
 	}
 	return s.Info().Splits, samples
@@ -344,9 +319,7 @@ func splitsIn(t *testing.T, s source.Source) (splits, samples []string) {
 func rootOf(t testing.TB, path string) *vfs.Root {
 	t.Helper()
 	root, err := source.OpenRoot(path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { root.Close() })
 	return root
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 	"golang.org/x/sys/unix"
 )
@@ -25,9 +26,7 @@ func TestNamedPipe(t *testing.T) {
 		t.Errorf("samples %q, ignored %+v", names, info.Ignored)
 	}
 	s, err := open(t, root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for sample := range s.Samples() {
 		if err := sample.Data.Read(source.NewValues(2)); (err != nil) != strings.Contains(sample.Name, "pipe") {
 			t.Errorf("%s: %v", sample.Name, err)

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func TestSplitFolders(t *testing.T) {
 	root := tree(t, "test/cat/a.jpg", "train/dog/b.jpg", "train/cat/c.jpg", "train/eel/deep/d.jpg", "val/dog/", "val/cat/e.jpg", "test/notes.txt")
 	s, err := open(t, root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	splits, samples := splitsIn(t, s)
 	want := []string{"train train/cat/c.jpg", "train train/dog/b.jpg", "train train/eel/deep/d.jpg", "val val/cat/e.jpg", "test test/cat/a.jpg"}
 	if !slices.Equal(samples, want) || !slices.Equal(splits, []string{"train", "val", "test"}) {
@@ -33,9 +33,7 @@ func TestSplitFolders(t *testing.T) {
 
 func TestSplitFoldersWithoutClasses(t *testing.T) {
 	s, err := open(t, tree(t, "validation/a.jpg", "train/b.jpg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	splits, samples := splitsIn(t, s)
 	if info := s.Info(); classNames(info) != nil || !slices.Equal(splits, []string{"train", "validation"}) || !slices.Equal(samples, []string{"train train/b.jpg", "validation validation/a.jpg"}) {
 		t.Errorf("info %+v, samples %q", info, samples)
@@ -46,9 +44,7 @@ func TestSplitFoldersWithoutClasses(t *testing.T) {
 func TestClassCalledAsSplit(t *testing.T) {
 	for _, files := range [][]string{{"bus/a.jpg", "train/b.jpg"}, {"train/bus/a.jpg", "train/dev/b.jpg", "train/train/c.jpg"}} {
 		s, err := open(t, tree(t, files...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := classNames(s.Info()); len(got) != len(files) || !slices.Contains(got, "train") {
 			t.Errorf("classes %q", got)
 		}

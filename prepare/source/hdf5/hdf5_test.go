@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
@@ -35,13 +36,9 @@ const small = "testdata/small-fields.h5"
 func open(t testing.TB, path string) (*File, error) {
 	t.Helper()
 	f, err := vfs.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m, err := meta.Open(f, info.Size())
 	if err != nil {
 		f.Close()
@@ -102,14 +99,10 @@ func numbersOf(f source.Field, b []byte) (list []float64) {
 
 func TestFields(t *testing.T) {
 	f, err := open(t, small)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	script, err := os.ReadFile("testdata/small.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	each := func(print func(i int) any) (list []string) {
 		for i := range 12 {
 			list = append(list, fmt.Sprint(print(i)))
@@ -137,9 +130,7 @@ func TestFields(t *testing.T) {
 		selection = append(selection, column.Selection{Column: name})
 	}
 	columns, _, err := f.Columns(selection)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, c := range columns {
 		got, err := read(c)
 		if err != nil || !slices.Equal(got, want[names[i]]) {
@@ -160,9 +151,7 @@ func TestFields(t *testing.T) {
 	}
 	for _, m := range members {
 		columns, _, err := cells.Open([]string{m.Name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		c := columns[0]
 		got, err := read(c)
 		if err != nil || !slices.Equal(got, want[m.Name]) || c.At == nil {
@@ -180,13 +169,9 @@ func TestFields(t *testing.T) {
 // No corrupt file may crash, hang, take memory without bound, or read a file that is not in its folder.
 func TestMutated(t *testing.T) {
 	good, err := os.ReadFile(small)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "x.h5")
-	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "small.py"), good[:100], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "small.py"), good[:100], 0o600))
 	rng := rand.New(rand.NewPCG(5, uint64(*mutations)))
 	var before, after runtime.MemStats
 	opened, whole, values := 0, 0, 0
@@ -206,9 +191,7 @@ func TestMutated(t *testing.T) {
 				}
 			}
 		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, b, 0o600))
 		runtime.ReadMemStats(&before)
 		f, err := open(t, path)
 		if err != nil {
@@ -220,9 +203,7 @@ func TestMutated(t *testing.T) {
 		if !bad {
 			whole++
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Close())
 		runtime.ReadMemStats(&after)
 		if n := after.TotalAlloc - before.TotalAlloc; n > 1<<30 {
 			t.Fatalf("%d bytes of memory for a file of %d: %x", n, len(b), b)
@@ -299,9 +280,7 @@ func exerciseColumns(t *testing.T, columns []array.Column) (values int, bad bool
 func rootOf(t testing.TB, path string) *vfs.Root {
 	t.Helper()
 	root, err := source.OpenRoot(path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { root.Close() })
 	return root
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -16,9 +17,7 @@ func TestWebDataset(t *testing.T) {
 		"./a/2.PNG=P2", "./a/2.cls=x", "./a/2.depth.png=D2", "./a/3.jpg=P3", "./a/3.cls=3", "link.jpg -> a/1.jpg",
 	))
 	fields, samples, err := describe(t, path, source.Options{Fields: "jpg,cls:uint8,txt=caption,json.n:int8,json.m.k=k:uint8[*],depth.png"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := strings.Join(fields, "|"), "images uint8()* image|labels uint8()|caption uint8()* utf-8|n int8()|k uint8()*|depth uint8()* image"; got != want {
 		t.Errorf("fields %s, want %s", got, want)
 	}
@@ -97,9 +96,7 @@ func TestArchivesThatAreRefused(t *testing.T) {
 // Several archives of a glob are one source, and their keys may be the same.
 func TestSeveralArchives(t *testing.T) {
 	path := write(t, "a.tar", packed(t, "1.jpg=x", "1.cls=1"))
-	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "b.tar"), []byte(packed(t, "1.jpg=y", "1.cls=2")), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "b.tar"), []byte(packed(t, "1.jpg=y", "1.cls=2")), 0o666))
 	_, samples, err := describe(t, filepath.Join(filepath.Dir(path), "*.tar"), source.Options{})
 	if err != nil || len(samples) != 2 || !strings.Contains(samples[1], "/b.tar/1 ") {
 		t.Errorf("samples %q, %v", samples, err)
@@ -118,9 +115,7 @@ func TestNestedFoldersOfAnArchive(t *testing.T) {
 		if hints := strings.Join(s.Info().Hints, "|"); !strings.HasPrefix(hints, want) || (hints == "") != (want == "") {
 			t.Errorf("%q: hints %q", names, hints)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Close())
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	npyfile "github.com/penstock/penstock/internal/npy"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
 )
@@ -65,9 +66,7 @@ func TestNPYCutShort(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.npy")
 	whole := npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }", 48)
 	for _, n := range []int{5, 20, len(whole) - 1} {
-		if err := os.WriteFile(path, whole[:n], 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, whole[:n], 0o666))
 		if _, err := Open(t.Context(), path, source.Options{Kind: "npy"}); err == nil || !strings.Contains(err.Error(), "cut short") {
 			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
 		}
@@ -124,9 +123,7 @@ func TestNPYInFortranOrder(t *testing.T) {
 			if err == nil {
 				err = sample.Data.Read(v)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if !bytes.Equal(v.Get(0), want[at:][:record]) {
 				t.Fatalf("%s %v: sample %s is not as in C order", c.descr, c.shape, sample.Name)
 			}
@@ -144,9 +141,7 @@ func TestNPYInFortranOrderCutShort(t *testing.T) {
 	path := write(t, "x.npy", file)
 	s := mustOpen(t, path, source.Options{Kind: "npy"})
 	defer s.Close()
-	if err := os.Truncate(path, int64(len(file)-1)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(path, int64(len(file)-1)))
 	for _, err := range s.Samples() {
 		if err == nil || !strings.Contains(err.Error(), "cut short") {
 			t.Errorf("error %v", err)
@@ -170,16 +165,12 @@ func TestCIFARFolder(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write := func(name string, data []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o666))
 	}
 	look := func(splits []string, want []string) {
 		t.Helper()
 		s, err := Open(context.Background(), dir, source.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer s.Close()
 		var got []string
 		v := source.NewValues(2)
@@ -187,9 +178,7 @@ func TestCIFARFolder(t *testing.T) {
 			if err == nil {
 				err = sample.Data.Read(v)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got = append(got, fmt.Sprint(sample.Split, v.Get(1)[0]))
 		}
 		if !slices.Equal(got, want) || !slices.Equal(s.Info().Splits, splits) {

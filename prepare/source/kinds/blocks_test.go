@@ -11,6 +11,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -19,9 +20,7 @@ func oneByOne(t *testing.T, s source.Source) (list []string) {
 	t.Helper()
 	v := source.NewValues(len(s.Info().Fields))
 	for sample, err := range s.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		list = append(list, wordsOf(sample, v))
 	}
 	return list
@@ -42,14 +41,10 @@ func inBlocks(t *testing.T, s source.Source) (list []string, blocks int) {
 	t.Helper()
 	rows, v := source.NewRows(len(s.Info().Fields)), source.NewValues(len(s.Info().Fields))
 	for b, err := range s.(source.Blocked).Blocks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		blocks++
 		rows.Clear()
-		if err := b.Read(rows); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Read(rows))
 		odd, good := rows.Odd, 0
 		for i := range rows.N {
 			name := string(rows.AppendName(nil, i))
@@ -109,9 +104,7 @@ func TestBlocksAreTheSamples(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Close())
 		return b.Bytes()
 	}
 	cases := []struct {
@@ -138,19 +131,15 @@ func TestBlocksAreTheSamples(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir, kind, path := t.TempDir(), "", ""
 			for name, text := range c.files {
-				if err := errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777),
-					os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666)); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777),
+					os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666)))
 				kind = filepath.Ext(name)[1:]
 				if path = filepath.Join(dir, "*."+kind); strings.Contains(name, "/") {
 					path = dir
 				}
 			}
 			s, err := Open(t.Context(), path, source.Options{Kind: kind, Fields: c.fields})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer s.Close()
 			if c.blocks == 0 {
 				if s.(source.Blocked).Blocks() != nil {

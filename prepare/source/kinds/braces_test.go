@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -14,9 +15,7 @@ import (
 func TestBracesOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, n := range []string{"2", "1", "3"} {
-		if err := os.WriteFile(filepath.Join(dir, "s-"+n+".csv"), []byte("x\n"+n+"\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "s-"+n+".csv"), []byte("x\n"+n+"\n"), 0o666))
 	}
 	files, err := source.Files(filepath.Join(dir, "s-{3,1}*.csv"))
 	if err != nil || !slices.Equal(files, []string{filepath.Join(dir, "s-3.csv"), filepath.Join(dir, "s-1.csv")}) {
@@ -26,9 +25,7 @@ func TestBracesOfFiles(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	s, err := Open(t.Context(), filepath.Join(dir, "s-{1..3}.csv"), source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if n := s.Info().Count; n != 3 {
 		t.Errorf("%d rows", n)
 	}

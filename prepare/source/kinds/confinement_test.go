@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -18,9 +19,7 @@ func TestTablesStayInTheirFolder(t *testing.T) {
 	dir, secret := filepath.Join(top, "data"), filepath.Join(top, "id_rsa")
 	err := errors.Join(os.MkdirAll(filepath.Join(dir, "in"), 0o777), os.WriteFile(secret, []byte("SECRET"), 0o600),
 		os.WriteFile(filepath.Join(dir, "in", "a.png"), []byte("PIXELS"), 0o666))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := errors.Join(os.Symlink(secret, filepath.Join(dir, "link.png")), os.Symlink(top, filepath.Join(dir, "up")), os.Symlink("in/a.png", filepath.Join(dir, "own.png"))); err != nil {
 		t.Skip("no links here: ", err)
 	}
@@ -32,9 +31,7 @@ func TestTablesStayInTheirFolder(t *testing.T) {
 		jsonl += fmt.Sprintf("{\"photo\": %q}\n", path)
 	}
 	for name, text := range map[string]string{"x.csv": csv, "x.jsonl": jsonl} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 		_, samples, err := describe(t, filepath.Join(dir, name), source.Options{Fields: "photo:image"})
 		if err != nil || len(samples) != len(good)+len(bad) {
 			t.Fatalf("%s: %q, %v", name, samples, err)
@@ -60,9 +57,7 @@ func TestImageFolderStaysInside(t *testing.T) {
 	dir := filepath.Join(top, "photos")
 	err := errors.Join(os.MkdirAll(filepath.Join(dir, "cat"), 0o777), os.WriteFile(filepath.Join(top, "id_rsa"), []byte("SECRET"), 0o600),
 		os.WriteFile(filepath.Join(dir, "cat", "a.jpg"), []byte("PIXELS"), 0o666))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := errors.Join(os.Symlink(filepath.Join(top, "id_rsa"), filepath.Join(dir, "cat", "b.jpg")), os.Symlink("a.jpg", filepath.Join(dir, "cat", "c.jpg"))); err != nil {
 		t.Skip("no links here: ", err)
 	}
@@ -70,9 +65,7 @@ func TestImageFolderStaysInside(t *testing.T) {
 	if err != nil || len(samples) != 3 || !strings.Contains(samples[1], vfs.ErrOutside.Error()) || !strings.Contains(samples[2], fmt.Sprintf("%x", "PIXELS")) {
 		t.Errorf("%q, %v", samples, err)
 	}
-	if err := os.Symlink(top, filepath.Join(dir, "dog")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(top, filepath.Join(dir, "dog")))
 	if _, _, err := describe(t, dir, source.Options{}); !errors.Is(err, vfs.ErrOutside) {
 		t.Errorf("got %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -27,9 +28,7 @@ const bzip2Tar = `QlpoOTFBWSZTWQcSXMoAAN5/gv///////////////////8ACAAyIMAEZWQ7QAA
 func zstandard(t testing.TB, data []byte) []byte {
 	t.Helper()
 	w, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return w.EncodeAll(data, nil)
 }
 
@@ -50,15 +49,11 @@ func compressedSources(t *testing.T) map[string][]byte {
 	}
 	tarred, csv, jsonl := []byte(packed(t, samples...)), []byte("id,text,x\n"+strings.Join(table, "\n")+"\n"), []byte(strings.Join(lines, "\n")+"\n")
 	records, err := os.ReadFile("testdata/tfrecord/ints.tfrecord")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	idx := append([]byte{0, 0, 8, 3, 0, 0, 0, 30, 0, 0, 0, 10, 0, 0, 0, 10}, noise...)
 	array := npy(1, "{'descr': '<i2', 'fortran_order': False, 'shape': (30, 50), }"+strings.Repeat(" ", 64)+"\n", 0)
 	bz, err := base64.StdEncoding.DecodeString(bzip2Tar)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return map[string][]byte{
 		"x.tar.gz": gzipped(t, tarred), "x.tar.zst": zstandard(t, tarred), "x.tar.bz2": bz,
 		"x.csv.gz": gzipped(t, csv), "x.csv.zst": zstandard(t, csv), "x.jsonl.gz": gzipped(t, jsonl), "x.jsonl.zst": zstandard(t, jsonl),
@@ -131,9 +126,7 @@ func writeCompressed(t *testing.T, dir, name string, data []byte) string {
 			err = os.WriteFile(filepath.Join(dir, "index.json"), text, 0o666)
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return path
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -26,9 +27,7 @@ type expectation struct {
 func checkExpected(t *testing.T, dir, kind string) int {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.expected.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, file := range files {
 		path := strings.TrimSuffix(file, ".expected.json")
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -58,9 +57,7 @@ func checkSource(t *testing.T, path string, want expectation) {
 		}
 		return
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	var fields []string
 	for _, f := range s.Info().Fields {
@@ -92,9 +89,7 @@ func readRows(t *testing.T, s source.Source, from int64) (rows []string) {
 	names := make(map[string]bool)
 	v := source.NewValues(len(s.Info().Fields))
 	for sample, err := range source.From(s, from) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if names[sample.Name] {
 			t.Errorf("two samples are called %s", sample.Name)
 		}
@@ -187,18 +182,14 @@ func TestIndexOfShards(t *testing.T) {
 	writeTar(t, outside, "x.txt")
 	index := filepath.Join(dir, "index.json")
 	open := func(text string, allowed bool) (names []string, err error) {
-		if err := os.WriteFile(index, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(index, []byte(text), 0o600))
 		s, err := Open(t.Context(), index, source.Options{Outside: allowed})
 		if err != nil {
 			return nil, err
 		}
 		defer s.Close()
 		for sample, err := range s.Samples() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			names = append(names, filepath.Base(sample.Name))
 		}
 		return names, nil

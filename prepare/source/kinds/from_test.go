@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -24,15 +25,11 @@ func TestFrom(t *testing.T) {
 		for k := range rows {
 			rows[k].X = int64(100*i + k)
 		}
-		if err := parquet.WriteFile(filepath.Join(tables, fmt.Sprintf("%d.parquet", i)), rows, parquet.MaxRowsPerRowGroup(5)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, parquet.WriteFile(filepath.Join(tables, fmt.Sprintf("%d.parquet", i)), rows, parquet.MaxRowsPerRowGroup(5)))
 	}
 	for _, dir := range []string{shards, folders, tables} {
 		s, err := Open(t.Context(), dir, source.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all := valuesFrom(t, s, 0)
 		if int64(len(all)) != s.Info().Count {
 			t.Fatalf("%s: %d samples of %d", dir, len(all), s.Info().Count)
@@ -58,9 +55,7 @@ func valuesFrom(t *testing.T, s source.Source, n int64) (list []string) {
 			v.Clear()
 			err = sample.Data.Read(v)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text := sample.Name
 		for i := range v.Len() {
 			text += fmt.Sprintf(" %x", v.Get(i))

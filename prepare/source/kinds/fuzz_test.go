@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -29,9 +30,7 @@ func zipped(f testing.TB, name string, data []byte) []byte {
 	if err == nil {
 		err = z.Close()
 	}
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	return b.Bytes()
 }
 
@@ -46,9 +45,7 @@ func FuzzNPZ(f *testing.F) {
 func FuzzHDF5(f *testing.F) {
 	for _, name := range []string{"small-old-basic.h5", "small-new-dense.h5"} {
 		data, err := os.ReadFile("../../../internal/hdf5/meta/testdata/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(data)
 	}
 	f.Add([]byte("\x89HDF\r\n\x1a\n\x02\x08\x08\x00"))
@@ -61,16 +58,12 @@ func FuzzFlat(f *testing.F) {
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, 4), store.NewRagged("t", tensor.Int32)}}
 	dir := filepath.Join(f.TempDir(), "ds")
 	w, err := flat.Create(dir, schema, flat.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	defer w.Close()
 	r := store.NewRecord(schema)
 	for i := range 5 {
 		r.Values[0], r.Values[1] = []byte{1, 2, 3, byte(i)}, make([]byte, 4*i)
-		if err := w.Append(r); err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, w.Append(r))
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {
 		f.Fatal(err)
@@ -90,9 +83,7 @@ func FuzzFlat(f *testing.F) {
 		changed[names[which]] = string(data)
 		at := t.TempDir()
 		for name, text := range changed {
-			if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(at, name), []byte(text), 0o666))
 		}
 		readAll(t, "", at)
 	})

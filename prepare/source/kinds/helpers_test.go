@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	npyfile "github.com/penstock/penstock/internal/npy"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -25,16 +26,12 @@ func packed(t testing.TB, files ...string) string {
 		if from, to, ok := strings.Cut(f, " -> "); ok {
 			h, text = &tar.Header{Name: from, Linkname: to, Typeflag: tar.TypeSymlink}, ""
 		}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.WriteHeader(h))
 		if _, err := w.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	return b.String()
 }
 
@@ -42,31 +39,23 @@ func packed(t testing.TB, files ...string) string {
 func writeTar(t *testing.T, path string, names ...string) {
 	t.Helper()
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	w := tar.NewWriter(f)
 	for _, name := range names {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(name))}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(name))}))
 		if _, err := w.Write([]byte(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 }
 
 // write makes a file in a new folder.
 func write[T string | []byte](t testing.TB, name string, text T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 	return path
 }
 
@@ -74,9 +63,7 @@ func write[T string | []byte](t testing.TB, name string, text T) string {
 func mustOpen(t testing.TB, path string, opts source.Options) source.Source {
 	t.Helper()
 	s, err := Open(t.Context(), path, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 

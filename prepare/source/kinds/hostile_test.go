@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -47,9 +48,7 @@ func TestUnitMutations(t *testing.T) {
 			rng := rand.New(rand.NewPCG(11, uint64(k)))
 			dir := filepath.Join(t.TempDir(), "changed")
 			good := filepath.Join("testdata/units", s.name)
-			if err := readEverything(t, good, s.opts); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, readEverything(t, good, s.opts))
 			refused := 0
 			for i := range *mutations / 10 {
 				path, size := mutated(t, rng, good, dir)
@@ -64,9 +63,7 @@ func TestUnitMutations(t *testing.T) {
 				case err != nil:
 					refused++
 				}
-				if err := os.RemoveAll(dir); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.RemoveAll(dir))
 			}
 			if refused == 0 {
 				t.Error("none was refused")
@@ -205,14 +202,10 @@ func TestPartitionLinks(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(filepath.Join(dir, name, "0.csv"), []byte("x,text\n1,a\n"), 0o666)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 		for _, name := range []string{tt.link, "kind=b/more"} { // each round would have twice as many
-			if err := os.Symlink(tt.to, filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Symlink(tt.to, filepath.Join(dir, name)))
 		}
 		var err error
 		what := bounds(64<<20, func() string { err = readEverything(t, dir, source.Options{}); return "" })

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -58,9 +59,7 @@ func TestLabelMeWithFewFiles(t *testing.T) {
 	}
 	for _, fields := range []string{"", "labels,boxes"} {
 		s, err := Open(t.Context(), root, source.Options{Fields: fields})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if info := s.Info(); info.Kind != "labelme" || info.Count != 3 {
 			t.Errorf("%+v", info)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/sys/usage"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -96,19 +97,13 @@ var grown = map[string]func(t *testing.T, root string, n int){
 	"members of a sample": func(t *testing.T, root string, n int) {
 		n = min(n/10, 900)
 		f, err := os.Create(filepath.Join(root, "a.tar"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer f.Close()
 		w := tar.NewWriter(f)
 		for i := range n {
-			if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("a.x%d", i), Mode: 0o644}); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.WriteHeader(&tar.Header{Name: fmt.Sprintf("a.x%d", i), Mode: 0o644}))
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Close())
 	},
 	"masks": func(t *testing.T, root string, n int) {
 		n /= 50

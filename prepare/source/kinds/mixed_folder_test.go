@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -28,12 +29,8 @@ func TestMixedFolders(t *testing.T) {
 		dir := t.TempDir()
 		for name, text := range map[string]string{"a.npy": array, c.other: "x"} {
 			path := filepath.Join(dir, filepath.FromSlash(name))
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 		}
 		s, err := Open(t.Context(), dir, source.Options{})
 		if err == nil {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/sys/usage"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -39,9 +40,7 @@ func TestMutations(t *testing.T) {
 					kept := filepath.Join(os.TempDir(), fmt.Sprintf("mutation-%s-%d", kind, i))
 					t.Errorf("mutation %d of %s: %s; see %s: %v", i, name, what, kept, os.CopyFS(kept, os.DirFS(dir)))
 				}
-				if err := os.RemoveAll(dir); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.RemoveAll(dir))
 			}
 		})
 	}
@@ -86,9 +85,7 @@ func mutated(t *testing.T, rng *rand.Rand, name, dir string) (path string, size 
 		err = errors.Join(err, relErr, readErr, os.MkdirAll(filepath.Dir(to), 0o777), os.WriteFile(to, data, 0o666))
 		size += len(data)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return filepath.Join(dir, filepath.Base(name)), size
 }
 
@@ -182,9 +179,7 @@ func readWhole(ctx context.Context, kind, path string) string {
 func TestTFRecordFlips(t *testing.T) {
 	name := "testdata/tfrecord/images-png.tfrecord"
 	good, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := mustOpen(t, name, source.Options{})
 	want := readRows(t, s, 0)
 	s.Close()
@@ -192,9 +187,7 @@ func TestTFRecordFlips(t *testing.T) {
 	for bit := 0; bit < 8*len(good); bit += 5 {
 		bad := bytes.Clone(good)
 		bad[bit/8] ^= 1 << (bit % 8)
-		if err := os.WriteFile(path, bad, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, bad, 0o666))
 		s, err := Open(t.Context(), path, source.Options{Kind: "tfrecord"})
 		if err != nil {
 			continue
@@ -212,9 +205,7 @@ func TestTFRecordFlips(t *testing.T) {
 func FuzzTFRecord(f *testing.F) {
 	for _, name := range []string{"ints", "texts", "missing", "sequence", "gzip"} {
 		data, err := os.ReadFile("testdata/tfrecord/" + name + ".tfrecord")
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(data, false)
 		f.Add(data[12:len(data)-4], true)
 	}

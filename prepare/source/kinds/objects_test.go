@@ -19,6 +19,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/tensor"
 )
@@ -27,21 +28,15 @@ import (
 func put(t testing.TB, root, name, text string) {
 	t.Helper()
 	path := filepath.Join(root, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
 // pngOf returns the file of an image.
 func pngOf(t testing.TB, img image.Image) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, png.Encode(&b, img))
 	return b.String()
 }
 
@@ -69,9 +64,7 @@ func sampleText(t testing.TB, s source.Source, sample source.Sample) string {
 		switch {
 		case f.Content == tensor.Mask && len(b) > 0:
 			m, err := imagefile.New(imagefile.Options{}).Numbers(b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			text += " " + f.Name
 			for y := range m.H {
 				text += "|"
@@ -81,9 +74,7 @@ func sampleText(t testing.TB, s source.Source, sample source.Sample) string {
 			}
 		case f.Content == tensor.Image:
 			c, err := imagefile.ReadConfig(b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			text += fmt.Sprintf(" %dx%d", c.Width, c.Height)
 		default:
 			text += fmt.Sprintf(" %s=%v", f.Name, numbersOf(b, f.DType))
@@ -120,9 +111,7 @@ func checkSamples(t *testing.T, path, kind, fields string, want ...string) sourc
 	}
 	i := 0
 	for sample, err := range s.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		again, err := s.(source.Indexed).Sample(int64(i))
 		if err != nil || again.Name != sample.Name {
 			t.Errorf("sample %d is %q, %v and %q", i, again.Name, err, sample.Name)
@@ -167,9 +156,7 @@ func TestHubObjects(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "x.parquet")
 		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		w := parquet.NewGenericWriter[row](f, parquet.KeyValueMetadata("huggingface", `{"info": {"features": {"image": {"_type": "Image"}, "objects": `+features+`}}}`))
 		_, err = w.Write([]row{
 			{image{[]byte(picture(t, 6, 5)), "a.png"}, objects{[][]float32{{1, 2, 3, 1}, {0, 0, 1, 1}}, []int64{1, 0}}},

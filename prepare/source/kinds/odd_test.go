@@ -13,6 +13,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -69,12 +70,8 @@ func TestFolderOfSomethingElse(t *testing.T) {
 		root := t.TempDir()
 		for _, name := range files {
 			path := filepath.Join(root, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte("words"), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+			require.NoError(t, os.WriteFile(path, []byte("words"), 0o666))
 		}
 		_, err := Open(t.Context(), root, source.Options{})
 		if want = strings.Replace(want, "ROOT", root, 1); err == nil || !strings.Contains(err.Error(), want) {
@@ -87,13 +84,9 @@ func TestFolderOfSomethingElse(t *testing.T) {
 func TestPathsOfTables(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	if err := os.Mkdir("data", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir("data", 0o777))
 	for name, text := range map[string]string{"data/a.jpg": "x", "data/t.csv": "path\ndata/a.jpg\nb.jpg\na.jpg\n"} {
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o666))
 	}
 	_, samples, err := describe(t, "data/t.csv", source.Options{})
 	if err != nil || len(samples) != 3 {
@@ -122,9 +115,7 @@ func TestStandardInput(t *testing.T) {
 func TestCompressedTables(t *testing.T) {
 	const bzip2 = "BZh91AY&SY\x03\x0c\x1f\x1b\x00\x00\x05Y\x00\x00\x10\x00\x04<\x000\x00 \x00\"\x1e\xa1\x88C\x02'4\xe3\x80\x1e.\xe4\x8ap\xa1 \x06\x18>6"
 	z, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for name, data := range map[string]string{"x.csv.bz2": bzip2, "x.csv.zst": string(z.EncodeAll([]byte("a,b\n1,2\n3,4\n"), nil))} {
 		fields, samples, err := describe(t, write(t, name, data), source.Options{})
 		if got := strings.Join(fields, "|"); err != nil || got != "a int64()|b int64()" || len(samples) != 2 || !strings.HasPrefix(samples[1], name+":3 0300") {
@@ -139,9 +130,7 @@ func TestCompressedTables(t *testing.T) {
 // The first column of what pandas writes has no name; blanks around a cell are none of it.
 func TestUnnamedColumn(t *testing.T) {
 	fields, samples, err := describe(t, write(t, "x.csv", ", n ,ok\n0, 5,true\n1, 6 ,False\n"), source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := strings.Join(fields, "|"), "column_1 int64()|n int64()|ok bool()"; got != want {
 		t.Errorf("fields %s, want %s", got, want)
 	}
@@ -158,9 +147,7 @@ func TestChecksumAtTheEnd(t *testing.T) {
 	if _, err := w.Write(digits); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	archive := npzBytes(t)
 	flipped := bytes.Clone(archive)
 	flipped[bytes.Index(flipped, []byte("abcdef"))] ^= 1
@@ -189,29 +176,19 @@ func npzBytes(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.npz")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	z := zip.NewWriter(f)
 	w, err := z.CreateHeader(&zip.FileHeader{Name: "x.npy", Method: zip.Store})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a := npy(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }", 6)
 	copy(a[len(a)-6:], "abcdef")
 	if _, err := io.Copy(w, bytes.NewReader(a)); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, z.Close())
+	require.NoError(t, f.Close())
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -16,9 +17,7 @@ import (
 func TestHDF5Fields(t *testing.T) {
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	var cases [][3]any
-	if err := json.Unmarshal(h5test.Run(t, "testdata/others_hdf5.py", t.TempDir()), &cases); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(h5test.Run(t, "testdata/others_hdf5.py", t.TempDir()), &cases))
 	t.Logf("%d files", len(cases))
 	if len(cases) < 40 {
 		t.Errorf("want at least 40")

@@ -18,6 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -56,9 +57,7 @@ func parquetBytes(t testing.TB, codec compress.Codec, perGroup int64) []byte {
 	if _, err := w.Write(parquetRows(10)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	return b.Bytes()
 }
 
@@ -66,9 +65,7 @@ func parquetBytes(t testing.TB, codec compress.Codec, perGroup int64) []byte {
 func TestParquetFields(t *testing.T) {
 	path := write(t, "x.parquet", parquetBytes(t, &parquet.Snappy, 3))
 	fields, samples, err := describe(t, path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := "images uint8()* image|labels int64()|x float32()|n int16()|ids int32()*|pair float64(2,)"
 	if got := strings.Join(fields, "|"); got != want {
 		t.Errorf("fields %s, want %s", got, want)
@@ -88,20 +85,14 @@ func TestParquetFields(t *testing.T) {
 func TestParquetNames(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.parquet", "b.parquet"} {
-		if err := os.WriteFile(filepath.Join(dir, name), parquetBytes(t, &parquet.Zstd, 100), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), parquetBytes(t, &parquet.Zstd, 100), 0o666))
 	}
 	s, err := Open(t.Context(), dir, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	var names []string
 	for sample, err := range s.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		names = append(names, strings.TrimPrefix(sample.Name, filepath.ToSlash(dir)+"/"))
 	}
 	if len(names) != 20 || names[0] != "a.parquet:0" || names[9] != "a.parquet:9" || names[10] != "b.parquet:0" {
@@ -113,9 +104,7 @@ func TestParquetNames(t *testing.T) {
 func TestSplitsOfParquet(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"test-00000-of-00001", "train-00000-of-00002", "train-00001-of-00002"} {
-		if err := os.WriteFile(filepath.Join(dir, name+".parquet"), parquetBytes(t, &parquet.Snappy, 2), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".parquet"), parquetBytes(t, &parquet.Snappy, 2), 0o666))
 	}
 	s := mustOpen(t, dir, source.Options{})
 	defer s.Close()
@@ -145,9 +134,7 @@ func TestParquetNullLabels(t *testing.T) {
 		"dictionary": func(w io.Writer) error { return parquet.Write(w, dictionary) },
 	} {
 		var b bytes.Buffer
-		if err := file(&b); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, file(&b))
 		_, samples, err := describe(t, write(t, "x.parquet", b.Bytes()), source.Options{Fields: "c:label"})
 		want := []string{"0 0200000000000000", "1: column c: it is missing", "2 0000000000000000", "3: column c: it is missing", "4 0100000000000000"}
 		if err != nil || !slices.Equal(samples, want) {
@@ -163,9 +150,7 @@ func TestParquetDecimalsJoined(t *testing.T) {
 		B int32 `parquet:"b,decimal(2:5)"`
 	}
 	var b bytes.Buffer
-	if err := parquet.Write(&b, []row{{7, 150}, {-3, 25}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, parquet.Write(&b, []row{{7, 150}, {-3, 25}}))
 	path := write(t, "x.parquet", b.Bytes())
 	for fields, want := range map[string]string{
 		"a":     "0 0000000000001c40, 1 00000000000008c0",
@@ -198,9 +183,7 @@ func TestParquetInt96(t *testing.T) {
 		{at(1<<32-1, 1<<64-1), 0},
 	} {
 		var b bytes.Buffer
-		if err := parquet.Write(&b, []row{c.row, at(2440588, 2)}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, parquet.Write(&b, []row{c.row, at(2440588, 2)}))
 		path := write(t, "x.parquet", b.Bytes())
 		want := fmt.Sprintf("0 %016x", bits.ReverseBytes64(uint64(c.want)))
 		_, samples, err := describe(t, path, source.Options{})
@@ -240,9 +223,7 @@ func TestParquetBooleans(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Close())
 		path := write(t, "x.parquet", b.Bytes())
 		_, samples, err := describe(t, path, source.Options{})
 		switch {
@@ -279,16 +260,12 @@ func TestParquetCorruption(t *testing.T) {
 func TestParquetGroupsCutShort(t *testing.T) {
 	whole := parquetBytes(t, &parquet.Snappy, 5)
 	p, err := parquet.OpenFile(bytes.NewReader(whole), int64(len(whole)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	footer := *p.Metadata()
 	footer.NumRows += 2
 	footer.RowGroups[1].NumRows += 2
 	end, err := thrift.Marshal(new(thrift.CompactProtocol), &footer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pages := whole[:len(whole)-8-int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))]
 	data := binary.LittleEndian.AppendUint32(append(slices.Clone(pages), end...), uint32(len(end)))
 	_, err = Open(t.Context(), write(t, "x.parquet", append(data, "PAR1"...)), source.Options{Kind: "parquet"})
@@ -343,9 +320,7 @@ func TestParquetDecimals(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "x.parquet")
 		want := strings.Split(strings.TrimSpace(string(pythontest.Run(t, "import pyarrow.parquet", "-c", decimalsScript, path, options))), "\n")
 		fields, samples, err := describe(t, path, source.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := strings.Join(fields, "|"); got != "d9 float64()|d18 float64()|d38 float64()|d76 float64()|texts uint8()* utf-8" {
 			t.Error(got)
 		}

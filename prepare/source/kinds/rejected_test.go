@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -28,20 +29,14 @@ func TestMisfits(t *testing.T) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for name, data := range arraysOfKinds {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o666))
 		w, err := z.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if _, err := w.Write(data); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, z.Close())
 	for _, path := range []string{dir, write(t, "x.npz", b.String())} {
 		_, _, err := describe(t, path, source.Options{})
 		if err == nil || !strings.Contains(err.Error(), `names`) || !strings.Contains(err.Error(), "leave out what cannot become a field: --fields x") {
@@ -167,9 +162,7 @@ func TestManyLengthsOfHDF5(t *testing.T) {
 func TestHDF5OfOthers(t *testing.T) {
 	path := h5test.File(t, "    f['x'] = np.arange(3)\n    f['dense/kernel:0'] = np.arange(3)\n")
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	mat := write(t, "x.mat", "MATLAB 7.3 MAT-file"+strings.Repeat(" ", 512-19)+string(b))
 	s := mustOpen(t, mat, source.Options{Fields: "dense/kernel:0=kernel,x"})
 	defer s.Close()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -31,9 +32,7 @@ func TestSplitsOfArchives(t *testing.T) {
 
 	dir := t.TempDir()
 	for name, text := range map[string]string{"val.tar": packed(t, "1.jpg=x", "1.cls=1"), "train-0.tar": packed(t, "1.jpg=x", "1.cls=1", "2.jpg=x", "2.cls=1")} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	splits, samples = splitsAndNames(t, mustOpen(t, filepath.Join(dir, "*.tar"), source.Options{}))
 	if !slices.Equal(splits, []string{"train", "val"}) || len(samples) != 3 || !strings.HasPrefix(samples[0], "train ") || !strings.HasPrefix(samples[2], "val ") {
@@ -45,9 +44,7 @@ func TestSplitsOfArchives(t *testing.T) {
 func TestSplitsOfTables(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"train.csv": "a\n1\n2\n", "test.csv": "a\n3\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	splits, samples := splitsAndNames(t, mustOpen(t, filepath.Join(dir, "*.csv"), source.Options{}))
 	if !slices.Equal(splits, []string{"train", "test"}) || len(samples) != 3 || !strings.HasPrefix(samples[0], "test ") || !strings.HasPrefix(samples[1], "train ") {
@@ -59,9 +56,7 @@ func TestSplitsOfTables(t *testing.T) {
 func splitsAndNames(t *testing.T, s source.Source) (splits, samples []string) {
 	t.Helper()
 	for sample, err := range s.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		samples = append(samples, sample.Split+" "+sample.Name)
 	}
 	return s.Info().Splits, samples

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
@@ -82,9 +83,7 @@ var strangeSources = map[string]aSource{
 		w := zip.NewWriter(&b)
 		f, _ := w.Create("a.txt")
 		_, _ = f.Write([]byte(word))
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Close())
 		put(t, dir, "a.zip", b.String())
 	}},
 	"npy": {make: func(t testing.TB, dir, word string) {
@@ -107,9 +106,7 @@ var strangeSources = map[string]aSource{
 		var b bytes.Buffer
 		w := parquet.NewGenericWriter[struct{ Word string }](&b)
 		_, _ = w.Write([]struct{ Word string }{{word + " and more"}, {word}})
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Close())
 		put(t, dir, "a.parquet", b.String())
 		put(t, dir, "b.parquet", b.String())
 	}},
@@ -125,9 +122,7 @@ var strangeSources = map[string]aSource{
 	}},
 	"arrow": {make: func(t testing.TB, dir, word string) {
 		data, err := os.ReadFile("testdata/arrow/labels.arrow")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if word == canary { // numbers of labels, in the last part of the body
 			for i := len(data) / 4; i < len(data)-2; i++ {
 				if data[i] == 'd' && data[i+1] == 'o' {
@@ -220,21 +215,15 @@ func photo(t testing.TB, word string) string { return picture(t, 6, 5) + word }
 // writeStrange makes a dataset of two records.
 func writeStrange(t testing.TB, dir, word string, create func(store.Schema) (store.Writer, error)) {
 	t.Helper()
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.RemoveAll(dir))
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, 8)}}
 	w, err := create(schema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	for range 2 {
 		r := store.NewRecord(schema)
 		r.Values[0] = []byte(word)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(r))
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)
@@ -276,9 +265,7 @@ func (s aSource) twins(t testing.TB, top string) (dir, outside string, names []s
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return dir, outside, names
 }
 
@@ -429,9 +416,7 @@ func (s aSource) tamper(t *testing.T, good *said, name, how string, seed uint64)
 	rounds := 1
 	if how == "swap" {
 		link := filepath.Join(top, "link")
-		if err := os.Symlink(filepath.Join(out, name), link); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(filepath.Join(out, name), link))
 		stop := foldertest.Exchange(t, path, link, seed)
 		defer stop()
 		rounds = 5
@@ -468,19 +453,13 @@ func TestHubCaches(t *testing.T) {
 				if errors.Is(err, unix.EISDIR) {
 					continue
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				blob := fmt.Sprintf("blobs/%040d", i)
 				put(t, repository, blob, string(data))
 				path := filepath.Join(snapshot, name)
 				rel, _ := filepath.Rel(filepath.Dir(path), filepath.Join(repository, blob))
-				if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Symlink(rel, path); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+				require.NoError(t, os.Symlink(rel, path))
 			}
 			good, got := s.read(t, plain, false), s.read(t, snapshot, false)
 			read := !got.failed && got.bad == 0 && len(got.values) == len(good.values) && got.foreign(good) == ""
@@ -511,9 +490,7 @@ func TestNamedByLink(t *testing.T) {
 			err = os.Symlink(filepath.Join(base, "cat/a.png"), filepath.Join(top, "real/cat", filepath.Base(base)+".png"))
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, dir := range []string{link, link + "/", filepath.Join(top, "real"), filepath.Join(top, "real", "..", "named")} {
 		got := aSource{}.read(t, dir, false)
 		if got.failed || got.bad > 0 || len(got.values) != 3 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -17,9 +18,7 @@ func TestCSV(t *testing.T) {
 		text := "\xef\xbb\xbfn,label,text\n1,b,\"two\nlines\"\n,a,\n3,b,x\n4,c,y,z\n"
 		path := write(t, "x.csv", strings.ReplaceAll(text, ",", d))
 		fields, samples, err := describe(t, path, source.Options{Fields: "n:uint8,label,text"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := strings.Join(fields, "|"); got != "n uint8()|label int64()|text uint8()* utf-8" {
 			t.Errorf("fields %s", got)
 		}
@@ -83,9 +82,7 @@ func TestNamesOfPunctuation(t *testing.T) {
 func TestOddCell(t *testing.T) {
 	rows := strings.Repeat("1,2,x\n", 3000) + "many,2.5,y\nfew,3,z\n" + strings.Repeat("1,,w\n", 3000)
 	src, err := Open(t.Context(), write(t, "x.csv", "a,b,c\n"+rows), source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer src.Close()
 	want := []string{`column a as text ("many" in row 3001 is not a number; --fields a:float32 takes numbers only)`, "column b as float32", "column c as text"}
 	for i, f := range src.Info().Fields {
@@ -99,9 +96,7 @@ func TestOddCell(t *testing.T) {
 func TestWordsForNoValue(t *testing.T) {
 	path := write(t, "x.csv", "a,b,word,only,y\n1,0.5,x,NA,1\nNA,null,NA,None,N/A\n3,nan,z,NA,0\n")
 	fields, samples, err := describe(t, path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := strings.Join(fields, "|"); got != "a int64()|b float32()|word uint8()* utf-8|only uint8()* utf-8|y int64()" {
 		t.Errorf("fields %s", got)
 	}
@@ -115,9 +110,7 @@ func TestJSONL(t *testing.T) {
 	path := write(t, "x.jsonl", `{"id": "7", "a": {"b": 1, "c": [0.5]}, "img": "data:image/png;base64,`+inline+`"}`+"\n\n"+
 		`{"a": {"c": [], "b": 2}, "id": null, "img": "???"}`+"\n[]\n{\"a\":\n")
 	fields, samples, err := describe(t, path, source.Options{Fields: "a.b=b:uint8,a.c=c:uint8[*],id,img:base64"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := strings.Join(fields, "|"); got != "b uint8()|c uint8()*|id uint8()* utf-8|img uint8()* image" {
 		t.Errorf("fields %s", got)
 	}
@@ -136,12 +129,8 @@ func TestImagePaths(t *testing.T) {
 	for name, text := range map[string]string{
 		"tables/x.csv": "photo\n../pictures/a.png\n../pictures/b.png\nhttp://x/c.png\n", "pictures/a.png": "PIXELS",
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	fields, samples, err := describe(t, filepath.Join(dir, "tables/x.csv"), source.Options{Outside: true})
 	if err != nil || len(fields) != 1 || fields[0] != "photo uint8()* image" {
@@ -155,9 +144,7 @@ func TestImagePaths(t *testing.T) {
 // Several files of a glob are one table after the other.
 func TestSeveralTables(t *testing.T) {
 	path := write(t, "a.csv", "n\n1\n")
-	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "b.csv"), []byte("n\n2\n3\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "b.csv"), []byte("n\n2\n3\n"), 0o666))
 	_, samples, err := describe(t, filepath.Join(filepath.Dir(path), "*.csv"), source.Options{})
 	if err != nil || len(samples) != 3 || !strings.HasSuffix(strings.Fields(samples[2])[0], "/b.csv:3") {
 		t.Errorf("samples %q, %v", samples, err)
@@ -166,9 +153,7 @@ func TestSeveralTables(t *testing.T) {
 
 func TestErrorsOfValuesAreTold(t *testing.T) {
 	s, err := Open(t.Context(), write(t, "x.csv", "label,n\na,1\nb,x\n"), source.Options{Fields: "label,n:int8"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	v := source.NewValues(2)
 	var bad error

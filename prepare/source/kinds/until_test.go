@@ -12,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -23,24 +24,18 @@ func gzipped(t *testing.T, data []byte) []byte {
 	if _, err := z.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, z.Close())
 	return b.Bytes()
 }
 
 // A run that is interrupted reads no source on: not while it is opened, and not afterwards.
 func TestEverySourceIsInterrupted(t *testing.T) {
 	hdf5, err := os.ReadFile("../../../internal/hdf5/meta/testdata/small-old-basic.h5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	at := filepath.Join(t.TempDir(), "x.tar")
 	writeTar(t, at, "a.txt", "b.txt")
 	archived, err := os.ReadFile(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	idx := []byte("\x00\x00\x08\x03\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x02abcdefgh")
 	array := npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }", 48)
 	column := npy(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (3, 4), }", 48)
@@ -67,18 +62,14 @@ func TestEverySourceIsInterrupted(t *testing.T) {
 		t.Run(c.kind+" "+filepath.Ext(c.name), func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, c.name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, c.data, 0o666)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, c.data, 0o666)))
 			if c.kind == "imagefolder" {
 				path = dir
 			}
 			stop := errors.New("SIGTERM")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			s, err := Open(ctx, path, source.Options{Kind: c.kind, Fields: c.fields})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer s.Close()
 			cancel(stop)
 			n := 0

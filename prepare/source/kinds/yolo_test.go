@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -90,9 +91,7 @@ func TestYOLOFolders(t *testing.T) {
 // Places of YOLO and LabelMe are on the picture as its EXIF orientation turns it: one that is not turned is a bad sample.
 func TestTurnedImages(t *testing.T) {
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 10, 20)), nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 10, 20)), nil))
 	exif := "Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00"
 	photo := b.String()[:2] + "\xff\xe1\x00" + string(rune(len(exif)+2)) + exif + b.String()[2:]
 	root := t.TempDir()

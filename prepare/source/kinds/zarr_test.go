@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -22,17 +23,11 @@ func TestZarrZip(t *testing.T) {
 	}
 	i := 0
 	for sample, err := range s.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		v := source.NewValues(1)
-		if err := sample.Data.Read(v); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sample.Data.Read(v))
 		again, err := s.(source.Indexed).Sample(int64(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		w := source.NewValues(1)
 		if err := again.Data.Read(w); err != nil || !bytes.Equal(v.Get(0), w.Get(0)) {
 			t.Fatalf("record %d: %v", i, err)
@@ -62,12 +57,8 @@ func group(t *testing.T) string {
 		"texts/.zarray": `{"zarr_format": 2, "shape": [3], "chunks": [3], "dtype": "|O", "compressor": null, "filters": [{"id": "vlen-utf8"}], "fill_value": "", "order": "C"}`,
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 	}
 	return dir
 }
@@ -79,13 +70,9 @@ func TestZarrGroup(t *testing.T) {
 	defer s.Close()
 	var got []byte
 	for sample, err := range s.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		v := source.NewValues(2)
-		if err := sample.Data.Read(v); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sample.Data.Read(v))
 		got = append(append(got, v.Get(0)...), v.Get(1)[0])
 	}
 	if string(got) != "ab\x05cd\x05\x09\x09\x05" || s.Info().Fields[1].Name != "n" {
@@ -126,12 +113,8 @@ func TestZarrWithUnreadArrays(t *testing.T) {
 			"labels/.zarray": `{"zarr_format": 2, "shape": [3], "chunks": [3], "dtype": "<i4", "compressor": null, "filters": null, "fill_value": 5, "order": "C"}`,
 		} {
 			path := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 		}
 		s, err := Open(t.Context(), dir, source.Options{})
 		switch {

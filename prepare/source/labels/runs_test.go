@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Values of pycocotools.
@@ -22,9 +24,7 @@ func TestPolygonsOfCOCO(t *testing.T) {
 		{[]float64{-2, -2, 10, -2, 10, 10, -2, 10}, []uint32{0, 30}, ""},
 	} {
 		m, err := polygonMask(c.xy, 5, 6)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if !slices.Equal(m.Counts, c.counts) || c.text != "" && m.String() != c.text {
 			t.Errorf("%v: %v %q, want %v %q", c.xy, m.Counts, m, c.counts, c.text)
 		}
@@ -75,9 +75,7 @@ func TestUnion(t *testing.T) {
 				xy = append(xy, r.Float64()*30-5, r.Float64()*30-5)
 			}
 			m, err := polygonMask(xy, h, w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if _, err := newMask(m.Counts, h, w); err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
@@ -58,23 +59,17 @@ func writePhotos(t *testing.T, dir string, files int, rows []photo, options ...p
 	t.Helper()
 	for i := range files {
 		part := rows[i*len(rows)/files : (i+1)*len(rows)/files]
-		if err := parquet.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.parquet", i)), part, options...); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, parquet.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.parquet", i)), part, options...))
 	}
 }
 
 func openAt(t *testing.T, path, fields string, places bool) source.Source {
 	t.Helper()
 	selection, err := column.ParseFields(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := Open(t.Context(), rootOf(t, path), path, source.Options{Places: places, Seen: func(int64) {},
 		IsImage: func([]byte) bool { return false }}, selection)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -109,9 +104,7 @@ func TestRowsByNumber(t *testing.T) {
 				whole := openAt(t, dir, fields, false)
 				n := len(whole.Info().Fields)
 				for s, err := range whole.Samples() {
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					want = append(want, describe(s, n))
 				}
 				x, ok := openAt(t, dir, fields, true).(*indexed)
@@ -168,13 +161,9 @@ func TestRowNeedsItsPages(t *testing.T) {
 	writePhotos(t, dir, 1, photos(rand.New(rand.NewPCG(3, 4)), 1500), parquet.PageBufferSize(100<<10))
 	x := openAt(t, dir, "image,label", true).(*indexed)
 	info, err := x.files[0].Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := os.Open(filepath.Join(dir, "0.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	r := &ranges{File: f}
 	for i := range x.groups {
@@ -240,33 +229,23 @@ func TestRowsOfCutFile(t *testing.T) {
 	path := filepath.Join(dir, "0.parquet")
 	x := openAt(t, dir, "image", true).(*indexed)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, 1000); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, 1000))
 	if _, err := x.value(500, 0); err == nil {
 		t.Error("a row of a file that was cut")
 	}
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o666))
 	got, err := x.value(500, 0)
 	if err != nil || !bytes.Contains(data, got) {
 		t.Errorf("%d bytes: %v", len(got), err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s, err := Open(ctx, rootOf(t, dir), dir, source.Options{Places: true, Seen: func(int64) {}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	cancel(os.ErrDeadlineExceeded)
 	sample, err := s.(*indexed).Sample(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := sample.Data.Read(source.NewValues(len(s.Info().Fields))); err == nil || !strings.Contains(err.Error(), "timeout") {
 		t.Errorf("after the end of the context: %v", err)
 	}
@@ -276,9 +255,7 @@ func TestRowsOfCutFile(t *testing.T) {
 func rootOf(t testing.TB, path string) *vfs.Root {
 	t.Helper()
 	root, err := source.OpenRoot(path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { root.Close() })
 	return root
 }

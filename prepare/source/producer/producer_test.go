@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -36,15 +37,11 @@ func read(t *testing.T, start Start, stream string) (list []string, err error) {
 	t.Helper()
 	var out bytes.Buffer
 	p, err := Open(t.Context(), strings.NewReader(message('B', begin)+message('F', fields)+stream), &out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if err := p.Answer(start); err != nil || !p.Started() || !strings.HasSuffix(out.String(), "}\n") {
 		t.Fatalf("%v, answer %q", err, &out)
 	}
-	if err := p.ReadFields(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, p.ReadFields())
 	for range p.Samples() { // the first pass looks at one sample only
 		break
 	}
@@ -122,9 +119,7 @@ func TestBeginsThatAreWrong(t *testing.T) {
 	}
 	for _, text := range []string{`{}`, `[]`, `[{"name":"x","dtype":"complex64","shape":[]}]`, `[{"name":"../x","dtype":"uint8","shape":[]}]`, `[{"name":"x","dtype":"uint8","shape":[-1]}]`} {
 		p, err := Open(t.Context(), strings.NewReader(message('B', begin)+message('F', text)), io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if err := p.ReadFields(); err == nil {
 			t.Errorf("fields %s are taken", text)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -81,9 +82,7 @@ func writeNumbers(t *testing.T, rng *rand.Rand, path string) {
 		}
 		text.WriteString(line + lineEnds[rng.IntN(len(lineEnds))])
 	}
-	if err := os.WriteFile(path, []byte(text.String()[:text.Len()-rng.IntN(2)]), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text.String()[:text.Len()-rng.IntN(2)]), 0o666))
 }
 
 // A file may have the columns of the first one in another order, or others.
@@ -97,14 +96,10 @@ func TestBlocksOfHeadersThatDiffer(t *testing.T) {
 		dir := t.TempDir()
 		for name, text := range map[string]string{"1.csv": "a,b\n" + strings.Repeat("1,2\n", 100),
 			"2.csv": tt.header + "\n" + strings.Repeat("10,20\n", 100)} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 		}
 		src, err := OpenCSV(t.Context(), rootOf(t, dir), filepath.Join(dir, "*.csv"), source.Options{Seen: func(int64) {}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := contentOf(t, src)
 		if !slices.Equal(got, rowByRow(t, src)) {
 			t.Errorf("%q, want %q", got, rowByRow(t, src))
@@ -125,13 +120,9 @@ func contentOf(t *testing.T, src source.Source) (list []string) {
 	values := source.NewValues(fields)
 	rows := source.NewRows(fields)
 	for b, err := range blocks {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		rows.Clear()
-		if err := b.Read(rows); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, b.Read(rows))
 		odd, good := rows.Odd, 0
 		for i := range rows.N {
 			if len(odd) > 0 && odd[0].At == i {
@@ -159,9 +150,7 @@ func contentOf(t *testing.T, src source.Source) (list []string) {
 func rowByRow(t *testing.T, src source.Source) (list []string) {
 	values := source.NewValues(len(src.Info().Fields))
 	for s, err := range src.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		list = append(list, lineOf(s.Name, s.Data, values))
 	}
 	return list

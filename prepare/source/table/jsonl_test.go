@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 )
@@ -54,13 +55,9 @@ func TestJSONRowsThatAreRefused(t *testing.T) {
 // The note on a column of text names the empty string that makes it one, not the number after it.
 func TestNoteOfEmptyString(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.jsonl")
-	if err := os.WriteFile(path, []byte("{\"a\":1}\n{\"a\":\"\"}\n{\"a\":-12}\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("{\"a\":1}\n{\"a\":\"\"}\n{\"a\":-12}\n"), 0o666))
 	src, err := OpenJSONL(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, want := src.Info().Fields[0].Origin, `"" in row 2 is not a number`; !strings.Contains(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -75,14 +72,10 @@ func TestArrayLines(t *testing.T) {
 			elements = append(elements, randomValue(rng, 3))
 		}
 		text, err := json.MarshalIndent(elements, "", strings.Repeat(" ", rng.IntN(3)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, r := range []io.Reader{bytes.NewReader(text), iotest.OneByteReader(bytes.NewReader(text))} {
 			r, err := newArrayLines(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got, err := io.ReadAll(r)
 			if err != nil {
 				t.Fatalf("%s: %v", text, err)
@@ -90,9 +83,7 @@ func TestArrayLines(t *testing.T) {
 			var want bytes.Buffer
 			for i, e := range elements {
 				line, err := json.Marshal(e)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if want.Write(line); i+1 < len(elements) {
 					want.WriteByte('\n')
 				}

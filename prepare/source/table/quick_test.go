@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 )
@@ -110,9 +111,7 @@ func TestCount(t *testing.T) {
 		"b.jsonl": "{\"a\":1}\n" + strings.Repeat("{\"a\":1}\n\n", 40_000),
 	} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 		open := OpenCSV
 		if strings.HasSuffix(name, "l") {
 			open = OpenJSONL
@@ -120,9 +119,7 @@ func TestCount(t *testing.T) {
 		count := func(selection ...column.Selection) (int64, int64) {
 			seen := int64(0)
 			src, err := open(t.Context(), rootOf(t, path), path, source.Options{Seen: func(n int64) { seen += n }}, selection)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return src.Info().Count, seen
 		}
 		want, _ := count()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
@@ -59,13 +60,9 @@ func TestScanIsExact(t *testing.T) {
 			rows = 20_000 // several blocks
 		}
 		text := randomTable(rng, rows)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 		src, err := OpenCSV(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := src.(*table)
 		want, count := guessed(t, got)
 		if got.info.Count != count {
@@ -87,9 +84,7 @@ func TestScanIsExact(t *testing.T) {
 func guessed(t *testing.T, of *table) (types []string, rows int64) {
 	guesses := make([]column.Guess, len(of.columns))
 	for row, err := range of.rows() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		rows++
 		_ = of.format.each(row, func(i int, _ string, c column.Cell) { guesses[i].Add(c) })
 	}
@@ -103,13 +98,9 @@ func guessed(t *testing.T, of *table) (types []string, rows int64) {
 func TestScanNamesTheFirstOddRow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.csv")
 	text := "a,b\n" + strings.Repeat("0.25,\n\n", 50_000) + "x,\n" + strings.Repeat("y,\n", 50_000)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 	src, err := OpenCSV(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if origin := src.Info().Fields[0].Origin; !strings.Contains(origin, `"x" in row 50001 is not a number`) {
 		t.Error(origin)
 	}
@@ -119,9 +110,7 @@ func TestScanNamesTheFirstOddRow(t *testing.T) {
 func rootOf(t testing.TB, path string) *vfs.Root {
 	t.Helper()
 	root, err := source.OpenRoot(path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { root.Close() })
 	return root
 }

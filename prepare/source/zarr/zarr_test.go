@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/membucket"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
 	"github.com/penstock/penstock/prepare/source"
@@ -27,31 +28,21 @@ const files = "../../../internal/zarr/testdata/"
 func mount(t *testing.T, name string) string {
 	t.Helper()
 	z, err := zip.OpenReader(files + name + ".zip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer z.Close()
 	c := requests.NewClient(&membucket.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
 	put := func(key string, data []byte) {
-		if err := c.WriteAll(t.Context(), key, data, remote.WriteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.WriteAll(t.Context(), key, data, remote.WriteOptions{}))
 	}
 	for _, m := range z.File {
 		r, err := m.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		b, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		put("x.zarr/"+m.Name, b)
 	}
 	whole, err := os.ReadFile(files + name + ".zip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	put("x.zip", whole)
 	t.Cleanup(vfs.Mount("mem:/lab", bucketfs.New(t.Context(), c, "")))
 	return "mem:/lab"
@@ -64,19 +55,13 @@ func all(t *testing.T, path string) string {
 		t.Fatalf("%s is of kind %q, %v", path, kind, err)
 	}
 	s, err := Open(t.Context(), rootOf(t, path), path, source.Options{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	var b []byte
 	for sample, err := range s.Samples() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		v := source.NewValues(1)
-		if err := sample.Data.Read(v); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sample.Data.Read(v))
 		b = append(b, v.Get(0)...)
 	}
 	return string(b)
@@ -105,16 +90,12 @@ func TestChangedInBucket(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "ds.zarr")
 			w, err := zarr.Create(folder, store.Schema{Fields: []store.Field{images, tokens}},
 				zarr.Options{ShardBytes: 16 * 256, Compress: compress})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			r := store.NewRecord(store.Schema{Fields: []store.Field{images, tokens}})
 			for i := range 600 {
 				r.Values[0] = bytes.Repeat([]byte{byte(i), 7}, 8)
 				r.Values[1] = bytes.Repeat([]byte{byte(i), 0, 0, 0}, i%3)
-				if err := w.Append(r); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, w.Append(r))
 			}
 			if _, err := w.Commit(store.Info{}); err != nil {
 				t.Fatal(err)
@@ -154,9 +135,7 @@ func TestChangedInBucket(t *testing.T) {
 func rootOf(t testing.TB, path string) *vfs.Root {
 	t.Helper()
 	root, err := source.OpenRoot(path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { root.Close() })
 	return root
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
 )
@@ -23,9 +24,7 @@ func TestAccessStays(t *testing.T) {
 			uid, gid = 1234, 4321
 		}
 		other := filepath.Join(filepath.Dir(path), "other.h5")
-		if err := errors.Join(os.Chmod(path, mode), os.Chown(path, uid, gid), os.Link(path, other)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.Chmod(path, mode), os.Chown(path, uid, gid), os.Link(path, other)))
 		one := content{fields: c.fields[1:], values: c.values, splits: c.splits}
 		for _, change := range []func(){
 			func() {
@@ -38,9 +37,7 @@ func TestAccessStays(t *testing.T) {
 		} {
 			change()
 			info, err := os.Stat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			st := info.Sys().(*syscall.Stat_t)
 			if info.Mode().Perm() != mode || int(st.Uid) != uid || int(st.Gid) != gid {
 				t.Errorf("%v, owner %d, group %d, want %v, %d, %d", info.Mode(), st.Uid, st.Gid, mode, uid, gid)
@@ -60,17 +57,13 @@ func TestChangedMeanwhile(t *testing.T) {
 		values := valuesOf(score, 1, records)
 		var changed []byte
 		progress := func(int64) {
-			if err := os.Chmod(path, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Chmod(path, 0o600))
 			f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 			if err == nil {
 				_, err = f.Write([]byte("more"))
 				err = errors.Join(err, f.Close())
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if changed, err = os.ReadFile(path); err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/tensor"
 )
@@ -29,9 +30,7 @@ func TestFullDisk(t *testing.T) {
 			if err == nil {
 				err = os.Truncate(filler, info.Size()-256<<10)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if err := second(RenameColumn(path, "labels", "class", Options{})); !errors.Is(err, unix.ENOSPC) {
 				t.Errorf("a full disk: %v", err)
 			}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
@@ -33,21 +34,13 @@ func TestReadByH5py(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ds.h5")
 	c := begin(t, path, hdf5.Options{Compress: &hdf5.Compression{Level: 1}}, pages, labels)
 	old, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := exec.Command(h5test.Python(t), "-c", script, path)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	lines := bufio.NewReader(out)
 	if line, err := lines.ReadString('\n'); err != nil || line != "labels,pages,penstock\n" {
 		t.Fatalf("%q, %v", line, err)
@@ -57,17 +50,13 @@ func TestReadByH5py(t *testing.T) {
 		second(AddColumn(path, tokens, from(valuesOf(tokens, 0, records), -1), Options{})),
 		second(RenameColumn(path, "labels", "class", Options{})), second(DropColumn(path, []string{"pages"}, Options{})),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	if _, err := in.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
 	rest, err := io.ReadAll(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := "0 [b'cat', b'dog', b'emu']\nclass,penstock,score,tokens (23,) b'dog' 46 1\n"
 	if err := cmd.Wait(); err != nil || string(rest) != want {
 		t.Errorf("%v: %s, want %s", err, rest, want)
@@ -92,30 +81,20 @@ func TestFilesOfOthers(t *testing.T) {
 	if err := drop(foreign); err == nil || !strings.Contains(err.Error(), "keeps no generations and cannot be changed") {
 		t.Errorf("of another program: %v", err)
 	}
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(path, 0o666))
 	cmd := exec.Command(h5test.Python(t), "-c", "import sys, h5py\nwith h5py.File(sys.argv[1], 'r+') as f: print(flush=True); sys.stdin.read(); f['mine'] = list(range(5000))", path)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	if err := drop(path); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("a file that h5py changes: %v", err)
 	}
-	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(in.Close(), cmd.Wait()))
 	appended := func(path string) error {
 		return second(hdf5.Create(path, store.Schema{Fields: pagesAndLabels}, hdf5.Options{Append: true}))
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
@@ -99,9 +100,7 @@ func build(t testing.TB, path string, c content, opts hdf5.Options) *store.Manif
 	t.Helper()
 	schema := store.Schema{Fields: c.fields}
 	w, err := hdf5.Create(path, schema, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	r := store.NewRecord(schema)
 	for i := range c.records() {
@@ -111,14 +110,10 @@ func build(t testing.TB, path string, c content, opts hdf5.Options) *store.Manif
 		if opts.Splits != nil {
 			r.Split = c.splits[i]
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(r))
 	}
 	m, err := w.Commit(store.Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return m
 }
 
@@ -253,18 +248,14 @@ func (h *history) step() {
 		h.append()
 	case 7:
 		ds, err := open(h.path)
-		if err != nil {
-			h.Fatal(err)
-		}
+		require.NoError(h, err)
 		h.readers[ds] = h.now.clone()
 	}
 }
 
 func (h *history) done(err error) {
 	h.Helper()
-	if err != nil {
-		h.Fatal(err)
-	}
+	require.NoError(h, err)
 	h.newest++
 }
 
@@ -372,9 +363,7 @@ func (h *history) append() {
 func (h *history) check() {
 	h.Helper()
 	ds, err := open(h.path)
-	if err != nil {
-		h.Fatal(err)
-	}
+	require.NoError(h, err)
 	if err := errors.Join(compare(ds, h.now), ds.Close()); err != nil {
 		h.Error(err)
 	}
@@ -409,9 +398,7 @@ with h5py.File(sys.argv[1]) as f:
 func (h *history) readByH5py() {
 	h.Helper()
 	m, err := store.ReadManifest(h.path)
-	if err != nil {
-		h.Fatal(err)
-	}
+	require.NoError(h, err)
 	var want []string
 	for _, f := range h.now.fields {
 		compressed, array, offsets := "None", f.Name, ""
@@ -443,9 +430,7 @@ func TestNothingIsLeft(t *testing.T) {
 			c := begin(t, path, opts, pages, labels)
 			has := func(text []byte) bool {
 				data, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				return bytes.Contains(data, text)
 			}
 			secret, other := c.values["pages"][5], c.values["pages"][6]
@@ -488,9 +473,7 @@ func TestRefusals(t *testing.T) {
 	path := filepath.Join(dir, "ds.h5")
 	c := begin(t, path, hdf5.Options{}, pages, labels)
 	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	bad := score
 	bad.Name = "penstock"
 	good := valuesOf(score, 1, records)
@@ -534,17 +517,13 @@ func TestRefusals(t *testing.T) {
 	corrupt := slices.Clone(before)
 	corrupt[bytes.Index(corrupt, c.values["pages"][9])] ^= 1
 	damaged := filepath.Join(dir, "damaged.h5")
-	if err := os.WriteFile(damaged, corrupt, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(damaged, corrupt, 0o666))
 	if _, err := DropColumn(damaged, []string{"labels"}, Options{}); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("corrupt values were copied: %v", err)
 	}
 	corrupt = slices.Clone(before)
 	corrupt[bytes.Index(corrupt, []byte("emu"))] ^= 1
-	if err := os.WriteFile(damaged, corrupt, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(damaged, corrupt, 0o666))
 	if _, err := DropColumn(damaged, []string{"pages"}, Options{}); !errors.Is(err, store.ErrCorrupt) || strings.Count(err.Error(), dir) != 1 {
 		t.Errorf("corrupt metadata got a new checksum: %v", err)
 	}
@@ -579,12 +558,8 @@ func TestOneChangeAtATime(t *testing.T) {
 	}
 	c.fields, c.values["score"] = append(c.fields, score), valuesOf(score, 1, records)
 	w, err := hdf5.Create(path, store.Schema{Fields: c.fields}, hdf5.Options{Append: true, Journal: new(store.Journal)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Checkpoint(nil), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(w.Checkpoint(nil), w.Close()))
 	if _, err := DropColumn(path, []string{"labels"}, Options{}); err == nil || !strings.Contains(err.Error(), "another write to it was stopped") {
 		t.Errorf("after an append that was stopped: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -37,9 +38,7 @@ func TestAttributesThatFit(t *testing.T) {
 		f := store.NewField("labels", tensor.Int64)
 		f.Classes = []string{string(make([]byte, n))}
 		objects, err := Describe([]encode.Object{{Path: "/labels"}}, store.Schema{Fields: []store.Field{f}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if fits := n == encode.AttributeLimit; fits != (len(objects) == 1) || fits != (len(objects[0].Attributes) == 1) {
 			t.Errorf("%d bytes: %+v", n, objects)
 		}

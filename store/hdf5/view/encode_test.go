@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/hdf5/view"
@@ -50,22 +51,16 @@ func build(t testing.TB, schema store.Schema, n int, opts flat.Options) *store.D
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ds")
 	w, err := flat.Create(path, schema, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	for i := range n {
-		if err := w.Append(record(schema, i)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(record(schema, i)))
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := store.OpenFlat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return d
 }
 
@@ -93,17 +88,13 @@ func record(schema store.Schema, i int) *store.Record {
 func write(t testing.TB, d *store.Dataset) string {
 	t.Helper()
 	data, err := view.Encode(d, d.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	again, err := view.Encode(d, d.Path)
 	if err != nil || !bytes.Equal(data, again) {
 		t.Fatalf("other bytes the second time, error %v", err)
 	}
 	path := filepath.Join(d.Path, view.Name)
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o666))
 	return path
 }
 
@@ -111,19 +102,13 @@ func write(t testing.TB, d *store.Dataset) string {
 func TestEncodeForOurReader(t *testing.T) {
 	d := build(t, everything(), 9000, flat.Options{ShardBytes: 1})
 	data, err := os.ReadFile(write(t, d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := meta.Open(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range layout.Of(d).Columns {
 		c := &layout.Of(d).Columns[i]
 		x, err := f.Dataset(c.Path())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if c.Part == layout.Offsets {
 			if len(c.Extents) < 2 || x.Records() != d.Records+1 || len(x.External) > 0 {
 				t.Errorf("%s: %d of %d extents, %d records", c.Path(), len(x.External), len(c.Extents), x.Records())
@@ -247,17 +232,11 @@ func TestNames(t *testing.T) {
 		{func() ([]byte, error) { return view.EncodeAbsolute(d) }, filepath.ToSlash(d.Path) + "/images-00000.npy"},
 	} {
 		data, err := c.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		f, err := meta.Open(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		x, err := f.Dataset("/images")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := x.External[0].Name; got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
@@ -274,13 +253,9 @@ func TestRefusal(t *testing.T) {
 	} {
 		for _, folder := range []string{d.Path, beside} {
 			data, err := encode(d, folder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			path := filepath.Join(folder, view.Name)
-			if err := os.WriteFile(path, data, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, data, 0o666))
 			for name, opts := range map[string]store.OpenOptions{"mapped": {}, "packed": {Packed: true}} {
 				_, err := store.OpenHDF5(path, opts)
 				if !errors.Is(err, store.ErrView) || !errors.Is(err, store.ErrUnsupported) || !strings.HasSuffix(err.Error(), "open the dataset instead: "+d.Path) {
@@ -302,13 +277,9 @@ func TestLongAttributes(t *testing.T) {
 	}
 	d := build(t, store.Schema{Fields: []store.Field{wide}}, 2, flat.Options{})
 	data, err := view.Encode(d, d.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	f, err := meta.Open(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	std, err := f.Dataset("/penstock/std/wide")
 	if err != nil || std.Records() != 8000 || std.Type.DType() != tensor.Float64 {
 		t.Errorf("std is %+v, error %v", std, err)
@@ -325,9 +296,7 @@ func TestOffsetsThatAreNone(t *testing.T) {
 	d := build(t, everything(), 9000, flat.Options{ShardBytes: 1})
 	c := layout.Of(d).Column(3, layout.Offsets)
 	path := c.Extents[1].Path
-	if err := errors.Join(os.Chmod(path, 0o666), os.Truncate(path, c.Extents[1].Offset+binary.MaxVarintLen16)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Chmod(path, 0o666), os.Truncate(path, c.Extents[1].Offset+binary.MaxVarintLen16)))
 	if _, err := view.Encode(d, d.Path); err == nil || !strings.Contains(err.Error(), `field "text"`) {
 		t.Errorf("error %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"unsafe"
 
 	"github.com/penstock/penstock/internal/staged"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -155,9 +156,7 @@ func (s standIn) start(t *testing.T, workers int) *Pool {
 		go s.serve(theirs)
 	}
 	p, err := New(conns, names, s.memory, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(p.Close)
 	return p
 }
@@ -182,9 +181,7 @@ type chainCase struct {
 // twoCalls is a Chain of stored bytes, f0, a step of the engine, and f1.
 func twoCalls(t *testing.T, p *Pool, batch int) chainCase {
 	cast, err := transforms.ParseArray([]byte(`[{"op":"Clip","min":0,"max":200}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := tensor.Spec{Name: "x", DType: tensor.Uint8, Shape: tensor.Shape{3}}
 	mid := tensor.Spec{Name: "x", DType: tensor.Uint8, Shape: tensor.Shape{6}}
 	out := tensor.Spec{Name: "x", DType: tensor.Uint8, Shape: tensor.Shape{12}}
@@ -209,21 +206,15 @@ func TestChain(t *testing.T) {
 			p := standIn{memory: newHeap(), functions: []func([]byte, record) ([]byte, error){twice, twice}}.start(t, workers)
 			c := twoCalls(t, p, batch)
 			s, err := c.chain.Stage(c.in, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for round := range 3 {
 				n := rand.IntN(300)
 				out := make([][]byte, n)
 				for i := range n {
 					out[i] = make([]byte, 12)
-					if err := s.Put(t.Context(), out[i], c.stored(i), loader.Record{Index: i, Epoch: round, Seed: 9}); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, s.Put(t.Context(), out[i], c.stored(i), loader.Record{Index: i, Epoch: round, Seed: 9}))
 				}
-				if err := s.Flush(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, s.Flush(t.Context()))
 				for i := range n {
 					if want := c.want(i, loader.Record{Index: i, Epoch: round, Seed: 9}); !bytes.Equal(out[i], want) {
 						t.Fatalf("workers %d, batch %d: record %d is %v, want %v", workers, batch, i, out[i], want)
@@ -246,26 +237,18 @@ func TestChainOfRagged(t *testing.T) {
 	p := standIn{memory: newHeap(), functions: []func([]byte, record) ([]byte, error){sum}}.start(t, 2)
 	in := tensor.Spec{Name: "x", DType: tensor.Uint8, Ragged: true}
 	open, err := Stored{}.Output(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := &Chain{Pool: p, Head: Stored{}, Batch: 40, Stats: new(Stats), Calls: []Call{{In: open, Out: tensor.Spec{Name: "x", DType: tensor.Uint32}}}}
 	s, err := c.Stage(in, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var out, want [][]byte
 	for i := range 500 {
 		src := bytes.Repeat([]byte{byte(i)}, rand.IntN(1+rand.IntN(5000)))
 		w, _ := sum(src, record{})
 		out, want = append(out, make([]byte, 4)), append(want, w)
-		if err := s.Put(t.Context(), out[i], src, loader.Record{Index: i}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Put(t.Context(), out[i], src, loader.Record{Index: i}))
 	}
-	if err := s.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Flush(t.Context()))
 	for i := range out {
 		if !bytes.Equal(out[i], want[i]) {
 			t.Fatalf("record %d is %v, want %v", i, out[i], want[i])
@@ -284,9 +267,7 @@ func TestChainFails(t *testing.T) {
 	p := standIn{memory: newHeap(), functions: []func([]byte, record) ([]byte, error){fails, twice}}.start(t, 3)
 	c := twoCalls(t, p, 9)
 	s, err := c.chain.Stage(c.in, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for first := range 40 {
 		err, put := error(nil), 0
 		for i := range 20 {
@@ -343,9 +324,7 @@ func TestWorkersThatFail(t *testing.T) {
 		p := s.start(t, 1)
 		chain := twoCalls(t, p, 4)
 		stage, err := chain.chain.Stage(chain.in, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i := 0; i < 200 && err == nil; i++ {
 			err = stage.Put(t.Context(), make([]byte, 12), chain.stored(i), loader.Record{Index: i})
 		}
@@ -379,9 +358,7 @@ func TestClose(t *testing.T) {
 	p := standIn{memory: newHeap(), functions: []func([]byte, record) ([]byte, error){hangs, twice}}.start(t, 2)
 	c := twoCalls(t, p, 4)
 	s, err := c.chain.Stage(c.in, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	done := make(chan error)
 	go func() {
 		var err error
@@ -405,30 +382,22 @@ func TestClose(t *testing.T) {
 // Steps on float pixels give torchvision's results.
 func TestFloats(t *testing.T) {
 	steps, err := transforms.Parse([]byte(`[{"op":"ToTensor"},{"op":"Normalize","mean":[0.5,0.25,0.125],"std":[0.5,0.25,2]}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := tensor.Spec{Name: "x", DType: tensor.Float32, Shape: tensor.Shape{2, 5, 3}, Layout: tensor.HWC}
 	f, err := FloatsOf(in, steps.Transforms())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out, err := f.Output(in)
 	if err != nil || fmt.Sprint(out.Shape) != "(3, 2, 5)" || out.Layout != tensor.CHW {
 		t.Fatal(out, err)
 	}
 	do, err := f.Worker(in, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	src, dst := make([]float32, 30), make([]float32, 30)
 	for i := range src {
 		src[i] = rand.Float32()
 	}
 	raw := func(x []float32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x)) }
-	if err := do(raw(dst), raw(src), loader.Record{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, do(raw(dst), raw(src), loader.Record{}))
 	mean, std := []float32{0.5, 0.25, 0.125}, []float32{0.5, 0.25, 2}
 	for i, x := range src {
 		c := i % 3

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/tensor"
@@ -52,13 +53,9 @@ func TestRenamed(t *testing.T) {
 	}
 	corrupt := filepath.Join(path, filepath.FromSlash(layout.GenerationName(3)))
 	text, err := os.ReadFile(corrupt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, content := range []string{"{", string(text)} {
-		if err := errors.Join(os.Chmod(corrupt, 0o666), os.WriteFile(corrupt, []byte(content), 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.Chmod(corrupt, 0o666), os.WriteFile(corrupt, []byte(content), 0o666)))
 		names, err := Renamed(path, 2, 4)
 		if err != nil || (names == nil) != (content == "{") {
 			t.Errorf("of a generation that is %.9q: %v, %v", content, names, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -27,14 +28,10 @@ func TestBoxSurvey(t *testing.T) {
 		}
 	})
 	ds, err := mmapds.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer ds.Close()
 	s, err := BoxesOf(t.Context(), ds, field)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if s.Count != 7 || s.Outside != 2 || s.Inverted != 2 || s.Empty != 1 || s.Records != 2 || s.First != 2 || s.Unknown != 0 {
 		t.Errorf("%+v", s)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/tensor"
@@ -17,9 +18,7 @@ import (
 func diff(t *testing.T, a, b string, opts Options) *Comparison {
 	t.Helper()
 	c, err := Compare(context.Background(), a, b, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return c
 }
 
@@ -68,9 +67,7 @@ func TestDiffEverythingElse(t *testing.T) {
 	info := store.Info{Recipe: &store.Recipe{Program: "x", Options: map[string]string{"color": "rgb", "shard-size": "1"}}}
 	c := diff(t, datasettest.Animals(t), datasettest.Build(t, schema, 3, info, func(i int, v [][]byte) { v[1][0] = byte(i % 2) }), Options{})
 	var b strings.Builder
-	if err := c.Render(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Render(&b))
 	for _, want := range []string{
 		"records\n", ": 600\n", "fields of weight\n", "not there\n", "type of images\n", ": float32 (3, 8, 8)\n", "classes of labels\n",
 		`class 1 is "dog"`, `class 1 is "wolf"`, "recipe\n", "statistics of labels\n", "values that differ, of 3 records compared by position\n",

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
@@ -58,15 +59,11 @@ func changed(c *Comparison) string {
 func TestDiffOfGenerations(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ds")
 	w, err := flat.Create(path, named, flat.Options{Splits: []string{"train", "val"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	datasettest.Write(t, w, named, 1000, store.Info{}, fillNamed(same))
 	did := func(_ *store.Manifest, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	check := func(a, b string, want string) {
 		t.Helper()
@@ -77,9 +74,7 @@ func TestDiffOfGenerations(t *testing.T) {
 	}
 	chosen := func(generation int, numbers ...int64) edit.Chosen {
 		c, err := edit.Choose(path, generation, numbers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return c
 	}
 
@@ -124,9 +119,7 @@ func TestDiffOfGenerations(t *testing.T) {
 	more := func(first int) {
 		t.Helper()
 		w, err := flat.Create(path, named, flat.Options{Splits: []string{"train", "val"}, Append: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		datasettest.Write(t, w, named, 2, store.Info{}, fillNamed(func(i int) int { return first + i }))
 	}
 	more(2000) // 6
@@ -141,16 +134,12 @@ func TestDiffOfGenerations(t *testing.T) {
 func TestDiffOfFetchedGenerations(t *testing.T) {
 	path := datasettest.Animals(t)
 	old := filepath.Join(t.TempDir(), "old")
-	if err := os.CopyFS(old, os.DirFS(path)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(old, os.DirFS(path)))
 	chosen, err := edit.Choose(path, 0, []int64{7})
 	if err == nil {
 		_, err = edit.Delete(path, chosen, edit.Options{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := diff(t, old, path, Options{Origins: []string{"s3://b/animals@1", "s3://b/animals?region=eu-west-1"}})
 	if got, want := changed(c), "by stored place: 599, -1[{7 }] +0[], images 0, labels 0"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -221,9 +210,7 @@ func TestDiffOfRandomGenerations(t *testing.T) {
 		generations := 1
 		for range 5 {
 			ds, err := mmapds.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var some []int64
 			for i := range ds.Len() {
 				if rng.IntN(8) == 0 {
@@ -248,9 +235,7 @@ func TestDiffOfRandomGenerations(t *testing.T) {
 			for k := range at {
 				at[k] = fmt.Sprintf("%s@%d", path, 1+rng.IntN(generations))
 				ds, err := mmapds.Open(at[k], mmapds.WithSplit(split))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				records[k] = make(map[int]int)
 				for i := range ds.Len() {
 					records[k][ds.Stored(i)] = i

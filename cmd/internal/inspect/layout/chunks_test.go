@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // The numbers of the chunks are those of the list, and each chunk is in a piece that names it.
@@ -20,15 +21,11 @@ func TestChunksOfLayout(t *testing.T) {
 			t.Fatalf("%s: %+v", name, l.Chunks)
 		}
 		var list strings.Builder
-		if err := ListChunks(&list, datasettest.SmallHDF5(name), true); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ListChunks(&list, datasettest.SmallHDF5(name), true))
 		got := make(map[string]ChunkMap)
 		for d := json.NewDecoder(strings.NewReader(list.String())); d.More(); {
 			var c listed
-			if err := d.Decode(&c); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, d.Decode(&c))
 			m := got[c.Field]
 			if m.Count == 0 {
 				m.From, m.Smallest = c.Offset, c.Bytes
@@ -62,9 +59,7 @@ func pieceAt(l *Layout, at int64) string {
 
 func TestChunksAsText(t *testing.T) {
 	var b strings.Builder
-	if err := chart(t, datasettest.SmallHDF5("new-chunks")).Render(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, chart(t, datasettest.SmallHDF5("new-chunks")).Render(&b))
 	for _, want := range []string{"6 chunks of fixed, 3 chunks of grow, 1 chunk of single,", "index of fixed (94 bytes)\n", "B-tree v2 at 1731"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
@@ -83,14 +78,10 @@ func TestChunksAsText(t *testing.T) {
 // An index that cannot be read is said, and the rest is shown.
 func TestChunksOfCorruptIndex(t *testing.T) {
 	data, err := os.ReadFile(datasettest.SmallHDF5("new-chunks"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	data[463+20] ^= 1 // of the fixed array
 	path := filepath.Join(t.TempDir(), "x.h5")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
 	l := chart(t, path)
 	if m := l.Chunks[0]; m.Field != "fixed" || m.Problem == "" || l.Chunks[1].Problem != "" || l.Chunks[1].Count != 3 {
 		t.Errorf("%+v", l.Chunks)

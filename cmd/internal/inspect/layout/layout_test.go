@@ -9,14 +9,13 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/summary"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func chart(t *testing.T, path string) *Layout {
 	t.Helper()
 	l, err := Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return l
 }
 
@@ -44,15 +43,11 @@ func covered(t *testing.T, l *Layout, sizes map[string]int64) {
 func TestLayoutOfFlatCoversEveryByte(t *testing.T) {
 	path := datasettest.Animals(t)
 	entries, err := os.ReadDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sizes := make(map[string]int64)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sizes[e.Name()] = info.Size()
 	}
 	covered(t, chart(t, path), sizes)
@@ -65,18 +60,14 @@ func TestLayoutOfHDF5CoversEveryByte(t *testing.T) {
 	}
 	for _, path := range files {
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		covered(t, chart(t, path), map[string]int64{filepath.Base(path): info.Size()})
 	}
 }
 
 func TestLayoutSaysWhyNot(t *testing.T) {
 	var b strings.Builder
-	if err := chart(t, datasettest.SmallHDF5("new-chunks")).Render(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, chart(t, datasettest.SmallHDF5("new-chunks")).Render(&b))
 	if !strings.Contains(b.String(), "fixed   # cannot be mapped: layout chunked") {
 		t.Errorf("got\n%s", &b)
 	}
@@ -91,9 +82,7 @@ func eval(t *testing.T, expression string) string {
 func TestPythonLinesOpenTheFields(t *testing.T) {
 	path := datasettest.Animals(t)
 	s, err := summary.Describe(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l := chart(t, path)
 	for expression, want := range map[string]string{
 		s.Fields[0].Python + "[1][2, 1, 0, 3]":  "69", // record 514, element 67: 581 % 256

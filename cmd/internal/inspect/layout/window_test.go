@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -56,9 +57,7 @@ func TestBestChunk(t *testing.T) {
 func TestReadWindows(t *testing.T) {
 	const path = "../../../../internal/hdf5/meta/testdata/scales-new.h5"
 	w, err := ReadWindows(path, map[string]int{"time": 3, "lat": 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, a := range w.Arrays {
 		if a.Field == "t2m" && (a.Window[0] != 3 || a.Window[1] != 2 || a.Window[2] != 5 || a.Chunk == nil || a.Bytes != 120) {
 			t.Errorf("%+v", a)

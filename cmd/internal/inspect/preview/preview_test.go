@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/render"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -29,9 +30,7 @@ import (
 func preview(t *testing.T, path string, opts Options) *Sheet {
 	t.Helper()
 	s, err := Draw(context.Background(), path, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -256,15 +255,11 @@ func checkThumb(t *testing.T, name string, sheet *image.RGBA, within int) {
 // The title names the dataset, and the generation if one was given.
 func TestTitle(t *testing.T) {
 	folder := datasettest.Animals(t)
-	if err := os.Rename(folder, filepath.Join(filepath.Dir(folder), "zoo")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(folder, filepath.Join(filepath.Dir(folder), "zoo")))
 	folder = filepath.Join(filepath.Dir(folder), "zoo")
 	for path, want := range map[string]string{folder: "zoo", folder + "@1": "zoo@1"} {
 		ds, err := mmapds.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := (&sheetBuilder{path: path, ds: ds}).title(); got != want {
 			t.Errorf("%s: title %s, want %s", path, got, want)
 		}
@@ -294,9 +289,7 @@ func TestSheetKeepsItsMargins(t *testing.T) {
 			cells[i] = cell{long, "#12345678"}
 		}
 		d, err := newDrawing(long+long, long+long, nil, min(n, 4), thumbSize(32, 40), cells)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i := range cells {
 			d.place(i, image.NewRGBA(image.Rect(0, 0, 32, 40)))
 		}
@@ -345,20 +338,14 @@ func TestWritePNG(t *testing.T) {
 	picture := func(w io.Writer) error { return encodePNG(w, img) }
 	path := filepath.Join(dir, "a.png")
 	for range 2 { // the second time it replaces the first
-		if err := cli.WriteFile(path, picture); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, cli.WriteFile(path, picture))
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got, err := png.Decode(bytes.NewReader(data)); err != nil || got.Bounds() != img.Rect {
 		t.Errorf("%v, %v", got, err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "b.png"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "b.png"), 0o777))
 	if err := cli.WriteFile(filepath.Join(dir, "b.png"), picture); err == nil || strings.Count(err.Error(), "b.png") != 1 {
 		t.Errorf("a folder in the way: %v", err)
 	}
@@ -386,9 +373,7 @@ func TestPreviewDrawsWhatLiesOnImages(t *testing.T) {
 		values[3] = append(values[3], 1, 0, 0, 0, 0, 0, 0, 0)
 	})
 	flip, err := transforms.Compose(transforms.HorizontalFlip{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, p := range []*transforms.Pipeline{nil, flip} {
 		s := preview(t, path, Options{Count: 3, Pipeline: p})
 		top, dog := margin+titleLine+textLine+headGap+legendLine, render.Color(1)
@@ -407,9 +392,7 @@ func TestReadPipeline(t *testing.T) {
 		`[{"op": "HorizontalFlip"}]`: "", "transforms:\n- {op: HorizontalFlip}\n": "", "resize: 3": "is neither a list of transforms", "[{op: Flop}]": "Flop", "[": "x.yaml",
 	} {
 		path := filepath.Join(t.TempDir(), "x.yaml")
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
 		if _, err := readPipeline(path); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/image/font/basicfont"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -40,9 +41,7 @@ func TestDraw(t *testing.T) {
 	}
 	specs := map[string]tensor.Spec{"boxes": boxes.Spec, "labels": labels.Spec, "points": points.Spec, "masks": masks.Spec, "mask": mask.Spec}
 	m, err := r.Read(func(name string) (tensor.Spec, []byte, error) { return specs[name], values[name], nil }, 10, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	out := image.NewRGBA(image.Rect(0, 0, 120, 120))
 	m.Draw(out, image.Rect(20, 20, 120, 120), basicfont.Face7x13)
 	blended := func(c int) color.RGBA {

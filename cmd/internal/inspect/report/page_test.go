@@ -3,6 +3,8 @@ package report
 import (
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 func TestValuesAreEscaped(t *testing.T) {
@@ -10,9 +12,7 @@ func TestValuesAreEscaped(t *testing.T) {
 	b.Add(`<p title="{}">{} {}</p>`, `"><script>`, "a&b\x00", 3)
 	b.Add(`{}`, markup("<b>"))
 	var page strings.Builder
-	if err := writePage(&page, "</title>", "p { color: red; }", &b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, writePage(&page, "</title>", "p { color: red; }", &b))
 	for _, want := range []string{
 		`<p title="&#34;&gt;&lt;script&gt;">a&amp;b\x00 3</p><b>`, "<title>&lt;/title&gt;</title>", "p { color: red; }\n</style>", "<main>\n<p",
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -24,18 +25,14 @@ func compile(t testing.TB, path string, opts Options) *Report {
 		opts.Scan = 1000
 	}
 	r, err := Make(context.Background(), path, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
 func page(t testing.TB, r *Report) string {
 	t.Helper()
 	var b strings.Builder
-	if err := r.HTML(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.HTML(&b))
 	return b.String()
 }
 
@@ -48,9 +45,7 @@ func zoo(t testing.TB) string {
 	schema.Fields = append(schema.Fields, names)
 	path := filepath.Join(t.TempDir(), "zoo & co")
 	w, err := flat.Create(path, schema, flat.Options{Splits: []string{"train", "val"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	for i := range 60 {
 		r := store.NewRecord(schema)
@@ -67,9 +62,7 @@ func zoo(t testing.TB) string {
 		if i == 41 {
 			r.Values[0][0]++
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Append(r))
 	}
 	info := store.Info{
 		Recipe:  &store.Recipe{Program: "penstock test", Transforms: []byte(`[{"op":"Resize","size":[8]}]`)},

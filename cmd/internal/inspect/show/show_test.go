@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -17,9 +18,7 @@ func shown(t *testing.T, path string, opts Options, spans ...string) (out []*Rec
 		out = append(out, s)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return out
 }
 
@@ -36,9 +35,7 @@ func TestShowValues(t *testing.T) {
 		t.Errorf("%+v", labels)
 	}
 	var b strings.Builder
-	if err := got[0].Render(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, got[0].Render(&b))
 	const want = "record 5\n  images  uint8 (3, 8, 8)  [5 6 7 ...]  min 5, max 196, mean 100.5000\n  labels  int64            2 owl\n"
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
@@ -94,9 +91,7 @@ func TestShowImageFiles(t *testing.T) {
 func TestSpans(t *testing.T) {
 	for text, want := range map[string][2]int{"0": {0, 1}, "9": {9, 10}, ":": {0, 10}, ":3": {0, 3}, "8:": {8, 10}, "4:4": {4, 4}, "10:": {10, 10}} {
 		s, err := parseRange(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if a, b, err := s.within(10); err != nil || [2]int{a, b} != want {
 			t.Errorf("%s: %d, %d, %v; want %v", text, a, b, err, want)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -18,9 +19,7 @@ import (
 func surveyed(t *testing.T, path string, opts Options) *Stats {
 	t.Helper()
 	s, err := Compute(context.Background(), path, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -76,9 +75,7 @@ func TestStatsFitTheTerminal(t *testing.T) {
 	s := surveyed(t, datasettest.Animals(t), Options{})
 	for _, width := range []int{60, 80, 0} {
 		var b strings.Builder
-		if err := s.Render(&b, 0, width); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Render(&b, 0, width))
 		if long := longer(b.String()[strings.IndexByte(b.String(), '\n')+1:], 80); long != (width == 0) {
 			t.Errorf("at %d: a line has more than 80 characters: %v\n%s", width, long, b.String())
 		}
@@ -122,9 +119,7 @@ func TestStatsNoticeCorruption(t *testing.T) {
 	datasettest.Rewrite(t, path+"/images-00000.npy", datasettest.Flip(layout.HeaderBytes+7))
 	s := surveyed(t, path, Options{})
 	var b strings.Builder
-	if err := s.Render(&b, 0, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Render(&b, 0, 0))
 	if *s.Fields[0].Agrees || !strings.Contains(b.String(), "The manifest has other statistics: see penstock inspect verify") {
 		t.Errorf("a changed value goes unnoticed:\n%s", b.String())
 	}

@@ -7,14 +7,13 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // A file with data that cannot be used in place has conversions, and its datasets have their storage.
 func TestConversionsOfSmallFiles(t *testing.T) {
 	s, err := Describe(datasettest.SmallHDF5("new-chunks"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if len(s.Conversions) == 0 {
 		t.Fatal("no command")
 	}
@@ -46,9 +45,7 @@ func TestRepackOfWhatIsNotRead(t *testing.T) {
     f.create_dataset("names", data=["a"] * 100)
 `)
 	s, err := Describe(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	to := strings.TrimSuffix(path, ".h5")
 	want := []Repack{{Command: "h5repack -f NONE " + path + " " + to + "-repacked.h5", Datasets: []string{"offset"}, Reasons: []string{s.Tree[2].Storage.Unread}}}
 	if !reflect.DeepEqual(s.Repacks, want) || !strings.HasPrefix(want[0].Reasons[0], "filter scaleoffset(") {
@@ -61,9 +58,7 @@ func TestRepackOfWhatIsNotRead(t *testing.T) {
 		t.Errorf("%+v", s.Conversions)
 	}
 	var b strings.Builder
-	if err := s.Render(&b, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Render(&b, 0))
 	for _, line := range []string{"\nTo read it\n  h5repack -f NONE ", "      offset: filter scaleoffset(", "is not read: filter scaleoffset(", "preprocess reads it: text"} {
 		if !strings.Contains(b.String(), line) {
 			t.Errorf("no %q in\n%s", line, &b)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/kinds"
 )
@@ -41,9 +42,7 @@ func TestOrigins(t *testing.T) {
 	} {
 		path := h5test.File(t, c.script)
 		s, err := Describe(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		o := s.Origin
 		if o == nil || o.Program != c.program || !strings.Contains(strings.Join(o.Notes, "\n"), c.note) || (o.Command != "") != (c.fields > 0) {
 			t.Errorf("%s: %+v, want a note of %q", c.program, o, c.note)
@@ -69,9 +68,7 @@ func TestOrigins(t *testing.T) {
 func TestOriginsOfPrograms(t *testing.T) {
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	var cases [][3]any
-	if err := json.Unmarshal(h5test.Run(t, "../../../../prepare/source/kinds/testdata/others_hdf5.py", t.TempDir()), &cases); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(h5test.Run(t, "../../../../prepare/source/kinds/testdata/others_hdf5.py", t.TempDir()), &cases))
 	commands := 0
 	for _, c := range cases {
 		path := c[0].(string)

@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
 func TestSummaryOfRaggedFieldsAndSplits(t *testing.T) {
 	s, err := Describe(datasettest.Captions(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	const offsets = (10 + 2) * 8 // two shards, one a split
 	for i, want := range []struct{ rows, bytes int64 }{{45, 45*4 + offsets}, {135, 135 + offsets}, {55, 55*16 + offsets}, {10, 80}} {
 		if f := s.Fields[i]; f.Rows != want.rows || f.Bytes != want.bytes || f.Ragged != (i < 3) {

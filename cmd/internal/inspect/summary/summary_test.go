@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -19,31 +20,23 @@ import (
 func keys(t testing.TB, v any) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	m := make(map[string]any)
-	if err := json.Unmarshal(data, &m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(data, &m))
 	return m
 }
 
 func text(t *testing.T, s *Summary, classes int) string {
 	t.Helper()
 	var b strings.Builder
-	if err := s.Render(&b, classes); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Render(&b, classes))
 	return b.String()
 }
 
 func TestDescribeFlat(t *testing.T) {
 	path := datasettest.Animals(t)
 	s, err := Describe(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !s.Penstock || s.Format != "flat" || s.Records != 600 || len(s.Shards) != 2 || s.Bytes != 600*(192+8) {
 		t.Errorf("%+v", s)
 	}
@@ -64,14 +57,10 @@ func TestDescribeFlat(t *testing.T) {
 func diskBytes(t *testing.T, path string) (n int64) {
 	t.Helper()
 	entries, err := os.ReadDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		n += info.Size()
 	}
 	return n
@@ -84,9 +73,7 @@ func TestSummaryListsTheFirstClasses(t *testing.T) {
 	}
 	path := datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, tensor.CHW, names...), 4, store.Info{}, func(i int, v [][]byte) { v[1][0] = byte(i) })
 	s, err := Describe(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := text(t, s, 20)
 	for _, want := range []string{"Classes of labels: 1,000, 0 to 1 records each\n", "class019", "  ... and 980 more\n"} {
 		if !strings.Contains(got, want) {
@@ -108,9 +95,7 @@ func TestSummaryTellsNormalization(t *testing.T) {
 		schema := datasettest.SchemaOf(tensor.Float32, tensor.CHW)
 		schema.Fields[0].Normalization = &store.Normalization{Applied: applied, Scale: 255, Mean: []float64{.485, .456, .406}, Std: []float64{.229, .224, .225}}
 		s, err := Describe(datasettest.Build(t, schema, 1, store.Info{}, func(int, [][]byte) {}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := text(t, s, 0); !strings.Contains(got, want) || !strings.Contains(got, "mean  0.4850  0.4560  0.4060\n") {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -122,9 +107,7 @@ func TestSummaryTellsNonFiniteValues(t *testing.T) {
 		copy(v[0], "\x00\x00\xc0\x7f") // NaN
 	})
 	s, err := Describe(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := text(t, s, 0); !strings.Contains(got, "not finite") {
 		t.Errorf("NaNs are not reported:\n%s", got)
 	}
@@ -136,9 +119,7 @@ func TestSummaryTellsWhatWasSkipped(t *testing.T) {
 		info.Skipped = append(info.Skipped, store.Skipped{Sample: fmt.Sprintf("cat/%d.jpg", i), Reason: "corrupt"})
 	}
 	s, err := Describe(datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, tensor.CHW), 1, info, func(int, [][]byte) {}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := text(t, s, 0)
 	for _, want := range []string{"Skipped: 7 samples\n", "cat/4.jpg: corrupt\n", "... and 2 more"} {
 		if !strings.Contains(got, want) {
@@ -149,9 +130,7 @@ func TestSummaryTellsWhatWasSkipped(t *testing.T) {
 
 func TestTreeShowsEveryKind(t *testing.T) {
 	s, err := Describe(datasettest.SmallHDF5("new-basic"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := text(t, s, 0)
 	for _, want := range []string{
 		"u1       uint8 (4, 3)", "@mean  float32 (2,) ", "  [0.5 0.25]\n", `  "abc"`, "@name  string[3] ascii ", "leads back to a group around it",
@@ -167,15 +146,11 @@ func TestDescribeErrors(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
 		return path
 	}
 	data, err := os.ReadFile(datasettest.SmallHDF5("new-basic"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ds := datasettest.Animals(t)
 	for path, want := range map[string]string{
 		filepath.Join(dir, "nowhere"): "no such file or folder",

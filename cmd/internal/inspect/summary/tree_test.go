@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Every object has as many links as libhdf5 counts, and its modification time if that is stored.
@@ -30,13 +31,9 @@ with h5py.File(sys.argv[1]) as f:
         reported[name] = h5py.h5o.get_info(f[name].id).rc
     print(json.dumps(reported))`, path, libver)
 		var want map[string]int
-		if err := json.Unmarshal(out, &want); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(out, &want))
 		s, err := Describe(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		compared := 0
 		for _, n := range s.Tree {
 			w, reported := want[n.Path]
@@ -61,9 +58,7 @@ with h5py.File(sys.argv[1]) as f:
 			t.Errorf("%s: %d objects of 7 compared", libver, compared)
 		}
 		var b strings.Builder
-		if err := s.Render(&b, 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Render(&b, 0))
 		for _, line := range []string{"named int32 (3,)", "compound{a: int8, b: float64 at 8} (3,)", "\n  g/ ", "fill value", "changed\n"} {
 			if !strings.Contains(b.String(), line) {
 				t.Errorf("%s: no %q in\n%s", libver, line, &b)
@@ -82,24 +77,18 @@ with h5py.File(sys.argv[1] + "x", "w", libver="latest", userblock_size=512) as f
     f.flush()
     shutil.copy(sys.argv[1] + "x", sys.argv[1])`, path)
 	s, err := Describe(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if s.HDF5 == nil || *s.HDF5 != (Container{Superblock: 3, UserBlock: 512, WriteOpen: true}) {
 		t.Errorf("%+v", s.HDF5)
 	}
 	var b strings.Builder
-	if err := s.Render(&b, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Render(&b, 0))
 	for _, line := range []string{"HDF5 with superblock 3 after a user block of 512 bytes, not made by penstock", `h5clear -s '` + strings.ReplaceAll(path, "'", `'\''`) + "'"} {
 		if !strings.Contains(b.String(), line) {
 			t.Errorf("no %q in\n%s", line, &b)
 		}
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Remove(path))
 }
 
 // A file of groups shows the records that the loader reads, and where else they may be, or the choices that it leaves.
@@ -112,13 +101,9 @@ func TestRecordsInGroups(t *testing.T) {
 		{"    f['x'] = np.zeros(2)\n    f['y'] = np.zeros(3)\n", "is a record each row of them: --records '*[:]', or each of them: --records '*'?"},
 	} {
 		s, err := Describe(h5test.File(t, c.script))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var b strings.Builder
-		if err := s.Render(&b, 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Render(&b, 0))
 		if text := b.String(); !strings.Contains(text, c.records) || strings.Contains(text, "not as a whole") || (s.Samples != nil) != strings.Contains(text, "\nFields\n") {
 			t.Errorf("want %q:\n%s", c.records, text)
 		}

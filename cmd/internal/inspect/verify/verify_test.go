@@ -15,15 +15,14 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 )
 
 func verified(t *testing.T, path string) *Verification {
 	t.Helper()
 	v, err := Dataset(context.Background(), path, Options{Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return v
 }
 
@@ -32,9 +31,7 @@ func TestVerifyWhole(t *testing.T) {
 	v, err := Dataset(context.Background(), datasettest.Animals(t), Options{
 		Begin: func(n int64) { expected = n }, Progress: func(n int64) { reported += n },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !v.Whole || v.Err() != nil || v.Bytes != 600*200 || v.Records != 600 || expected != v.Bytes || reported != v.Bytes {
 		t.Errorf("%+v, announced %d, reported %d", v, expected, reported)
 	}
@@ -87,9 +84,7 @@ func TestVerifyGoesOnWithoutCorruptFiles(t *testing.T) {
 	datasettest.Rewrite(t, filepath.Join(path, "labels-00000.npy"), func(b []byte) []byte { return append(b, 1, 2, 3) })
 	datasettest.Rewrite(t, filepath.Join(path, "labels-00001.npy"), datasettest.Flip(layout.HeaderBytes+8))
 	for _, name := range []string{"images-00000.crc.npy", "labels-00001.crc.npy"} {
-		if err := os.Remove(filepath.Join(path, name)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(filepath.Join(path, name)))
 	}
 	var got []string
 	v := verified(t, path)
@@ -118,9 +113,7 @@ func TestVerifyTruncatedAnywhere(t *testing.T) {
 	path := datasettest.Animals(t)
 	file := filepath.Join(path, "images-00001.npy")
 	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for n := 0; n < len(whole); n += 1000 {
 		datasettest.Rewrite(t, file, func([]byte) []byte { return whole[:n] })
 		if v := verified(t, path); v.Whole || v.Corruptions[0].File != "images-00001.npy" || v.Corruptions[0].Offset != int64(n) {
@@ -132,18 +125,14 @@ func TestVerifyTruncatedAnywhere(t *testing.T) {
 func TestVerifyNotesUnknownFiles(t *testing.T) {
 	path := datasettest.Animals(t)
 	for _, name := range []string{"notes.txt", "state"} { // a mirror has its state there
-		if err := os.WriteFile(filepath.Join(path, name), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(path, name), nil, 0o666))
 	}
 	v := verified(t, path)
 	if !v.Whole || len(v.Unknown) != 1 || v.Unknown[0] != "notes.txt" {
 		t.Errorf("%+v", v)
 	}
 	var loud, quiet strings.Builder
-	if err := errors.Join(v.Render(&loud), v.RenderCorruptions(&quiet)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(v.Render(&loud), v.RenderCorruptions(&quiet)))
 	if !strings.Contains(loud.String(), "note: notes.txt is not a file of the dataset\n") || quiet.String() != "" {
 		t.Errorf("loud %q, quiet %q", &loud, &quiet)
 	}
@@ -155,9 +144,7 @@ func TestVerifyForeignHDF5SaysWhatItCannot(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	var b strings.Builder
-	if err := v.Render(&b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, v.Render(&b))
 	if !strings.Contains(b.String(), "not checked: /grow: it has no checksums") || !strings.Contains(b.String(), "its structure is sound") {
 		t.Errorf("got\n%s", &b)
 	}
@@ -207,9 +194,7 @@ func TestVerifyForeignChunks(t *testing.T) {
 func chunkOffsets(t *testing.T, path string) map[string][]int64 {
 	t.Helper()
 	p, err := dataset.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer p.Close()
 	at := make(map[string][]int64)
 	for _, d := range p.Meta.Datasets() {
@@ -217,9 +202,7 @@ func chunkOffsets(t *testing.T, path string) map[string][]int64 {
 			continue
 		}
 		table, err := d.Chunks()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, c := range table.Chunks {
 			at[d.Path[1:]] = append(at[d.Path[1:]], c.Offset)
 		}
@@ -230,14 +213,10 @@ func chunkOffsets(t *testing.T, path string) map[string][]int64 {
 // Verify reports a corrupt index, too.
 func TestVerifyForeignIndex(t *testing.T) {
 	data, err := os.ReadFile(datasettest.SmallHDF5("new-chunks"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	data[463+20] ^= 1 // of the fixed array
 	path := filepath.Join(t.TempDir(), "x.h5")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
 	if v := verified(t, path); len(v.Corruptions) != 1 || v.Corruptions[0].Field != "fixed" || v.Corruptions[0].Offset != 463 || len(v.Unchecked) != 1 {
 		t.Errorf("%+v", v)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 )
 
@@ -22,9 +23,7 @@ func TestNoPayloadIsAStub(t *testing.T) {
 		t.Errorf("taken for %+v", s)
 	}
 	want := marker{Key: "ds/x-00000.npy", Size: int64(len(data)), ETag: "7", CRC32C: "12345678"}
-	if err := want.replace(path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, want.replace(path))
 	if got, ok := readMarker(path); !ok || got != want {
 		t.Errorf("%+v, %v", got, ok)
 	}

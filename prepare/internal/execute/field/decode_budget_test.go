@@ -6,6 +6,8 @@ import (
 	"image/png"
 	"sync"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // Images that are decoded at once take no more than the budget together; one that is larger than it is decoded alone, and small
@@ -13,9 +15,7 @@ import (
 func TestDecodeBudget(t *testing.T) {
 	file := func(side int) imageValue {
 		var b bytes.Buffer
-		if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, side, side))); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, side, side))))
 		return (&fileOpener{}).parse(b.Bytes())
 	}
 	large, larger, small := file(1100), file(2100), file(100) // 4.6 and 16.8 MiB, and 40 KB
