@@ -50,7 +50,8 @@ func (b *Block) Read(ctx context.Context, src Source, f tensor.Spec, records []i
 	return err
 }
 
-// Value returns that of the k-th record. It has no room after it.
+// Value returns the value of record k. The slice has no capacity beyond it, so that an append cannot overwrite record
+// k+1.
 func (b *Block) Value(k int) []byte {
 	first, end := k*b.size, (k+1)*b.size
 	if b.Offsets != nil {

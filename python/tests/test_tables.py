@@ -237,7 +237,7 @@ class Partitions(Trees):
         for key in "kind=a", "kind=b/year=1":
             os.makedirs(os.path.join(self.folder, "mixed", key))
             frame.to_parquet(os.path.join(self.folder, "mixed", key, "0.parquet"))
-        with self.assertRaisesRegex(penstock.Error, "name the columns kind, and those of .* kind, year"):
+        with self.assertRaisesRegex(penstock.Error, "name the columns kind, and the folders of .* name kind, year"):
             penstock.open(os.path.join(self.folder, "mixed"))
         os.makedirs(os.path.join(self.folder, "twice", "kind=a"))
         frame.to_parquet(os.path.join(self.folder, "twice", "kind=a", "0.parquet"))

@@ -589,7 +589,7 @@ class TestWriter(Writing):
             ds = penstock.open(name)
             self.assertEqual((ds["x"][:].tolist(), len(given) - len(kept)) if function is _of else (len(ds), 2), (kept, len(summary["skipped"])))
         with self.assertRaisesRegex(
-            penstock.Error, "no sample of this rank can be used, and the size of the records' images is that of the first one; give resize and crop"
+            penstock.Error, "no sample of this rank can be used, and the images' size follows from the first one; give resize and crop"
         ):
             penstock.map(_path, ["none", "gone"], self.path("ds"), schema=schema, workers=0, rank=0, world_size=2, on_error="skip")
 
