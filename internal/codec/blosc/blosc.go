@@ -3,8 +3,8 @@
 //
 //	err := blosc.Decode(dst, chunk) // len(dst) is the size of the chunk's data
 //
-// The layout is that of https://github.com/Blosc/c-blosc/blob/main/README_CHUNK_FORMAT.rst. Chunks are
-// untrusted: any bytes give an error or fill dst, with memory of at most one more block.
+// The layout is described in https://github.com/Blosc/c-blosc/blob/main/README_CHUNK_FORMAT.rst. Chunks are untrusted:
+// any bytes give an error or fill dst, with memory of at most one more block.
 package blosc
 
 import (

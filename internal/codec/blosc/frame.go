@@ -9,7 +9,7 @@ import (
 // DecodeFrame decodes a contiguous frame of blosc 2 that has one chunk, as HDF5's filter 32026 stores, to the beginning
 // of dst, which it returns. Data of several axes, in blocks of such (b2nd), comes in C order.
 //
-// The layout is that of https://github.com/Blosc/c-blosc2/blob/main/README_CFRAME_FORMAT.rst.
+// The layout is described in https://github.com/Blosc/c-blosc2/blob/main/README_CFRAME_FORMAT.rst.
 func DecodeFrame(dst, frame []byte) ([]byte, error) {
 	f, err := parseFrame(frame)
 	if err != nil {
@@ -76,8 +76,8 @@ func parseFrame(b []byte) (f frame, err error) {
 	return f, err
 }
 
-// parseAxes finds the lengths of the axes of a chunk, and those of the blocks in it, in the metalayer b2nd, where there
-// is one.
+// parseAxes finds the lengths of the axes of a chunk, and of the blocks in it, in the metalayer b2nd, where there is
+// one.
 func parseAxes(b []byte) ([]axis, error) {
 	p := msgpack{b: b[frameMetalayers:]}
 	p.skip(1 + 3) // an array, and a number
