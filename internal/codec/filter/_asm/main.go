@@ -69,8 +69,8 @@ func each(p, n GPVirtual, body func()) {
 	JL(LabelRef("block"))
 }
 
-// total adds the lanes of 64 bits, times 1 << shift, to those of 32 bits, and returns the low
-// half of their sum. narrow may be nil, with a shift of 0.
+// total adds the lanes of 64 bits, times 1 << shift, to the lanes of 32 bits, and returns the low half of their sum.
+// narrow may be nil, with a shift of 0.
 func total(wide VecVirtual, shift uint64, narrow VecVirtual) Register {
 	sum := YMM()
 	if narrow == nil {
