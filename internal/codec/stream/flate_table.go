@@ -10,9 +10,8 @@ import "math/bits"
 //	rest       1 at bit 15 and one of: the subtable's place from bit 16, its index bits from
 //	           bit 8; the end of the block; nothing, for what no valid stream has
 //
-// A table is indexed by the first bits of a code, bit 0 being the first; longer codes lead to a
-// subtable after it. The layout of entries and the way that build goes through the codes are those
-// of libdeflate.
+// A table is indexed by the first bits of a code, bit 0 being the first; longer codes lead to a subtable after it. The
+// layout of entries and the way that build goes through the codes come from libdeflate (deflate_decompress.c).
 const (
 	isLiteral  = 1 << 31
 	isRest     = 1 << 15
@@ -108,7 +107,7 @@ type builder struct {
 	table   []uint32
 	bits    int
 	entries []uint32
-	order   []uint16 // symbols, those of short codes first
+	order   []uint16 // symbols, sorted by the length of their codes
 	count   *[maxCode + 2]int
 }
 
