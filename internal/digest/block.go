@@ -38,9 +38,8 @@ func NewBlock(fields []tensor.Spec) *Block {
 	return b
 }
 
-// Summarize computes checksums and statistics of the present values, so that AppendBlock does not
-// have to. It may run concurrently with that of other Blocks; call it last, after every change of N
-// and Values.
+// Summarize computes checksums and statistics of the present values, so that AppendBlock does not have to. It may run
+// concurrently with Summarize of other Blocks; call it last, after every change of N and Values.
 func (b *Block) Summarize() {
 	b.check()
 	for i, f := range b.fields {
@@ -64,8 +63,8 @@ func (b *Block) summarizeField(i int, f tensor.Spec) {
 	}
 }
 
-// raggedParts returns how many moments a channel of a ragged field gets: those of bytes are of all records, as integers
-// add up in any order, and others of each.
+// raggedParts returns how many moments a channel of a ragged field gets. Bytes get one for all records, as sums of
+// integers do not depend on their order; other types get one a record.
 func (b *Block) raggedParts(f tensor.Spec) int {
 	if bytesAlone(f) {
 		return 1
@@ -136,7 +135,8 @@ func (b *Block) RecordCRC32Cs(sums []uint32) []uint32 {
 	return sums
 }
 
-// MergeStatistics merges the moments of the values of a field into those of its channels, record by record.
+// MergeStatistics merges the moments of the values of a field into the moments of its channels, record by record. The
+// order is fixed, so that the last bits do not depend on the number of workers.
 func (b *Block) MergeStatistics(into []moments.Moments, field int) {
 	if f := b.fields[field]; single(f) {
 		b.meter.MergeEach(f, b.Values[field], &into[0])
@@ -185,7 +185,7 @@ func (b *Block) Slice(field, first, end int) []byte {
 	return b.Values[field][begin:ends[end-1]]
 }
 
-// Copy makes values those of record i.
+// Copy copies the values of record i into values.
 func (b *Block) Copy(i int, values [][]byte) {
 	for k := range b.fields {
 		values[k] = append(values[k][:0], b.Slice(k, i, i+1)...)

@@ -29,8 +29,8 @@ type Record interface {
 	// Rows returns how many rows the value of a field has.
 	Rows(field int, spec tensor.Spec) int
 
-	// SetStored stands for a value that the dataset has already: all that is known of it is the checksum of its bytes and
-	// how many rows it has. Its statistics are not those of the record, and Values has no bytes of it.
+	// SetStored stands for a value that the dataset has already: all that is known of it is the checksum of its bytes
+	// and how many rows it has. Values has no bytes of it, and the record's statistics leave it out.
 	SetStored(field int, crc uint32, rows int64)
 }
 
