@@ -77,9 +77,9 @@ const manyChunks = 1 << 16
 // libraryCache is how many bytes of chunks libhdf5 before 2.0 keeps of a dataset.
 const libraryCache = 1 << 20
 
-// Advise judges a dataset for batches of that many records. It reads the index of the
-// chunks. The error is that of NewReader for the same dataset; one that is ErrUnsupported comes
-// with what is known of the storage all the same: everything up to Largest.
+// Advise judges a dataset for batches of that many records. It reads the index of the chunks. It returns the error of
+// NewReader for the same dataset. With ErrUnsupported the Advice still has what is known of the storage: everything up
+// to Largest.
 func Advise(data *meta.Dataset, batch int) (Advice, error) {
 	d := &dataset{path: data.Path}
 	if err := d.open(data, Options{}); err != nil {

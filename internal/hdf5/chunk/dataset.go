@@ -253,8 +253,8 @@ func (d *dataset) prefetch(w *worker, place int64) {
 	_ = d.fillEntry(w, e, s)
 }
 
-// cached returns how many chunks the cache may have. More than those of one row help nobody
-// who reads in order, and fewer help nobody if a record needs all.
+// cached returns how many chunks the cache may have. More chunks than one row of the grid help nobody who reads in
+// order, and fewer help nobody if a record needs a whole row.
 func (d *dataset) cached(limit int64) int {
 	if limit <= 0 {
 		limit = cacheBytes

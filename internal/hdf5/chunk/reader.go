@@ -30,9 +30,8 @@ type Options struct {
 // Reader reads records of one dataset of an HDF5 file, which are steps along its first axis;
 // a scalar is one record. Its methods may be called from any goroutine.
 //
-// Memory beyond that of the Pool is the table of chunks, 80 bytes a chunk, and the cache:
-// at most Options.CacheBytes or Workers+1 chunks, whichever is more, and no more than a
-// record needs.
+// Beyond the Pool's memory, a Reader takes the table of chunks, 80 bytes a chunk, and the cache: at most
+// Options.CacheBytes or Workers+1 chunks, whichever is more, and no more than a record needs.
 type Reader struct {
 	data  *dataset
 	own   bool // the pool is of this Reader alone
@@ -46,8 +45,8 @@ type Reader struct {
 // index of the chunks, no elements.
 //
 // Read are all layouts with the data in the file, and the filters that the package names; numbers come in the order of
-// bytes of this machine, which must be little endian, everything else of fixed size as stored. The error of anything
-// else is meta.ErrUnsupported and says what it is; that of a corrupt index is meta.ErrCorrupt.
+// bytes of this machine, which must be little endian, everything else of fixed size as stored. Anything else is
+// meta.ErrUnsupported, and the error names it; a corrupt index is meta.ErrCorrupt.
 func NewReader(src io.ReaderAt, data *meta.Dataset, opts Options) (*Reader, error) {
 	return newReader(source{r: src}, data, opts)
 }

@@ -50,7 +50,7 @@ const (
 	soFill // two of them
 )
 
-// newScaleOffset reads the parameters of the filter; size is that of a chunk in bytes.
+// newScaleOffset reads the parameters of the filter. size is the size of a chunk in bytes.
 func newScaleOffset(params []uint32, size int) (s scaleOffset, err error) {
 	if len(params) < soFill+2 {
 		return s, fmt.Errorf("scaleoffset with %d parameters: %w", len(params), meta.ErrCorrupt)

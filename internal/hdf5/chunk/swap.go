@@ -36,7 +36,7 @@ func numbersOf(t *meta.Datatype) (n numbers) {
 	return n
 }
 
-// stored reports whether numbers are those of this machine as they are stored.
+// stored reports whether numbers are stored as this machine has them, so that decode has nothing to do.
 func (n *numbers) stored() bool { return n.swap == 0 && n.size == 0 }
 
 // decode converts stored numbers to this machine's, in place.
