@@ -12,7 +12,6 @@
 //	e, err := encode.NewEncoder(c.Recipe)           // one a goroutine
 //	chunk, mask, err := e.Encode(records)
 //
-// Without tags, deflate is that of github.com/klauspost/compress. With -tags libdeflate (and
-// cgo) it is libdeflate's, whose chunks are somewhat smaller. So the same records give the same
-// bytes for one Backend only.
+// Without tags, github.com/klauspost/compress deflates. With -tags libdeflate (and cgo) it is libdeflate's, whose
+// chunks are somewhat smaller. So the same records give the same bytes for one Backend only.
 package encode

@@ -58,7 +58,7 @@ func (h *header) array(o *Object) {
 	h.message(msgDatatype, t)
 }
 
-// dataspace is that of an array, or of a scalar if there are no dims.
+// dataspace returns the dataspace message, version 2, of an array, or of a scalar if there are no dims.
 func dataspace(dims []int64) []byte {
 	kind := byte(min(len(dims), 1))
 	m := []byte{2, byte(len(dims)), 0, kind}

@@ -43,7 +43,7 @@ func RecipeOf(d *meta.Dataset, record, elem int) (Recipe, bool) {
 	return r, r.check() == nil && r.Made(d.Filters)
 }
 
-// Made reports whether filters are those of r.
+// Made reports whether chunks with these filters can be made by r.
 func (r Recipe) Made(filters []meta.Filter) bool {
 	return slices.EqualFunc(filters, r.Filters(), func(a, b meta.Filter) bool {
 		return a.ID == b.ID && slices.Equal(a.Params, b.Params)
