@@ -165,7 +165,7 @@ func (t *btree2) pointer(ptrs *cursor, depth int) (child2, error) {
 // child2 is a pointer to a node of a version 2 B-tree, with how many records that has.
 type child2 struct{ addr, n uint64 }
 
-// announce is that of btree1.
+// announce tells the source which nodes come next, as announce of btree1 does.
 func (t *btree2) announce(root child2, depth int) {
 	for nodes := []child2{root}; depth > 0; depth-- {
 		var below []child2

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Checksum is that of HDF5's metadata: Bob Jenkins' hashlittle with initial value 0
-// (public domain, burtleburtle.net/bob/c/lookup3.c).
+// Checksum returns the checksum of HDF5's metadata: Bob Jenkins' hashlittle with initial value 0 (public domain,
+// burtleburtle.net/bob/c/lookup3.c).
 func Checksum(p []byte) uint32 {
 	a := 0xdeadbeef + uint32(len(p))
 	b, c := a, a

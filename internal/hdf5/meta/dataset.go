@@ -311,9 +311,8 @@ func (d *Dataset) FillValue() (any, bool) {
 	return v.Any(), err == nil
 }
 
-// Chunks reads the chunk index. Every chunk is in the file, at most one at each place of
-// the grid. The error wraps ErrUnsupported for a dataset that is not chunked, ErrCorrupt
-// for a corrupt index, or is that of the ReaderAt.
+// Chunks reads the chunk index. Every chunk is in the file, at most one at each place of the grid. The error wraps
+// ErrUnsupported for a dataset that is not chunked, ErrCorrupt for a corrupt index, or comes from the ReaderAt.
 func (d *Dataset) Chunks() (t *ChunkTable, err error) {
 	defer guard(&err)
 	return d.chunks()

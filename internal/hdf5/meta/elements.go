@@ -22,8 +22,8 @@ func (d *Dataset) Heap() *Heap { return &Heap{d: d, heaps: globalHeaps{}} }
 // RefBytes returns the size of a stored reference.
 func (h *Heap) RefBytes() int { return 8 + h.d.file.Superblock.OffsetSize }
 
-// Elements returns how many elements a reference counts, and their bytes, size each. Nothing may change them. Errors
-// are those of Dataset.Value.
+// Elements returns how many elements a reference counts, and their bytes, size each. Nothing may change them. It
+// returns the same errors as Dataset.Value.
 func (h *Heap) Elements(ref []byte, size int64) (n int64, b []byte, err error) {
 	defer guard(&err)
 	s := h.d.file.session(nil)

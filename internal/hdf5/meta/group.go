@@ -51,7 +51,7 @@ type Link struct {
 // Object is a group, dataset or committed datatype, whatever its names.
 type Object struct {
 	HeaderAt int64     // offset of the object header, which no other object has
-	Links    int       // to it, those of datasets to a type included, as stored
+	Links    int       // to it, from datasets to their committed type too, as stored
 	Modified time.Time // when it was last changed; zero if that is not stored
 }
 

@@ -74,7 +74,8 @@ func (h *fractalHeap) check(c *cursor) {
 	}
 }
 
-// offBytes is the size of an offset in the heap, lenBytes that of an object's length.
+// offBytes is the size of an offset in the heap, and lenBytes the size of an object's length, in a heap id (HDF5 file
+// format 3.0, III.G "Fractal Heap").
 func (h *fractalHeap) offBytes() int { return (h.bits + 7) / 8 }
 
 func (h *fractalHeap) lenBytes() int {

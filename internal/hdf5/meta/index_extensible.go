@@ -96,9 +96,9 @@ func (a *extArray) indexBlock(addr uint64) error {
 	return nil
 }
 
-// directBlocks reads the data blocks of super block s whose addresses come next in c. first
-// is the number of its first element; it returns that of the next super block. libhdf5
-// stores another number in these blocks than in all others, so it is not checked.
+// directBlocks reads the data blocks of super block s whose addresses come next in c. first is the number of the super
+// block's first element; directBlocks returns the first element of the next super block. libhdf5 stores another number
+// in these blocks than in all others, so it is not checked.
 func (a *extArray) directBlocks(c *cursor, s int, first uint64) (uint64, error) {
 	blocks, elems := a.shape(s)
 	for range blocks {
@@ -115,7 +115,7 @@ func (a *extArray) directBlocks(c *cursor, s int, first uint64) (uint64, error) 
 	return first, c.Err
 }
 
-// super is a super block: where it is, its number, and that of its first element.
+// super is a super block: where it is, its number, and the number of its first element.
 type super struct {
 	addr   uint64
 	number int

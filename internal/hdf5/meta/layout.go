@@ -115,9 +115,8 @@ func (l *Layout) parseOld(c *cursor) {
 	}
 }
 
-// parseNew reads versions 3 to 5. Chunked and virtual layouts of 4 and 5 are not those of 3;
-// version 5, of libhdf5 2.0, is 4 with chunks that may exceed 4 GiB and 8 bytes for the
-// stored size of each in the index.
+// parseNew reads versions 3 to 5. Chunked and virtual layouts of 4 and 5 have other bytes than version 3's; version 5,
+// of libhdf5 2.0, is 4 with chunks that may exceed 4 GiB and 8 bytes for the stored size of each in the index.
 func (l *Layout) parseNew(c *cursor) {
 	l.Kind = layoutKind(c.U8())
 	switch l.Kind {

@@ -3,7 +3,7 @@ package meta
 // A message with flagShared is not in its header: it names a committed datatype by the
 // address of another header, or an object in a heap of the shared message table.
 
-// messages reads those of object headers, the ones that headers share included.
+// messages reads the messages of object headers, including messages that several headers share.
 type messages struct {
 	src    *source
 	types  map[uint64]*Datatype    // committed datatypes

@@ -40,7 +40,8 @@ func findSuperblock(r io.ReaderAt, size int64) (int64, error) {
 	return 0, &Error{What: "file", Msg: beginning(r, size), Kind: ErrNotHDF5}
 }
 
-// beginnings are those of files that come by the name of an HDF5 file, and what to do with them.
+// beginnings are the first bytes of other files that users meet under the name of an HDF5 file, and what to do with
+// them.
 var beginnings = []struct{ bytes, text string }{
 	{"version https://git-lfs", "is a pointer of Git LFS; fetch the file itself: git lfs pull"},
 	{"<", "is a web page or XML; download the file itself"},

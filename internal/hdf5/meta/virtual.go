@@ -12,9 +12,8 @@ type Mapping struct {
 	From, To Selection
 }
 
-// Sources returns the datasets that a virtual one has its elements of, each once, in the order of
-// the file. The error wraps ErrUnsupported for a dataset that is not virtual, ErrCorrupt for a
-// corrupt list, or is that of the ReaderAt.
+// Sources returns the datasets that a virtual one has its elements of, each once, in the order of the file. The error
+// wraps ErrUnsupported for a dataset that is not virtual, ErrCorrupt for a corrupt list, or comes from the ReaderAt.
 func (d *Dataset) Sources() (list []VirtualSource, err error) {
 	all, err := d.Mappings()
 	seen := make(map[VirtualSource]bool)
@@ -27,7 +26,7 @@ func (d *Dataset) Sources() (list []VirtualSource, err error) {
 	return list, err
 }
 
-// Mappings returns the parts of a virtual dataset, in the order of the file. Errors are those of Sources.
+// Mappings returns the parts of a virtual dataset, in the order of the file. It returns the same errors as Sources.
 func (d *Dataset) Mappings() (list []Mapping, err error) {
 	defer guard(&err)
 	switch {
