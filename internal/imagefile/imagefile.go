@@ -1,14 +1,13 @@
 // Package imagefile turns image files into pixels: the ones that Pillow's
 // Image.open(f).convert("RGB") gives, or convert("L").
 //
-// That means: the format is sniffed from the content. Alpha is dropped, neither blended
-// nor premultiplied, unless Options.Alpha has it blended; palettes are expanded; CMYK becomes RGB by Pillow's formula,
-// Adobe's inversion undone. Color profiles are ignored, and so is EXIF orientation unless asked
-// for, but that of a TIFF always counts. Of an animation the first frame is taken. Gray is
-// (19595 R + 38470 G + 7471 B + 32768) >> 16. A JPEG goes through libjpeg's accurate integer
-// transform, its triangle filter for chroma ("fancy upsampling") and its conversion to RGB,
-// a WebP through libwebp's filter and conversion, bit for bit. A progressive JPEG whose scans
-// are not all there is completed by guesses, as libjpeg-turbo 3 does.
+// That means: the format is sniffed from the content. Alpha is dropped, neither blended nor premultiplied, unless
+// Options.Alpha has it blended; palettes are expanded; CMYK becomes RGB by Pillow's formula, Adobe's inversion undone.
+// Color profiles are ignored, and so is EXIF orientation unless asked for; the orientation of a TIFF always counts. Of
+// an animation the first frame is taken. Gray is (19595 R + 38470 G + 7471 B + 32768) >> 16. A JPEG goes through
+// libjpeg's accurate integer transform, its triangle filter for chroma ("fancy upsampling") and its conversion to RGB,
+// a WebP through libwebp's filter and conversion, bit for bit. A progressive JPEG whose scans are not all there is
+// completed by guesses, as libjpeg-turbo 3 does.
 //
 // It differs from Pillow on purpose in two things: samples of 16 bits are reduced to their
 // high byte also in gray images, where Pillow clips them at 255, and a file that is cut

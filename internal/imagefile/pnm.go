@@ -176,7 +176,7 @@ func pnmDecode(data []byte) (image.Image, error) {
 	return m, nil
 }
 
-// reader returns a function that reads the next sample, that of column x.
+// reader returns a function that reads the next sample, which is in column x.
 func (p *picture) reader() func(x int) (byte, error) {
 	scale := p.scale()
 	switch {
