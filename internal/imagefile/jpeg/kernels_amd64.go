@@ -7,7 +7,7 @@ package jpeg
 // huffmanUnits decodes units of the blocks at blocks, size bytes of them, beginning in the block that is from bytes on,
 // after its coefficient k0, or with a whole block if k0 is -1. state is pos, acc and n of a bitReader; 8 bytes at
 // data+end are the last of the file. If it stops early, it is in the block at bytes on, after k, and units are left,
-// that of the block among them; if the status is odd, after the entry found in the bits before, whose coefficients
+// this block's unit among them; if the status is odd, after the entry found in the bits before, whose coefficients
 // are k and last.
 //
 //go:noescape

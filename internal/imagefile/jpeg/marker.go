@@ -55,13 +55,13 @@ func IsStandalone(m byte) bool {
 	return m >= RST0 && m <= EOI || m == TEM
 }
 
-// IsFrame reports whether a marker is that of a frame header.
+// IsFrame reports whether a marker begins a frame header (SOFn, ITU T.81, table B.1).
 func IsFrame(m byte) bool {
 	return m >= SOF0 && m <= SOF15 && m != DHT && m != JPG && m != DAC
 }
 
-// isReserved reports whether libjpeg refuses a marker with a segment wherever it stands: those
-// of extensions and of hierarchical files among them.
+// isReserved reports whether libjpeg refuses a marker with a segment wherever it stands: markers of extensions and of
+// hierarchical files among them.
 func isReserved(m byte) bool {
 	switch {
 	case m == DHT, m == DAC, m >= SOS && m <= DRI, m >= APP0 && m <= APP15, m == COM:

@@ -67,8 +67,7 @@ func (s *progressiveScan) acFirst(c *component, at, n int) bool {
 // fastLow is the most bits by which the values of the fast table can be shifted in 16.
 const fastLow = 7
 
-// block decodes the coefficients of one block of a first scan, as bitReader.block does those of
-// a sequential one.
+// block decodes the coefficients of one block of a first scan, as bitReader.block does for a sequential scan.
 func (s *progressiveScan) block(b *[64]int16, set *uint64, t *huffTable) bool {
 	k, last := uint8(s.first-1), uint8(s.last)
 	if s.low > fastLow { // no encoder asks for it

@@ -100,8 +100,8 @@ func (j *decoder) readUnits(n int) bool {
 	return !j.bits.overrun()
 }
 
-// aim makes the blocks those of the first unit in row y of the current scan, as far as
-// coefficients are kept. A scan of one component has units of one block.
+// aim points blocks at the first unit in row y of the current scan, as far as coefficients are kept. A scan of one
+// component has units of one block (ITU T.81, A.2.2).
 func (j *decoder) aim(y int) {
 	j.blocks = j.blocks[:0]
 	for _, c := range j.scan {

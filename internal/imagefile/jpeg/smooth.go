@@ -1,8 +1,8 @@
 package jpeg
 
-// A progressive file may end before its coefficients are known to the last bit. libjpeg then
-// guesses those of low frequencies that are zero from the first coefficients of the blocks
-// around ("block smoothing", jdcoefct.c of libjpeg-turbo 2.1 and later).
+// A progressive file may end before its coefficients are known to the last bit. libjpeg then guesses the coefficients
+// of low frequencies that are zero from the first coefficients of the blocks around ("block smoothing", jdcoefct.c of
+// libjpeg-turbo 2.1 and later).
 
 // A guess is the weights, times 256, of the first coefficients of 5 x 5 blocks.
 type guess [25]int
@@ -71,7 +71,7 @@ type smoother struct {
 	high    int // rows of blocks in a unit, also where there is but one component
 }
 
-// smoother returns that of component i.
+// smoother returns the smoother of component i.
 func (j *decoder) smoother(i int) smoother {
 	missing := &j.h.missing[i]
 	s := smoother{c: &j.comp[i], missing: missing, guesses: blindGuesses[:], high: int(j.h.comp[i].v)}

@@ -7,7 +7,7 @@ type unitBlock struct {
 	any    []bool  // which blocks have more than a first coefficient
 	dc, ac *huffTable
 	pred   *int32 // the component's last first coefficient
-	place  int    // of the block in the next unit, among those of the component
+	place  int    // of the block in the next unit, in the component's blocks
 	step   int    // blocks from a unit to the next
 }
 
