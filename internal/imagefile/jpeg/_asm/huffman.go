@@ -49,7 +49,7 @@ func huffmanUnits() {
 		"huffmanUnits decodes units of the blocks at blocks, size bytes of them, beginning in the block that is from bytes on,\n"+
 			"after its coefficient k0, or with a whole block if k0 is -1. state is pos, acc and n of a bitReader; 8 bytes at\n"+
 			"data+end are the last of the file. If it stops early, it is in the block at bytes on, after k, and units are left,\n"+
-			"that of the block among them; if the status is odd, after the entry found in the bits before, whose coefficients\n"+
+			"this block's unit among them; if the status is odd, after the entry found in the bits before, whose coefficients\n"+
 			"are k and last.")
 	state := param("state")
 	h := &huffman{
@@ -85,7 +85,7 @@ func huffmanUnits() {
 	h.leave()
 }
 
-// aim makes b and ac those of the block.
+// aim loads the coefficients and the AC table of the current block into b and ac.
 func (h *huffman) aim() {
 	MOVQ(at(h.block, placeAt), h.b)
 	SHLQ(Imm(7), h.b)
