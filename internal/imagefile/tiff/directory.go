@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// The tags that are read (TIFF 6.0 section 8, and those of later notes).
+// The tags that are read (TIFF 6.0 section 8, and tags of later notes).
 const (
 	tagSubfileType   = 254
 	tagWidth         = 256
@@ -35,7 +35,8 @@ const (
 	tagReferenceBW   = 532
 )
 
-// Sizes of the types of values, by their number: those of integers and RATIONAL are read.
+// The sizes of the types of values, by the type's number. Integers and RATIONAL are read; other values are skipped by
+// their size.
 var typeSizes = [...]int{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8,
 	18: 8}
 
@@ -67,7 +68,7 @@ func open(data []byte) (f file, first uint64, err error) {
 	case "MM":
 		f.order = binary.BigEndian
 	default:
-		return f, 0, malformed("the header is not that of TIFF")
+		return f, 0, malformed("the header is not a TIFF header")
 	}
 	switch f.order.Uint16(data[2:]) {
 	case 42:
@@ -79,7 +80,7 @@ func open(data []byte) (f file, first uint64, err error) {
 		}
 		return f, f.order.Uint64(data[8:]), nil
 	}
-	return f, 0, malformed("the header is not that of TIFF")
+	return f, 0, malformed("the header is not a TIFF header")
 }
 
 // at returns n bytes from an offset on, nil if the file has not that many.

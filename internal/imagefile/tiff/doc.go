@@ -1,10 +1,9 @@
-// Package tiff reads TIFF 6.0 and BigTIFF files as they are written by cameras, microscopes and
-// satellites: samples of 1 to 64 bits, integers and floats, in any number of channels, in strips or
-// tiles, interleaved or in planes. Values are those of tifffile and Pillow.
+// Package tiff reads TIFF 6.0 and BigTIFF files as they are written by cameras, microscopes and satellites: samples of
+// 1 to 64 bits, integers and floats, in any number of channels, in strips or tiles, interleaved or in planes. Values
+// are the same as in tifffile and Pillow.
 //
-// Compressions are none, PackBits, LZW, deflate, CCITT groups 3 and 4, and, where [Codecs] has a decoder,
-// JPEG and zstd. Predictors are the horizontal one and that of floats. Other files are an
-// [UnsupportedError] that names the remedy.
+// Compressions are none, PackBits, LZW, deflate, CCITT groups 3 and 4, and, where [Codecs] has a decoder, JPEG and
+// zstd. Predictors are 2, horizontal, and 3, for floats. Other files are an [UnsupportedError] that names the remedy.
 //
 // Files are untrusted: memory and work are bounded by what the header says of the image, which callers limit
 // before they decode, and nothing is allocated for a directory beyond its bytes in the file.

@@ -151,7 +151,8 @@ func swap(row []byte, size int) {
 	}
 }
 
-// accumulate adds to each sample that of the pixel before.
+// accumulate undoes the horizontal predictor: it adds to each sample the sample of the pixel before (TIFF 6.0 section
+// 14).
 func accumulate(row []byte, channels, size int) {
 	le := binary.LittleEndian
 	step := channels * size
