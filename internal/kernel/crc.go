@@ -22,8 +22,8 @@ func CRC32C(crc uint32, p []byte) uint32 {
 	return crc32.Update(crc, castagnoli, p[n:])
 }
 
-// CRC32CEach continues the checksums of many sequences: sums[i] becomes that of what it was of, followed by the i-th of
-// the rows in p, which have size bytes each.
+// CRC32CEach continues the checksums of many sequences: sums[i], the checksum of sequence i so far, becomes the
+// checksum of the sequence followed by row i of p. Rows have size bytes each.
 func CRC32CEach(sums []uint32, p []byte, size int) {
 	for i := crcEachFast(sums, p, size); i < len(sums); i++ {
 		sums[i] = CRC32C(sums[i], p[i*size:(i+1)*size])
