@@ -81,8 +81,8 @@ func idctPair() *kernel {
 	return k.finish()
 }
 
-// pass transforms the columns of in, which it changes, to those of out. narrow makes numbers
-// of 16 bits of what it is given, without its lowest bits, which are rounded.
+// pass transforms the columns of in, which it changes, to the columns of out. narrow makes numbers of 16 bits of what
+// it is given, without its lowest bits, which are rounded.
 func (t *transform) pass(out, in []vec, shift int, narrow func(h int, out, mirror, even, odd vec)) {
 	k := t.k
 	half := uint64(1) << (shift - 1)
