@@ -30,7 +30,7 @@ func (c Checksums) Compare(block int64, crc uint32) error {
 // ReaderAt fills p with the bytes of a file from off on, or says why it cannot.
 type ReaderAt func(path string, p []byte, off int64) error
 
-// ReadFile is the ReaderAt of the system's files, for those of the extent.
+// ReadFile reads from a file of the extent on this machine, as ReaderAt asks.
 func (e *Extent) ReadFile(path string, p []byte, off int64) error {
 	f, err := vfs.OpenIn(e.Folder, path)
 	if err != nil {

@@ -23,7 +23,7 @@ type Column struct {
 	Field   int         // position in the schema
 	Part    Part        //
 	Name    string      // "images", "tokens.values", "tokens.offsets"
-	Stored  string      // of Zarr: the name that the array or group of the field has; "" is that of the field
+	Stored  string      // of Zarr: the name of the field's array or group; "" is the field's name
 	Spec    tensor.Spec // of one row
 	Rows    int64       // over all extents
 	Extents []Extent    // in order of First
@@ -140,7 +140,7 @@ func (c *Column) SumsPath() string {
 	return hdf5Sums + FileName(c.stored()) + "." + string(c.Part)
 }
 
-// Cut adds what records [a, b) have in column from; index is that of a ragged field, else nil.
+// Cut adds the rows that records [a, b) have in column from. index is the index of a ragged field, else nil.
 func (c *Column) Cut(from *Column, index *RaggedIndex, a, b int64) error {
 	for k, e := range from.Extents {
 		first, records := e.First, e.Count

@@ -36,9 +36,9 @@ var OpenFlat func(path string, manifest []byte) (dataset any, err error)
 // have that path, which need not be one of the system's. Package store sets it.
 var OpenZarr func(path string, files zarr.Files, manifest []byte) (dataset any, err error)
 
-// OpenHDF5 returns the *store.Dataset of a file whose metadata is read already, or those of its datasets that fields
-// names, as store.OpenHDF5 does. Its Extents have that path, which need not be one of the system's. Package store sets
-// it.
+// OpenHDF5 returns the *store.Dataset of a file whose metadata is read already, as store.OpenHDF5 does. fields names
+// the wanted datasets of a file that penstock did not write. Its Extents have that path, which need not be one of the
+// system's. Package store sets it.
 var OpenHDF5 func(path string, file *meta.File, fields []string, filters Filters) (dataset any, err error)
 
 // Filters says whether data that went through filters is opened.
@@ -75,7 +75,7 @@ func (d *Dataset) ColumnsOf(field int) []Column {
 // too, or taken from mapped, which is all of the file in memory, where that is not nil. Columns of Zarr
 // are read from files of their own: f and mapped may be nil.
 //
-// Extents say which rows of the reader are those of the column: those from Extent.Row on.
+// Extents say which rows of the reader belong to the column: the rows from Extent.Row on.
 func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts chunk.Options) (*chunk.Reader, error) {
 	if a := d.Arrays[c.Name]; a != nil {
 		r, err := a.Reader(opts)

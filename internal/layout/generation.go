@@ -55,12 +55,12 @@ func Tagged(name, tag string) string {
 	return name + "." + tag
 }
 
-// IsStored reports whether the array or group of a field can have that name in Zarr: that of a field, which may have a
-// tag.
+// IsStored reports whether the array or group of a field can have that name in Zarr: a field's name, with or without
+// the tag of random digits that a rewritten column has.
 func IsStored(name string) bool { return isArrayName(name + ".npy") }
 
-// isArrayName reports whether a name can be that of an array of a dataset: letters, digits, _, - and dots inside, with
-// the ending .npy.
+// isArrayName reports whether a name can be the name of an array of a dataset: letters, digits, _, - and dots inside,
+// with the ending .npy.
 func isArrayName(name string) bool {
 	stem, ok := strings.CutSuffix(name, ".npy")
 	if !ok || len(name) > 250 || stem == "" {

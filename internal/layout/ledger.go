@@ -11,10 +11,10 @@ import (
 // momentsBytes is the size of the statistics of a channel, or of lengths, in a ledger.
 const momentsBytes = 64
 
-// ColumnStates takes the state of statistics and identity of a dataset, as docs/format.md has it, apart: for each field
-// the bytes that are of it, over all splits. Fields whose records have other values have other bytes.
+// ColumnStates splits the state of statistics and identity of a dataset, which docs/format.md describes, by field: it
+// returns the bytes of each field over all splits. Two fields with equal bytes have equal values in all records.
 func ColumnStates(ledger []byte, fields []tensor.Spec) ([][]byte, error) {
-	errShort := fmt.Errorf("the ledger of the manifest is not that of its fields: %w", ErrCorrupt)
+	errShort := fmt.Errorf("the ledger of the manifest does not fit its fields: %w", ErrCorrupt)
 	if len(ledger) < 4 {
 		return nil, errShort
 	}

@@ -63,8 +63,8 @@ const (
 	ZarrSums     = "c.0"                   // the only chunk of an array of checksums
 )
 
-// OfNewest reports whether a file of metadata of Zarr is replaced by each generation: that of the root, which has the
-// metadata of all arrays, and that of the manifest.
+// OfNewest reports whether each generation replaces a file of metadata of Zarr: the root's, which has the metadata of
+// all arrays, and the manifest array's, which has the manifest's length.
 func OfNewest(name string) bool { return name == ZarrNode || name == "penstock/manifest/"+ZarrNode }
 
 // IsZarr reports whether path is a folder of Zarr that penstock wrote.

@@ -50,8 +50,8 @@ type Walk struct {
 	end      int64 // the last offset
 }
 
-// Walk begins at a record, counted from the extent's first. base is the first offset of the extent, at
-// that of the record.
+// Walk begins at a record, counted from the extent's first. base is the first offset of the extent, and at the offset
+// of the record.
 func (e *RaggedExtent) Walk(record, base, at int64) (Walk, error) {
 	w := Walk{e, e.Count - record, base, at, base + e.Rows}
 	if base < 0 || w.end < base || at < base || at > w.end {

@@ -31,8 +31,8 @@ type File struct {
 	CRC32C string `json:"crc32c"`         // of the whole file, 8 hex digits
 }
 
-// ColumnsOf returns the columns of shards whose files are in a folder. The shards must be
-// those of a manifest that DecodeManifest returned; it does not look at the files.
+// ColumnsOf returns the columns of shards whose files are in a folder. The shards must come from a manifest that
+// DecodeManifest returned; ColumnsOf does not look at the files.
 func ColumnsOf(fields []tensor.Spec, shards []Shard, dir string) []Column {
 	columns, dir := Columns(fields), filepath.Clean(dir)
 	for _, s := range shards {
@@ -47,8 +47,8 @@ func ColumnsOf(fields []tensor.Spec, shards []Shard, dir string) []Column {
 	return columns
 }
 
-// CheckFiles compares the files of a shard with those that shard number of a dataset with these columns must have, and
-// adds its rows to those of the columns. Their names may be others, as in a dataset whose columns were changed.
+// CheckFiles compares the files of a shard with the files that shard number of a dataset with these columns must have,
+// and adds the shard's rows to the columns. Names may differ, as in a dataset whose columns were changed.
 func CheckFiles(s Shard, columns []Column, number int) error {
 	if len(s.Files) != 2*len(columns) {
 		return fmt.Errorf("%d files for %d columns", len(s.Files), len(columns))
@@ -75,8 +75,8 @@ func CheckFiles(s Shard, columns []Column, number int) error {
 	return nil
 }
 
-// rowsOf returns how many rows of a column a shard has; those of values are in its payload
-// file's entry.
+// rowsOf returns how many rows of a column a shard has. A column of ragged values has no rows per record, so its count
+// is in the manifest's entry of the payload file.
 func rowsOf(s Shard, c *Column, payload File) int64 { return c.RowsOf(s.Count, payload.Rows) }
 
 // Files returns name and size of the two files of a shard that hold its rows of this column, and their checksums,
