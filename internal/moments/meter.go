@@ -56,8 +56,8 @@ func (m *Meter) Measure(spec tensor.Spec, run int, record []byte, out []Moments)
 	}
 }
 
-// MeasureEach is Measure for records of one row each, one after the other: out has the moments of the channels of
-// each. It returns limits of all numbers in place of those of each record, which are the same once all are merged.
+// MeasureEach is Measure for records of one row each, one after the other: out has the moments of the channels of each.
+// Min and Max are the limits of all records, not of each: once all moments are merged, the result is the same.
 func (m *Meter) MeasureEach(spec tensor.Spec, run int, records []byte, out []Moments) {
 	size := spec.RecordBytes()
 	n := len(records) / size
@@ -73,7 +73,7 @@ func (m *Meter) MeasureEach(spec tensor.Spec, run int, records []byte, out []Mom
 // short is how many numbers of a record have a lane of kernel.SumF32 each: these are summed up without a call.
 const short = 16
 
-// measureShort measures records of n <= short numbers each. The results are those of momentsOfFloats, bit for bit.
+// measureShort measures records of n <= short numbers each. The results are equal to momentsOfFloats, bit for bit.
 func (m *Meter) measureShort(x []float32, n int, out []Moments) {
 	low, high := float32(math.Inf(1)), float32(math.Inf(-1))
 	count := float64(n)

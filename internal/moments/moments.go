@@ -3,9 +3,9 @@ package moments
 
 import "math"
 
-// Moments are those of some numbers; the zero value is of none. Bytes add up as integers, which no
-// order can change; other numbers by the pairwise update of Chan, Golub, LeVeque (1979), whose
-// result depends on the order of the parts and not on who computed them.
+// Moments are the moments of some numbers; the zero value is of none. Bytes add up as integers, which no order can
+// change; other numbers by the pairwise update of Chan, Golub, LeVeque (1979), whose result depends on the order of the
+// parts and not on who computed them.
 type Moments struct {
 	N, NonFinite    int64 // finite numbers, which all other fields describe, and NaNs and infinities
 	Min, Max        float64
@@ -29,8 +29,8 @@ func Of(x []float64) Moments {
 	return of(x, bad, sum, squaresAround)
 }
 
-// InOrder is Of with numbers added one by one, and not four at a time: the last bits are those of
-// statistics in recipes of existing datasets. It may change x.
+// InOrder is Of with numbers added one by one, and not four at a time: recipes of existing datasets have statistics
+// with these last bits, and a different bit would be a different recipe. It may change x.
 func InOrder(x []float64) Moments {
 	bad := len(x)
 	x = finite(x)
@@ -64,7 +64,7 @@ func of(x []float64, bad int, sum float64, squares func(mean float64, x []float6
 	return m
 }
 
-// Merge adds the numbers of b after those of a.
+// Merge adds the numbers of b after the numbers of a.
 func (a *Moments) Merge(b Moments) {
 	a.NonFinite += b.NonFinite
 	if b.N == 0 {
