@@ -145,8 +145,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Copy makes an object of another one's bytes inside of the store, which may refuse those of
-// more than 5 GB.
+// Copy makes an object of another object's bytes inside the store, which may refuse objects of more than 5 GB, as S3
+// does.
 func (c *Client) Copy(ctx context.Context, from, to string) error {
 	return c.insist(ctx, 0, "write", to, func(ctx context.Context) error { return c.bucket.Copy(ctx, from, to) })
 }
@@ -280,7 +280,7 @@ func (c *Client) retry(ctx context.Context, op, key string, do func(context.Cont
 	return c.insist(ctx, c.policy.Total, op, key, do)
 }
 
-// insist is retry with a time limit, 0 for none. When the time is over, the error is that of the last attempt.
+// insist is retry with a time limit, 0 for none. When the time is over, it returns the error of the last attempt.
 func (c *Client) insist(ctx context.Context, limit time.Duration, op, key string,
 	do func(context.Context) error) error {
 	before := fmt.Errorf("no answer within %v", c.policy.Total)

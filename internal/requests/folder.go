@@ -12,7 +12,7 @@ import (
 )
 
 // Folder is the objects under a key of a bucket, as a file system of small files: each is read at once when it is
-// opened. Its errors are those of package remote.
+// opened. Its errors are errors of package remote.
 type Folder struct {
 	ctx    context.Context
 	client *Client
@@ -33,7 +33,7 @@ func (c *Client) Folder(ctx context.Context, key string) *Folder {
 }
 
 // Prefetch begins to read a file that is probably opened. The caller waits for it by calling wait, whether it was
-// opened or not, and may end the Folder's context before. The error of wait is that of reading the file.
+// opened or not, and may end the Folder's context before. wait returns the error of reading the file.
 func (f *Folder) Prefetch(name string) (wait func() error) {
 	a := &ahead{done: make(chan struct{})}
 	f.ahead[name] = a

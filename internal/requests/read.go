@@ -147,8 +147,7 @@ type File struct {
 	object remote.Object
 }
 
-// File returns an object for random access; each ReadAt is a request. The context is that of
-// all of them.
+// File returns an object for random access. Each ReadAt is a request, and all requests have this context.
 func (c *Client) File(ctx context.Context, o remote.Object) *File { return &File{ctx, c, o} }
 
 // Size returns the length of the object.
