@@ -17,7 +17,7 @@ type Transform[R any] interface {
 
 // Stage makes records that are done some time after they were put. It serves one goroutine, but for Waiting.
 type Stage[R any] interface {
-	// Put begins to make dst, whose length is that of the output, of the stored bytes src. It has read src when it
+	// Put begins to make dst of the stored bytes src; dst has the length of the output. It has read src when it
 	// returns, and may write to dst until Flush returns. An error is of this record, unless it is an [Error].
 	Put(ctx context.Context, dst, src []byte, r R) error
 
