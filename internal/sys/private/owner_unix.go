@@ -29,6 +29,6 @@ func sameOwner(a, b fs.FileInfo) bool {
 
 func userName() string { return fmt.Sprintf("penstock-%d", os.Geteuid()) }
 
-// HideNew has files and folders that this process makes from now on be for its user alone, also those of packages
-// that make them for all.
+// HideNew makes files and folders that this process makes from now on accessible to its user alone, also files that
+// other packages make for all. It sets the umask, which is one for the whole process.
 func HideNew() { syscall.Umask(0o077) }
