@@ -109,10 +109,9 @@ func perNode(lookup Lookup, text string) int {
 // maxNodes is more than any cluster has.
 const maxNodes = 1 << 20
 
-// Work returns who this process is among those that each do a part of some work by
-// themselves. An array's number counts more than that of a process inside of it. A size that
-// is not 0 is taken where the launcher reports the rank alone, as Kubernetes does; it must be
-// the launcher's where that says both.
+// Work returns who this process is among those that each do a part of some work by themselves. The number in a job
+// array counts more than the number of a process inside a member of the array. A size that is not 0 is taken where the
+// launcher reports the rank alone, as Kubernetes does; it must be the launcher's where that says both.
 func Work(lookup Lookup, size int) (Process, error) {
 	return find(lookup, append(append([]launcher{array}, jobs...), ranks...), size)
 }
