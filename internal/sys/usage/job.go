@@ -25,8 +25,8 @@ func Join(pid int) {
 	job.root, job.looked, job.clocks = pid, time.Time{}, nil
 }
 
-// Job returns how long this process, and since Join those of its job, have run on cores, all together; 0 where the
-// system does not report.
+// Job returns the CPU time of this process and, after Join, of all processes of its job together; 0 where the system
+// does not report it.
 func Job() time.Duration {
 	own := ownProcess()
 	job.mu.Lock()

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory returns how much memory the process may have, in bytes: the machine's, or less where its control
-// group is limited, as those of containers are; 0 if that is not known.
+// Memory returns how much memory the process may have, in bytes: the machine's, or less where its control group is
+// limited, as containers usually are; 0 if the limit is unknown.
 func Memory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
