@@ -34,7 +34,7 @@ func globIn(fsys FS, pattern string) ([]string, error) {
 }
 
 // globHere is filepath.Glob, which lists the folder of a name without a wildcard, too, and sorts all names of one that
-// it lists. Detection asks that of folders with a million files.
+// it lists. Detection looks for names in folders with a million files, where that takes seconds.
 func globHere(pattern string) ([]string, error) {
 	if !isPattern(pattern) || !isPlain(pattern) || runtime.GOOS == "windows" {
 		return filepath.Glob(pattern)

@@ -33,8 +33,8 @@ type Ranger interface {
 	ReadRange(b []byte, offset int64) error
 }
 
-// FS is a file system that can be mounted. Names are those of package io/fs: with slashes,
-// "." for all. Open returns a File.
+// FS is a file system that can be mounted. Names are valid in the sense of io/fs.ValidPath: with slashes, and "." for
+// the root. Open returns a File.
 type FS interface {
 	fs.ReadDirFS
 	fs.StatFS
