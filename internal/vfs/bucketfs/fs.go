@@ -171,7 +171,7 @@ func (f *FS) readKnown(name string, i info, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// Open implements fs.FS. It returns a vfs.File; that of a folder can only be listed.
+// Open implements fs.FS. It returns a vfs.File; the file of a folder can only be listed.
 func (f *FS) Open(name string) (fs.File, error) {
 	if err := check("open", name); err != nil {
 		return nil, err
