@@ -6,7 +6,7 @@
 //	err = r.Records(ctx, dst, 0, 256) // records [0, 256), which are steps along the first axis
 //
 // The specifications are https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html and
-// https://zarr-specs.readthedocs.io/en/latest/v2/v2.0.html. Chunks are read by package chunk, as those of HDF5
-// files are: each once a call, by several goroutines. Files are untrusted: any bytes give an error or values, in
-// memory that is bounded by the size of the files.
+// https://zarr-specs.readthedocs.io/en/latest/v2/v2.0.html. Package chunk reads the chunks, as it does for HDF5 files:
+// each chunk once a call, by several goroutines. Files are untrusted: any bytes give an error or values, in memory that
+// is bounded by the size of the files.
 package zarr

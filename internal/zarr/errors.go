@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// ErrNotZarr is for what has no metadata of Zarr. Other errors are meta.ErrCorrupt or meta.ErrUnsupported, as those of
-// HDF5 are.
+// ErrNotZarr says that a folder has no metadata of Zarr. Other errors are meta.ErrCorrupt or meta.ErrUnsupported, the
+// same as for HDF5, so that callers need not know the format.
 var ErrNotZarr = errors.New("no Zarr")
 
 // unsupported returns an error of that text.

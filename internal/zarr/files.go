@@ -138,7 +138,7 @@ func (z *zipped) Folders(name string) ([]string, error) {
 	return foldersIn(list), err
 }
 
-// mostBytes bounds a file of metadata: that of a root has all others.
+// mostBytes bounds a file of metadata. Consolidated metadata of a root includes the metadata of all nodes.
 const mostBytes = 1 << 30
 
 // ReadFile returns the content of a file of metadata. Its error is fs.ErrNotExist where there is none.

@@ -40,8 +40,8 @@ type Group struct {
 	nodes int
 }
 
-// Open reads the metadata of a hierarchy: the consolidated one, where there is one, else that of each node. It
-// reads no chunk. An array that cannot be read has an Err.
+// Open reads the metadata of a hierarchy: consolidated metadata, where there is some, else the metadata of each node.
+// It reads no chunk. An array that cannot be read has an Err.
 func Open(files Files) (*Group, error) {
 	g := &Group{files: files}
 	err := g.open()
