@@ -68,9 +68,8 @@ func CheckTransforms(text []byte) error {
 // OpenOptions says how Open reads a source. The zero value is usable.
 type OpenOptions = raw.Options
 
-// Open opens raw samples as a loader.Source, without making a dataset: records are read when the loader asks for
-// them, and are those of the dataset that preprocess --keep-encoded makes. A loader.Images transform decodes image
-// files.
+// Open opens raw samples as a loader.Source, without making a dataset: records are read when the loader asks for them,
+// and are equal to the records that preprocess --keep-encoded writes. A loader.Images transform decodes image files.
 func Open(ctx context.Context, path string, o OpenOptions) (*raw.Source, error) {
 	return raw.Open(ctx, path, o)
 }

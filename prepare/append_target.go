@@ -52,7 +52,7 @@ func (to *appendTarget) dropLeft(dest string, resume bool) error {
 	return stage.Abort()
 }
 
-// sendSkipped sends the list of samples that were left out, or removes that of an earlier run.
+// sendSkipped sends the list of samples that were left out, or removes the list of an earlier run.
 func sendSkipped(d *upload.Destination, list string) error {
 	key := d.URL.Key + ".skipped.jsonl"
 	text, err := os.ReadFile(list)

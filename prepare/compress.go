@@ -32,7 +32,7 @@ const (
 	Zstd         Method = "zstd" // of Zarr
 )
 
-// Methods are those of the formats.
+// Methods are the codecs of the formats that compress.
 var Methods = map[string]Method{HDF5: Gzip, Zarr: Zstd}
 
 // plannedCompress is a Compress in the plans of parts.
@@ -96,7 +96,7 @@ func (c Compress) options() map[string]string {
 	}
 }
 
-// hdf5Options are those of package hdf5; nil for none.
+// hdf5Options returns the options of package hdf5; nil stores without compression.
 func (c Compress) hdf5Options() *hdf5.Compression {
 	if c.Method != Gzip {
 		return nil

@@ -47,8 +47,9 @@ type Config struct {
 	// Missing is the value of empty cells and nulls, see source.Options; "skip" leaves their samples out, and counts them.
 	Missing string
 
-	// Records says where the records are in files whose arrays are in groups, see package unit; "" finds out. Align is
-	// how rows of several lengths are records, of Records that are rows, or columns of several names are those of a field.
+	// Records says where the records are in files whose arrays are in groups, see package unit; "" finds out. Align
+	// says which rows become records where arrays have several lengths, and which columns a field has where units name
+	// them differently.
 	Records string
 	Align   unit.Align
 
@@ -90,7 +91,7 @@ type Config struct {
 	// one; of other ones for some shards, as each is sent when it is finished.
 	Spool string
 
-	Inherits bool               `json:"-"` // options and transforms are those of the dataset that is appended to
+	Inherits bool               `json:"-"` // options and transforms come from the dataset that is appended to
 	attempt  string             // where a rank builds its part, see part.Turn.Attempt
 	partsAt  string             // where parts may exist already, besides the folder that they are built in
 	putSign  func([]byte) error // writes how far a part is, see part.Sign; nil: into the folder of the parts
@@ -235,7 +236,7 @@ func (c Config) Problems() (list []string) {
 	add(c.NormalizeSplit != "" && !c.Images.Normalize.Dataset,
 		"--normalize-split %s: says what --normalize dataset is computed from, which is not given", c.NormalizeSplit)
 	add(c.Append && c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8,
-		"--append and --normalize dataset: mean and std would be those of the new records alone; give the numbers that "+
+		"--append and --normalize dataset: mean and std would describe the new records alone; give the numbers that "+
 			"inspect shows")
 	c.Images.EncodedProblems(add)
 	for _, place := range []string{c.Source, c.Dest} {

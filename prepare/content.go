@@ -16,8 +16,8 @@ import (
 // placing decides whether a sample becomes a record of a run, and in which split.
 type placing struct{ run *run }
 
-// duplicate reports whether a good sample is left out: its content is that of a record
-// that the samples are appended to, or of a sample before it. Then r.log counts it.
+// duplicate reports whether a good sample is left out because its content was seen: in a record of the dataset that is
+// appended to, or in a sample before it. Then the log counts it.
 func (p placing) duplicate(s *execute.Slot) (bool, error) {
 	if p.run.there != nil {
 		if at, ok := p.run.there.Find(s.Stored); ok {

@@ -179,7 +179,7 @@ func (b *runLog) note() (json.RawMessage, error) {
 	return json.Marshal(n)
 }
 
-// possible reports whether the counts of a note can be those of a run like this one, and of more samples than b has.
+// possible reports whether the counts of a note can come from a run like this one, after more samples than b has.
 func (b *runLog) possible(n *note) bool {
 	if n.Samples < b.samples || n.Bytes < 0 || n.Duplicates < 0 || n.Duplicates > n.Samples ||
 		len(n.Names) != b.names.Size() {

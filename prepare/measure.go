@@ -38,7 +38,7 @@ func (m measuring) setNormalizeSplit() error {
 	case want == "":
 		c.NormalizeSplit = trainingSplit(names)
 		m.run.info.Hints = append(m.run.info.Hints,
-			fmt.Sprintf("mean and deviation are those of the split %s; --normalize-split all takes every record",
+			fmt.Sprintf("mean and deviation are taken over the split %s; --normalize-split all takes every record",
 				c.NormalizeSplit))
 	case want != allRecords && !slices.Contains(names, want):
 		return fmt.Errorf("--normalize-split %s: there is no such split%s", want,
@@ -107,7 +107,7 @@ func (m measuring) measureArrays(ctx context.Context) error {
 		return err
 	}
 	if m.run.base != nil {
-		return fmt.Errorf("--append and --normalize dataset: mean and std would be those of the new records alone; give "+
+		return fmt.Errorf("--append and --normalize dataset: mean and std would describe the new records alone; give "+
 			"mean and std of %s, with the recipe that %s prints: --pipeline FILE", c.Dest,
 			shell.On("inspect show --recipe", c.Dest))
 	}

@@ -30,7 +30,7 @@ type MergeConfig struct {
 	Resume      bool  // continue a merge that was stopped, if there is one
 	RemoveParts bool  // once the dataset is complete
 	Wait        bool  // for parts that do not exist yet
-	KeepShards  bool  // the parts' files become those of the dataset, which has their shards then
+	KeepShards  bool  // the parts' files become files of the dataset, which has the parts' shards then
 
 	Spool      string        // as Config.Spool
 	Checkpoint time.Duration // as Config.Checkpoint
@@ -44,9 +44,9 @@ type MergeConfig struct {
 // or built from another source, with another recipe or by another version, the error
 // names them, and nothing is written.
 //
-// Records are copied in order, so it takes the time of reading and writing the dataset
-// once, and its space in addition to that of the parts. With KeepShards, files are linked, or copied inside
-// their bucket, and the dataset differs from that of a single run only in its shards.
+// Records are copied in order, so it takes the time of reading and writing the dataset once, and its space in addition
+// to the space of the parts. With KeepShards, files are linked, or copied inside their bucket, and the dataset differs
+// from the dataset of a single run only in its shards.
 func Merge(ctx context.Context, c MergeConfig, progress Progress) (*Summary, error) {
 	if slices.ContainsFunc(append([]string{c.Dest}, c.Parts...), remote.IsURL) {
 		return mergeRemote(ctx, c, progress)
@@ -134,7 +134,7 @@ func (c MergeConfig) findParts(ctx context.Context, folders []string, progress P
 	})
 }
 
-// checkKeep refuses parts whose files cannot be those of the dataset.
+// checkKeep refuses parts whose files cannot become files of the dataset.
 func (c *MergeConfig) checkKeep(whole Config, plan *part.Plan, folders []string) error {
 	if c.take == nil {
 		if c.take = part.Link; c.uploader != nil || slices.ContainsFunc(folders, vfs.Mounted) {

@@ -11,7 +11,7 @@ import (
 )
 
 // SetNormalization stores mean and std of the images in the metadata of a flat dataset, for readers to apply, and
-// rewrites no record. The dataset's own statistics are those of a split, which it returns: "" for all records.
+// rewrites no record. The dataset's own statistics are taken over a split, which it returns: "" for all records.
 func SetNormalization(dataset string, figures Normalize, split string) (*store.Manifest, string, error) {
 	split, err := measuredSplit(dataset, figures, split)
 	if err != nil {
@@ -53,7 +53,7 @@ func measuredSplit(dataset string, figures Normalize, split string) (string, err
 	return trainingSplit(names), nil
 }
 
-// figuresOf returns those of a field.
+// figuresOf returns mean and deviation for a field, one number a channel.
 func figuresOf(figures Normalize, f store.Field, own *store.Normalization) (*store.Normalization, error) {
 	if figures.Dataset {
 		return own, nil

@@ -134,7 +134,7 @@ func eachFile(path string, f func(name string, size int64)) error {
 	return err
 }
 
-// newPlan returns the plan of a run whose records look like those of the job.
+// newPlan returns the plan of a run whose records have the shape and types of the job.
 func (p planning) newPlan(ctx context.Context, j *execute.Job, ordered bool) (*part.Plan, error) {
 	recipe, err := p.run.config.recipe(j)
 	if err != nil {

@@ -237,10 +237,10 @@ func (b remoteRun) removeAll(folders []string, id string) error {
 	return nil
 }
 
-// complete is for a dataset of several files in a bucket what the function complete is: where present found
-// one, and --resume is to continue the run that made it, that is done. info describes its source,
-// or says that it was made in another way. Files of the run on this machine are removed.
-// Without such a dataset the error is that of present.
+// complete is the twin of the function complete for a dataset of several files in a bucket: where present says that
+// there is a dataset, and --resume asks to continue the run that made it, the run is done. info describes its source,
+// or returns the error that it was made in another way. Files of the run on this machine are removed. Without such a
+// dataset complete returns present.
 func (b remoteRun) complete(c Config, d *upload.Destination, present error,
 	info func(*store.Manifest) (source.Info, error)) (*Summary, error) {
 	if !errors.Is(present, store.ErrExist) || !c.Resume || c.Rank.Size > 0 || c.DatasetFormat() == part.HDF5 {

@@ -309,9 +309,8 @@ func (r *run) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// newJob determines the shape of records: that of the first sample, in order,
-// that can be used. It does not trust headers alone, as the header of a corrupt image would
-// then decide the size of all others.
+// newJob determines the shape of records from the first sample, in order, that can be used. It decodes the sample and
+// does not trust headers alone, as the header of a corrupt image would then decide the size of all others.
 func (r *run) newJob(ctx context.Context, c Config) (*execute.Job, error) {
 	if r.task.job != nil {
 		return r.task.job, nil

@@ -74,7 +74,7 @@ func (o writing) newWriter(j *execute.Job, journal *store.Journal) (store.Writer
 	return c.uploader.Follow(w, c.Dest, splits)
 }
 
-// splits returns the names of the splits: those of the Config, or the source's.
+// splits returns the names of the splits: the Config's, or the source's.
 func (o writing) splits() []string {
 	if o.run.config.Split == nil {
 		return o.run.info.Splits
@@ -248,8 +248,7 @@ func (o writing) storesNames(c Config) (bool, error) {
 	return wanted && !named, nil
 }
 
-// filesAreRecords reports whether names of samples are those of files or members of archives, and not
-// only numbers.
+// filesAreRecords reports whether samples are named for files or members of archives, and not only numbered.
 func filesAreRecords(info source.Info) bool {
 	switch info.Kind {
 	case "imagefolder", "tar", "zip", "coco", "voc", "yolo", "maskfolder", "labelme":
@@ -260,8 +259,8 @@ func filesAreRecords(info source.Info) bool {
 	return false
 }
 
-// inPlace reports whether records are written to their final places in an HDF5 file, which those of
-// variable length cannot be.
+// inPlace reports whether records are written to their final places in an HDF5 file. A dataset of records of variable
+// length has no final places before its last record.
 func inPlace(c Config, info source.Info, splits []string) bool {
 	ragged := func(f source.Field) bool { return f.Image() && c.Images.KeepEncoded || !f.Image() && f.Ragged }
 	return c.DatasetFormat() == part.HDF5 && info.Count > 0 && !c.Append && len(splits) == 0 &&
