@@ -16,8 +16,8 @@ func Link(p *Part, f store.File, stage *write.Stage, name string) error {
 	return stage.Folder.Link(filepath.Join(p.Path, f.Name), name)
 }
 
-// Adopt returns the Writer of a dataset whose files are those of the parts, which s must have Keep set for. It needs
-// the records as the samples of s have them.
+// Adopt returns the Writer of a dataset that takes over the files of the parts; s must have Keep set. The records must
+// be appended in the order of the samples of s.
 func (s *Set) Adopt(dest string, overwrite bool, take TakeFile) (store.Writer, error) {
 	stage, err := write.OpenStage(dest, write.StageOptions{Overwrite: overwrite})
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Set) Adopt(dest string, overwrite bool, take TakeFile) (store.Writer, e
 	return write.NewWriter(stage, a, a), nil
 }
 
-// KeepProblem says why the files of parts cannot be those of the dataset; nil if they can.
+// KeepProblem says why the files of parts cannot become files of the dataset; nil if they can.
 func (p *Plan) KeepProblem(splits, dedup, shuffled bool) error {
 	why := ""
 	switch {

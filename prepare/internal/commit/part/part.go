@@ -112,7 +112,7 @@ func (p *Part) check() error {
 	return nil
 }
 
-// schema is that of the part's dataset.
+// schema is the schema of the part's dataset: the fields of the plan, and the trace of each sample.
 func (p *Part) schema() store.Schema {
 	return store.Schema{Fields: append(append([]store.Field(nil), p.Plan.Fields...), TraceField())}
 }
@@ -152,7 +152,7 @@ func (p *Part) Same(path string) (*Part, error) {
 	return old, nil
 }
 
-// Manifest returns that of the part's dataset, nil if there is none.
+// Manifest returns the manifest of the part's dataset, nil if the part has no records and so no dataset.
 func (p *Part) Manifest() (*store.Manifest, error) {
 	if p.Records == 0 {
 		return nil, nil
@@ -165,5 +165,5 @@ func (p *Part) Manifest() (*store.Manifest, error) {
 	return p.dataset.Manifest, nil
 }
 
-// FinalMode is that of files that are finished, less what the umask takes, see build.SyncFile.
+// FinalMode is the mode of finished files, less the bits of the umask.
 const FinalMode = 0o444

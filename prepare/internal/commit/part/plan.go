@@ -69,7 +69,7 @@ func (p *Plan) flat() map[string]string {
 	return all
 }
 
-// flatten enters the members of a JSON object, and recursively those of the objects in it.
+// flatten enters the members of a JSON object, and recursively the members of objects in it, under the key of the path.
 func flatten(all map[string]string, key string, text json.RawMessage) {
 	var members map[string]json.RawMessage
 	if !bytes.HasPrefix(text, []byte("{")) || json.Unmarshal(text, &members) != nil {

@@ -93,7 +93,7 @@ func (p *Part) place(folder *os.Root, attempt string, overwrite bool) error {
 			return private.RemoveOwn(attempt)
 		case !errors.Is(there, fs.ErrNotExist):
 			err = setAside(folder, to, from+".old")
-		case n < lateTries: // the folder's listing is late, as that of NFS may be for a minute
+		case n < lateTries: // the folder's listing is stale, as on NFS for up to a minute
 			time.Sleep(latePause)
 			continue
 		}
