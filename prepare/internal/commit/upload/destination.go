@@ -52,7 +52,8 @@ func LastFile(dest, format string) string {
 	return filepath.Join(dest, filepath.FromSlash(lastNames[format]))
 }
 
-// lastNames are those of the last files, in the folder of a dataset, by format. An HDF5 file is one itself.
+// lastNames are the names of the files that are sent last, in the folder of a dataset, by format. An HDF5 file is a
+// single object, and so its own last file.
 var lastNames = map[string]string{part.Flat: layout.ManifestName, part.Zarr: layout.ZarrManifest}
 
 // ManifestKey is the object that makes a dataset of the others.
@@ -307,8 +308,8 @@ func (d *Destination) sendShards(folder, key string, progress progress) error {
 	}, progress)
 }
 
-// isGeneration reports whether a file is the manifest of a generation, or a tag: those of a dataset that was replaced,
-// as a new one has none.
+// isGeneration reports whether a file is the manifest of a generation, or a tag. A new dataset has none, so such files
+// are left of the dataset that it replaced.
 func isGeneration(name string) bool { return strings.HasPrefix(name, layout.Generations+"/") }
 
 // sendZarr is sendShards for a dataset in Zarr. Of one that it replaces, nothing is left.
@@ -405,7 +406,7 @@ func (d *Destination) sendAll(list []item, progress progress) error {
 	return err
 }
 
-// sendSome sends those of a list that are wanted.
+// sendSome sends the wanted items of a list.
 func (d *Destination) sendSome(workers int, list []item, wanted func(item) bool, sent func(int64)) error {
 	s := newQueue(d.Context, d.Client, workers, sent)
 	defer s.close()

@@ -27,7 +27,7 @@ type marker struct {
 // markerMagic begins a marker, after the header of the file.
 const markerMagic = "penstock: this file was sent: "
 
-// markerMode is that of markers. A dataset's files have others, so no payload can be taken for a marker.
+// markerMode is the mode of markers. No file of a dataset is executable, so no payload can be taken for a marker.
 const markerMode = 0o500
 
 // isFinal reports whether a file is finished.

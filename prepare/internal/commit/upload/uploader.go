@@ -19,9 +19,9 @@ import (
 // is final; once it is in the bucket, a marker takes its place here. So the disk has to hold
 // open shards, and those that wait for the link.
 //
-// With splits, only the numbers of the shards of the first one are known from the start; those of
-// the others are known at the end. Their files are sent under temporary names
-// and copied within the bucket.
+// With splits, only the shards of the first split have their final numbers from the start; the numbers of all others
+// depend on how many shards the splits before have, which is known at the end. Their files are sent under temporary
+// names and copied within the bucket.
 type Uploader struct {
 	to     *Destination
 	folder string // the dataset, as Config.Dest has it
