@@ -12,9 +12,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Guess finds out what records look like without a sample that can be used: a rank may have none, and its
-// part must be of the plan of the others. It makes up two samples with images of different sizes. If their
-// records are alike, those of all samples are.
+// Guess finds out what records look like without a sample that can be used: a rank may have none, and its part must be
+// of the plan of the others. It makes up two samples with images of different sizes. If the records of both are alike,
+// the records of all samples are.
 func (j *Job) Guess(name string) error {
 	var schemas []store.Schema
 	for _, size := range []image.Point{{64, 48}, {300, 500}} {
@@ -30,7 +30,7 @@ func (j *Job) Guess(name string) error {
 		schemas = append(schemas, j.Schema)
 	}
 	if !reflect.DeepEqual(schemas[0], schemas[1]) {
-		return errors.New("no sample of this rank can be used, and the size of the records' images is that of the first " +
+		return errors.New("no sample of this rank can be used, and the images' size follows from the first " +
 			"one; give --resize and --crop, or use fewer ranks")
 	}
 	return j.Schema.Validate()

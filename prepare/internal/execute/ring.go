@@ -12,12 +12,11 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// ring is a bounded number of slots that go round. Workers draw the samples, one at a time, and
-// fill slots with them in any order. The worker that fills the next one commits it, and those that
-// wait after it. So the result does not depend on the number of workers, and memory is that of
-// the slots; if values have any length, no sample is drawn while the waiting ones take more than memory. Most records
-// are committed by the worker that made them, while they are in the CPU's caches, and the worker continues in the
-// same memory.
+// ring is a bounded number of slots that go round. Workers draw the samples, one at a time, and fill slots with them in
+// any order. The worker that fills the next slot in order commits it, and the filled slots that wait after it. So the
+// result does not depend on the number of workers, and memory is bounded by the slots; if values have any length, no
+// sample is drawn while the waiting slots take more than memory. Most records are committed by the worker that made
+// them, while they are in the CPU's caches, and the worker continues in the same memory.
 type ring struct {
 	schema store.Schema
 	memory int64

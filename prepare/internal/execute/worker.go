@@ -211,7 +211,7 @@ func (w *Worker) checkInstances(values [][]byte) error {
 	return nil
 }
 
-// take makes the slot that of a sample which a rank has worked on.
+// take fills the slot with a sample that a rank has worked on.
 func (w *Worker) take(m part.Finished, s *Slot) {
 	j := w.job
 	s.Err, s.Size, s.CRC, s.Digest = nil, m.Trace.Size, m.Trace.CRC, m.Trace.Digest
