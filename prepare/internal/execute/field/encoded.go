@@ -74,7 +74,7 @@ func (c Options) Shrinks() bool {
 	return c.KeepEncoded && (c.Resize != nil || c.Transforms != nil)
 }
 
-// JPEGQuality returns that of JPEGs that are made.
+// JPEGQuality returns the quality of the JPEGs that are made.
 func (c Options) JPEGQuality() int {
 	if c.Quality == 0 {
 		return defaultQuality

@@ -13,8 +13,8 @@ type Worker interface {
 	// It returns the field of the dataset.
 	Probe(name string, value []byte) (store.Field, error)
 
-	// Do makes the value of a record of that of a sample, in the memory of dst where it fits.
-	// With a SampleError the sample cannot be used; after any other error the run as a whole cannot continue.
+	// Do makes the value of a record from the value of a sample, in the memory of dst where it fits. With a SampleError
+	// the sample cannot be used; after any other error the run as a whole cannot continue.
 	Do(name string, dst, value []byte) (out []byte, err error)
 }
 

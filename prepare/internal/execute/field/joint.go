@@ -22,7 +22,7 @@ type Joint struct {
 	dtypes  []tensor.DType
 }
 
-// joints returns those of the groups of package geometry.
+// joints returns a Joint for each group of package geometry: an image, and the fields that move with it.
 func joints(groups []geometry.Group, jobs []Job, fields []source.Field) (list []*Joint) {
 	for _, g := range groups {
 		j := &Joint{Image: g.Image, Follows: g.Follows, job: jobs[g.Image], dtypes: make([]tensor.DType, len(g.Follows))}

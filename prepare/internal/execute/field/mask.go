@@ -12,7 +12,7 @@ import (
 )
 
 // maskField makes the numbers of masks of files that no image of the sample leads: all of one size. With kept they stay
-// files, as those of instances do.
+// files, as masks of instances do.
 type maskField struct {
 	copyField
 	kept  bool

@@ -94,8 +94,8 @@ func (p *Places) Convert(v *source.Values) error {
 	return nil
 }
 
-// corners converts boxes of another layout to left, top, right and bottom: of rotated ones those of all their
-// corners.
+// corners converts boxes of another layout to left, top, right and bottom. Rotated boxes become the smallest upright
+// box around their corners.
 func corners(x []float64, format source.BoxFormat) []float64 {
 	n := format.Numbers()
 	for i := 0; i+n <= len(x); i += n {
@@ -136,7 +136,7 @@ func around(p []float64) []float64 {
 		max(p[0], p[2], p[4], p[6]), max(p[1], p[3], p[5], p[7])}
 }
 
-// size returns that of the image that a field lies on.
+// size returns the width and height of the image that a field lies on.
 func (p *Places) size(v *source.Values, field int) (w, h int, err error) {
 	at := p.images[field]
 	if at < 0 {
