@@ -46,7 +46,7 @@ func (s *DigestSet) Find(d Digest) (at int64, ok bool) {
 	return t.places[t.find(d[:])].position(d)
 }
 
-// position returns that of d, if it is in the place.
+// position returns the position of d, if the place holds d.
 func (p *place) position(d Digest) (at int64, ok bool) {
 	return int64(binary.LittleEndian.Uint32(p[known:])), bytes.Equal(p[:known], d[:known])
 }

@@ -10,7 +10,7 @@ import (
 // Share is a split and its share of the records.
 type Share struct {
 	Name  string
-	Share float64 // in (0, 1]; those of all splits add up to 1
+	Share float64 // in (0, 1]; the shares of all splits add up to 1
 }
 
 // ParseSplit reads NAME=SHARE,... such as train=0.9,val=0.1. Shares that do not add up to 1

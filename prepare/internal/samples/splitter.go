@@ -79,7 +79,8 @@ func (s *Splitter) Restore(counts map[int64][]int64, fresh []byte) {
 	}
 }
 
-// Possible reports whether counts and contents can be those of a Splitter like s.
+// Possible reports whether counts and contents can come from a Splitter with the options of s. They are read from a
+// journal, which may be of another version or corrupt.
 func (s *Splitter) Possible(counts map[int64][]int64, fresh []byte) bool {
 	for _, n := range counts {
 		if len(n) != len(s.shares) || slices.Min(append(n[:len(n):len(n)], 0)) < 0 {
@@ -97,7 +98,7 @@ func (s *Splitter) Possible(counts map[int64][]int64, fresh []byte) bool {
 	return true
 }
 
-// Add enters a record that is in a split already. One of another split than those of s does not count.
+// Add enters a record that is in a split already. A record of a split that s does not have does not count.
 func (s *Splitter) Add(content Digest, class int64, split string) {
 	i := slices.IndexFunc(s.shares, func(p Share) bool { return p.Name == split })
 	if !s.strata || i < 0 {
