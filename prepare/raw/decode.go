@@ -30,9 +30,9 @@ func (s *Source) ImageField() (string, error) {
 	return s.records.info.Fields[at].Name, nil
 }
 
-// Decode makes records the pixels that a pipeline decodes from the image files, from now on. The pipeline makes
-// bytes of one size and is not random, like the head that [transforms.Pipeline.Split] returns. The records are those of
-// the dataset that preprocess makes by these transforms; ID stays the same. It must be called before records are read.
+// Decode makes records the pixels that a pipeline decodes from the image files, from now on. The pipeline makes bytes
+// of one size and is not random, like the head that [transforms.Pipeline.Split] returns. The records are equal to the
+// records that preprocess makes by these transforms; ID stays the same. It must be called before records are read.
 func (s *Source) Decode(p *transforms.Pipeline) error {
 	h, err := s.newHead(p)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Source) Head() *transforms.Pipeline {
 	return s.head.given
 }
 
-// Samples returns how many the source has, those of all splits.
+// Samples returns how many samples the source has in all splits.
 func (s *Source) Samples() int64 { return s.records.listing.len() }
 
 // PixelBytes returns how many bytes all samples take as the pixels that Decode makes of them.

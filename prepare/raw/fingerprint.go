@@ -33,8 +33,8 @@ const (
 	pixelRecipe = "pixels 2"
 )
 
-// Key is a digest of everything that a record depends on: names, sizes and times of its files, and values next to
-// them. While it is the same, so are the record's bytes, except those of fields that follow from names.
+// Key is a digest of everything that a record depends on: names, sizes and times of its files, and values next to them.
+// While it is the same, so are the record's bytes, except in fields that follow from names.
 type Key [16]byte
 
 // Fingerprint is the state of a source: it differs after a file was changed, added or removed.
@@ -350,8 +350,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// stampTree enters a file, or all files below a folder. Files of buckets have names from base on, as the path of a
-// bucket is that of a process.
+// stampTree enters a file, or all files below a folder. Names of files of buckets count from base on, as each process
+// mounts a bucket at a path of its own.
 func stampTree(ctx context.Context, h *stamps, root, base string) error {
 	return vfs.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err == nil {

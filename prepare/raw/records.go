@@ -22,7 +22,7 @@ type records struct {
 	outside bool // files that the source names may lie anywhere
 	info    source.Info
 	listing listing
-	filed   source.Filed // nil if samples are not those of files one after the other
+	filed   source.Filed // nil if samples do not come from files one after the other
 	order   []int64      // samples in the order of the records of a dataset; nil means their own
 	chosen  []int64      // places in order of the records that were asked for; nil means all
 	job     *execute.Job
@@ -188,8 +188,8 @@ func (l *records) identity(split, shares string) (string, error) {
 	return "raw/" + hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// readRanges fills dst with the values of a field, those of consecutive samples at once. It returns false if the source
-// does not read the field so.
+// readRanges fills dst with the values of a field, by one read for each run of consecutive samples. It returns false if
+// the source cannot read the field in ranges.
 func (l *records) readRanges(name string, indices []int, dst []byte) (bool, error) {
 	ranged, at := l.ranged(name)
 	if ranged == nil || len(indices) == 0 {

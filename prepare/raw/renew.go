@@ -50,7 +50,7 @@ func (s *Source) Renew(ctx context.Context, path string, places []int64, workers
 	return m.Generation, nil
 }
 
-// renewal returns how a dataset becomes that of the source.
+// renewal returns how a dataset of an earlier state of the source is brought up to the present state.
 func (s *Source) renewal(path string, places []int64) (*renewal, error) {
 	m, err := store.ReadManifest(path)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Source) renewal(path string, places []int64) (*renewal, error) {
 	return r, r.check()
 }
 
-// renewal is a dataset that becomes that of a later state of its source.
+// renewal is a dataset that is brought up to a later state of its source.
 type renewal struct {
 	*records
 	path   string
@@ -144,7 +144,7 @@ func (r *renewal) owners() []int64 {
 	return owners
 }
 
-// column returns the values of a field that follows from names; those of places without a record are 0 or empty.
+// column returns the values of a field that follows from names. Places without a record have the value 0 or empty.
 func (r *renewal) column(ctx context.Context, field int, owners []int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		v := source.NewValues(len(r.job.Source))
@@ -275,7 +275,7 @@ func (r *renewal) appendNew(ctx context.Context, workers int) error {
 	return nil
 }
 
-// samples returns those of some records.
+// samples returns the samples of some records.
 func (r *renewal) samples(records []int64) iter.Seq2[source.Sample, error] {
 	all := func(yield func(source.Sample, error) bool) {
 		for _, record := range records {

@@ -49,7 +49,8 @@ func (s *Source) Path() string { return s.place.text }
 // Name returns the path or the URL for people, without secrets.
 func (s *Source) Name() string { return s.place.name() }
 
-// Mounted returns the path where the source can be read until Close: that of a URL's bucket is one of this process.
+// Mounted returns the path where the source can be read until Close. The bucket of a URL has a path that only this
+// process knows.
 func (s *Source) Mounted() string { return s.place.path }
 
 // Keep has what is fetched of a URL stored in a folder, which processes share, and read from it when it is needed
