@@ -86,7 +86,7 @@ func (p *Plan) lock(parent *os.Root) (unlock func(), err error) {
 	return func() { write.Unlock(parent, name, lock) }, nil
 }
 
-// begin makes the folder of the run, or takes that of one that was stopped.
+// begin makes the folder of the run, or takes over the folder of a run that was stopped.
 func (p *Plan) begin(parent *os.Root) (*os.Root, error) {
 	stamp, err := p.stamp()
 	if err != nil {
