@@ -79,7 +79,7 @@ func SplitGeneration(path string) (folder, generation string, ok bool) {
 	return path, "", false
 }
 
-// readable returns the error of reading the begin of a file, such as that of a server that stalls.
+// readable returns the error of reading the first bytes of a file, such as the error of a server that stalls.
 func readable(root *vfs.Root, path string) error {
 	f, err := root.Open(path)
 	if err != nil {
@@ -161,7 +161,7 @@ var filePatterns = map[string][]string{
 	"tfrecord": {"*.tfrecord*", "*.tfrec*", "*-of-*"},
 }
 
-// filesOf returns the files of a folder that are called as those of a kind, by name.
+// filesOf returns the files of a folder whose names fit a kind, sorted by name.
 func filesOf(root *vfs.Root, folder, kind string) (files []string) {
 	for _, pattern := range filePatterns[kind] {
 		found := root.Glob(folder, pattern)
@@ -173,7 +173,7 @@ func filesOf(root *vfs.Root, folder, kind string) (files []string) {
 	})
 }
 
-// FilesOf returns the files of a kind that path is: what it matches, or those of a folder.
+// FilesOf returns the files of a kind that path stands for: the files that a glob matches, or the files of a folder.
 func FilesOf(root *vfs.Root, path, kind string) ([]string, error) {
 	files, err := Files(path)
 	if err != nil {

@@ -44,7 +44,7 @@ func (f Field) Image() bool { return f.Content == tensor.Image }
 // showsImages reports whether the values are files of images, one or any number.
 func (f Field) showsImages() bool { return f.Image() || f.Content == tensor.Images }
 
-// SortImagesFirst sorts what becomes fields where the format has no order of its own, or that of an alphabet: images
+// SortImagesFirst sorts what becomes fields of a format that has no order of its own, or an alphabetical one: images
 // come first, so that a batch is a pair of images and labels, and all else stays in its order.
 func SortImagesFirst[T any](list []T, field func(T) Field) {
 	slices.SortStableFunc(list, func(a, b T) int {
@@ -58,8 +58,8 @@ func SortImagesFirst[T any](list []T, field func(T) Field) {
 	})
 }
 
-// BoxFormat says how the numbers of boxes are written. The zero value is that of datasets: left, top, right and bottom
-// in pixels. Rotated boxes are those of torchvision's BoundingBoxFormat, with degrees counterclockwise.
+// BoxFormat says how the numbers of boxes are written. The zero value is the format of datasets: left, top, right and
+// bottom in pixels. Rotated boxes are as in torchvision's BoundingBoxFormat, with degrees counterclockwise.
 type BoxFormat struct {
 	Layout   string // one of BoxLayouts; "" is xyxy
 	Relative bool   // x by the width of the image, y by its height; of keypoints as well

@@ -74,7 +74,7 @@ func Visible(files []string) []string {
 	return slices.DeleteFunc(files, func(f string) bool { return IsHidden(filepath.Base(f)) })
 }
 
-// FilesIn returns the files that path is: what it matches, or those of a folder that match
+// FilesIn returns the files that path stands for: the files that a glob matches, or the files in a folder that match
 // pattern.
 func FilesIn(root *vfs.Root, path, pattern string) ([]string, error) {
 	files, err := Files(path)

@@ -23,7 +23,7 @@ type Options struct {
 	// values are ErrMissing.
 	Missing string
 
-	// Split is the list of a file with units that names those of the split that is needed; any other name means all units.
+	// Split is the split that is needed of a file that lists the units of its splits; any other name means all units.
 	Split string
 
 	// NoNames leaves out the field of source names that a dataset has.

@@ -10,8 +10,8 @@ import (
 // Root opens the files of a source.
 type Root = vfs.Root
 
-// OpenRoot opens what the source at path may read: the folder that path is, that of the file that it is, or that in
-// which a glob begins. See [Root] for the rules.
+// OpenRoot opens the folder that the source at path may read: path itself, the folder of the file at path, or the
+// folder in which a glob begins. See [Root] for the rules.
 //
 // A single file is read with others next to it only if its format names them: the index of Megatron's .bin, the shards
 // of an index, images of a table. The images of COCO's annotations/instances_train.json are next to the folder of the

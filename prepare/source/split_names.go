@@ -24,7 +24,8 @@ func IsSplit(name string) bool { return splitRank(name) >= 0 }
 // TrainingName reports whether a split of that name is the one for training.
 func TrainingName(name string) bool { return splitRank(name) == 0 }
 
-// CompareSplits compares names of splits: those of training come first, those of tests last.
+// CompareSplits compares names of splits: names for training come first, then names for validation, then names for
+// tests, and names of one purpose in alphabetical order.
 func CompareSplits(a, b string) int {
 	if d := splitRank(a) - splitRank(b); d != 0 {
 		return d
