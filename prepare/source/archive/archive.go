@@ -177,7 +177,7 @@ func (m imageMember) Read(v *source.Values) error {
 	return err
 }
 
-// ReadField implements source.Parted: the class is that of the folder.
+// ReadField implements source.Parted: the folder gives the class.
 func (m imageMember) ReadField(v *source.Values, field int) bool {
 	if field == 1 {
 		source.PutInt(v, 1, m.label)

@@ -84,8 +84,8 @@ func (c *classFolders) split(name string) string {
 	return first
 }
 
-// class returns the class of the images in a folder, "" if it is in none, and whether the
-// folder is in that of the class.
+// class returns the class of the images in a folder, "" if it is in none, and whether the folder lies deeper than the
+// class's own.
 func (c *classFolders) class(dir string) (class string, deeper bool) {
 	rest := strings.TrimPrefix(dir+"/", c.root)
 	if dir == "." {

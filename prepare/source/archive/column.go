@@ -71,7 +71,7 @@ func (g group) numbered() (list []member) {
 	return list
 }
 
-// plainImage reports whether an extension is that of an image and nothing else.
+// plainImage reports whether an extension names an image format and nothing else, as jpg does and seg.png does not.
 func plainImage(ext string) bool {
 	return !strings.Contains(ext, ".") && source.IsImageName("x."+ext)
 }
@@ -166,7 +166,7 @@ func (c memberColumn) putNPY(v *source.Values, field int, data []byte) error {
 		got = got[1:]
 	}
 	if f.DType != c.field.DType || !slices.Equal(got, want) || c.field.Ragged && len(f.Shape) == 0 {
-		return source.ValueError("the array is %v %v; that of the first sample makes it %v %v", f.DType, f.Shape,
+		return source.ValueError("the array is %v %v; the first sample's array makes it %v %v", f.DType, f.Shape,
 			c.field.DType, want)
 	}
 	elements := data[h.Offset:]

@@ -17,7 +17,7 @@ type group struct {
 	ignored []string // files before it that are not samples
 }
 
-// add adds a member. The data of all takes no more memory than that of one may.
+// add adds a member. The data of all members together takes no more memory than one member may, source.MaxValue.
 func (g *group) add(m member) {
 	if g.bytes += m.size(); g.bytes > source.MaxValue {
 		m.data, m.packed, m.placed = nil, nil, nil

@@ -70,8 +70,8 @@ func (a *archive) scan(kind string, opts source.Options, selection []column.Sele
 	return a.decide(s, selection)
 }
 
-// OpenZip is Open for zip archives. Their members are taken in the order of their names, so that those of a
-// sample follow each other, and are read when their sample is.
+// OpenZip is Open for zip archives. Members are taken in the order of their names, so that members of a sample follow
+// each other, and are read with their sample.
 func OpenZip(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	return open(ctx, root, "zip", path, opts, selection)

@@ -375,7 +375,8 @@ func plainImages(selection []column.Selection) (n int) {
 	return n
 }
 
-// all returns every extension as a column, those of plain images as one unless a sample has several.
+// all returns every extension as a column. All extensions of plain images are one column, unless a sample has several
+// images.
 func (s *archiveScan) all() (list []column.Selection) {
 	image, images := false, false
 	for _, ext := range s.order {

@@ -138,7 +138,7 @@ func checkZipped(f *zip.File) error {
 	return source.CheckRatio(int64(f.CompressedSize64), int64(f.UncompressedSize64))
 }
 
-// load returns the bytes of a member, in the memory that holds them already or in that of a new slice.
+// load returns the bytes of a member, in the memory that holds them already or in a new slice.
 func (m member) load() ([]byte, error) {
 	if m.placed != nil && m.err == nil {
 		return m.placed.load()
