@@ -66,7 +66,7 @@ type fortranReader struct {
 	order  []int // of its elements, see cOrder
 	most   int64 // records a block
 	group  int   // strips read for one turn
-	whole  bool  // they are those of all records
+	whole  bool  // the strips hold all records
 	buf    []byte
 	turn   turn
 	at     int64 // records read

@@ -71,7 +71,7 @@ func (h Header) single() (Header, bool) {
 	return h, true
 }
 
-// layout returns how the array's values become those of the field.
+// layout returns how the array's values become values of the field.
 func (h Header) layout(f source.Field) Fixed {
 	l := Fixed{Size: f.RecordBytes()}
 	if h.BigEndian {

@@ -15,10 +15,10 @@ type Rejection struct {
 	Err  error
 }
 
-// Rejections are those of a source.
+// Rejections are the arrays of a source that cannot become fields.
 type Rejections []Rejection
 
-// Selected returns the error of one that is asked for.
+// Selected returns the error of a rejected array that the selection names.
 func (m Rejections) Selected(list []column.Selection) error {
 	for _, f := range m {
 		for _, w := range list {

@@ -96,8 +96,9 @@ func (s *arrays) check() error {
 	}
 	switch {
 	case !same:
-		return fmt.Errorf("arrays of several lengths: %s; choose those of one length: %s; or write sequences and their "+
-			"offsets with penstock.Writer, one record each%s", source.Enumerate(lengths, 8), usual(s.columns), s.listCommand())
+		return fmt.Errorf("arrays of several lengths: %s; choose arrays of one length: %s; or write sequences and "+
+			"their offsets with penstock.Writer, one record each%s",
+			source.Enumerate(lengths, 8), usual(s.columns), s.listCommand())
 	case s.info.Count < 1:
 		return errors.New("holds no records")
 	}
