@@ -38,7 +38,7 @@ type batch struct {
 // array is the values of a node in a batch.
 type array struct {
 	*node
-	id       int // among those of the batch
+	id       int // the number of the node in the batch
 	length   int64
 	nulls    int64
 	buffers  []span // validity first, except in other layouts
@@ -132,7 +132,7 @@ func (l *bufferWalk) array(n *node) (*array, error) {
 		s.at += l.body.at
 		a.buffers = append(a.buffers, s)
 	}
-	if n.inline { // its bytes are those of the child
+	if n.inline { // the array has no bytes but its child's
 		a.children[0].buffers, a.buffers = []span{{}, a.buffers[1]}, a.buffers[:1]
 	}
 	for _, c := range children {

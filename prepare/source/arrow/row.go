@@ -127,7 +127,7 @@ func (l *loaded) list(a *array, i int64, x *rows.Value, buf *[]byte) error {
 	return nil
 }
 
-// narrow makes the range of lists that of their elements, and returns how many each list has.
+// narrow replaces a range of lists by the range of their elements, and returns how many elements each list has.
 func (l *loaded) narrow(a *array, low, high *int64) (length int, err error) {
 	begin, end, n := *low*int64(a.width), *high*int64(a.width), int64(a.width)
 	if a.kind == lists {

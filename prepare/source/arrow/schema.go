@@ -40,7 +40,7 @@ type node struct {
 	note       string
 	refused    error
 	children   []*node
-	dictionary int64 // its number, -1: none; then index is that of the numbers in its place
+	dictionary int64 // the number of the dictionary, -1 without one; index describes its indices
 	index      *node
 	inline     bool  // a fixedList whose child has no validity and no place among the nodes
 	shape      []int // that the extension arrow.fixed_shape_tensor gives a fixedList; nil of others
