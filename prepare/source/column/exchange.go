@@ -26,7 +26,7 @@ func HubFeatures(text string) map[string]Feature {
 	return features
 }
 
-// addFeatures adds features, and those of the members of structs, also of lists of them: objects.category.
+// addFeatures adds features, and the features of members of structs and of lists of structs: objects.category.
 func addFeatures(features map[string]Feature, prefix string, list map[string]json.RawMessage) {
 	for name, raw := range list {
 		var f struct {

@@ -179,7 +179,7 @@ func isExponent(text string) bool {
 	return (len(text) == 1 || len(text) == 2) && isDigits(text)
 }
 
-// Merge adds the cells of another guess, which come after those of g.
+// Merge adds the cells of another guess, which come after the cells of g.
 func (g *Guess) Merge(o *Guess) {
 	isList, dims := g.isList, g.dims
 	g.seen, g.numbers = g.seen || o.seen, g.numbers || o.numbers

@@ -41,7 +41,7 @@ func (w Selection) String() string {
 	return text
 }
 
-// CellType is Type, or that of the cells of a table that hold the Content.
+// CellType is Type or, of a selection with a Content, the type of the cells that hold the Content.
 func (w Selection) CellType() string {
 	if w.Content.Name != "" {
 		return w.Content.CellType()

@@ -139,7 +139,7 @@ func (t Type) classNames() []string {
 // HasClasses reports whether cells are names of classes.
 func (t *Type) HasClasses() bool { return t.classes != nil }
 
-// Put makes the value of a cell that of a field; a path is relative to the folder dir.
+// Put stores the value of a cell as the value of a field. A path in the cell is relative to the folder dir.
 func (t Type) Put(v *source.Values, field int, c Cell, dir source.File) error {
 	if c.Missing() && (t.Kind == Text || t.Kind == ImagePaths || t.Ragged) {
 		v.Make(field, 0)
@@ -191,7 +191,7 @@ func (t *Type) appendMissing(b []byte) ([]byte, error) {
 	return append(b, t.missing...), nil
 }
 
-// AppendOne appends the number of a cell, one of those of an array.
+// AppendOne appends the number of a cell, as one number of an array.
 func (t *Type) AppendOne(b []byte, c Cell) ([]byte, error) {
 	word := Trimmed(c.Text)
 	if c.Missing() || isAbsent(word) {
