@@ -26,8 +26,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// OpenFlat opens a flat dataset of this module: its fields are those of the source, with
-// all that is known of them. Records are checked against the dataset's checksums.
+// OpenFlat opens a flat dataset of this module. The source has the fields of the dataset, with all that is known of
+// them. Records are checked against the dataset's checksums.
 func OpenFlat(_ context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	d, err := readFlat(root, path)
