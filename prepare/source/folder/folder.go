@@ -17,13 +17,12 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Folder is a folder of images: either one folder a class, with images in it and below
-// it, or images alone. Order and classes are those of torchvision.datasets.ImageFolder:
-// classes are the sorted names of the subfolders; samples are sorted by class, then by the
-// path of their folder, then by name.
+// Folder is a folder of images: either one folder a class, with images in it and below it, or images alone. Order and
+// classes are the same as in torchvision.datasets.ImageFolder: classes are the sorted names of the subfolders; samples
+// are sorted by class, then by the path of their folder, then by name.
 //
-// If all subfolders have the names of splits (train, val, test), they are splits, and each
-// is a folder of images of that kind. Classes are those of all splits, by name.
+// If all subfolders have the names of splits (train, val, test), they are splits, and each is a folder of images of
+// that kind. The classes are the classes of all splits, sorted by name.
 //
 // Without any image, NumPy's .npy files are the samples: a record each. The content of a file shows whether it is an
 // image. Hidden files and folders are skipped. A file whose name promises no image and whose content is none is
@@ -362,7 +361,7 @@ func (l labeled) Read(v *source.Values) error {
 	return l.file.Read(v)
 }
 
-// ReadField implements source.Parted: the class is that of the folder.
+// ReadField implements source.Parted: the folder gives the class.
 func (l labeled) ReadField(v *source.Values, field int) bool {
 	if field == 1 {
 		source.PutInt(v, 1, l.label)

@@ -88,7 +88,7 @@ func (s *Folder) scanSplitClasses(ctx context.Context, inside [][]string, classe
 	return s.checkSplits()
 }
 
-// setClasses makes names those of the labels. Each needs an image.
+// setClasses sets the names of the labels. Each class needs an image.
 func (s *Folder) setClasses(classes []string, filled map[string]bool) error {
 	for _, class := range classes {
 		if !utf8.ValidString(class) {
