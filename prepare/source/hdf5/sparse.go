@@ -24,7 +24,8 @@ type sparse struct {
 	scratch sync.Pool // of *[]byte
 }
 
-// sparseTypes are the types of a field for those of stored values: the smallest that holds the values and 2^24 columns.
+// sparseTypes are the types of a sparse field by the type of the stored values: the smallest type that holds the values
+// and the numbers of 2^24 columns.
 var sparseTypes = map[tensor.DType]tensor.DType{
 	tensor.Float16: tensor.Float32, tensor.Float32: tensor.Float32, tensor.Float64: tensor.Float64,
 	tensor.Bool: tensor.Int32, tensor.Uint8: tensor.Int32, tensor.Int8: tensor.Int32, tensor.Uint16: tensor.Int32,

@@ -80,7 +80,8 @@ func (f *File) virtual(d *meta.Dataset) (Records, error) {
 	return v, nil
 }
 
-// noPattern refuses names that stand for those of many sources.
+// noPattern refuses names with a pattern such as file-%b.h5, which stands for any number of sources: how many there
+// are, the file does not say.
 func noPattern(v meta.VirtualSource) error {
 	for _, name := range []string{v.File, v.Path} {
 		for i := range len(name) - 1 {
