@@ -54,5 +54,5 @@ func asks(list []column.Selection, image string) bool {
 	return slices.ContainsFunc(list, func(w column.Selection) bool { return w.Content.Image == image })
 }
 
-// instances is the name of those of --instances.
+// instances is the name of the instances that --instances declares.
 const instances = "instances"

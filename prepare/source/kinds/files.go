@@ -21,7 +21,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/unit"
 )
 
-// endings are those of the files of a folder that are units, by the kind of one file.
+// endings are the file name endings of units in a folder, by the kind of a file.
 var endings = map[string][]string{"npz": {".npz"}, "npy": {".npy"}, "safetensors": {".safetensors"},
 	"hdf5": {".h5", ".hdf5", ".hdf", ".nc", ".mat", ".h5ad"}, rawKind: {""}}
 
@@ -209,7 +209,7 @@ func (u *file) Name() string { return strings.TrimSuffix(u.name+"/"+u.group, "/"
 // cells is a file of single cells as a unit.
 type cells struct {
 	*file
-	names func() (names unit.Named, err error) // knows those of the cells
+	names func() (names unit.Named, err error) // the names of classes and features of the cells
 }
 
 // RowName implements unit.Named.

@@ -103,7 +103,8 @@ var withMissing = []string{"csv", "jsonl", "parquet", "arrow", "tfrecord", "mds"
 // withUnits are the kinds of sources whose records may be units, or rows of units.
 var withUnits = []string{"hdf5", "zarr", "npz", "npy", "safetensors", rawKind}
 
-// openRoot is source.OpenRoot. Its error for a path that is not there is the same as that of reading it.
+// openRoot is source.OpenRoot. For a missing path it returns the error of reading the path, which names the path as the
+// user typed it.
 func openRoot(path string, opts source.Options) (*vfs.Root, error) {
 	root, err := source.OpenRoot(path, opts)
 	if err != nil {

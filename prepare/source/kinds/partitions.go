@@ -16,8 +16,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// partitions is a source of files in folders that name values of columns, such as kind=a. These columns come after
-// those of the files.
+// partitions is a source of files in folders that name values of columns, such as kind=a. The columns of the folders
+// come after the columns of the files.
 type partitions struct {
 	source.Source
 	info  source.Info
@@ -87,7 +87,8 @@ func (p *partitions) find(root *vfs.Root, path string, files []string, missing s
 		if i == 0 {
 			names = columns
 		} else if !slices.Equal(columns, names) {
-			return nil, nil, fmt.Errorf("the folders of %s name the columns %s, and those of %s %s", files[0],
+			return nil, nil, fmt.Errorf("the folders of %s name the columns %s, and the folders of %s name %s",
+				files[0],
 				strings.Join(names, ", "), file, strings.Join(columns, ", "))
 		}
 	}

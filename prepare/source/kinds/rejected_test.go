@@ -153,7 +153,7 @@ func TestHDF5ElementsElsewhere(t *testing.T) {
 func TestManyLengthsOfHDF5(t *testing.T) {
 	path := h5test.File(t, "    for i in range(40): f['demo/x%02d' % i] = np.arange(i + 1, dtype='i8 i4'.split()[i % 2])\n")
 	_, err := Open(t.Context(), path, source.Options{Kind: "hdf5"})
-	if err == nil || !strings.Contains(err.Error(), "demo/x00 has 1, ") || !strings.HasSuffix(err.Error(), " and 32 more; choose those of one length: --fields demo/x38; or write sequences and their offsets with penstock.Writer, one record each; penstock inspect "+path+" shows all") {
+	if err == nil || !strings.Contains(err.Error(), "demo/x00 has 1, ") || !strings.HasSuffix(err.Error(), " and 32 more; choose arrays of one length: --fields demo/x38; or write sequences and their offsets with penstock.Writer, one record each; penstock inspect "+path+" shows all") {
 		t.Errorf("error %v", err)
 	}
 }

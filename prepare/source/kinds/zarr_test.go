@@ -86,7 +86,7 @@ func TestZarrErrors(t *testing.T) {
 	for fields, want := range map[string]string{
 		"texts":     `texts: data type "|O": not supported; if it holds numbers, write it without that: python3 -c`,
 		"":          "texts: ",
-		"a,b/c,lat": "arrays of several lengths: a has 3, b/c has 3, lat has 7; choose those of one length: --fields a,b/c; or write sequences and their offsets with penstock.Writer, one record each",
+		"a,b/c,lat": "arrays of several lengths: a has 3, b/c has 3, lat has 7; choose arrays of one length: --fields a,b/c; or write sequences and their offsets with penstock.Writer, one record each",
 		"x":         `there is no "x"`,
 	} {
 		_, err := Open(t.Context(), dir, source.Options{Fields: fields})
