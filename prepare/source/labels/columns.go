@@ -196,8 +196,9 @@ func (r *reading) draw(i int) (runMask, error) {
 // ignoredPixel is the class of a pixel that belongs to several objects.
 const ignoredPixel = 255
 
-// putMask writes the class of each pixel: that of the image's own file, or 0 where no object is, otherwise its class
-// and 1, and 255 where there are several, as torchvision's reference for segmentation on COCO has it.
+// putMask writes the class of each pixel. The image's own mask file has them; without a file, a pixel of no object is
+// 0, a pixel of one object is its class + 1, and a pixel of several objects is 255, as in torchvision's reference for
+// segmentation on COCO.
 func (r *reading) putMask(v *source.Values, at int) error {
 	if r.image.Mask != nil {
 		b, err := r.image.Mask(v.Buffer(at))

@@ -51,7 +51,7 @@ func (a labelmeAnnotation) image(path string) string {
 	return filepath.Join(filepath.Dir(path), filepath.FromSlash(strings.ReplaceAll(a.Path, `\`, "/")))
 }
 
-// groups returns the shapes of each object: those of one label and group_id are one.
+// groups returns the shapes of each object: shapes of one label and group_id are one object.
 func (a labelmeAnnotation) groups() (list [][]labelmeShape) {
 	type key struct {
 		label string
@@ -124,12 +124,12 @@ func (s labelmeShape) box() (b [4]float64, err error) {
 	return b, nil
 }
 
-// radius is that of a circle: from its center to the second point.
+// radius returns the radius of a circle, whose points are its center and a point on it.
 func (s labelmeShape) radius() float64 {
 	return math.Hypot(s.Points[1][0]-s.Points[0][0], s.Points[1][1]-s.Points[0][1])
 }
 
-// circleCorners are those of the polygon that stands for a circle.
+// circleCorners is the number of corners of the polygon that stands for a circle.
 const circleCorners = 256
 
 // draw returns the pixels of a shape, as COCO's tools fill a polygon.

@@ -14,9 +14,9 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// Masks opens a folder with a folder of images and one of masks, or with masks next to their images. A mask has the path
-// and the name of its image but for a suffix, such as _mask. Folders at their top whose names are those of splits are
-// splits.
+// Masks opens a folder with a folder of images and one of masks, or with masks next to their images. A mask has the
+// path and the name of its image but for a suffix, such as _mask. Folders at the top that are named for splits, such as
+// train and val, are splits.
 func Masks(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	s := &maskSet{ctx: ctx, root: root, dir: path, seen: opts.Seen}
@@ -173,7 +173,7 @@ func (s *maskSet) pair(p source.MaskPair, masks map[string]maskFile, splits map[
 	return used, err
 }
 
-// read returns the file of a mask, with the classes of training where it has those of Cityscapes.
+// read returns the file of a mask. The ids of Cityscapes (_gtFine_labelIds) are replaced by its training ids.
 func (m maskFile) read(root *vfs.Root, buf []byte) ([]byte, error) {
 	b, err := source.File{Root: root, Path: m.path}.Bytes(buf)
 	if err == nil && m.suffix >= 0 && maskSuffixes[m.suffix] == "_gtFine_labelIds" {

@@ -70,7 +70,7 @@ type setFormat struct {
 	MaskClasses []string
 	// MaskFiles is whether images have files with the class of each pixel.
 	MaskFiles bool
-	Columns   []string // names of the columns that the set has, of those of this package
+	Columns   []string // the columns of this package that the set has, by name
 	Default   []string // those that --fields need not name
 }
 

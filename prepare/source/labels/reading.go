@@ -53,7 +53,7 @@ func (r *reading) open(s *samples, img annotatedImage) (err error) {
 	return r.check()
 }
 
-// turnedSize is a hint for an image whose sides are those of its annotations the other way round.
+// turnedSize is a hint for an image whose annotations give its width as height and its height as width.
 func turnedSize(orientation int, swapped bool) string {
 	switch {
 	case !swapped:

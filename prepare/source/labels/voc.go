@@ -16,7 +16,7 @@ import (
 )
 
 // VOC opens a folder with Annotations and JPEGImages, or with XML files next to their images, also in folders that are
-// splits. Images are those of the lists in ImageSets/Main or, where --fields asks for no objects, of
+// splits. The lists in ImageSets/Main name the images or, where --fields asks for no objects, the lists in
 // ImageSets/Segmentation.
 func VOC(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
@@ -87,7 +87,7 @@ type vocEntry struct {
 	name, xml, split string
 }
 
-// list returns the images of a folder: those of its lists, or those that have annotations.
+// list returns the images of a folder: the images that its lists name or, without lists, the images with annotations.
 func (s *vocSet) list(f source.VOCFolder, annotated bool) (list []vocEntry, err error) {
 	sets, err := s.imageSets(f, annotated)
 	if err != nil {

@@ -59,8 +59,9 @@ var pascal = []string{"aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "
 	"diningtable", "dog", "horse",
 	"motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"}
 
-// findClasses looks into all files for the names of classes: those of Pascal VOC if there are no others, otherwise in
-// the order of the names. A file that cannot be read will be a bad sample.
+// findClasses looks into all files for the names of classes. If all of them are classes of Pascal VOC, the classes are
+// Pascal VOC's 20 in their usual order; otherwise they are the names found, sorted. A file that cannot be read becomes
+// a bad sample later.
 func (s *vocSet) findClasses(files []string) error {
 	var wait sync.WaitGroup
 	var lock sync.Mutex

@@ -155,7 +155,8 @@ func classesOf(n *yaml.Node) (list []string, err error) {
 	return list, err
 }
 
-// base returns the folder that places are in: path, if it is set, otherwise that of the file.
+// base returns the folder that the paths of splits are relative to: the entry path, if it is set, otherwise the folder
+// of the file.
 func (s *yoloSet) base() string {
 	path := filepath.FromSlash(s.config.path)
 	if path != "" && !filepath.IsAbs(path) {
