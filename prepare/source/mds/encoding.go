@@ -179,7 +179,7 @@ func fits(x *rows.Value, b []byte) error {
 	return nil
 }
 
-// channels are those of Pillow's modes whose pixels are bytes.
+// channels is the number of channels of Pillow's modes whose pixels are bytes.
 var channels = map[string]int{"L": 1, "RGB": 3, "RGBA": 4, "CMYK": 4, "YCbCr": 3, "HSV": 3, "LAB": 3, "LA": 2, "P": 1}
 
 // pixels reads uint32 width, height and length of the mode, the mode and the pixels of a Pillow image.
