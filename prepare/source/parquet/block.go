@@ -147,7 +147,7 @@ func newGroupReader(s *reader, g parquet.RowGroup) *groupReader {
 	return r
 }
 
-// fill makes the next rows those of b.
+// fill replaces the rows of b with the next rows of the group.
 func (r *groupReader) fill(b *block) error {
 	for _, f := range r.fields {
 		b.values = append(b.values, make([]byte, b.rows*f.RecordBytes()))

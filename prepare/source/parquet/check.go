@@ -117,8 +117,8 @@ func (s *reader) noteRuns(p *parquet.File) {
 	}
 }
 
-// valuesInRuns reports whether pages of a column have values in runs. If the file does not
-// list the encodings of its pages, those of the levels count too, which are always runs.
+// valuesInRuns reports whether pages of a column have values in runs. If the file does not list the encodings of its
+// pages, the encodings of levels count too, which are always runs.
 func valuesInRuns(m format.ColumnMetaData) bool {
 	for _, s := range m.EncodingStats {
 		if s.Encoding == format.RLE && (s.PageType == format.DataPage || s.PageType == format.DataPageV2) {

@@ -66,8 +66,8 @@ func newParquetColumn(leaf parquet.LeafColumn, path []string, half bool) *leafCo
 	return c
 }
 
-// parquetName joins the segments of a path, without those of lists: list.element,
-// list.item, bag.array_element.
+// parquetName joins the segments of a path, without the segments that only spell a list: list.element, list.item,
+// bag.array_element.
 func parquetName(path []string) string {
 	var parts []string
 	for i, p := range path {
@@ -454,7 +454,7 @@ func itemLevel(n parquet.Node, path []string) (level int) {
 	return level
 }
 
-// maxScale is that of the widest decimals of Arrow.
+// maxScale is the largest scale of Arrow's widest decimals, which have 256 bits.
 const maxScale = 76
 
 // appendNumber appends a number, of a decimal the nearest float64.
@@ -568,7 +568,7 @@ func (c *leafColumn) elements(values []parquet.Value) (b []byte, err error) {
 		}
 	}
 	if c.inner > 0 && (run != c.inner || len(values)%c.inner != 0) {
-		return nil, source.ValueError("its inner lists do not all have %d values, as those of the first row do; "+
+		return nil, source.ValueError("its inner lists do not all have %d values, as in the first row; "+
 			"store them flat, or as a field of each", c.inner)
 	}
 	return b, nil

@@ -97,7 +97,7 @@ func newIndexed(s *reader) (*indexed, error) {
 }
 
 // piecesOf returns the pieces of a column in a row group: runs of pages if the file says where they are, and the whole
-// otherwise. Pages of lists may begin within a row, and those of words need the dictionary.
+// otherwise. Pages of lists may begin within a row, and pages of dictionary words need the dictionary.
 func piecesOf(c *leafColumn, file io.ReaderAt, p *parquet.File, group int) ([]piece, error) {
 	g := &p.Metadata().RowGroups[group]
 	whole := []piece{{end: g.NumRows}}

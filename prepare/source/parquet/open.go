@@ -139,7 +139,7 @@ func (s *reader) inRuns(c *leafColumn) bool {
 	return slices.ContainsFunc(c.parts, s.inRuns)
 }
 
-// add opens one more file, whose columns must be those of the first.
+// add opens one more file, which must have the columns of the first.
 func (s *reader) add(ctx context.Context, name string) error {
 	f, err := source.OpenUntil(ctx, s.root, name)
 	if err != nil {

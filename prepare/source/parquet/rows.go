@@ -94,7 +94,7 @@ func (r *groupRows) open(g parquet.RowGroup) error {
 	return guardParquet(func() error { r.rows = g.Rows(); return nil })
 }
 
-// next makes values those of the next row.
+// next reads the values of the next row into values.
 func (r *groupRows) next() error {
 	if len(r.left) == 0 {
 		if r.err != nil {
