@@ -24,7 +24,7 @@ import (
 // Kind is the kind of such a source.
 const Kind = "stream"
 
-// Version is that of the messages.
+// Version is the version of the messages. A producer of another version is refused.
 const Version = 2
 
 // ErrGone says that the producer ended without the message that ends the samples.
