@@ -272,7 +272,7 @@ func (t *target) bytes(name string, w column.Selection, given column.Type) error
 	return nil
 }
 
-// put makes a value that of the field.
+// put stores a value as the value of the field.
 func (t *target) put(v *source.Values, x *Value) error {
 	if x.Null {
 		return t.putNull(v)
