@@ -189,7 +189,7 @@ func (b *block) count() int64 {
 
 // add adds a row to rows. A bad one is left to be read on its own.
 func (r *blockReader) add(rows *source.Rows, row *tableRow) {
-	for i := range r.begun { // the fields that folders name follow those of columns
+	for i := range r.begun { // the fields that folders name follow the fields of columns
 		r.begun[i] = len(rows.Values[i])
 	}
 	if err := r.values(rows, row); err == nil {

@@ -36,7 +36,7 @@ const (
 	arrayEnded
 )
 
-// newArrayLines returns the lines of an array of objects, and those of r itself if it is none.
+// newArrayLines returns a reader of lines: the objects of an array one a line, or the bytes of r if r is no array.
 func newArrayLines(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, err := b.Peek(512)

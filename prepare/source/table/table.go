@@ -67,8 +67,8 @@ type rowReader interface {
 	// whether each line of these is a row. It returns 0 if they can be read by next alone.
 	whole(lines string) (end int, plain bool)
 
-	// row sets row to that of a line, which has a number in the file. It returns false if the line is not a row.
-	// It may run concurrently with all calls.
+	// row parses a line, which has a number in the file, into row. It returns false if the line is not a row. It may
+	// run concurrently with all calls.
 	row(line string, at int64, row *tableRow) bool
 
 	// next sets row to the next one, and returns io.EOF after the last. A row whose own text is
