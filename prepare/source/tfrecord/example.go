@@ -145,7 +145,7 @@ func (r record) Each(buf *[]byte, v rows.Visitor) error {
 // Kinds of a Feature.
 const bytesKind, floatKind, intKind = 1, 2, 3
 
-// values are those of a Feature, or of the list of one.
+// values collects the values of a Feature, or of one list of a FeatureList.
 type values struct {
 	buf   *[]byte // numbers are appended to it
 	begin int
