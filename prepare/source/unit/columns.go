@@ -23,7 +23,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// The names of the fields that rows of units have besides those of the arrays.
+// The names of the fields that rows of units have besides the fields of the arrays.
 const (
 	Episode = "episode" // the number of the unit
 	Step    = "step"    // the number of the row in its unit
@@ -36,7 +36,7 @@ type Columns struct {
 
 	units    []Unit
 	records  *Records
-	starts   []int64 // the number of the first record of each unit, and that of all records
+	starts   []int64 // the first record of each unit, then the number of records
 	members  []wanted
 	selected bool // members were named
 	pool     *pool
@@ -102,7 +102,7 @@ func NewColumns(units []Unit, records *Records, selection []column.Selection) (*
 	return c, nil
 }
 
-// Chosen returns a selection or, without one, that of the fields that are needed; nil is all.
+// Chosen returns a selection or, without one, a selection of the fields that are needed; nil selects all.
 func Chosen(selection []column.Selection, only []string) []column.Selection {
 	if len(selection) > 0 {
 		return selection
@@ -363,7 +363,7 @@ func (c *Columns) isComputed(name string) bool {
 		c.records.Rows && (name == Episode || name == Step)
 }
 
-// count returns how many records a unit has, whose members must be those of the first.
+// count returns how many records a unit has. It must have the members of the first unit.
 func (c *Columns) count(u Unit) (int64, error) {
 	members, err := u.Members()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// names are those of the columns of an array, or of the classes of a label, in each unit.
+// names are the names of an array's columns, or of a label's classes, in each unit.
 type names struct {
 	of   [][]string
 	all  []string  // of the field
@@ -116,10 +116,10 @@ func twice(list []string) string {
 	return ""
 }
 
-// isJoined reports whether values of a unit are changed to those of the field.
+// isJoined reports whether the columns or classes of a unit are renumbered to the field's.
 func (w *wanted) isJoined() bool { return w.features.to != nil || w.classes.to != nil }
 
-// joined changes the values of unit k that buf has from a place on to those of the field.
+// joined renumbers the values of unit k in buf[from:]: its columns or classes become the field's.
 func (w *wanted) joined(k int, buf []byte, from int) ([]byte, error) {
 	switch {
 	case w.classes.to != nil:

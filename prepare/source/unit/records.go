@@ -11,7 +11,7 @@ import (
 )
 
 // Align says which rows are records where the arrays of a unit have several lengths, or which columns a field has where
-// those of units have several names, such as genes.
+// columns have other names in other units, such as genes.
 type Align string
 
 // The ways to align. The default, "", refuses arrays of several lengths, and columns of other names.

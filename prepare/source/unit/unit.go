@@ -42,7 +42,7 @@ type Member struct {
 	Rows     int64        // along the first axis; -1 of an array without axes
 	Axis     string       // the name of the first axis, such as time in netCDF; "" without one
 	Grows    bool         // that axis is unlimited: files continue each other along it
-	Meaning  string       // what numbers stand for, such as units and factors; those of one field have one
+	Meaning  string       // what numbers stand for, such as units and factors; all units of a field agree
 	Optional bool         // it becomes a field only if it is named
 	Err      error        // why its values cannot become a field
 }
