@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Bucket is a store of objects: bytes under a key. Keys are UTF-8 with "/" between their parts,
-// and neither start nor end with one. All methods may be called from any goroutine; they do not
-// retry. Their errors are of type *Error, or those of the context.
+// Bucket is a store of objects: bytes under a key. Keys are UTF-8 with "/" between their parts, and neither start nor
+// end with one. All methods may be called from any goroutine; they do not retry. An error is a *Error, or the
+// context's.
 type Bucket interface {
 	// String names the bucket without credentials, such as "s3://lab". Equal names are the same
 	// bucket.

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// schemes are those of the URLs that name objects.
+// schemes are the schemes of URLs that name objects.
 var schemes = []string{"s3", "gs", "azblob", "hdfs", "https", "http", "hf", "file"}
 
 // SchemeList names the schemes of URLs, for people.
