@@ -16,9 +16,9 @@ import (
 	"github.com/penstock/penstock/remote/web"
 )
 
-// openGoogle opens a bucket of Google's by a client with connections of its own: that of
-// gocloud.dev sends all reads over one. Without credentials it says so, where gocloud.dev would
-// print it and go on. Emulators are left to that.
+// openGoogle opens a bucket of Google's by a client with connections of its own, as gocloud.dev's client sends all
+// reads over one connection. Missing credentials are an error, where gocloud.dev would print a line and go on without
+// them. gocloud.dev opens emulators.
 func openGoogle(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	q := u.Query()
 	if os.Getenv("STORAGE_EMULATOR_HOST") != "" || os.Getenv("STORAGE_EMULATOR_HOST_GRPC") != "" ||

@@ -68,8 +68,8 @@ func (clockRetryer) MaxAttempts() int { return 2 }
 // RetryDelay implements aws.Retryer.
 func (clockRetryer) RetryDelay(int, error) (time.Duration, error) { return 0, nil }
 
-// before sets what the request of each SDK needs. Retries are the Client's, so S3's own are
-// switched off, but for that of a wrong clock.
+// before sets what the request of each SDK needs. Retries are up to requests.Client, so S3's own are switched off,
+// except the retry that corrects a wrong clock: it needs the time in the answer.
 func (p *pin) before(as func(any) bool) error {
 	var tuning *[]func(*s3.Options)
 	if as(&tuning) {

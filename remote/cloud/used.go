@@ -27,10 +27,11 @@ func (b *bucket) used(kind error) string {
 	case b.scheme == "s3" && b.blob.As(&amazon):
 		return usedByS3(amazon.Options())
 	case b.scheme == "gs":
-		return fmt.Sprintf(" (credentials: %s)", set("those of gcloud auth application-default login",
+		return fmt.Sprintf(" (credentials: %s)", set("gcloud auth application-default login",
 			"GOOGLE_APPLICATION_CREDENTIALS"))
 	case b.scheme == "azblob":
-		return fmt.Sprintf(" (account: %s; credentials: %s)", cmp.Or(os.Getenv("AZURE_STORAGE_ACCOUNT"), "that of the URL"),
+		return fmt.Sprintf(" (account: %s; credentials: %s)",
+			cmp.Or(os.Getenv("AZURE_STORAGE_ACCOUNT"), "from the URL"),
 			set("a login", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"))
 	}
 	return ""
