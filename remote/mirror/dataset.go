@@ -69,8 +69,7 @@ type fetches struct {
 // Open reads its manifest and fetches no records yet, but for fields that are compressed in Zarr. The bucket is
 // the Dataset's from then on, and closed with it.
 //
-// Errors of the store are those of package remote; a manifest that cannot be true is
-// store.ErrCorrupt.
+// Errors of the bucket are errors of package remote; a manifest that cannot be true is store.ErrCorrupt.
 func Open(ctx context.Context, b remote.Bucket, key string, opts Options) (*Dataset, error) {
 	opts, err := opts.resolve()
 	if err != nil {

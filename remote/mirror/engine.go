@@ -86,9 +86,9 @@ func (e *engine) joins(x *extent, from, to int64) bool {
 	return x.joins(from, to, e.d.opts.requestBytes)
 }
 
-// demand returns the jobs of blocks that somebody waits for: those that are under way, and new
-// ones for the rest. Those of along that are not here will be needed next, so they are asked for, too.
-// The blocks of one call come before those of later calls.
+// demand returns the jobs of blocks that somebody waits for: the jobs under way, and new jobs for the rest. The blocks
+// of along will be needed next, so the missing blocks of along are asked for, too. The blocks of one call come before
+// the blocks of later calls.
 func (e *engine) demand(ranges, along []blocks) (list []*job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -245,8 +245,9 @@ type seal struct {
 	crc  uint32
 }
 
-// newSeal returns that of the manifest of a dataset, which has its name in the folder of the dataset while it is the
-// newest.
+// newSeal returns the seal of a dataset: its manifest's checksum, and where the manifest is. While it is the newest
+// generation, the manifest is in the folder of the dataset, under the name newest; its generation's name always holds
+// it.
 func newSeal(key, newest string, m *store.Manifest, text []byte) seal {
 	return seal{[]string{path.Join(key, newest), path.Join(key, layout.GenerationName(m.Generation))}, layout.CRC32C(text)}
 }

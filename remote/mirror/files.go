@@ -20,7 +20,7 @@ const stateName = "state"
 // Owns reports whether a file of a mirror's folder, by its name, is the mirror's own and not the dataset's.
 func Owns(name string) bool { return name == stateName || name == metadataName || name == arrivedName }
 
-// files are those of a mirror, in its folder.
+// files are the files of a mirror, in its folder.
 type files struct {
 	dir  string // the folder
 	path string // in it, of the dataset

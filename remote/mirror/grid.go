@@ -27,7 +27,7 @@ const (
 // and what has a bit in the state. Blocks are numbered over all extents.
 type grid struct {
 	extents []*extent
-	files   map[string][]*extent // those of a file, by its path
+	files   map[string][]*extent // the extents of a file, by its path
 	// chunks of the columns that are packed; nil if there are none, or they came with the metadata
 	packed   *extent
 	blocks   int64

@@ -17,8 +17,8 @@ const (
 	lockBlocks = 1 << 20 // + block: while it is fetched
 )
 
-// locks are those of an open file description: they end with the process, whatever ends it,
-// and exclude other processes only.
+// locks are locks of an open file description (F_OFD_SETLK). They end with the process, whatever ends it, and exclude
+// other processes only. Classic POSIX locks would end when any descriptor of the file in this process is closed.
 type locks struct{ file *os.File }
 
 func (l locks) set(kind int16, from, n int64) error {

@@ -100,8 +100,9 @@ func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 	return store.OpenZarr(dir, store.OpenOptions{})
 }
 
-// fetchNodes makes the files of metadata. Those that each generation replaces follow from the others: in the bucket
-// they may be those of another generation. If another version of penstock wrote them in another way, they are fetched.
+// fetchNodes makes the files of metadata. The files that each generation replaces are computed from the others: in the
+// bucket a later generation may have replaced them already. If the computed files do not have the manifest's checksums,
+// another version of penstock wrote them in another way, and they are fetched.
 func (z *zarrFiles) fetchNodes(ctx context.Context, dir string) error {
 	var shared, replaced []string
 	for name := range z.manifest.Metadata {
