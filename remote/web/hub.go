@@ -18,8 +18,9 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// hub is the files of a dataset of Hugging Face's Hub, in one commit: that of the revision when it is first asked
-// for. See https://huggingface.co/docs/hub/api.
+// hub is the files of a dataset of Hugging Face's Hub, all from one commit: the commit that the revision names when it
+// is first asked for. A revision such as main may move while a reader is at work. See
+// https://huggingface.co/docs/hub/api.
 type hub struct {
 	name     string   // as in the URL
 	endpoint *url.URL // HF_ENDPOINT
