@@ -1,4 +1,13 @@
 // Package block reads values of a field for several records at a time.
+//
+// Statistics, filters and weights look at every record of one field. One read a record would spend most of its time in
+// calls, so they read some hundred records into a [Block] by one Gather, and then take the records out of it:
+//
+//	var b block.Block
+//	err := b.Read(ctx, src, spec, records)
+//	b.Value(0) // of records[0], until the next Read
+//
+// A Block hides whether the field is ragged: its memory is one array of values, and Offsets say where records begin.
 package block
 
 import (
