@@ -1,4 +1,8 @@
 // Package chart draws bars as SVG that follows the reader's dark mode and is narrow enough for a phone.
+//
+// A [Panel] is a title and rows, a [Row] a label and bars, and [Draw] puts panels below each other. loadbench, inspect
+// report and the published benchmarks draw with it. It needs no library, and equal numbers give equal bytes, so that a
+// chart in the repository changes only if its numbers do.
 package chart
 
 import (
