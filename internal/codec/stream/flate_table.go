@@ -5,7 +5,7 @@ import "math/bits"
 // Tables turn the next bits of a deflate stream into an entry of 32 bits:
 //
 //	literal    1 at bit 31, the byte from bit 16, the bits of its code from bit 0
-//	base       length or distance from bit 16, the bits of its code from bit 8, those of the
+//	base       length or distance from bit 16, the bits of its code from bit 8, the bits of the
 //	           code and the extra bits after it from bit 0
 //	rest       1 at bit 15 and one of: the subtable's place from bit 16, its index bits from
 //	           bit 8; the end of the block; nothing, for what no valid stream has
