@@ -1,5 +1,10 @@
-// Package digest has the checksums and statistics of records that are being written to a dataset. Package
-// store computes them, and the writers enter them into the manifest; users of store do not see them.
+// Package digest has the checksums and statistics of records that are being written to a dataset. Package store
+// computes them, and the writers enter them into the manifest; users of store do not see them.
+//
+// Workers do the expensive part: each fills a [Block] with the values of some records and calls its Summarize, which
+// computes CRC32C and moments. One goroutine then appends the blocks in the order of the records, and only merges. So
+// the manifest's numbers depend on the order of records and not on how many workers there were. A [Record] offers the
+// same to writers that append records one by one.
 package digest
 
 import (
