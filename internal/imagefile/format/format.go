@@ -1,4 +1,8 @@
 // Package format has what decoders of image files share: the names of formats, what a header says, errors, and EXIF.
+//
+// A decoder first reads the header of a file into a [Config], whose Check bounds the size of the image before a byte is
+// allocated for its pixels: files are untrusted, and a header of 30 bytes can claim 10^9 pixels. Its errors are of type
+// [Error], which says whether the file is corrupt or of a kind that is not supported.
 package format
 
 import (
