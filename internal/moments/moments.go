@@ -1,4 +1,9 @@
 // Package moments accumulates least, greatest, mean and deviation of numbers.
+//
+// [Of] returns the [Moments] of a list, Merge joins the moments of two lists, and a [Meter] measures the channels of
+// records of any dtype with buffers that it keeps. NaNs and infinities are counted and left out. Results are part of
+// manifests and recipes, so their last bits matter: the order in which numbers are added is fixed, and equal on all
+// processors.
 package moments
 
 import "math"
