@@ -1,4 +1,8 @@
-// Package npy reads the headers of .npy files.
+// Package npy reads the headers of .npy files, versions 1.0 to 3.0 of NumPy's format.
+//
+// A [Header] has the type, byte order, shape and order of axes, and where the data begin. The header of a file is text
+// in the syntax of a Python dict; the parser takes what NumPy writes and no other Python, and bounds what it reads, as
+// files are untrusted. Package layout writes headers.
 package npy
 
 import (
