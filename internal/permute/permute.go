@@ -1,6 +1,11 @@
-// Package permute computes random permutations position by position, as pure functions of a seed
-// and an epoch: the same on every machine, in every version. The order of a shuffled epoch and of
-// a shuffled dataset come from here.
+// Package permute computes random permutations position by position, as pure functions of a seed and an epoch: the same
+// on every machine, in every version. The order of a shuffled epoch and of a shuffled dataset come from here.
+//
+// A [Permutation] gives the record at a position without a list of all records: a Feistel cipher over the positions
+// (feistel.go) takes constant memory for 10^9 records, and a small permutation is a table. A rank, a worker, or a
+// loader that resumes in the middle of an epoch starts at any position at once. [Swaps] permutes a short list in place,
+// and [Rand] is the generator below both. Its output must never change: it would reorder the epochs of every saved
+// state.
 package permute
 
 // Permutation is a permutation of [0, Len). Several goroutines may use it at once.
