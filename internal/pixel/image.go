@@ -1,5 +1,9 @@
-// Package pixel has images as decoders make them and transforms take them: rows of bytes in memory, or a Source that
-// decodes them when they are asked for.
+// Package pixel has images as decoders make them and transforms take them: rows of bytes in memory, or a [Source] that
+// decodes rows when they are asked for.
+//
+// An [Image] is interleaved samples of 8 bits, gray or RGB, with a stride, so that a crop shares the memory of its
+// image. A [Raster] is whatever can say its size and scan a rectangle. A resize by a large factor takes the rows of a
+// Source one after the other, and never has the whole image in memory.
 package pixel
 
 import (
