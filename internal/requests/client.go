@@ -1,5 +1,11 @@
-// Package requests makes requests to a remote.Bucket as programs do: those that fail are repeated,
-// and those that stall are given up.
+// Package requests makes requests to a remote.Bucket as programs need them: requests that fail are repeated, and
+// requests that stall are given up.
+//
+// A bucket sends each request once, and any request to an object store fails now and then. A [Client] repeats it by a
+// policy: after a pause that grows and is random, so that a thousand processes do not return at once; within a total
+// time; and only after errors that can pass. A stream that breaks continues at the byte where it broke, of the same
+// version of the object. The Client counts requests, bytes and retries for Stats. A [File] is an object as an
+// io.ReaderAt, and a [Folder] is a prefix as a file system of small files.
 package requests
 
 import (
