@@ -1,6 +1,9 @@
-// Package staged defines transforms of the loader that are not functions: their records are made
-// elsewhere, by another process or a device for example, several at a time. R identifies a record
-// there.
+// Package staged defines transforms of the loader that are not functions: their records are made elsewhere, by another
+// process or a device for example, several at a time. R identifies a record there.
+//
+// A function returns when its record is done, so it can overlap nothing. A [Stage] takes records by Put, which may
+// return before the record is made, and Flush waits for all of them: the loader puts the records of a batch and flushes
+// once.
 package staged
 
 import (
