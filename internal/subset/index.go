@@ -1,5 +1,9 @@
 // Package subset finds members of a set of whole numbers by their order: which number the i-th member is, and which
 // member a number is.
+//
+// Records of a dataset with deleted records are such a set: users count the records that are left, and files count all
+// stored ones. An [Index] is made of the bitmap of a manifest. It answers in the time of one cache miss, as it is asked
+// for every record of every batch.
 package subset
 
 import (
