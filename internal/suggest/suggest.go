@@ -1,5 +1,8 @@
-// Package suggest helps people who mistyped a name: it finds the known one that they may
-// have meant.
+// Package suggest helps people who mistyped a name: it finds the known name that they may have meant.
+//
+// [Hint] and [OneOf] return the end of an error message, such as: did you mean "images"? A name is close if few letters
+// differ, by the edit distance with transpositions. Where nothing is close, they list what there is, up to a length
+// that fits a message.
 package suggest
 
 import (
