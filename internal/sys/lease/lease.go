@@ -1,5 +1,9 @@
 // Package lease is locks on open files, by which processes keep out each other, and readers of a file keep others from
-// removing it. A lock ends with its file and with its process.
+// removing it. A lock ends with its file and with its process, so a killed process leaves none behind.
+//
+// Locks are advisory: flock, or Windows' LockFileEx. [Together] is shared by any number of readers, and [Alone]
+// excludes all others. Some file systems have no locks (Lustre without the mount option flock): readers then go on
+// without a lock, as a dataset there can still be read, and [Lock] returns [ErrNone] to callers that cannot do without.
 package lease
 
 import (
