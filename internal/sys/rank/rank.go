@@ -1,6 +1,10 @@
-// Package rank reads from the environment which of several processes this one is, as the
-// launchers of clusters say it: torchrun, MPI, Slurm, Kubernetes, the batch services of
-// clouds.
+// Package rank reads from the environment which of several processes this one is, as the launchers of clusters say it:
+// torchrun, MPI, Slurm, Kubernetes, the batch services of clouds.
+//
+// [Training] answers for loaders, which each take their share of every epoch. [Work] answers for preprocess, whose
+// processes each make a part of a dataset, and therefore also counts the members of job arrays. [Local] is how many
+// processes share this machine, its memory and its cores. A rank that is out of range is an error: with a wrong rank,
+// two processes would do one share and nobody the other.
 package rank
 
 import (
