@@ -1,5 +1,9 @@
 // Package shell writes command lines that people paste into a POSIX shell, with names in them that come from files, and
 // passes secret arguments to child processes.
+//
+// Every message with a command is made here, so that a file named "a b; rm" is quoted, and the command works as typed.
+// Secrets, such as keys in URLs, go to a child in its environment: other users can read arguments, and shells keep
+// them.
 package shell
 
 import (
