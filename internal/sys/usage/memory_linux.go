@@ -1,4 +1,7 @@
 // Package usage says how much CPU time and memory this process has used, and what disks have left.
+//
+// loader.Stats, the progress of preprocess and doctor print these numbers. All of them are 0 where the system does not
+// report them. In a container, [Memory] is the container's limit, and [Machine] counts the cores of the whole machine.
 package usage
 
 import (
