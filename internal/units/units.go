@@ -1,4 +1,7 @@
 // Package units writes numbers, sizes and times for people, and reads sizes that they write.
+//
+// Sizes are binary: 1 KiB is 1024 bytes, and [ParseBytes] takes what [Bytes] prints. [Counted] writes a number with its
+// noun in the right form, such as "1 record". Programs read --json, which has plain numbers, and not these texts.
 package units
 
 import (
