@@ -1,4 +1,5 @@
-// Package version says which version of penstock a program is.
+// Package version says which version of penstock a program is. Manifests and parts record it, as parts of one dataset
+// must be made by one version, and --version prints it.
 package version
 
 import "runtime/debug"
