@@ -1,9 +1,11 @@
-// Package vfs opens files by path, wherever they are: those of the system as package os
-// does, at its speed, and those of file systems that were mounted, such as buckets of an
-// object store.
+// Package vfs opens files by path, wherever they are: files of the system as package os does, at its speed, and files
+// of file systems that were mounted, such as buckets of an object store.
 //
-// A mounted file system has a path of its own, such as s3:/lab: package filepath joins, cuts
-// and cleans such paths like any other.
+// A mounted file system has a path of its own, such as s3:/lab: package filepath joins, cuts and cleans such paths like
+// any other. So a source that reads folders reads a bucket without a line of code for buckets.
+//
+// A [Root] confines what a source may open to one folder: names in tables and links in archives come from strangers,
+// and must not lead to /etc/passwd. See [Root] for the rules.
 package vfs
 
 import (
