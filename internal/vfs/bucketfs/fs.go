@@ -1,6 +1,8 @@
-// Package bucketfs makes the objects of a bucket look like files in folders, for package vfs
-// to mount: folders are the prefixes of keys up to a "/". Objects are read by ranges,
-// whole blocks at a time, some of which are kept.
+// Package bucketfs makes the objects of a bucket look like files in folders, for package vfs to mount: folders are the
+// prefixes of keys up to a "/". Objects are read by ranges, whole blocks at a time, some of which are kept.
+//
+// One listing finds all objects below a folder, and answers every later Stat and ReadDir: a store lists 1000 keys in
+// the time of one request for one key.
 package bucketfs
 
 import (
