@@ -1,6 +1,11 @@
 // Package raw reads raw samples as the loader reads datasets: by number, in any order. A [Source] is a loader.Source
-// over a folder of images, an archive or a table that was not prepared. Its records are those of the dataset that
-// preprocess --keep-encoded would write, in the same order: image files stay files, which the loader decodes.
+// over a folder of images, an archive or a table that was not prepared. It has the records that preprocess
+// --keep-encoded would write, in the same order: image files stay files, which the loader decodes.
+//
+// [Open] lists the samples once. Later reads go to the files, so a Source costs no disk, and every epoch pays for
+// opening and parsing. A [Fingerprint] tells whether files changed since a state or a cache was made of them. The raw
+// cache keeps decoded records in a dataset, and Renew brings it up to a later state of the source by reading only what
+// changed.
 package raw
 
 import (
