@@ -1,4 +1,12 @@
 // Package archive reads samples from tar and zip archives: WebDataset shards and archived folders of images.
+//
+// Members with one name up to the first dot of their last element are one sample, and each extension is a column:
+// 0001.jpg and 0001.cls are the image and the class of sample 0001. An archive of class folders has the folders as
+// labels instead. [Open] reads tars, which can only be read from the front, so members of a sample must follow each
+// other; [OpenZip] reads zips by their directory, in the order of names.
+//
+// One pass over the names finds columns and counts samples before the first sample is read. It keeps where members are,
+// so that packages above can ask for samples in any order where the archive is not compressed as a whole.
 package archive
 
 import (
