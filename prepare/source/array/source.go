@@ -1,5 +1,10 @@
-// Package array has the sources that consist of arrays of one length, such as .npy, .npz and IDX files. Sample i
-// has the values at place i of each array.
+// Package array has the sources that consist of arrays of one length: .npy, .npz, safetensors, CIFAR and IDX files, and
+// raw numbers without a header. Sample i has the values at place i of each array.
+//
+// A format makes a list of [Column], which [New] joins to a source. A column opens a cursor for reading in order, and
+// has a function for any position where its file allows that. Values come as this machine has them: bytes in the other
+// order are swapped on the way, and arrays in Fortran order are turned in strips that fit in memory. Arrays that cannot
+// become fields are [Rejections], which are errors only for users who ask for them.
 package array
 
 import (
