@@ -1,8 +1,9 @@
 // Package arrow reads Arrow's IPC files and streams, Feather, and what datasets.save_to_disk writes.
 //
-// It has its own reader: Apache's library adds 3.5 MB to the program, reads a batch as a whole (a thousand
-// images), and allocates what a file claims. Here, metadata are checked against the file's size, and the bytes
-// of strings and images are read one by one.
+// It has its own reader: Apache's library adds 3.5 MB to the program, reads a batch as a whole (a thousand images), and
+// allocates what a file claims. Here, metadata are checked against the file's size, and the bytes of strings and images
+// are read one by one. The format is https://arrow.apache.org/docs/format/Columnar.html; its metadata are flatbuffers,
+// which flatbuffer.go reads. Files come as a rows.Format, and package rows makes fields of their columns.
 package arrow
 
 import (
