@@ -1,5 +1,11 @@
-// Package column reads the cells of tables: it finds out the type of a column from its cells, and
-// converts cells to the values of a field. It also reads --fields.
+// Package column reads the cells of tables: it finds out the type of a column from its cells, and converts cells to the
+// values of a field. It also reads --fields.
+//
+// A [Guess] takes the cells of a column one by one and says at the end which [Type] holds all of them: the narrowest of
+// the types that no cell contradicts. Guesses of two parts of a file merge, so that workers can share a file. A Type
+// then converts each [Cell] and refuses what it cannot hold exactly. A [Selection] is one entry of --fields: which
+// column becomes a field, under which name, with which type. Formats with types of their own, such as Parquet, use
+// Selection and Type as well.
 package column
 
 import (
