@@ -1,5 +1,10 @@
-// Package dataset is the sources that are datasets already: flat datasets and HDF5 files of this module, and
-// HDF5 files written by other programs.
+// Package dataset is the sources that are datasets already: flat datasets, HDF5 files and Zarr of this module, and HDF5
+// files written by other programs.
+//
+// The fields come from the manifest with all that it knows of them (classes, layouts, normalization), so that
+// preprocess converts a dataset from one container to another, or selects of it, and loses nothing. Records are
+// compared with the dataset's checksums while they are read: a copy must not turn a flipped bit into a record with a
+// correct checksum.
 package dataset
 
 import (
