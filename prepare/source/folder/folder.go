@@ -1,4 +1,9 @@
-// Package folder reads folders of images.
+// Package folder reads folders of images, as torchvision's ImageFolder does: one folder a class, folders of splits that
+// hold folders of classes, or images alone.
+//
+// [Open] lists the tree and sorts it; a [Folder] then gives samples in any order, and reads files only for their
+// values. The listing is what grows: it keeps the folders once and names without them. A file is judged by its content
+// where its name promises nothing, and what is ignored is counted and reported.
 package folder
 
 import (
