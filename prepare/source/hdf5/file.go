@@ -1,5 +1,10 @@
 // Package hdf5 reads HDF5 files that other programs wrote as columns: numbers, strings, labels, members of compounds,
 // lists of any length, and datasets whose elements are in other files.
+//
+// A [File] finds what can become a field and says of everything else why it cannot. Columns have the records along
+// their first axis; Units are groups that each are a record or hold rows of records, such as robomimic's
+// demonstrations; Cells are the matrices of single-cell files (.h5ad). internal/hdf5/meta parses the metadata and
+// internal/hdf5/chunk reads the elements; both treat the file as untrusted, and so does this package.
 package hdf5
 
 import (
