@@ -1,4 +1,8 @@
-// Package kinds opens samples of any kind: it knows the packages of all of them.
+// Package kinds opens samples of any kind: it alone imports the packages of all kinds.
+//
+// [Open] finds out what a path is (package source has the rules: names of files, their first bytes, the shape of a
+// folder), opens it by its package, and applies what holds for all kinds: declarations of fields, views, folders that
+// name columns, and the choice of splits. A message about an option says here which kinds take it.
 package kinds
 
 import (
