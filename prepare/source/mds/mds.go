@@ -1,4 +1,9 @@
 // Package mds reads datasets of MosaicML Streaming: folders with an index.json and shards, raw or compressed.
+//
+// The index names shards, columns and their encodings. A shard begins with the offsets of its samples, and a sample
+// with the sizes of its columns of variable length. The format has no specification but the library's code, which this
+// package follows: streaming/base/format/mds. An encoding that runs code, pickle, is refused: datasets come from
+// strangers. Shards come as a rows.Format, and package rows makes fields of their columns.
 package mds
 
 import (
