@@ -1,4 +1,10 @@
-// Package parquet reads Parquet files, those of the Hugging Face hub among them.
+// Package parquet reads Parquet files, such as the datasets of the Hugging Face hub.
+//
+// A leaf of the schema, or a struct of bytes and path (an image of the hub), is a column. Columns are read in two ways:
+// block by block, where a worker decodes the pages of a whole row group (block.go), which is how preprocess goes
+// through a file; and by the page index, where the pages of single rows are decoded (indexed.go), which is how a loader
+// reads raw rows in any order. Pages are decoded by github.com/parquet-go/parquet-go, which panics on some corrupt
+// files; guardParquet turns that into an error, as files are untrusted.
 package parquet
 
 import (
