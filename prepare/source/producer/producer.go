@@ -1,6 +1,10 @@
-// Package producer is a source of samples that another process makes and sends: penstock.Writer
-// and penstock.map of the Python package. docs/producer.md specifies what the two say to each
-// other.
+// Package producer is a source of samples that another process makes and sends: penstock.Writer and penstock.map of the
+// Python package. docs/producer.md specifies the messages.
+//
+// [Open] reads the first message, a [Begin], which declares the fields; Samples then yields what arrives, and Answer
+// tells the producer how it ended. A stream can be read only once, so there is no second pass to guess types, and no
+// retry. Messages come from a program that runs as the user, but their lengths are checked all the same: a producer
+// that died in the middle of a message must be an error and not a record.
 package producer
 
 import (
