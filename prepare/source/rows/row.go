@@ -1,5 +1,10 @@
-// Package rows has the sources that consist of rows whose values have types: TFRecord, Arrow, MDS. A format
-// provides access to the rows of a file; this package decides which fields they become, for all formats alike.
+// Package rows has the sources that consist of rows whose values have types: TFRecord, Arrow, MDS. A format provides
+// access to the rows of a file; this package decides which fields they become, for all formats alike.
+//
+// A [Format] opens a [File], which lists its columns if it knows them, and yields a [Row] at a time. A Row hands its
+// values to a [Visitor] without making a map or boxing a number. Where a file does not fully describe its columns, one
+// scan over all rows (scan.go) finds types, shapes and classes first. A row that cannot be parsed is a [BadRow]: a bad
+// sample, and not the end of the file.
 package rows
 
 import (
