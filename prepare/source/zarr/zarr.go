@@ -1,4 +1,8 @@
 // Package zarr is the sources that are arrays of Zarr, of version 2 or 3: in folders, zip files and buckets.
+//
+// Arrays of one length become fields, or with --records the rows of groups do (package unit). internal/zarr parses
+// metadata and chunks; this package chooses arrays and says why others cannot be fields. A hierarchy that penstock
+// wrote has a manifest, and is opened by package dataset instead, with its checksums.
 package zarr
 
 import (
