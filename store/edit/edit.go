@@ -1,6 +1,14 @@
 // Package edit changes datasets in folders, flat or of Zarr, without rewriting them. Each change makes a generation: a
 // manifest that lists the files of its columns, and shares most of them with the generation before. Readers keep the
 // generation that they opened. Package rewrite changes HDF5 files.
+//
+// A change is committed by creating the manifest of the next generation, which fails if another writer created it
+// first; the change is then made again on top of the other writer's, or refused if it no longer fits. [Log] lists the
+// changes, [Tag] names a generation, [Restore] commits an earlier one again, and [Prune] removes what no kept
+// generation needs.
+//
+// The functions take a path. [At] opens a dataset once for several changes, and [InBucket] opens one in a bucket, where
+// the same protocol runs by conditional writes.
 package edit
 
 import (
