@@ -1,4 +1,9 @@
 // Package flat writes datasets as folders of .npy files with a manifest, as docs/format.md specifies them.
+//
+// [Create] returns a store.Writer. Append it records in order, then call its Commit: only then does the folder appear
+// at its path, whole and on disk. Until then it is a staging directory beside the path, which Close removes, or which a
+// Journal keeps for the next attempt. Files of a dataset are never changed afterwards: an append adds shards and a new
+// generation of the manifest. NumPy reads each file as it is.
 package flat
 
 import (
