@@ -1,5 +1,9 @@
-// Package verify compares every record of a dataset with its checksums, and all of them with the
-// dataset's id. It reads from disk and maps nothing.
+// Package verify compares every record of a dataset with its checksums, and all of them with the dataset's id. It reads
+// from disk and maps nothing.
+//
+// Readers check blocks as they touch them; [Dataset] checks all of them once, in any container, also records that are
+// deleted but stored. The id is a digest of all records in order, so a block that was exchanged for another with a
+// correct checksum is found too. A [Result] names the records that differ, and goes on after the first.
 package verify
 
 import (
