@@ -1,4 +1,12 @@
 // Package zarr writes datasets as folders of Zarr, version 3, as docs/format.md specifies them.
+//
+// [Create] returns a store.Writer. Records go to a staging area of plain files first, and Commit copies these into the
+// chunks of arrays, as the grid of chunks depends on how many records there are. Chunks hold whole records. Without
+// compression they can be mapped like a flat dataset, with zstd they are smaller and read through package chunk. Any
+// reader of Zarr opens the folder: a field is an array, a ragged field a group of values and offsets, and consolidated
+// metadata in the root make it one request in a bucket.
+//
+// [Columns] adds a column to an existing folder, for package edit.
 package zarr
 
 import (
