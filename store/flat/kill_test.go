@@ -217,7 +217,7 @@ func killUntilDone(t *testing.T, rng *rand.Rand, dest string, took time.Duration
 }
 
 // least is small as TestCrashes leaves nothing to chance.
-var least = flag.Int("kills", 3, "builds that are killed at random moments, at least")
+var least = flag.Int("kills", 1, "builds that are killed at random moments, at least")
 
 // A build that is killed again and again ends with the bytes of one that never was.
 func TestKilledBuilds(t *testing.T) {
@@ -266,7 +266,7 @@ func testKilledAppends(t *testing.T, name string) {
 	took := time.Since(begin)
 	want := foldertest.Files(t, whole)
 	rng := rand.New(rand.NewPCG(uint64(begin.UnixNano()), 2))
-	for n := range 10 {
+	for n := range max(3, *least) {
 		dest := filepath.Join(dir, fmt.Sprint(n), name)
 		foldertest.Write(t, dest, base)
 		for most := took; ; most += most / 8 {
@@ -284,9 +284,7 @@ func testKilledAppends(t *testing.T, name string) {
 				if err == nil {
 					err = stage.Abort()
 				}
-				if err != nil {
-					t.Error(err)
-				}
+				require.NoError(t, err)
 				break
 			}
 			if done {
@@ -301,7 +299,5 @@ func testKilledAppends(t *testing.T, name string) {
 // removeAll makes room for what else a test makes.
 func removeAll(t *testing.T, path string) {
 	t.Helper()
-	if err := os.RemoveAll(path); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, os.RemoveAll(path))
 }

@@ -196,9 +196,7 @@ func TestAppendAllocatesNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, add); n >= 0.1 {
 			t.Errorf("%s: %v allocations a record", name, n)
 		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, w.Close())
 	}
 }
 

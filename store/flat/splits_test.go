@@ -123,9 +123,7 @@ func TestWrongSplits(t *testing.T) {
 		if err := w.Append(r); err == nil || !strings.Contains(err.Error(), `split "test"`) {
 			t.Errorf("%q: %v", splits, err)
 		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, w.Close())
 	}
 }
 

@@ -315,9 +315,7 @@ func TestNothingIsThereBeforeCommit(t *testing.T) {
 	if _, err := Create(dest, s, Options{}); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("second builder: %v", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, w.Close())
 	if err := w.Close(); err != nil {
 		t.Errorf("second Close: %v", err)
 	}

@@ -2,7 +2,6 @@ package hdf5
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -179,7 +178,7 @@ func TestCompressedIsDeterministic(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range compressions {
 		var want []byte
-		for workers := range 5 {
+		for workers := range 3 {
 			path := filepath.Join(dir, fmt.Sprint(name, workers, ".h5"))
 			opts := compressed(c)
 			opts.Workers = workers
@@ -193,32 +192,6 @@ func TestCompressedIsDeterministic(t *testing.T) {
 			}
 			if !bytes.Equal(got, want) {
 				t.Errorf("%s: other bytes with %d workers", name, workers)
-			}
-		}
-	}
-}
-
-// h5py reads the values that were written.
-func TestH5pyReadsCompressed(t *testing.T) {
-	const n = 123
-	s := packedSchema()
-	for name, c := range compressions {
-		path := filepath.Join(t.TempDir(), "x.h5")
-		buildPacked(t, path, 0, n, compressed(c))
-		got := h5py(t, path)
-		want, err := corruption.ContentOf(path)
-		require.NoError(t, err)
-		for k, f := range s.Fields {
-			at := f.Name
-			if f.Ragged {
-				at += "/values"
-			}
-			d := got.Datasets[at]
-			if d.SHA256 != fmt.Sprintf("%x", sha256.Sum256(want.Bytes[k])) {
-				t.Errorf("%s: %s: h5py reads other values", name, f.Name)
-			}
-			if d.Chunked != (f.Name != "labels" && f.Name != "nothing") {
-				t.Errorf("%s: %s: chunked %v", name, f.Name, d.Chunked)
 			}
 		}
 	}
@@ -367,9 +340,7 @@ func testCompressedStopped(t *testing.T) {
 	if _, err := w.Commit(store.Info{}); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, w.Close())
 	opts.Progress = nil
 	if w, err = Create(path, s, opts); err != nil || w.Kept().Records != 100 {
 		t.Fatalf("%v, error %v", w, err)

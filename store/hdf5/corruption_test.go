@@ -13,7 +13,7 @@ import (
 )
 
 // places is at how many bytes of a file TestEveryCorruption flips a bit, at most; .ci/run has more.
-var places = flag.Int("places", 200, "bytes of a file in which TestEveryCorruption flips a bit, at most")
+var places = flag.Int("places", 60, "bytes of a file in which TestEveryCorruption flips a bit, at most")
 
 // Every corruption of a file of images, of one of ragged fields in splits, and of compressed ones
 // (of their chunks, the index of these, all), is found or does no harm. Verify reports

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/tensor"
 )
@@ -36,9 +37,7 @@ func TestDiskFullInsideLibrary(t *testing.T) {
 		if !errors.Is(err, unix.ENOSPC) {
 			t.Errorf("no error of a full disk: %v", err)
 		}
-		if err := os.Remove(path); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, os.Remove(path))
 		release()
 		if after := freeBytes(t, dir); after < before-64<<10 {
 			t.Errorf("%d bytes free, %d before", after, before)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -58,9 +59,7 @@ func TestSilent(t *testing.T) {
 func provoke(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.h5")
-	if err := os.WriteFile(text, []byte("not HDF5"), 0o666); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, os.WriteFile(text, []byte("not HDF5"), 0o666))
 	none := func(file) error { return nil }
 	wants(t, session(text, changing, smallAlign, none), "file signature not found")
 	wants(t, session(text, creating, smallAlign, none), "file exists")
@@ -121,9 +120,7 @@ func TestSizesAreChecked(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, err)
 }
 
 func TestHandlesAreCounted(t *testing.T) {

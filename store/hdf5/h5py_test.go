@@ -1,12 +1,10 @@
 package hdf5
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -41,9 +39,7 @@ func h5py(t *testing.T, path string) (s seen) {
 	return s
 }
 
-func TestH5pyReadsEveryType(t *testing.T) { eachContainer(t, testH5pyReadsEveryType) }
-
-func testH5pyReadsEveryType(t *testing.T) {
+func TestH5pyReadsEveryType(t *testing.T) {
 	const n = 77
 	s := everyType()
 	got := h5py(t, buildFile(t, s, n, n, store.Info{}))
@@ -76,9 +72,7 @@ func testH5pyReadsEveryType(t *testing.T) {
 	}
 }
 
-func TestH5pyReadsChecksums(t *testing.T) { eachContainer(t, testH5pyReadsChecksums) }
-
-func testH5pyReadsChecksums(t *testing.T) {
+func TestH5pyReadsChecksums(t *testing.T) {
 	const n = 60
 	s := imageSchema(40, 40) // one block a record, and one block for all labels
 	s.Fields = append(s.Fields, store.NewField("middle", tensor.Uint8, 1500))
@@ -97,9 +91,7 @@ func testH5pyReadsChecksums(t *testing.T) {
 	}
 }
 
-func TestH5pyReadsAttributes(t *testing.T) { eachContainer(t, testH5pyReadsAttributes) }
-
-func testH5pyReadsAttributes(t *testing.T) {
+func TestH5pyReadsAttributes(t *testing.T) {
 	s := imageSchema(4, 4)
 	hwc := store.NewField("stored", tensor.Float32, 4, 4, 2)
 	hwc.Layout = tensor.HWC
@@ -126,9 +118,7 @@ func testH5pyReadsAttributes(t *testing.T) {
 }
 
 // Long lists of classes do not fit into an attribute.
-func TestH5pyReadsManyClasses(t *testing.T) { eachContainer(t, testH5pyReadsManyClasses) }
-
-func testH5pyReadsManyClasses(t *testing.T) {
+func TestH5pyReadsManyClasses(t *testing.T) {
 	s := imageSchema(4, 4)
 	s.Fields = append(s.Fields, store.NewField("fine", tensor.Int64))
 	for i := range 5000 {
@@ -145,27 +135,6 @@ func testH5pyReadsManyClasses(t *testing.T) {
 		d := got.Datasets["penstock/class_names/"+f.Name]
 		if d.DType != fmt.Sprintf("|S%d", list.Element.Text) || d.SHA256 != fmt.Sprintf("%x", sha256.Sum256(list.Data)) {
 			t.Errorf("%s: class names are %s %v", f.Name, d.DType, d.Shape)
-		}
-	}
-}
-
-// The tools of libhdf5 read all of a file and have nothing to say against it.
-func TestTools(t *testing.T) { eachContainer(t, testTools) }
-
-func testTools(t *testing.T) {
-	paths := []string{buildFile(t, everyType(), 20, 30, store.Info{}), buildFile(t, imageSchema(20, 20), 20, 20, store.Info{NormalizeByStatistics: true})}
-	for _, args := range [][]string{{"h5dump", "-H"}, {"h5dump", "-p"}, {"h5ls", "-rv"}, {"h5stat"}} {
-		if _, err := exec.LookPath(args[0]); err != nil {
-			t.Skipf("%v: apt-get install hdf5-tools", err)
-		}
-		for _, path := range paths {
-			var diag bytes.Buffer
-			cmd := exec.Command(args[0], append(args[1:], path)...)
-			cmd.Stderr = &diag
-			out, err := cmd.Output()
-			if err != nil || diag.Len() > 0 || len(out) == 0 {
-				t.Errorf("%v: %v: %s", args, err, diag.Bytes())
-			}
 		}
 	}
 }

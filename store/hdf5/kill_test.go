@@ -149,7 +149,7 @@ func runAndKill(t *testing.T, dest, kind string, after time.Duration, resumed *i
 }
 
 // least is small as TestCrashes leaves nothing to chance.
-var least = flag.Int("kills", 2, "builds of each kind that are killed at random moments, at least")
+var least = flag.Int("kills", 1, "builds of each kind that are killed at random moments, at least")
 
 // A build that is killed again and again ends with the bytes of one that never was.
 func TestKilledBuilds(t *testing.T) {
@@ -267,7 +267,5 @@ func testKilledAppends(t *testing.T) {
 // removeAll makes room for what else a test makes.
 func removeAll(t *testing.T, path string) {
 	t.Helper()
-	if err := os.RemoveAll(path); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, os.RemoveAll(path))
 }

@@ -29,9 +29,7 @@ func testMapped(t *testing.T) {
 			t.Errorf("%s: other values", name)
 		}
 	}
-	if err := ds.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, ds.Close())
 	located, err := store.Open(path, store.OpenOptions{})
 	require.NoError(t, err)
 	if v, err := verify.Dataset(t.Context(), located, verify.Options{}); err != nil || v.Corruptions != 0 || v.Bytes != int64(n*s.RecordBytes()) {

@@ -16,17 +16,15 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// PyTables, netCDF4, h5netcdf, hdf5storage (MATLAB) and h5py read the values of all kinds of files, whatever wrote them.
+// PyTables, netCDF4, h5netcdf, hdf5storage (MATLAB) and h5py read the values of all kinds of files, which are the same whatever wrote
+// them: see TestContainersAgree.
 func TestReaders(t *testing.T) {
 	folder := t.TempDir()
 	want := make(map[string]map[string]string)
-	for _, by := range containers {
-		for _, s := range samples() {
-			name := by.name() + " " + s.name + ".h5"
-			path, _ := s.build(t, by)
-			want[name] = digests(t, path)
-			require.NoError(t, os.Rename(path, filepath.Join(folder, name)))
-		}
+	for _, s := range samples() {
+		path, _ := s.build(t, containers[0])
+		want[s.name+".h5"] = digests(t, path)
+		require.NoError(t, os.Rename(path, filepath.Join(folder, s.name+".h5")))
 	}
 	for _, library := range []string{"h5py", "tables", "netCDF4", "h5netcdf", "hdf5storage"} {
 		t.Run(library, func(t *testing.T) {

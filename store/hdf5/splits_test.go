@@ -2,9 +2,7 @@ package hdf5
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"reflect"
@@ -67,7 +65,7 @@ func checkRagged(t *testing.T, ds *mmapds.Dataset, order []int) {
 	}
 }
 
-// Splits and appends, read by mmapds and by h5py; and the same dataset as the flat one.
+// Splits and appends, read by mmapds; and the same dataset as the flat one.
 func TestSplitsAndAppend(t *testing.T) { eachContainer(t, testSplitsAndAppend) }
 
 func testSplitsAndAppend(t *testing.T) {
@@ -108,17 +106,7 @@ func testSplitsAndAppend(t *testing.T) {
 			if v, err := verify.Dataset(t.Context(), part.Files(), verify.Options{}); err != nil || v.Corruptions != 0 || v.Identity {
 				t.Errorf("%+v, %v", v, err)
 			}
-			if err := part.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	values, offsets := ragged(order)
-	got := h5py(t, path)
-	for k, f := range raggedSchema().Fields[:4] {
-		if got.Datasets[f.Name+"/values"].SHA256 != fmt.Sprintf("%x", sha256.Sum256(values[k])) ||
-			got.Datasets[f.Name+"/offsets"].SHA256 != fmt.Sprintf("%x", sha256.Sum256(offsets[k])) {
-			t.Errorf("%s: h5py reads other values or offsets", f.Name)
+			require.NoError(t, part.Close())
 		}
 	}
 }

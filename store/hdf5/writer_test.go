@@ -65,9 +65,7 @@ func testCloseRemovesEverything(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, w.Close())
 		}
 		if err := w.Append(store.NewRecord(s)); err == nil {
 			t.Error("Append after Close")
@@ -96,9 +94,7 @@ func testCommitPublishes(t *testing.T) {
 	if _, err := w.Commit(store.Info{}); err == nil {
 		t.Error("two Commits")
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, w.Close())
 	plain := filepath.Join(t.TempDir(), "plain") // read-only, with what the umask leaves
 	require.NoError(t, os.WriteFile(plain, nil, 0o444))
 	if got, want := mode(t, path), mode(t, plain); got != want {

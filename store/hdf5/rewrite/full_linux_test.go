@@ -34,9 +34,7 @@ func TestFullDisk(t *testing.T) {
 			if err := second(RenameColumn(path, "labels", "class", Options{})); !errors.Is(err, unix.ENOSPC) {
 				t.Errorf("a full disk: %v", err)
 			}
-			if err := is(path, c); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, is(path, c))
 			if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
 				t.Errorf("left %v, %v", left, err)
 			}

@@ -65,9 +65,7 @@ func TestReadByH5py(t *testing.T) {
 	if err := old.Gather(context.Background(), "pages", []int{3}, page[:]); err != nil || page[0] != c.values["pages"][3][0] {
 		t.Errorf("the reader: %d, %v", page[0], err)
 	}
-	if err := old.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, old.Close())
 }
 
 // Files that another program has changed, or is changing, are left as they are, and so are those of other programs.

@@ -217,9 +217,7 @@ func TestHistories(t *testing.T) {
 				}
 				h.readByH5py()
 				for ds, c := range h.readers {
-					if err := errors.Join(compare(ds, c), ds.Close()); err != nil {
-						t.Error(err)
-					}
+					require.NoError(t, errors.Join(compare(ds, c), ds.Close()))
 				}
 			})
 		}
@@ -364,9 +362,7 @@ func (h *history) check() {
 	h.Helper()
 	ds, err := open(h.path)
 	require.NoError(h, err)
-	if err := errors.Join(compare(ds, h.now), ds.Close()); err != nil {
-		h.Error(err)
-	}
+	require.NoError(h, errors.Join(compare(ds, h.now), ds.Close()))
 	whole := build(h, filepath.Join(h.TempDir(), "whole.h5"), h.now, hdf5.Options{Splits: h.opts.Splits})
 	m, err := store.ReadManifest(h.path)
 	if err != nil || m.ID != whole.ID || m.Generation != h.newest || m.Deleted != nil {
