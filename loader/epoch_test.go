@@ -2,7 +2,6 @@ package loader_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -12,31 +11,6 @@ import (
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 )
-
-func TestShuffledEpochVisitsEachRecordOnce(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 10, 63, 64, 65, 1000, 4096, 4097, 10007} {
-		for _, batch := range []int{1, 7, 64, 20000} {
-			if batch == 1 && n > 1000 {
-				continue
-			}
-			t.Run(fmt.Sprintf("n=%d/batch=%d", n, batch), func(t *testing.T) {
-				ld := open(t, newMemorySource(n, 3), loader.Options{BatchSize: batch, Workers: 3, Sampler: sampler.Shuffle{}, Seed: 1})
-				for epoch := range 2 {
-					got := visit(t, ld, epoch)
-					slices.Sort(got)
-					for i, r := range got {
-						if i != r {
-							t.Fatalf("epoch %d: record %d is missing or comes twice", epoch, i)
-						}
-					}
-					if len(got) != n {
-						t.Fatalf("epoch %d: %d records", epoch, len(got))
-					}
-				}
-			})
-		}
-	}
-}
 
 func TestSameBatchesForAnyWorkersAndPrefetch(t *testing.T) {
 	const n = 5000

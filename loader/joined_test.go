@@ -113,9 +113,7 @@ func TestJoinedGathersByOneCall(t *testing.T) {
 	for k := range indices {
 		indices[k] = k%2*50 + k
 	}
-	if err := all.Gather(t.Context(), "x", indices, make([]byte, 160)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, all.Gather(t.Context(), "x", indices, make([]byte, 160)))
 	if calls[one] != 20 || calls[two] != 20 {
 		t.Errorf("%d and %d records", calls[one], calls[two])
 	}
@@ -167,9 +165,7 @@ func TestJoinedPassesOn(t *testing.T) {
 	if got := all.LookaheadBytes(); got != 7 {
 		t.Errorf("horizon %d", got)
 	}
-	if err := all.Fetch(t.Context(), "x", []int{20, 3, 12, 15, 9}); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, all.Fetch(t.Context(), "x", []int{20, 3, 12, 15, 9}))
 	if !slices.Equal(a.fetched, []int{3, 9}) || !slices.Equal(b.fetched, []int{5, 0}) {
 		t.Errorf("fetched %v and %v", a.fetched, b.fetched)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -248,15 +247,5 @@ func TestCloseTwice(t *testing.T) {
 		if !errors.Is(err, loader.ErrClosed) {
 			t.Errorf("Epoch after Close: %v", err)
 		}
-	}
-}
-
-func TestIndicesAreThoseOfTheOrder(t *testing.T) {
-	const n, seed = 500, 9
-	want := make([]int, n)
-	sampler.Shuffle{}.Epoch(n, seed, 2).Fill(0, want)
-	ld := open(t, newMemorySource(n, 2), loader.Options{BatchSize: 7, Sampler: sampler.Shuffle{}, Seed: seed})
-	if got := visit(t, ld, 2); !slices.Equal(got, want) {
-		t.Errorf("batches do not follow the order")
 	}
 }

@@ -82,14 +82,6 @@ func TestMappedSequentialIsAView(t *testing.T) {
 	}
 }
 
-func TestMappedShuffleIsThatOfMemory(t *testing.T) {
-	o := loader.Options{BatchSize: 33, Workers: 3, Sampler: sampler.Shuffle{}, Seed: 8}
-	want := visit(t, open(t, newMemorySource(mappedRecords, mappedWidth), o), 2)
-	if got := visit(t, openMapped(t, writeMapped(t), o), 2); !slices.Equal(got, want) {
-		t.Error("other records than of the same data in memory")
-	}
-}
-
 func TestMappedFileTruncated(t *testing.T) {
 	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		path := writeMapped(t)

@@ -223,27 +223,6 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-func TestBlank(t *testing.T) {
-	m := newMemorySource(30, 4)
-	m.before = failOn(13)
-	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, Sampler: sampler.Shuffle{}, OnError: loader.Blank})
-	blank := 0
-	for b, err := range ld.Epoch(t.Context(), 0) {
-		require.NoError(t, err)
-		for i, r := range b.Indices() {
-			if b.Mask()[i] != (r != 13) {
-				t.Errorf("record %d: valid is %v", r, b.Mask()[i])
-			}
-			if r == 13 && string(b.Field("x").Bytes()[i*4:i*4+4]) == "\x00\x00\x00\x00" && b.Field("y").Bytes()[i*8] == 0 {
-				blank++
-			}
-		}
-	}
-	if blank != 1 {
-		t.Errorf("%d blank records", blank)
-	}
-}
-
 func TestBackfillGivesUp(t *testing.T) {
 	m := newMemorySource(30, 4)
 	m.before = func(_ context.Context, field string, _ []int) error { return errBad }
@@ -297,9 +276,7 @@ func testTimeout(t *testing.T, deaf bool) {
 	}
 	hang = false
 	visit(t, ld, 0) // the Loader goes on
-	if err := ld.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, ld.Close())
 }
 
 func TestCloseWhileAReadHangs(t *testing.T) {

@@ -289,9 +289,7 @@ func TestPackedPassesOn(t *testing.T) {
 		}
 	}
 	for _, field := range []string{combine.Positions, "t", combine.Segments} {
-		if err := p.Fetch(t.Context(), field, []int{2, 0}); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, p.Fetch(t.Context(), field, []int{2, 0}))
 	}
 	if !slices.Equal(src.fetched, want) || p.LookaheadBytes() != 5 {
 		t.Errorf("fetched %v, want %v; horizon %d", src.fetched, want, p.LookaheadBytes())

@@ -287,9 +287,7 @@ func TestMappedRagged(t *testing.T) {
 			require.NoError(t, err)
 			checkWords(t, b)
 		}
-		if err := ld.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, ld.Close())
 	}
 }
 
@@ -312,8 +310,6 @@ func TestOnlyRaggedFields(t *testing.T) {
 		if records != 100 {
 			t.Errorf("Budget %d: %d records", budget, records)
 		}
-		if err := ld.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, ld.Close())
 	}
 }

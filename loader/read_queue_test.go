@@ -64,9 +64,7 @@ func TestWarmRecordsThatFail(t *testing.T) {
 			}
 		}
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, err)
 }
 
 // While records come from storage, those of a batch are gathered before they are transformed, but for the first batch, and

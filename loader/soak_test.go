@@ -44,9 +44,7 @@ func TestABillionRecordsTakeNoMemory(t *testing.T) {
 	if got := after.TotalAlloc - before.TotalAlloc; got > 256<<10 {
 		t.Errorf("%d bytes were allocated up to the first batch", got)
 	}
-	if err := ld.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, ld.Close())
 	st := loader.State{Epoch: 1, Step: 3_900_000}
 	full := ld.State()
 	full.Epoch, full.Step = st.Epoch, st.Step
@@ -128,12 +126,8 @@ func soakRound(t *testing.T, path string, rnd *rand.Rand) {
 		}
 		b.Release()
 	}
-	if err := ld.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := ds.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, ld.Close())
+	require.NoError(t, ds.Close())
 }
 
 // soakLoop iterates two epochs, and ends them in some way. It returns the batches it keeps.

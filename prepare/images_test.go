@@ -35,19 +35,6 @@ func scanOf(t *testing.T, data []byte) int {
 	return at + 2 + int(binary.BigEndian.Uint16(data[at+2:]))
 }
 
-// flipped returns data with the bits of n bytes of its scan inverted.
-func flipped(t *testing.T, data []byte, n int) []byte {
-	data = slices.Clone(data)
-	at := scanOf(t, data)
-	step := (len(data) - at - 2) / (n + 1)
-	for i := range n {
-		if p := at + (i+1)*step; data[p] != 0xff && data[p-1] != 0xff && data[p] != 0 {
-			data[p] ^= 0x55
-		}
-	}
-	return data
-}
-
 // oriented returns a JPEG that says it is to be turned by a quarter.
 func oriented(data []byte) []byte {
 	exif := []byte("\xff\xe1\x00\x22Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00")
@@ -70,13 +57,10 @@ func pngOfSize(data []byte, w, h uint32) []byte {
 	return data
 }
 
-// Every odd kind of image: its result without a flag, and with the flag that there
-// is for it. An empty want says that it is taken, as it is by Pillow: corruption inside of the
+// Odd images and their results; package imagefile has more of them. An empty want says that it is taken, as it is by Pillow: corruption inside of the
 // entropy-coded data that leads back to valid codes looks like a picture.
 func TestOddImages(t *testing.T) {
-	baseline, progressive := rawFile(t, imageFiles+"large-420.jpg"), rawFile(t, imageFiles+"large-420-progressive.jpg")
-	restart, png := rawFile(t, imageFiles+"large-restart.jpg"), rawFile(t, imageFiles+"RGB.png")
-	cut := func(data []byte, percent int) []byte { return data[:len(data)*percent/100] }
+	baseline, png := rawFile(t, imageFiles+"large-420.jpg"), rawFile(t, imageFiles+"RGB.png")
 	middle := func(data []byte) int { return (scanOf(t, data) + len(data)) / 2 }
 	replace := func(data []byte, at int, with ...byte) []byte {
 		return slices.Concat(data[:at], with, data[at+len(with):])
@@ -87,27 +71,17 @@ func TestOddImages(t *testing.T) {
 		data []byte
 		want string // part of the reason, with the flags' defaults
 	}{
-		{"cut in the middle.jpg", cut(baseline, 50), "truncated"},
-		{"cut at 90.jpg", cut(baseline, 90), "truncated"},
-		{"no end mark.jpg", baseline[:len(baseline)-2], "truncated"},
+		{"cut in the middle.jpg", baseline[:len(baseline)/2], "truncated"},
 		{"end mark too early.jpg", replace(baseline, middle(baseline), 0xff, 0xd9), "corrupt image"},
 		{"zero bytes.jpg", replace(baseline, middle(baseline), make([]byte, 64)...), ""},
-		{"flipped bits.jpg", flipped(t, baseline, 5), ""},
-		{"progressive, cut.jpg", cut(progressive, 60), "truncated"},
-		{"restart markers, flipped bits.jpg", flipped(t, restart, 5), "corrupt near row"},
-		{"garbage after.jpg", slices.Concat(baseline, []byte("garbage")), ""},
 		{"lossless coding.jpg", replace(baseline, sof, 0xff, 0xc3), "unsupported image"},
 		{"cmyk.jpg", rawFile(t, imageFiles+"cmyk.jpg"), ""},
-		{"turned.jpg", oriented(baseline), ""},
 		{"profile.jpg", profiled(baseline), ""},
 		{"bomb.jpg", rawFile(t, "../testdata/corrupt/bomb.jpg"), "image is too large"},
 		{"bomb.png", pngOfSize(png, 20000, 20000), "image is too large"},
 		{"bad checksum.png", replace(png, len(png)-14, 0, 0), "corrupt image"},
-		{"cut.png", cut(png, 60), "corrupt image"},
 		{"color of 16 bits.png", rawFile(t, imageFiles+"RGB16.png"), "has 3 channels of uint16, and the first sample, a.png, has 8-bit pixels; --sixteen-bit high-byte makes 8 bits of 16"},
 		{"gray of 16 bits.png", rawFile(t, imageFiles+"I16.png"), "has 1 channel of uint16, and the first sample"},
-		{"alpha.png", rawFile(t, imageFiles+"RGBA.png"), ""},
-		{"gray with alpha.png", rawFile(t, imageFiles+"LA.png"), ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"hash/crc32"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
-	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -160,26 +158,6 @@ func TestNormalizeDataset(t *testing.T) {
 		if math.Abs(ch.Mean) > 1e-5 || math.Abs(ch.Std-1) > 1e-5 {
 			t.Errorf("channel %d has mean %v and deviation %v, want 0 and 1", i, ch.Mean, ch.Std)
 		}
-	}
-}
-
-func TestFingerprint(t *testing.T) {
-	print := func(change func(root string)) string {
-		c := config(t, rawtest.Folder(t, 4))
-		change(c.Source)
-		mustRun(t, c)
-		return rawtest.Manifest(t, c.Dest).Source.Fingerprint
-	}
-	same := print(func(string) {})
-	if again := print(func(string) {}); again != same {
-		t.Errorf("twice the same source: %s and %s", same, again)
-	}
-	renamed := print(func(root string) {
-		require.NoError(t, os.Rename(filepath.Join(root, "cat/a.png"), filepath.Join(root, "cat/a1.png")))
-	})
-	changed := print(func(root string) { rawtest.Put(t, root, "cat/a.png", rawtest.Picture(t, ".png", 40, 30, 99)) })
-	if renamed == same || changed == same || renamed == changed {
-		t.Errorf("same %s, renamed %s, changed %s", same, renamed, changed)
 	}
 }
 

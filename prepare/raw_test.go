@@ -364,9 +364,7 @@ func TestUse(t *testing.T) {
 		if err != nil || !bytes.Equal(v.Bytes(), values(t, src, src.Specs()[len(src.Specs())-1], slices.Sorted(slices.Values(indices)))) {
 			t.Errorf("%+v: a slice of labels: %v", o, err)
 		}
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, src.Close())
 		if _, err := ds.Slice("labels", 0, 1); !errors.Is(err, mmapds.ErrClosed) {
 			t.Errorf("the dataset was not closed: %v", err)
 		}

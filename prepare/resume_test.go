@@ -28,7 +28,7 @@ import (
 
 // killCount is how often TestKill kills each kind of build: few in every run of the tests, and
 // with -kills 50 as many as a release should survive.
-var killCount = flag.Int("kills", 2, "how often TestKill kills each kind of build, at least")
+var killCount = flag.Int("kills", 1, "how often TestKill kills each kind of build, at least")
 
 // childKey is the environment variable with the work of a child process, as JSON.
 const childKey = "PENSTOCK_PREPROCESS_CHILD"

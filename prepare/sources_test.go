@@ -137,50 +137,6 @@ func TestParquet(t *testing.T) {
 	if small := rawtest.Payload(t, c.Dest, "small"); int8(small[7]) != -7 {
 		t.Errorf("small %v", small)
 	}
-	checkHub(t, c)
-}
-
-// Files of rows make the same dataset in both formats. Their values are compared in package kinds.
-func TestTypedRows(t *testing.T) {
-	for name, want := range map[string]string{
-		"arrow/mixed-zstd-2-file.arrow": "text uint8 (*,)  text|large uint8 (*,)  text|raw uint8 (*,)|fixed uint8 (3,)|list int32 (*,)|vector float32 (2,)|same int16 (3,)|" +
-			"matrix int8 (2, 2)|rows float64 (*, 2)|texts uint8 (*,)  text|view uint8 (*,)  text|word uint8 (*,)  text|flags bool (2,)",
-		"mds/packed-zstd":       "i int64 ()|s uint8 (*,)  text",
-		"tokens/many-int32.bin": "tokens int32 (*,)",
-	} {
-		c := DefaultConfig()
-		c.Source, c.Dest = filepath.Join("source/kinds/testdata", name), filepath.Join(t.TempDir(), "ds")
-		s := mustRun(t, c)
-		var got []string
-		for _, f := range s.Fields {
-			got = append(got, f.Name+" "+f.Type()+f.Meaning())
-		}
-		if strings.Join(got, "|") != want {
-			t.Errorf("%s: fields %s, want %s", name, strings.Join(got, "|"), want)
-		}
-		c.Dest += ".h5"
-		if h5 := mustRun(t, c); h5.ID != s.ID || h5.Records != s.Records {
-			t.Errorf("%s: %d records %s in one format, %d records %s in the other", name, s.Records, s.ID, h5.Records, h5.ID)
-		}
-	}
-}
-
-// checkHub reads what came of hubRows with NumPy and h5py.
-func checkHub(t *testing.T, c Config) {
-	h5test.Python(t)
-	dir := t.TempDir()
-	args := []string{"testdata/check_datasets.py"}
-	for _, name := range []string{"ds", "ds.h5"} { // what NumPy and h5py read without more
-		c.Dest, c.Fields = filepath.Join(dir, name), "label=label,score,small,ids"
-		mustRun(t, c)
-		args = append(args, c.Dest, filepath.Join(dir, "expected.npz"))
-	}
-	h5test.Run(t, "-c", `
-import sys, numpy as np
-i = np.arange(8)
-np.savez(sys.argv[1], **{"label": i % 2, "score": (i / 4).astype(np.float32), "small": (-i).astype(np.int8),
-    "ids.values": np.concatenate([k * np.arange(k) for k in i]).astype(np.int32), "ids.offsets": np.cumsum([0] + list(i))})`, args[2])
-	h5test.Run(t, args...)
 }
 
 // pyarrowPython returns the command of a Python that has pyarrow, or skips the test.

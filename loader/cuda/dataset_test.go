@@ -31,9 +31,7 @@ func TestDataset(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, r.consume(b, both...))
 			}
-			if err := r.check(src); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, r.check(src))
 			if st := r.pf.Stats(); st.DirectBytes != int64(len(src.images)) || st.Direct[0].Reason != "" {
 				t.Errorf("Stats: %+v", st)
 			}

@@ -60,9 +60,7 @@ func runDirect(t *testing.T, src *mappedSource, order sampler.Sampler) Stats {
 			require.NoError(t, r.consume(b, both...))
 		}
 	}
-	if err := r.check(src.memory); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, r.check(src.memory))
 	return r.pf.Stats()
 }
 
@@ -178,9 +176,7 @@ func TestRuns(t *testing.T) {
 		{[]int{5, 4, 4, 5, 9}, []int{0, 5, 1, 1, 4, 1, 2, 4, 2, 4, 9, 1}},
 	} {
 		var got []int
-		if err := runs(c.indices, func(at, first, n int) error { got = append(got, at, first, n); return nil }); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, runs(c.indices, func(at, first, n int) error { got = append(got, at, first, n); return nil }))
 		if len(got) != len(c.want) || countRuns(c.indices)*3 != len(c.want) {
 			t.Errorf("%v: %v, want %v", c.indices, got, c.want)
 			continue

@@ -88,9 +88,7 @@ func TestGPUInterop(t *testing.T) {
 		require.NoError(t, err)
 		got := make([]byte, b.Field("images").Bytes())
 		require.NoError(t, b.CopyTo(got, "images"))
-		if err := compare(src, "images", b.Indices(), got); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, compare(src, "images", b.Indices(), got))
 		require.NoError(t, b.Done(b.Stream()))
 	}
 }

@@ -52,9 +52,7 @@ func TestDLPack(t *testing.T) {
 			if n := r.pf.Stats().Held; n != 0 {
 				t.Errorf("%d batches held after all are deleted", n)
 			}
-			if err := r.check(src); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, r.check(src))
 		})
 	}
 }
@@ -162,9 +160,7 @@ func TestCopyTo(t *testing.T) {
 		require.NoError(t, err)
 		got := make([]byte, b.Len()*16)
 		require.NoError(t, b.CopyTo(got, "images"))
-		if err := compare(src, "images", b.Indices(), got); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, compare(src, "images", b.Indices(), got))
 		if err := b.CopyTo(got[1:], "images"); err == nil {
 			t.Error("a copy to too little memory")
 		}

@@ -44,9 +44,7 @@ func TestLeaving(t *testing.T) {
 				for at := range 7 {
 					within(t, func() { testLeaving(t, r, at, leave) })
 				}
-				if err := r.check(src); err != nil {
-					t.Error(err)
-				}
+				require.NoError(t, r.check(src))
 			})
 		}
 	}
@@ -90,9 +88,7 @@ func testLeaving(t *testing.T, r *rig, at int, leave func(Batch, func()) bool) {
 			return
 		}
 		n++
-		if err := r.consume(b, both...); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, r.consume(b, both...))
 	}
 	if n != 6 {
 		t.Errorf("left at batch %d: the next epoch has %d batches", at, n)
@@ -121,9 +117,7 @@ func TestUnfinished(t *testing.T) {
 			if n := r.pf.Stats().Unfinished; n != 3 {
 				t.Errorf("%d unfinished bodies, want 3", n)
 			}
-			if err := r.check(src); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, r.check(src))
 		})
 	}
 }
@@ -154,9 +148,7 @@ func TestKeep(t *testing.T) {
 			for _, b := range kept {
 				require.NoError(t, r.consume(b, both...))
 			}
-			if err := r.check(src); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, r.check(src))
 		})
 	}
 }
@@ -180,9 +172,7 @@ func TestCloseWhileHeld(t *testing.T) {
 		t.Errorf("%d pieces of device memory, want the one that is held", st.device)
 	}
 	require.NoError(t, r.consume(kept, both...))
-	if err := r.check(src); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, r.check(src))
 	if st := stats(); st.device != 0 {
 		t.Errorf("%d pieces of device memory after the end", st.device)
 	}
@@ -201,12 +191,8 @@ func TestCloseInLoop(t *testing.T) {
 				if last = err; err != nil {
 					continue
 				}
-				if err := r.pf.Close(); err != nil {
-					t.Error(err)
-				}
-				if err := b.Done(r.streams[0]); err != nil {
-					t.Error(err)
-				}
+				require.NoError(t, r.pf.Close())
+				require.NoError(t, b.Done(r.streams[0]))
 			}
 			if !errors.Is(last, ErrClosed) {
 				t.Errorf("the loop ended with %v", last)
@@ -300,9 +286,7 @@ func TestDeviceClose(t *testing.T) {
 	if _, err := d.NewStream(); !errors.Is(err, ErrClosed) {
 		t.Errorf("a stream of a closed device: %v", err)
 	}
-	if err := errors.Join(d.FreeStream(s), m.Free(b)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, errors.Join(d.FreeStream(s), m.Free(b)))
 	if err := d.Close(); !errors.Is(err, ErrClosed) {
 		t.Errorf("closed twice: %v", err)
 	}
@@ -329,9 +313,7 @@ func TestBrokenRecord(t *testing.T) {
 		n++
 		require.NoError(t, r.consume(b, both...))
 	}
-	if err := r.check(src); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, r.check(src))
 }
 
 // Close waits for what streams of the consumer still read, and for copies that nobody got.
@@ -355,13 +337,9 @@ func TestCloseBehindWork(t *testing.T) {
 						break
 					}
 				}
-				if err := r.pf.Close(); err != nil {
-					t.Error(err)
-				}
+				require.NoError(t, r.pf.Close())
 				r.pf = nil
-				if err := r.check(src); err != nil {
-					t.Error(err)
-				}
+				require.NoError(t, r.check(src))
 			})
 		}
 	}
@@ -388,15 +366,9 @@ func TestTwoStreams(t *testing.T) {
 				capsule.Delete()
 				require.NoError(t, r.consume(b, both...))
 			}
-			if err := errors.Join(r.check(src), d.SynchronizeStream(other)); err != nil {
-				t.Error(err)
-			}
-			if err := r.check(src); err != nil {
-				t.Error(err)
-			}
-			if err := d.FreeStream(other); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, errors.Join(r.check(src), d.SynchronizeStream(other)))
+			require.NoError(t, r.check(src))
+			require.NoError(t, d.FreeStream(other))
 		})
 	}
 }

@@ -125,9 +125,7 @@ func testNormalize(t *testing.T, n Normalize) {
 				t.Fatalf("record %d has other bits", x)
 			}
 		}
-		if err := compare(src, "labels", s.indices, s.fields["labels"]); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, compare(src, "labels", s.indices, s.fields["labels"]))
 	}
 	if got := r.pf.Stats().Normalized; got != int64(13*record) {
 		t.Errorf("%d elements normalized", got)

@@ -66,12 +66,8 @@ func TestOpen(t *testing.T) {
 	if d.Ordinal() != 1 || d.Name() != "Fake 1" || d.DriverVersion() != 12040 {
 		t.Errorf("device %d, %q, version %d", d.Ordinal(), d.Name(), d.DriverVersion())
 	}
-	if err := d.Synchronize(); err != nil {
-		t.Error(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, d.Synchronize())
+	require.NoError(t, d.Close())
 }
 
 // An unusable driver is an ErrNoCUDA with the reason.
@@ -186,9 +182,7 @@ func firstError(t *testing.T, ld *loader.Loader, opts Options) {
 		}
 		break
 	}
-	if err := pf.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, pf.Close())
 }
 
 // Sets of memory hold what lies wholly in one piece.

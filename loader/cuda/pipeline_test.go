@@ -57,9 +57,7 @@ func testEpochs(t *testing.T, c config, src *memory) {
 			step++
 		}
 	}
-	if err := r.check(src); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, r.check(src))
 	checkOrder(t, r, c, src, epochs)
 	checkStats(t, r, c, src, epochs)
 }
@@ -174,9 +172,7 @@ func TestState(t *testing.T) {
 			}
 			break
 		}
-		if err := ld.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, ld.Close())
 	}
 	if last := states[len(states)-1]; last.Epoch != 1 || last.Step != 0 {
 		t.Errorf("after the epoch: %+v", last)
@@ -214,7 +210,5 @@ func TestGrowing(t *testing.T) {
 	if !slices.Equal(sizes, []int{2, 4, 4, 2}) {
 		t.Errorf("batches of %v", sizes)
 	}
-	if err := r.check(src); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, r.check(src))
 }

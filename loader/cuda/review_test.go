@@ -72,9 +72,7 @@ func TestStreamIsRefused(t *testing.T) {
 				}
 				require.NoError(t, r.consume(b, both...))
 			}
-			if err := r.check(src); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, r.check(src))
 		})
 	}
 }
@@ -111,16 +109,12 @@ func TestAllocatorKeepsMemory(t *testing.T) {
 		if len(b) != n || cap(b) > n+n/4 {
 			t.Errorf("%d bytes with room for %d, want %d", len(b), cap(b), n)
 		}
-		if err := m.Free(b); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, m.Free(b))
 	}
 	if n := stats().host; n != 1 {
 		t.Errorf("%d pieces of page-locked memory, want 1", n)
 	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, d.Close())
 }
 
 // Records that are mapped in several pieces are read from there, as far as each goes.
@@ -139,9 +133,7 @@ func TestDirectPieces(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, r.consume(b, both...))
 			}
-			if err := r.check(src.memory); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, r.check(src.memory))
 			if st := r.pf.Stats(); st.DirectBytes != int64(len(src.images)) || st.StagedBytes != 0 {
 				t.Errorf("Stats: %+v", st)
 			}

@@ -93,9 +93,7 @@ func TestOpen(t *testing.T) {
 		if id := ds.Source.(loader.Identifier).ID(); id == "" {
 			t.Errorf("%s: no identity", c.text)
 		}
-		if err := ds.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, ds.Close())
 		n, err := views.Read(path)
 		require.NoError(t, err)
 		again, err := json.Marshal(n)

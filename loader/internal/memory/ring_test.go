@@ -91,7 +91,5 @@ func TestPages(t *testing.T) {
 		t.Error("the bytes are not zero")
 	}
 	b[0], b[len(b)-1] = 1, 1
-	if err := p.Free(b); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, p.Free(b))
 }

@@ -40,9 +40,7 @@ func TestFrom(t *testing.T) {
 				t.Fatalf("%s: from %d on: %.200q, want %.200q", s.Info().Kind, n, got, all[n:])
 			}
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, s.Close())
 	}
 }
 

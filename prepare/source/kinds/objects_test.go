@@ -176,9 +176,7 @@ func TestHubObjects(t *testing.T) {
 		if got := classesOf(s.Info()); !slices.Equal(got, []string{"cat", "dog"}) {
 			t.Errorf("%s: classes %q", name, got)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, s.Close())
 	}
 }
 

@@ -38,9 +38,7 @@ func TestHDF5Fields(t *testing.T) {
 		if len(got) != len(want) {
 			t.Errorf("%s: %d fields, want %d: %v", path, len(got), len(want), s.Info().Fields)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, s.Close())
 	}
 }
 

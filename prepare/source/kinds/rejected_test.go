@@ -67,9 +67,7 @@ func TestMisfitsOfHDF5(t *testing.T) {
 		if info := chosen.Info(); info.Hints != nil || info.Count != n {
 			t.Errorf("%s: %+v", fields, info)
 		}
-		if err := chosen.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, chosen.Close())
 	}
 }
 
@@ -133,9 +131,7 @@ func TestHDF5ElementsElsewhere(t *testing.T) {
 		}
 		return nil
 	}
-	if err := read("fine", false); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, read("fine", false))
 	for _, field := range []string{"up", "root", "link", "virtual_up", "virtual_root"} {
 		if err := read(field, false); !errors.Is(err, vfs.ErrOutside) {
 			t.Errorf("%s: error %v", field, err)
