@@ -157,8 +157,6 @@ func TestColdWalk(t *testing.T) {
 		if waits = majorFaults(t) - waits; waits > r.Len()/8 {
 			t.Errorf("%d bytes of memory: %d waits for %d records", memory, waits, r.Len())
 		}
-		if err := ds.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, ds.Close())
 	}
 }

@@ -81,9 +81,7 @@ func TestTruncatedUnderATransform(t *testing.T) {
 			if lost.Path != shard || e.Field != "images" || e.Record < record-2 || e.Record > record+3 || strings.Contains(err.Error(), "goroutine") {
 				t.Errorf("workers %d, joined %v: got %v; want an error of %s, record %d or next to it", workers, joined, err, shard, record)
 			}
-			if err := ld.Close(); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, ld.Close())
 		}
 	}
 }

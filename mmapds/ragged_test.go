@@ -87,9 +87,7 @@ func TestSliceRagged(t *testing.T) {
 			if v.Len() != int(want[len(want)-1]) || v.DType() != f.DType || !slices.Equal(v.Shape()[1:], f.Shape) {
 				t.Errorf("%s %v: %v %v", f.Name, r, v.DType(), v.Shape())
 			}
-			if err := errors.Join(ds.Warm(f.Name, r[0], r[1]), ds.Prefetch(f.Name, r[0], r[1])); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, errors.Join(ds.Warm(f.Name, r[0], r[1]), ds.Prefetch(f.Name, r[0], r[1])))
 		}
 	}
 }
@@ -175,9 +173,7 @@ func TestImpossibleOffsets(t *testing.T) {
 		if _, err := ds.GatherRagged(t.Context(), "tokens", []int{5, 299}, make([]int64, 3), nil); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := ds.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, ds.Close())
 		v, corruptions := datasettest.Verify(t, path)
 		if len(corruptions) != 2 || v.Identity {
 			t.Errorf("%s: want the block and the offsets: %v", name, corruptions)
@@ -202,9 +198,7 @@ func TestVerifyRagged(t *testing.T) {
 	if _, err := ds.SliceRagged("tokens", 598, 599, offsets[:]); err != nil || offsets[1] == 0 {
 		t.Fatal(offsets, err)
 	}
-	if err := ds.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, ds.Close())
 	datasettest.Rewrite(t, filepath.Join(path, "tokens.values-00001.npy"), datasettest.Flip(4096+at))
 	_, corruptions = datasettest.Verify(t, path)
 	if len(corruptions) != 1 || corruptions[0].First > 598 || corruptions[0].Last < 598 || corruptions[0].Array != "tokens.values" || corruptions[0].First < 512 {
@@ -256,9 +250,7 @@ func TestTruncatedRaggedFile(t *testing.T) {
 		if !errors.As(err, &r) || r.Path != file || r.Field != "tokens" || name == "tokens.values-00001.npy" && r.Record() != 608 {
 			t.Errorf("%s: got %v", name, err)
 		}
-		if err := ds.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, ds.Close())
 	}
 }
 

@@ -141,9 +141,7 @@ func TestThreeAnswers(t *testing.T) {
 				t.Errorf("SliceRagged: %v, %v, %v", v.Bytes(), offsets, err)
 			}
 			acquired("SliceRagged", c.ragged)
-			if err := d.Warm("x", 0, 40); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, d.Warm("x", 0, 40))
 			acquired("Warm", c.reads)
 			for _, i := range []int{-1, 40} {
 				if err := d.Gather(t.Context(), "x", []int{i}, dst[:5000]); err == nil {

@@ -36,7 +36,5 @@ func TestChecksOfHDF5(t *testing.T) {
 	if !errors.As(err, &d) || d.Record() != 80 || d.First != 72 || d.Last != 99 || d.Path != path {
 		t.Errorf("got %v", err)
 	}
-	if err := readers["gather"](ds, "images", 71); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, readers["gather"](ds, "images", 71))
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -56,9 +57,7 @@ func TestCheckInstances(t *testing.T) {
 		on(store.NewRagged("labels", tensor.Int64), "", "", "objects"),
 	}}
 	rows := func(n ...int) func(int) int { return func(i int) int { return n[i] } }
-	if err := s.CheckInstances(rows(2, 5, 2)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, s.CheckInstances(rows(2, 5, 2)))
 	if err := s.CheckInstances(rows(2, 5, 3)); err == nil || !strings.Contains(err.Error(), `boxes has 2 rows and labels has 3; fields of the instances "objects"`) {
 		t.Error(err)
 	}

@@ -106,9 +106,7 @@ func TestMixErrors(t *testing.T) {
 			t.Errorf("CutMix: alpha %v passes", alpha)
 		}
 	}
-	if err := (&MixUp{Classes: 3, Alpha: 1}).Apply(testBatch(0, info, 3), &rnd); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, (&MixUp{Classes: 3, Alpha: 1}).Apply(testBatch(0, info, 3), &rnd))
 }
 
 func TestMixAllocatesNothing(t *testing.T) {

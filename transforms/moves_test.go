@@ -115,9 +115,7 @@ func TestSanitize(t *testing.T) {
 	if keep[0] || !keep[1] || !near(b[4:], []float32{1, 1, 2, 2}) {
 		t.Errorf("%v %v", keep[:2], b)
 	}
-	if err := CheckBoxes([]float32{0, 0, 1, 1}); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, CheckBoxes([]float32{0, 0, 1, 1}))
 	for _, b := range [][]float32{{nan, 0, 1, 1}, {0, 0, 1, float32(math.Inf(1))}, {2, 0, 1, 1}, {0, 2, 1, 1}} {
 		if err := CheckBoxes(append([]float32{0, 0, 1, 1}, b...)); err == nil || !strings.Contains(err.Error(), "box 1 is") {
 			t.Errorf("%v: %v", b, err)

@@ -84,9 +84,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("%q by %q: %q, want %q", l.prefix, l.delimiter, got, l.want)
 		}
 	}
-	if err := c.Copy(ctx, "user/ds/a.npy", "user/copy"); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, c.Copy(ctx, "user/ds/a.npy", "user/copy"))
 	if got, _, err := c.ReadAll(ctx, "user/copy", 1<<30); err != nil || !bytes.Equal(got, big) {
 		t.Errorf("a copy: %d bytes, %v", len(got), err)
 	}
@@ -106,9 +104,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	if err := c.Delete(ctx, "user/ds/sub/x y%"); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, c.Delete(ctx, "user/ds/sub/x y%"))
 	testAbort(t, b)
 
 	o.Key = "user/ds/a.npy"
@@ -140,9 +136,7 @@ func testAbort(t *testing.T, b remote.Bucket) {
 	if _, err := w.Write(content(3<<20, 5)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, w.Close())
 	ctx, cancel := context.WithCancel(t.Context())
 	if w, err = b.NewWriter(ctx, "user/aborted", remote.WriteOptions{}); err != nil {
 		t.Fatal(err)

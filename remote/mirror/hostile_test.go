@@ -65,9 +65,7 @@ func testHostile(t *testing.T, b *hostilebucket.Bucket, key string, want []byte)
 		if err == nil && !bytes.Equal(got, want) {
 			t.Error("other bytes, and no error")
 		}
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, d.Close())
 	}
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<30 {

@@ -50,9 +50,7 @@ func TestTrainFromTheWeb(t *testing.T) {
 			if faults.Load() == before || !d.Complete() {
 				t.Errorf("%s: %d faults, %+v", u, faults.Load()-before, d.Stats())
 			}
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, d.Close())
 		}
 	}
 }

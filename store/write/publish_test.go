@@ -37,16 +37,12 @@ func TestKilledWhileReplacing(t *testing.T) {
 			if err := errors.Join(b.Close(), s.Release()); err != nil { // here the process would be killed
 				t.Fatal(err)
 			}
-			if err := CheckDest(dest, StageOptions{Overwrite: true}); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, CheckDest(dest, StageOptions{Overwrite: true}))
 			s, b = begin(t, dest, journal)
 			if got := b.Kept(); got.Resumed == exchanged || !exchanged && got.Records != 600 {
 				t.Errorf("kept %+v", got)
 			}
-			if err := errors.Join(b.Close(), s.Release(), os.RemoveAll(StageDir(dest)), os.RemoveAll(dest)); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, errors.Join(b.Close(), s.Release(), os.RemoveAll(StageDir(dest)), os.RemoveAll(dest)))
 		})
 	}
 }

@@ -43,9 +43,7 @@ func TestCheckWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.png")
 	for range 2 { // the second finds a file
-		if err := CheckWrite(path); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, CheckWrite(path))
 		require.NoError(t, WriteFile(path, hello))
 	}
 	if err := CheckWrite(dir); err == nil || !strings.HasSuffix(err.Error(), "it is a folder; name a file in it") {
@@ -55,9 +53,7 @@ func TestCheckWrite(t *testing.T) {
 	if err := CheckWrite(none); err == nil || err.Error() != WriteFile(none, hello).Error() {
 		t.Errorf("got %v", err)
 	}
-	if err := CheckWrite(os.DevNull); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, CheckWrite(os.DevNull))
 	if data, err := os.ReadFile(path); string(data) != "hello" {
 		t.Errorf("the file holds %q, %v", data, err)
 	}
@@ -95,18 +91,14 @@ func TestWriteFileFollowsNoLink(t *testing.T) {
 	if err := os.Symlink(target, filepath.Join(dir, fmt.Sprintf(".a.%d.partial", os.Getpid()))); err != nil {
 		t.Skip("no links here: ", err)
 	}
-	if err := errors.Join(CheckWrite(path), WriteFile(path, hello)); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, errors.Join(CheckWrite(path), WriteFile(path, hello)))
 	var names [2]string
 	for i := range names {
 		err := WriteFile(path, func(w io.Writer) error {
 			names[i] = w.(*os.File).Name()
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, err)
 	}
 	if names[0] == names[1] {
 		t.Errorf("the name %s can be guessed", names[0])

@@ -100,9 +100,7 @@ func TestWhatClientsCannot(t *testing.T) {
 func TestLargestBatch(t *testing.T) {
 	fields := []served{{Field: store.NewField("x", tensor.Uint8, 1<<20-9)}, {Field: store.NewRagged("t", tensor.Int64)}}
 	s := &session{subject: &subject{fields: fields}}
-	if err := s.checkBatch(16 << 10); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, s.checkBatch(16<<10))
 	if err := s.checkBatch(16<<10 + 1); err == nil || !strings.Contains(err.Error(), "16385 records of 1048576 bytes takes more than 17179869184; lower batch_size") {
 		t.Error(err)
 	}

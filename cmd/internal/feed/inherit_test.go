@@ -49,24 +49,18 @@ func TestSharedFileHasRoom(t *testing.T) {
 		if len(b) != n || b[0] != 0 || b[n-1] != 0 {
 			t.Errorf("%d bytes of %d: %d ... %d", len(b), n, b[0], b[n-1])
 		}
-		if err := a.drop(b); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, a.drop(b))
 	}
 	info, err := f.Stat()
 	if err != nil || info.Size() != a.bytes() || a.bytes() != 3<<20+2*page {
 		t.Errorf("a file of %d bytes, %v; the arena has %d", info.Size(), err, a.bytes())
 	}
-	if err := a.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, a.Close())
 	readOnly, err := os.Open(f.Name())
 	require.NoError(t, err)
 	full := newArena(sharedFile{readOnly}) // an error of writing, as that of a full disk
 	if _, err := full.Alloc(1); err == nil || !strings.Contains(err.Error(), "allocating 1 bytes of shared memory") {
 		t.Error(err)
 	}
-	if err := full.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, full.Close())
 }

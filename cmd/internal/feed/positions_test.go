@@ -105,9 +105,7 @@ func TestPositions(t *testing.T) {
 		t.Errorf("after a start at batch 2 of epoch 5: %+v", b)
 	}
 	c.conn.Close()
-	if err := c.result(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, c.result())
 }
 
 // Clients that write what they must not get an error.

@@ -61,9 +61,7 @@ func TestDescriptorsAreClosed(t *testing.T) {
 				t.Fatalf("%d descriptors: %+v; want an error with %q", c.n, r, c.want)
 			}
 			x.conn.Close()
-			if err := x.result(); err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, x.result())
 		}
 	}
 	deadline := time.Now().Add(hangTimeout) // the processes of clients are no longer watched a moment later
@@ -165,9 +163,7 @@ func TestSlotsComeBack(t *testing.T) {
 			}
 		}
 		cancel()
-		if err := errors.Join(d.Close(), ld.Close(), a.Close()); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, errors.Join(d.Close(), ld.Close(), a.Close()))
 	}
 }
 

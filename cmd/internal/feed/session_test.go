@@ -65,9 +65,7 @@ func TestBatches(t *testing.T) {
 			c.send(`{"release":[` + string(rune('0'+b.Slot)) + `]}`)
 		}
 		c.conn.Close()
-		if err := c.result(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, c.result())
 	}
 }
 

@@ -30,9 +30,7 @@ func TestNamesOfSources(t *testing.T) {
 			t.Errorf("%q: entry %q, list %+v, %v", name, e.Name, list, err)
 			continue
 		}
-		if err := list[0].Remove(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, list[0].Remove())
 		folder, err := Folder(dir)
 		require.NoError(t, err)
 		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {

@@ -204,9 +204,7 @@ func TestSourceErrors(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	src.fail = nil // nothing of the failures is kept
-	if err := r.Records(t.Context(), make([]byte, 30), 0, 1); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, r.Records(t.Context(), make([]byte, 30), 0, 1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := r.Records(ctx, make([]byte, 30), 0, 1); !errors.Is(err, context.Canceled) {
@@ -284,9 +282,7 @@ func TestRefusals(t *testing.T) {
 	for d := range openBytes(t, file).All() {
 		_, err := NewMapped(file, d, Options{})
 		if d.Path == "/xxx" {
-			if err != nil {
-				t.Error(err)
-			}
+			require.NoError(t, err)
 			continue
 		}
 		if !errors.Is(err, meta.ErrUnsupported) || !strings.Contains(err.Error(), words[d.Path]) {

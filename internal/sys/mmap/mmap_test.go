@@ -34,9 +34,7 @@ func TestFile(t *testing.T) {
 	if !bytes.Equal(m.Bytes(), want) {
 		t.Error("mapped bytes differ from the file's")
 	}
-	if err := m.Unmap(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, m.Unmap())
 	if err := m.Unmap(); err != nil {
 		t.Errorf("second Unmap: %v", err)
 	}
@@ -69,9 +67,7 @@ func TestStitch(t *testing.T) {
 	if err := Populate(m.Bytes()[5 : page+7]); err != nil && !errors.Is(err, ErrUnsupported) {
 		t.Error(err)
 	}
-	if err := m.Unmap(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, m.Unmap())
 }
 
 func TestStitchRefusesPartialPages(t *testing.T) {

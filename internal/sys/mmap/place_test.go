@@ -59,14 +59,10 @@ func TestPlaceOf(t *testing.T) {
 		f.Close()
 		t.Error("another file at the path is opened")
 	}
-	if err := stitched.Unmap(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, stitched.Unmap())
 	at(data[:10:10], nil, false)
 	if _, is := PlaceOf(whole.Bytes()); !is {
 		t.Error("Unmap of another Mapping withdrew this one")
 	}
-	if err := whole.Unmap(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, whole.Unmap())
 }

@@ -37,9 +37,7 @@ func TestShared(t *testing.T) {
 		t.Errorf("a byte that was written is %d in the file and %d in the other mapping, %v", at[0], parts[3][7], err)
 	}
 	for _, b := range parts {
-		if err := UnmapShared(b); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, UnmapShared(b))
 	}
 	if _, err := Shared(f, 0, 0); err == nil {
 		t.Error("no error for nothing")

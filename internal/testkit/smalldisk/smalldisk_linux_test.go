@@ -37,9 +37,7 @@ func TestUnmount(t *testing.T) {
 	f, err := os.Create(filepath.Join(dir, "file"))
 	require.NoError(t, err)
 	defer f.Close()
-	if err := unmount(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, unmount())
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left %v, error %v", left, err)
 	}

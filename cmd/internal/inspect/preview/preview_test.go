@@ -263,9 +263,7 @@ func TestTitle(t *testing.T) {
 		if got := (&sheetBuilder{path: path, ds: ds}).title(); got != want {
 			t.Errorf("%s: title %s, want %s", path, got, want)
 		}
-		if err := ds.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, ds.Close())
 	}
 }
 
