@@ -67,6 +67,9 @@ func newBitshuffle(params []uint32) (Codec, error) {
 
 func (b *bitshuffled) Expansion() int { return b.expansion }
 
+// Decode implements [Codec]. Without compression the chunk is only shuffled, and as long as its data. With compression
+// it begins with the size of the data and of a block, big endian both, unlike everything else in HDF5
+// (https://github.com/kiyo-masui/bitshuffle, bshuf_h5filter.c).
 func (b *bitshuffled) Decode(dst, src []byte) ([]byte, error) {
 	if b.decompress == nil {
 		if len(src) > len(dst) {

@@ -41,6 +41,9 @@ const (
 // mostNbitParts bounds the work for one element.
 const mostNbitParts = 1 << 16
 
+// newNbit reads the parameters of HDF5's filter 5: a description of the element's type, as a tree written out in order,
+// with offset and number of the bits that count of each number. The description must agree with the size of a chunk, as
+// both come from the file.
 func newNbit(params []uint32, chunkBytes int) (Codec, error) {
 	if len(params) < 5 {
 		return nil, errParams
@@ -65,6 +68,8 @@ type nbitParser struct {
 	failed bool
 }
 
+// next returns the next parameter. Numbers above 2^30 make the parser fail: no type is so large, and sums of them stay
+// within an int.
 func (p *nbitParser) next() int {
 	if len(p.params) == 0 || p.params[0] > 1<<30 {
 		p.failed = true
@@ -132,6 +137,7 @@ func (p *nbitParser) array(at, size, depth int) {
 	}
 }
 
+// Expansion implements [Codec]: a chunk of elements of which one bit counts grows most.
 func (n *nbit) Expansion() int {
 	if n.asStored {
 		return 1
@@ -139,6 +145,8 @@ func (n *nbit) Expansion() int {
 	return mostNbit
 }
 
+// Decode implements [Codec]. Only the bits that count are stored, so all others must be cleared first: dst may hold an
+// earlier chunk.
 func (n *nbit) Decode(dst, src []byte) ([]byte, error) {
 	if n.asStored {
 		if len(src) > len(dst) {

@@ -98,6 +98,9 @@ const (
 	segment       = 64
 )
 
+// decode fills dst interval by interval. A reference sample begins each interval, so that an error spreads no further;
+// the last interval may have more numbers than the chunk, as the encoder pads it to whole blocks (CCSDS 121.0-B), and
+// these are decoded and dropped.
 func (d *szipDecoder) decode(dst []byte) error {
 	d.values = make([]uint32, d.intervalBlocks*d.block)
 	width := d.bytes()
