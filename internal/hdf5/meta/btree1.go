@@ -65,6 +65,7 @@ func (t *btree1) Walk(addr uint64, level int) error {
 	return n.body.Err
 }
 
+// child goes down a level, or hands an entry of level 0 to Leaf.
 func (t *btree1) child(key *cursor, addr uint64, level int) error {
 	if level > 0 {
 		return t.Walk(addr, level-1)
@@ -96,6 +97,8 @@ func (t *btree1) announce(root uint64) {
 	}
 }
 
+// extents returns where nodes are in the file. All nodes of a version 1 tree have one size, so they can be read ahead
+// before any of them is parsed.
 func (t *btree1) extents(nodes []uint64) []Extent {
 	list := make([]Extent, len(nodes))
 	for i, addr := range nodes {

@@ -59,6 +59,8 @@ func (t *btree2) Walk(addr uint64) error {
 	return c.Err
 }
 
+// check refuses trees that no writer makes before their nodes are read: nodes must have room for a record, since how
+// many records they hold follows from that, and the depth bounds the recursion of the walk.
 func (t *btree2) check(c *cursor, kind uint8, depth int) {
 	switch {
 	case c.Err != nil:
@@ -147,6 +149,8 @@ func (t *btree2) visit(recs []byte, ptrs *cursor, depth int) error {
 	}
 }
 
+// child goes down into the next child of an inner node. A version 2 tree stores the number of records of a child beside
+// its address (III.A.2), so a child cannot be read without its parent.
 func (t *btree2) child(ptrs *cursor, depth int) error {
 	kid, err := t.pointer(ptrs, depth)
 	if err != nil {

@@ -28,6 +28,7 @@ func Checksum(p []byte) uint32 {
 	return final3(a, b, c)
 }
 
+// mix3 is lookup3's mix: it stirs 12 bytes into the state.
 func mix3(a, b, c uint32) (uint32, uint32, uint32) {
 	a = (a - c) ^ bits.RotateLeft32(c, 4)
 	c += b
@@ -44,6 +45,7 @@ func mix3(a, b, c uint32) (uint32, uint32, uint32) {
 	return a, b, c
 }
 
+// final3 is lookup3's final, after the last bytes; its c is the checksum.
 func final3(a, b, c uint32) uint32 {
 	c = (c ^ b) - bits.RotateLeft32(b, 14)
 	a = (a ^ c) - bits.RotateLeft32(c, 11)

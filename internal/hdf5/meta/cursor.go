@@ -86,6 +86,8 @@ func (c *cursor) Addr() uint64 { return c.ones(c.Src.OffSize) }
 // Length reads a size or count; all bits one is undef.
 func (c *cursor) Length() uint64 { return c.ones(c.Src.LenSize) }
 
+// ones returns an unsigned number of n bytes, where all ones stand for undef whatever the size. Addresses of a file
+// have the size that the superblock says, and "undefined address" is all ones in that size.
 func (c *cursor) ones(n int) uint64 {
 	v := c.Uint(n)
 	if n < 8 && v == 1<<(8*n)-1 {
@@ -131,6 +133,8 @@ func (c *cursor) Checksum() {
 	c.SameSum(sum, c.U32())
 }
 
+// SameSum makes a wrong checksum the error of the cursor, unless the source is Lax: tests corrupt bytes that a checksum
+// covers, to reach the checks behind it.
 func (c *cursor) SameSum(sum, stored uint32) {
 	if c.Err == nil && sum != stored && !c.Src.Lax {
 		c.Corrupt("checksum is %08x, stored is %08x", sum, stored)

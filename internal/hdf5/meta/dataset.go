@@ -70,6 +70,8 @@ func (p *messages) dataset(h *header) (*Dataset, error) {
 	return d, p.settle(d, h.Addr)
 }
 
+// datasetMessage enters one message of an object header into d. Datatypes may be shared: the message is then a
+// reference to a committed datatype or to the heap of shared messages, and only resolved ones are parsed.
 func (p *messages) datasetMessage(d *Dataset, m message) (err error) {
 	switch m.Typ {
 	case msgDatatype:
@@ -192,6 +194,7 @@ func (d *Dataset) Mappable() error {
 	return mappable(d.Type)
 }
 
+// layoutName describes the layout with its filters, such as "chunked with shuffle, deflate".
 func (d *Dataset) layoutName() string {
 	name := d.Layout.Kind.String()
 	for i, f := range d.Filters {
@@ -204,6 +207,8 @@ func (d *Dataset) layoutName() string {
 	return name
 }
 
+// mappable returns why elements of a type cannot be used in the bytes of a mapped file. A mapping shows bytes as they
+// are, so everything that a reader would have to change (order, unused bits, the format of a float) is refused.
 func mappable(t *Datatype) error {
 	switch {
 	case t.DType() == tensor.Invalid || t.Class == Enum && !t.IsBool() || t.Format.VAXOrder:
@@ -265,6 +270,8 @@ func (d *Dataset) Value(limit int64) (v Value, err error) {
 	return d.value(limit)
 }
 
+// value reads all elements of a small dataset, of contiguous or compact layout. Its budget is four times the limit, as
+// strings of variable length are larger than the references that the dataset stores.
 func (d *Dataset) value(limit int64) (Value, error) {
 	l := d.Layout
 	switch {
@@ -318,6 +325,7 @@ func (d *Dataset) Chunks() (t *ChunkTable, err error) {
 	return d.chunks()
 }
 
+// chunks reads the index of the chunks. d's dataspace and layout decide which of the index types of appendix C it is.
 func (d *Dataset) chunks() (*ChunkTable, error) {
 	switch {
 	case d.Err != nil:

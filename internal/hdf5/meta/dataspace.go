@@ -26,6 +26,9 @@ func (d Dataspace) Elems() (n int64, ok bool) {
 	return int64(p), ok
 }
 
+// parseSpace reads a dataspace message (IV.A.2.b). Version 1 has no kind: no axes are a scalar. Version 2 tells a
+// scalar, one element, from a null space, which has none. Without maximum dimensions a dataset cannot grow, and its
+// maximum is its size.
 func parseSpace(c *cursor) Dataspace {
 	version := c.Version(1, 2)
 	rank := int(c.U8())
@@ -86,6 +89,8 @@ func maximum(c *cursor) int64 {
 	return int64(n)
 }
 
+// check refuses an axis that is longer than its maximum. Chunk indexes are computed from the maximum, so the elements
+// past it would have no place.
 func (d Dataspace) check(c *cursor) {
 	for i, m := range d.MaxDims {
 		if m != noLimit && m < d.Dims[i] {

@@ -185,6 +185,7 @@ func (t *Datatype) Shifts() (left, right int) {
 	return 64 - t.BitOffset - t.Precision, 64 - t.Precision
 }
 
+// fixedType returns the integer type of that many bytes, or tensor.Invalid: HDF5 has integers of any size.
 func fixedType(size int64, signed bool) tensor.DType {
 	types := map[int64][2]tensor.DType{
 		1: {tensor.Uint8, tensor.Int8},
@@ -234,6 +235,7 @@ func (t *Datatype) String() string {
 	return t.nested()
 }
 
+// nested describes a type with parts for people, in messages and in inspect.
 func (t *Datatype) nested() string {
 	switch t.Class {
 	case Compound:
@@ -299,6 +301,7 @@ func (t *Datatype) number() string {
 	return name
 }
 
+// oddNumber describes a number that is not one of the usual types, such as an integer of 12 bits from a camera.
 func (t *Datatype) oddNumber() string {
 	if t.Class == Float {
 		return fmt.Sprintf("float[%d] of %d bits (%d exponent, %d mantissa)", t.Size, t.Precision, t.Format.ExpSize,

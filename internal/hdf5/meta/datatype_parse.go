@@ -15,6 +15,8 @@ func parseDatatype(c *cursor) *Datatype {
 	return nil
 }
 
+// parseType reads a datatype message (IV.A.2.d), which nests: a member of a compound, the base of an enum or array are
+// messages again, inside this one. The depth is bounded, as a few bytes a level would overflow the stack.
 func parseType(c *cursor, depth int) *Datatype {
 	if depth > maxTypeDepth {
 		c.Unsupported("datatypes nested more than %d deep", maxTypeDepth)
@@ -75,12 +77,16 @@ func (t *Datatype) integer(c *cursor, flags uint32) {
 	t.checkBits(c)
 }
 
+// checkBits refuses numbers whose bits are not inside their bytes, so that shifts need no check later.
 func (t *Datatype) checkBits(c *cursor) {
 	if c.Err == nil && (t.Precision == 0 || int64(t.BitOffset+t.Precision) > 8*t.Size) {
 		c.Corrupt("%v with %d bits from bit %d in %d bytes", t.Class, t.Precision, t.BitOffset, t.Size)
 	}
 }
 
+// float reads where sign, exponent and mantissa are. IEEE's formats are one case of many: files of VAX, of bfloat16 and
+// of x86's long double describe theirs by these numbers. Bits 0 and 6 of the flags are the byte order; both set is the
+// VAX's, in which the two halves of each word are exchanged.
 func (t *Datatype) float(c *cursor, flags uint32) {
 	order := flags&1 | flags>>5&2
 	t.BigEndian = order&1 != 0
@@ -98,6 +104,9 @@ func (t *Datatype) float(c *cursor, flags uint32) {
 	}
 }
 
+// compound reads members. Version 1 has axes in the member itself, where later versions have a member of class array,
+// and both become an array. Version 3 stores an offset in as many bytes as the size of the compound needs. Members must
+// lie inside of the element; they may overlap, as libhdf5 allows it, and readers only read.
 func (t *Datatype) compound(c *cursor, n int, version uint32, depth int) {
 	if c.Err == nil && n == 0 {
 		c.Corrupt("compound without members")
@@ -152,6 +161,7 @@ func memberDims(c *cursor) []int64 {
 	return all[:min(rank, 4)]
 }
 
+// arrayOf returns the type of an array of base. Its size is computed and not read, so it cannot overflow.
 func arrayOf(c *cursor, base *Datatype, dims []int64) *Datatype {
 	n, ok := (Dataspace{Dims: dims}).Elems()
 	size, ok2 := product(uint64(n), uint64(base.Size))
@@ -161,6 +171,8 @@ func arrayOf(c *cursor, base *Datatype, dims []int64) *Datatype {
 	return &Datatype{Class: Array, Size: int64(size), Base: base, Dims: dims}
 }
 
+// enum reads the names of an enum, then their values, which have the type of the base. Values narrower than 64 bits are
+// extended by their sign, so that -1 is -1 and not 255.
 func (t *Datatype) enum(c *cursor, n int, version uint32, depth int) {
 	t.Base = parseType(c, depth+1)
 	if c.Err == nil && (t.Base.Class != Fixed || t.Base.Size != t.Size) {
@@ -188,6 +200,8 @@ func (t *Datatype) fixedBits(p []byte) uint64 {
 	return v
 }
 
+// array reads the axes and the base of an array. Versions before 3 have a permutation of the axes after them, which no
+// library ever used; it is skipped. The size that the message states must be the product.
 func (t *Datatype) array(c *cursor, version uint32, depth int) {
 	rank := int(c.U8())
 	if version < 3 {

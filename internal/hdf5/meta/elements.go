@@ -49,6 +49,9 @@ func (h *Heap) Elements(ref []byte, size int64) (n int64, b []byte, err error) {
 	return int64(count), p[:total:total], nil
 }
 
+// object returns an object of a global heap, from the collections that were read before where it can. Neighboring
+// elements mostly lie in one collection, so it is kept; when collections take more than heapBytes, all of them are
+// dropped, which is simpler than dropping the oldest and costs one read each.
 func (h *Heap) object(s *source, addr uint64, index uint32) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

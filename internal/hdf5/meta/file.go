@@ -45,6 +45,9 @@ func guard(err *error) {
 	}
 }
 
+// open reads all groups and the headers of all objects, but no chunk index and no element. It spends from a budget that
+// follows from the size of the file: a corrupt or hostile file can describe more metadata than it has bytes, by links
+// to one group from many, and is refused instead of read for hours.
 func (f *File) open() (*File, error) {
 	off, err := findSuperblock(f.r, f.Size)
 	if err != nil {

@@ -51,6 +51,7 @@ func (f Filter) String() string {
 // maxFilters is the most filters of a pipeline, as in libhdf5.
 const maxFilters = 32
 
+// parseFilters reads the filter pipeline message (IV.A.2.l): the filters in the order in which a writer applied them.
 func parseFilters(c *cursor) []Filter {
 	version := c.Version(1, 2)
 	n := int(c.U8())
@@ -67,6 +68,9 @@ func parseFilters(c *cursor) []Filter {
 	return list
 }
 
+// parseFilter reads one filter of a pipeline. Version 2 has no name for filters below 256, which the HDF Group numbers,
+// and no padding; version 1 pads an odd number of parameters by 4 bytes. A known filter gets its own name here, as a
+// writer may store any.
 func parseFilter(c *cursor, version uint8) Filter {
 	f := Filter{ID: c.U16()}
 	nameLen := uint16(0)

@@ -183,6 +183,9 @@ func (h *header) messages(c *cursor, end int, size int64) {
 	}
 }
 
+// nextMessage reads one message of an object header. Version 1 has 8 bytes before the data, and version 2 has 4, or 6
+// where the header tracks the order of creation (IV.A.1). A message never continues in the next block, so one that is
+// longer than its block is corrupt.
 func (h *header) nextMessage(c *cursor, end int) (m message) {
 	var n uint16
 	if h.Version == 1 {

@@ -26,6 +26,9 @@ type fractalHeap struct {
 // objectAt is where an object outside the heap is.
 type objectAt struct{ addr, n uint64 }
 
+// readFractalHeap reads the header of a fractal heap (III.G): libhdf5 keeps links, attributes and shared messages in
+// one where an object has more of them than its header holds. Free space and statistics are skipped, as only a writer
+// needs them. Heaps with filters are refused: no library writes them unless a program asks for it.
 func readFractalHeap(s *source, addr uint64) (*fractalHeap, error) {
 	h := &fractalHeap{src: s, addr: addr, blocks: map[uint64][]byte{}}
 	L, O := s.LenSize, s.OffSize
@@ -137,6 +140,8 @@ func (h *fractalHeap) hugeObject(c *cursor) (*cursor, error) {
 	return obj, obj.Err
 }
 
+// readHuge reads the index of huge objects, which are larger than the heap takes and lie in the file by themselves. The
+// index is a version 2 B-tree, read as a whole at the first huge object.
 func (h *fractalHeap) readHuge() error {
 	h.huge = map[uint64]objectAt{}
 	t := btree2{Src: h.src, Kind: treeHuge, What: "B-tree of huge objects"}

@@ -8,6 +8,10 @@ type grid struct {
 	at    []uint64 // scratch: coordinates by axis
 }
 
+// grid returns how numbers of a chunk array become places of the grid of chunks. An array counts chunks in C order over
+// the maximum dimensions, not the present ones, so that a dataset may grow without moving them. An extensible array has
+// one unlimited axis, which it counts slowest whatever its place in the shape (H5D__earray_idx_insert swaps it to the
+// front). Two unlimited axes have no such order; libhdf5 uses a B-tree for them, and such an array is corrupt.
 func (r *chunkReader) grid() (*grid, error) {
 	rank := len(r.of.Space.Dims)
 	g := &grid{at: make([]uint64, rank), down: make([]uint64, rank)}

@@ -19,6 +19,10 @@ type extArray struct {
 	most     uint64 // elements that were ever used: no more need to be read
 }
 
+// extensibleArray reads the index of a dataset with one unlimited axis (appendix C, "Extensible Array"): a header, an
+// index block with the first elements and pointers, data blocks that grow by powers of two, and super blocks that hold
+// pointers to data blocks. The header's numbers decide the size of everything below, so they are checked before the
+// first block is read.
 func (r *chunkReader) extensibleArray(addr uint64) error {
 	c := r.src.Read(addr, uint64(4+1+1+6+6*r.src.LenSize+r.src.OffSize+4), "extensible array")
 	r.arrayClient(c, "EAHD")
@@ -60,6 +64,8 @@ func (a *extArray) shape(s int) (blocks, elems uint64) {
 	return 1 << (s / 2), a.minElems << ((s + 1) / 2)
 }
 
+// indexBlock reads the elements in the index block, then all blocks that it points to, in the order of their elements.
+// The checksum is at the end of the block, and is compared first, so that pointers of a torn block are never followed.
 func (a *extArray) indexBlock(addr uint64) error {
 	all, direct := a.superBlocks()
 	pointers := 2 * (a.minPtrs - 1)

@@ -76,6 +76,8 @@ type messageChunkParams struct {
 	SizeStored bool // Size comes from the message, not from the dataspace
 }
 
+// parseLayout reads the data layout message (IV.A.2.i). Versions 1 and 2 are of libhdf5 before 1.6.3, 3 is the default
+// of all versions, and 4 has the chunk indexes of 1.10.
 func parseLayout(c *cursor) Layout {
 	version := c.Version(1, 5)
 	l := Layout{Version: int(version), Offset: -1, IndexAt: -1}
@@ -138,6 +140,9 @@ func (l *Layout) parseNew(c *cursor) {
 	}
 }
 
+// parseChunked reads where the chunk index is. Before version 4 it is always a version 1 B-tree, and sizes of chunks
+// have 4 bytes an axis. Version 4 says how many bytes, and names one of five indexes, whose parameters are in the
+// message.
 func (l *Layout) parseChunked(c *cursor) {
 	if l.Version == 3 {
 		l.Index = bTreeV1
@@ -200,6 +205,8 @@ func (l *Layout) chunkDims(c *cursor, n, width int) {
 	l.Params.ElemSize = int64(dims[n-1])
 }
 
+// compact notes where the elements are inside of the message: a compact dataset of some bytes has no storage of its
+// own.
 func (l *Layout) compact(c *cursor, n uint64) {
 	at := c.At + int64(c.Pos)
 	if c.Bytes(n); c.Err == nil {

@@ -11,6 +11,8 @@ type parser struct {
 	trail   []uint64 // groups that the one being built is inside of
 }
 
+// newParser returns a parser of the objects of a file. Links are limited by the size of the file, at one for 16 bytes,
+// so that a corrupt file takes no memory out of proportion to its size.
 func newParser(s *source, sb Superblock) *parser {
 	return &parser{
 		src:     s,

@@ -23,6 +23,8 @@ type sharedRef struct {
 	heapID []byte // in the shared message heap for the message's type
 }
 
+// sharedRef reads where a shared message is (IV.A.2, "Shared Message"): in the header of a committed datatype, by
+// address, or in version 3 also in the file's heap of shared messages, by heap id.
 func (p *messages) sharedRef(m message, what string) (ref sharedRef, err error) {
 	c := m.Cursor(p.src, what)
 	version := c.Version(1, 3)
@@ -140,6 +142,8 @@ func (p *messages) sharedHeap(typ uint16) (*fractalHeap, error) {
 	return h, err
 }
 
+// heapMessage returns a message of the heap for its type. A file has up to eight heaps, each for some message types;
+// the table in the superblock extension says which.
 func (p *messages) heapMessage(typ uint16, id []byte) (message, error) {
 	h, err := p.sharedHeap(typ)
 	if err != nil {

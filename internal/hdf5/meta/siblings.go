@@ -60,6 +60,7 @@ type arrays struct {
 	length int64 // of their first axes; -1 if these differ
 }
 
+// add joins the arrays of two groups. length is their common length, and -1 where there are several.
 func (a *arrays) add(b arrays) {
 	switch {
 	case b.count == 0:

@@ -95,6 +95,9 @@ func readSuperblock(s *source, off int64) (Superblock, error) {
 	return sb, sb.settle(s, c, base)
 }
 
+// parseOld reads versions 0 and 1 (II.A). They have the order of the B-trees of groups and, in version 1, of chunks,
+// which the nodes themselves do not repeat: without it, nobody knows how long a node is. It returns the base address,
+// to which all addresses of the file are relative: a user block may come before.
 func (sb *Superblock) parseOld(c *cursor) (base uint64) {
 	c.Skip(4) // versions of free space and root group, reserved, version of shared messages
 	sb.sizes(c)
@@ -117,6 +120,8 @@ func (sb *Superblock) parseOld(c *cursor) (base uint64) {
 	return base
 }
 
+// parseNew reads versions 2 and 3, which have a checksum. Version 3 marks a file that a program has open for writing
+// (SWMR), or did not close.
 func (sb *Superblock) parseNew(c *cursor) (base uint64) {
 	sb.sizes(c)
 	flags := c.U8()

@@ -55,6 +55,9 @@ func (p *messages) symbolNode(addr, leafK uint64, heap *localHeap, links []rawLi
 	return links, c.Err
 }
 
+// symbolEntry reads a symbol table entry (III.C): a name in the local heap, and the address of the object header. With
+// cache type 2 it is a soft link, whose target is in the heap, and the address means nothing. Cache type 1 repeats what
+// the header says, and is not used.
 func symbolEntry(c *cursor, heap *localHeap) (l rawLink, err error) {
 	nameOff := c.Length()
 	l.addr = c.Addr()

@@ -146,6 +146,7 @@ func decode(s *source, hs globalHeaps, t *Datatype, sp Dataspace, raw []byte) (V
 	return v, err
 }
 
+// fixedStrings cuts raw into strings of the type's size, and removes their padding: NULs, or spaces from Fortran.
 func fixedStrings(t *Datatype, raw []byte) []string {
 	size := int(t.Size)
 	out := make([]string, 0, len(raw)/size)
@@ -172,6 +173,10 @@ func vlenStrings(s *source, hs globalHeaps, t *Datatype, raw []byte) ([]string, 
 	return out, nil
 }
 
+// vlenString returns a string of variable length. The element is a reference: a length, and the address and index of an
+// object in a global heap (HDF5 file format 3.0, III.E). Writers store an empty string as length 0 or as address 0, and
+// both are read. A small file may refer to one large object a million times, so each string is charged to the budget of
+// the source, and not only each object.
 func vlenString(s *source, hs globalHeaps, t *Datatype, ref []byte) (string, error) {
 	c := &cursor{Src: s, B: ref}
 	n, addr, index := uint64(c.U32()), c.Addr(), c.U32()
@@ -226,6 +231,8 @@ func convert[T any](words []uint64, f func(uint64) T) []T {
 	return out
 }
 
+// word returns the bits of an element of at most 8 bytes, which swapped says are in the other order. Shorter elements
+// are extended by zeros.
 func word(p []byte, swapped bool) uint64 {
 	if !swapped {
 		return littleEndian(p)
