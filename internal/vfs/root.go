@@ -173,6 +173,7 @@ func (r *Root) name(op, path string) (string, error) {
 	return "", &fs.PathError{Op: op, Path: path, Err: ErrOutside}
 }
 
+// isBelow reports whether a path is in a folder or is it. It compares names only; links are resolved by the caller.
 func isBelow(folder, path string) bool {
 	rel, err := filepath.Rel(folder, filepath.Clean(path))
 	return err == nil && filepath.IsLocal(rel)
@@ -429,6 +430,8 @@ func (r *Root) WalkDir(path string, f fs.WalkDirFunc) error {
 	return err
 }
 
+// walk is filepath.WalkDir's walk with the Root's ReadDir, so that no entry outside of the Root is listed. It follows
+// filepath's rules for SkipDir exactly, as callers return it.
 func (r *Root) walk(path string, e fs.DirEntry, f fs.WalkDirFunc) error {
 	if err := f(path, e, nil); err != nil || !e.IsDir() {
 		if err == fs.SkipDir && e.IsDir() {

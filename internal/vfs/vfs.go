@@ -77,6 +77,7 @@ func Mount(path string, fsys FS) (unmount func()) {
 	}
 }
 
+// change replaces the list of mounts by a changed copy. Every Open reads the list, and must not take a lock for it.
 func change(f func([]mount) []mount) {
 	mu.Lock()
 	defer mu.Unlock()
