@@ -60,6 +60,9 @@ func (op *opener) wants(path string) bool {
 	})
 }
 
+// add decides how the elements of a dataset of an HDF5 file are fetched. Large contiguous arrays that can be mapped
+// stay in place in a sparse copy of the file, and are fetched block by block; chunks and arrays that must be converted
+// are fetched packed; everything small counts as metadata and comes with it.
 func (c *contents) add(data *meta.Dataset, size int64, wanted bool) error {
 	l := &data.Layout
 	if data.Err != nil || len(data.External) > 0 || isMetadata(data.Path) {

@@ -89,6 +89,8 @@ func Open(ctx context.Context, b remote.Bucket, key string, opts Options) (*Data
 	return d, nil
 }
 
+// open plans the mirror from the metadata in the bucket, then prepares files in the cache, then opens the dataset on
+// them. How long the plan took is the round trip of this link, from which the sizes of requests follow.
 func (op *opener) open(ctx context.Context, key string) (*mmapds.Dataset, error) {
 	if err := makeCache(op.cache.opts.CacheDir); err != nil {
 		return nil, err

@@ -343,6 +343,8 @@ func (e *engine) fullLocked() bool {
 		e.flying > int64(e.limit.now)*smallBytes
 }
 
+// run fetches a job in its goroutine and wakes who waits for it. If the fetch failed, the error may be one of a dataset
+// that was replaced in the bucket, which tells the user more than a missing object.
 func (e *engine) run(j *job, n int64) {
 	defer e.all.Done()
 	err := e.d.fetcher.fetch(e.d.fetches.ctx, j)

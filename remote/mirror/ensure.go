@@ -111,6 +111,7 @@ func (d *cache) missing(ctx context.Context, u *use, along func() []blocks) ([]*
 	return d.engine.demand(need, next), nil
 }
 
+// hold keeps a block's bytes for the time of one call, where the mirror has no room for it on disk.
 func (u *use) hold(block int64, data []byte) {
 	if u.held == nil {
 		u.held = make(map[int64][]byte)

@@ -35,6 +35,8 @@ var errNoRoom = errors.New("all that CacheBytes allows is in use")
 
 var mirrorName = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
+// newEvictor returns the evictor of one mirror, which shares the folder of the cache with all others. Without a limit,
+// all mirrors together may take 90 % of the room that is free or theirs: a full disk would stop other programs.
 func newEvictor(dir, own string, limit int64, s *segments, evicted *atomic.Int64) *evictor {
 	k := &evictor{dir: dir, own: own, limit: limit, segments: s, evicted: evicted}
 	k.look()

@@ -84,6 +84,9 @@ type others struct {
 	err     error // of hdf5
 }
 
+// lookForOthers asks, while the manifest is on its way, whether the key is something else: Zarr of another program, or
+// an HDF5 file. One after the other, the answers would each cost a round trip before an error or an HDF5 file could be
+// told.
 func (op *opener) lookForOthers(ctx context.Context, key string) *others {
 	o := new(others)
 	for i, name := range []string{layout.ZarrNode, ".zgroup", ".zarray"} {

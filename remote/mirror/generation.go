@@ -21,6 +21,8 @@ func SplitGeneration(ctx context.Context, b remote.Bucket, key string) (folder, 
 	return splitGeneration(ctx, requests.NewClient(b, remote.Policy{}), key)
 }
 
+// splitGeneration splits "KEY@GENERATION". A key may have an @ of its own, so the bucket is asked: if the whole key is
+// a dataset, there is no generation. Only names that a generation or tag can have are asked for.
 func splitGeneration(ctx context.Context, c *requests.Client, key string) (folder, generation string, err error) {
 	i := strings.LastIndexByte(key, '@')
 	if i <= 0 || !layout.IsName(key[i+1:]) {

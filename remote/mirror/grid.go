@@ -161,6 +161,8 @@ type blocks struct {
 	from, to int64
 }
 
+// appendBlocks appends blocks [from, to) of an extent, joined with the range before where they touch: one range becomes
+// one request.
 func appendBlocks(list []blocks, x *extent, from, to int64) []blocks {
 	if n := len(list); n > 0 && list[n-1].x == x && list[n-1].from <= from && from <= list[n-1].to {
 		list[n-1].to = max(list[n-1].to, to)

@@ -25,6 +25,9 @@ func (op *opener) bookkeeping(ctx context.Context, o remote.Object) (c *contents
 	return c, err
 }
 
+// keepBooks makes the mirror's copy of an HDF5 file, sparse and of the full size, and fetches its metadata into it,
+// unless an earlier process did. If the disk has no room, blocks of this very mirror may take it: they are dropped
+// once, but only if no other process reads them.
 func (op *opener) keepBooks(ctx context.Context, o remote.Object, lock locks) (*contents, error) {
 	if err := op.cache.files.stretch(hdf5Name, o.Size); err != nil {
 		return nil, err

@@ -44,6 +44,7 @@ const (
 	defaultMemoryBytes  = 256 << 20
 )
 
+// resolve checks the options and fills in defaults. The default folder is the user's cache, ~/.cache/penstock on Linux.
 func (o Options) resolve() (Options, error) {
 	errs := []error{o.Policy.Validate()}
 	if o.CacheBytes < 0 {

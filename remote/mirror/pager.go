@@ -76,6 +76,7 @@ func (o *overlay) add(held map[int64][]byte) {
 	}
 }
 
+// remove drops blocks that a call held. Other calls may hold the same ones, so they are counted.
 func (o *overlay) remove(held map[int64][]byte) {
 	if len(held) == 0 {
 		return

@@ -94,6 +94,8 @@ func together[T any](ctx context.Context, workers int, all iter.Seq[T], do func(
 	return cmp.Or(g.Wait(), context.Cause(ctx))
 }
 
+// fetchPart fetches a part of an HDF5 file's metadata into the file of the mirror. Room is made before the write, so
+// that the cache keeps its limit also while it fills.
 func (f *remoteReader) fetchPart(ctx context.Context, p part) error {
 	buf := borrow(p.n)
 	defer giveBack(buf)

@@ -68,6 +68,7 @@ func (s *segments) claim(ranges []blocks) {
 	}
 }
 
+// disclaim drops blocks where the cache is too small for the whole dataset, and keeps them where it fits.
 func (s *segments) disclaim(ranges []blocks) {
 	if !s.index.fits {
 		s.drop(ranges)
