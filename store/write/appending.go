@@ -46,6 +46,7 @@ func CreateAppend(home Home, dest string, schema store.Schema, opts ShardOptions
 	return w, nil
 }
 
+// createAppend is CreateAppend without the name of the dataset in its errors.
 func createAppend(home Home, dest string, schema store.Schema, opts ShardOptions) (*writer, error) {
 	if err := errors.Join(schema.Validate(), home.Check()); err != nil {
 		return nil, err
@@ -71,6 +72,8 @@ type appending struct {
 	shards *ShardWriter
 }
 
+// newAppending begins at the newest generation, or with a journal at the generation that the append was begun with: the
+// journal's shards were numbered after it.
 func newAppending(home Home, stage *Stage, schema store.Schema, opts ShardOptions) (*appending, error) {
 	a := &appending{home: home, stage: stage, schema: schema, splits: opts.Splits}
 	var err error
@@ -215,6 +218,9 @@ type announcement struct {
 	File       string `json:"file"`       // that the generation which it made lists
 }
 
+// announce records in the staging directory a file that the next manifest will list, before the commit. An answer can
+// be lost, by a crash or by a network: committedBefore then finds out on the next attempt whether the commit happened,
+// so that no record is appended twice.
 func (a *appending) announce(file string) error {
 	text, err := json.Marshal(announcement{a.base.Generation, file})
 	if err == nil {
@@ -243,6 +249,8 @@ func DiscardCommitted(home Home, dest string) (bool, error) {
 	return false, errors.Join(err, stage.Release())
 }
 
+// committedBefore reports whether an append whose outcome is unknown was committed: whether a generation after the one
+// that it began with lists the file that it announced. Names of files have random digits, so no other append has it.
 func committedBefore(home Home, stage *Stage) (bool, error) {
 	text, err := stage.Folder.root.ReadFile(announcedName)
 	if errors.Is(err, fs.ErrNotExist) {

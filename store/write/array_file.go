@@ -85,6 +85,8 @@ func (a *arrayFile) gather(b []byte) error {
 	return nil
 }
 
+// piece returns how many bytes to gather before a write. Rows of images are large already, and gathering them would
+// copy each once more for nothing.
 func (a *arrayFile) piece() int64 {
 	if a.spec.RecordBytes() >= largeRow {
 		return smallPiece

@@ -341,6 +341,9 @@ func (c *ColumnWriter) Commit(replace Replace, change store.Change) (*store.Mani
 	return m, errors.Join(c.shards.Close(), c.stage.Abort())
 }
 
+// commit publishes the files under names that no generation has, then commits a manifest that lists them. In this order
+// a kill leaves files without a manifest, which Prune removes, and never a manifest without its files. If the commit
+// fails, the files are removed, unless it is unknown whether it failed.
 func (c *ColumnWriter) commit(replace Replace, change store.Change) (*store.Manifest, error) {
 	if c.arrays != nil {
 		return c.commitArrays(replace, change)

@@ -121,6 +121,8 @@ type takes struct {
 // takenAtOnce is how many files are linked or copied at a time: a store takes its time for each.
 const takenAtOnce = 16
 
+// begin runs f in a goroutine, and waits while as many as takenAtOnce run: taking a file is a link, a copy in a bucket
+// or a copy of gigabytes, which all wait and do not compute. After the first error, later ones are not begun.
 func (t *takes) begin(f func() error) {
 	if t.room == nil {
 		t.room = make(chan struct{}, takenAtOnce)

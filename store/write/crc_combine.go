@@ -13,6 +13,9 @@ func CombineCRC32C(a, b uint32, n int64) uint32 {
 // made by repeated squaring (the method of zlib's crc32_combine).
 type crcShift [32]uint32
 
+// newCRCShift returns the matrix over GF(2) that appends n zero bytes to a CRC32C. Appending one bit is linear in the
+// bits of the checksum, so n bytes are the 8n-th power of its matrix, by repeated squaring. With it the checksum of a
+// file follows from the checksums of its blocks, and no file is read twice.
 func newCRCShift(n int64) crcShift {
 	var result, square crcShift
 	for i := range result {
@@ -32,6 +35,7 @@ func newCRCShift(n int64) crcShift {
 	return result
 }
 
+// apply multiplies the matrix by a checksum. The mask -(v&1) takes a column or not without a branch.
 func (m *crcShift) apply(v uint32) uint32 {
 	var out uint32
 	for i := 0; v != 0; i, v = i+1, v>>1 {

@@ -141,6 +141,9 @@ func (d *destination) removeSpent() (bool, error) {
 // where that process had published all.
 func (d *destination) resumesAppend() bool { return d.opts.Append && d.opts.Keep }
 
+// check refuses to write over what is not a dataset. A folder without a manifest may be anybody's, and replacing it
+// would lose files that no program can bring back; it is refused even with Overwrite. If the destination changed since
+// the run began, somebody else is at work there.
 func (d *destination) check() error {
 	info, err := d.parent.Lstat(d.name())
 	if errors.Is(err, fs.ErrNotExist) && !d.opts.Append {

@@ -181,6 +181,8 @@ func RandomTag() string {
 	return hex.EncodeToString(b[:])
 }
 
+// writeSynced creates a file and returns once it is on disk. A manifest must be durable before it gets its name: after
+// a power loss some file systems have the name of a file without its bytes.
 func writeSynced(root *os.Root, name string, text []byte) error {
 	f, err := private.Create(root, name, 0o666)
 	if err != nil {
@@ -252,6 +254,7 @@ func copyNew(root *os.Root, name string, text []byte) error {
 
 func syncGenerations(root *os.Root) error { return syncFolder(root, layout.Generations) }
 
+// syncFolder makes the names in a folder durable. Syncing a file does not sync its name on ext4 and XFS.
 func syncFolder(root *os.Root, name string) error {
 	folder, err := root.OpenRoot(name)
 	if err != nil {

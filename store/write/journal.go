@@ -57,6 +57,8 @@ type rename struct {
 	To   string `json:"to"`
 }
 
+// line returns the journal's line of an entry: the CRC32C of the text, a blank, and JSON. A kill in the middle of a
+// write leaves a line whose checksum is wrong or that has no end, and the journal ends before it.
 func (e entry) line() ([]byte, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -191,6 +193,9 @@ func readJournal(data []byte) (*history, error) {
 	return h, nil
 }
 
+// enter applies one entry to what is known of a build. size is where its line ends: what comes after the last
+// checkpoint is cut off when the build continues, since the files may not have the bytes that it speaks of. A
+// checkpoint makes all renames before it final.
 func (h *history) enter(e entry, size int64) {
 	switch {
 	case e.Build != nil:
@@ -235,6 +240,8 @@ func (e *buildEntry) compare(old *buildEntry) error {
 	return errors.Join(errs...)
 }
 
+// differs says in which member of their JSON two schemas or option sets are different. All of either would fill a
+// screen, and the user has to find the one option that was typed differently.
 func differs(what, was, is string) error {
 	if was == is {
 		return nil

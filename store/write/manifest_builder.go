@@ -203,6 +203,8 @@ func sumOf(counts []int64) (n int64) {
 	return n
 }
 
+// id returns the identity of the dataset: a digest of the digests of fields and splits in their order. Shards do not
+// count, so datasets of equal records have equal ids however they were cut.
 func (mb *ManifestBuilder) id(fields []store.Field) string {
 	id := NewIdentity(fields)
 	for i := range mb.metadata {

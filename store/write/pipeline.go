@@ -40,6 +40,7 @@ func (w *writer) AppendBlock(b *digest.Block) error {
 	return appendEach(w, b)
 }
 
+// appendEach appends the records of a block one by one, for a Writer that does not take blocks.
 func appendEach(w store.Writer, b *digest.Block) error {
 	var schema store.Schema
 	for _, f := range b.Fields() {
@@ -56,6 +57,8 @@ func appendEach(w store.Writer, b *digest.Block) error {
 	return nil
 }
 
+// append calls add, and makes its error the error of all later calls: a record that was written in part leaves columns
+// of different lengths, which only an earlier checkpoint can repair.
 func (w *writer) append(add func() error) error {
 	if w.err != nil {
 		return w.err

@@ -62,6 +62,9 @@ func (s *section) files(k int, shard int, rows int64) (payload, sums store.File)
 	return c.Files(s.number+shard, rows)
 }
 
+// openShard creates the files of the next shard, all at once. A dataset of many fields can exceed the process's limit
+// of open files, for which the error has a command. The offsets of ragged fields begin with 0, so that record i always
+// has offsets i and i+1.
 func (s *section) openShard() error {
 	for k := range s.arrays {
 		payload, _ := s.files(k, len(s.shards), 0)
@@ -79,6 +82,7 @@ func (s *section) openShard() error {
 	return nil
 }
 
+// closeShard ends the files of a shard by their headers, whose length of rows is known only now, and enters the shard.
 func (s *section) closeShard() error {
 	shard := store.Shard{First: s.records, Count: s.open, Files: make([]store.File, 2*len(s.arrays))}
 	if err := s.each(func(k int) error { return s.closeArray(k, shard.Files[2*k:2*k+2]) }); err != nil {
@@ -141,6 +145,8 @@ type arrayState struct {
 	CRC32C uint32 `json:"crc32c"`
 }
 
+// state returns what a journal needs to continue the section: closed shards are final, and for the open one the rows of
+// each file and the checksums of its blocks, so that the files need not be read again.
 func (s *section) state() sectionState {
 	state := sectionState{Shards: len(s.shards), Open: s.open}
 	for k := range s.arrays {

@@ -129,6 +129,8 @@ func (w *ShardWriter) Checkpoint(note json.RawMessage) error {
 	return w.opts.reworded(w.checkpoint(note))
 }
 
+// checkpoint makes all records up to now durable, then the journal's entry that says so. Files come first: an entry
+// that is on disk before its records would have a resumed build continue behind a hole.
 func (w *ShardWriter) checkpoint(note json.RawMessage) error {
 	c := checkpoint{Records: w.manifest.Records(), BuilderState: w.manifest.State(), Note: note}
 	for i := range w.sections {

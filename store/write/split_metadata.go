@@ -104,6 +104,8 @@ func hasLabels(f store.Field) bool {
 	return len(f.Classes) > 0 && !f.DType.IsFloat() && len(f.Shape) == 0 && f.Content == ""
 }
 
+// checkLabels refuses labels without a class. A reader that indexes a list of class names, or a loss function on a GPU,
+// would fail far from the cause.
 func checkLabels(f store.Field, values []byte) error {
 	if !hasLabels(f) {
 		return nil

@@ -56,6 +56,9 @@ func OpenStage(dest string, opts StageOptions) (*Stage, error) {
 	return s, nil
 }
 
+// begin takes the lock of the destination, finishes what a killed writer left half done, and makes or takes over the
+// staging directory. The order matters: without the lock, another writer may be in the middle of what tidy would
+// finish.
 func (s *Stage) begin() error {
 	if err := s.dest.acquire(); err != nil {
 		if errors.Is(err, store.ErrBusy) {
@@ -145,6 +148,9 @@ func ReadUnfinished(dest string) (inputs map[string]string, fields []store.Field
 	return h.build.Inputs, h.build.Fields, kept, nil
 }
 
+// takeOver decides what becomes of files in the staging directory. Without Keep they are removed. With Keep they stay
+// if they have a journal; if they have none, a publication may have been stopped in the middle, and the journal that it
+// moved aside is moved back.
 func (s *Stage) takeOver() error {
 	parked := parkedName(s.dest.stage)
 	if !s.dest.opts.Keep {

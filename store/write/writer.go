@@ -39,6 +39,8 @@ func NewWriter(stage *Stage, records Records, c Container) store.Writer {
 	return &writer{stage: stage, records: records, container: c, name: stage.Dest()}
 }
 
+// writer is the store.Writer of all containers. It remembers the first error and returns it from every later call, as
+// what was written after an error cannot be trusted.
 type writer struct {
 	stage     *Stage
 	records   Records
