@@ -169,6 +169,9 @@ func (p *pruning) removeGenerations() error {
 	return p.takeBack()
 }
 
+// takeBack creates manifests again that were removed while somebody began to hold or tag their generations. A bucket
+// has no lock over several objects, so prune removes manifests first, then looks again for holds and tags, and only
+// then removes files. A reader that came in between finds its manifest again, and no file was lost.
 func (p *pruning) takeBack() error {
 	p.files = nil
 	wanted, err := p.held()
