@@ -38,8 +38,8 @@ func openSource(ctx context.Context, c Config, p Progress) (source.Source, error
 	p.Begin("looking at the source", -1, "samples")
 	defer p.End()
 	return kinds.Open(ctx, c.Source, source.Options{
-		NoNames: c.Names == NamesOff,
-		Kind:    c.From, Records: records, Fields: c.Fields, Missing: c.Missing, Outside: c.Outside, Seen: p.Add,
+		NoNames: c.Names == NamesOff, Blocks: true,
+		Kind: c.From, Records: records, Fields: c.Fields, Missing: c.Missing, Outside: c.Outside, Seen: p.Add,
 		Orient:  c.Images.Rules.Orient,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})

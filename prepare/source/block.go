@@ -32,6 +32,8 @@ type Rows struct {
 	Odd    []Odd    // samples that are left to Data.Read, in order: a value is bad, or not like the others
 
 	numbers []int64 // which end the names
+	lent    []bool  // by field: Values are lent, and own is its memory
+	own     [][]byte
 
 	// Scratch is memory that the blocks of one source reuse. It is nil at first.
 	Scratch any
@@ -45,7 +47,8 @@ type Odd struct {
 
 // NewRows returns a Rows for that many fields.
 func NewRows(fields int) *Rows {
-	return &Rows{Values: make([][]byte, fields), Ends: make([][]int, fields)}
+	return &Rows{Values: make([][]byte, fields), Ends: make([][]int, fields), lent: make([]bool, fields),
+		own: make([][]byte, fields)}
 }
 
 // Clear forgets all samples.
@@ -53,8 +56,19 @@ func (r *Rows) Clear() {
 	clear(r.Odd)
 	r.N, r.Split, r.File, r.Prefix, r.Odd, r.numbers = 0, "", "", "", r.Odd[:0], r.numbers[:0]
 	for i := range r.Values {
+		if r.lent[i] {
+			r.Values[i], r.lent[i] = r.own[i], false
+		}
 		r.Values[i], r.Ends[i] = r.Values[i][:0], r.Ends[i][:0]
 	}
+}
+
+// Lend makes values those of a field until Clear. Nothing is written to them.
+func (r *Rows) Lend(field int, values []byte) {
+	if !r.lent[field] {
+		r.own[field], r.lent[field] = r.Values[field], true
+	}
+	r.Values[field] = values
 }
 
 // AppendName appends the name of a sample to b.

@@ -34,6 +34,10 @@ type Options struct {
 	// in the order of the archive, and held by their sample.
 	Places bool
 
+	// Blocks prepares for Blocks of a [Blocked] source: of tables that are read to find out types, up to 256 MiB of values
+	// are held until Close.
+	Blocks bool
+
 	// Outside allows paths and links in the source that lead out of its folder. Without it, they are refused: see
 	// [Root].
 	Outside bool

@@ -97,6 +97,15 @@ func (g *Guess) Add(c Cell) {
 	}
 }
 
+// KnowsText reports whether Add would change nothing for this cell, as that of a column of texts or names of classes,
+// and for which it need not look at the cell closely.
+func (g *Guess) KnowsText(c Cell) bool {
+	if !(g.seen && g.notInt && g.notFloat && g.notImage && g.notImages && g.notWhole && g.notUint && g.notBool && g.notList) {
+		return false
+	}
+	return g.numbers || c.Quoted || c.Text == "" || c.Text[0] > '9' || c.Text[0] > ' ' && c.Text[0] < '+'
+}
+
 // addSize finds out which floats hold a number.
 func (g *Guess) addSize(word string) {
 	const exact = 15 // digits that every float64 holds

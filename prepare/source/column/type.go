@@ -142,6 +142,28 @@ func (t Type) classNames() []string {
 	return names
 }
 
+// Fixed reports whether Append works without the classes of a label, and all values have the same size.
+func (t *Type) Fixed(g *Guess) bool {
+	return !t.Ragged && (t.Kind == Numbers || t.Kind == label && !g.notInt)
+}
+
+// Words reports whether values are texts, or names of classes.
+func (t *Type) Words(g *Guess) bool { return t.Kind == Text || t.Kind == label && g.notInt }
+
+// AppendClass appends the number of the class of that name.
+func (t *Type) AppendClass(b, name []byte) ([]byte, error) {
+	n, ok := t.classes[string(name)]
+	if !ok {
+		return b, unknownClass(string(name))
+	}
+	return binary.LittleEndian.AppendUint64(b, uint64(n)), nil
+}
+
+// Same reports whether Append of both does the same; neither has classes.
+func (t *Type) Same(o *Type) bool {
+	return t.Kind == o.Kind && t.DType == o.DType && t.Ragged == o.Ragged && slices.Equal(t.Shape, o.Shape)
+}
+
 // HasClasses reports whether cells are names of classes.
 func (t *Type) HasClasses() bool { return t.classes != nil }
 

@@ -2,16 +2,19 @@ package table
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/tensor"
 )
 
 // blockBytes is how much text a block has, unless one row has more. It is a variable for tests.
@@ -33,11 +36,19 @@ func (t *table) Blocks() iter.Seq2[source.Block, error] {
 	if !t.blocked() {
 		return nil
 	}
+	if t.whole {
+		return t.heldBlocks
+	}
 	return func(yield func(source.Block, error) bool) {
+		held := t.held
 		err := t.eachFile(func(file *tableFile) error {
 			for {
 				b, err := nextBlock(file)
-				if b != nil && !yield(b, nil) {
+				var next source.Block = b
+				if len(held) > 0 && b != nil && held[0].is(b) {
+					next, held = heldRead{held[0], t}, held[1:]
+				}
+				if b != nil && !yield(next, nil) {
 					return errStop
 				}
 				if err != nil {
@@ -247,3 +258,101 @@ func (c *tableColumn) append(b []byte, cells []column.Cell) ([]byte, error) {
 
 // errNotText is for a row that is read on its own, which says more.
 var errNotText = errors.New("a cell is not UTF-8")
+
+// heldRead is a heldBlock of a table whose types are known.
+type heldRead struct {
+	*heldBlock
+	table *table
+}
+
+// Read implements source.Block.
+func (r heldRead) Read(rows *source.Rows) error {
+	rows.File, rows.Split = r.name, r.table.splits.Of[r.name]
+	for k := range r.types {
+		if err := r.values(rows, k); err != nil {
+			return err
+		}
+	}
+	return r.heldBlock.Read(rows)
+}
+
+// values makes the values of a column those of its field.
+func (r heldRead) values(rows *source.Rows, k int) error {
+	from, typ, values := &r.types[k], &r.table.columns[k].typ, r.heldBlock.values[k]
+	switch {
+	case from.Kind == column.Text && typ.HasClasses():
+		return r.classes(rows, k)
+	case from.Kind == column.Text:
+		rows.Ends[k] = append(rows.Ends[k], r.ends[k]...)
+		rows.Lend(k, values)
+	case from.DType == typ.DType:
+		rows.Lend(k, values)
+	default:
+		rows.Values[k] = appendFloats(rows.Values[k], values, typ.DType)
+	}
+	return nil
+}
+
+// classes appends the classes that a column of words names.
+func (r heldRead) classes(rows *source.Rows, k int) (err error) {
+	begin := 0
+	for _, end := range r.ends[k] {
+		name := r.heldBlock.values[k][begin:end]
+		if rows.Values[k], err = r.table.columns[k].typ.AppendClass(rows.Values[k], name); err != nil {
+			return err // all names were seen in the first pass
+		}
+		begin = end
+	}
+	return nil
+}
+
+// appendFloats appends whole numbers of 64 bits as floats.
+func appendFloats(b, whole []byte, to tensor.DType) []byte {
+	for ; len(whole) > 0; whole = whole[8:] {
+		n := int64(binary.LittleEndian.Uint64(whole))
+		if to == tensor.Float32 {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(n)))
+		} else {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
+		}
+	}
+	return b
+}
+
+// fits reports whether the values are those of the table's fields, or become them exactly.
+func (h *heldBlock) fits(columns []tableColumn) bool {
+	if len(columns) != len(h.types) {
+		return false
+	}
+	for k := range columns {
+		c, have := &columns[k], &h.types[k]
+		if have.Kind == column.Text && !c.concat {
+			if c.typ.Kind != column.Text && (!c.typ.HasClasses() || h.empty[k]) {
+				return false
+			}
+			continue
+		}
+		if c.concat || c.typ.HasClasses() {
+			return false
+		}
+		whole := have.Kind == column.Numbers && have.DType == tensor.Int64 && have.Shape == nil
+		float := column.Type{DType: tensor.Float32}
+		wide := column.Type{DType: tensor.Float64}
+		if !c.typ.Same(have) && !(whole && !h.minusZero[k] && (c.typ.Same(&float) || c.typ.Same(&wide))) {
+			return false
+		}
+	}
+	return true
+}
+
+// is reports whether these are the rows of b.
+func (h *heldBlock) is(b *block) bool { return h.name == b.file.name && h.at == b.at && b.rows == nil }
+
+// heldBlocks is Blocks where all of them are held.
+func (t *table) heldBlocks(yield func(source.Block, error) bool) {
+	for _, h := range t.held {
+		if !yield(heldRead{h, t}, nil) {
+			return
+		}
+	}
+}

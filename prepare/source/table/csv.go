@@ -154,6 +154,14 @@ func (c *csvRows) next(row *tableRow) error {
 // text implements rowReader.
 func (c *csvRows) text() *lineReader { return &c.lines }
 
+// separator implements rowReader.
+func (c *csvRows) separator() byte {
+	if c.comma >= '-' && c.comma <= '9' || c.comma == '"' {
+		return 0 // numbers, and cells in quotes, have these characters
+	}
+	return c.comma
+}
+
 // whole implements rowReader.
 func (c *csvRows) whole(lines string) (end int, plain bool) {
 	if strings.IndexByte(lines, '"') < 0 {
@@ -317,29 +325,52 @@ func (csvFormat) each(row *tableRow, f func(i int, column string, c column.Cell)
 	return nil
 }
 
-// quotedEnd returns how many bytes the cell in quotes has that begins text, with the quotes, 0 if it has no end.
-func quotedEnd(text string) int {
-	for pos := 1; ; pos += 2 {
-		i := strings.IndexByte(text[pos:], '"')
-		if i < 0 {
-			return 0
+// typed implements tableFormat.
+func (csvFormat) typed(r *typedReader, file *tableFile, text string) int {
+	comma, pos := file.rows.(*csvRows).separator(), 0
+	if comma == 0 {
+		return 0
+	}
+	for k, last := 0, len(r.columns)-1; k <= last; k++ {
+		ends := comma
+		if k == last {
+			ends = '\n'
 		}
-		if pos += i; pos+1 == len(text) || text[pos+1] != '"' {
-			return pos + 1
+		n := r.plain(k, text[pos:], ends)
+		if n == 0 {
+			cell := ""
+			if pos < len(text) && text[pos] == '"' {
+				cell, n = quotedCell(text[pos:])
+			} else {
+				n = csvCell(text[pos:], comma)
+				cell = text[pos : pos+n]
+			}
+			if k < last && (pos+n == len(text) || text[pos+n] != comma) {
+				return 0
+			}
+			r.other(k, r.rows, column.Cell{Text: cell})
 		}
-		if pos+2 == len(text) {
-			return 0
+		if pos += n; k < last {
+			pos++
 		}
 	}
+	return rowEnd(text, pos)
 }
 
-// lineEnd returns how many bytes the line end has that begins text, 0 if none does.
-func lineEnd(text string) int {
-	switch {
-	case text[0] == '\n', text == "\r":
-		return 1
-	case strings.HasPrefix(text, "\r\n"):
-		return 2
+// csvCell returns where the cell ends that begins text: before a comma, a newline or the end.
+func csvCell(text string, comma byte) int {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == comma:
+			return i
+		case c == '\n' && i > 0 && text[i-1] == '\r':
+			return i - 1
+		case c == '\n':
+			return i
+		}
 	}
-	return 0
+	if strings.HasSuffix(text, "\r") {
+		return len(text) - 1
+	}
+	return len(text)
 }

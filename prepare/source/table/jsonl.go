@@ -50,6 +50,9 @@ func (j *jsonlRows) next(row *tableRow) error {
 // text implements rowReader.
 func (j *jsonlRows) text() *lineReader { return &j.lines }
 
+// separator implements rowReader.
+func (*jsonlRows) separator() byte { return 0 }
+
 // whole implements rowReader.
 func (*jsonlRows) whole(lines string) (end int, plain bool) { return len(lines), true }
 
@@ -318,4 +321,65 @@ func digitsEnd(text string, i int) int {
 		i++
 	}
 	return i
+}
+
+// typed implements tableFormat, for a line with all members in order.
+func (jsonlFormat) typed(r *typedReader, file *tableFile, text string) int {
+	pos, last := 0, len(r.columns)-1
+	for k, key := range file.table.keys {
+		n := memberEnd(text[pos:], key, k == 0)
+		if n == 0 || key == "" {
+			return 0
+		}
+		pos += n
+		ends := byte(',')
+		if k == last {
+			ends = '}'
+		}
+		if n = r.plain(k, text[pos:], ends); n == 0 {
+			var cell column.Cell
+			if cell, n = jsonCell(text[pos:]); n == 0 {
+				return 0
+			}
+			r.other(k, r.rows, cell)
+		}
+		pos += n
+	}
+	if pos == len(text) || text[pos] != '}' {
+		return 0
+	}
+	return rowEnd(text, pos+1)
+}
+
+// memberEnd returns where the value begins of a member of that name, with which text begins: as most programs write
+// it, with a blank after the colon and the comma, or none.
+func memberEnd(text, key string, first bool) int {
+	const marks = `,"":` // around the name
+	i := 1
+	switch {
+	case len(text) <= len(key)+len(marks), first && text[0] != '{', !first && text[0] != ',':
+		return 0
+	case text[1] == ' ' && !first:
+		i = 2
+	}
+	if text[i] != '"' || text[i+1:i+1+len(key)] != key || !strings.HasPrefix(text[i+1+len(key):], `":`) {
+		return 0
+	}
+	if i += len(key) + 3; i < len(text) && text[i] == ' ' {
+		i++
+	}
+	return i
+}
+
+// jsonCell takes the value that begins text, and returns how many bytes it has, 0 if it is not one cell.
+func jsonCell(text string) (cell column.Cell, end int) {
+	line := text
+	if i := strings.IndexByte(text, '\n'); i >= 0 {
+		line = text[:i]
+	}
+	q := quickJSON{text: line, f: func(_ int, _ string, c column.Cell) { cell = c }}
+	if q.blank() == '{' || !q.value("", 0) || cell.Quoted && cell.Text == "" {
+		return cell, 0
+	}
+	return cell, len(line) - len(q.text)
 }

@@ -118,6 +118,14 @@ func (s *tableScan) add(at place, name string, c column.Cell) {
 	}
 }
 
+// knowsText reports whether add would change nothing for this cell of a column of words.
+func (c *columnScan) knowsText(cell column.Cell) bool {
+	if !c.isOdd || !c.guess.KnowsText(cell) {
+		return false
+	}
+	return c.classes == nil || cell.Missing() || c.classes[cell.Text] || len(c.classes) > column.MaxClasses
+}
+
 // asks reports whether the cells of a column have to be looked at: it is wanted without a type,
 // or its classes are.
 func asks(selection []column.Selection, name string) bool {
@@ -243,4 +251,17 @@ func (t *table) add(c tableColumn) {
 type scanBlock struct {
 	*block
 	number int64
+}
+
+// names reports whether these are the names of the columns, in order.
+func (s *tableScan) names(order []string) bool {
+	if len(order) != len(s.columns) {
+		return false
+	}
+	for k, c := range s.columns {
+		if c.name != order[k] {
+			return false
+		}
+	}
+	return true
 }

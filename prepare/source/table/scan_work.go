@@ -13,7 +13,11 @@ import (
 
 // find finds out types, classes and the number of rows.
 func (t *table) find(ctx context.Context, opts source.Options, selection []column.Selection) error {
-	s, err := t.scan(ctx, opts.Seen, selection)
+	held := &agreement{blocks: make(map[int64]*heldBlock)}
+	if opts.Blocks {
+		held.left = heldBytes
+	}
+	s, err := t.scan(ctx, opts.Seen, selection, held)
 	if err == nil {
 		err = t.decide(s, selection)
 		for i := range t.columns {
@@ -25,12 +29,16 @@ func (t *table) find(ctx context.Context, opts source.Options, selection []colum
 			c.typ.SetMissing(opts.Missing, of)
 		}
 	}
+	if err == nil {
+		t.hold(held)
+	}
 	return err
 }
 
 // scan goes through all rows. One goroutine reads blocks of them, and all CPUs take them apart.
-func (t *table) scan(ctx context.Context, seen func(int64), selection []column.Selection) (*tableScan, error) {
-	w := &scanWork{table: t, found: newTableScan(selection), seen: seen}
+func (t *table) scan(ctx context.Context, seen func(int64), selection []column.Selection, held *agreement) (
+	*tableScan, error) {
+	w := &scanWork{table: t, found: newTableScan(selection), seen: seen, held: held}
 	var stop error
 	err := t.eachFile(func(file *tableFile) error {
 		for {
@@ -57,6 +65,7 @@ func (t *table) scan(ctx context.Context, seen func(int64), selection []column.S
 type scanWork struct {
 	table  *table
 	found  *tableScan
+	held   *agreement
 	idle   bool // rows are counted, and no cell is looked at
 	blocks chan scanBlock
 	parts  []*tableScan
@@ -96,11 +105,15 @@ func (w *scanWork) begin(header bool) {
 		part := newTableScan(w.found.selection)
 		w.parts = append(w.parts, part)
 		w.done.Go(func() {
+			r := new(typedReader)
 			for b := range w.blocks {
-				if w.idle {
+				switch {
+				case w.idle:
 					w.counted(b.number, b.count())
-				} else {
+				case len(part.selection) > 0:
 					w.counted(b.number, part.look(w.table.format, b))
+				default:
+					w.counted(b.number, w.held.look(r, part, b))
 				}
 			}
 		})
@@ -131,6 +144,7 @@ func (w *scanWork) result() (*tableScan, error) {
 	if w.blocks == nil {
 		return nil, errors.New("holds no rows")
 	}
+	w.held.blocksRead = w.number
 	before := make([]int64, len(w.rows)) // rows before each block
 	for i, n := range w.rows {
 		before[i] = w.found.rows

@@ -33,6 +33,8 @@ type table struct {
 	unseen  bool             // only the first row was looked at for columns, of a file without a header
 	splits  source.FileSplits
 	root    *vfs.Root
+	held    []*heldBlock
+	whole   bool // held is all blocks
 }
 
 // tableColumn is a column that becomes a field, or several that become one.
@@ -53,6 +55,10 @@ type tableFormat interface {
 	// each calls f for every existing cell of a row: the i-th of the row. It may run
 	// concurrently with each of other rows.
 	each(row *tableRow, f func(i int, column string, c column.Cell)) error
+
+	// typed takes the first line of text for a row of the usual columns, and returns how many bytes it has. It returns 0
+	// if the line is not such a row, or if it takes each to find out.
+	typed(r *typedReader, file *tableFile, text string) int
 }
 
 // rowReader reads the rows of one file.
@@ -62,6 +68,10 @@ type rowReader interface {
 
 	// text returns the lines that are not read yet.
 	text() *lineReader
+
+	// separator returns the character between two cells of a row where a row is nothing but its cells, and no number has
+	// that; else 0.
+	separator() byte
 
 	// whole returns how many bytes of lines, which are whole ones, are whole rows that can be read on their own, and
 	// whether each line of these is a row. It returns 0 if they can be read by next alone.
@@ -116,7 +126,10 @@ func openTable(ctx context.Context, root *vfs.Root, kind, path string, format ta
 func (t *table) Info() source.Info { return t.info }
 
 // Close implements Source.
-func (t *table) Close() error { return t.root.Close() }
+func (t *table) Close() error {
+	t.held = nil
+	return t.root.Close()
+}
 
 // rows yields the rows of all files.
 func (t *table) rows() iter.Seq2[*tableRow, error] {

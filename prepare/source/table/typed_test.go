@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/tensor"
 )
 
 // numberCells are kinds of columns, and cells that make their types others.
@@ -85,8 +86,29 @@ func writeNumbers(t *testing.T, rng *rand.Rand, path string) {
 	require.NoError(t, os.WriteFile(path, []byte(text.String()[:text.Len()-rng.IntN(2)]), 0o666))
 }
 
+// A block of whole numbers becomes floats, but -0 does not, as a float is another number than 0.
+func TestHeldMinusZero(t *testing.T) {
+	defer func(n int) { blockBytes = n }(blockBytes)
+	blockBytes = 64
+	path := filepath.Join(t.TempDir(), "a.csv")
+	text := "a\n" + strings.Repeat("1\n", 100) + "-0\n" + strings.Repeat("16777217\n", 100) + "0.5\n"
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	src, err := OpenCSV(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}, Blocks: true}, nil)
+	require.NoError(t, err)
+	got := contentOf(t, src)
+	if want := []string{"a.csv:101 000000000000f03f<nil>", "a.csv:102 0000000000000080<nil>",
+		"a.csv:103 0000001000007041<nil>"}; !slices.Equal(got[99:102], want) {
+		t.Errorf("%q, want %q", got[99:102], want)
+	}
+	if n := len(src.(*table).held); n < 5 {
+		t.Errorf("only %d blocks are held", n)
+	}
+}
+
 // A file may have the columns of the first one in another order, or others.
-func TestBlocksOfHeadersThatDiffer(t *testing.T) {
+func TestHeldHeadersDiffer(t *testing.T) {
 	defer func(n int) { blockBytes = n }(blockBytes)
 	blockBytes = 40
 	for _, tt := range []struct{ header, want string }{
@@ -98,14 +120,27 @@ func TestBlocksOfHeadersThatDiffer(t *testing.T) {
 			"2.csv": tt.header + "\n" + strings.Repeat("10,20\n", 100)} {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 		}
-		src, err := OpenCSV(t.Context(), rootOf(t, dir), filepath.Join(dir, "*.csv"), source.Options{Seen: func(int64) {}}, nil)
-		require.NoError(t, err)
+		src, err := OpenCSV(t.Context(), rootOf(t, dir), filepath.Join(dir, "*.csv"), source.Options{Seen: func(int64) {}, Blocks: true}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		got := contentOf(t, src)
 		if !slices.Equal(got, rowByRow(t, src)) {
 			t.Errorf("%q, want %q", got, rowByRow(t, src))
 		}
 		if len(got) != 200 || !strings.Contains(got[199], tt.want) {
 			t.Errorf("%d rows, the last is %q, want %q", len(got), got[len(got)-1], tt.want)
+		}
+	}
+}
+
+// Blank lines, and short ones among lists, take no memory for values.
+func TestTypedMemory(t *testing.T) {
+	for size, lines := range map[int]string{8: "\n", 80_000: "1\n"} {
+		text := strings.Repeat(lines, 50_000)
+		b := &block{text: text, lines: 50_000}
+		if n := size * mostRows(b, size); n > 8*len(text)+2*size {
+			t.Errorf("%d bytes for values of %d bytes in %d of text", n, size, len(text))
 		}
 	}
 }
@@ -146,6 +181,94 @@ func contentOf(t *testing.T, src source.Source) (list []string) {
 	return list
 }
 
+// Values that are held from the first pass are those that a second one reads, row by row, however types change between
+// blocks.
+func TestHeldValuesAreExact(t *testing.T) {
+	defer func(n int) { blockBytes = n }(blockBytes)
+	rng := rand.New(rand.NewPCG(3, 5))
+	var whole, part, converted, dropped, cut int
+	for i := range 3 * *scanTables {
+		blockBytes = 1 + rng.IntN([]int{700, 4000}[i/2%2])
+		path := filepath.Join(t.TempDir(), []string{"a.csv", "a.jsonl"}[i%2])
+		writeNumbers(t, rng, path)
+		open := []func(bool) (source.Source, error){func(hold bool) (source.Source, error) {
+			return OpenCSV(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}, Blocks: hold}, nil)
+		}, func(hold bool) (source.Source, error) {
+			return OpenJSONL(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}, Blocks: hold}, nil)
+		}}[i%2]
+		held, err := open(true)
+		plain, again := open(false)
+		if fmt.Sprint(err) != fmt.Sprint(again) {
+			t.Fatalf("%v, want %v", err, again)
+		}
+		if err != nil {
+			continue
+		}
+		h := held.(*table)
+		if got, want := fmt.Sprint(held.Info()), fmt.Sprint(plain.Info()); got != want {
+			t.Fatalf("%s, want %s", got, want)
+		}
+		types, count := guessed(t, h)
+		for k, c := range h.columns {
+			if c.typ.String() != types[k] || h.info.Count != count {
+				text, _ := os.ReadFile(path)
+				t.Fatalf("column %s of %d rows is %v, want %d and %s\n%s", c.name, h.info.Count, c.typ, count, types[k], text)
+			}
+		}
+		for range 2 {
+			got, want := contentOf(t, held), contentOf(t, plain)
+			if !slices.Equal(got, want) {
+				text, _ := os.ReadFile(path)
+				t.Fatalf("%q\nwant\n%q\nof\n%s", got, want, text)
+			}
+		}
+		if samples := rowByRow(t, held); !slices.Equal(samples, contentOf(t, held)) {
+			t.Fatalf("%q, want %q", contentOf(t, held), samples)
+		}
+		switch {
+		case h.whole && len(h.held) > 1:
+			whole++
+		case len(h.held) > 1:
+			part++
+		default:
+			dropped++
+		}
+		if i%2 == 0 {
+			cut += cutRows(t, h)
+		}
+		for _, b := range h.held {
+			for k, typ := range b.types {
+				if typ.DType == tensor.Int64 && h.columns[k].typ.DType.IsFloat() {
+					converted++
+				}
+			}
+		}
+	}
+	if min(whole, part, converted, dropped, cut) < 5 {
+		t.Errorf("%d tables held whole, %d in part, %d not; %d columns of blocks converted; %d rows taken apart by column",
+			whole, part, dropped, converted, cut)
+	}
+}
+
+// cutRows returns how many rows of a table are taken apart column by column.
+func cutRows(t *testing.T, h *table) (n int) {
+	err := h.eachFile(func(file *tableFile) error {
+		for {
+			b, err := nextBlock(file)
+			if b != nil {
+				var s splitter
+				first, end := s.inner(b.text, len(h.columns), s.split(b.text, b.quoted, ',', len(h.columns)))
+				n += end - first
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+	require.NoError(t, err)
+	return n
+}
+
 // rowByRow returns what contentOf does, of samples that are read one by one.
 func rowByRow(t *testing.T, src source.Source) (list []string) {
 	values := source.NewValues(len(src.Info().Fields))
@@ -166,40 +289,4 @@ func lineOf(name string, d source.Data, values *source.Values) string {
 		}
 	}
 	return fmt.Sprint(name, err)
-}
-
-// Blocks have the values that rows have which are read one by one, with the types that all cells say.
-func TestBlocksAreRows(t *testing.T) {
-	defer func(n int) { blockBytes = n }(blockBytes)
-	rng := rand.New(rand.NewPCG(3, 5))
-	tables := 0
-	for i := range 3 * *scanTables {
-		blockBytes = 1 + rng.IntN([]int{700, 4000}[i/2%2])
-		path := filepath.Join(t.TempDir(), []string{"a.csv", "a.jsonl"}[i%2])
-		writeNumbers(t, rng, path)
-		open := OpenCSV
-		if i%2 == 1 {
-			open = OpenJSONL
-		}
-		src, err := open(t.Context(), rootOf(t, path), path, source.Options{Seen: func(int64) {}}, nil)
-		if err != nil {
-			continue
-		}
-		h := src.(*table)
-		types, count := guessed(t, h)
-		for k, c := range h.columns {
-			if c.typ.String() != types[k] || h.info.Count != count {
-				text, _ := os.ReadFile(path)
-				t.Fatalf("column %s of %d rows is %v, want %d and %s\n%s", c.name, h.info.Count, c.typ, count, types[k], text)
-			}
-		}
-		if got, want := contentOf(t, src), rowByRow(t, src); !slices.Equal(got, want) {
-			text, _ := os.ReadFile(path)
-			t.Fatalf("%q\nwant\n%q\nof\n%s", got, want, text)
-		}
-		tables++
-	}
-	if tables < *scanTables {
-		t.Errorf("only %d tables are good", tables)
-	}
 }

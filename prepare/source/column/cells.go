@@ -1,0 +1,182 @@
+package column
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// Cells are the cells of one column in rows that follow each other, whose places in a text are known.
+type Cells struct {
+	Text string   // with CellMargin bytes or more before and after all cells
+	Ends []uint32 // by row and column: where the cell ends and a separator comes; from the separator before the first cell
+	Step int      // columns of a row
+}
+
+// CellMargin is how many bytes around a cell AppendPlain looks at, whatever they are.
+const CellMargin = 24
+
+// At returns where the cell of a row is.
+func (c *Cells) At(row int) (begin, end int) {
+	at := row * c.Step
+	return int(c.Ends[at]) + 1, int(c.Ends[at+1])
+}
+
+// AppendPlain appends the values of cells in rows [row, rows) to b, as Int64, Float32 or Float64, up to the first that
+// is not a plain number, is long, or takes AppendNumber. It returns b, the row of that cell, and the traits of the
+// others.
+func (c *Cells) AppendPlain(b []byte, row, rows int, d tensor.DType) ([]byte, int, PlainTraits) {
+	n := len(b)
+	b = b[:n+(rows-row)*d.Size()]
+	first, traits := row, PlainTraits(0)
+	switch d {
+	case tensor.Int64:
+		row, traits = c.integers(b[n:], row, rows)
+	case tensor.Float32:
+		row, traits = c.float32s(b[n:], row, rows)
+	default:
+		row, traits = c.float64s(b[n:], row, rows)
+	}
+	return b[:n+(row-first)*d.Size()], row, traits
+}
+
+func (c *Cells) integers(to []byte, row, rows int) (int, PlainTraits) {
+	all := PlainTraits(0)
+	for ; row < rows; row++ {
+		begin, end := c.At(row)
+		p := takeCell(c.Text, begin, end)
+		if p.Traits&(plainNone|PlainFraction) != 0 {
+			break
+		}
+		p.putInt(to)
+		to = to[8:]
+		all |= p.Traits
+	}
+	return row, all
+}
+
+func (c *Cells) float32s(to []byte, row, rows int) (int, PlainTraits) {
+	const half = 1 << 28 // of the bits that a float32 does not have
+	all := PlainTraits(0)
+	for ; row < rows; row++ {
+		begin, end := c.At(row)
+		p := takeCell(c.Text, begin, end)
+		x, off := float64(int64(p.digits)), uint64(0) // without a sign, converting takes a jump
+		if p.digits > 1<<53 {
+			x, off = float64(p.digits), 4 // see decimal; no number here is as small as 0x1p-126
+		}
+		x /= powersOf10[p.places]
+		if low := math.Float64bits(x) & (2*half - 1); p.Traits&plainNone != 0 || low+off-half <= 2*off {
+			break
+		}
+		binary.LittleEndian.PutUint32(to, math.Float32bits(float32(x))|uint32(p.sign()>>32))
+		to = to[4:]
+		all |= p.Traits
+	}
+	return row, all
+}
+
+func (c *Cells) float64s(to []byte, row, rows int) (int, PlainTraits) {
+	all := PlainTraits(0)
+	for ; row < rows; row++ {
+		begin, end := c.At(row)
+		p := takeCell(c.Text, begin, end)
+		if p.Traits&plainNone != 0 {
+			break
+		}
+		x := 0.0
+		if p.digits <= 1<<53 {
+			x = float64(int64(p.digits)) / powersOf10[p.places]
+		} else {
+			x = nearest(p.digits, p.places)
+		}
+		binary.LittleEndian.PutUint64(to, math.Float64bits(x)|p.sign())
+		to = to[8:]
+		all |= p.Traits
+	}
+	return row, all
+}
+
+// takeCell is TakePlain for a cell whose end is known. The traits have plainNone if it is not plain, or one of the few
+// that need more steps: those with 8 characters or more before the point. It looks at all digits at a time, and at
+// eight of them by one operation, without jumps that depend on how many there are.
+func takeCell(text string, begin, end int) (p Plain) {
+	const mostWhole, mostDigits = 15, 19
+	none := Plain{Traits: plainNone}
+	if text[begin] == '-' {
+		p.Traits = PlainNegative
+	}
+	begin += int(p.Traits / PlainNegative)
+	n := end - begin
+	head := binary.LittleEndian.Uint64([]byte(text[begin : begin+8]))
+	whole, zero := pointIn(head), head&0xff == '0'
+	if whole >= n || whole == 8 {
+		if n < 1 || n > mostWhole || zero && (n > 1 || p.Traits != 0) {
+			return none // 007 is a name, and -0 differs from 0 as a float only
+		}
+		var ok bool
+		if p.digits, ok = digitsBefore(text, end, n); !ok {
+			return none
+		}
+		if p.digits > 1<<24 {
+			p.Traits |= plainWide
+		}
+		return p
+	}
+	p.places = n - whole - 1
+	if whole == 0 || p.places == 0 || p.places+whole > mostDigits || zero && whole > 1 {
+		return none
+	}
+	if p.digits = head&0xff - '0'; whole > 1 {
+		shift := 8 * uint(whole) & 63
+		var ok bool
+		if p.digits, ok = numberOf(head<<(64-shift) | zeros>>shift); !ok {
+			return none
+		}
+	} else if p.digits > 9 {
+		return none
+	}
+	after, ok := digitsBefore(text, end, p.places)
+	if !ok {
+		return none
+	}
+	p.digits = p.digits*wholePowersOf10[p.places] + after
+	p.Traits |= PlainFraction
+	return p
+}
+
+// pointIn returns which of eight characters is the first point, 8 if none is.
+func pointIn(eight uint64) int {
+	const points, ones, highs = 0x2e2e2e2e2e2e2e2e, 0x0101010101010101, 0x8080808080808080
+	x := eight ^ points
+	return bits.TrailingZeros64((x-ones)&^x&highs) / 8
+}
+
+// digitsBefore returns the number that count <= 18 digits before the end are, if they are digits.
+func digitsBefore(text string, end, count int) (n uint64, ok bool) {
+	before := text[end-24 : end]
+	keep := &keepDigits[count]
+	a := binary.LittleEndian.Uint64([]byte(before[8:16]))&keep[1] | zeros&^keep[1]
+	b := binary.LittleEndian.Uint64([]byte(before[16:24]))&keep[2] | zeros&^keep[2]
+	const high, six = 0xf0f0f0f0f0f0f0f0, 0x0606060606060606 // see numberOf
+	other := ((a ^ zeros) | ((a + six) ^ zeros) | (b ^ zeros) | ((b + six) ^ zeros)) & high
+	n = valueOf(a)*wholePowersOf10[8] + valueOf(b)
+	if count > 16 {
+		c := binary.LittleEndian.Uint64([]byte(before[:8]))&keep[0] | zeros&^keep[0]
+		first, is := numberOf(c)
+		return first*wholePowersOf10[16] + n, is && other == 0
+	}
+	return n, other == 0
+}
+
+// keepDigits are, by how many of the last bytes of 24 count, these bytes.
+var keepDigits = func() (t [25][3]uint64) {
+	for count := range t {
+		for i := 24 - count; i < 24; i++ {
+			t[count][i/8] |= 0xff << (8 * (i % 8))
+		}
+	}
+	return t
+}()

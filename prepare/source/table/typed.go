@@ -1,0 +1,256 @@
+package table
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/tensor"
+)
+
+// The pass that finds out types reads values too, of the types that columns have so far, so that a second pass need not
+// take the text apart again. Blocks whose types turn out to be others later are read again then.
+
+// heldBlock is the values of a block, read in the first pass.
+type heldBlock struct {
+	name, prefix string // of the file, and of the names of its rows
+	at           int64  // line before the first
+	rows         int
+	lines        []int64 // number of the line of each row; nil: they follow each other
+	types        []column.Type
+	values       [][]byte // by column
+	ends         [][]int  // by column of texts: where each value ends
+	empty        []bool   // by column of texts: some cell has no value
+	minusZero    []bool   // by column: it has -0 among whole numbers, which floats distinguish
+}
+
+// Read implements source.Block.
+func (h *heldBlock) Read(rows *source.Rows) error {
+	rows.Prefix = h.prefix
+	for i := range h.rows {
+		line := h.at + int64(i) + 1
+		if h.lines != nil {
+			line = h.lines[i]
+		}
+		rows.Add(line)
+	}
+	return nil
+}
+
+// typedReader takes a block of text apart: into values of the types that columns have so far, and into what a scan has
+// to know of its cells. It serves one goroutine.
+type typedReader struct {
+	columns []typedColumn
+	cut     splitter
+	cells   []scanCell // cells of the block that are not plain numbers
+	rows    int
+	most    int // rows that fit in memory
+	lines   []int64
+	spread  bool   // lines do not follow each other
+	odd     bool   // a value is not of its column's type
+	memory  []byte // of the values, unless it was given to a heldBlock
+}
+
+// typedColumn is a column of a typedReader.
+type typedColumn struct {
+	typ       column.Type
+	quick     bool // plain numbers need no scanCell
+	size      int
+	values    []byte
+	traits    column.PlainTraits
+	some      bool
+	minusZero bool
+	text      bool // cells are kept as they are, of columns of texts and of words for classes
+	ends      []int
+	words     []byte // memory for the values of texts
+	empty     bool
+	known     func(column.Cell) bool // a cell of text adds nothing to what is known of the column
+	label     bool                   // small whole numbers are noted in classes
+	classes   [smallClasses]bool
+}
+
+// smallClasses are more than the classes of most labels that are numbers.
+const smallClasses = 1024
+
+// scanCell is a cell of a block that a scan adds to what it knows of the column.
+type scanCell struct {
+	row    int64
+	column int
+	cell   column.Cell
+}
+
+// sizeOf returns the bytes of a value, 0 if it is not read.
+func sizeOf(t *column.Type) int {
+	if t.Kind == column.Text {
+		return 0
+	}
+	return t.DType.Size() * tensor.Shape(t.Shape).Elems()
+}
+
+// lineEnd returns how many bytes the line end has that begins text, 0 if none does.
+func lineEnd(text string) int {
+	switch {
+	case text[0] == '\n', text == "\r":
+		return 1
+	case strings.HasPrefix(text, "\r\n"):
+		return 2
+	}
+	return 0
+}
+
+// rowEnd returns where the line ends, 0 if it does not end at pos.
+func rowEnd(text string, pos int) int {
+	if pos == len(text) {
+		return pos
+	}
+	if n := lineEnd(text[pos:]); n > 0 {
+		return pos + n
+	}
+	return 0
+}
+
+// plain takes the plain number that begins text as the next cell of a column, and returns how many bytes it has, 0 if
+// there is none.
+func (r *typedReader) plain(k int, text string, ends byte) int {
+	c := &r.columns[k]
+	if !c.quick {
+		return 0
+	}
+	p, end := column.TakePlain(text)
+	if end == 0 || text[end] != ends && (ends != '\n' || text[end] != '\r' || text[end+1] != '\n') {
+		return 0
+	}
+	if c.label {
+		n, ok := p.Small(smallClasses)
+		if !ok {
+			return 0
+		}
+		c.classes[n] = true
+	}
+	n := len(c.values)
+	c.values = c.values[:n+c.size]
+	if !p.Put(c.values[n:], c.typ.DType) {
+		if c.typ.DType == tensor.Int64 {
+			r.odd = true
+		} else if _, err := c.typ.Append(c.values[:n], column.Cell{Text: text[:end]}); err != nil {
+			r.odd = true
+		}
+	}
+	c.traits |= p.Traits
+	c.some = true
+	return end
+}
+
+// other takes any cell as the next one of a column, in a row of the block.
+func (r *typedReader) other(k, row int, cell column.Cell) {
+	c := &r.columns[k]
+	if c.text {
+		c.values = append(c.values, cell.Text...)
+		c.ends = append(c.ends, len(c.values))
+		c.empty = c.empty || cell.Missing()
+		if c.known(cell) {
+			return
+		}
+	}
+	r.cells = append(r.cells, scanCell{row: int64(row), column: k, cell: cell})
+	if c.size == 0 {
+		return
+	}
+	if r.odd {
+		c.values = c.values[:len(c.values)+c.size]
+		return
+	}
+	n := len(c.values)
+	b, err := c.typ.Append(c.values, cell)
+	if err != nil || len(b) != n+c.size {
+		r.odd = true
+	}
+	c.values = c.values[:n+c.size]
+	if word := column.Trimmed(cell.Text); word != "" && word[0] == '-' && strings.Trim(word[1:], "0") == "" {
+		c.minusZero = true
+	}
+}
+
+// takeRows takes rows of a text that was split as the next ones. It returns false if a cell has text after quotes.
+func (r *typedReader) takeRows(text string, comma byte, first, end int) bool {
+	columns := len(r.columns)
+	for ; first < end; first += rowsAtOnce {
+		n := min(rowsAtOnce, end-first)
+		for k := range r.columns {
+			cells := column.Cells{Text: text, Ends: r.cut.ends[first*columns+k-1 : (first+n-1)*columns+k+1], Step: columns}
+			ends := comma
+			if k == columns-1 {
+				ends = '\n'
+			}
+			if !r.takeColumn(k, n, &cells, ends) {
+				return false
+			}
+		}
+		r.rows += n
+	}
+	return true
+}
+
+// takeColumn takes cells of a column in the next n rows.
+func (r *typedReader) takeColumn(k, n int, cells *column.Cells, ends byte) bool {
+	c := &r.columns[k]
+	for row := 0; ; row++ {
+		if c.quick {
+			row = c.takePlain(cells, row, n)
+		}
+		if row == n {
+			return true
+		}
+		begin, end := cells.At(row)
+		if r.plain(k, cells.Text[begin:], ends) > 0 {
+			continue
+		}
+		text := cells.Text[begin:end]
+		if ends == '\n' {
+			text = strings.TrimSuffix(text, "\r")
+		}
+		if text != "" && text[0] == '"' {
+			cell, size := quotedCell(text)
+			if size != len(text) {
+				return false
+			}
+			text = cell
+		}
+		r.other(k, r.rows+row, column.Cell{Text: text})
+	}
+}
+
+// takePlain takes cells that are plain numbers from a row on, and returns the row of the first that is not, or n.
+func (c *typedColumn) takePlain(cells *column.Cells, row, n int) int {
+	if c.label {
+		return c.takeLabels(cells, row, n)
+	}
+	values, next, traits := cells.AppendPlain(c.values, row, n, c.typ.DType)
+	if c.values = values; next > row {
+		c.traits |= traits
+		c.some = true
+	}
+	return next
+}
+
+// takeLabels is takePlain for numbers that are classes. It notes which these are, and stops at one that is not small.
+func (c *typedColumn) takeLabels(cells *column.Cells, row, n int) int {
+	if c.typ.DType != tensor.Int64 {
+		return row
+	}
+	for ; row < n; row++ {
+		had := len(c.values)
+		values, next, traits := cells.AppendPlain(c.values, row, row+1, tensor.Int64)
+		if next == row {
+			break
+		}
+		class := binary.LittleEndian.Uint64(values[had:])
+		if class >= smallClasses {
+			break
+		}
+		c.classes[class], c.values, c.some = true, values, true
+		c.traits |= traits
+	}
+	return row
+}
