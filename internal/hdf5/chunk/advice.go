@@ -100,6 +100,7 @@ func Advise(data *meta.Dataset, batch int) (Advice, error) {
 	return a, nil
 }
 
+// judgeFlat names what keeps a contiguous dataset from being mapped: batches of it are then copied, and not lent.
 func (a *Advice) judgeFlat(data *meta.Dataset) {
 	switch err := data.Mappable(); {
 	case err != nil:
@@ -109,6 +110,7 @@ func (a *Advice) judgeFlat(data *meta.Dataset) {
 	}
 }
 
+// judgeChunks names what makes reads of a chunked dataset slow: chunks that hold more than a batch needs, and filters.
 func (a *Advice) judgeChunks(d *dataset, data *meta.Dataset) {
 	g := &d.grid
 	if g.record > 0 && g.rows > 0 {

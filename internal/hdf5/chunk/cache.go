@@ -27,6 +27,8 @@ type entry struct {
 	buf   []byte
 }
 
+// newCache returns a cache of most chunks. ends is both ends of a ring of entries in the order of their last use, so
+// that moving an entry to the front has no special case.
 func newCache(most int) *cache {
 	c := &cache{most: most, entries: make(map[int64]*entry)}
 	c.ends.prev, c.ends.next = &c.ends, &c.ends
@@ -62,6 +64,7 @@ func (c *cache) find(place int64) *entry {
 	return e
 }
 
+// give ends a use of an entry. An entry with users is not evicted, as they read its bytes without a lock.
 func (c *cache) give(e *entry) {
 	c.mu.Lock()
 	e.users--

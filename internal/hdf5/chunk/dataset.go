@@ -33,6 +33,7 @@ type dataset struct {
 // records returns how many records there are.
 func (d *dataset) records() int64 { return d.grid.dims[0] }
 
+// open refuses what cannot be read before it reads the chunk index, which may be large.
 func (d *dataset) open(data *meta.Dataset, opts Options) (err error) {
 	if err := readable(data, opts.References); err != nil {
 		return err
@@ -101,6 +102,7 @@ func plainBytes(t *meta.Datatype, references bool) bool {
 	return !t.Format.VAXOrder
 }
 
+// setFill sets what chunks without bytes in the file read as. The default fill value is zeros, which need no copy.
 func (d *dataset) setFill(data *meta.Dataset) {
 	if data.Fill.State != meta.FillUser {
 		return

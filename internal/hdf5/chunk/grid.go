@@ -25,6 +25,8 @@ type grid struct {
 	whole   bool // a chunk is deep whole records, nothing else
 }
 
+// newGrid computes the sizes of a grid of chunks. All of them come from the file, so every product is checked against
+// overflow before it is used as the length of a slice.
 func newGrid(dims, chunk []int64, elem int64) (g grid, err error) {
 	g = grid{dims: dims, chunk: chunk, elem: elem, deep: chunk[0], columns: 1, whole: true}
 	record, layer := elem, elem

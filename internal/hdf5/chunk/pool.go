@@ -88,6 +88,8 @@ func (p *Pool) invite(to helped, helpers *sync.WaitGroup, n int64) {
 	}
 }
 
+// help is a worker of the pool. It joins the calls that ask for help, whatever their dataset, until the pool is closed.
+// The caller always works itself, so a busy pool makes a call slower and never stops it.
 func (p *Pool) help() {
 	for {
 		select {

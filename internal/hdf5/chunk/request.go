@@ -78,6 +78,7 @@ func (q *request) addAll(indices []int) {
 
 func byRecord(a, b want) int { return cmp.Or(cmp.Compare(a.record, b.record), cmp.Compare(a.to, b.to)) }
 
+// add adds a slot. Slots come row by row, and rows holds where each row of chunks begins, which is what a worker takes.
 func (q *request) add(s slot) {
 	if n := len(q.slots); n == 0 || q.slots[n-1].row != s.row {
 		q.rows = append(q.rows, n)

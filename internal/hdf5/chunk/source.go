@@ -25,6 +25,8 @@ func (s *source) bytes(off, n int64, buf *[]byte) ([]byte, error) {
 	return *buf, s.read(*buf, off)
 }
 
+// view returns bytes of a mapped file without a copy. The range comes from a chunk index, so it is checked against the
+// file. warm reads pages before they are touched: a fault would stop the thread, and not only the goroutine.
 func (s *source) view(off, n int64) ([]byte, error) {
 	size := int64(len(s.mapped))
 	if off < 0 || off > size || n > size-off {

@@ -25,6 +25,8 @@ func Native(t *meta.Datatype) func(b []byte) {
 	return n.decode
 }
 
+// numbersOf returns how numbers of a type become this machine's: swapped bytes, and for a type whose precision is less
+// than its size, shifts that move the bits that count into place and extend the sign.
 func numbersOf(t *meta.Datatype) (n numbers) {
 	n.swap = swapped(t)
 	for t.Class == meta.Array || t.Class == meta.Enum {
