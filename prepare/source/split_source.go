@@ -22,6 +22,8 @@ type splitRange struct {
 	name  string
 }
 
+// NewSplitSource returns a source whose samples carry the splits of a dataset. Ranges are sorted, so that the split of
+// a sample is found by binary search.
 func NewSplitSource(s Source, splits []store.Split) Source {
 	w := &splitSource{Source: s, info: s.Info()}
 	for _, p := range splits {

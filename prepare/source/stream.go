@@ -61,6 +61,8 @@ func CheckRatio(in, out int64) error {
 	return nil
 }
 
+// start decompresses the file if its first bytes say so, whatever its name. zstd's window is bounded, as a frame can
+// ask for gigabytes of memory.
 func (s *Stream) start() error {
 	counted := bufio.NewReaderSize(counter{s.file, &s.in}, 256<<10)
 	head, err := counted.Peek(6)
