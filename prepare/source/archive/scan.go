@@ -218,6 +218,8 @@ func (s *archiveScan) member(ext string) *memberScan {
 	return s.members[ext]
 }
 
+// add looks at the content of a member for the type of its column. A member that cannot be read does not count here,
+// and is a bad sample later.
 func (s *memberScan) add(m member, selection []column.Selection) {
 	s.count++
 	m.data, _ = m.load() // one that cannot be read will be a bad sample
@@ -459,6 +461,8 @@ func (c *memberColumn) decide(m *memberScan, w column.Selection) error {
 	return nil
 }
 
+// decideCell decides the type of a column of texts. A text that looks like a path to an image stays a text: the image
+// would be outside of the archive.
 func (c *memberColumn) decideCell(m *memberScan, w column.Selection, name string) error {
 	c.typ = m.guess.Result(source.LabelsName)
 	if w.Type != "" {

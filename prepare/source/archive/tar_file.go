@@ -53,6 +53,8 @@ func (f *tarFile) seen() *tarFile {
 	return f
 }
 
+// open opens the archive at the first member that is asked for, so that a source of a thousand shards has few of them
+// open.
 func (f *tarFile) open() (vfs.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,6 +72,8 @@ func (f *tarFile) open() (vfs.File, error) {
 // errRewritten is the error of an archive whose members may be elsewhere by now.
 var errRewritten = errors.New("the archive was written to since it was listed; open it again")
 
+// load reads a member at its place. The archive must be the one that was listed: in another, the place holds other
+// bytes that may well be an image.
 func (p *tarPlace) load() ([]byte, error) {
 	file, err := p.file.open()
 	if err != nil {

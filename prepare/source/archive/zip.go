@@ -37,6 +37,9 @@ func openZip(ctx context.Context, root *vfs.Root, name string) (*zipFile, error)
 	return z, nil
 }
 
+// readDirectory lists the members. Their stored sizes must fit the file together: a bomb stores one compressed block
+// under many names (https://www.bamsoftware.com/hacks/zipbomb/). Zstandard and bzip2 are read besides deflate, as
+// archivers write them.
 func (z *zipFile) readDirectory() error {
 	info, err := z.file.Stat()
 	if err != nil {
