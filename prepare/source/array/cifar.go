@@ -137,6 +137,8 @@ func (c cifarClasses) record() int {
 	return 1 + cifarPixels
 }
 
+// columns returns images and labels of CIFAR's binary form: one or two bytes of labels, then the pixels in planes.
+// CIFAR-100 has a coarse label before the fine one; labels are the fine ones, as in torchvision.
 func (c cifarClasses) columns(p *cifarParts) []Column {
 	images := source.NumberField(source.ImagesName, tensor.Uint8, 3, 32, 32)
 	images.Layout = tensor.CHW

@@ -72,6 +72,7 @@ type fixedReader struct {
 	left int64 // values not read yet
 }
 
+// read returns the next values in a block of their own: cursors hand them out without a copy, so a block is not reused.
 func (f *fixedReader) read() ([]byte, int, error) {
 	n := min(int64(max(1, block/f.Size)), f.left)
 	if n == 0 {

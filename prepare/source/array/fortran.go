@@ -72,6 +72,9 @@ type fortranReader struct {
 	at     int64 // records read
 }
 
+// read turns the next block of records from Fortran order, where the first axis varies fastest, to C order. The values
+// of one record are then far apart in the file, so the block is read as strips, each the values of one element of all
+// its records: reading record by record would touch the whole file for each.
 func (s *fortranReader) read() ([]byte, int, error) {
 	n := min(s.most, s.count-s.at)
 	if n == 0 {

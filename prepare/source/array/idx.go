@@ -109,6 +109,8 @@ func idxColumn(ctx context.Context, root *vfs.Root, name string) (Column, io.Clo
 	return c, f, err
 }
 
+// idxColumnOf opens an IDX file, plain or gzipped, as MNIST is published. A plain file can be read at any position, and
+// its length is compared with its header now; a gzipped one is read from its beginning for each pass.
 func idxColumnOf(ctx context.Context, f vfs.File, name string) (Column, error) {
 	magic := make([]byte, 2)
 	if err := source.ReadAt(f, magic, 0); err != nil {

@@ -74,6 +74,7 @@ func (c Column) images(padded bool) Column {
 // trimmed is a cursor over values without the zeros at their ends.
 type trimmed struct{ Cursor }
 
+// Next returns a value without the NULs at its end: NumPy pads bytes of dtype S to the longest, and drops NULs, too.
 func (t trimmed) Next() ([]byte, error) {
 	value, err := t.Cursor.Next()
 	return bytes.TrimRight(value, "\x00"), err

@@ -118,6 +118,7 @@ func named(kind, path string, all []Column, bad Rejections, selection []column.S
 	return s, err
 }
 
+// openZip opens an .npz, which is a zip archive of .npy files.
 func openZip(ctx context.Context, root *vfs.Root, path string) (vfs.File, *zip.Reader, error) {
 	f, err := source.OpenUntil(ctx, root, path)
 	if err != nil {

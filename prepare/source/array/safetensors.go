@@ -61,6 +61,9 @@ type tensorEntry struct {
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
+// tensorsOf reads the header of a file: its length in 8 bytes, then JSON with the type, shape and place of each tensor
+// (https://github.com/huggingface/safetensors). The length is untrusted, so it is compared with the file before memory
+// is allocated for it. Tensors are sorted by name, as JSON objects have no order.
 func tensorsOf(r io.ReaderAt, size int64) (columns []Column, bad Rejections, err error) {
 	var length [8]byte
 	if err := source.ReadAt(r, length[:], 0); err != nil {

@@ -280,6 +280,8 @@ func Select(columns []Column, selection []column.Selection) ([]Column, error) {
 	return list, nil
 }
 
+// findColumn returns the column that a selection names, by the name in the file, or by the field's name, which users
+// see in messages.
 func findColumn(columns []Column, w column.Selection) (Column, error) {
 	var origins, names []string
 	for _, c := range columns {
