@@ -193,6 +193,9 @@ func (l *loaded) content(a *array) (*content, error) {
 	return c, c.err
 }
 
+// read loads the buffers of an array that every value needs: validity and offsets. Bytes of strings are read when a
+// value is. How long a buffer must be follows from the number of values, which the batch claims; buffer compares it
+// with the bytes that are there.
 func (l *loaded) read(a *array, c *content) (err error) {
 	if a.nulls != 0 && a.buffers[0].size > 0 {
 		if c.validity, err = l.buffer(a.buffers[0], (a.length+7)/8); err != nil {

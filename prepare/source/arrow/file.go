@@ -60,6 +60,8 @@ func open(ctx context.Context, root *vfs.Root, path string) (rows.File, error) {
 	return f, nil
 }
 
+// read finds out whether this is a file, with a footer that lists the batches, or a stream, which must be read once to
+// find them. Both begin with the same messages.
 func (f *file) read() error {
 	info, err := f.file.Stat()
 	if err != nil {

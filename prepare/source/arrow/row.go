@@ -163,6 +163,7 @@ func (c *content) offset(a *array, i int64) int64 {
 	return int64(binary.LittleEndian.Uint64(c.offsets[8*i:]))
 }
 
+// noNulls refuses nulls among the elements of a list: a field of numbers has no place for them.
 func (l *loaded) noNulls(a *array, low, high int64) error {
 	for i := low; i < high; i++ {
 		null, err := l.null(a, i)

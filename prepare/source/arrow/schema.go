@@ -93,6 +93,8 @@ func newSchema(t *table) (*schema, error) {
 	return s, nil
 }
 
+// newNode reads a field of the schema with its children. left bounds the fields of all levels, and depth the levels: a
+// flatbuffer can refer to one table from many, so a small file could unfold to any size.
 func newNode(t *table, left *int, depth int) (*node, error) {
 	if *left--; *left < 0 || depth > maxDepth {
 		return nil, errors.New("has too many columns, or columns in columns")
@@ -299,6 +301,8 @@ func (s *schema) leaves() (list []*leaf) {
 	return list
 }
 
+// appendLeaves lists the columns below a node. Structs are flattened to names with dots, but for the struct of bytes
+// and path in which the Hugging Face hub stores an image or audio, which is one column.
 func (s *schema) appendLeaves(list []*leaf, n *node, name string, path []int) []*leaf {
 	if n.kind == structs {
 		if at := n.imageBytes(); at >= 0 {
