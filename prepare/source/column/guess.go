@@ -262,6 +262,8 @@ func (g *Guess) addWhole(text string) {
 	}
 }
 
+// addList looks at a cell as a list of numbers. It is tried as integers first: as floats, numbers above 2^53 would
+// change. A column is a list only if all its cells are, and all of them in one notation, in brackets or as words.
 func (g *Guess) addList(text string) {
 	words := !strings.HasPrefix(strings.TrimLeft(text, " \t"), "[")
 	if g.notList = words && !plainNumbers(text) || g.isList && words != g.words; g.notList {
@@ -353,6 +355,8 @@ func (g *Guess) Result(column string) Type {
 	return Type{Kind: Text}
 }
 
+// list returns the type of a column of lists. Lists of several lengths make a ragged field, and so do empty ones: their
+// rows have the shape that the longer lists show.
 func (g *Guess) list() Type {
 	t := Type{DType: tensor.Int64, Shape: g.dims}
 	if g.floats {

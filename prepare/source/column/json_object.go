@@ -89,6 +89,8 @@ func surrogate(text []byte) (half uint64, ok bool) {
 	return half, err == nil && half >= 0xd800 && half < 0xe000
 }
 
+// eachCell calls f for a member, and for the members of objects in it under names with dots, as columns of a table are
+// flat. null is an empty cell and not the text "null".
 func eachCell(name string, raw json.RawMessage, depth int, f func(column string, c Cell)) error {
 	switch raw[0] {
 	case '"':

@@ -84,6 +84,7 @@ func (l *numberList) nested(b []byte, d tensor.DType, depth int) (dims []int, ou
 	}
 }
 
+// element reads the next number or list. Depth is counted, since JSON of only brackets would overflow the stack.
 func (l *numberList) element(b []byte, d tensor.DType, depth int) (dims []int, out []byte, err error) {
 	if strings.HasPrefix(l.rest, "[") {
 		return l.nested(b, d, depth+1)

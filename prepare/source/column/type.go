@@ -228,6 +228,8 @@ func (t *Type) AppendOne(b []byte, c Cell) ([]byte, error) {
 	return AppendNumber(b, word, t.DType)
 }
 
+// putBase64 decodes a cell of base64, with or without the head of a data: URL, which browsers and notebooks put before
+// it.
 func putBase64(v *source.Values, field int, text string) error {
 	if _, data, ok := strings.Cut(text, ";base64,"); ok {
 		text = data
