@@ -36,6 +36,8 @@ type cellMember struct {
 // IsCells reports whether a file has single cells.
 func IsCells(f *meta.File) bool { return isAnnData(f) || isTenX(f) }
 
+// isAnnData reports whether a file is .h5ad: by the attribute that anndata writes since 0.8, or for older files by the
+// names of its groups.
 func isAnnData(f *meta.File) bool {
 	obs, ok := f.Root.Get("obs")
 	_, hasVar := f.Root.Get("var")
@@ -43,6 +45,7 @@ func isAnnData(f *meta.File) bool {
 	return ok && obs.Group != nil && (Encoding(f.Root.Attrs) == "anndata" || hasVar && hasX)
 }
 
+// isTenX reports whether a file is a matrix of 10x Genomics' Cell Ranger, version 3 or later.
 func isTenX(f *meta.File) bool {
 	matrix, ok := f.Root.Get("matrix")
 	if !ok || matrix.Group == nil {
@@ -330,6 +333,7 @@ func (c *cells) featuresOf(path string) []string {
 	return c.features(frame + "/" + c.file.indexOf(frame))
 }
 
+// features returns the names of columns, such as genes, or nil if they take more memory than names are worth.
 func (c *cells) features(path string) []string {
 	names, err := c.file.texts(path)
 	total := 0

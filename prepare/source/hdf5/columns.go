@@ -342,6 +342,7 @@ type partCursor struct {
 	end       int64  // of block
 }
 
+// Next returns the next value, and reads a block of records when the last one is used up.
 func (p *partCursor) Next() ([]byte, error) {
 	if p.at == p.count {
 		return nil, io.EOF

@@ -254,6 +254,8 @@ func (p *part) list(buf, record []byte, heap *meta.Heap) ([]byte, error) {
 // gather appends the elements of a part.
 func (p *part) gather(buf, record []byte) []byte { return gatherAxes(buf, record, p.axes, p.typ.Size) }
 
+// gatherAxes appends the elements of a selection of a record. Axes whose elements lie side by side are joined first, so
+// that the innermost copy is as long as the selection allows.
 func gatherAxes(buf, record []byte, axes []stride, size int64) []byte {
 	n, end := size, len(axes)
 	for end > 0 && axes[end-1].bytes == n { // side by side

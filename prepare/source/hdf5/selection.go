@@ -52,6 +52,8 @@ func newSelection(s meta.Selection, dims []int64) (sel selection, err error) {
 	return sel, nil
 }
 
+// newAxis checks a selection of one axis, as a virtual dataset stores it, against the axis' length: regular (start,
+// stride, count, block) or a list of spans. Products of numbers from the file are avoided, as they could overflow.
 func newAxis(s meta.AxisSelection, length int64) (a axis, err error) {
 	outside := fmt.Errorf("a selection outside of %d elements: %w", length, meta.ErrUnsupported)
 	if s.Unlimited {

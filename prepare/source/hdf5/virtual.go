@@ -184,6 +184,7 @@ func (v *virtual) origin(s meta.VirtualSource) (*origin, error) {
 	return o, nil
 }
 
+// closeOrigins closes the files of a virtual dataset, and of virtual datasets that it refers to.
 func (v *virtual) closeOrigins() {
 	for _, o := range v.open {
 		inner, ok := o.Records.(*virtual)
@@ -206,6 +207,8 @@ func (v *virtual) Close() error {
 	return nil
 }
 
+// openOrigin opens a dataset that elements come from. "." is this file. The depth is counted along: two files can refer
+// to each other, and would be opened until no descriptor is left.
 func (v *virtual) openOrigin(s meta.VirtualSource) (*origin, error) {
 	if s.File == "." {
 		f := v.file
