@@ -74,6 +74,9 @@ func (s *cocoSet) objects(e *cocoEntry) ([]object, error) {
 	return list, nil
 }
 
+// object converts an annotation. COCO's boxes have width and height. A missing box is computed from the polygons, and a
+// missing area is the box's, as tools that write COCO leave either out. Masks are drawn later, in the worker that needs
+// them.
 func (s *cocoSet) object(a *cocoAnnotation) (o object, err error) {
 	class, known := s.classes[a.Category]
 	if !known {

@@ -147,6 +147,8 @@ func (f *cocoFile) countStray(out *cocoFound) {
 	}
 }
 
+// delimiter reads a bracket or brace. The file is read token by token, and never as a whole: annotations of COCO have
+// hundreds of megabytes.
 func delimiter(d *json.Decoder, want json.Delim) error {
 	t, err := d.Token()
 	if err == io.EOF {

@@ -36,6 +36,8 @@ type labelmeSet struct {
 	classes map[string]int64
 }
 
+// open reads all JSON files of the folder for the names of labels, as LabelMe has no list of classes. The folders at
+// the top are splits only if there are several and all files are in one of them.
 func (s *labelmeSet) open() (format setFormat, err error) {
 	labels, splits := make(map[string]bool), make(map[string]bool)
 	err = s.root.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {

@@ -32,6 +32,8 @@ type labelmeShape struct {
 	Mask   string       `json:"mask"`       // a PNG in base64, whose top left is the first point
 }
 
+// parseLabelme reads a file of LabelMe. Other JSON files in the folder must not pass for one without shapes, so shapes
+// and imagePath are required.
 func parseLabelme(root *vfs.Root, path string) (a labelmeAnnotation, err error) {
 	text, err := root.ReadFile(path, nil, source.MaxText)
 	if err != nil {

@@ -36,6 +36,7 @@ type maskSet struct {
 	images []annotatedImage
 }
 
+// open pairs masks with images. Masks without an image are counted, reported and left out.
 func (s *maskSet) open() (format setFormat, err error) {
 	pairs := source.MaskPairs(s.root, s.dir)
 	if pairs == nil {

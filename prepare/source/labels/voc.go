@@ -45,6 +45,8 @@ type vocSet struct {
 // objectColumns are the columns from the XML files.
 var objectColumns = []string{boxesColumn, labelsColumn, difficultColumn, truncatedColumn}
 
+// open lists the images of one or several years. Names of classes are sought in the annotations only if a field needs
+// them, since that reads every XML file.
 func (s *vocSet) open(selection []column.Selection) (format setFormat, err error) {
 	annotated := len(selection) == 0
 	for _, w := range selection {

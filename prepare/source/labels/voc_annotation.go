@@ -133,6 +133,8 @@ func sizeOf(text string) (int, error) {
 	return n, nil
 }
 
+// object converts one object. Pascal VOC counts pixels from 1 and includes both ends, so left and top lose 1, and right
+// and bottom stay: they are then the end of the last pixel.
 func (s *vocSet) object(o vocObject) (b object, err error) {
 	class, known := s.classes[strings.TrimSpace(o.Name)]
 	if !known {

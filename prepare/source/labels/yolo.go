@@ -54,6 +54,8 @@ type yoloSet struct {
 	known  map[string]string // by name, the split of an image
 }
 
+// open reads the YAML file of a dataset, at path or in the folder path. Without such a file, a folder of images and
+// labels in Ultralytics' layout is opened by its names alone.
 func (s *yoloSet) open(path string) error {
 	s.dir = path
 	info, err := s.root.Stat(path)
@@ -182,6 +184,8 @@ func (s *yoloSet) addFolder(split, dir string) error {
 	return err
 }
 
+// addImage enters an image, whose labels are in a file next to it. An image in two splits is refused: a model would be
+// tested on what it was trained on.
 func (s *yoloSet) addImage(split, path string) error {
 	rel, err := filepath.Rel(s.dir, path)
 	if err != nil {

@@ -30,6 +30,8 @@ type yoloSplit struct {
 // maxYOLO is the most bytes of a YAML file.
 const maxYOLO = 16 << 20
 
+// readConfig reads Ultralytics' YAML: path, the places of splits, names of classes, and the shape of keypoints. It
+// reads these keys only and ignores download, whose value is a script.
 func readConfig(root *vfs.Root, file string) (c yoloConfig, err error) {
 	text, err := root.ReadFile(file, nil, maxYOLO)
 	if err != nil {
