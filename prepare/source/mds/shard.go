@@ -21,6 +21,7 @@ import (
 //
 // A shard may be compressed as a whole. It is read from its begin to its end.
 
+// open refuses codecs that no Go library of ours reads before the first row is asked for.
 func (h *shard) open(ctx context.Context, root *vfs.Root, path string) (rows.File, error) {
 	if method, _, _ := strings.Cut(h.Method, ":"); h.Packed != nil && strings.HasSuffix(path, "."+method) &&
 		(method == "br" || method == "snappy") {
@@ -36,6 +37,8 @@ func (h *shard) open(ctx context.Context, root *vfs.Root, path string) (rows.Fil
 	return &rows.Stream{Ctx: ctx, Root: root, Path: path, List: list, Samples: h.Samples, Read: h.samples}, nil
 }
 
+// samples yields the samples of a shard from number first on, and skips the bytes before it. Offsets are untrusted:
+// each must be at or after the one before.
 func (h *shard) samples(s *source.Stream, first int64, yield func(rows.Row, error) bool) error {
 	r := s.Seekable()
 	head, err := read(r, nil, 4)
