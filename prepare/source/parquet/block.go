@@ -129,6 +129,8 @@ type groupReader struct {
 	leaves []*leafReader
 }
 
+// newGroupReader returns a reader of the columns that become fields. A field of several leaves, such as a struct of x
+// and y, is filled leaf by leaf at a stride.
 func newGroupReader(s *reader, g parquet.RowGroup) *groupReader {
 	r := &groupReader{fields: s.info.Fields}
 	for k, c := range s.columns {
@@ -275,6 +277,8 @@ func (l *leafReader) take(out []byte, stride, n int) {
 	}
 }
 
+// takeEach copies numbers to every stride-th place, through the dictionary if the page has one. Parquet stores integers
+// of 8 and 16 bits in 32, so widths are converted on the way.
 func (l *leafReader) takeEach(out []byte, stride, n int) {
 	unsigned := l.column.DType == tensor.Uint32
 	for i := range n {

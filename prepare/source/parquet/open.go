@@ -51,6 +51,8 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return x, nil
 }
 
+// open opens the files, chooses columns by the first file's schema, and scans values only for what the schema leaves
+// open: classes of texts, lengths of lists, and what images are.
 func (s *reader) open(ctx context.Context, names []string, opts source.Options, selection []column.Selection) error {
 	for _, name := range names {
 		if err := s.add(ctx, name); err != nil {

@@ -47,6 +47,8 @@ func (s *reader) rowsFrom(n int64) iter.Seq2[[][]parquet.Value, error] {
 	}
 }
 
+// fileRows yields the rows of a file after the first skip ones. Whole row groups are skipped by their counts, and only
+// the rest of one is decoded to be dropped.
 func fileRows(p *parquet.File, skip int64, yield func([][]parquet.Value, error) bool) (more bool, err error) {
 	r := groupRows{batch: make([]parquet.Row, 64), values: make([][]parquet.Value, len(p.Schema().Columns()))}
 	more = true

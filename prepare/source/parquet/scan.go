@@ -53,6 +53,7 @@ func (s *columnScan) file(ctx context.Context, p *parquet.File) error {
 	return nil
 }
 
+// chunk goes through the pages of a column of one row group, until everything that the scan looks for is known.
 func (s *columnScan) chunk(ctx context.Context, chunk parquet.ColumnChunk) error {
 	pages := chunk.Pages()
 	for {
@@ -73,6 +74,7 @@ func (s *columnScan) chunk(ctx context.Context, chunk parquet.ColumnChunk) error
 	}
 }
 
+// page looks at one page. Lengths of lists follow from the levels alone, and their values stay encoded.
 func (s *columnScan) page(p parquet.Page) error {
 	if s.lists != nil {
 		s.lists.add(p.RepetitionLevels(), p.DefinitionLevels(), p.NumValues())
