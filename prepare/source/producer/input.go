@@ -31,6 +31,8 @@ const (
 	maxHint     = 64 << 20 // bytes that are allocated for a size before they arrive
 )
 
+// newInput reads a pipe ahead in a goroutine, as deep as queueBlocks: a pipe holds 64 KiB, so a producer would
+// otherwise stop whenever this process is busy. The goroutine ends with ctx, or with the stream.
 func newInput(ctx context.Context, r io.Reader) *input {
 	in := &input{ctx: ctx, blocks: make(chan block, queueBlocks)}
 	in.free.New = func() any { b := make([]byte, blockBytes); return &b }
