@@ -86,6 +86,8 @@ func (c *Column) look(x *Value, isImage func([]byte) bool) {
 	}
 }
 
+// lookShape takes the shape of one more value. Only the first axis may differ, which makes a ragged field; other
+// differences make the column deeper than a field can hold.
 func (c *Column) lookShape(dims []int) {
 	switch {
 	case slices.Contains(dims, Varies):
@@ -303,6 +305,8 @@ func (t *target) put(v *source.Values, x *Value) error {
 	return t.putNumbers(v, x)
 }
 
+// putNull stores a null: an empty list in a ragged field, and otherwise what --missing says, which may be an error. A
+// null is never a silent zero.
 func (t *target) putNull(v *source.Values) error {
 	if t.field.Ragged && !t.field.Image() {
 		v.Make(t.at, 0)

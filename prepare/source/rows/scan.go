@@ -24,6 +24,8 @@ type scan struct {
 	buf      []byte
 }
 
+// newScan compares the columns of all files, where they declare them. Files of one dataset must agree, since a field
+// has one type; the first file decides.
 func newScan(files []File, names []string, selection []column.Selection, opts source.Options) (*scan, error) {
 	s := &scan{opts: opts, byName: make(map[string]int)}
 	for _, w := range selection {

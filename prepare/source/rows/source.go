@@ -62,6 +62,8 @@ func (s *rows) shorten() {
 	}
 }
 
+// open opens all files, then scans them for what they do not declare, then decides the fields. All files must be known
+// before a type is decided: the second file may have a longer list or another class.
 func (s *rows) open(ctx context.Context, format Format, opts source.Options, selection []column.Selection) error {
 	for i, name := range s.names {
 		f, err := format.Open(ctx, s.root, name)

@@ -75,6 +75,8 @@ func openTokens(ctx context.Context, root *vfs.Root, path string, given *column.
 	return f, nil
 }
 
+// open finds out what a .bin file is: tokens of Megatron if an .idx of its name exists, and otherwise plain numbers,
+// whose type must be declared.
 func (f *tokensFile) open(ctx context.Context, root *vfs.Root, path string, given *column.Type) error {
 	info, err := f.data.Stat()
 	if err != nil {
