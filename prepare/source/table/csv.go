@@ -31,6 +31,9 @@ type csvRows struct {
 	header []string
 }
 
+// open reads the header of a CSV file. The delimiter is the candidate that occurs most in the first line, or what
+// Excel's line sep= says. UTF-16 is refused with the command that converts it: read as bytes, every other one would be
+// NUL.
 func (csvFormat) open(r io.Reader) (rowReader, error) {
 	first := make([]byte, 4096)
 	n, err := io.ReadFull(r, first)
