@@ -27,6 +27,7 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return rows.Open(ctx, root, path, names, rows.Format{Kind: "tfrecord", Unit: "records", Open: open}, opts, selection)
 }
 
+// open returns a file whose rows are counted later: a TFRecord has no index.
 func open(ctx context.Context, root *vfs.Root, path string) (rows.File, error) {
 	s, err := source.OpenStream(ctx, root, path) // only to check now that it exists
 	if err != nil {
@@ -35,6 +36,8 @@ func open(ctx context.Context, root *vfs.Root, path string) (rows.File, error) {
 	return &rows.Stream{Ctx: ctx, Root: root, Path: path, Samples: -1, Read: read}, s.Close()
 }
 
+// read yields the records of a file from number first on. Skipped records are framed, but not checked or parsed. A
+// wrong checksum of the data is the fault of one record; any other error ends the file.
 func read(s *source.Stream, first int64, yield func(rows.Row, error) bool) error {
 	frames := frames{r: s}
 	for i := int64(0); ; i++ {
