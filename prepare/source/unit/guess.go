@@ -56,6 +56,8 @@ type shape struct {
 	numbers, texts bool  // single values
 }
 
+// shapeOf summarizes the lengths of a unit's arrays, from which the guess follows whether a unit is a record or its
+// rows are.
 func shapeOf(members []Member, selection []column.Selection) (s shape) {
 	least, counts := int64(-1), make(map[int64]int)
 	for _, m := range members {

@@ -162,6 +162,9 @@ type number interface {
 	int32 | uint32 | int64 | uint64 | float32 | float64
 }
 
+// move renumbers the columns of sparse pairs (column, value) in place and drops columns that the field does not have.
+// It sorts pairs again if the new numbers do not ascend, as readers of sparse fields expect order. It returns how many
+// bytes are left.
 func move[T number](b []byte, to []int32, unsorted bool) int {
 	pairs, n := tensor.Elements[T](b), 0
 	for i := 0; i < len(pairs); i += 2 {
