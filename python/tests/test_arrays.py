@@ -5,7 +5,6 @@ import copy
 import gc
 import importlib.util
 import pickle
-import random
 import unittest
 
 import numpy as np
@@ -94,20 +93,6 @@ class Kinds(unittest.TestCase):
 
 
 class Order(unittest.TestCase):
-    def test_of_a_seed(self):
-        for n, size, world in ((103, 10, 1), (5000, 64, 1), (103, 10, 3), (5000, 7, 4), (3, 10, 2)):
-            for drop_last in (False, True):
-                for rank in range(world):
-                    batches = penstock.order.Batches(n, size, 7, drop_last=drop_last, rank=rank, world_size=world)
-                    dl = loader((np.arange(n), np.arange(n)), size, shuffle=True, seed=7, drop_last=drop_last, rank=rank, world_size=world)
-                    self.assertEqual(len(dl), len(batches))
-                    for epoch in range(2):
-                        batches.set_epoch(epoch)
-                        self.assertEqual([y.tolist() for _, y in dl], [b.tolist() for b in batches])
-                    batches.set_epoch(9)
-                    dl.set_epoch(9)
-                    self.assertEqual(rows(dl), np.concatenate([*batches, np.empty(0, int)]).tolist())
-
     def test_without_a_seed(self):
         self.assertEqual(rows(loader(shuffle=True)), rows(loader(shuffle=True, seed=0)))
         drawn = [rows(loader(shuffle=True, generator=np.random.default_rng(k))) for k in (1, 1, 2)]
@@ -136,14 +121,6 @@ class Order(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "seed= with batch_sampler"):
             loader(batch_size=1, batch_sampler=[[1, 2]], seed=1)
 
-    def test_loops_at_a_time(self):
-        dl = loader(seed=3, shuffle=True)
-        a, b = iter(dl), iter(dl)
-        self.assertEqual([len(x) for x in (a, b)], [11, 11])
-        one = [rows([next(a)]), rows([next(b)]), rows(a), rows(b)]
-        self.assertEqual(sorted(one[0] + one[2]), list(range(103)))
-        self.assertEqual(sorted(one[1] + one[3]), list(range(103)))
-
     @unittest.skipIf(importlib.util.find_spec("jax") is None, "no jax")
     def test_jax(self):
         import jax
@@ -154,34 +131,6 @@ class Order(unittest.TestCase):
 
 
 class State(unittest.TestCase):
-    def test_at_random_steps(self):
-        rng = random.Random(3)
-        for case in range(60):
-            n, size, world = rng.choice([1, 50, 5000]), rng.choice([1, 7, 64]), rng.choice([1, 1, 2])
-            size, world = (size, world) if size * world <= n else (1, 1)
-            options = {"shuffle": rng.random() < 0.8, "seed": rng.randrange(5), "drop_last": rng.random() < 0.5}
-            data = (np.arange(n), np.arange(n))
-            of = [loader(data, size, rank=r, world_size=world, **options) for r in range(world)]
-            epochs = [[rows([b]) for _ in range(2) for b in dl] for dl in of]
-            steps = rng.randrange(len(epochs[0]) + 1)
-            dl = loader(data, size, rank=0, world_size=world, **options)
-            got = []
-            while len(got) < steps:
-                for b in dl:
-                    got.append(rows([b]))
-                    if len(got) == steps:
-                        break
-            state = pickle.loads(pickle.dumps(dl.state_dict()))
-            again = [loader(data, size, rank=r, world_size=world, **options) for r in range(world)]
-            for r, other in enumerate(again):
-                other.load_state_dict(state)
-                rest = [rows([b]) for b in other]
-                at = steps % len(of[0]) if steps % len(of[0]) or not steps else len(of[0])  # after the last batch, nothing is left of the epoch
-                first = steps - at
-                self.assertEqual(rest, epochs[r][first + at : first + len(of[0])], (case, options))
-            copied = pickle.loads(pickle.dumps(dl))
-            self.assertEqual(copied.state_dict(), state)
-
     def test_of_another_run(self):
         state = loader(seed=3, shuffle=True).state_dict()
         for options, what in (

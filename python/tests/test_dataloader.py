@@ -378,37 +378,6 @@ class DataLoaderTest(data.Copied):
                     for _ in dl:
                         pass
 
-    def test_resume_at_every_batch(self):
-        options = {"seed": 9, "transforms": [T.RandomHorizontalFlip(), *NORMALIZE]}
-        states, batches = [], []
-        with loader("images", 400, True, **options) as dl:
-            states.append(dl.state_dict())
-            for _ in range(2):
-                for b in dl:
-                    batches.append((b.epoch, b.step, b["images"].tobytes()))
-                    states.append(json.loads(json.dumps(dl.state_dict())))
-        self.assertEqual(len(batches), 8)
-        for k, state in enumerate(states):
-            for world in (1, 2):
-                ranks = [
-                    loader("images", 400 // world, True, num_workers=2, prefetch_factor=1, rank=r, world_size=world, **options) for r in range(world)
-                ]
-                for dl in ranks:
-                    dl.load_state_dict(state)
-                    self.assertEqual(dl.state_dict(), state)
-                rest = []
-                for _ in range(3 - k // 4):  # the first of these loops is empty if the state was taken after the last batch of an epoch
-                    for parts in zip(*map(list, ranks)):
-                        rest.append((parts[0].epoch, parts[0].step, b"".join(b["images"][b.mask].tobytes() for b in parts)))
-                del rest[8 - k :]
-                self.assertEqual(rest, batches[k:])
-                for dl in ranks:
-                    dl.close()
-        with loader("images", 400, True, **{**options, "seed": 8}) as dl:
-            with self.assertRaisesRegex(penstock.Error, "another seed: 9, now 8"):
-                dl.load_state_dict(states[1])
-            self.assertEqual(len(list(dl)), 4)  # it is as it was
-
     def test_resume_after_a_kill(self):
         code = """if True:
             import json, os, sys, zlib, penstock
@@ -457,51 +426,6 @@ class DataLoaderTest(data.Copied):
             self.assertEqual([line for line in whole if line in set(got)], got)
             self.assertLessEqual(len(whole) - len(got), 4)
             self.assertTrue(any(kills), "no trainer was killed before its end")
-
-    def test_epochs_as_in_torch(self):
-        def of(epoch):
-            batches = penstock.order.Batches(1500, 500, seed=1)
-            batches.set_epoch(epoch)
-            return [b.tolist() for b in batches]
-
-        with loader("images", 500, True, seed=1) as dl:
-            self.assertEqual(indices(dl), of(0))
-            for batch in dl:
-                self.assertEqual(batch.indices.tolist(), of(1)[0])
-                break
-            state = dl.state_dict()
-            self.assertEqual(indices(dl), of(2))
-            dl.set_epoch(7)
-            self.assertEqual(indices(dl), of(7))
-            self.assertEqual(indices(dl), of(8))
-            for batch in dl:
-                dl.set_epoch(3)  # of the next loop
-            self.assertEqual(batch.indices.tolist(), of(9)[2])
-            self.assertEqual(indices(dl), of(3))
-            dl.load_state_dict(state)
-            dl.set_epoch(1)  # as training loops do: it is the epoch of the state
-            self.assertEqual(indices(dl), of(1)[1:])
-            dl.load_state_dict(state)
-            self.assertEqual(pickle.loads(pickle.dumps(dl)).state_dict(), state)
-            self.assertEqual(indices(pickle.loads(pickle.dumps(dl))), of(1)[1:])
-            old, new = iter(dl), None
-            self.assertEqual(next(old).indices.tolist(), of(1)[1])
-            new = iter(dl)
-            self.assertEqual(next(new).indices.tolist(), of(2)[0])
-            with self.assertRaisesRegex(penstock.Error, "ended by a new one"):
-                next(old)
-            self.assertEqual(next(new).indices.tolist(), of(2)[1])
-
-    def test_unordered(self):
-        with loader("images", 10, True, in_order=False, num_workers=3) as dl:
-            seen, state = [], None
-            for b in dl:
-                seen.append(b.step)
-                if len(seen) == 70:
-                    state = json.loads(json.dumps(dl.state_dict()))
-            self.assertEqual(sorted(seen), list(range(150)))
-            dl.load_state_dict(state)
-            self.assertEqual(sorted(b.step for b in dl), sorted(seen[70:]))
 
     def test_verified(self):
         copied = self.copy("images")

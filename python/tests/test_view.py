@@ -131,19 +131,6 @@ class TestView(unittest.TestCase):
             np.testing.assert_array_equal(v["x"].numpy(), x)
             np.testing.assert_array_equal(v["t"].lengths, [len(t) for t in m.records["t"]])
 
-    def test_loaders(self):
-        for seed in range(8):
-            r = random.Random(1000 + seed)
-            v, m = self.random_view(r, 1 + r.randrange(3))
-            if not len(m):
-                continue
-            with self.subTest(seed=seed), penstock.DataLoader(v, 5, shuffle=seed % 2 == 1, output="numpy") as loader:
-                seen = []
-                for batch in loader:
-                    self.compare(batch, m, batch.indices.tolist())
-                    seen += batch.indices.tolist()
-                self.assertEqual(sorted(seen), list(range(len(m))))
-
     def test_a_file_is_a_dataset(self):
         ds, m = self.bases[1]
         path = os.path.join(self.folder.name, "some.view.json")

@@ -231,20 +231,6 @@ class Batches(unittest.TestCase):
         for n, b in zip(sizes, of):
             self.assertEqual((b.shape, int(b.min()), int(b.max())), ((n,), n, n))
 
-    def test_samplers(self):
-        for workers in (0, 2):
-            for arguments, want in (
-                ({"sampler": [4, 2, 2], "batch_size": 2}, [[16, 4], [4]]),
-                ({"batch_sampler": [[0, 1, 2], [3]]}, [[0, 1, 4], [9]]),
-                ({"batch_sampler": iter([[5], [1, 2]])}, [[25], [1, 4]]),
-                ({"batch_size": 3, "drop_last": True}, [[0, 1, 4], [9, 16, 25]]),
-            ):
-                with self.subTest(workers=workers, arguments=arguments):
-                    if "batch_sampler" in arguments and not isinstance(arguments["batch_sampler"], list):
-                        arguments = {"batch_sampler": iter([[5], [1, 2]])}
-                    got = [b["square"].tolist() for b in loader(Squares(7), num_workers=workers, **arguments)]
-                    self.assertEqual(got, want)
-
     def test_shuffle_draws_from_numpy(self):
         of = loader(Squares(9), batch_size=4, shuffle=True, num_workers=2)
         seed_all(1)
@@ -256,17 +242,6 @@ class Batches(unittest.TestCase):
 
     def test_whole_batches_are_asked_for(self):
         self.assertEqual(everything(loader(Lists(7), batch_size=3, num_workers=2)), everything(loader(Squares(7), batch_size=3)))
-
-    def test_iterable(self):
-        for workers, want in ((0, [[0, 1, 2], [3, 4]]), (2, [[0, 2, 4], [1, 3]])):
-            self.assertEqual([b[0].tolist() for b in loader(Stream(5), batch_size=3, num_workers=workers)], want)
-        got = [b[0].tolist() for b in loader(Stream(11), batch_size=2, num_workers=3, drop_last=True)]
-        self.assertEqual(got, [[0, 3], [1, 4], [2, 5], [6, 9], [7, 10]])
-
-    def test_collate_fn(self):
-        got = list(loader(Squares(4), batch_size=3, num_workers=1, collate_fn=as_they_are))
-        self.assertEqual([s["name"] for s in got[0]], ["r0", "r1", "r2"])
-        np.testing.assert_array_equal(got[0][2]["image"], np.full((4, 3), 2))
 
     def test_arrays_of_all_kinds(self):
         arrays = [
@@ -301,10 +276,6 @@ class Batches(unittest.TestCase):
             if method in multiprocessing.get_all_start_methods():
                 got = everything(loader(Squares(7), batch_size=3, num_workers=2, multiprocessing_context=method))
                 self.assertEqual(got, everything(loader(Squares(7), batch_size=3)))
-
-    def test_unordered(self):
-        got = [b["square"].tolist() for b in loader(Squares(30), batch_size=3, num_workers=3, in_order=False)]
-        self.assertEqual(sorted(got), [[i * i for i in range(k, k + 3)] for k in range(0, 30, 3)])
 
 
 class Workers(unittest.TestCase):
@@ -549,14 +520,6 @@ class Seeded(unittest.TestCase):
             self.assertEqual(got, want)
         self.assertEqual(len(set(np.concatenate([b[2][1] for b in want]).tolist())), 15)
 
-    def test_ranks(self):
-        whole = [
-            s for b in everything(loader(Squares(24, noise=True), seed=2, batch_size=6, shuffle=True)) for s in zip(b["square"][1], b["noise"][1][1])
-        ]
-        parts = [everything(loader(Squares(24, noise=True), seed=2, batch_size=2, shuffle=True, rank=r, world_size=3)) for r in range(3)]
-        got = [s for step in zip(*parts) for b in step for s in zip(b["square"][1], b["noise"][1][1])]
-        self.assertEqual(got, whole)
-
     def test_resume(self):
         arguments = {"seed": 4, "shuffle": True}
         of = loader(Squares(41, noise=True), batch_size=4, **arguments)
@@ -605,11 +568,6 @@ class Seeded(unittest.TestCase):
         with self.assertRaisesRegex(UnsupportedError, "without seed="):
             loader(Squares(20), seed=1, sampler=samplers.Weighted([1] * 20))
 
-    def test_iterable(self):
-        got = [everything(loader(Stream(9), seed=s, batch_size=2, num_workers=2)) for s in (1, 1, 2)]
-        self.assertEqual(got[0], got[1])
-        self.assertNotEqual(got[0], got[2])
-
 
 class States(unittest.TestCase):
     def check(self, make, workers, step, every=1, **arguments):
@@ -634,12 +592,6 @@ class States(unittest.TestCase):
         if workers:
             self.assertEqual(random.getstate(), before)
         self.assertEqual(len(everything(resumed)), len(want) + step)  # and then a whole epoch
-
-    def test_map(self):
-        for workers, step, every in ((1, 0, 1), (2, 3, 1), (2, 5, 4), (3, 8, 3)):
-            self.check(lambda: Squares(40, noise=True), workers, step, every, shuffle=True)
-        self.check(lambda: Squares(40, noise=True), 2, 4, persistent_workers=True, shuffle=True)
-        self.check(lambda: Squares(40), 0, 4, shuffle=True)
 
     def test_iterable(self):
         for workers, step, every in ((0, 2, 1), (1, 0, 1), (2, 3, 1), (3, 5, 4)):
