@@ -42,10 +42,12 @@ def over(im, back):
         out += bytes(round(a / 255 * c + (255 - a) / 255 * back) for c in color)
     return Image.frombytes("RGB", im.size, bytes(out))
 
-try:
-    from torchvision.transforms import functional
-except ImportError:
-    functional = None
+functional = None
+if do == "crops":
+    try:
+        from torchvision.transforms import functional
+    except ImportError:
+        pass
 
 def crop(im, left, top, width, height, size, flip):
     if functional: # torchvision's own code, if it is installed
