@@ -57,6 +57,8 @@ const (
 	frameMetalayers = 0x57
 )
 
+// parseFrame reads the header of a frame: numbers of MessagePack at fixed places, big endian. Sizes are compared with
+// the bytes that there are before anything is sliced by them.
 func parseFrame(b []byte) (f frame, err error) {
 	if len(b) < frameMetalayers || string(b[1:1+len(frameMagic)]) != frameMagic {
 		return f, errFrame
@@ -110,6 +112,7 @@ type msgpack struct {
 	failed bool
 }
 
+// take returns the next n bytes. Past the end it returns nil and sets failed, which callers check once at the end.
 func (p *msgpack) take(n int) []byte {
 	if n > len(p.b) {
 		p.b, p.failed = nil, true
