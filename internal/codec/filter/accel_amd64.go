@@ -12,6 +12,7 @@ var useAVX2 = cpu.X86.HasAVX2
 // The Fast functions do as much as they can and return how many bytes or elements that is: all,
 // or none, or of sums whole blocks of 32 bytes.
 
+// byteSumsFast returns the sums of the first n bytes, a multiple of 32; n is 0 without AVX2. Go code sums the rest.
 func byteSumsFast(b []byte) (s, w uint32, n int) {
 	if n = len(b) &^ 31; !useAVX2 || n == 0 {
 		return 0, 0, 0
@@ -20,6 +21,7 @@ func byteSumsFast(b []byte) (s, w uint32, n int) {
 	return s, w, n
 }
 
+// wordSumsFast returns the sums of words in the first n bytes, a multiple of 32; n is 0 without AVX2.
 func wordSumsFast(b []byte) (s, w uint32, n int) {
 	if n = len(b) &^ 31; !useAVX2 || n == 0 {
 		return 0, 0, 0
@@ -28,6 +30,7 @@ func wordSumsFast(b []byte) (s, w uint32, n int) {
 	return s, w, n
 }
 
+// transposeBitsFast transposes the bits of the first n bytes, a multiple of 32; n is 0 without AVX2.
 func transposeBitsFast(b []byte) (n int) {
 	if n = len(b) &^ 31; !useAVX2 || n == 0 {
 		return 0

@@ -63,6 +63,7 @@ func spread2(x uint64) uint64 {
 	return (x | x<<8) & 0x00ff00ff00ff00ff
 }
 
+// unshuffle2 interleaves two streams of bytes, eight of each at a time in 64-bit words.
 func unshuffle2(dst, a, b []byte) {
 	i := 0
 	for ; i+8 <= len(a) && i+8 <= len(b); i += 8 {
@@ -76,6 +77,8 @@ func unshuffle2(dst, a, b []byte) {
 	}
 }
 
+// unshuffle4 interleaves four streams of bytes. Slices are cut to one length first, which removes the bounds checks
+// from the loop.
 func unshuffle4(dst, a, b, c, d []byte) {
 	n := len(a)
 	b, c, d = b[:n], c[:n], d[:n]
@@ -86,6 +89,7 @@ func unshuffle4(dst, a, b, c, d []byte) {
 	}
 }
 
+// unshuffle8 interleaves eight streams of bytes, as unshuffle4 does.
 func unshuffle8(dst, src []byte, n int) {
 	a, b, c, d := src[:n], src[n:2*n], src[2*n:3*n], src[3*n:4*n]
 	e, f, g, h := src[4*n:5*n], src[5*n:6*n], src[6*n:7*n], src[7*n:8*n]
