@@ -140,6 +140,7 @@ func (f *flate) block() (last bool, err error) {
 	return last, f.symbols()
 }
 
+// storedBlock copies a block that is not compressed (RFC 1951, 3.2.4). Its length is stored twice, once inverted.
 func (f *flate) storedBlock() error {
 	if !f.align() || len(f.in)-f.at < 4 {
 		return errCut
@@ -160,6 +161,8 @@ func (f *flate) storedBlock() error {
 	return nil
 }
 
+// fixedTables builds the tables of blocks with fixed codes (RFC 1951, 3.2.6). Codes 286, 287, 30 and 31 take part in
+// the construction although no stream may have them.
 func (f *flate) fixedTables() {
 	l := f.lengths[:]
 	for i := range l {

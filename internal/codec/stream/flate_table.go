@@ -32,6 +32,8 @@ const (
 // Entries of the symbols, without the bits of the code.
 var litSymbols, distSymbols, preSymbols = symbols()
 
+// symbols returns the entries of all symbols without the bits of their codes (RFC 1951, 3.2.5). Symbols that the format
+// reserves get entries that end decoding with an error, so the loop needs no check for them.
 func symbols() (lit [288]uint32, dist [32]uint32, pre [19]uint32) {
 	for i := range 256 {
 		lit[i] = isLiteral | uint32(i)<<16
@@ -117,6 +119,8 @@ func nextCode(c uint32, n int) uint32 {
 	return c&(bit-1) | bit
 }
 
+// build fills a table from the codes in the order of their lengths. Short codes are entered once, and the filled part
+// of the table is doubled for each longer length, which copies memory instead of entering a code 2^k times.
 func (b *builder) build() {
 	code, n := uint32(0), 1
 	for b.count[n] == 0 {
