@@ -6,6 +6,8 @@ import "encoding/binary"
 // A run that leads out of the block ends at its first place, which is filled last.
 var zigzag = makeZigzag()
 
+// makeZigzag walks the diagonals of a block. Entries from 64 on are 0: a corrupt run of coefficients can end there, and
+// the loop needs no check for it.
 func makeZigzag() (z [256]uint8) {
 	x, y, up := 0, 0, true
 	for k := range 64 {

@@ -200,6 +200,7 @@ func (h *header) frame(m byte, seg []byte) error {
 	return nil
 }
 
+// startScan checks the frame of a scan header: the frame header must come first, as it says which components there are.
 func (h *header) startScan(seg []byte) error {
 	if h.sof == 0 {
 		return format.Corrupt(format.JPEG, "a scan at byte %d, before the frame header", h.scan)

@@ -218,6 +218,9 @@ func (r *bitReader) fill() {
 // hasFF reports whether a byte of w is 0xFF. It may also say so of a byte 0xFE next to one.
 func hasFF(w uint64) bool { return (^w-0x0101010101010101)&w&0x8080808080808080 != 0 }
 
+// next returns the next byte of a scan. FF 00 is a byte FF; at another FF, which begins a marker, and at the end it
+// returns zeros and counts them in pad, as libjpeg does: a scan may be read past its end by the width of the reader's
+// buffer.
 func (r *bitReader) next() byte {
 	if r.pos < len(r.data) {
 		b := r.data[r.pos]

@@ -31,6 +31,7 @@ func (s *progressiveScan) blocks(c *component, at, n int) bool {
 	return s.acRefine(c, at, n)
 }
 
+// dcFirst decodes first coefficients, without their low bits, which later scans bring (ITU T.81, G.1.2.1).
 func (s *progressiveScan) dcFirst(c *component, at, n int) bool {
 	for i := at; i < at+n; i++ {
 		diff, ok := s.r.difference(c.dcTab)
@@ -49,6 +50,8 @@ func (s *progressiveScan) endOfBand(log byte) {
 	s.ended = 1<<log + int(s.r.bits(int(log)))
 }
 
+// acFirst decodes a band of coefficients of n blocks (ITU T.81, G.1.2.2). A code can end the band of up to 32767 blocks
+// at once, so blocks are skipped without a look at the stream.
 func (s *progressiveScan) acFirst(c *component, at, n int) bool {
 	for i := at; i < at+n; i++ {
 		if s.ended > 0 {

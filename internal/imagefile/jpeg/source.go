@@ -108,6 +108,8 @@ func (s *Source) row(dst []byte, y, x int) {
 	}
 }
 
+// color converts a row of samples to RGBX. CMYK of Adobe is stored inverted, and so is YCCK: it is converted as if it
+// were YCbCr, and the RGB that results is inverted CMY.
 func (s *Source) color(dst []byte, y, x int) {
 	n := len(dst) / 4
 	a := s.samples(0, y, x, n)

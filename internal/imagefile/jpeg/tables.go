@@ -39,6 +39,8 @@ func (j *decoder) toScan(pos int) (int, error) {
 	}
 }
 
+// readQuant reads a DQT segment (ITU T.81, B.2.4.1): tables of 8 or 16 bits in zigzag order. A file may replace a table
+// between scans.
 func (j *decoder) readQuant(seg []byte) error {
 	for len(seg) > 0 {
 		id, wide := int(seg[0]&15), min(int(seg[0]>>4), 1)
@@ -59,6 +61,7 @@ func (j *decoder) readQuant(seg []byte) error {
 	return nil
 }
 
+// readHuffman reads a DHT segment (ITU T.81, B.2.4.2): how many codes each length from 1 to 16 has, and their symbols.
 func (j *decoder) readHuffman(seg []byte) error {
 	for len(seg) > 0 {
 		if len(seg) < 17 || seg[0]&0xEF > 3 {
