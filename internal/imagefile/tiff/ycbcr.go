@@ -7,6 +7,8 @@ type ycbcrTables struct {
 	y, crR, cbB, crG, cbG [256]int32
 }
 
+// ycbcrTables returns the conversion to RGB as tables by sample (TIFF 6.0, section 21), in the fixed-point arithmetic
+// of libtiff's TIFFYCbCrToRGBInit, whose pixels Pillow and tifffile have.
 func (p *Page) ycbcrTables() (t ycbcrTables) {
 	luma := [3]float32{0.299, 0.587, 0.114}
 	if e, ok := p.dir[tagYCbCrCoeffs]; ok && e.count >= 3 {
