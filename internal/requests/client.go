@@ -143,6 +143,7 @@ type source struct {
 	err error
 }
 
+// Read remembers an error of the reader: repeating a write cannot help if what is to be written cannot be read.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {

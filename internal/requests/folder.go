@@ -62,6 +62,7 @@ func (f *Folder) Open(name string) (fs.File, error) {
 	return file, nil
 }
 
+// open takes the file that Prefetch began to read, or reads it now.
 func (f *Folder) open(name string) (*smallFile, error) {
 	if a := f.ahead[name]; a != nil {
 		delete(f.ahead, name)

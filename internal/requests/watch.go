@@ -17,6 +17,8 @@ type watch struct {
 	stalled atomic.Bool
 }
 
+// newWatch returns a context that is cancelled when no byte has come for the limit. A time limit for the whole request
+// would end large objects on slow links, and none at all waits for ever on a connection that a router has forgotten.
 func newWatch(ctx context.Context, limit time.Duration) *watch {
 	w := &watch{limit: limit}
 	w.ctx, w.cancel = context.WithCancel(ctx)
@@ -49,6 +51,7 @@ type watched struct {
 	count *atomic.Int64
 }
 
+// Read counts bytes and restarts the clock of the watch.
 func (r watched) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
 	if n > 0 {
