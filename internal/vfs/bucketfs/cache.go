@@ -166,6 +166,8 @@ func (c *cache) evictLocked(size int64) {
 	}
 }
 
+// forget removes a block whose read failed, so that the next reader tries again. Another block may have its place by
+// then.
 func (c *cache) forget(key blockKey, b *block) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -222,6 +222,7 @@ func (l *lister) listInOrder() (*snapshot, error) {
 	return l.sorted()
 }
 
+// sorted returns the listing. A bucket has no empty folders, so a folder without an object does not exist.
 func (l *lister) sorted() (*snapshot, error) {
 	if len(l.found.folders) == 0 {
 		return nil, fs.ErrNotExist
