@@ -77,6 +77,8 @@ func newPipeline(codecs []codec, n number, chunk []int64) (pipeline, error) {
 	return p, nil
 }
 
+// transpose reads the order of axes in which a chunk is stored. Drafts of version 3 had the letters C and F, which
+// files in use still have.
 func (p *pipeline) transpose(conf json.RawMessage) error {
 	var c struct {
 		Order any `json:"order"`

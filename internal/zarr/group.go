@@ -49,6 +49,8 @@ func Open(files Files) (*Group, error) {
 	return g, err
 }
 
+// open tries version 3 first, then version 2 with consolidated metadata, then without. Every question is a request in a
+// bucket, and folders can only be listed in the last case.
 func (g *Group) open() error {
 	text, err := g.read(nodeName)
 	if err != nil {

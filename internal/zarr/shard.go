@@ -33,6 +33,8 @@ const mostEntries = 4 << 20
 // mostChunks is how many chunks a shard has at most.
 const mostChunks = 1 << 27
 
+// indexCodecs reads the codecs of a shard's index. The specification allows any that keep its size, and every writer
+// uses bytes and crc32c, so others are refused.
 func (s *sharding) indexCodecs(codecs []codec) error {
 	for i, c := range codecs {
 		switch {
