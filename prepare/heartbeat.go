@@ -71,6 +71,8 @@ func (h *heartbeat) Add(n int64) {
 	h.Progress.Add(n)
 }
 
+// write writes the sign of life of a rank. Its errors are dropped: a run must not end because its report could not be
+// written.
 func (h *heartbeat) write(failure string) {
 	h.mu.Lock()
 	s := h.sign

@@ -70,6 +70,8 @@ func Merge(ctx context.Context, c MergeConfig, progress Progress) (*Summary, err
 	return s, nil
 }
 
+// mergeParts first looks whether an earlier attempt is complete: a merge that was killed after its commit, or while it
+// removed parts, has nothing left to do but that.
 func mergeParts(ctx context.Context, c MergeConfig, folders []string, progress Progress) (*Summary, error) {
 	begin := time.Now()
 	if s, err := c.removedBefore(folders); s != nil || err != nil {
@@ -196,6 +198,7 @@ func mergedBefore(c Config, p *part.Plan) (*Summary, error) {
 	return c.found(m, p.Info())
 }
 
+// checkMergePlaces opens and gives back the staging directory, so that every refusal comes before the parts are read.
 func checkMergePlaces(c Config) error {
 	left := write.Unfinished(c.Dest)
 	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Keep: true})

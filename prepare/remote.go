@@ -31,6 +31,8 @@ func runRemote(ctx context.Context, c Config, progress Progress) (*Summary, erro
 	return s, b.Explain(err)
 }
 
+// run is Run for a source or a destination in a bucket: the bucket is mounted, the dataset built in the spool, and its
+// files sent while it grows. What is there already is looked at first.
 func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
 	if err := upload.ApartURLs(c.Source, c.Dest); err != nil {
 		return nil, err
@@ -124,6 +126,8 @@ func mergeRemote(ctx context.Context, m MergeConfig, progress Progress) (*Summar
 	return s, b.Explain(err)
 }
 
+// merge is Merge with parts or the dataset in a bucket. Parts are removed at the very end, by this function and not by
+// Merge, since they are the only copy until the last file was sent.
 func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
 	local, folders := m, m.Parts
 	d, err := b.Destination(m.Dest, m.Spool, part.Rank{})

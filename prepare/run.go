@@ -80,6 +80,8 @@ func newRun(c Config, src source.Source, p Progress) *run {
 	return r
 }
 
+// run measures before it writes where --normalize dataset asks for it: mean and deviation are part of how a record is
+// made, so the source is read twice.
 func (r *run) run(ctx context.Context) (*store.Manifest, error) {
 	if err := (measuring{r}).setNormalizeSplit(); err != nil {
 		return nil, err

@@ -208,6 +208,8 @@ func (s *RunStatus) count() {
 	}
 }
 
+// rankOf tells the state of a rank from its sign of life. A rank that was silent for longer than part.SignLasts counts
+// as stopped; clocks of machines differ, so a sign from the future counts as now.
 func rankOf(sign *part.Sign, now time.Time) RankStatus {
 	r := RankStatus{Rank: sign.Rank, State: Running, Host: sign.Host, Samples: sign.Samples, Of: sign.Of, Error: sign.Error}
 	r.Silent = max(0, now.Sub(sign.Time).Seconds())

@@ -44,6 +44,7 @@ func (o writing) create(j *execute.Job) (store.Writer, error) {
 	return w, err
 }
 
+// newWriter opens the writer of the format. An append in a bucket builds its shards here and sends them on commit.
 func (o writing) newWriter(j *execute.Job, journal *store.Journal) (store.Writer, error) {
 	if o.run.task.adopt != nil {
 		return o.run.task.adopt()
