@@ -34,6 +34,7 @@ func WriteDurablyBy(path string, mode fs.FileMode, fill func(io.Writer) error) e
 	return errors.Join(stage.PublishFile(name), stage.Abort())
 }
 
+// writeSynced writes a file and returns when it is on disk. Its name is durable only after the folder is synced, too.
 func writeSynced(folder *os.Root, name string, mode fs.FileMode, fill func(io.Writer) error) error {
 	f, err := private.Create(folder, name, mode)
 	if err != nil {

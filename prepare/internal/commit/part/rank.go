@@ -27,6 +27,8 @@ const MaxRanks = 1_000_000
 // as package launch has it, where a size is needed only if the environment has none.
 func ParseRank(rank, size string) (Rank, error) { return parseRank(os.LookupEnv, rank, size) }
 
+// parseRank reads --rank and --world-size. "auto" asks the launcher's environment; a size that is given must agree with
+// it.
 func parseRank(lookup rank.Lookup, number, size string) (w Rank, err error) {
 	if size != "" {
 		if w.Size, err = strconv.Atoi(size); err != nil || w.Size < 1 || w.Size > MaxRanks {

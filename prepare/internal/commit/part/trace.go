@@ -110,6 +110,8 @@ const (
 	endsInRecord traceEnd = true
 )
 
+// readTraces reads what a rank noted with a record: the samples before it that were left out, and its own. Parts come
+// over networks and from other versions, so every length is checked.
 func readTraces(b []byte, end traceEnd) (list []Trace, err error) {
 	r := &traceReader{b: b}
 	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
