@@ -113,6 +113,8 @@ func (s *queue) next() (p item, ok bool) {
 	return p, true
 }
 
+// done takes the result of an item. After the first error the context is cancelled, and the rest of the queue is
+// dropped.
 func (s *queue) done(p item, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
