@@ -121,6 +121,7 @@ type encodedWorker struct {
 	opener opener
 }
 
+// Probe decodes the first image, although files are stored as they are: a file that nobody can decode must not pass.
 func (w encodedWorker) Probe(name string, value []byte) (store.Field, error) {
 	if _, err := w.opener.open(w.opener.parse(value)); err != nil {
 		return store.Field{}, err

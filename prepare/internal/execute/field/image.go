@@ -56,6 +56,8 @@ type imageWorker struct {
 	checked transforms.Info // the last input whose output was found to fit
 }
 
+// Probe makes the record of the first sample, and returns the field that it shows. It decodes all pixels, as a header
+// alone does not prove that the file is whole.
 func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
 	v := w.opener.parse(value)
 	if err := w.checkClasses(v); err != nil {
@@ -86,6 +88,9 @@ func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
 	return field, nil
 }
 
+// Do decodes and transforms an image. It first takes the image's memory from a budget that all workers share: a few
+// images of 100 megapixels at once would exhaust it. What is wrong with the file is a SampleError; a size that differs
+// from the first record's ends the run, as an array has one size.
 func (w *imageWorker) Do(name string, dst, value []byte) (out []byte, err error) {
 	v := w.opener.parse(value)
 	if err := w.checkClasses(v); err != nil {

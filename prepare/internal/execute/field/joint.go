@@ -114,6 +114,8 @@ func (w *JointWorker) Do(get func(field int) []byte, records [][]byte) error {
 	return nil
 }
 
+// move moves boxes, masks and other fields by the very plan that the image's pixels go through, so random crops and
+// flips agree. The mover and its memory are kept from record to record.
 func (w *JointWorker) move(get func(field int) []byte, memory func(k int) []byte) ([][]byte, error) {
 	j := w.joint
 	if w.mover == nil {

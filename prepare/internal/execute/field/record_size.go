@@ -32,6 +32,8 @@ func CheckSizes(jobs []Job, fields []source.Field, memory int64) error {
 	return nil
 }
 
+// checkRecord refuses records that are larger than usual. They are mostly an array whose first axis is not the records,
+// such as a volume read as one record, and would fill the memory of every worker.
 func checkRecord(name string, spec tensor.Spec, memory int64) error {
 	n, limit := int64(spec.RecordBytes()), cmp.Or(memory, usualRecord)
 	if n <= limit {

@@ -18,6 +18,7 @@ type relabel struct {
 
 func (f relabel) NewWorker() Worker { return f }
 
+// Do renumbers a label in its stored width. A label outside of the classes makes the sample bad.
 func (f relabel) Do(name string, dst, value []byte) (out []byte, err error) {
 	dst, err = f.copyField.Do(name, dst, value)
 	if err != nil {
