@@ -47,6 +47,8 @@ func (s *Source) Decode(p *transforms.Pipeline) error {
 	return nil
 }
 
+// newHead checks that a pipeline makes records which can be stored: of one size, 8 bits, not random. Planes come first
+// in a record, as in the datasets that preprocess writes.
 func (s *Source) newHead(p *transforms.Pipeline) (*head, error) {
 	name, err := s.ImageField()
 	if err != nil {

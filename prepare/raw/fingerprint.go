@@ -77,6 +77,8 @@ func (s *Source) Fingerprint(ctx context.Context) (*Fingerprint, error) {
 	}
 }
 
+// fingerprint stamps files by name, size and time, and reads none of them. A source that may name files anywhere has no
+// fingerprint, since nobody knows which files to stamp.
 func (s *Source) fingerprint(ctx context.Context) (f *Fingerprint, newest time.Time, err error) {
 	l, h := &s.records, &stamps{Hash: sha256.New()}
 	if l.outside {

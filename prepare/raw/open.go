@@ -126,6 +126,8 @@ func Open(ctx context.Context, path string, o Options) (*Source, error) {
 	return s, nil
 }
 
+// openAt refuses what would be slow or impossible before it lists anything: datasets in buckets, which have a reader of
+// their own, and files that can only be read in order.
 func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 	kind, detected := kinds.KindOf(o.From, o.Records), ""
 	if kind == "" {
