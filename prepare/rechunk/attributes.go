@@ -48,6 +48,7 @@ func isLayout(name string) bool {
 	return strings.HasPrefix(name, "_Netcdf4") || strings.HasPrefix(name, "_NC")
 }
 
+// hasJSON reports whether an attribute can be written: JSON has no NaN and no infinity.
 func hasJSON(value any) bool {
 	x, ok := value.(float64)
 	if ok && (math.IsNaN(x) || math.IsInf(x, 0)) {

@@ -114,6 +114,7 @@ func (p *Plan) plan(ctx context.Context) error {
 	return p.addCoordinates(ctx)
 }
 
+// checkDest refuses to replace anything but a folder of Zarr, and never the source.
 func (p *Plan) checkDest() error {
 	info, err := os.Stat(p.Dest)
 	switch {

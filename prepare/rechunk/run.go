@@ -37,6 +37,8 @@ func (p *Plan) Run(ctx context.Context, progress func(done int64)) error {
 // stageName is the folder in which a run writes, next to the destination.
 func (p *Plan) stageName() string { return "." + filepath.Base(p.Dest) + ".rechunk" }
 
+// run writes all arrays into a folder beside the destination and renames it at the end. The folder of a killed run is
+// taken over, and chunks that are complete in it are not written again.
 func (p *Plan) run(ctx context.Context, progress func(done int64)) error {
 	parent, err := os.OpenRoot(filepath.Dir(p.Dest))
 	if err != nil {
