@@ -37,6 +37,8 @@ func (b *bucket) used(kind error) string {
 	return ""
 }
 
+// usedByS3 says with which region, endpoint and credentials a request was made. The SDK finds them in a dozen places,
+// and a refusal without them leaves users guessing.
 func usedByS3(o s3.Options) string {
 	said := []string{"region: " + cmp.Or(o.Region, "none")}
 	if e := aws.ToString(o.BaseEndpoint); e != "" {
