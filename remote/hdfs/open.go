@@ -158,6 +158,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return c.within(p, c.Conn.SetWriteDeadline, c.Conn.Write)
 }
 
+// within sets a deadline for one read or write, unless the library set one itself. After a timeout the connection is
+// closed: the late answer would be taken for the answer to the next request.
 func (c *conn) within(p []byte, limit func(time.Time) error, do func([]byte) (int, error)) (int, error) {
 	if !c.bounded.Load() {
 		if err := limit(time.Now().Add(idleTime)); err != nil {
