@@ -37,6 +37,8 @@ type hub struct {
 
 const defaultEndpoint = "https://huggingface.co"
 
+// newHub reads the settings that huggingface_hub reads: HF_ENDPOINT and the token, so that what works in Python works
+// here.
 func newHub(u *remote.URL, s *site) (*hub, error) {
 	h := &hub{name: u.Name(), site: s, trees: make(map[string]*tree)}
 	name, revision, _ := strings.Cut(strings.TrimPrefix(u.Bucket, "datasets/"), "@")
@@ -91,6 +93,7 @@ func (h *hub) tag(_ http.Header, size int64) string {
 	return fmt.Sprintf("commit %s, %d bytes", h.commit, size)
 }
 
+// request asks for a file at the commit that was pinned at the first request, see hub.
 func (h *hub) request(ctx context.Context, key string) (*http.Request, error) {
 	commit, err := h.pin(ctx)
 	if err != nil {

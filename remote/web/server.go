@@ -20,6 +20,8 @@ type server struct {
 	login string // where user is from
 }
 
+// newServer takes the login from the URL or, for https only, from ~/.netrc: a password must not go over the network in
+// the clear because a URL lacks an s.
 func newServer(u *remote.URL, s *site) (*server, error) {
 	w := &server{name: u.Name(), base: u.Driver(), site: s}
 	w.user, w.base.User = w.base.User, nil
@@ -67,6 +69,8 @@ func (w *server) list(ctx context.Context, prefix, _ string) (remote.Page, error
 		errors.New("a web server does not list its folders; name a file, or a folder that has a "+manifest))
 }
 
+// explain says which credentials a refused request had. A redirect to another host gets none, see follow: the login is
+// for the first host.
 func (w *server) explain(a *http.Response, kind error) (todo string, _ error) {
 	switch {
 	case kind != remote.ErrPermission:

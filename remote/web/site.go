@@ -106,6 +106,8 @@ func (s *site) location(key string) *url.URL {
 	return nil
 }
 
+// remember keeps where a server redirected a key to, for a time: hubs redirect each file to a signed URL of another
+// host, and asking again for each range would double the requests.
 func (s *site) remember(key string, at *url.URL) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
