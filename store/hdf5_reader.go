@@ -66,6 +66,8 @@ func readHDF5(path string, file *meta.File, opts OpenOptions) (*Dataset, error) 
 	return d, nil
 }
 
+// locateIn finds the columns of a file that penstock wrote, by its manifest. The attribute "complete" is written last:
+// a file without it is the rest of a build that was killed, although every dataset may be there.
 func locateIn(file *meta.File, d *Dataset, opts OpenOptions) error {
 	m, _, err := hdf5Manifest(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -274,6 +276,9 @@ func isNumbers(data *meta.Dataset) bool {
 	return !data.Null && len(data.Dims) > 0 && (data.Err != nil || data.Type.DType() != tensor.Invalid)
 }
 
+// addForeign enters a dataset that another program wrote, or returns why its elements are not records that can be
+// mapped. A row of bytes that begins like an image file is refused, though it could be mapped: it is a file padded with
+// zeros, and users mean its pixels.
 func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error {
 	unmapped := mappable(data)
 	if packed = packed && errors.Is(unmapped, meta.ErrUnsupported) && len(data.External) == 0; unmapped != nil && !packed {

@@ -28,6 +28,7 @@ func OpenZarr(path string, opts OpenOptions) (*Dataset, error) {
 	return openZarr(folder, generation, opts)
 }
 
+// openZarr opens a folder by its manifest or, where penstock did not write it, by its metadata.
 func openZarr(path, generation string, opts OpenOptions) (*Dataset, error) {
 	d := &Dataset{Path: path, Format: "zarr"}
 	d.layout.Arrays = make(map[string]*zarr.Array)
