@@ -18,6 +18,9 @@ type collector struct {
 	base   *store.Dataset // what is appended to, or nil
 }
 
+// newCollector keeps records in .npy files first, for all builds that cannot write an HDF5 file from its beginning: the
+// number of records, the splits or the sizes of chunks are known only at the end, and a chunked dataset is indexed by
+// then.
 func newCollector(stage *write.Stage, schema store.Schema, opts Options) (w *collector, err error) {
 	w = &collector{stage: stage, opts: opts}
 	o := write.ShardOptions{Splits: opts.Splits, Journal: opts.journal(), Scratch: true, Reword: pathless}
@@ -49,6 +52,8 @@ func (w *collector) Commit(info store.Info) (*store.Manifest, error) {
 	return m, pathless(err)
 }
 
+// commit copies the staged files into one HDF5 file and publishes it. Shards are a matter of the staging area, so the
+// manifest loses them.
 func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	m, err := w.shards.Finish(info)
 	if err != nil {

@@ -105,6 +105,7 @@ func (a *array) append(rows []byte, crc uint32) error {
 	return a.values.append(rows)
 }
 
+// flushSums writes the checksums of blocks that are complete. They are a dataset of their own, in the same file.
 func (a *array) flushSums() error {
 	for _, crc := range a.blocks.Done {
 		binary.LittleEndian.PutUint32(a.word[:], crc)

@@ -36,6 +36,7 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	return w, nil
 }
 
+// begin chooses between writing records to their places in the HDF5 file and collecting them first.
 func begin(stage *write.Stage, schema store.Schema, opts Options) (store.Writer, error) {
 	if opts.Append || opts.Replaces != nil {
 		if err := checkSealed(stage); err != nil {

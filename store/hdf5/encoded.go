@@ -19,6 +19,8 @@ func (encoded) locate(_ string, objects []encode.Object) error {
 	return err
 }
 
+// create makes a file of the full size with no metadata in it. Metadata come last, by complete: until then it is no
+// HDF5 file, and no reader can take it for one.
 func (encoded) create(path string, objects []encode.Object) error {
 	end, err := encode.Place(objects, encode.HeadSize)
 	if err != nil {
@@ -31,6 +33,7 @@ func (encoded) create(path string, objects []encode.Object) error {
 	return pathless(errors.Join(f.Truncate(end), f.Close()))
 }
 
+// chunks returns a writer of chunks, which are appended to the file. Where they landed is kept for the index.
 func (encoded) chunks(path string, o *encode.Object) (write.ChunkWriter, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -61,6 +64,8 @@ func (c *chunkFile) Write(_ int64, chunk []byte, mask uint32) error {
 
 func (c *chunkFile) Close() error { return pathless(c.file.Close()) }
 
+// complete appends the metadata, syncs, and only then writes the superblock at the beginning of the file. A kill in
+// between leaves a file that does not open; the other order could leave one whose superblock leads to missing bytes.
 func (encoded) complete(path string, objects, more []encode.Object, root []encode.Attribute) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

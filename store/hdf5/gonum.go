@@ -74,6 +74,8 @@ func createGroups(f file, group string, known map[string]bool) error {
 	return createGroup(f, group)
 }
 
+// locate asks libhdf5 where it put each array, so that rows can be written past it, from many goroutines. The alignment
+// was asked for when the file was made, and libhdf5 may ignore it, so it is checked.
 func (gonum) locate(path string, objects []encode.Object) error {
 	return session(path, reading, pageAlign, func(f file) error {
 		for i := range objects {
@@ -121,6 +123,8 @@ type chunkSession struct {
 	path    string
 }
 
+// Write writes a chunk that was compressed here, by H5Dwrite_chunk, which stores it as it is: libhdf5 would run its
+// filters one chunk at a time under its global lock.
 func (c *chunkSession) Write(row int64, chunk []byte, mask uint32) error {
 	return do(func() error {
 		var e C.h5x_error
@@ -142,6 +146,8 @@ func (c *chunkSession) Close() error {
 	})
 }
 
+// complete writes all attributes, flushes, and marks the file complete after that, so that the mark is never on disk
+// before what it vouches for.
 func (gonum) complete(path string, objects, more []encode.Object, root []encode.Attribute) error {
 	return session(path, changing, smallAlign, func(f file) error {
 		if err := createAll(f, more, map[string]bool{metadataGroup: true}); err != nil {

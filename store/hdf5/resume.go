@@ -57,6 +57,8 @@ func reopen(with container, path string, columns []layout.Column, state json.Raw
 	return s, nil
 }
 
+// restore continues an array after the rows that a checkpoint counted. Rows after them may be in the file, and are
+// overwritten.
 func (a *array) restore(state arrayState) error {
 	if state.Values < 0 || state.Values > a.values.room || state.Sums < 0 || state.Sums > a.sums.room {
 		return fmt.Errorf("%s: %d bytes and %d of checksums do not fit: %w", a.meta.Path(), state.Values, state.Sums,

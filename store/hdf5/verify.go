@@ -20,6 +20,8 @@ func (s *staged) verify(m *store.Manifest) error {
 	return nil
 }
 
+// compare opens the finished file as a reader would, by package meta and not by the writer's tables, and compares all
+// that it finds with what was written. libhdf5 can fail silently when a disk is full at the wrong moment.
 func (s *staged) compare(m *store.Manifest) error {
 	info, err := s.file.Stat()
 	if err != nil {
