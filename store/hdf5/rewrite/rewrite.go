@@ -111,6 +111,9 @@ func (f file) change(change store.Change, opts Options, edit func(c *changing) e
 	return m, nil
 }
 
+// replace writes the changed dataset beside the file and renames it over the file. It holds a shared lock of the old
+// file meanwhile, so that no program changes it while it is read, and verifies blocks as it reads them: a flipped bit
+// must not get a new checksum.
 func (f file) replace(change store.Change, opts Options, edit func(c *changing) error) (*store.Manifest, error) {
 	path, err := filepath.EvalSymlinks(layout.Folder(string(f))) // the file is replaced, not a link to it
 	if err != nil {
