@@ -49,6 +49,8 @@ func Append(f *os.File) error {
 	return err
 }
 
+// find reads the seal, which is the last bytes of a file: HDF5 allows bytes after its end of file address, and readers
+// ignore them.
 func find(f io.ReaderAt, size int64) (seal [sealBytes]byte, err error) {
 	if size < sealBytes {
 		return seal, ErrNone
