@@ -118,6 +118,7 @@ func joinOffsets(c *layout.Column) ([]byte, error) {
 	return out, nil
 }
 
+// readOffsets reads the offsets of one extent, with the end of its last record.
 func readOffsets(e layout.Extent) ([]byte, error) {
 	f, err := e.Open()
 	if err != nil {
