@@ -18,6 +18,8 @@ type base struct {
 	pool  *chunk.Pool
 }
 
+// openBase opens the dataset that is appended to. An append to Zarr writes a new folder in its place, so it takes and
+// gives back the lock for that now: a conflict is reported before hours of reading, not after.
 func openBase(path string) (*base, error) {
 	if !layout.IsZarr(path) {
 		return nil, errors.New("penstock did not write it as Zarr, so nothing can be appended")

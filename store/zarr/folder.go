@@ -202,6 +202,7 @@ func ofOneLength(f store.Field, k int, all []store.Field) bool {
 	return true
 }
 
+// axes names the axes of a record. Images get channel, y and x; without a layout, axes are numbered.
 func axes(name, layout string, shape tensor.Shape) (list []string) {
 	names := map[string][]string{tensor.CHW: {"channel", "y", "x"}, tensor.HWC: {"y", "x", "channel"}}[layout]
 	for i := range shape {

@@ -45,6 +45,8 @@ type Compression struct {
 // defaultLevel is the level that zstd's command line uses by default.
 const defaultLevel = 3
 
+// check refuses options that exclude each other, and what Zarr cannot hold: the decoders of other programs take chunks
+// of at most 2 GiB.
 func (o *Options) check(schema store.Schema) error {
 	if err := schema.Validate(); err != nil {
 		return err
