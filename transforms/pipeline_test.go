@@ -368,33 +368,7 @@ func TestPlanResize(t *testing.T) {
 	}
 }
 
-// The newest Pillow's order is the default; a dataset that does not say which it had, had the other.
-func TestRecordedPassOrder(t *testing.T) {
-	const written = `[{"op":"Resize","size":8},{"field":"x","op":"Fit","size":[4]},{"op":"Fill","size":4,"pass_order":"auto"},{"op":"Grayscale"}]`
-	recorded, err := Recorded([]byte(written))
-	require.NoError(t, err)
-	want := `[{"op":"Resize","pass_order":"horizontal","size":8},{"field":"x","op":"Fit","pass_order":"horizontal","size":[4]},` +
-		`{"op":"Fill","pass_order":"auto","size":4},{"op":"Grayscale"}]`
-	if string(recorded) != want {
-		t.Errorf("%s\nwant\n%s", recorded, want)
-	}
-	if again, err := Recorded(recorded); err != nil || string(again) != want {
-		t.Errorf("%s, %v", again, err)
-	}
-	if _, err := Recorded([]byte("{}")); err == nil {
-		t.Error("{} is a recipe")
-	}
-	for _, op := range Ops() {
-		if op == "Threshold" { // of an example
-			continue
-		}
-		at := slices.IndexFunc(allOps, func(t Transform) bool { return opName(t) == op })
-		text, err := json.Marshal(mustCompose(t, allOps[at]))
-		require.NoError(t, err)
-		if has := strings.Contains(string(text), `"pass_order":"auto"`); has != slices.Contains(resizers, op) {
-			t.Errorf("%s: pass_order is auto: %v", op, has)
-		}
-	}
+func TestPassOrder(t *testing.T) {
 	tall := testImage(31, 200, 3)
 	for op, ts := range map[string][2]Transform{
 		"Fit":         {Fit{Size: []int{30}, Interpolation: "lanczos"}, Fit{Size: []int{30}, Interpolation: "lanczos", PassOrder: "horizontal"}},

@@ -69,32 +69,6 @@ func parseRecipe[T any](recipe []byte, known map[string]decoder[T]) ([]T, error)
 	return ops, errors.Join(errs...)
 }
 
-// Recorded returns a recipe that a dataset has, of whatever version, with every parameter that it
-// was made with. Datasets that do not have the pass order were resized horizontally first, where
-// Parse means the newest order.
-func Recorded(recipe []byte) ([]byte, error) {
-	var entries []map[string]json.RawMessage
-	if err := json.Unmarshal(recipe, &entries); err != nil {
-		return nil, fmt.Errorf("transforms: the recipe is not a JSON list of objects: %w", err)
-	}
-	changed := false
-	for _, entry := range entries {
-		var op string
-		if json.Unmarshal(entry["op"], &op) != nil || entry["pass_order"] != nil || !slices.Contains(resizers, op) {
-			continue
-		}
-		entry["pass_order"], changed = json.RawMessage(`"horizontal"`), true
-	}
-	if !changed {
-		return recipe, nil
-	}
-	return json.Marshal(entries)
-}
-
-// resizers are the operations with a pass order.
-var resizers = []string{"Resize", "RandomResizedCrop", "ResizeKeepRatio", "Fit", "Fill", "Img2Dataset", "ScaleJitter",
-	"RandomShortestSize", "RandomResize"}
-
 func parseEntry[T any](entry []byte, known map[string]decoder[T]) (t T, err error) {
 	var head struct {
 		Op *string `json:"op"`

@@ -299,11 +299,7 @@ func (f *flags) takeRecipe() {
 	if recipe == nil {
 		return
 	}
-	recorded, err := recordedTransforms(recipe.Transforms)
-	if err != nil {
-		return // as that of another version
-	}
-	file := &pipelineFile{options: maps.Clone(recipe.Options), transforms: recorded}
+	file := &pipelineFile{options: maps.Clone(recipe.Options), transforms: recipe.Transforms}
 	maps.DeleteFunc(file.options, func(name, _ string) bool {
 		return f.set.Lookup(name) == nil || slices.Contains(ownRecords, name)
 	})

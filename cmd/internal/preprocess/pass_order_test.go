@@ -2,20 +2,16 @@ package preprocess
 
 import (
 	"bytes"
-	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare"
 )
 
-// Images are resized in the order of the newest Pillow, which the recipe says; a dataset that
-// does not say in which order is continued in the earlier one.
+// Images are resized in the order of the newest Pillow, which the recipe says.
 func TestPassOrder(t *testing.T) {
 	images := filepath.Join(t.TempDir(), "photos")
 	for _, name := range []string{"a.png", "b.png"} {
@@ -42,28 +38,5 @@ func TestPassOrder(t *testing.T) {
 	}
 	if _, err := parseFlags(t, images+" x --pass-order vertical"); err == nil || !strings.Contains(err.Error(), "--pass-order vertical: must be one of auto, horizontal") {
 		t.Errorf("vertical: %v", err)
-	}
-
-	old := rawtest.Manifest(t, horizontal.Dest) // as of a version that knew no other order
-	old.Recipe.Transforms = bytes.ReplaceAll(old.Recipe.Transforms, []byte(`"pass_order": "horizontal",`), nil)
-	again := fromRecipe(t, old.Recipe, images, filepath.Join(t.TempDir(), "again"))
-	mustRun(t, again)
-	if !bytes.Equal(rawtest.Payload(t, again.Dest, "images"), rawtest.Payload(t, horizontal.Dest, "images")) {
-		t.Error("--pipeline of a recipe without the order has another one")
-	}
-	text, err := old.Encode()
-	require.NoError(t, err)
-	manifest := filepath.Join(horizontal.Dest, layout.ManifestName)
-	if err := errors.Join(os.Remove(manifest), os.WriteFile(manifest, text, 0o666)); err != nil { // it is read-only
-		t.Fatal(err)
-	}
-	more, err := parseFlags(t, images+" "+horizontal.Dest+" --append")
-	require.NoError(t, err)
-	before := rawtest.Payload(t, horizontal.Dest, "images")
-	mustRun(t, more)
-	added, err := os.ReadFile(filepath.Join(horizontal.Dest, "images-00001.npy"))
-	require.NoError(t, err)
-	if !bytes.Equal(added[layout.HeaderBytes:], before) {
-		t.Error("--append to a dataset without the order has another one")
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/prepare"
-	"github.com/penstock/penstock/transforms"
 )
 
 // pipelineFile is the file of --pipeline, in YAML or JSON: a store.Recipe, as in a manifest, or
@@ -101,10 +100,6 @@ func parsePipelineFile(data []byte) (*pipelineFile, error) {
 			errs = append(errs, fmt.Errorf("unknown key %q%s", key, suggest.Hint(key, pipelineKeys)))
 		}
 	}
-	if _, recorded := doc["program"]; recorded && p.transforms != nil {
-		p.transforms, err = recordedTransforms(p.transforms)
-		errs = append(errs, err)
-	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return p, errors.Join(errs...)
 }
@@ -156,14 +151,6 @@ func (p *pipelineFile) setTransforms(value any) error {
 	}
 	p.transforms = text
 	return prepare.CheckTransforms(text)
-}
-
-// recordedTransforms returns the transforms of a dataset's recipe, nil for none.
-func recordedTransforms(recipe json.RawMessage) (json.RawMessage, error) {
-	if recipe == nil {
-		return nil, nil
-	}
-	return transforms.Recorded(recipe)
 }
 
 // apply sets the flags that were not given on the command line, and the transforms.
