@@ -98,6 +98,24 @@ func rotatedSize(w, h int, angle float64) (int, int) {
 		length(float64(dx*sin), float64(dx*sin)+float64(dy*cos), float64(dy*cos))
 }
 
+// The operations of package imaging that have one parameter. The last four map pixel by pixel.
+var (
+	imagingBlur       = imagingOp(viaImaging, imaging.Blur)
+	imagingSharpen    = imagingOp(viaImaging, imaging.Sharpen)
+	imagingGamma      = imagingOp(inOneRow, imaging.AdjustGamma)
+	imagingBrightness = imagingOp(inOneRow, imaging.AdjustBrightness)
+	imagingContrast   = imagingOp(inOneRow, imaging.AdjustContrast)
+	imagingSaturation = imagingOp(inOneRow, imaging.AdjustSaturation)
+)
+
+// imagingOp returns the ImageOp of a function of package imaging, which via hands an image.
+func imagingOp(via func(*Image, func(image.Image) *image.NRGBA),
+	f func(image.Image, float64) *image.NRGBA) ImageOp {
+	return func(m, _ *Image, args OpArgs) {
+		via(m, func(in image.Image) *image.NRGBA { return f(in, args[0]) })
+	}
+}
+
 // Blur is a Gaussian blur.
 type Blur struct {
 	Sigma float64 `json:"sigma" in:"(0,inf)"` // deviation in pixels
@@ -105,9 +123,7 @@ type Blur struct {
 
 // Build adds the blur.
 func (t Blur) Build(p *Plan) error {
-	return addChange(p, func(m, _ *Image, args OpArgs) {
-		viaImaging(m, func(in image.Image) *image.NRGBA { return imaging.Blur(in, args[0]) })
-	}, t.Sigma)
+	return addChange(p, imagingBlur, t.Sigma)
 }
 
 // Sharpen subtracts a Gaussian blur.
@@ -117,9 +133,7 @@ type Sharpen struct {
 
 // Build adds the operation.
 func (t Sharpen) Build(p *Plan) error {
-	return addChange(p, func(m, _ *Image, args OpArgs) {
-		viaImaging(m, func(in image.Image) *image.NRGBA { return imaging.Sharpen(in, args[0]) })
-	}, t.Sigma)
+	return addChange(p, imagingSharpen, t.Sigma)
 }
 
 // AdjustGamma brightens the middle tones if Gamma is above 1, and darkens them below.
@@ -129,9 +143,7 @@ type AdjustGamma struct {
 
 // Build adds the operation.
 func (t AdjustGamma) Build(p *Plan) error {
-	return addChange(p, func(m, _ *Image, args OpArgs) {
-		inOneRow(m, func(in image.Image) *image.NRGBA { return imaging.AdjustGamma(in, args[0]) })
-	}, t.Gamma)
+	return addChange(p, imagingGamma, t.Gamma)
 }
 
 // AdjustBrightness adds a share of white, or of black if Percentage is negative.
@@ -141,9 +153,7 @@ type AdjustBrightness struct {
 
 // Build adds the operation.
 func (t AdjustBrightness) Build(p *Plan) error {
-	return addChange(p, func(m, _ *Image, args OpArgs) {
-		inOneRow(m, func(in image.Image) *image.NRGBA { return imaging.AdjustBrightness(in, args[0]) })
-	}, t.Percentage)
+	return addChange(p, imagingBrightness, t.Percentage)
 }
 
 // AdjustContrast spreads the levels about the middle gray.
@@ -153,9 +163,7 @@ type AdjustContrast struct {
 
 // Build adds the operation.
 func (t AdjustContrast) Build(p *Plan) error {
-	return addChange(p, func(m, _ *Image, args OpArgs) {
-		inOneRow(m, func(in image.Image) *image.NRGBA { return imaging.AdjustContrast(in, args[0]) })
-	}, t.Percentage)
+	return addChange(p, imagingContrast, t.Percentage)
 }
 
 // AdjustSaturation multiplies the saturation in the HSL color space.
@@ -165,7 +173,5 @@ type AdjustSaturation struct {
 
 // Build adds the operation.
 func (t AdjustSaturation) Build(p *Plan) error {
-	return addChange(p, func(m, _ *Image, args OpArgs) {
-		inOneRow(m, func(in image.Image) *image.NRGBA { return imaging.AdjustSaturation(in, args[0]) })
-	}, t.Percentage)
+	return addChange(p, imagingSaturation, t.Percentage)
 }

@@ -15,7 +15,7 @@ func (v *View) Bounds(field string, first, end int) (low, high float64, ok bool)
 // Bounds returns the limits of a field in the Sources that have records [first, end).
 func (c *Concat) Bounds(field string, first, end int) (low, high float64, ok bool) {
 	known := true
-	err := c.each(first, end, func(m *member, a, b int) error {
+	err := c.each(field, first, end, func(m *member, field string, a, b int) error {
 		if m.can.Bounded == nil {
 			known = false
 			return nil

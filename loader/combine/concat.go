@@ -4,7 +4,6 @@
 package combine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -182,19 +181,12 @@ func (c *Concat) Contiguous(field string, a, b int) bool {
 	return b <= c.ends[i] && c.members[i].can.Contiguous(field, from, from+b-a)
 }
 
-// Run returns records [a, b): a view within one source, a copy across two.
+// Slice returns records [a, b): a view within one source, a copy across two.
 func (c *Concat) Slice(field string, a, b int) (tensor.View, error) {
 	if i, from := c.Locate(a); b <= c.ends[i] {
 		return c.members[i].Slice(field, from, from+b-a)
 	}
-	all := make([]int, b-a)
-	consecutive(a, all)
-	spec := c.spec(field)
-	dst := make([]byte, (b-a)*spec.RecordBytes())
-	if err := c.Gather(context.Background(), field, all, dst); err != nil {
-		return tensor.View{}, err
-	}
-	return tensor.Of(spec, b-a, dst), nil
+	return copied(c, field, a, b)
 }
 
 // front appends to local the numbers, in their source, of the first indices that are all in
@@ -249,17 +241,12 @@ func (e concatError) Error() string {
 
 // Prefetch passes the hint on.
 func (c *Concat) Prefetch(field string, a, b int) error {
-	return c.each(a, b, func(m *member, a, b int) error { return m.Prefetch(field, a, b) })
+	return c.each(field, a, b, (*member).Prefetch)
 }
 
 // Warm calls Warm of each source that is a loader.MappedSource, for its part of records [a, b).
 func (c *Concat) Warm(field string, a, b int) error {
-	return c.each(a, b, func(m *member, a, b int) error {
-		if m.can.Mapped == nil {
-			return nil
-		}
-		return m.can.Mapped.Warm(field, a, b)
-	})
+	return c.each(field, a, b, (*member).warm)
 }
 
 // IsWarm reports whether records [a, b) are in one source, where they are warm.
@@ -282,11 +269,11 @@ func (c *Concat) Fault(addr uintptr) error {
 }
 
 // each calls f for the part of records [a, b) in every source that has some.
-func (c *Concat) each(a, b int, f func(m *member, a, b int) error) error {
+func (c *Concat) each(field string, a, b int, f func(m *member, field string, first, end int) error) error {
 	for a < b {
 		i, from := c.Locate(a)
 		n := min(b, c.ends[i]) - a
-		if err := f(&c.members[i], from, from+n); err != nil {
+		if err := f(&c.members[i], field, from, from+n); err != nil {
 			return c.renumber(i, err)
 		}
 		a += n

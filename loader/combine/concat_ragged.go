@@ -12,14 +12,7 @@ func (c *Concat) SliceRagged(field string, a, b int, offsets []int64) (tensor.Vi
 	if i, from := c.Locate(a); b <= c.ends[i] {
 		return c.members[i].can.Ragged.SliceRagged(field, from, from+b-a, offsets)
 	}
-	all := make([]int, b-a)
-	consecutive(a, all)
-	rows, err := c.GatherRagged(context.Background(), field, all, offsets, nil)
-	if err != nil {
-		return tensor.View{}, err
-	}
-	spec := c.spec(field)
-	return tensor.Of(spec, int(offsets[b-a]), rows), nil
+	return copiedRagged(c, c.spec(field), a, b, offsets)
 }
 
 // Lengths sets the offsets of records of any of the sources.

@@ -44,6 +44,14 @@ func (list members) Release() {
 	}
 }
 
+// warm reads records [first, end) into memory, if they are in mapped memory.
+func (m *member) warm(field string, first, end int) error {
+	if m.can.Mapped == nil {
+		return nil
+	}
+	return m.can.Mapped.Warm(field, first, end)
+}
+
 // fault asks the member whose memory contains addr why a read there failed.
 func (list members) fault(addr uintptr) error {
 	for _, m := range list {
@@ -185,6 +193,17 @@ func copied(src loader.Source, field string, a, b int) (tensor.View, error) {
 	dst := make([]byte, (b-a)*specs[at].RecordBytes())
 	err := src.Gather(context.Background(), field, all, dst)
 	return tensor.Of(specs[at], b-a, dst), err
+}
+
+// copiedRagged returns the rows of records [a, b) of a field in new memory.
+func copiedRagged(src loader.RaggedSource, spec tensor.Spec, a, b int, offsets []int64) (tensor.View, error) {
+	all := make([]int, b-a)
+	consecutive(a, all)
+	rows, err := src.GatherRagged(context.Background(), spec.Name, all, offsets, nil)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	return tensor.Of(spec, int(offsets[b-a]), rows), nil
 }
 
 // recordError is an error with the number of its record.

@@ -191,13 +191,7 @@ func (f *filled) Gather(ctx context.Context, field string, indices []int, dst []
 
 // SliceRagged returns the rows of records [a, b) in new memory.
 func (f *filled) SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
-	all := make([]int, b-a)
-	data, err := f.GatherRagged(context.Background(), field, all, offsets, nil)
-	if err != nil {
-		return tensor.View{}, err
-	}
-	spec := f.Specs()[fieldOf(f.Specs(), field)]
-	return tensor.Of(spec, int(offsets[len(all)]), data), nil
+	return copiedRagged(f, f.Specs()[fieldOf(f.Specs(), field)], a, b, offsets)
 }
 
 // Lengths sets the offsets of records.

@@ -126,13 +126,7 @@ func (v *View) SliceRagged(field string, a, b int, offsets []int64) (tensor.View
 		out, err := p.can.Ragged.SliceRagged(name, first, first+n, offsets)
 		return out, v.renumber(err, a, b)
 	}
-	all := make([]int, b-a)
-	consecutive(a, all)
-	data, err := v.GatherRagged(context.Background(), field, all, offsets, nil)
-	if err != nil {
-		return tensor.View{}, err
-	}
-	return tensor.Of(v.specs[fieldOf(v.specs, field)], int(offsets[b-a]), data), nil
+	return copiedRagged(v, v.specs[fieldOf(v.specs, field)], a, b, offsets)
 }
 
 // Gather copies records.
@@ -227,17 +221,12 @@ func (t *table) each(field string, a, b int, f func(p *member, name string, firs
 
 // Prefetch passes the hint on.
 func (v *View) Prefetch(field string, a, b int) error {
-	return v.each(field, a, b, func(p *member, name string, a, b int) error { return p.Prefetch(name, a, b) })
+	return v.each(field, a, b, (*member).Prefetch)
 }
 
 // Warm has the Source read records into memory.
 func (v *View) Warm(field string, a, b int) error {
-	return v.each(field, a, b, func(p *member, name string, a, b int) error {
-		if p.can.Mapped == nil {
-			return nil
-		}
-		return p.can.Mapped.Warm(name, a, b)
-	})
+	return v.each(field, a, b, (*member).warm)
 }
 
 // run returns the records of a part that records [a, b) are, if they follow each other there.

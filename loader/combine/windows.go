@@ -155,12 +155,7 @@ func (w *Windows) Slice(field string, a, b int) (tensor.View, error) {
 
 // Warm has the Source read the records of windows into memory.
 func (w *Windows) Warm(field string, a, b int) error {
-	return w.each(field, a, b, func(p *member, name string, first, end int) error {
-		if p.can.Mapped == nil {
-			return nil
-		}
-		return p.can.Mapped.Warm(name, first, end)
-	})
+	return w.each(field, a, b, (*member).warm)
 }
 
 // IsWarm reports whether windows [a, b) are one piece of memory of a Source that needs no reading.
@@ -171,9 +166,7 @@ func (w *Windows) IsWarm(field string, a, b int) bool {
 
 // Prefetch hints the records of windows.
 func (w *Windows) Prefetch(field string, a, b int) error {
-	return w.each(field, a, b, func(p *member, name string, first, end int) error {
-		return p.Prefetch(name, first, end)
-	})
+	return w.each(field, a, b, (*member).Prefetch)
 }
 
 // SetCache sets how many bytes of decoded chunks are kept, besides those in use; 256 MiB unless it was called.
