@@ -161,7 +161,7 @@ func TestNormalizeArraysErrors(t *testing.T) {
 	c.Fields, c.Images.Normalize = "x,n", normalizeOf(t, "dataset")
 	mustRun(t, c)
 	c.Append = true
-	if _, err := prepare.Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "mean and std would be those of the new records alone") {
+	if _, err := prepare.Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "mean and std would describe the new records alone") {
 		t.Errorf("append: %v", err)
 	}
 	c.Append, c.Rank, c.Dest = false, prepare.Rank{Index: 0, Size: 2}, filepath.Join(t.TempDir(), "parts")
