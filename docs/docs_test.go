@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/commands"
@@ -107,8 +108,10 @@ func TestPagesRun(t *testing.T) {
 			continue
 		}
 		t.Run(strings.TrimPrefix(page, "../"), func(t *testing.T) {
+			t.Parallel() // programs wait for disks and for workers
 			dir := folder(t)
-			env := append(os.Environ(), "PATH="+path, "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=", "XDG_CACHE_HOME="+t.TempDir())
+			env := append(os.Environ(), "PATH="+path, "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=", "XDG_CACHE_HOME="+t.TempDir(),
+				"OMP_NUM_THREADS=1")
 			if text, ok := prepared[filepath.Base(page)]; ok {
 				cmd := exec.Command("bash", "-euo", "pipefail", "-c", text)
 				cmd.Dir, cmd.Env = dir, env
@@ -168,16 +171,15 @@ func needs(python, program string) string {
 }
 
 // known has the answers of imports.
-var known = make(map[[2]string]bool)
+var known sync.Map
 
-// imports reports whether a Python can import a module.
+// imports reports whether a Python has a module. It imports packages of modules only, as some take ten seconds.
 func imports(python, name string) bool {
-	can, asked := known[[2]string{python, name}]
-	if !asked {
-		can = exec.Command(python, "-c", "import "+name).Run() == nil
-		known[[2]string{python, name}] = can
-	}
-	return can
+	const script = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+	ask, _ := known.LoadOrStore([2]string{python, name}, sync.OnceValue(func() bool {
+		return exec.Command(python, "-c", script, name).Run() == nil
+	}))
+	return ask.(func() bool)()
 }
 
 // goPackages are the packages that Go programs of the pages name, by their names.
