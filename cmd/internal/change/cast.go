@@ -2,8 +2,9 @@ package change
 
 import "github.com/penstock/penstock/tensor"
 
-// castable reports whether numbers of a type can become those of another one, about as by "same_kind" of NumPy: an
-// integer stays one or becomes a float, and a float stays one.
+// castable reports whether numbers of one type may become numbers of another. The rule is close to NumPy's casting
+// "same_kind": an integer stays an integer or becomes a float, and a float stays a float. Whether each value fits is
+// checked later, when the values are read.
 func castable(from, to tensor.DType) bool {
 	wide := func(d tensor.DType) bool { return d == tensor.Float32 || d == tensor.Float64 }
 	integer := func(d tensor.DType) bool { return d != tensor.Bool && !d.IsFloat() }

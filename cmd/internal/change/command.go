@@ -36,7 +36,7 @@ values from there on.`
 
 const setLong = `
 
-The column keeps its type. Integers become those of its type, or floats, if they fit; other values
+The column keeps its type. Integers are converted to its integer or float type if they fit; other values
 of another type are refused without --change-type.`
 
 // Command returns the command column.
@@ -110,7 +110,7 @@ func (f *putFlags) problems(args []string) (list []string) {
 				"records")
 	}
 	if !stream && f.resume {
-		list = append(list, "--resume is for values from standard input: those of a file are read again")
+		list = append(list, "--resume is for values from standard input: values of a file are read again")
 	}
 	if f.of != "" && f.on != "" {
 		list = append(list, "--of is a generation, for values by position: leave it out with --on")

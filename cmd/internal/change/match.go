@@ -17,8 +17,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// like returns the field of values that replace those of old, which stay what they were: type, classes and what else
-// is known of old. Names of classes become the numbers that old has for them. Another type has to be asked for.
+// like returns the field of the new values, which keep the description of the old ones: type, classes and everything
+// else that the manifest says. Names of classes become their numbers in old. A change of type needs --change-type.
 func (f *putFlags) like(v *values, old, field store.Field) (store.Field, error) {
 	switch {
 	case len(old.Classes) > 0 && len(field.Classes) > 0:
@@ -121,7 +121,8 @@ func (f *putFlags) match(cmd *cobra.Command, of *datasetarg.Generations, v *valu
 	return field, nil
 }
 
-// fill says which values records have that the table does not have: old ones, or that of --missing.
+// fill decides which values the records get that the table does not mention: their old values, or the value of
+// --missing.
 func (f *putFlags) fill(ctx context.Context, of *datasetarg.Generations, v *values, old *store.Manifest,
 	field store.Field, without []int) (store.Field, error) {
 	if f.fills {

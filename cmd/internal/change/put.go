@@ -120,8 +120,8 @@ type table struct {
 	close  func() error
 }
 
-// selection says which columns of a table are read, and as which types: the key has that of the dataset, and so have
-// values that replace others. Keys match whatever their width, so that one of integers has the width of the table.
+// selection lists the columns of a table that are read, and their types. The key column takes the dataset's type, and
+// so do values that replace others. Integer keys keep the table's own width, because keys of any width match.
 func (f *putFlags) selection(name string, old *store.Manifest) string {
 	if f.fields != "" {
 		return f.fields
@@ -271,7 +271,7 @@ func (v *values) len() int {
 	return v.src.Len()
 }
 
-// value returns that of record i, which is the k-th of a batch.
+// value returns the bytes of record i, which is the k-th of the batch.
 func (v *values) value(b *batch, i, k int) ([]byte, error) {
 	if v.order != nil && v.order[i] < 0 {
 		return v.missing(int64(i))

@@ -64,8 +64,8 @@ func (c *Cache) Flags(f *pflag.FlagSet) {
 		"limit of the cache in `BYTES`, such as 500GiB (default 90 % of the free space)")
 }
 
-// Settle reads the flags, and returns their problems. A cache is for datasets that are fetched: one of args must be a
-// URL, or raw samples. A path that leads nowhere may be either, and its error is that of opening it.
+// Settle parses the flags and returns their problems. A cache serves datasets that are fetched: one of args must be a
+// URL or raw samples. A missing path passes, because it may be meant as either; opening it reports the error.
 func (c *Cache) Settle(args []string) (problems []string) {
 	cached := func(arg string) bool { return remote.IsURL(arg) || !c.urls && raw.Is(arg) || isMissing(arg) }
 	if (c.Dir != "" || c.size != "") && len(args) > 0 && !slices.ContainsFunc(args, cached) {
@@ -110,12 +110,13 @@ type Options struct {
 
 	Tolerant bool // of raw samples: the loader goes on after records that cannot be read
 
-	// Of raw samples: Head is that of rawcache.Options, and Chosen is called with the choice. Both may be nil.
+	// Options of raw samples. Head has the meaning of rawcache.Options.Head. Chosen receives the choice of what is
+	// cached. Both may be nil.
 	Head   func(field string) (*transforms.Pipeline, error)
 	Chosen func(c *rawcache.Choice)
 }
 
-// Any opens a DATASET: that of a path or a URL, or a view of several. It fetches no records.
+// Any opens the DATASET argument of a command: a path or URL of a dataset, or a view of several. It fetches no records.
 func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset, error) {
 	return c.View(ctx, &views.Node{Dataset: path, Fields: o.Fields, Split: o.Split}, o)
 }
@@ -148,8 +149,8 @@ func (c *Cache) View(ctx context.Context, n *views.Node, o Options) (*views.Data
 	}})
 }
 
-// MayBeRaw reports whether the error of opening the dataset of a URL leaves open that it is raw samples: the server
-// answers, and the URL is not that of a dataset.
+// MayBeRaw reports whether a URL that could not be opened as a dataset may hold raw samples instead: the server
+// answers, and there is no dataset at the URL.
 func MayBeRaw(err error) bool {
 	if err == nil {
 		return false

@@ -85,7 +85,7 @@ func OpenChanging(ctx context.Context, arg string) (*Generations, error) {
 		"run: %s: %w", remote.Redact(arg), shell.Penstock("restore", remote.Redact(arg)), store.ErrUnsupported), g.Close())
 }
 
-// Manifest returns that of the generation that the argument names.
+// Manifest returns the manifest of the generation that the argument names.
 func (g *Generations) Manifest() (*store.Manifest, error) {
 	m, err := g.Dataset.Manifest(g.Named)
 	switch {

@@ -105,8 +105,8 @@ func (l *layer) forward(x, y []float32) {
 	}
 }
 
-// backward takes a step against the gradient dy of the outputs, and adds that of the inputs to dx
-// unless it is nil.
+// backward takes a step against dy, the gradient of the outputs, and adds the gradient of the inputs to dx unless dx is
+// nil.
 func (l *layer) backward(x, dy, dx []float32, step float32) {
 	for o := range l.out {
 		w, g := l.weights[o*l.in:][:l.in], dy[o]

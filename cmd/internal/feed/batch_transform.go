@@ -19,7 +19,7 @@ type batchTransform struct {
 	Op         string           `json:"op"`
 	Alpha      *float64         `json:"alpha,omitempty"`       // MixUp, CutMix; nil means 1
 	Smoothing  float64          `json:"smoothing,omitempty"`   // LabelSmoothing: from 0 to 1
-	NumClasses *int             `json:"num_classes,omitempty"` // nil means that of the labels' names
+	NumClasses *int             `json:"num_classes,omitempty"` // nil means as many as the labels have names
 	Field      string           `json:"field,omitempty"`       // of images; "" means the only one
 	Labels     string           `json:"labels,omitempty"`      // "" means the only field of single integers
 	Transforms []batchTransform `json:"transforms,omitempty"`  // RandomChoice

@@ -20,7 +20,7 @@ func diagnosis(s loader.Stats, workers int) string {
 	return d.Text
 }
 
-// pythonNames are those of the parameters of penstock.DataLoader, which was asked for that many workers, or for none.
+// pythonNames words advice in the parameters of penstock.DataLoader. workers is the num_workers that the user passed.
 func pythonNames(workers int) bottleneck.Names {
 	return bottleneck.Names{
 		Workers:   func(n int) string { return fmt.Sprintf("num_workers=%d", n) },

@@ -23,7 +23,7 @@ const functionOp = "Function"
 // functionEntry is such an entry.
 type functionEntry struct {
 	Op       string `json:"op"`
-	Function int    `json:"function"` // its number: those of a client are 0, 1, ...
+	Function int    `json:"function"` // its number; a client numbers its functions 0, 1, ...
 	Name     string `json:"name"`
 	Stored   bool   `json:"stored"` // it takes image files as they are stored
 	Rows     bool   `json:"rows"`   // it makes any number of rows, or takes several records at a time
@@ -34,7 +34,7 @@ type functionEntry struct {
 	} `json:"output"` // what it makes; null to find that by a record
 }
 
-// functions are those of the client, and how to find what they make.
+// functions holds the client's functions and where to find the values that they return.
 type functions struct {
 	pool   *external.Pool // nil if there are no workers
 	batch  int            // records of a batch

@@ -48,7 +48,8 @@ type times struct {
 	Late loader.LateBatch `json:"late,omitzero"`  // the longest wait
 }
 
-// divide returns the statistics of a loader with the time of its loops divided as that of the client's loops is.
+// divide splits the loader's loop time into waiting and training, in the client's proportions. feed's own loop only
+// passes batches on, so that only the client knows how long it waited for data and how long it trained.
 func (t times) divide(s loader.Stats) loader.Stats {
 	all := float64(t.Wait) + float64(t.Body)
 	if t.Wait < 0 || t.Body < 0 || all == 0 {
@@ -140,7 +141,7 @@ type batch struct {
 	Epoch     int     `json:"epoch"`
 	Step      int     `json:"step"`
 	Next      [2]int  `json:"next"`                 // epoch and step of the first batch that was not sent
-	Done      string  `json:"done,omitempty"`       // later ones that were: that of loader.State
+	Done      string  `json:"done,omitempty"`       // later batches that were sent: see loader.State.Done
 	Size      int64   `json:"size"`                 // of the shared memory, which may have grown
 	Indices   int64   `json:"indices"`              // of count int64
 	Mask      int64   `json:"mask"`                 // of count bytes, 0 or 1

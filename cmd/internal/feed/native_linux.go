@@ -16,8 +16,9 @@ import (
 	"github.com/penstock/penstock/internal/sys/usage"
 )
 
-// native is the transport over a unix socket that descriptors are passed over: that of the arrays to feed, and that of
-// an anonymous file (memfd) to the client. The client's process is watched by a pidfd.
+// native is the transport over a unix socket that passes file descriptors: the client passes the descriptors of its
+// arrays to feed, and feed passes the descriptor of an anonymous file (memfd) back. A pidfd watches the client's
+// process.
 type native struct {
 	conn *net.UnixConn
 	vars rank.Lookup

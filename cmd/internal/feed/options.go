@@ -33,7 +33,7 @@ type Options struct {
 	Verify  float64     `json:"verify,omitempty"`
 	OnError errorPolicy `json:"on_error,omitempty"`
 
-	// pipelines by field; that of "" is for all image fields
+	// pipelines by field; the pipeline of field "" is for all image fields
 	Transforms map[string]json.RawMessage `json:"transforms,omitempty"`
 	// boxes and so on, by field, where the dataset does not say so: see loader.Options
 	Contents        map[string]string `json:"contents,omitempty"`

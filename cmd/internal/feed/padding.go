@@ -31,7 +31,7 @@ func (o *Options) checkPadding(fields []made) error {
 				named(t))
 		case (t.Op == "MixUp" || t.Op == "CutMix" || t.Op == "RandomChoice") &&
 			slices.ContainsFunc(fields, func(m made) bool { return m.sizes != nil }):
-			return fmt.Errorf("batch_transforms: %s mixes images of one size, and PadToLargest pads those of several; leave "+
+			return fmt.Errorf("batch_transforms: %s mixes images of one size, and PadToLargest pads images of several sizes; leave "+
 				"one of the two out", t.Op)
 		}
 	}

@@ -307,8 +307,8 @@ func makeImages(f store.Field, recipe json.RawMessage, asBytes bool, fs *functio
 	return m, nil
 }
 
-// makeImages returns the result of the tail on stored pixels. Its ID is that of the whole pipeline, so that a State is
-// the same for files and pixels.
+// makeImages applies the tail to stored pixels. Its ID is the ID of the whole pipeline, so that a State is the same for
+// image files and for stored pixels.
 func (t *tail) makeImages(f store.Field, asBytes bool, fs *functions) (made, error) {
 	m, err := makeImages(f, t.recipe, asBytes, fs)
 	if err != nil {
@@ -334,8 +334,8 @@ func padded(f store.Field, recipe json.RawMessage, pads *batchTransform) (made, 
 	return m, pads.pad(&m, loader.Images{Pipeline: p}, f)
 }
 
-// front is the part of a pipeline that is not left to the client. Its ID is that of the whole pipeline, so that a
-// State may go from a client that finishes images to one that does not.
+// front is the part of a pipeline that feed runs itself, before the client finishes the images. Its ID is the ID of the
+// whole pipeline, so that a State may move from a client that finishes images to one that does not.
 type front struct {
 	whole string
 	loader.Images
@@ -382,7 +382,7 @@ func part(p *transforms.Pipeline) (*transforms.Pipeline, *store.Normalization, e
 	return nil, nil, nil
 }
 
-// normalized returns a recipe in which a Normalize without numbers has those of the dataset.
+// normalized returns the recipe with the dataset's statistics filled into every Normalize that has no numbers.
 func normalized(f store.Field, recipe json.RawMessage) (json.RawMessage, error) {
 	var entries []map[string]json.RawMessage
 	if err := json.Unmarshal(recipe, &entries); err != nil {

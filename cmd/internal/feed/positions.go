@@ -89,7 +89,7 @@ func (p *positions) take() ([]int, error) {
 	return slots, nil
 }
 
-// skip forgets slots that the client has given back: those of batches before a start.
+// skip counts the slots that the client has given back so far as seen: they held batches of an epoch before this start.
 func (p *positions) skip() { p.taken = p.word(slotsGiven).Load() }
 
 // wake ends a wait for slots.

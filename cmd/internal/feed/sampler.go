@@ -72,7 +72,7 @@ func (s sampled) len() int {
 	return s.src.Len()
 }
 
-// order returns the Order of a sampler; nil means that of the dataset.
+// order returns the sampler that a request names; nil means the dataset's own order.
 func (s sampled) order(ctx context.Context, k *samplerOption) (sampler.Sampler, error) {
 	o, err := s.of(ctx, k, 0)
 	if err != nil {

@@ -46,7 +46,7 @@ func joinCommand() *cobra.Command {
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.On, "on", "", "match by this `FIELD`")
-	flags.StringVar(&f.RightOn, "right-on", "", "`FIELD` of RIGHT (default that of --on)")
+	flags.StringVar(&f.RightOn, "right-on", "", "`FIELD` of RIGHT (default the field of --on)")
 	flags.StringVar(&f.how, "how", "inner", "records of LEFT without a match: inner leaves them out, left keeps them")
 	flags.BoolVar(&f.Many, "many", false, "let several records of LEFT have the same key")
 	flags.StringToStringVar(&f.fill, "fill", nil,

@@ -18,7 +18,7 @@ import (
 
 const long = `Measure how fast a dataset loads, row by row: one record at a time, with workers and prefetch,
 page-locked memory, persistent workers, device prefetch, batched fetch, and prepared records
-with and without copies. The rows are those of PyTorch's tutorial "Data Loading
+with and without copies. The rows follow PyTorch's tutorial "Data Loading
 Optimization"; its published numbers are shown where the parameters match. DATASET is a
 folder, Zarr or an HDF5 file; --synthetic needs none.
 

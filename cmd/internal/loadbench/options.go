@@ -52,7 +52,7 @@ const (
 
 var allTables = []string{tableRows, tableGuide, tableBatch, tableWorkers, tablePrefetch}
 
-// Defaults returns the tutorial's parameters: those of the synthetic dataset.
+// Defaults returns the tutorial's parameters, with its synthetic dataset.
 func Defaults() Options {
 	return Options{Size: 512, Shape: tensor.Shape{3, 224, 224}, Work: "both", Delay: 5 * time.Millisecond,
 		Batch: 32, Batches: 160, Workers: 4, Prefetch: 2, Seed: 42,

@@ -184,7 +184,8 @@ func (o *Options) loader(workers int) loader.Options {
 		Prefetch: o.queueDepth(), Budget: o.Budget}
 }
 
-// queueDepth is how many batches all workers prefetch. PyTorch's prefetch factor counts those of one worker.
+// queueDepth is how many batches all workers prefetch together; PyTorch's prefetch factor counts the batches of one
+// worker.
 func (o *Options) queueDepth() int { return max(1, o.Workers*o.Prefetch) }
 
 // tutorial reports whether the run has the tutorial's own parameters.

@@ -95,7 +95,7 @@ type Published struct {
 	SpeedUp float64 `json:"speed_up"`
 }
 
-// Waits are those of the consumer for one batch, the first of the run included.
+// Waits sums up how long the consumer waited for each batch, including the first batch of the run.
 type Waits struct {
 	Sum  time.Duration `json:"sum_ns"`
 	Mean time.Duration `json:"mean_ns"`

@@ -16,7 +16,7 @@ const (
 	workSleep = "sleep" // waits, as for a slow disk or service: costs no CPU time
 	workCPU   = "cpu"   // computes, as decoding does: as many rounds as take that long on a free core
 
-	// workReplay waits for times that differ as those of the configuration guide's log do:
+	// workReplay waits for times distributed like the times of the configuration guide's log:
 	// log-normal, with its median of 0.293 s as the unit and its 99th percentile of 1.035 s.
 	// Its mean is then 0.340 s, where the log has 0.346 s.
 	workReplay = "replay"
@@ -141,8 +141,8 @@ func (m maker) Worker(tensor.Spec, int) (loader.RecordFunc, error) {
 	}, nil
 }
 
-// batchMaker is a Collate that prepares a whole batch with one call: with the work of one
-// record if once, else with that of each.
+// batchMaker is a Collate that prepares a whole batch by one call. If once is set, the batch takes the work of one
+// record; otherwise it takes the work of every record.
 type batchMaker struct {
 	maker
 	field string // to work on, which is made if the maker generates

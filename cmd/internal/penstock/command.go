@@ -70,7 +70,8 @@ var (
 		`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|status|normalize|cache|show|stats|preview|report|verify|diff|filter|join|layout|view)\b))`)
 )
 
-// prefix makes the help of a program that of a subcommand: "name ..." becomes "penstock name ...", also in a pipe.
+// prefix turns the help of a program into the help of a subcommand: "name ..." becomes "penstock name ...", also within
+// a pipe.
 func prefix(c *cobra.Command) {
 	c.Example = examplesOf.ReplaceAllString(c.Example, "${1}penstock $2")
 	c.Long = namesOf.ReplaceAllString(c.Long, "${1}penstock $2")

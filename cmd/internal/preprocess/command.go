@@ -139,8 +139,8 @@ killed and rerun. The merge then writes DEST, byte-identical to a single run. It
 parts, a part in two places, and parts of another source, recipe or version.
 
 Name parts in other folders before DEST. The merge reads and writes every record once. Until the
-parts are removed, the dataset takes twice its space. With --keep-shards the parts' files become
-those of DEST, by hard links or by copies inside the bucket: no record is copied, and DEST differs
+parts are removed, the dataset takes twice its space. With --keep-shards the parts' files join
+DEST by hard links, or by copies inside the bucket: no record is copied, and DEST differs
 from a single run in its shards only.
 
 ` + exits

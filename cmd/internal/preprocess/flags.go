@@ -92,11 +92,11 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.crop, "crop", "", "crop the center to `SIZE` after resizing")
 	fs.StringVar(&c.Images.Filter, "filter", c.Images.Filter, "resampling `FILTER` of Pillow: "+of("filter"))
 	fs.StringVar(&c.Images.PassOrder, "pass-order", c.Images.PassOrder, "`ORDER` of the two passes of a resize: "+
-		of("pass-order")+"; auto is that of Pillow 13 and newer, horizontal (first) that of Pillow up to 12")
+		of("pass-order")+"; auto is the order of Pillow 13 and newer, horizontal (first) the order of Pillow up to 12")
 	fs.StringVar(&f.color, "color", "", "`CHANNELS` of images: "+of("color")+" (default rgb)")
 	fs.StringVar(&f.layout, "layout", "", "`ORDER` of image axes: "+of("layout")+" (default chw)")
 	fs.StringVar(&f.dtype, "dtype", "", "`TYPE` of images: "+of("dtype")+
-		"; floats hold x/255 like torchvision's ToTensor (default uint8, or that of 16-bit and float files)")
+		"; floats hold x/255 like torchvision's ToTensor (default uint8; 16-bit and float files keep their type)")
 	fs.StringVar(&f.orientation, "exif-orientation", "ignored", "EXIF `ORIENTATION`: "+of("exif-orientation")+
 		"; Pillow and torchvision ignore it, OpenCV applies it")
 	fs.StringVar(&f.alpha, "alpha", "dropped", "`ALPHA` channel: "+of("alpha")+"; white and black blend onto that color")
@@ -287,9 +287,9 @@ func (f *flags) readPipeline(p *problems) {
 // or how the existing records are stored.
 var ownRecords = []string{"from", "shuffle", "shard-size", "compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
 
-// takeRecipe has --append make records as those of DEST were made, where neither flags nor a file
-// say otherwise and the source is of the same kind: a dataset of new samples has been through the
-// recipe already. That DEST is not there, or cannot be appended to, is found later.
+// takeRecipe makes --append prepare records with the recipe that DEST records, unless flags or a file say otherwise or
+// the source is of another kind (a dataset of new samples has been through the recipe already). A DEST that is missing,
+// or that cannot be appended to, is reported later.
 func (f *flags) takeRecipe() {
 	c := &f.config
 	if !c.Append || f.pipeline != "" || c.Dest == "" {

@@ -17,7 +17,7 @@ import (
 const normalizeLong = `Store the mean and standard deviation of the images in a dataset, which readers then apply:
 torch's TorchDataset with normalize=True, transforms, and so on. No record is rewritten.
 
-STATISTICS are imagenet, inception, clip, dataset (those of its own images), or
+STATISTICS are imagenet, inception, clip, dataset (measured on its own images), or
 MEAN/STD of x/255, one for each channel or one for all, such as 0.5,0.5,0.5/0.25,0.25,0.25.
 
 DATASET is a flat folder. Its manifest is replaced in one step, with a new id and the next
@@ -69,7 +69,7 @@ func (n *normalizeFlags) check(args []string) error {
 	case err != nil:
 		usage.Problems = append(usage.Problems, "STATISTICS: "+err.Error())
 	case n.figures.Fields != nil:
-		usage.Problems = append(usage.Problems, "STATISTICS: those of arrays are applied when they are written: "+
+		usage.Problems = append(usage.Problems, "STATISTICS: arrays are normalized when they are written: "+
 			shell.Penstock("preprocess SOURCE DEST --normalize", args[1]))
 	case n.figures.None():
 		usage.Problems = append(usage.Problems, "STATISTICS: none leaves nothing to store")

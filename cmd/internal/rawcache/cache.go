@@ -34,7 +34,8 @@ const (
 	changing = ".changing" // locked by the process that makes a generation
 )
 
-// ends are those of all names that an entry may have in the folder, the longest first.
+// ends lists the suffixes of all files that an entry may have in the folder. A suffix that ends with another one comes
+// first, so that the longest match wins.
 var ends = []string{about, building + ".building.lock", building + ".building", building + ".skipped.jsonl", building,
 	".building.lock", ".building", fetched, states, changing, used}
 
@@ -107,8 +108,9 @@ func (e *Entry) find() {
 	}
 }
 
-// Dataset returns the path of the dataset that has the state of the source, which is ready: that of a view, if the
-// source has changed since the dataset was made.
+// Dataset returns the path of the dataset in the state of the source; the entry must be ready. If the source has
+// changed since the dataset was made, the path is the view of the new state; a dataset that has since been appended to
+// is named at its generation.
 func (e *Entry) Dataset() string {
 	if !e.first {
 		return filepath.Join(e.shelf().path(), e.print.Digest+viewEnd)
@@ -168,7 +170,7 @@ func (e *Entry) Publish(ctx context.Context, src *raw.Source) error {
 	return errors.Join(err, private.RemoveOwn(e.Path+fetched))
 }
 
-// known is the file next to a dataset that says more of it. Its time is that of the last use.
+// known is the file beside a dataset that says where it came from. The file's modification time is the last use.
 type known struct {
 	Source string `json:"source"`
 	Pinned bool   `json:"pinned,omitempty"`

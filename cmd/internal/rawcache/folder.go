@@ -38,7 +38,7 @@ func existingFolder(dir string) (string, error) {
 	return root.Name(), root.Close()
 }
 
-// cacheFolder returns the folder that is given for the cache, or that of the user.
+// cacheFolder returns the given cache folder, or the user's default one.
 func cacheFolder(dir string) (string, error) {
 	if dir != "" {
 		return dir, nil

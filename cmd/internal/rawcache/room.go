@@ -12,8 +12,8 @@ import (
 	"github.com/penstock/penstock/prepare/raw"
 )
 
-// MakeRoom removes datasets until that of this entry fits into a cache of limit bytes: those first that were not used
-// for longest. Pinned ones, and those that a process has open or makes, stay. A limit of 0 is none.
+// MakeRoom removes cached datasets, least recently used first, until this entry's dataset fits into a cache of limit
+// bytes. Datasets that are pinned, open in a process or being made stay. A limit of 0 means no limit.
 func (e *Entry) MakeRoom(limit int64, say func(text string)) error {
 	if e.Ready {
 		return nil
@@ -21,8 +21,8 @@ func (e *Entry) MakeRoom(limit int64, say func(text string)) error {
 	return e.roomFor(diskBytes(e.print, e.records, e.records), limit, say)
 }
 
-// Besides values, a dataset has offsets, labels and places of records, headers of files and the manifest. One byte in
-// 8,192 is that of a checksum.
+// Besides values, a dataset stores offsets, labels, source names, file headers and the manifest. Checksums take one
+// byte in 8,192.
 const (
 	perRecord = 48
 	perShard  = 48 << 10

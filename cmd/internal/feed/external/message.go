@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Version is that of the messages: see docs/feed.md.
+// Version is the version of the message format, which docs/feed.md specifies.
 const Version = 1
 
 // maxMessage is the most bytes of a message of a worker, its length aside.

@@ -137,7 +137,7 @@ func Innermost(err error) string {
 	return strings.TrimSuffix(text, ": "+store.ErrUnsupported.Error())
 }
 
-// forFlags words for users of commands what package store says to those of its Go API.
+// forFlags rewrites a message of package store, which names Go and Python options, in terms of the command's flags.
 func forFlags(text string) string {
 	return strings.ReplaceAll(text, "belong together (fields=[...] in Python, mmapds.WithFields in Go)",
 		"belong together by --field")

@@ -19,8 +19,8 @@ compared byte by byte.
 
 Records of two generations of a dataset are compared by their places in the files, so a record that
 was deleted is one difference. Records of other datasets are compared by their source names, if
-these are unique in both and some are the same, and otherwise by position. Numbers of records are
-those of the first dataset; numbers of added records are those of the second.
+these are unique in both and some are the same, and otherwise by position. Records have the numbers of
+the first dataset; added records have the numbers of the second.
 
 Exit codes: 0 same, 1 different or unreadable, 2 wrong usage, 130 interrupted.`
 

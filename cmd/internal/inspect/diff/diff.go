@@ -36,7 +36,7 @@ type Comparison struct {
 	a, b        subject
 	pairs       pairs
 
-	// names are those of fields in b by their names in a, if both are generations of one dataset; otherwise nil
+	// names maps a field's name in a to its name in b, if both are generations of one dataset; otherwise nil
 	names map[string]string
 }
 

@@ -13,7 +13,7 @@ import (
 // differenceWidth is how long a side of a difference is shown.
 const differenceWidth = 100
 
-// Render prints the differences, those of values last, or that there are none.
+// Render prints the differences, with differing values last, or says that there are none.
 func (c *Comparison) Render(w io.Writer) error {
 	var b strings.Builder
 	for _, note := range c.Notes {

@@ -103,7 +103,7 @@ func find(gaps []gap, at int64) *gap {
 	return &gaps[i]
 }
 
-// of returns the part of a field, which comes after those of all others.
+// of returns the part of a field, and appends it if needed. Fields come in order, so that only the last part can match.
 func (g *gap) of(field string) *part {
 	if n := len(g.parts); n == 0 || g.parts[n-1].field != field {
 		g.parts = append(g.parts, part{field: field})

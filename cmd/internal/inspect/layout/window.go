@@ -24,7 +24,7 @@ type Windows struct {
 	Arrays []WindowedArray `json:"arrays"`
 }
 
-// WindowedArray is the cost of windows of an array. Bytes are those of one window, on average.
+// WindowedArray is what it costs to read windows of an array. Its byte counts are averages for one window.
 type WindowedArray struct {
 	Field  string   `json:"field"`
 	DType  string   `json:"dtype"`

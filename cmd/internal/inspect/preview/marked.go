@@ -145,7 +145,7 @@ func (m *moved) close() {
 	m.ld.Close()
 }
 
-// reader returns that of the sheet's records.
+// reader returns a reader of the sheet's records.
 func (s *sheetBuilder) reader(ctx context.Context, records []int, tone render.Brightness) (reader, error) {
 	if s.opts.Pipeline == nil {
 		return newStored(s.ds, &render.Renderer{Field: s.images, Layout: s.planes, Brightness: tone}), nil

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// palette is that of Ultralytics (ultralytics/utils/plotting.py), whose colors are far from each other.
+// palette holds the colors of Ultralytics (ultralytics/utils/plotting.py), which are easy to tell apart.
 var palette = []color.RGBA{
 	{0xff, 0x38, 0x38, 255}, {0xff, 0x9d, 0x97, 255}, {0xff, 0x70, 0x1f, 255}, {0xff, 0xb2, 0x1d, 255},
 	{0xcf, 0xd2, 0x31, 255},
@@ -144,7 +144,7 @@ func (c canvas) tab(o object) {
 	d.DrawString(o.name)
 }
 
-// points draws keypoints, with lines between those of a person.
+// points draws keypoints, and lines between the keypoints of one person.
 func (c canvas) points(list []float32, per int) {
 	at := func(i int) (x, y float64, ok bool) {
 		p := list[i*per:]

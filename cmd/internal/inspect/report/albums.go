@@ -181,7 +181,7 @@ func (c *builder) duplicates(ctx context.Context, pairs []pair) error {
 	return nil
 }
 
-// splits returns the manifest where its numbers of records are those of the dataset.
+// splits returns the manifest if its record numbers are the opened dataset's, and nil if a split was opened alone.
 func (c *builder) splits() *store.Manifest {
 	if c.opts.Split != "" {
 		return nil

@@ -50,7 +50,7 @@ func (c *builder) verify(ctx context.Context) error {
 func (r *Report) checkFigures() {
 	for _, f := range r.Stats.Fields {
 		if f.Agrees != nil {
-			r.check(*f.Agrees, fmt.Sprintf("%s: the statistics of the manifest %s those of the values", f.Name,
+			r.check(*f.Agrees, fmt.Sprintf("%s: the statistics of the manifest %s the statistics of the values", f.Name,
 				choose(*f.Agrees, "are", "are not")))
 		}
 		if f.Moments != nil && f.DType.IsFloat() {

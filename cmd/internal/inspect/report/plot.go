@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/chart"
 )
 
-// Plots are SVG elements inside the page, made here: those of plotting libraries bring their
+// Plots are SVG elements inside the page, made here: plotting libraries bring their
 // own colors and sizes of type, which neither follow the reader's dark mode nor a narrow
 // screen, and text that a screen reader does not find.
 

@@ -146,7 +146,7 @@ func (s *FieldStats) takeOver(f store.Field, st *store.Statistics) {
 	}
 }
 
-// agrees reports whether the statistics are those of the manifest, but for rounding.
+// agrees reports whether the statistics equal the manifest's, apart from rounding.
 func (s *FieldStats) agrees(st *store.Statistics) bool {
 	var want FieldStats
 	want.takeOver(store.Field{}, st)

@@ -21,9 +21,9 @@ type Conversion struct {
 	Gain           float64  `json:"gain,omitempty"`
 }
 
-// Conversions returns a command for each group of datasets that are fields of one dataset and of
-// which one cannot be mapped: those of one length, and of one HDF5 group where names repeat. unread
-// says that some datasets of the file are not read.
+// Conversions returns a command for each group of HDF5 datasets that can become the fields of one dataset and of which
+// at least one cannot be mapped. A group has the datasets of one length, and of one HDF5 group where names repeat.
+// unread says that some datasets of the file are not read.
 func Conversions(path string, nodes []Node, meta *meta.File, unread bool) (list []Conversion) {
 	groups := groupsOf(nodes, meta)
 	for i, group := range groups {
@@ -57,7 +57,7 @@ type Repack struct {
 	Reasons  []string `json:"reasons"` // why each is not read
 }
 
-// Repacks returns those of a file, by the first dataset that needs them.
+// Repacks returns the commands that repack the file, each with the first dataset that needs it.
 func Repacks(path string, nodes []Node, meta *meta.File) (list []Repack) {
 	to := filepath.Join(filepath.Dir(path), stem(path)+"-repacked.h5")
 	for _, n := range nodes {
@@ -152,7 +152,7 @@ func fieldList(group []*Node, all bool) string {
 	return strings.Join(parts, ",")
 }
 
-// plainName reports whether preprocess takes a name as that of a field.
+// plainName reports whether preprocess accepts a name as the name of a field.
 func plainName(name string) bool {
 	return name != "" && name[0] != '-' && len(name) <= 100 && strings.IndexFunc(name, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-')

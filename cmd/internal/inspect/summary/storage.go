@@ -85,7 +85,7 @@ func storageOf(d *meta.Dataset, links int) *Storage {
 	for _, e := range d.External {
 		s.External = append(s.External, External{e.Name, e.Offset, e.Size})
 	}
-	sources, _ := d.Sources() // those of a list that cannot be read are not known
+	sources, _ := d.Sources() // a list that cannot be read leaves the sources unknown
 	for _, v := range sources {
 		s.Sources = append(s.Sources, Source(v))
 	}

@@ -29,7 +29,7 @@ type Node struct {
 	Reason     string      `json:"reason,omitempty"` // why it is not mappable, or could not be read
 	Target     string      `json:"target,omitempty"` // of a link
 	Header     int64       `json:"header,omitempty"` // offset of the object header
-	Links      int         `json:"links,omitempty"`  // to it, those of datasets to a type included
+	Links      int         `json:"links,omitempty"`  // links to it, including datasets that name it as their type
 	Modified   *time.Time  `json:"modified,omitempty"`
 	Attributes []Attribute `json:"attributes,omitempty"`
 	Storage    *Storage    `json:"storage,omitempty"` // of a dataset

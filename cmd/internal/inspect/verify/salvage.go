@@ -66,7 +66,7 @@ func (v *Verification) salvageField(path string, s store.Shard, shard int, colum
 	return whole, files
 }
 
-// addExtents adds those of a field in a shard to a dataset.
+// addExtents adds the extents of a field in one shard to the dataset.
 func addExtents(d *store.Dataset, columns []layout.Column, field int, s store.Shard) {
 	for k, c := range columns {
 		if c.Field != field {

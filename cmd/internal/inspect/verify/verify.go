@@ -138,7 +138,7 @@ func (v *Verification) flat(ctx context.Context, p *dataset.Target, opts Options
 	v.Records = m.Records // deleted ones, too
 	folder := layout.Folder(p.Path)
 	if v.Unknown, err = unknownFiles(folder, m); err != nil || d == nil || folder != p.Path {
-		return err // a view is that of the newest generation
+		return err // the view shows the newest generation only
 	}
 	return v.view(d)
 }
