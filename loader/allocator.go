@@ -12,7 +12,7 @@ type Allocator interface {
 	// Alloc returns n > 0 bytes that start on a page. It is called once for all buffers, when
 	// the first batch is made; for the buffer of each worker that the Loader adds, where an error
 	// leaves it at the workers it has; and by any goroutine for the rows of a field of variable
-	// length whenever those of a batch are more than its buffer holds.
+	// length whenever a batch has more rows than its buffer holds.
 	Alloc(n int) ([]byte, error)
 
 	// Free gives back what Alloc returned: when the Loader is closed and no batch is kept, or when

@@ -108,7 +108,7 @@
 // A batch that is a view holds a lease of the Source, which ends with the batch. Closing a
 // Source that waits for its leases, as *mmapds.Dataset does, therefore belongs after the
 // loop and after the Release of kept batches; deferring the Close of the dataset before
-// that of the Loader has them come in the right order.
+// the Close of the Loader has them come in the right order.
 //
 // # Looking inside
 //

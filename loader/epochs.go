@@ -223,8 +223,8 @@ func (p *pass) advance(c *setup, end int) {
 	p.loop.Advance(p.last)
 }
 
-// finish ends a pass: it cancels and awaits what is being filled, and frees all slots but
-// those of kept batches.
+// finish ends a pass: it cancels and awaits the batches being filled, and frees all slots but
+// the slots of kept batches.
 func (ld *Loader) finish(p *pass) {
 	ld.tally.leave()
 	if p.loop.Finish() {

@@ -30,7 +30,7 @@ import (
 //
 // Each worker decodes for itself. Of a JPEG it decodes the rows and blocks that the crop needs,
 // and crop, resize, flip, color and normalization share their passes over them; other formats
-// are decoded whole. Pixels are those of Pillow's convert("RGB"): see docs/sources.md.
+// are decoded whole. Pixels equal Pillow's convert("RGB"): see docs/sources.md.
 //
 // A file that cannot be decoded, or that the pipeline cannot work with, fails its record:
 // Options.OnError says what then. Each record has its own random stream: see Record.Rand.
@@ -46,8 +46,8 @@ type Images struct {
 	Same *SameSize
 }
 
-// SameSize is the size that all image files of a field have, such as those of CIFAR: a pipeline may keep it. A file of
-// another size fails its record.
+// SameSize is the size that all image files of a field have, as the images of CIFAR do: a pipeline may keep it. A file
+// of another size fails its record.
 type SameSize struct {
 	Width, Height int
 	Of            string // a file that has this size, for errors
@@ -161,7 +161,7 @@ func (t Images) info(in tensor.Spec) (transforms.Info, error) {
 	return info, nil
 }
 
-// layout returns that of stored pixels.
+// layout returns the layout of stored pixels.
 func (t Images) layout(in tensor.Spec) transforms.Layout {
 	switch in.Layout {
 	case tensor.CHW:

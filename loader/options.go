@@ -58,7 +58,7 @@ type Options struct {
 	// holds nobody up. State stays exact.
 	Unordered bool
 
-	// Allocator is where buffers come from: Locked, or that of a CUDA device, for example. nil means
+	// Allocator is where buffers come from: Locked, or the Allocator of a CUDA device, for example. nil means
 	// ordinary memory of the process.
 	Allocator Allocator
 

@@ -21,7 +21,7 @@ type PadImages struct {
 	Images
 	Multiple int     // height and width of a batch are multiples of it; 0 means 1
 	Fill     float64 // elements of images that are padded; must be exact in their type
-	// of masks that are padded; nil means 255, the class that losses ignore; those of instances have 0
+	// elements of masks that are padded; nil means 255, the class that losses ignore; masks of instances have 0
 	MaskFill *int
 }
 
@@ -52,7 +52,7 @@ func (t PadImages) Sizes(in tensor.Spec) tensor.Spec {
 	return tensor.Spec{Name: in.Name + "_sizes", DType: tensor.Int64, Shape: tensor.Shape{2}}
 }
 
-// info returns what the pipeline makes, in which W and H are those of some image.
+// info returns the pipeline's output. Its W and H are of some image, because each image has its own.
 func (t PadImages) info(in tensor.Spec) (out transforms.Info, err error) {
 	p, sizes, channels := t.Pipeline, someSizes, 3
 	if !isEncoded(in) {
@@ -149,7 +149,7 @@ func (t PadImages) pad(fields []fill.Field, i, sizes int) error {
 }
 
 // joint returns a function with a Runner of its own and, for image files, a decoder. The last of the fields that it
-// makes is that of the sizes.
+// makes is the field of sizes.
 func (t PadImages) joint(in tensor.Spec, m *geometry.Mover) (jointFunc, error) {
 	run, open, err := t.opener(in)
 	if err != nil {

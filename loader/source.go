@@ -144,12 +144,12 @@ type ChunkedSource interface {
 	Contiguous(field string, a, b int) bool
 }
 
-// GridSource is a [Source] with fields that are stored in chunks of N-D arrays, whose first axis is that of the
+// GridSource is a [Source] with fields that are stored in chunks of N-D arrays, whose first axis is the axis of the
 // records: HDF5 and Zarr. combine.Windows reads each chunk once for all windows that have a part of it.
 type GridSource interface {
 	Source
 
-	// ChunkShape returns how many elements a chunk of a field has along each axis, that of the records first. It is nil if
+	// ChunkShape returns how many elements a chunk of a field has along each axis, the axis of the records first. It is nil if
 	// the field is not in chunks, or cannot be read by them.
 	ChunkShape(field string) []int
 
@@ -410,7 +410,7 @@ func (c Capabilities) ID() string {
 	return c.Identifier.ID()
 }
 
-// Generations are those of a [GenerationSource], none of every other one.
+// Generations returns the generations of a [GenerationSource], and none of any other Source.
 func (c Capabilities) Generations() (folders []string, numbers []int) {
 	if c.Generation == nil {
 		return nil, nil
@@ -418,7 +418,7 @@ func (c Capabilities) Generations() (folders []string, numbers []int) {
 	return c.Generation.Generations()
 }
 
-// SourceName is that of a [NamedSource], "" for every other one.
+// SourceName returns a record's source name in a [NamedSource], and "" in any other Source.
 func (c Capabilities) SourceName(ctx context.Context, record int) (string, error) {
 	if c.Named == nil {
 		return "", nil
@@ -431,7 +431,7 @@ func (c Capabilities) Contiguous(field string, a, b int) bool {
 	return c.Chunked == nil || c.Chunked.Contiguous(field, a, b)
 }
 
-// LookaheadBytes is that of a [RemoteSource], 0 for every other one.
+// LookaheadBytes returns the lookahead of a [RemoteSource], and 0 for any other Source.
 func (c Capabilities) LookaheadBytes() int64 {
 	if c.Remote == nil {
 		return 0
@@ -439,7 +439,7 @@ func (c Capabilities) LookaheadBytes() int64 {
 	return c.Remote.LookaheadBytes()
 }
 
-// NetworkStats is that of a [RemoteSource], zero for every other one.
+// NetworkStats returns the traffic of a [RemoteSource], and zero for any other Source.
 func (c Capabilities) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
 	if c.Remote == nil {
 		return 0, 0, 0

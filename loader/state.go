@@ -205,8 +205,8 @@ func generationsOf(can Capabilities) string {
 	return strings.Join(texts, ",")
 }
 
-// sameRecords reports whether the datasets that a State names have the records of the Source: they are those of the
-// Source, or other generations of them.
+// sameRecords reports whether the datasets that a State names have the records of the Source: they are the Source's own
+// datasets, or other generations of them.
 func (c *setup) sameRecords(st State) (bool, error) {
 	if st.Dataset == c.identity.Dataset {
 		return true, nil

@@ -16,7 +16,7 @@ import (
 // gathers them. Images and Pad are two. By a method ID() string a Transform says what it does,
 // so that Resume refuses another.
 type Transform interface {
-	// Output returns what a record becomes. The Name is that of in.
+	// Output returns what a record becomes. The Name is in.Name.
 	Output(in tensor.Spec) (tensor.Spec, error)
 
 	// Worker returns the function that one goroutine will use, with whatever state of its
@@ -24,8 +24,8 @@ type Transform interface {
 	Worker(in tensor.Spec, id int) (RecordFunc, error)
 }
 
-// RecordFunc converts the stored bytes src, which it must not change, to dst, whose length is
-// that of the output. It keeps neither, and should not allocate.
+// RecordFunc converts the stored bytes src, which it must not change, to dst, which has the length
+// of the output. It keeps neither, and should not allocate.
 type RecordFunc func(dst, src []byte, r Record) error
 
 // Record says which record a RecordFunc works on.
@@ -52,7 +52,7 @@ func (r Record) Rand() transforms.Rand {
 // changes fields in place, or makes new ones. The workers call it when all fields of a
 // batch are complete. The zero value is none.
 type Collate struct {
-	Adds   []tensor.Spec                     // fields that it makes; Shape is that of one record
+	Adds   []tensor.Spec                     // fields that it makes; Shape is the shape of one record
 	Edits  []string                          // fields that it changes in place: these are always copied
 	Worker func(id int) (CollateFunc, error) // returns the function that one goroutine will use, with its own state
 	ID     string                            // what it does, so that Resume refuses another; may be empty
@@ -111,13 +111,13 @@ func (c *setup) mutable(b *fill.Batch) MutableBatch {
 // written to, and only those.
 func (d *MutableBatch) Field(name string) tensor.View { return d.b.Field(name) }
 
-// Offsets is that of the Batch.
+// Offsets returns where the rows of each record of a ragged field begin: see Batch.Offsets.
 func (d *MutableBatch) Offsets(name string) []int64 { return d.b.Offsets(name) }
 
 // Indices returns the numbers of the records in the Source.
 func (d *MutableBatch) Indices() []int { return d.b.Indices() }
 
-// Mask is that of the Batch.
+// Mask says which records are real, and not padding of the last batch: see Batch.Mask.
 func (d *MutableBatch) Mask() []bool { return d.b.Mask() }
 
 // Len returns the number of records.

@@ -2,7 +2,8 @@ package combine
 
 import "github.com/penstock/penstock/tensor"
 
-// span is the elements of a window along an axis: first, first+step, ..., or those of list, in which -1 is the fill.
+// span lists the elements of a window along one axis: first, first+step, ..., or the elements of list, in which -1
+// stands for the fill value.
 type span struct {
 	first, n, step int
 	list           []int // if it is not empty

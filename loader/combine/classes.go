@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// Classes returns the names of a field's values: those of the first source that is a
-// loader.ClassedSource, as the others have the same.
+// Classes returns the class names of a field. It asks the first source that is a loader.ClassedSource: NewConcat has
+// checked that all sources agree.
 func (c *Concat) Classes(field string) []string {
 	for _, m := range c.members {
 		if m.can.Classed != nil {

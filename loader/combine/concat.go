@@ -219,7 +219,7 @@ func (c *Concat) fronts(indices []int, f func(i, at int, local []int) error) err
 	return nil
 }
 
-// renumber changes the record number in an error of source i to that of the Concat.
+// renumber turns the record number in an error of source i into the number of the record in the Concat.
 func (c *Concat) renumber(i int, err error) error {
 	var named loader.RecordError
 	if errors.As(err, &named) {

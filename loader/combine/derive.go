@@ -127,8 +127,8 @@ func newDerived(src loader.Source, by Derive) (*derived, error) {
 			return nil, fmt.Errorf("field %q: %w", name, err)
 		}
 		if d.needs += workOf(src, name); d.needs > maxWork {
-			return nil, fmt.Errorf("it needs more than %d expressions to be computed for each record, those of its fields "+
-				"included; write these into a dataset: %s", maxWork, shell.Penstock("preprocess VIEW DEST"))
+			return nil, fmt.Errorf("it needs more than %d expressions to be computed for each record, counting the expressions of its "+
+				"fields; write these into a dataset: %s", maxWork, shell.Penstock("preprocess VIEW DEST"))
 		}
 		t := specs[i].DType
 		d.single = d.single && (t == tensor.Float32 || t.Size() < 4)
@@ -299,7 +299,7 @@ func (d *derived) Fetch(ctx context.Context, _ string, indices []int) error {
 // LookaheadBytes is zero: the View asks the Source.
 func (d *derived) LookaheadBytes() int64 { return 0 }
 
-// NetworkStats returns zero: the View counts those of the Source.
+// NetworkStats returns zero: the View already counts the traffic of the Source, which would be counted twice.
 func (d *derived) NetworkStats() (fetched int64, waited time.Duration, rate float64) { return 0, 0, 0 }
 
 // DescribeReads says that an expression computes the values.

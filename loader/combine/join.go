@@ -37,7 +37,7 @@ type JoinKind string
 // The kinds of a Join.
 const (
 	JoinInner JoinKind = "inner" // it is left out
-	JoinLeft  JoinKind = "left"  // its fields of the right side are those of Fill
+	JoinLeft  JoinKind = "left"  // its fields of the right side take the values of Fill
 )
 
 // Matches lists the records of two Sources that belong together. It must not be changed while the View is in use.

@@ -84,7 +84,7 @@ func (list members) LookaheadBytes() (bytes int64) {
 	return bytes
 }
 
-// NetworkStats adds up the network traffic of the Sources; the rate is that of the fastest.
+// NetworkStats adds up the network traffic of the Sources. The rate is the fastest Source's.
 func (list members) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
 	for _, m := range list {
 		n, w, r := m.can.NetworkStats()

@@ -211,7 +211,7 @@ func borders(ctx context.Context, src *member, field string) (list []int, err er
 		for k := range n {
 			value := data[k*size : (k+1)*size]
 			if specs[i].DType.IsFloat() && !comparable(value, specs[i].DType) {
-				return nil, fmt.Errorf("record %d of %q is NaN, which is equal to no other value, so that it is not that of a "+
+				return nil, fmt.Errorf("record %d of %q is NaN, which equals no other value and so belongs to no "+
 					"group; give it a value, or select the other records first", at+k, field)
 			}
 			if last != nil && !bytes.Equal(value, last) {

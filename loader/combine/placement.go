@@ -21,7 +21,7 @@ type PlacedAxis struct {
 	Pad     Pad    `json:"pad"`
 	First   int    `json:"first"`
 	Count   int    `json:"count"`
-	Records bool   `json:"records"` // whether it is that of the records of a field
+	Records bool   `json:"records"` // whether it is the axis of the records of a field
 }
 
 // PlacedField is a field of the records, and how the axes of the field that it is cut from are.

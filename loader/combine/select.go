@@ -16,7 +16,7 @@ import (
 type Select struct {
 	Records []int             // numbers, in any order, each as often as it shall come; or
 	Ranges  [][2]int          // ranges [first, end) of records; or
-	Set     *expr.Set         // those of [expr.Find], in ascending order; none of the three means all
+	Set     *expr.Set         // the records that [expr.Find] found, in ascending order; none of the three means all
 	Fields  []string          // the fields, in this order; none means all
 	Rename  map[string]string // new names, by the name in the Source
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// Splits divides the elements of an axis into parts, such as a training and a validation set, whose ranges
-// are those of a [Window]: windows of two parts then have no element in common.
+// Splits divides the elements of an axis into parts, such as a training and a validation set. The ranges of a part go
+// into a [Window]: windows of two parts then have no element in common.
 type Splits struct {
 	Shares []float64 // of each part; at most 1 in all
 	Block  int       // elements of a block that belongs to one part, drawn by Seed; with 0, parts follow each other

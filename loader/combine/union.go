@@ -53,10 +53,10 @@ func exact(n json.Number) any {
 	return n
 }
 
-// NewUnion returns the Concat of sources that may lack fields of others: it has the fields of all sources, those of the
-// first one first, and records of a source have the values of fill in fields that the source lacks. Every field that
-// some source lacks needs a value, and no other field may have one. A field that several sources have must be the same
-// in each, as in [NewConcat]. The caller still closes the sources.
+// NewUnion returns the Concat of sources with different fields. It has the fields of all sources, beginning with the
+// fields of the first one. Where a source misses a field, its records take the value of fill. Every field that some
+// source misses needs a value in fill, and no other field may have one. A field that several sources have must be the
+// same in each, as in [NewConcat]. The caller still closes the sources.
 func NewUnion(fill FillValues, sources ...loader.Source) (*Concat, error) {
 	all, err := newUnion(fill, sources)
 	if err != nil {

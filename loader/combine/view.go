@@ -12,7 +12,7 @@ import (
 )
 
 // View is a Source of fields and records of other Sources, and stores no data: see [NewSelect] and [NewZip].
-// It has their capabilities: consecutive records are views of their memory, those of a bucket are
+// It has their capabilities: consecutive records are views of their memory, records of a bucket are
 // fetched ahead of time, and errors name files.
 type View struct {
 	table
@@ -254,7 +254,8 @@ func (v *View) Contiguous(field string, a, b int) bool {
 	return ok && p.can.Contiguous(name, first, first+b-a)
 }
 
-// ChunkShape is that of the Source which has a field, if the View has all records.
+// ChunkShape returns the chunk shape of the field in its Source. It is nil if the View selects records, whose chunks
+// then do not form a grid.
 func (v *View) ChunkShape(field string) []int {
 	p, name, err := v.field(field)
 	if err != nil || p.can.Grid == nil || !v.rows.all() {

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// Chunks returns in which chunks the records are: those of the Source that all of the fields are of.
+// Chunks returns which chunks hold the records. All of the fields must come from one Source.
 func (v *View) Chunks(fields []string, records []int) (sampler.Chunks, error) {
 	if len(fields) == 0 {
 		for _, s := range v.specs {

@@ -20,7 +20,7 @@ func (v *View) DescribeReads(field string) (how, why string, resident float64) {
 	return p.can.Described.DescribeReads(name)
 }
 
-// SourceName is that of the first Source which knows one.
+// SourceName asks the Sources in order and returns the first source name of the record that one of them knows.
 func (v *View) SourceName(ctx context.Context, record int) (string, error) {
 	there, _ := v.rows.at(record, record+1)
 	for _, p := range v.members {
@@ -31,7 +31,7 @@ func (v *View) SourceName(ctx context.Context, record int) (string, error) {
 	return "", nil
 }
 
-// Classes are those of the Source that has a field.
+// Classes returns the class names of a field in its Source.
 func (v *View) Classes(field string) []string {
 	p, name, err := v.field(field)
 	if err != nil || p.can.Classed == nil {

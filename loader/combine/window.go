@@ -15,8 +15,8 @@ import (
 )
 
 // Window says which pieces of arrays are the records of a [Windows]. A field of a Source is an array whose
-// first axis is its records. Axes are known by their names in Dims or, of a field that is not there, by those that the
-// Source has for them ([tensor.Spec].Dims), or by their numbers: "0" is that of the records.
+// first axis is its records. An axis is known by its name in Dims or, for a field that Dims does not list, by the name
+// in the Source ([tensor.Spec].Dims), or by its number: "0" is the axis of the records.
 //
 //	combine.Window{Sizes: map[string]int{"0": 128}}                                           // 128 consecutive records
 //	combine.Window{Sizes: map[string]int{"time": 24, "lat": 128, "lon": 128}}                 // patches
@@ -36,7 +36,7 @@ type Window struct {
 	// Keep says which origins there are on an axis with Pad: KeepPartial, the default there, or KeepFull.
 	Keep Keep `json:"keep,omitempty"`
 
-	Dims map[string][]string `json:"dims,omitempty"` // the names of the axes of fields, in place of those of the Source
+	Dims map[string][]string `json:"dims,omitempty"` // the names of the axes of fields, in place of the Source's
 
 	// Group names a field of the first Source: where its value changes from one record to the next, another group
 	// begins. Ranges are ranges [first, end) of records. No window crosses from one group, or out of a range.
@@ -51,7 +51,7 @@ type Window struct {
 	// the axes of the first field that has them.
 	Origins [][]int `json:"origins,omitempty"`
 
-	// Fields are those of the records; none means each field of the Sources that has an axis of Sizes, with the
+	// Fields are the fields of the records; none means every field of the Sources that has an axis of Sizes, with the
 	// windows of Sizes.
 	Fields []WindowField `json:"outputs,omitempty"`
 }
@@ -60,8 +60,8 @@ type Window struct {
 type WindowField struct {
 	Name     string         `json:"name"`
 	Of       string         `json:"of,omitempty"`       // the field that it is cut from; "" is Name
-	Sizes    map[string]int `json:"sizes,omitempty"`    // in place of those of the Window, by axis
-	Dilation map[string]int `json:"dilation,omitempty"` // in place of those of the Window, by axis
+	Sizes    map[string]int `json:"sizes,omitempty"`    // in place of Window.Sizes, by axis
+	Dilation map[string]int `json:"dilation,omitempty"` // in place of Window.Dilation, by axis
 	Lead     map[string]int `json:"lead,omitempty"`     // from the origin to the first element, by axis; may be negative
 }
 
@@ -72,7 +72,7 @@ type Pad string
 const (
 	PadConstant Pad = "constant" // Window.Fill
 	PadReflect  Pad = "reflect"  // the elements on the other side of the edge, without the edge
-	PadWrap     Pad = "wrap"     // those of the other end, as on a circle of longitudes
+	PadWrap     Pad = "wrap"     // the elements of the other end, as on a circle of longitudes
 )
 
 // Keep says which origins there are on an axis with Pad.

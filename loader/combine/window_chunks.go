@@ -18,7 +18,7 @@ type chunkedArray struct {
 	f     *windowed // one of those that are cut from it
 	grid  grid
 	axes  []int // of the windows, by axis of the array; -1 stays whole
-	least []int // by axis of the windows: offsets of the first and last element of any field from that of the origin
+	least []int // by axis of the windows: offsets of the first and last element of any field from the origin
 	most  []int
 }
 
@@ -221,7 +221,8 @@ func (l *chunkLayout) needs(a *chunkedArray, d, cell int, cuts []int) sampler.Ch
 	return sampler.ChunkRange{First: inside(first), Last: inside(last)}
 }
 
-// wrappedChunk returns the chunk of an element of a circle of n; those of each turn count on.
+// wrappedChunk returns the chunk of element i on a circle of n elements. Chunk numbers count on from turn to turn, so
+// that a window across the seam still has an ascending range of chunks.
 func wrappedChunk(i, n, chunk, chunks int) int {
 	return floorDiv(i, n)*chunks + mod(i, n)/chunk
 }

@@ -16,9 +16,9 @@ import (
 // from its number, so that billions of them take no memory. Records are numbered in the order of the axes:
 // the windows along the last axis come one after the other.
 //
-// Windows of memory are copied from there, and those of whole records that do not overlap, or that are
-// alone, are views. Of chunked arrays, each chunk is decoded once for a batch, and kept for the next ones
-// in memory that SetCache limits.
+// Windows of arrays in memory are copied from there; windows of whole records that do not overlap, or that are alone,
+// are views. Of chunked arrays, each chunk is decoded once for a batch, and kept for the next ones in memory that
+// SetCache limits.
 type Windows struct {
 	cutter
 	text string // the parameters
@@ -192,7 +192,7 @@ func (w *Windows) Chunks(fields []string, records []int) (sampler.Chunks, error)
 	return c, nil
 }
 
-// KeepChunks keeps decoded chunks as an order needs them: those of its lanes, within its memory, in place of the
+// KeepChunks keeps decoded chunks as an order needs them: the chunks of its lanes, within its memory, in place of the
 // limit of SetCache. Chunks of the next batches are decoded in advance. nil ends that.
 func (w *Windows) KeepChunks(order *sampler.ChunkShuffle) {
 	if order == nil {

@@ -19,7 +19,8 @@ func unnumbered(err error) error {
 	return fmt.Errorf("window: %v", err)
 }
 
-// LookaheadBytes is that of the Source which wants to know most, or of the windows whose chunks are decoded in advance.
+// LookaheadBytes is the largest lookahead of the Sources, or the lookahead that decodes chunks in advance if it is
+// larger.
 func (w *Windows) LookaheadBytes() int64 {
 	bytes := w.cutter.LookaheadBytes()
 	if k := w.retention.Load(); k != nil {
@@ -77,7 +78,7 @@ func (w *Windows) DescribeReads(field string) (how, why string, resident float64
 	return "windows, " + how, why, resident
 }
 
-// Classes are those of the field that a field is cut from.
+// Classes returns the class names of the field that a field is cut from.
 func (w *Windows) Classes(field string) []string {
 	f, err := w.field(field)
 	if err != nil || f.part.can.Classed == nil {

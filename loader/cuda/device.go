@@ -9,7 +9,7 @@ import (
 
 // Device is a CUDA device that this process uses, by its primary context: the one that
 // PyTorch, XLA and every program of the CUDA runtime use too, so that addresses, streams and
-// events of theirs in the same process can be mixed with those of this package. All methods
+// events of theirs in the same process can be mixed with this package's. All methods
 // may be called by any goroutine.
 type Device struct {
 	drv     *driver

@@ -148,7 +148,7 @@ func dlCode(dt tensor.DType) uint8 {
 // Delete must not be called after the Deleter.
 func (t *DLManagedTensor) Delete() { deleteAt(uintptr(unsafe.Pointer(t))) }
 
-// Delete is that of DLManagedTensor.
+// Delete calls the tensor's deleter, as DLManagedTensor.Delete does.
 func (t *DLManagedTensorVersioned) Delete() { deleteAt(uintptr(unsafe.Pointer(t))) }
 
 func deleteAt(p uintptr) {

@@ -39,14 +39,14 @@
 //	                   Done: its stream records used              batch k
 //
 // The host waits in only two cases: the goroutine waits for a slot when the consumer is slower;
-// and the Loader gets its memory back when the copy of the batch is done and that of the next
+// and the Loader gets its memory back when the copy of the batch is done and the copy of the next
 // one is queued. The consumer's loop body
 // runs ahead of its device in the same way, by as many batches as there are slots: it reuses
 // one only after work that is recorded.
 //
 // # Memory
 //
-// A device holds (Prefetch+1) times the bytes of a batch, those of normalized fields before and
+// A device holds (Prefetch+1) times the bytes of a batch, with normalized fields before and
 // after. On the host there is the Loader's ring, page-locked by Device.Allocator. Without that,
 // the driver would copy such memory twice and hold up the host meanwhile: a Prefetcher then
 // has page-locked memory of its own, another (Prefetch+1) batches, to which it copies first.

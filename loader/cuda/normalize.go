@@ -25,7 +25,7 @@ var normalizePTX []byte
 //	y = (x/255 - Mean[c]) / Std[c]
 //
 // Each step is rounded to float32 as IEEE 754 says, and float16 and bfloat16 from there to
-// nearest even: the results are bit-identical to those of transforms.Normalize on the CPU.
+// nearest even: the results are bit-identical to transforms.Normalize on the CPU.
 type Normalize struct {
 	DType   tensor.DType      // of the result: Float32, which Invalid means too, Float16 or BFloat16
 	NoScale bool              // leave out the division by 255

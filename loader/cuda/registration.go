@@ -39,8 +39,8 @@ type mapping struct {
 	why    string  // not page-locked
 }
 
-// piece is consecutive records that are mapped as one: those of a split, or those that were
-// appended together. Shards of one split are mapped one after another.
+// piece is a run of consecutive records that are mapped as one: the records of a split, or records that were appended
+// together. Shards of one split are mapped one after another.
 type piece struct {
 	first int
 	base  []byte // the records

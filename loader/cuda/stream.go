@@ -19,7 +19,7 @@ var ErrThreadStream = errors.New(
 	"the per-thread default stream (2) orders nothing for a goroutine: use a stream of its own")
 
 // ErrCapturing is returned for a stream that is being captured into a graph. The graph would
-// hold the wait for one batch, or the end of it, and not those of later ones.
+// hold the wait for one batch, or its end, and replay that same wait for every later batch.
 var ErrCapturing = errors.New("the stream is being captured into a graph: call Wait before the capture, and Done " +
 	"after the launch")
 

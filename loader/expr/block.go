@@ -35,7 +35,8 @@ type block struct {
 	bytes    pool[byte]
 }
 
-// begin makes the block that of other records. Columns of those before are no longer valid.
+// begin moves the block to n records from first on. It reuses the memory of the columns computed so far, which are
+// invalid from now on.
 func (b *block) begin(first, n int) {
 	b.first, b.n = first, n
 	clear(b.fields)
@@ -78,7 +79,7 @@ func recordAt(offsets []int64, i int) int {
 	return k
 }
 
-// spread returns values of records as those of lists that these have.
+// spread repeats the value of each record for every element of the record's list.
 func (b *block) spread(c column, k kind, offsets []int64) column {
 	if c.one {
 		return c
@@ -148,7 +149,7 @@ func (b *block) pair(at int, x, y column, xt, yt kindType, active []bool) (
 	return x, y, int(offsets[len(offsets)-1]), offsets, nil
 }
 
-// without returns lists of which those of records that are not active are empty.
+// without returns the lists with the lists of inactive records emptied.
 func (b *block) without(c column, k kind, active []bool) column {
 	out := column{offsets: b.integers.take(b.n + 1)}
 	out.offsets[0] = 0

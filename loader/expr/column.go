@@ -11,7 +11,7 @@ const (
 	textKind
 )
 
-// value is that of a literal.
+// value is the value of a literal.
 type value struct {
 	kind  kind
 	bits  uint64 // of integerKind and unsignedKind
@@ -33,9 +33,9 @@ func (v value) number() float64 {
 	return v.float
 }
 
-// column is the values of the records of a block: those of one kind.
+// column holds the values of a block's records, which all have one kind.
 type column struct {
-	one      bool    // the only value is that of all records
+	one      bool    // the column has one value, which all records share
 	integers []int64 // of unsignedKind, the bits
 	floats   []float64
 	truths   []bool
@@ -51,7 +51,7 @@ type texts struct {
 
 func (t texts) at(i int) []byte { return t.data[t.offsets[i]:t.offsets[i+1]] }
 
-// step is from the value of a record to that of the next.
+// step is the distance from the value of one record to the value of the next: 0 if all records share one value.
 func (c *column) step() int {
 	if c.one {
 		return 0

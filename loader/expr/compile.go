@@ -29,7 +29,7 @@ func (c *compiler) condition(n *node) (expression, error) {
 	return e, err
 }
 
-// expression returns that of a node.
+// expression compiles a node and returns its expression.
 func (c *compiler) expression(n *node) (expression, error) {
 	switch n.kind {
 	case literal:

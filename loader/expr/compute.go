@@ -151,7 +151,8 @@ func truthOf[T Float](is bool) T {
 	return 0
 }
 
-// power is math.Pow, but a square root for 0.5, as in NumPy: that of -Inf is NaN.
+// power is math.Pow, except that an exponent of 0.5 takes a square root, as NumPy does: the square root of -Inf is NaN,
+// where math.Pow(-Inf, 0.5) is +Inf.
 func power(x, y float64) float64 {
 	if y == 0.5 {
 		return math.Sqrt(x)

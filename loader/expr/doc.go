@@ -10,7 +10,7 @@
 //
 //	or    and    not    = != < <= > >= in, not in, between    + -    * /    - (sign)    **    field[0]
 //
-// Names are those of fields, or of functions if a parenthesis follows; `in backticks` a name may be any string.
+// A name is a field, or a function if a parenthesis follows; `in backticks` a name may be any string.
 // Strings are in single or double quotes; a quote within one is doubled. A label with classes is a number, and its
 // class name if it is compared with a string: label = 'cat'. Strings are ordered by their bytes.
 //

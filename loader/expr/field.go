@@ -245,7 +245,7 @@ func (e *elements) view(b *block) (v tensor.View, rows int, offsets []int64, err
 	return v, b.n, nil, err
 }
 
-// scaled returns the offsets of elements, from those of rows; nil is one row a record.
+// scaled turns offsets of rows into offsets of elements; nil rows mean one row a record.
 func (b *block) scaled(rows []int64, elements int) []int64 {
 	if rows != nil && elements == 1 {
 		return rows

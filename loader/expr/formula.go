@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// Formula is an expression that computes numbers from those of fields, element by element:
+// Formula is an expression that computes numbers from the numbers of fields, element by element:
 //
 //	(nir - red) / (nir + red)
 //
-// It has all operators of the language; functions are sqrt, exp, log, log1p, abs, minimum, maximum, where and clip,
-// which are those of NumPy. Conditions are 1 or 0, and a number that is not 0 is true, as NumPy has it.
+// It has all operators of the language, and the functions sqrt, exp, log, log1p, abs, minimum, maximum, where and clip,
+// each with NumPy's results. Conditions are 1 or 0, and a number that is not 0 is true, as NumPy has it.
 type Formula struct {
 	Names []string // the fields that it reads, each once, in the order of the text
 	text  string

@@ -45,8 +45,8 @@ var words = map[string]bool{
 	"nan": true, "inf": true,
 }
 
-// symbols are those of the language, and some that people know from other languages, with what to write in place of
-// them; longer ones first.
+// symbols lists the symbols of the language, longer ones first so that "<=" is not read as "<". Some are symbols that
+// people know from other languages, with the text to write instead.
 var symbols = []struct{ text, instead string }{
 	{"==", ""}, {"!=", ""}, {"<=", ""}, {">=", ""},
 	{"<>", "!="}, {"&&", "and"}, {"||", "or"}, {"**", ""}, {"//", "/"},

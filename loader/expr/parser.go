@@ -31,7 +31,7 @@ type node struct {
 }
 
 const (
-	maxText  = 1 << 22 // bytes of an expression, most of them those of a list after "in"
+	maxText  = 1 << 22 // bytes of an expression; only the list after "in" gets long
 	maxDepth = 200     // of brackets in brackets
 	maxChain = 1 << 16 // operators one after the other, which are computed one within the other
 )

@@ -150,7 +150,7 @@ const bucketKey = 1<<16 + 5
 // ID returns a digest of the numbers, the bounds and the sizes of batches.
 func (b *Bucket) ID() string { return b.id }
 
-// Validate reports that the numbers are not those of n records.
+// Validate refuses a Source whose number of records differs from the number of lengths that the Bucket was made with.
 func (b *Bucket) Validate(n int) error {
 	if len(b.sorted) != n {
 		return fmt.Errorf("bucket: made for %d records; the Source has %d", len(b.sorted), n)

@@ -12,7 +12,7 @@ import (
 )
 
 // Chunks of several Sources are Parts. Each part has lanes of its own and a share of the memory, and a process visits
-// the parts evenly: after any number of records, those of a part are its share of them, to one record.
+// the parts evenly: after any number of records, each part has had its share of them, to one record.
 
 // chunkPart is a part of the records of a ChunkShuffle.
 type chunkPart struct {

@@ -22,7 +22,7 @@ const DefaultChunkMemory = 1 << 30
 
 // ChunkPlan describes the plan of a [ChunkShuffle] and its cost.
 type ChunkPlan struct {
-	Lanes  int   // of a process, 0 if all chunks stay in memory, and the order is that of a Shuffle
+	Lanes  int   // of a process, 0 if all chunks stay in memory, and the order is a Shuffle's
 	Run    int   // cells that a lane walks in their order
 	Axis   int   // along which
 	Groups []int // cells, by axis, whose records are shuffled together

@@ -18,7 +18,7 @@ import (
 // A process has some lanes side by side. Each walks through chunks that are drawn at random, and shuffles the records
 // of a chunk. Every batch has records of all lanes, or of as many as it has records. If records reach into the
 // next chunks, a lane takes some chunks in their order, so that it decodes only one when it comes to the next.
-// Batches are as varied as those of Shuffle if there are as many lanes as records in a batch; [Randomness] measures
+// Batches are as varied as the batches of Shuffle if there are as many lanes as records in a batch; [Randomness] measures
 // it. Over successive batches they are less so: [RandomnessOver].
 //
 // As all Samplers it is a function of (seed, epoch, position). It keeps 8 bytes for each run of chunks in an epoch.
@@ -112,8 +112,8 @@ func (o *ChunkShuffle) listed(c *Chunks) []int {
 	return out
 }
 
-// regrouped returns the number of the cell that a cell of c has become a part of: that of the axis of runs counts
-// fastest.
+// regrouped returns the number of the group that a cell of c has become a part of. Groups are numbered with the axis of
+// runs counting fastest, so that a lane's run has consecutive numbers.
 func (o *ChunkShuffle) regrouped(c *Chunks, cell int) int {
 	at := make([]int, len(c.Axes))
 	for a := len(c.Axes) - 1; a >= 0; a-- {
@@ -364,7 +364,7 @@ func (s *chunkSequence) onLane(rank, i int) int {
 	i -= before
 	round += i / lanes
 	lane := i % lanes
-	if s.each < s.by.plan.Lanes && lanes > 1 { // else those of a batch would be the same ones each time
+	if s.each < s.by.plan.Lanes && lanes > 1 { // otherwise every batch would draw from the same lanes
 		lane = int(permute.Swap(uint64(lane), uint64(lanes), s.rounds+permute.Mix64(uint64(round))))
 	}
 	return rank*s.size + lane*s.lane + round

@@ -8,12 +8,12 @@ type Chunks struct {
 	Axes   []ChunkAxis
 	Fields []ChunkField
 
-	// Cells are the cells of the records, for records that are not all those of Axes in their order: a number in the
+	// Cells are the cells of the records, unless the records are all cells of Axes in order. A cell is numbered in the
 	// order of the axes, the last of which counts fastest.
 	Cells []int
 
-	// Parts are the chunks of several Sources, in place of all of the above: the records of each follow those of the one
-	// before. Places are the numbers of the records of a part that do not.
+	// Parts are the chunks of several Sources, in place of all of the above: the records of each part follow the
+	// records of the part before. Places are the numbers of the records, part by part, if they do not.
 	Parts  []Chunks
 	Places []int
 }

@@ -42,7 +42,7 @@ type MixOptions struct {
 	Batch int // records of a batch of all ranks, BatchSize*World.Size; must be > 0
 	// Draws is how many records an epoch has, rounded up to whole batches; 0 means as many as there are.
 	Draws int
-	// PerBatch fills each batch from one source. The shares are those of the batches.
+	// PerBatch fills each batch from one source. The shares are then shares of batches.
 	PerBatch bool
 	Ends     MixEnds
 }
@@ -253,7 +253,7 @@ func (m *Mix) addStage(first uint64, shares []float64, drawn []int) {
 	m.stages = append(m.stages, s)
 }
 
-// Slots of a batch lie at the places q + u for q = 0, 1, ..., where u is that of the step: a multiple of the golden
+// Slots of a batch lie at the places q + u for q = 0, 1, ..., where u is the offset of the step: a multiple of the golden
 // ratio, modulo 1. Each source has the slots within its part of the batch, which are its share rounded up or down, and
 // the multiples are spread so evenly that the roundings of any number of steps cancel out but for a few records.
 const (
@@ -517,7 +517,7 @@ func (m *Mix) reweigh(rows []MixWeights, step int) (Sampler, []MixWeights, error
 			return nil, nil, err
 		}
 		if row.Step < 0 || i > 0 && row.Step <= rows[i-1].Step || len(rows) > maxMixRows {
-			return nil, nil, fmt.Errorf("weights of step %d follow those of a later one, or are more than %d", row.Step,
+			return nil, nil, fmt.Errorf("weights of step %d follow weights of a later step, or are more than %d", row.Step,
 				maxMixRows)
 		}
 		if row.Drawn != nil {
@@ -583,8 +583,8 @@ func (m *Mix) stage(step uint64) *mixStage {
 	return &m.stages[max(0, sort.Search(len(m.stages), func(i int) bool { return m.stages[i].first > step })-1)]
 }
 
-// mixLanes is how many positions are computed at a time, so that those of a source share its sums and the keys of its
-// rounds.
+// mixLanes is how many positions are computed at a time, so that positions of one source share its sums and the keys of
+// its rounds.
 const mixLanes = 256
 
 // mixing is the work of one Fill.

@@ -3,8 +3,8 @@ package sampler
 import "math"
 
 // Randomness measures how varied the batches of a Sampler are: 0 if each holds records that
-// are next to each other in the dataset, 1 if they are spread over it as those of an exact
-// shuffle are. It divides the dataset into batch equal regions, counts those that a batch
+// are next to each other in the dataset, 1 if they are spread over it as by an exact
+// shuffle. It divides the dataset into batch equal regions, counts those that a batch
 // of that many records touches, and compares the mean of up to 256 batches with what is
 // expected of a uniform one, batch*(1-(1-1/batch)^batch). In a dataset that is sorted by
 // class, this is how many classes a batch sees. The noise is below 0.02.
@@ -12,7 +12,7 @@ func Randomness(s Sampler, n, batch int, seed uint64) float64 {
 	return randomness(s, n, batch, seed, 256)
 }
 
-// randomness is that of some batches.
+// randomness measures up to most batches.
 func randomness(s Sampler, n, batch int, seed uint64, most int) float64 {
 	seq := s.Epoch(n, seed, 0)
 	batches := seq.Len() / max(1, batch)
@@ -38,7 +38,7 @@ func randomness(s Sampler, n, batch int, seed uint64, most int) float64 {
 }
 
 // RandomnessOver is Randomness of some successive batches together. The batches of a [ChunkShuffle] may each be as
-// varied as those of Shuffle, and successive ones still be of the same chunks.
+// varied as the batches of Shuffle, and successive batches still be of the same chunks.
 func RandomnessOver(s Sampler, n, batch, batches int, seed uint64) float64 {
 	return randomness(s, n, batch*batches, seed, max(8, min(256, (1<<16)/max(1, batch*batches))))
 }

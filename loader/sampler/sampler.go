@@ -106,8 +106,8 @@ func Validate(s Sampler, n int) error {
 	return nil
 }
 
-// ID returns the name of s and its parameters: that of an [Identifier], or its type. A nil s is
-// [Sequential].
+// ID returns the name of s and its parameters: the ID of an [Identifier], and the type's name of any other Sampler. A
+// nil s is [Sequential].
 func ID(s Sampler) string {
 	switch s := s.(type) {
 	case nil, Sequential:

@@ -28,7 +28,7 @@ func Common(names []string, fields [][]store.Field) ([]store.Field, error) {
 	return out, nil
 }
 
-// agree reports why the fields of a dataset are not those of the first.
+// agree returns an error that says how the fields of a dataset differ from the first dataset's; nil if they are equal.
 func agree(first, fields []store.Field) error {
 	same := func(f, g store.Field) bool { return f.Name == g.Name }
 	if !slices.EqualFunc(first, fields, same) {

@@ -6,13 +6,13 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// The limits of views, which are those of docs/format.md and of the Python package. A view is refused before its
+// The limits of views, which docs/format.md promises and the Python package has too. A view is refused before its
 // datasets are opened, so that a small file cannot ask for more.
 const (
 	// maxFile is the maximum size of a file in bytes.
 	maxFile = 64 << 20
 
-	// maxDepth is how deep views may be nested, those of files that they name included.
+	// maxDepth is how deep views may be nested, counting views in files that they name.
 	maxDepth = 32
 
 	// maxFiles is how many views may be in files, one of which names the next.
@@ -25,7 +25,7 @@ const (
 // size is how many datasets a view opens, and how deep it is nested.
 type size struct{ datasets, depth int }
 
-// counter finds the size of a view, with those of other files. Each file is read once.
+// counter finds the size of a view, counting the views in other files. Each file is read once.
 type counter struct {
 	files   map[string]size // of the views in files
 	reading []string        // files, each of which names the next

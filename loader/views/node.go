@@ -20,7 +20,7 @@ import (
 // Suffix is how the name of a file ends that is a view.
 const Suffix = ".view.json"
 
-// Is reports whether a path is that of a view, by its name.
+// Is reports whether a path names a view, by its suffix.
 func Is(path string) bool { return strings.HasSuffix(path, Suffix) }
 
 // The root of a file has these values of "penstock" and "version".
@@ -46,7 +46,7 @@ type Node struct {
 	Records *Numbers          `json:"records,omitempty"`
 	Ranges  [][2]int          `json:"ranges,omitzero"`
 	Where   string            `json:"where,omitempty"`
-	Rename  map[string]string `json:"rename,omitempty"` // names of fields, by those in the view
+	Rename  map[string]string `json:"rename,omitempty"` // new names of fields, by their names in the view
 
 	// Fields are those of a dataset or of what Select selects from, in their order; null means all.
 	Fields []string `json:"fields,omitzero"`

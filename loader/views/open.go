@@ -26,8 +26,8 @@ type Options struct {
 	// Fields are those that the view shall have, in this order; none means all.
 	Fields []string
 
-	// Open opens a dataset by its path or URL, those of its fields that are named, or all, and one of its splits, or
-	// all. nil means mmapds.Open, which knows no URLs.
+	// Open opens the dataset at a path or URL, with the named fields and split; nil fields and "" mean all. nil means
+	// mmapds.Open, which knows no URLs.
 	Open func(ctx context.Context, path string, fields []string, split string) (Part, error)
 }
 
@@ -286,7 +286,7 @@ func united(union *combine.Concat, parts [][]store.Field) [][]store.Field {
 	return out
 }
 
-// side returns the fields of a join: all of the left side, and those of the right side that it has.
+// side returns the fields of a join: all fields of the left side, and the fields of the right side that the join has.
 func side(joined *combine.View, left, right []store.Field) []store.Field {
 	out := slices.Clone(left)
 	for _, spec := range joined.Specs()[len(left):] {
@@ -312,7 +312,7 @@ func windowed(ws *combine.Windows, by *combine.Window, fields []store.Field) (ou
 	return out
 }
 
-// load returns the numbers, those of a file too.
+// load returns the numbers, from the file if they are in one.
 func (n *Numbers) load() ([]int, error) {
 	if n.Path == "" {
 		return n.List, nil

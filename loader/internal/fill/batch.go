@@ -22,7 +22,7 @@ type Batch struct {
 	position int         // in the epoch, of the first record
 	run      int         // records from the first on that follow each other in the Source
 	all      []int       // room for Plan.Batch record numbers
-	indices  []int       // those of this batch, the front of all
+	indices  []int       // the record numbers of this batch, the front of all
 	ends     atomic.Bool // only the first and the last of indices are set: list sets the others
 	listing  sync.Mutex
 	allMask  []bool // room for as many

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/staged"
 )
 
-// RecordFunc converts the stored bytes src to dst, whose length is that of the field in a batch. It does not keep r.
+// RecordFunc converts the stored bytes src to dst, which has the record's length in a batch. It does not keep r.
 type RecordFunc func(dst, src []byte, r *Record) error
 
 // Stage makes records that are done some time after they were put.

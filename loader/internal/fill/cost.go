@@ -50,7 +50,7 @@ type stopwatch struct {
 	bound time.Duration   // what the reads of this batch should take at most if its records are in memory
 	late  time.Duration   // by how much slower reads of this batch exceeded their bounds
 	cold  bool            // the last batch was not read at the speed of memory
-	last  []int           // the records that this batch read last, which are usually those of its next field
+	last  []int           // the records that this batch read last; its next field usually reads the same ones
 	runs  int             // of last
 	cost  Cost
 }

@@ -20,7 +20,8 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// numbered is an error whose text names the record that failed, as that of a loader.RecordError does.
+// numbered is an error whose text names the failed record, such as a loader.RecordError. This package cannot import
+// package loader, which imports it.
 type numbered interface {
 	error
 	Record() int

@@ -28,8 +28,8 @@ const (
 	PassThrough               // but for faults in memory of the Source, which are errors
 )
 
-// Functions are those of one Filler, by field: a RecordFunc, a Stage or a JointFunc for each that Converts and is not
-// led; and Collate for whole batches, or nil.
+// Functions holds the functions of one Filler. Records, Stages and Joints have an entry by field: each field that
+// Converts and is not led has one of the three. Collate works on whole batches, and may be nil.
 type Functions struct {
 	Records []RecordFunc
 	Stages  []Stage
@@ -201,7 +201,7 @@ func (w *Filler) fill(ctx context.Context, b *Batch, lo, hi int) error {
 	return nil
 }
 
-// Seal ends the filling of b, whose fields are complete but for those of variable length and the results of Collate.
+// Seal completes b: it fills the fields of variable length and calls Collate. All other fields are complete by then.
 func (w *Filler) Seal(ctx context.Context, b *Batch) (err error) {
 	defer w.reader.guard.catch(&err)
 	if w.plan.ragged {

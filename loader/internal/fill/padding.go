@@ -9,7 +9,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Height and Width stand in Padding.Shape for those of a batch.
+// Height and Width are placeholders in Padding.Shape for the height and width of a batch, which are known once all of
+// its records are decoded.
 const (
 	Height = -1
 	Width  = -2
@@ -26,7 +27,7 @@ type Padding struct {
 	Instances bool
 }
 
-// SizeBytes are those of a record of the field of sizes.
+// SizeBytes is the length of a record of the field of sizes.
 const SizeBytes = 16
 
 // PutSize writes a record of the field of sizes.
@@ -79,7 +80,7 @@ func padPlane(dst, src []byte, from, to [2]int, value []byte) {
 	padding.Fill(dst[from[0]*to[1]:to[0]*to[1]], value)
 }
 
-// spare is memory of records that were padded, for those of later batches.
+// spare recycles the memory of records that were padded, for the records of later batches.
 type spare struct {
 	mu   sync.Mutex
 	list [][]byte // under mu

@@ -35,25 +35,25 @@ type Records interface {
 	Release()
 }
 
-// Ragged has those of a loader.RaggedSource.
+// Ragged has the methods of a loader.RaggedSource that filling needs.
 type Ragged interface {
 	SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error)
 	Lengths(ctx context.Context, field string, indices []int, offsets []int64) error
 	GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error)
 }
 
-// Chunked has those of a loader.ChunkedSource.
+// Chunked has the methods of a loader.ChunkedSource that filling needs.
 type Chunked interface {
 	Contiguous(field string, a, b int) bool
 }
 
-// Mapped has those of a loader.MappedSource.
+// Mapped has the methods of a loader.MappedSource that filling needs.
 type Mapped interface {
 	Warm(field string, a, b int) error
 	IsWarm(field string, a, b int) bool
 }
 
-// Fault has those of a loader.FaultSource.
+// Fault has the methods of a loader.FaultSource that filling needs.
 type Fault interface {
 	Fault(addr uintptr) error
 }

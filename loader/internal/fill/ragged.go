@@ -133,8 +133,8 @@ func (r *reader) padRows(b *Batch, f int) error {
 	return nil
 }
 
-// rowsFor returns memory for the rows of field f: that of earlier batches, which may be too
-// short and then is replaced from the Go heap; the caller's; or that of the Ring.
+// rowsFor returns memory for the rows of field f. It is the memory of earlier batches, which the Go heap replaces when
+// it is too short, or the caller's, or the Ring's.
 func (p *Plan) rowsFor(ctx context.Context, b *Batch, f int, offsets []int64) ([]byte, error) {
 	dst := b.rows[f]
 	if b.own == nil && p.Budget == 0 && !p.RingRows {

@@ -7,9 +7,9 @@ import (
 	"github.com/penstock/penstock/loader/internal/order"
 )
 
-// Records are read before they are needed in three ways, each for another distance: announce names those of
-// batches that no Filler has yet to a Source that fetches over a network, readAhead those of this Filler's
-// next batch to storage, and queue the next records of a batch to the CPU's cache.
+// Records are read before they are needed in three ways, each for another distance. announce names the records of
+// batches that no Filler has yet to a Source that fetches over a network. readAhead asks storage for the records of
+// this Filler's next batch. queue brings the next records of a batch into the CPU's cache.
 
 // Announce names the records of a step to a Source that fetches them, and reports whether more of them may be named.
 func (p *Plan) Announce(ctx context.Context, fetch func(ctx context.Context, field string, indices []int) error,

@@ -28,7 +28,7 @@ func (Pages) Free(b []byte) error { return freePages(b) }
 const PageSize = 4096
 
 // Ring is the memory of all slots, one buffer per slot and field. It is allocated when the
-// first buffer is asked for, all at once; that of each slot added later, separately.
+// first buffer is asked for, all at once; each slot added later is allocated separately.
 type Ring struct {
 	from    Allocator
 	offsets []int // of each field's buffer in its slot
@@ -42,8 +42,8 @@ type Ring struct {
 }
 
 // NewRing returns a Ring without slots or memory, for fields whose values in a batch have the given
-// sizes at most; of a field whose records have lengths of their own that is 0. If from is nil, the memory is
-// that of Pages.
+// sizes at most; the size is 0 for a field whose records have lengths of their own. If from is nil, the memory
+// comes from Pages.
 func NewRing(from Allocator, sizes []int) *Ring {
 	if from == nil {
 		from = Pages{}

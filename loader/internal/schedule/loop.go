@@ -195,9 +195,9 @@ type Given struct {
 	Inline bool // the loop made it
 }
 
-// Take waits for the next batch and hands it out. The loop asked for it at the time now; if it made it
-// itself, it was done at the time made, else that is
-// 0. The error is that of Done, or why the loop was cancelled.
+// Take waits for the next batch and hands it out. The loop asked for the batch at the time now. made is when the loop
+// finished the batch if it made the batch itself, and 0 otherwise. The error is the error of Done, or why the loop was
+// cancelled.
 func (l *Loop) Take(now, made time.Duration) (Given, error) {
 	s, p := l.s, l.p
 	s.mu.Lock()
@@ -291,8 +291,8 @@ func (l *Loop) Advance(more *order.Epoch) {
 	}
 }
 
-// Finish ends the loop: it cancels and awaits what is being filled, and frees all slots but
-// those of kept batches. It returns false if something hangs: the loop is then abandoned.
+// Finish ends the loop: it cancels and awaits the batches being filled, and frees all slots but the slots of kept
+// batches. It returns false if something hangs: the loop is then abandoned.
 func (l *Loop) Finish() (whole bool) {
 	s, p := l.s, l.p
 	p.unwatch()
@@ -320,8 +320,8 @@ func (l *Loop) Finish() (whole bool) {
 // Sweep frees all slots of a loop that Finish ended, and lets another one begin.
 func (l *Loop) Sweep() { l.s.sweep() }
 
-// Ahead returns the epoch that a tick belongs to and its step there, or those of the next tick that no worker
-// has yet. The epoch is nil at the end of what the loop knows of. low is the first tick that was not
+// Ahead returns the epoch of a tick and its step in the epoch or, if workers have that tick already, of the next tick
+// that no worker has yet. The epoch is nil at the end of what the loop knows of. low is the first tick that was not
 // delivered. Any goroutine may call it.
 func (l *Loop) Ahead(tick int) (e *order.Epoch, step, at, low int) {
 	s, p := l.s, l.p
