@@ -13,7 +13,7 @@ type answer interface {
 	// slice returns rows [a, b) as one piece: memory of the mapping, which it does not touch, or new memory.
 	slice(a, b int) ([]byte, error)
 
-	// read returns rows [a, b), which are in memory then: that of the mapping, or that of buf, or new memory.
+	// read returns rows [a, b) in memory: in the mapping, in buf, or in new memory.
 	read(a, b int, buf []byte) ([]byte, error)
 
 	// gather copies rows to dst, one after the other. Rows that do not exist are an error. It calls arrived, if

@@ -23,7 +23,7 @@ type Dataset struct {
 	files   *store.Dataset
 	split   string // that was asked for
 	specs   []tensor.Spec
-	fields  []*field // as those of the schema
+	fields  []*field // in the order of the schema
 	byName  map[string]*field
 	live    *live    // the records that are not deleted; nil if all are
 	names   *Dataset // of the source names; nil if there are none

@@ -108,8 +108,8 @@ func (f *field) find(ctx context.Context, records []int, s *offsetScratch) error
 	})
 }
 
-// place fills offsets with those of records [a, b), which exist, from 0 on, and returns the first
-// record's row in the values. Offsets that run backwards or past the values are ErrCorrupt.
+// place fills offsets with the offsets of records [a, b), which exist, counted from 0, and returns the first record's
+// row in the values. Offsets that run backwards or past the values are ErrCorrupt.
 func (f *field) place(ctx context.Context, a, b int, offsets []int64) (row int, err error) {
 	offsets[0] = 0
 	if a == b {
@@ -317,7 +317,7 @@ func (f *field) ranges(ctx context.Context, records []int) (list []Range, err er
 	return f.rows.rangesOfRows(nil, records), nil
 }
 
-// readers are those of the field's columns.
+// readers returns the readers of the field's columns.
 func (f *field) readers() []*reader {
 	if f.offsets == nil {
 		return []*reader{f.rows}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// ChunkShape returns how many elements a chunk of a field has along each axis, that of the records first. It is nil
-// for fields that are stored as they are, whose chunks a split has a part of, or that WithVerify checks.
+// ChunkShape returns how many elements a chunk of a field has along each axis, the axis of the records first. It is nil
+// for fields that are stored without chunks, whose chunks a split has a part of, or that WithVerify checks.
 func (d *Dataset) ChunkShape(field string) []int {
 	rows, err := d.rows(field)
 	if err != nil || rows.packed == nil || rows.checks != nil || d.live != nil {

@@ -183,7 +183,7 @@ func (m *memory) intact() error {
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // How often warm pages are looked at, and how many. As the clock has to be asked whether it is
-// time, which takes as long as a small Gather, those of fewer than lookBytes do so one time in
+// time, which takes as long as a small Gather, Gathers of fewer than lookBytes look one time in
 // lookRarely.
 const (
 	lookEvery  = 250 * time.Millisecond

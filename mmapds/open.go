@@ -21,7 +21,7 @@ import (
 // the table of chunks, about a million of them a second). The field of source names is left out
 // unless WithFields names it: see [Dataset.SourceName].
 //
-// Errors are those of store.OpenFlat; for an HDF5 file whose data cannot be read (external
+// Errors are as of store.OpenFlat; for an HDF5 file whose data cannot be read (external
 // files, filters other than those of package chunk, types without fixed size, ...) the
 // error says so and is store.ErrUnsupported.
 func Open(path string, opts ...Option) (*Dataset, error) {
@@ -165,7 +165,7 @@ func (o *opening) finish(readers []*reader) {
 // labels, which are little, and without which a batch is not whole.
 const companionBytes = 64
 
-// companions returns where small fields other than that of r have records.
+// companions returns where the small fields beside the field of r have their values of the same records.
 func (d *Dataset) companions(r *reader, records []int) (list []Range) {
 	for _, f := range d.fields {
 		if f.rows == r || f.offsets != nil || f.rows.column.size > companionBytes {

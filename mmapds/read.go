@@ -235,7 +235,7 @@ func (d *Dataset) Intact() error {
 }
 
 // Location says where a record of a field is, for people: the file, the shard, and the first byte,
-// or that of the chunk that has it. It is "" if the record does not exist. Location reads only
+// or the first byte of the chunk that has it. It is "" if the record does not exist. Location reads only
 // the offsets of a ragged field; if these have to be fetched, it returns "".
 func (d *Dataset) Location(field string, record int) string {
 	if d.Retain() != nil {

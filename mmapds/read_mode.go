@@ -9,7 +9,7 @@ type ReadMode int
 // ReadAuto copies from the mapping what is in memory, and reads records of 64 KiB or more that are
 // not, by pread into the caller's memory, up to 32 at a time in all calls of Gather: they leave
 // no trace in the page tables. Of a dataset that is more than twice as large as the memory that the process may have,
-// it reads those of 4 KiB or more as ReadDirect does. ReadMapped has the pages brought in and copies from them, always.
+// it reads records of 4 KiB or more as ReadDirect does. ReadMapped has the pages brought in and copies from them, always.
 // ReadPread reads always. ReadDirect does too, by O_DIRECT past the page cache, up to 64 at a time in each call, into
 // the caller's memory where that and the record are aligned to 4096 bytes and else through buffers that are: for
 // datasets much larger than memory, which would only evict other files from the cache. If the system does not support

@@ -35,7 +35,7 @@ func (d *Dataset) Records(field string) (*Records, error) {
 // Len returns the number of records.
 func (r *Records) Len() int { return r.n }
 
-// At returns the bytes of record i, which must not be changed. They are those of Slice(field, i,
+// At returns the bytes of record i, which must not be changed. They equal Slice(field, i,
 // i+1): a view of the file that is valid until Close, or new memory if Contiguous returns false,
 // checked if WithVerify asks for it. A record that does not exist is an error.
 //

@@ -15,7 +15,7 @@ const (
 	SourceName = "source-name"
 )
 
-// Values of Spec.Content that say what numbers mean, as those of places in an image. Transforms
+// Values of Spec.Content that say what numbers mean, such as places in an image. Transforms
 // that move the pixels of an image move what lies on it.
 //
 // Places are in corner coordinates: the pixel of column c and row r covers [c, c+1) x [r, r+1), so

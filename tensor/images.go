@@ -14,8 +14,8 @@ func AppendImage(record, file []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(record, uint32(len(file))), file...)
 }
 
-// CutImage returns the first image file of a record of content [Images], and the record of the others. Both are parts of
-// record. The error says that a length is not that of what follows.
+// CutImage splits a record of content [Images] into its first image file and the record of the other files. Both are
+// parts of record. The error says that a length does not match the bytes that follow.
 func CutImage(record []byte) (file, rest []byte, err error) {
 	if len(record) < imageHead {
 		return nil, nil, fmt.Errorf("%d bytes where the length of an image file is expected", len(record))

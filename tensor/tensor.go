@@ -61,10 +61,10 @@ type Spec struct {
 	Image string `json:"image,omitempty"`
 
 	// Instances names a group of ragged fields, such as boxes, labels and areas: row i of each is of
-	// instance i, so that those of a record have one length. It is empty for none.
+	// instance i, so that all fields of the group have one length in a record. It is empty for none.
 	Instances string `json:"instances,omitempty"`
 
-	// Dims are the names of the axes, if the Source knows them: of the axis of the records, and then of those of Shape.
+	// Dims are the names of the axes, if the Source knows them: the axis of the records, and then the axes of Shape.
 	// An axis without a name is "".
 	Dims []string `json:"dims,omitempty"`
 

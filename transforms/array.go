@@ -96,7 +96,7 @@ func (p *ArrayPipeline) Random() bool {
 	return slices.ContainsFunc(p.ts, func(t ArrayTransform) bool { _, ok := t.(ArrayRandom); return ok })
 }
 
-// MarshalJSON writes the recipe, as that of a Pipeline.
+// MarshalJSON writes the recipe, in the form of a Pipeline's recipe.
 func (p *ArrayPipeline) MarshalJSON() ([]byte, error) { return marshalRecipe(p.ts) }
 
 // ParseArray reads what MarshalJSON writes.
@@ -214,8 +214,8 @@ func (r *ArrayRunner) DoRandom(dst, src []byte, rnd Rand) error {
 	return r.doWhole(dst, src, &rnd)
 }
 
-// stream returns the random stream of the i-th transform: of one that moves elements, that of its number among these,
-// which fields of a record share.
+// stream returns the random stream of the i-th transform. A transform that moves elements is numbered among the moving
+// transforms only, so that all fields of a record are moved by the same draws whatever other transforms they have.
 func (r *ArrayRunner) stream(rnd Rand, i int, t ArrayRandom) Rand {
 	key := mix(uint64(i)) ^ nameKey(r.in().Name)
 	if t.Moves() {
@@ -309,8 +309,8 @@ func (r *ArrayRunner) doWhole(dst, src []byte, rnd *Rand) error {
 	return nil
 }
 
-// moves makes place that of the moves from the i-th transform on, and returns the number of the first transform after
-// them.
+// moves composes the moves from the i-th transform on into r.place, and returns the number of the first transform after
+// them. Composed moves copy each element once.
 func (r *ArrayRunner) moves(i int, rnd *Rand) (end int, err error) {
 	if i < len(r.ts) && !r.specs[i].Ragged {
 		r.place.reset(r.specs[i].Shape)

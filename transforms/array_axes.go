@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Axis is an axis of a record: a name of [tensor.Spec].Dims or a number, "0" for the first one after that of the
+// Axis is an axis of a record: a name of [tensor.Spec].Dims or a number, "0" for the first axis after the axis of the
 // records, "-1" for the last. In JSON, numbers need no quotes.
 type Axis string
 

@@ -324,7 +324,7 @@ func (t Reshape) Resolve() (ArrayTransform, error) {
 		return t, fmt.Errorf("shape %v: only one axis may be -1", t.Shape)
 	}
 	if t.Shape == nil {
-		return t, errors.New("no shape; [] is that of a single number")
+		return t, errors.New("no shape; write [] for a single number")
 	}
 	return t, nil
 }
@@ -357,7 +357,7 @@ func (Reshape) Apply(_ []float64, _ int, _ tensor.Spec) {}
 
 // PadTruncate makes the first axis Length long: what is beyond is cut off, what is missing
 // is Value. A field of variable length gets records of one length; for any other field, the first
-// axis is that of its records.
+// axis is the first axis within a record.
 type PadTruncate struct {
 	Length int     `json:"length" in:"[1,inf)"`
 	Value  float64 `json:"value" in:"(-inf,inf)"`

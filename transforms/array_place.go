@@ -14,7 +14,7 @@ type placement struct {
 	offset  int
 }
 
-// reset makes it that of all elements where they are.
+// reset restores the identity mapping: every element stays in place.
 func (p *placement) reset(shape tensor.Shape) {
 	p.shape = append(p.shape[:0], shape...)
 	p.strides = append(p.strides[:0], shape...)

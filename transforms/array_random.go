@@ -128,7 +128,7 @@ func (t RandomRot90) move(p *placement, in tensor.Spec, rnd *Rand) error {
 	}
 	a, b := axes[0], axes[1]
 	sa, sb, n := p.strides[a], p.strides[b], in.Shape[a]-1
-	switch k { // element (i, j) of the result is that of the array at
+	switch k { // element (i, j) of the result comes from the array's
 	case 1: // (j, n-i)
 		p.strides[a], p.strides[b], p.offset = -sb, sa, p.offset+n*sb
 	case 2: // (n-i, n-j)
@@ -190,7 +190,7 @@ func (c spatialCrop) output(in tensor.Spec) (tensor.Spec, []int, error) {
 	return in, axes, nil
 }
 
-// move makes the elements those of the part that begins at start(room) on each axis, where there is room for others.
+// move restricts the mapping to the part that begins at start(room) on each axis that has room for several starts.
 func (c spatialCrop) move(p *placement, in tensor.Spec, start func(room int) int) error {
 	_, axes, err := c.output(in)
 	if err != nil {
@@ -253,7 +253,7 @@ type CenterSpatialCrop struct {
 	remaking
 
 	Size []int  `json:"size"`
-	Axes []Axis `json:"axes"` // as those of RandomSpatialCrop
+	Axes []Axis `json:"axes"` // as in RandomSpatialCrop
 }
 
 // Resolve fills in Axes.

@@ -144,7 +144,7 @@ var policies = map[string][25][2]policyStep{
 }
 
 // AugMix blends an image with several copies of it that random operations have changed, each
-// by a chain of its own (Hendrycks et al. 2019, as in torchvision). The operations are those of
+// by a chain of its own (Hendrycks et al. 2019, as in torchvision). Its operations come from
 // RandAugment with Pillow's pixels, where torchvision's AugMix takes its tensor kernels.
 type AugMix struct {
 	// largest strength of an operation
@@ -173,7 +173,7 @@ func (t AugMix) Resolve() (Transform, error) {
 
 const augMixBins = 10
 
-// augMixSpace is that of torchvision's class.
+// augMixSpace holds the ranges of torchvision's AugMix.
 var augMixSpace = augmentSpace{shear: 0.3, rotate: 30, color: 0.9, keep: 4, bits: 4,
 	moveX: func(w, _ int) float64 { return float64(w) / 3 },
 	moveY: func(_, h int) float64 { return float64(h) / 3 }}

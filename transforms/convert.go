@@ -42,7 +42,7 @@ func (t ToLayout) Build(p *Plan) error {
 // ToTensor does, bit for bit; torchvision's ToDtype multiplies by 1/255, whose last bit is
 // another for half of all x.
 //
-// All arithmetic, that of Normalize included, is float32; float16 and bfloat16 are rounded
+// All arithmetic, also in Normalize, is float32; float16 and bfloat16 are rounded
 // once, at the end, to the nearest, halves to even.
 type ConvertDType struct {
 	// Uint8 (which does nothing), Float16, BFloat16 or Float32

@@ -84,7 +84,8 @@ func elasticRoom(w, h int, args OpArgs) int {
 	return 3*w*h + max(w, h) + 3*elasticKernel(max(args[2], args[3]))
 }
 
-// elasticField returns how far each of w x h pixels goes, in halves of width and height: args are those of elastic.
+// elasticField returns how far each of w x h pixels moves, in halves of width and height. args are the arguments of
+// elastic.
 func elasticField(w, h int, args OpArgs, memory []float32) (dx, dy []float32) {
 	n := w * h
 	b := elasticBlur{w: w, h: h, between: memory[2*n : 3*n], memory: memory[3*n:]}
@@ -153,9 +154,8 @@ func addScaled(dst, src []float32, k float32) {
 	}
 }
 
-// displace makes each pixel of dst that of src from where the distances lead, in shares of
-// half the width or height, in the float32 arithmetic of torch's grid_sample with zero padding and
-// of the fill that torchvision adds.
+// displace fills each pixel of dst from the place in src that its distances lead to, in shares of half the width or
+// height, in the float32 arithmetic of torch's grid_sample with zero padding and of the fill that torchvision adds.
 func displace(dst, src *Image, dx, dy []float32, f kernel.Filter, fill [3]byte) {
 	across, down := centers(dst.W), centers(dst.H)
 	for y := range dst.H {

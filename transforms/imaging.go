@@ -8,8 +8,8 @@ import (
 	"github.com/disintegration/imaging"
 )
 
-// The transforms of this file are those of github.com/disintegration/imaging, which works on
-// copies that it allocates, and spreads Rotate, Blur and Sharpen over all cores.
+// The transforms of this file follow github.com/disintegration/imaging pixel by pixel. That package works on copies
+// that it allocates, and spreads Rotate, Blur and Sharpen over all cores.
 
 func init() {
 	Register[Rotate]()

@@ -32,8 +32,7 @@ func (b *Batch) check(classes int) (int, error) {
 	return size, nil
 }
 
-// mixLabels gives each record the share keep of its class, and the rest to that of the
-// record before it.
+// mixLabels gives each record the share keep of its own class, and the rest to the class of the record before it.
 func (b *Batch) mixLabels(classes int, keep float64) {
 	clear(b.Y)
 	last := len(b.Labels) - 1
@@ -83,7 +82,7 @@ func blendRecords(x, other []float32, keep float64) {
 	}
 }
 
-// CutMix replaces a rectangle of each record of a batch by that of the record before it, the
+// CutMix replaces a rectangle of each record of a batch by the same rectangle of the record before it, the
 // first's by the last's (Yun et al. 2019, as in torchvision). It serves one goroutine.
 type CutMix struct {
 	Alpha   float64 // parameter of the beta distribution of the share that stays, positive; 1 in torchvision

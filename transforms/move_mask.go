@@ -29,7 +29,7 @@ func (k *MaskMover) Move(dst, src []byte, size int, m *Moves) error {
 		return fmt.Errorf("the mask becomes %dx%d pixels, and there are %d bytes for it, not %d", w, h, len(dst), w*h*size)
 	}
 	if size != 1 && size != 2 && size != 4 && size != 8 {
-		return fmt.Errorf("elements of %d bytes are not those of masks", size)
+		return fmt.Errorf("masks cannot have elements of %d bytes", size)
 	}
 	fill := uint64(0)
 	if m.options.MaskFill != nil {
@@ -215,7 +215,7 @@ type grid struct {
 	w, h float32 // the center of the image after
 }
 
-// newGrid returns that of a warp of w x h pixels.
+// newGrid returns the sampling grid of a warp of w x h pixels.
 func newGrid(d *move, w, h int) (g grid) {
 	half := [2]float32{0.5 * float32(w), 0.5 * float32(h)}
 	if d.kind == movePerspective {

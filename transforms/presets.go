@@ -111,8 +111,8 @@ func (t Img2Dataset) resize(p *Plan, side int) error {
 		f)
 }
 
-// finish adds what the mode does after the resize. The center of center_crop is rounded down,
-// unlike that of CenterCrop.
+// finish adds the steps of the mode after the resize. center_crop rounds its center down, as img2dataset does,
+// and CenterCrop rounds as torchvision does.
 func (t Img2Dataset) finish(p *Plan) error {
 	in, n := p.Info(), *t.ImageSize
 	switch t.Mode {

@@ -23,7 +23,7 @@ type augmentation struct {
 type augmentSpace struct {
 	shear, rotate, color float64
 	moveX, moveY         func(w, h int) float64
-	keep, bits           float64 // bits that posterize keeps at first, and those of them that it takes away at last
+	keep, bits           float64 // bits that posterize keeps at strength 0, and how many of them it drops at full strength
 }
 
 // The spaces of torchvision's two classes.

@@ -19,7 +19,7 @@ func init() {
 	Register[FixedSizeCrop]()
 }
 
-// The transforms of this file are those of torchvision's detection references. All but
+// The transforms of this file follow torchvision's detection references. All but
 // RandomZoomOut and RandomIoUCrop output random sizes, which a later transform brings to one size,
 // such as RandomCrop with PadIfNeeded.
 
@@ -132,7 +132,7 @@ func overlaps(p *Plan, part image.Rectangle, least float64) bool {
 	return found && best >= least
 }
 
-// overlap returns the area that b and r have in common, by that of both together.
+// overlap returns the intersection over union of b and r.
 func (b *box) overlap(r image.Rectangle) float64 {
 	x0, y0 := max(b[0], float64(r.Min.X)), max(b[1], float64(r.Min.Y))
 	x1, y1 := min(b[2], float64(r.Max.X)), min(b[3], float64(r.Max.Y))

@@ -80,7 +80,7 @@ func resolveSymmetric(name string, v *[]float64) error {
 }
 
 // RandomAffine rotates, moves, scales and shears an image about its center. Sines and cosines
-// are Go's, whose last bit is not always that of the C library: with a smooth filter, one image
+// are Go's, whose last bit may differ from the C library's: with a smooth filter, one image
 // in a hundred or two has a byte or two that are one level away from torchvision's.
 type RandomAffine struct {
 	// range of the rotation, clockwise; one number v means -v to v

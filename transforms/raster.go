@@ -76,7 +76,7 @@ func (p *Pipeline) Raster(dst []byte, m Raster) error {
 		return err
 	}
 	if len(dst) != out.Bytes() || len(m.Pix) != m.W*m.H*m.C*m.DType.Size() {
-		return errors.New("transforms: the memory of a Raster, or that of its record, has not the length that its size needs")
+		return errors.New("transforms: the memory of a Raster or of its record has the wrong length for its size")
 	}
 	now := raster(m)
 	for i := range plan.passes {

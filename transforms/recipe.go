@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// opName returns the name of an operation in recipes: that of its type.
+// opName returns the name of an operation in recipes, which is the name of its type.
 func opName(t any) string { return reflect.TypeOf(t).Name() }
 
 // decoder makes a resolved operation of one entry of a recipe.

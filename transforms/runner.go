@@ -33,7 +33,7 @@ func (p *Pipeline) Runner() *Runner {
 	return r
 }
 
-// Do writes the record that the pipeline makes from src to dst, whose length must be that of
+// Do writes the record that the pipeline makes from src to dst, which must have the length of
 // Output(InfoOf(src)). For float types dst must be aligned to an element. After an error the
 // content of dst is arbitrary. A random pipeline needs DoRand.
 func (r *Runner) Do(dst []byte, src Source) error {

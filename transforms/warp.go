@@ -81,7 +81,7 @@ func pick(dst []byte, src *Image, x, y int, fill [3]byte) {
 // sampler makes the pixel at position (u, v) of src, or fill if that is outside.
 type sampler func(dst []byte, src *Image, u, v float64, fill [3]byte)
 
-// samplerOf returns that of a filter as OpArgs hold it.
+// samplerOf returns the sampler of a filter, which OpArgs hold as a number.
 func samplerOf(filter float64) sampler {
 	switch kernel.Filter(filter) {
 	case kernel.Bilinear:

@@ -21,7 +21,7 @@ func sizeOf(s tensor.Spec) size {
 	return size{h: s.Shape[0], w: s.Shape[1]}
 }
 
-// channels returns those of pixels, 0 where files have their own.
+// channels returns the number of channels of stored pixels, and 0 for image files, whose channels differ.
 func channels(s tensor.Spec) int {
 	switch {
 	case !s.IsImage() || len(s.Shape) != 3:
@@ -124,8 +124,7 @@ func MayBePlaces(s tensor.Spec) bool {
 	return isPlaces(rows)
 }
 
-// isPlaces reports whether the shape of a record is that of a box, of boxes or of points. One of a matrix
-// of a camera is not.
+// isPlaces reports whether records of this shape can be a box, boxes or points. The shape of a camera matrix cannot.
 func isPlaces(shape tensor.Shape) bool {
 	n := len(shape)
 	switch {

@@ -23,7 +23,7 @@ type Effect uint8
 
 const (
 	Moves   Effect = 1 << iota // pixels come to lie elsewhere: a resize, a crop, a flip
-	Blends                     // values between those of pixels appear: a resize that is not nearest
+	Blends                     // values between pixel values appear: a resize that is not nearest
 	Recolor                    // values of pixels change: a jitter, a division by 255
 	Labels                     // boxes change, and pixels stay
 )
@@ -35,8 +35,8 @@ const (
 	all     = Moves | Blends | Recolor
 )
 
-// effects are those of the operations that have the same for all parameters. An operation that blends
-// only moves with interpolation nearest.
+// effects lists the operations whose effect does not depend on their parameters. An operation that blends only moves
+// with interpolation nearest.
 var effects = map[string]Effect{
 	"CenterCrop": moves, "CenterCropOrPad": moves, "CornerCrop": moves, "Crop": moves, "HorizontalFlip": moves,
 	"Pad":        moves,
@@ -370,7 +370,7 @@ func first(p *transforms.Pipeline, e Effect) string {
 	return ""
 }
 
-// nameOf returns the name of an operation: that of its type, or its own.
+// nameOf returns the name of an operation: its OpName if it has one, and otherwise the name of its type.
 func nameOf(t transforms.Transform) string {
 	if named, ok := t.(interface{ OpName() string }); ok {
 		return named.OpName()

@@ -191,8 +191,8 @@ func (m *Mover) movePlaces(moves *transforms.Moves, src [][]byte) (removed int, 
 	return removed, nil
 }
 
-// drop removes the rows of field i that have a place that is not left, and those of the same instances. It returns how
-// many there are.
+// drop removes the rows of field i whose place was cropped away, and the rows of the same instances in other fields. It
+// returns how many rows it removed.
 func (m *Mover) drop(i, each int, src [][]byte) (removed int, err error) {
 	n := len(m.rows) / each
 	keep := m.keep[i]
@@ -215,7 +215,7 @@ func (m *Mover) drop(i, each int, src [][]byte) (removed int, err error) {
 	return removed, nil
 }
 
-// share has the n rows of field i, and those of the same instances, be kept alike.
+// share makes the fields of the same instances keep the same rows as field i, which has n rows.
 func (m *Mover) share(i, n int, keep []bool, src [][]byte) error {
 	f := m.follows[i]
 	m.keep[i] = keep
