@@ -69,7 +69,7 @@ func (n *normalizeFlags) check(args []string) error {
 	case err != nil:
 		usage.Problems = append(usage.Problems, "STATISTICS: "+err.Error())
 	case n.figures.Fields != nil:
-		usage.Problems = append(usage.Problems, "STATISTICS: arrays are normalized when they are written: "+
+		usage.Problems = append(usage.Problems, "STATISTICS: statistics of arrays are applied when they are written: "+
 			shell.Penstock("preprocess SOURCE DEST --normalize", args[1]))
 	case n.figures.None():
 		usage.Problems = append(usage.Problems, "STATISTICS: none leaves nothing to store")
