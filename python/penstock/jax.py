@@ -32,7 +32,7 @@ class Jagged:
     """A batch of records of a field of variable length: what ``penstock.Ragged`` is in NumPy.
 
     ``b[i]`` are the rows of record i; ``len(b)`` is the number of records, and iteration goes over
-    them. ``values`` are all rows, and those of record i are ``values[offsets[i]:offsets[i+1]]``. It
+    them. ``values`` are all rows, and the rows of record i are ``values[offsets[i]:offsets[i+1]]``. It
     is a pytree of the two.
     """
 

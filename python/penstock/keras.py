@@ -36,7 +36,7 @@ class Data(DataAdapter):
     save a state: Keras fetches batches ahead, which ``state_dict`` leaves out. Without it, ``fit`` trains the same batches, and
     there is no state. Give validation data a Data of its own.
 
-    Give ``y``, ``sample_weight`` and ``class_weight`` here: those of ``fit`` are refused.
+    Give ``y``, ``sample_weight`` and ``class_weight`` here: ``fit`` refuses them.
 
     Args:
         loader: A DataLoader with output="numpy", or with "torch" or "jax" on that backend.

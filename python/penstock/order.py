@@ -356,7 +356,7 @@ class Batches:
         self.n, self.batch_size, self.seed = n, batch_size, seed
         self.shuffle, self.run, self.drop_last = shuffle, run, drop_last
         self.rank, self.world_size = rank, world_size
-        #: How the last global batch is divided: "equal", "full" or "uneven", which are those of loader.Last.
+        #: How the last global batch is divided: "equal", "full" or "uneven", as loader.Last in Go.
         self.last = "equal"
         self.set_epoch(0)
 
@@ -369,7 +369,7 @@ class Batches:
         self.step = step
 
     def permutation(self) -> Any:
-        """Return the order of the epoch; None if it is that of the dataset."""
+        """Return the order of the epoch; None if it is the dataset's own."""
         return shuffle(self.n, self.seed, self.epoch, self.run) if self.shuffle else None
 
     def __repr__(self) -> str:

@@ -321,7 +321,7 @@ def translate(
     or DistributedSampler, whose draws become penstock's own. They may be over fewer
     than the ``records`` of the dataset (None: unknown): then they visit the first ones alone, as
     in torch. ``whole`` is False if records are renumbered, so that this is impossible.
-    ``batch_size`` and ``drop_last`` are those of the DataLoader. Raise UnsupportedError for others.
+    ``batch_size`` and ``drop_last`` are the DataLoader's. Raise UnsupportedError for any other sampler.
     """
     if isinstance(sampler, Sampler):
         return sampler, {}
@@ -436,7 +436,7 @@ class _Over:
         return Subset(ranges=[(0, n)], inner=inner) if n else Subset([])
 
     def weighted(self, sampler: Any) -> Sampler:
-        """Return a Weighted sampler whose weights may be those of the first records alone."""
+        """Return a Weighted sampler. Its weights may cover the first records alone."""
         weights = _weights(self.name, sampler.weights)
         more = 0 if self.records is None else self.records - len(weights)
         if more < 0:
@@ -447,7 +447,7 @@ class _Over:
         """Return what a DistributedSampler implies: all ranks together have its records."""
         if isinstance(sampler.dataset, (str, os.PathLike)):
             raise TypeError(
-                "a DistributedSampler over a path, whose length is that of its name: give rank= and world_size= to the DataLoader in its place"
+                "a DistributedSampler over a path counts the letters of its name: give rank= and world_size= to the DataLoader in its place"
             )
         n, replicas = len(sampler.dataset), sampler.num_replicas
         options = {"rank": sampler.rank, "world_size": replicas, "drop_last": drop_last}

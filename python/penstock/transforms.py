@@ -7,11 +7,11 @@
     train = Compose([RandomResizedCrop(224), RandomHorizontalFlip(), ToTensor(), Normalize(IMAGENET_MEAN, IMAGENET_STD)])
     penstock.DataLoader("photos", 256, shuffle=True, transforms=train)
 
-Names, parameters, defaults and geometry are those of torchvision.transforms.v2, pixels those of
-Pillow 13: ``pass_order="horizontal"`` makes Resize and RandomResizedCrop as those of Pillow up to 12.
+Names, parameters, defaults and geometry follow torchvision.transforms.v2, and pixels follow
+Pillow 13: ``pass_order="horizontal"`` makes Resize and RandomResizedCrop follow Pillow up to 12.
 A ``torchvision.transforms.Compose``, v1 or v2, makes the same pixels as in torchvision, or is refused: see ``translate``.
-Nothing runs in this process: a transform is a description, and its JSON is that of the Go package
-transforms and of ``penstock preprocess --pipeline``. An operation of those that has no class here is
+Nothing runs in this process: a transform is a description, and its JSON is the same as in the Go package
+transforms and of ``penstock preprocess --pipeline``. An operation of Go's that has no class here is
 written as its JSON: ``{"op": "Sharpen", "sigma": 1.5}``.
 
 MixUp, CutMix and LabelSmoothing work on batches: ``DataLoader(batch_transforms=...)``.
@@ -151,7 +151,7 @@ class Compose(Transform):
     A torchvision Compose has the same effect, with torchvision's pixels: see ``translate``.
 
     Args:
-        transforms: A list of transforms: classes of this module, those of torchvision that they are named for, dicts of JSON, and
+        transforms: A list of transforms: classes of this module, torchvision's classes of the same names, dicts of JSON, and
             functions of yours.
 
     Example:
@@ -182,7 +182,7 @@ class Resize(Transform):
             torchvision.transforms.InterpolationMode.
         max_size: The longer side is at most this; only with a number as ``size``.
         antialias: True only: filters widen when they reduce an image, as in Pillow. False is refused.
-        pass_order: "horizontal" for the pixels of Pillow up to 12; None for those of Pillow 13.
+        pass_order: "horizontal" for the pixels of Pillow up to 12; None for the pixels of Pillow 13.
 
     Example:
         ``Resize(256)``
@@ -270,7 +270,7 @@ class RandomResizedCrop(Transform):
         interpolation: "nearest", "bilinear", "bicubic", "lanczos", "box" or "hamming", or a
             torchvision.transforms.InterpolationMode.
         antialias: True only: filters widen when they reduce an image, as in Pillow. False is refused.
-        pass_order: "horizontal" for the pixels of Pillow up to 12; None for those of Pillow 13.
+        pass_order: "horizontal" for the pixels of Pillow up to 12; None for the pixels of Pillow 13.
 
     Example:
         ``RandomResizedCrop(224)``
@@ -312,7 +312,7 @@ class RandomIoUCrop(Transform):
         max_scale: Largest side of the part, as a share of the image.
         min_aspect_ratio: Smallest width divided by height.
         max_aspect_ratio: Largest width divided by height.
-        sampler_options: Overlaps (IoU) to draw from; 1 or more keeps the image whole. None is those of torchvision.
+        sampler_options: Overlaps (IoU) to draw from; 1 or more keeps the image whole. None means torchvision's.
         trials: Attempts for each drawn overlap.
 
     Example:
@@ -337,7 +337,7 @@ class ScaleJitter(Transform):
         interpolation: "nearest", "bilinear", "bicubic", "lanczos", "box" or "hamming", or a
             torchvision.transforms.InterpolationMode.
         antialias: True only: filters widen when they reduce an image, as in Pillow. False is refused.
-        pass_order: "horizontal" for the pixels of Pillow up to 12; None for those of Pillow 13.
+        pass_order: "horizontal" for the pixels of Pillow up to 12; None for the pixels of Pillow 13.
 
     Example:
         ``ScaleJitter((640, 480))``
@@ -361,7 +361,7 @@ class RandomShortestSize(Transform):
         interpolation: "nearest", "bilinear", "bicubic", "lanczos", "box" or "hamming", or a
             torchvision.transforms.InterpolationMode.
         antialias: True only: filters widen when they reduce an image, as in Pillow. False is refused.
-        pass_order: "horizontal" for the pixels of Pillow up to 12; None for those of Pillow 13.
+        pass_order: "horizontal" for the pixels of Pillow up to 12; None for the pixels of Pillow 13.
 
     Example:
         ``RandomShortestSize([480, 512, 544], max_size=800)``
@@ -385,7 +385,7 @@ class RandomResize(Transform):
         interpolation: "nearest", "bilinear", "bicubic", "lanczos", "box" or "hamming", or a
             torchvision.transforms.InterpolationMode.
         antialias: True only: filters widen when they reduce an image, as in Pillow. False is refused.
-        pass_order: "horizontal" for the pixels of Pillow up to 12; None for those of Pillow 13.
+        pass_order: "horizontal" for the pixels of Pillow up to 12; None for the pixels of Pillow 13.
 
     Example:
         ``RandomResize(256, 480)``
@@ -988,7 +988,7 @@ class Normalize(Transform):
     """Subtract the mean and divide by the standard deviation, by channel, after ToTensor or ToDtype.
 
     Args:
-        mean: One number for each channel. None takes those of the dataset, which ``penstock preprocess --normalize`` records;
+        mean: One number for each channel. None takes the dataset's, which ``penstock preprocess --normalize`` records;
             torchvision requires it.
         std: As mean.
         inplace: Without effect; batches are always penstock's own memory.
@@ -1063,7 +1063,7 @@ class Cast(ArrayTransform):
     """Another type. Integers lose the fraction and stop at their limits, NaN becomes 0 there; floats are rounded to nearest even.
 
     Args:
-        dtype: "float16", "bfloat16", "float32", "int64", ...: a name, or that of torch or NumPy.
+        dtype: "float16", "bfloat16", "float32", "int64", ...: a name, or a dtype of torch or NumPy.
 
     Example:
         ``Cast("bfloat16")``
@@ -1175,7 +1175,7 @@ class SelectFeatures(ArrayTransform):
     """Keep some columns of sparse rows, or of records of one axis, in the order in which they are named.
 
     Args:
-        features: Their names: ``Field.features`` has those of a field.
+        features: Their names: ``Field.features`` has the names of a field.
         columns: Their numbers, in place of names.
 
     Example:
@@ -1242,7 +1242,7 @@ class RandomRot90(ArrayTransform):
     """Turn by 90 degrees or a multiple, from the first of two axes towards the second, as ``numpy.rot90`` does.
 
     Args:
-        axes: Two axes of one length, as those of ``RandomFlip``.
+        axes: Two axes of one length, named as in ``RandomFlip``.
         p: The probability of a turn.
         max_k: Turns are 1 to ``max_k`` times 90 degrees, each as likely.
 
@@ -1264,7 +1264,7 @@ class RandomSpatialCrop(ArrayTransform):
 
     Args:
         size: The elements along each of ``axes``.
-        axes: As many axes, as those of ``RandomFlip``; None means the last ones.
+        axes: As many axes, named as in ``RandomFlip``; None means the last ones.
 
     Example:
         ``RandomSpatialCrop((64, 64, 64))``
@@ -1283,7 +1283,7 @@ class CenterSpatialCrop(RandomSpatialCrop):
 
     Args:
         size: The elements along each of ``axes``.
-        axes: As many axes, as those of ``RandomFlip``; None means the last ones.
+        axes: As many axes, named as in ``RandomFlip``; None means the last ones.
 
     Example:
         ``CenterSpatialCrop((64, 64))``
@@ -1343,7 +1343,7 @@ class MixUp(BatchTransform):
 
 @dataclass(frozen=True)
 class CutMix(BatchTransform):
-    """Replace a rectangle by that of the record before it in the batch (Yun et al.
+    """Replace a rectangle by the same rectangle of the record before it in the batch (Yun et al.
 
     2019), and mix the labels by area. Each rank mixes the records of its own batch, as MixUp does.
 
@@ -1597,7 +1597,7 @@ def _other(known: Mapping[str, Any]) -> str:
 
 
 def _of_torchvision(c: type[Transform], t: Any, kind: str) -> Transform:
-    """Return a transform of torchvision, which changes that kind of images, as that of this module."""
+    """Return a transform of torchvision, which changes that kind of images, as a transform of this module."""
     values, name = _parameters(c, t), c.__name__
     if name in _OF_TENSORS and kind == "PIL images":
         raise UnsupportedError(f"{name} is for tensors, and here the images are PIL images: move it after ToImage, PILToTensor or ToTensor")

@@ -388,9 +388,9 @@ class SubjectTest(TorchTest):
             with self.load(self.ds, sampler=sampler(own), seed=seed) as dl:
                 self.assertEqual((indices(dl), dl.seed, dl.rank, dl.world_size), (of(want), want, 1, 2))
         for options, why in (
-            ({"seed": 5}, "seed is 5, and that of the DistributedSampler is 7; leave one"),
-            ({"rank": 0}, "rank is 0, and that of the DistributedSampler is 1; leave one"),
-            ({"world_size": 3}, "world_size is 3, and that of the DistributedSampler is 2; leave one"),
+            ({"seed": 5}, "seed is 5, and seed of the DistributedSampler is 7; leave one"),
+            ({"rank": 0}, "rank is 0, and rank of the DistributedSampler is 1; leave one"),
+            ({"world_size": 3}, "world_size is 3, and world_size of the DistributedSampler is 2; leave one"),
         ):
             with self.assertRaisesRegex(ValueError, why):
                 self.load(self.ds, sampler=sampler(7), **options)
@@ -425,9 +425,9 @@ class SubjectTest(TorchTest):
                         sampler.set_epoch(epoch)
                         plain.set_epoch(epoch)
                         self.assertEqual([b.tolist() for b in dl], [b.tolist() for b in plain])
-        with self.assertRaisesRegex(ValueError, "rank is 0, and that of the DistributedSampler is 1"):
+        with self.assertRaisesRegex(ValueError, "rank is 0, and rank of the DistributedSampler is 1"):
             self.code(sampler=self.u.DistributedSampler(range(21), 2, 1), seed=5, rank=0, world_size=2)
-        with self.assertRaisesRegex(ValueError, "seed is 5, and that of the DistributedSampler is 7"):
+        with self.assertRaisesRegex(ValueError, "seed is 5, and seed of the DistributedSampler is 7"):
             self.code(sampler=self.u.DistributedSampler(range(21), 2, 1, seed=7), seed=5)
 
     def test_samplers_of_penstock_for_user_datasets(self):

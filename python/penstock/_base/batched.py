@@ -23,8 +23,8 @@ def batched(function: _F) -> _F:
 
         penstock.DataLoader("notes", 64, transforms={"text": [tokenize]})
 
-    The results, and their order, are those of a function of one value: how many records it gets says nothing. If it raises an exception, it
-    is called with one record at a time, and the error names the record. A function of records gets a list of dicts:
+    The results and their order are the same as for a function of one value: how many records a call gets has no meaning. If it
+    raises an exception, it is called with one record at a time, and the error names the record. A function of records gets a list of dicts:
     ``def f(records: list[dict])``; one that is named fields by ``transforms.Record`` gets a list of each field. Random numbers
     are seeded by the first record of a list.
 

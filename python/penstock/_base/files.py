@@ -179,7 +179,7 @@ def user_folder() -> str:
     return folder
 
 
-#: The folder of a process in that of its user, and the file in it that the process has locked.
+#: The folder of a process within its user's folder begins with _PREFIX; the process holds a lock on the file _LOCK in it.
 _PREFIX, _LOCK = "process-", "lock"
 
 #: Seconds after which a folder without a lock is taken for abandoned.

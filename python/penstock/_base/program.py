@@ -25,7 +25,7 @@ _SPACE = 800 << 20
 def find() -> str | None:
     """Return the path of the program that was installed with this package, or None.
 
-    pip puts it into the folder of scripts of this Python, into that of the user, or next to the
+    pip puts it into the folder of scripts of this Python, into the user's folder of scripts, or next to the
     packages of ``pip install --target``.
     """
     windows = sys.platform == "win32"
@@ -86,7 +86,7 @@ def uninterrupted() -> Iterator[None]:
 def start(
     name: str, arguments: Sequence[str], does: str, command: str | None = None, option: str = "", error: type[Error] = Error, **how: Any
 ) -> subprocess.Popen[bytes]:
-    """Start a command: the one that is named, that of PENSTOCK_FEED or so, or the one that was installed with this package.
+    """Start a program: ``command``, or the program that a variable such as PENSTOCK_FEED names, or the one installed with this package.
 
     Args:
         name: "feed" or "preprocess".

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-# The patterns are those of remote.RedactURLs in Go.
+# The patterns are the same as in remote.RedactURLs in Go: both programs log URLs, and both must hide the same secrets.
 _LOGIN = re.compile(r"(://)(?:[^/?#\s\"'@:]*:[^\s\"']*|[^/?#\s\"'@]*)@")
 _QUERY = re.compile(r"\b([a-z][a-z0-9+.-]*)(://[^?\s\"'<>`]*\?)([^\s\"'<>`]+)", re.IGNORECASE | re.ASCII)
 _OPEN = re.compile(r"(?:region|endpoint|profile|anonymous|use_path_style|storage_account|domain|protocol|localemu)=[\w.:/+-]*", re.ASCII)

@@ -59,7 +59,7 @@ def kind_of(dtype: np.dtype) -> str:
 
 
 def is_typed(value: Any) -> bool:
-    """Return whether a value has a type of its own, and not that of Python's numbers."""
+    """Return whether a value has a NumPy or torch type of its own, unlike Python's numbers, whose type the field decides."""
     return isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "dtype")
 
 

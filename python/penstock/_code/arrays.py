@@ -75,7 +75,7 @@ def _named(arrays: Mapping[Any, Any]) -> Columns | None:
 
 
 def _sampled(found: Columns | None, dataset: Any) -> Columns | None:
-    """Return columns whose samples are those of a dataset of torch."""
+    """Return the columns with the samples of a torch dataset, or None if no columns were found."""
     return None if found is None else replace(found, dataset=dataset)
 
 

@@ -276,7 +276,7 @@ class SeededFetcher:
 
     A generator is seeded before each record if user code draws from it: in the first batch that is looked at. Later, one that
     was not drawn from is seeded once a batch, and if it has been drawn from after all, the records are asked for again with seeds.
-    So the numbers are always those of the record, and a dataset without randomness does not pay for seeds.
+    So a record always gets its own random numbers, and a dataset without randomness does not pay for seeds.
     """
 
     _CANDIDATES = 16  # of other records for one that fails

@@ -70,12 +70,12 @@ class Gather:
 
     @property
     def source(self) -> Any:
-        """The object that samplers of torch are over: the dataset, if its length is that of its rows."""
+        """The object that torch samplers are over: the dataset, if its length is its number of rows."""
         return self._dataset if hasattr(self._dataset, "__len__") and len(self._dataset) == self._records else self
 
     def stats(self, batches: int) -> dict[str, Any]:
         """Return how many batches were yielded, and how much memory they are made in."""
-        said = f"batches are gathered from arrays in this process: {batches} were; time that is not the loop's own is that of copying rows"
+        said = f"batches are gathered from arrays in this process: {batches} were; time outside the loop's body is spent on copying rows"
         return {"batches": batches, "buffers": len(self.buffers), "unpooled": self.unpooled, "diagnose": said}
 
     def batches(self, found: list[Any], checked: bool) -> list[Any]:

@@ -232,7 +232,7 @@ class UserLoader(Engine):
             )
 
     def stats(self) -> dict[str, Any]:
-        """Return what the loader did since it was made. Times are nanoseconds; those of workers are sums."""
+        """Return what the loader did since it was made. Times are nanoseconds; times of workers are summed over workers."""
         return self._measures.numbers() if self._gather is None else self._gather.stats(self._measures.batches)
 
     def diagnose(self) -> str:

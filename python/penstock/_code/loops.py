@@ -151,7 +151,7 @@ class SerialLoop(Loop):
             raise AssertionError("a DataLoader with num_workers=0 has no timeout: give timeout=0, or workers")
         own = ((state or {}).get("workers") or [None])[0] or {}
         meter = self._meter = Meter([0, 0, 0, 0])
-        #: The random numbers of an iterable dataset with a seed, which are not those of this process.
+        #: The random state of an iterable dataset with a seed, kept apart from the random numbers of this process.
         self._random: list[Any] = []
         if work.seed is not None and work.iterable:
             self._random = [randomness.decode(own["random"]) if "random" in own else _seeded(work.base_seed)]
@@ -215,7 +215,7 @@ class ParallelLoop(Loop):
             raise
 
     def _begin(self, first: int = 0) -> None:
-        """Begin an epoch, whose first batch is that of a worker."""
+        """Begin an epoch. Worker ``first`` makes its first batch."""
         n = self._work.num_workers
         self._number = self._due = 0  # of the task that is sent next, and of the one whose batch is due
         self._worker: dict[int, int] = {}  # the worker of each task that is not delivered
@@ -328,7 +328,7 @@ class ParallelLoop(Loop):
                 self._ready[reply.number] = reply
 
     def _pass_over(self) -> None:
-        """Go on to the next task whose batch will come: those of workers whose samples are used up are dropped."""
+        """Go on to the next task that will return a batch. Tasks of workers whose samples are exhausted are dropped."""
         while self._due < self._number:
             number = self._worker.get(self._due)
             if number is not None:

@@ -212,7 +212,7 @@ class Reader:
         self._places: dict[int, tuple[int, int]] = {}
 
     def slot(self, number: int, at: int, size: int, end: int) -> Lease:
-        """Return a slot that a worker has filled. ``end`` is that of the worker's mapped memory.
+        """Return a slot that a worker has filled. ``end`` is the end of the worker's mapped memory.
 
         The file may be longer while the worker adds to it, by a part of a slot.
         """

@@ -22,7 +22,7 @@ _INLINE = 8192
 class Packed(NamedTuple):
     """A result in parts, which is itself to be pickled.
 
-    ``slots`` are (number, offset, size, end) of slots, ``end`` being that of the worker's mapped memory, ``buffers`` (index of the
+    ``slots`` are (number, offset, size, end) of slots, ``end`` being the end of the worker's mapped memory, ``buffers`` (index of the
     slot, offset, length) of buffers in them, and ``body`` the stream of pickle, or the number of the buffer that has it.
     """
 

@@ -84,7 +84,7 @@ class _Handle:
         self.ended: RuntimeError | None = None
 
     def start(self, work: Work, context: Any, number: int, state: Mapping[str, Any] | None) -> None:
-        """Start the process. It gets descriptors of its own, as a process that is forked closes those of this one."""
+        """Start the process. It gets its own copies of descriptors, as a forked process closes the parent's."""
         forked = context.get_start_method() == "fork"
         file = self._file.copy()
         try:

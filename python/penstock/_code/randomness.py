@@ -57,7 +57,7 @@ def record_seed(seed: int, epoch: int, record: int, position: int | None = None,
     """Return the seed, of 64 bits, that the random numbers of user code have for a record in an epoch.
 
     ``position`` is the record's place in the order of the epoch, for samplers that may draw a record more than once in
-    an epoch; leave it out for others. ``place`` is that of the function among those of a pipeline between which the engine has steps.
+    an epoch; leave it out for other samplers. ``place`` numbers the groups of functions of a pipeline that steps of the engine separate.
 
     Args:
         seed: The seed of the DataLoader.

@@ -106,12 +106,12 @@ _SAME = "begun"
 
 
 def owners(index_sampler: Any) -> list[Any]:
-    """Return the sampler whose state is that of the order, if there is one."""
+    """Return the sampler that holds the state of the order, if there is one."""
     return [s for s in (index_sampler, getattr(index_sampler, "sampler", None)) if stateful(s)][:1]
 
 
 def generator_of(index_sampler: Any, generator: Any = None) -> Any:
-    """Return the generator that a sampler, or one that it is over, draws from; else that of the loader. None is for the global ones."""
+    """Return the generator that a sampler, or the sampler it wraps, draws from; else the loader's. None means the global generators."""
     at = index_sampler
     while at is not None:
         own = getattr(at, "generator", None)
@@ -135,7 +135,7 @@ class Sampled:
     """One epoch of a sampler: what it gives, one after the other, and a state from which it can go on.
 
     A sampler, batch sampler or iterator with state_dict and load_state_dict is asked for its state after each batch. Others are
-    iterated over again from the random numbers that there were: the state has those of the generators before the epoch. What they draw after that
+    iterated over again from the same random numbers: the state has the generators' state before the epoch. What they draw after that
     goes on from there, whatever the program draws meanwhile.
     """
 
@@ -150,7 +150,7 @@ class Sampled:
         self.given = 0
         self._initial: dict[str, Any] = {}  # the states that iterator and sampler had then
         self._drawn: list[Any] = []  # what comes next, if it had to be asked for before
-        # Whether the sampler has come to its end: the state that it has then may be that of its next epoch.
+        # Whether the sampler is exhausted: its state may then already belong to its next epoch.
         self._ended = False
 
     @property
@@ -367,7 +367,7 @@ def sampled(index_sampler: Any, generator: Any, arrays: bool) -> Any:
 
 
 def check_random(encoded: Any, generator: Any, made: bool = False) -> None:
-    """Raise Error if this is not what the generators, and that of the loader if it has one, can go back to.
+    """Raise Error if the global generators, and the loader's own if it has one, cannot go back to this state.
 
     ``made`` says that the sampler makes a generator of torch itself, when it is iterated over: then its state is no use before.
     """
@@ -502,7 +502,7 @@ class _Part:
 def seeded(signature: Signature, seed: int, rank: int, world_size: int) -> Ordered:
     """Return the order of a loader with a seed; raise ValueError or UnsupportedError for a sampler with its own random numbers.
 
-    The part of a DistributedSampler is that of the order, where no other was given.
+    A DistributedSampler says which part of the order this rank reads, unless rank and world size were given.
     """
     if signature.batch_sampler is not None:
         raise ValueError("seed= with batch_sampler: a batch sampler draws its own random numbers; leave seed out, or give batch_size and sampler")

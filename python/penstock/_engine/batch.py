@@ -84,16 +84,16 @@ class LoaderBatch(Generic[V]):
         for batch in loader:
             batch["images"], batch.images, batch[0]
 
-    ``keys()``, ``values()``, ``items()``, ``get`` and ``in`` are those of a dict, so ``model(**batch)`` works. It iterates as a tuple, over its
+    ``keys()``, ``values()``, ``items()``, ``get`` and ``in`` work as on a dict, so ``model(**batch)`` works. It iterates as a tuple, over its
     values, and so is no Mapping, whose consumers iterate over names. With ``batch_type=dict`` it is a dict, for programs that take fields out of it.
-    A field whose name is not an identifier, or is that of an attribute below, is in brackets only.
+    A field whose name is no identifier, or the name of an attribute below, is in brackets only.
 
     Arrays are over memory that is shared with the feeding process or, in order, over a private
     mapping of the dataset's files. They may be written to, which changes no file and no other batch. The
     memory is theirs for as long as something refers to it: the batch, an array or a tensor over
     it. Copies (``copy.deepcopy``, pickle, a forked child's) have memory of their own.
 
-    ``epoch`` and ``step`` number the batch. They, ``indices`` and ``mask`` are those of the
+    ``epoch`` and ``step`` number the batch. They, ``indices`` and ``mask`` stay the values of the
     DataLoader's batch also in copies, and after ``to`` and ``_replace``. A batch built from
     other items, as by ``type(batch)(*items)``, has none of the four.
     """

@@ -90,8 +90,8 @@ class DataLoader(_Base[B]):
         batch_size: Records of a batch of this process; None yields single samples.
         shuffle: Visit every record once an epoch, in another order each time.
         sampler: Record numbers in any iterable. For a prepared dataset, one of penstock.samplers, of torch.utils.data, or a
-            sequence of record numbers. Those
-            of torch say which records are visited, and how they are drawn; the draws are those of
+            sequence of record numbers. Samplers
+            of torch say which records are visited, and how they are drawn; the random draws come from
             ``seed``. The rank, world size and seed of a DistributedSampler are taken where they are not
             given, and so is the epoch of its set_epoch.
         batch_sampler: Lists of record numbers in any iterable, one a batch. Of a prepared dataset with ``transforms``, it is asked for up to
@@ -126,9 +126,9 @@ class DataLoader(_Base[B]):
             Order, errors and ``timeout`` are as with 1. ``penstock.rng()`` has random numbers for a record; draws from the global
             generators, which threads share, are an error.
         transforms: A penstock.transforms.Compose, a torchvision Compose, or JSON, for all image fields;
-            or a dict of those by field. Functions may be steps: of a field's value, or of whole records
+            or a dict of such lists by field. Functions may be steps: of a field's value, or of whole records
             (``transforms.Record``). Image files that a dataset keeps are decoded by it. Fields whose
-            content is mask, boxes or keypoints go where the pixels of their image go, and those of the same
+            content is mask, boxes or keypoints go where the pixels of their image go, and fields of the same
             instances lose the rows that SanitizeBoundingBoxes removes. A field that may be one of these and
             has no content is an error next to an image that is resized, cropped or flipped.
         contents: The contents of fields, where the dataset does not say so: {"boxes": "boxes", "seg": "mask"}.
@@ -148,7 +148,7 @@ class DataLoader(_Base[B]):
             works on an earlier one. Trailing ``transforms`` that convert images to floats
             (ToTensor, ToDtype, Normalize) run there, so that bytes are copied, with the same
             results to the last bit. With output="jax" it is a jax.Device, a Sharding or "cuda". Without
-            the device, batches are those of the CPU, and the logger "penstock" says so once.
+            the device, batches stay on the CPU, and the logger "penstock" says so once.
         output: "torch", "numpy" or "jax". Fields of variable length are penstock.torch.Jagged,
             penstock.Ragged or penstock.jax.Jagged: ``batch["boxes"][0]`` are the rows of record 0,
             ``len`` is the number of records, and ``values`` and ``offsets`` are all of them. Image files without
@@ -168,7 +168,7 @@ class DataLoader(_Base[B]):
             that any has. None refuses both.
         prepare: Of raw samples: "auto" makes a dataset of them in the cache while they are read, and reads that once it is complete, with
             the same batches. It stores files, or the pixels that a fixed beginning of ``transforms`` makes of them if all pixels
-            take at most half of the memory. "encoded" makes the dataset of files first, and "pixels" that of pixels; "off"
+            take at most half of the memory. "encoded" makes the dataset of files first, and "pixels" the dataset of pixels; "off"
             never does. See docs/raw.md.
         filters: Records to keep: an expression, as Dataset.filter takes it, or a list of (field, op, value) that must all hold, with one of ==, !=,
             <, <=, >, >=, "in" and "not in". A value is a number or a text, and compares as in an expression.
@@ -532,7 +532,7 @@ class DataLoader(_Base[B]):
             mine["batch_sampler"] = batches
 
     def _own_dataset(self) -> Any:
-        """Return the dataset as an object that has records: that of a path is opened."""
+        """Return the dataset as an object that has records: a path is opened."""
         given = self._arguments
         dataset, fields, split = given["dataset"], given["fields"], given["split"]
         if isinstance(dataset, (list, tuple)) and dataset and all(isinstance(d, (str, bytes, os.PathLike)) for d in dataset):
@@ -843,7 +843,7 @@ class DataLoader(_Base[B]):
     def set_weights(self, weights: Sequence[float], *, step: int) -> None:
         """Have ``samplers.Mix`` draw by other weights from a step on.
 
-        Steps count batches over epochs: that of batch b in epoch e is ``e * len(loader) + b``. The state has the weights, so that a
+        Steps count batches over epochs: batch b in epoch e is step ``e * len(loader) + b``. The state has the weights, so that a
         resumed run draws the same. All ranks must set the same weights for the same step, and none may have made that batch: with
         ``device=`` some batches are made in advance.
 
@@ -969,6 +969,6 @@ def _warn_of_many(workers: int | None) -> None:
 
 
 def _cores() -> int:
-    """Return the number of cores that this process may use, if those of its launcher's on this host have a share each."""
+    """Return the number of cores for this process, if all processes that its launcher started on this host share them evenly."""
     local = os.environ.get("LOCAL_WORLD_SIZE", "")
     return max(1, cores() // int(local)) if local.isdecimal() and int(local) else cores()

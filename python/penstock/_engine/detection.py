@@ -30,7 +30,7 @@ def detection(
         fields: The fields of the targets by their names there: ``{"boxes": "bbox", "labels": "category"}``. None is every other
             field, by its own name.
         first_label: The number of the first class: torchvision's models take 0 for the background.
-        tv_tensors: Make images, boxes, masks and keypoints those of ``torchvision.tv_tensors``, for transforms of torchvision.
+        tv_tensors: Wrap images, boxes, masks and keypoints in ``torchvision.tv_tensors``, for transforms of torchvision.
 
     Raise KeyError for a field that the batch does not have, TypeError for one that is not a tensor.
     """

@@ -161,7 +161,7 @@ class Prefetcher:
             in each field of a penstock DataLoader for which the dataset has a mean and std.
 
     It has no thread. Copies to a CUDA device run beside its work; to others, before the batch is
-    yielded. Without the device, batches are those of the CPU, and the logger "penstock" says so
+    yielded. Without the device, batches stay on the CPU, and the logger "penstock" says so
     once. ``penstock.DataLoader(..., device="cuda")`` does the same, and leaves the last steps of
     its transforms to the device.
     """

@@ -21,7 +21,7 @@ MAX_DISPLACEMENT = 64
 
 
 class _Epoch(itertools.chain[LoaderBatch]):
-    """The iterator over an epoch, whose len() is that of the loader. No code of Python hands batches on: an interrupt could lose one."""
+    """The iterator over an epoch, with the loader's len(). It is a chain in C: an interrupt between two lines of Python could lose a batch."""
 
     loader: FeedLoader
 

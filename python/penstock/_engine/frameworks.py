@@ -38,7 +38,7 @@ def sampler_of(loader: Any, order: Any, rank: int, world_size: int) -> Any:
     """Return a sampler of torch that says what frameworks ask of one: how records are drawn, and for which process.
 
     It is a DistributedSampler where the loader has a part of the data, so that no framework puts one of its own in its place. Its
-    set_epoch is that of the loader. ``penstock_order`` is the order, by which samplers.translate knows it again.
+    set_epoch is the loader's. ``penstock_order`` is the order, by which samplers.translate knows it again.
     """
     if not isinstance(order, Sampler):
         return order
@@ -152,7 +152,7 @@ class Drawn:
 class Prepared:
     """What Accelerate's prepare makes of a DataLoader: the part of the data of this process, and the state of loops that it asks for.
 
-    ``made`` is what Accelerate makes of torch's DataLoader of as many records; how it divides them is that of this one.
+    ``made`` is what Accelerate makes of torch's DataLoader of as many records; this loader divides its records in the same way.
     """
 
     def __init__(self, accelerator: Any, made: Any, follows: bool) -> None:

@@ -13,7 +13,7 @@ class Jagged:
     """A batch of records of a field of variable length, as tensors: what ``penstock.Ragged`` is in NumPy.
 
     ``b[i]`` are the rows of record i, a view; ``len(b)`` is the number of records, and iteration
-    goes over them. ``values`` are all rows, and those of record i are
+    goes over them. ``values`` are all rows, and the rows of record i are
     ``values[offsets[i]:offsets[i+1]]``: ``offsets`` is the cu_seqlens of attention kernels, as int64.
     """
 
@@ -47,7 +47,7 @@ class Jagged:
         return self._like(function(self.values), function(self.offsets))
 
     def to(self, *arguments: Any, **options: Any) -> Jagged:
-        """Return the same on a device, or with values of another type: the parameters are those of torch.Tensor.to."""
+        """Return the same on a device, or with values of another type: the parameters are the same as of torch.Tensor.to."""
         values = self.values.to(*arguments, **options)
         return self._like(values, self.offsets.to(values.device, non_blocking=bool(options.get("non_blocking"))))
 

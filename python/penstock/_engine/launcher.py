@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from .._base.errors import Error
 
-#: Variables with the number of a process and of all, by launcher: those of package rank in Go, in its order.
+#: Variables with the number of a process and of all, by launcher: the same list as in package rank in Go, in its order.
 _VARIABLES = (
     ("RANK", "WORLD_SIZE"),  # torchrun, Accelerate, Kubeflow PyTorchJob
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),  # Open MPI
@@ -56,7 +56,7 @@ def _parsed(number: str, rank: str, total: str, size: str) -> tuple[int, int, st
 
 
 def automatic(world_size: int | None) -> tuple[int, int]:
-    """Return rank and world size for rank="auto": those of one process where no launcher says them."""
+    """Return rank and world size for rank="auto": 0 and 1 where no launcher says them."""
     rank, size, said = training() or (
         0,
         1,

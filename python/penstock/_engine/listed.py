@@ -87,7 +87,7 @@ class Listed(samplers.Subset):
 class ListedLoader(UserLoader):
     """The engine of a DataLoader over prepared datasets whose batches a batch_sampler lists.
 
-    Epochs, states and workers are those of a dataset of Python code, whose records come from a feeding process.
+    Epochs, states and workers are managed as for a dataset of Python code; the records come from a feeding process.
     """
 
     def __init__(self, request: Request, signature: Signature, torch: bool) -> None:

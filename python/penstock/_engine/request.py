@@ -27,7 +27,7 @@ from .shared import Pinning
 from .signature import Signature, drawn
 from .threads import cores
 
-# Limits of options, which are those of package loader.
+# Limits of options, the same as in package loader.
 _MAX_BATCH = 1 << 30
 _MAX_WORLD = 1 << 20
 _MAX_WORKERS = 1 << 12
@@ -67,7 +67,7 @@ class Request:
     timeout: float
     viewing: bool  # whether batches may be views of a dataset's files, which are mapped here
     kind: type  # of batches: BatchTuple or BatchDict
-    sampler: Any  # as it was given or, without one, that of penstock.samplers which stands for it
+    sampler: Any  # as given, or the penstock sampler that stands for the other arguments
     distributed: Any  # the DistributedSampler that says the epoch; None if there is none
     functions: Any  # of transforms, which the engine has called; None if there are none
     recording: (
@@ -205,7 +205,7 @@ def _order(signature: Signature, of: subject.Subject, narrowed: bool, batch_size
 
 
 def _converter(output: str, device: Any) -> tuple[Any, Any, Any, int]:
-    """Return the function that converts a batch's arrays, the one that says what converts those of a field, the CUDA device that tensors
+    """Return the function that converts a batch's arrays, the function that picks the converter of a field, the CUDA device that tensors
     go to, and the number of batches to copy ahead.
     """
     choice("output", output, Output)
@@ -247,7 +247,7 @@ def ranks(rank: Any, world_size: Any, implied: Mapping[str, Any]) -> tuple[int, 
         rank, world_size = launcher.automatic(world_size)
     for name, value in (("rank", rank), ("world_size", world_size)):
         if name in implied and value not in (None, implied[name]):
-            raise ValueError(f"{name} is {value}, and that of the DistributedSampler is {implied[name]}; leave one of the two out")
+            raise ValueError(f"{name} is {value}, and {name} of the DistributedSampler is {implied[name]}; leave one of the two out")
     if "rank" in implied:
         rank, world_size = implied["rank"], implied["world_size"]
     if rank is None and world_size not in (None, 1):
@@ -257,7 +257,7 @@ def ranks(rank: Any, world_size: Any, implied: Mapping[str, Any]) -> tuple[int, 
 
 
 def seed_of(seed: Any, implied: Mapping[str, Any]) -> int:
-    """Return the seed that is given, or that of a DistributedSampler; without either, that of Lightning's seed_everything, or 0.
+    """Return the given seed, or the seed of a DistributedSampler, or of Lightning's seed_everything, or 0.
 
     Lightning gives its seed to the samplers that it puts in for several devices, and on one device it puts in none: the order is the same on both.
     """
@@ -267,12 +267,12 @@ def seed_of(seed: Any, implied: Mapping[str, Any]) -> int:
         return count("seed", implied.get("seed", known), 0, samplers.MAX_SEED)
     given = count("seed", seed, 0, samplers.MAX_SEED)
     if implied.get("seed", 0) not in (0, given) and lightnings != str(implied["seed"]):
-        raise ValueError(f"seed is {given}, and that of the DistributedSampler is {implied['seed']}; leave one of the two out")
+        raise ValueError(f"seed is {given}, and seed of the DistributedSampler is {implied['seed']}; leave one of the two out")
     return given
 
 
 def _normalizing(of: subject.Subject, transforms: Any) -> Any:
-    """Return the transforms that are given, or those of a TorchDataset that normalizes."""
+    """Return the given transforms, or the transforms of a TorchDataset that normalizes."""
     if of.transforms is not None and transforms is not None:
         raise ValueError(
             "the TorchDataset normalizes, and transforms= are given; leave normalize out, and end transforms with ToTensor and Normalize"
@@ -300,7 +300,7 @@ def _pinning(asked: bool, output: str, device: Any) -> tuple[Pinning | None, Any
 
 
 def _functions(transforms: Any, given: Any, signature: Signature) -> tuple[Mapping[str, Any], Any, Any]:
-    """Return pipelines by the name of the field, "" for all image fields, the functions that they have, and those of whole records.
+    """Return pipelines by the name of the field, "" for all image fields, the functions of fields in them, and the functions of whole records.
 
     Without functions, the last two are None.
     """

@@ -54,7 +54,7 @@ POSITION = ("epoch", "step", "done")
 class Session:
     """A feeding process that was asked for batches. It is for one thread, and for the process that began it.
 
-    ``order`` is the sampler, ``fields`` are the fields by name, ``records`` the number of records, ``batches`` that of the batches of an epoch,
+    ``order`` is the sampler, ``fields`` are the fields by name, ``records`` the number of records, ``batches`` the number of batches of an epoch,
     ``identity`` is the part of a state that stays as it is unless weights are set, and ``stream`` the position of the batch that the feeding
     process sends next, None if that is not known.
     """

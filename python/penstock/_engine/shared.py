@@ -139,7 +139,7 @@ class Layout:
     __slots__ = ("areas", "arrays", "count", "indices", "mapping", "mask", "offsets", "places", "start")
 
     def __init__(self, areas: Areas, count: int, fields: Sequence[tuple[int, Rows]], indices: int, mask: int) -> None:
-        """Take the offset of each field with its rows, and those of the numbers and of the mask of ``count`` records."""
+        """Take the offset of each field with its rows, and the offsets of the numbers and of the mask of ``count`` records."""
         for at, _ in fields:
             _check(at, count)
         self.areas, self.count, self.indices, self.mask = areas, count, indices, mask

@@ -58,7 +58,7 @@ def check_identity(state: Mapping[str, Any], identity: Mapping[str, Any]) -> Non
 
 
 def check_fed(state: Mapping[str, Any], batches: int) -> None:
-    """Raise Malformed if a state cannot go to a feeding process, which compares its values with those of its datasets."""
+    """Raise Malformed if a state cannot go to a feeding process, which compares its values with its datasets."""
     only(state, _FED)
     for name in state:
         if _FED[name] is int:

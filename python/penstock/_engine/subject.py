@@ -160,7 +160,7 @@ def resolve(dataset: Any, fields: Any, split: str | None) -> Subject:
         )
     fields = _agreed("fields", [(p.path, p.fields) for p in parts]) if fields is None else fields
     transforms = _agreed("normalize", [(p.path, p.transforms) for p in parts])
-    same = own is not None or split is None  # the split is that of the objects, whose lengths are those of it
+    same = own is not None or split is None  # the objects have this split open, so their lengths count its records
     records = sum(p.records for p in parts) if same and all(p.opened is not None for p in parts) else None
     opened = tuple(p.opened for p in parts if p.opened is not None)
     return Subject([p.path for p in parts], fields, split or own, transforms, records, indices, opened)

@@ -31,7 +31,7 @@ _LONGEST = 1 << 24
 #: How many seconds a message may wait until the feeding process reads it.
 _UNREAD = 60.0
 
-#: The largest number that messages have: those of Go's int64.
+#: The largest number in a message: Go reads numbers as int64.
 _MAX_NUMBER = (1 << 63) - 1
 
 

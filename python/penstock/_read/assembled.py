@@ -48,7 +48,7 @@ class Assembled:
             except ValueError:  # they do not broadcast
                 out = np.zeros(0)
             if out.shape != self._window:
-                raise ValueError(f"assemble: weights have shape {np.shape(weights)}, which is not that of a window, {self._window}")
+                raise ValueError(f"assemble: weights have shape {np.shape(weights)}, and a window has {self._window}")
         if not (out >= 0).all() or not np.isfinite(out).all():
             raise ValueError("assemble: weights must be finite, and not negative")
         return out

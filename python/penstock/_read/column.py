@@ -280,4 +280,4 @@ def _check_header(extent: Extent, column: Column, header: bytes) -> None:
     want = npy_header(dtype, (extent.count, *column.shape))
     if header != want:
         at = next((i for i, (a, b) in enumerate(zip(header, want)) if a != b), len(header))
-        raise CorruptError(f"{extent.path}: header differs at byte {at:#x} from that of {extent.count} records of {column.dtype} {column.shape}")
+        raise CorruptError(f"{extent.path}: header differs at byte {at:#x} from a header of {extent.count} records of {column.dtype} {column.shape}")

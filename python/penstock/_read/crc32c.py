@@ -22,8 +22,8 @@ def of_bytes(data: bytes) -> int:
 def of_blocks(blocks: np.ndarray) -> np.ndarray:
     """Return the CRC32C of every row of a two-dimensional array of bytes, as uint32, with nothing but NumPy.
 
-    A CRC is the remainder of a polynomial, so that of two halves is the first one's, moved by
-    the length of the second, plus the second one's. Beginning with words of 4 bytes, which are
+    A CRC is the remainder of a polynomial, so the CRC of two halves is the first half's CRC, moved by
+    the length of the second, plus the second half's CRC. Beginning with words of 4 bytes, which are
     their own remainders, each round joins all neighbors of all blocks.
     """
     count, size = blocks.shape

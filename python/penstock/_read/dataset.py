@@ -210,7 +210,7 @@ class Dataset(Source):
 
     @property
     def state_id(self) -> str:
-        """The id by which a loader's state and a view know the records: that of the manifest and, of a split, its name, or a digest of a .npy file.
+        """The id by which a loader's state and a view know the records: the manifest's id with the name of the split, or a digest of a .npy file.
 
         It is "" of HDF5 and Zarr that penstock did not write.
         """
@@ -231,7 +231,7 @@ class Dataset(Source):
         return [p.count for p in self._places.pieces]
 
     def to_dask(self, chunks: int | None = None) -> dict[str, Any]:
-        """Return the fields as dask arrays, by name; those of variable length are arrays of objects.
+        """Return the fields as dask arrays, by name; fields of variable length are arrays of objects.
 
         ``chunks`` is the number of records of a chunk, at most; None is about 64 MiB. Chunks are views of
         the files. A worker, also one of another host, maps the files at the same path, and raises Error if
@@ -277,7 +277,7 @@ class Dataset(Source):
                 yields the values of several records at a time.
             batch_size: The records of a batch, or the most of them in the task of a worker.
             resume: Continue after the values that an earlier call has kept, which an exception or a signal ended. They
-                must be those of the same function. Without it, they are computed again.
+                must come from the same function. Without it, they are computed again.
             on: The name of a field, and of a column of ``values``, which are a table then: a DataFrame of pandas or polars, a Table of
                 Arrow, a dict of columns, or the path of a file. A record has the value in the row with its key.
             missing: With ``on``, the value of records whose key the table does not have; without it these are an error.
@@ -309,7 +309,7 @@ class Dataset(Source):
     ) -> Dataset:
         """Replace the values of a field, as ``add_column`` adds one, and return the next generation of the dataset.
 
-        The field keeps its type: integers become those of its type or floats, if they fit, and values of another
+        The field keeps its type: integers are converted to its integer or float type if they fit, and values of another
         kind are refused. Give ``field`` to change the type.
 
         Args:
@@ -359,7 +359,7 @@ class Dataset(Source):
             ds = ds.delete([3, 7])
 
         In a folder, nothing is rewritten: the values stay in the files, for earlier generations and ``restore_records``. An HDF5
-        file is replaced by a new one, without the values. The records of the whole dataset are chosen, not those of a split.
+        file is replaced by a new one, without the values. Records are chosen from the whole dataset, not from a split.
 
         Args:
             records: A condition as ``filter`` takes it, numbers of records of this dataset, or an array with a bool for each
@@ -407,7 +407,7 @@ class Dataset(Source):
         return found
 
     def restore(self) -> Dataset:
-        """Make the content of this generation that of the next one, and return that."""
+        """Commit the content of this generation as the next generation, and return that."""
         self._check_changes()
         changing.run(["restore", "--", generations.at(self._folder, self.generation)])
         return self._newest()
@@ -570,7 +570,7 @@ class Dataset(Source):
 
 
 def _by_default(fields: dict[str, Field]) -> list[str]:
-    """Return the names of the fields that records have unless others are asked for: all but that of source names."""
+    """Return the names of the fields that records have unless others are asked for: all but the field of source names."""
     return [name for name, f in fields.items() if f.content != SOURCE_NAME] or list(fields)
 
 

@@ -1,4 +1,4 @@
-"""Records that the program reads: those of a bucket, and of files here that cannot be mapped."""
+"""Records that the program reads: records of a bucket, and of local files that cannot be mapped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHUNK = 32 << 20
 #: The bytes of a record of variable length, as long as it is not known.
 _RAGGED = 8192
 
-#: The numbers that records have in what is open, which may have those of all splits, and deleted ones.
+#: Turns record numbers into numbers of the opened dataset, which counts records of all splits and deleted records.
 Numbers = Callable[[np.ndarray], np.ndarray]
 
 

@@ -71,7 +71,7 @@ class Field:
             name in the source, all of them ragged uint8; "mask", "boxes" or "keypoints", see below; "sparse" for rows that are mostly zero.
         image: The field of images that it lies on; "" if there is one only.
         instances: Fields with the same name here have the same number of rows in each record.
-        dims: The names of the axes, if they are known: of the axis of the records, and then of those of ``shape``; "" for one without a name.
+        dims: The names of the axes, if they are known: the axis of the records, and then the axes of ``shape``; "" for an axis without a name.
         width: The number of columns of a "sparse" field; 0 for others. Its rows have shape (2,): a column and the value in it.
         features: The names of these columns, or of the values of a record of one axis, if they are known.
 
@@ -115,7 +115,7 @@ class Field:
 
     @property
     def numpy(self) -> np.dtype:
-        """The NumPy type of values; of bfloat16 that of ``penstock.bfloat16.dtype()``."""
+        """The NumPy type of values; for bfloat16 it is ``penstock.bfloat16.dtype()``."""
         return numpy_type(self.dtype)
 
     @property

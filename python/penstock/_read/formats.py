@@ -25,7 +25,7 @@ Stamp = Optional[tuple[int, int, int, int]]
 
 
 def file_of(path: str) -> str:
-    """Return a path without where the records are in the file: that of demos.hdf5::data/*[:]."""
+    """Return the path of the file alone: demos.hdf5 for demos.hdf5::data/*[:], whose end says where the records are."""
     return path if os.path.lexists(path) else path.rpartition("::")[0] or path
 
 
@@ -59,7 +59,7 @@ def with_records(path: Any, records: str | None, align: str | None) -> Any:
 
 
 def stamp(path: str) -> Stamp:
-    """Return the stamp of the dataset at path, which is that of its manifest or of its HDF5 file; None if there is none."""
+    """Return the stamp of the dataset at path: the stamp of its manifest or of its HDF5 file; None if there is none."""
     path = file_of(path)
     try:
         s = os.stat(path if _is_folder_of_arrays(path) else _stamped(path))
@@ -78,7 +78,7 @@ def _stamped(path: str) -> str:
 
 
 def is_dataset(path: str) -> bool:
-    """Return whether a local path is that of a dataset or a view, by a look at it, and not that of raw samples."""
+    """Return whether a local path leads to a dataset or a view, and not to raw samples. It looks at the files."""
     path, _ = generations.split(path)
     if os.path.isdir(path):
         return os.path.exists(_stamped(path))

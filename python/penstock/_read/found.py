@@ -23,7 +23,7 @@ _tables: set[str] = set()
 class Matches:
     """Which records of two datasets belong together."""
 
-    of: np.ndarray  # by record of the join: that of the right side; -1 for none
+    of: np.ndarray  # by record of the join: the record of the right side; -1 for none
     left: np.ndarray  # records without a match
     right: np.ndarray
 

@@ -41,7 +41,7 @@ def _arrow() -> Any:
 
 
 def table(value: Any) -> Any:
-    """Return a table, or that of a dict of columns."""
+    """Return a table as it is, and a dict of columns as an Arrow table."""
     if isinstance(value, Mapping):
         return _made(dict(value), _arrow().table)
     if not is_table(value):

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def are_missing(groups: np.ndarray) -> np.ndarray:
-    """Return which values are NaN, NaT, None, pandas' NA, or masked: such a value is equal to no other, so that it is not that of a group."""
+    """Return which values are NaN, NaT, None, pandas' NA, or masked: such a value equals no other, and so belongs to no group."""
     if groups.dtype.kind == "O":
         found = np.fromiter((_is_missing(g) for g in groups.flat), bool, groups.size).reshape(groups.shape)
     else:
@@ -24,6 +24,6 @@ def _is_missing(group: Any) -> bool:
 
 
 def borders(values: np.ndarray) -> np.ndarray:
-    """Return the records whose value, a number or an array of them, is not that of the record before."""
+    """Return the records whose value, a number or an array of numbers, differs from the record before."""
     differ = values[1:] != values[:-1]
     return np.flatnonzero(differ.any(axis=tuple(range(1, values.ndim)))) + 1

@@ -17,7 +17,7 @@ from .field import Field
 class Layout:
     """Fields, and where the rows of their arrays are.
 
-    ``columns`` are by name: that of the field or, for a ragged one, NAME.values and
+    ``columns`` are by name: the name of the field or, for a ragged field, NAME.values and
     NAME.offsets. A field that cannot be mapped has none. ``counts`` are the records of every shard. ``manifest`` is empty for an HDF5 file
     that penstock did not write.
     """
@@ -31,7 +31,7 @@ class Layout:
     manifest: dict[str, Any] = field(default_factory=dict)
     digest: str = ""  # of samples of the bytes of a .npy file, which has no manifest with an id
     coordinates: dict[str, str] = field(default_factory=dict)  # the arrays that are coordinates, by the name of the axis
-    found_splits: Any = None  # those of a file without a manifest
+    found_splits: Any = None  # the splits of a file without a manifest
     opened: Any = None  # of the columns that are not mapped: the dataset that the program has open, a reader.Opened
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ from .ragged import Ragged, batch_of, present
 
 
 class NoDatasetError(NotFoundError):
-    """A URL is not that of a dataset. It may be that of raw samples."""
+    """There is no dataset at a URL. There may be raw samples."""
 
 
 _T = TypeVar("_T")
@@ -52,7 +52,7 @@ class Reader:
     def __init__(self, *flags: str) -> None:
         self._flags = flags
         self._talking = forks.lock()
-        #: How often the program was started: datasets that are open are those of the last time.
+        #: How often the program was started: only datasets opened since the last start are open.
         self.starts = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._between = self._closed = False
@@ -68,7 +68,7 @@ class Reader:
     def request(self, text: bytes, receive: Callable[[Any, Any], _T], starts: int = 0) -> _T:
         """Send a request, and return what ``receive`` makes of the object that answers it, None of a read, and of the stream after that.
 
-        ``starts`` is that of the Reader when the dataset was opened that the request is for. Raise Restarted if the program
+        ``starts`` is the value of Reader.starts from when the requested dataset was opened. Raise Restarted if the program
         was started again since then.
         """
         with self._talking:

@@ -44,7 +44,7 @@ _MOST_INLINE = 1 << 16
 #: How many records a run must have on average to be a range.
 _SHORT_RUN = 4
 
-#: The limits of views, which are those of docs/format.md and of package loader/views: how deep views are nested, and the datasets,
+#: The limits of views, as in docs/format.md and in package loader/views: how deep views are nested, and the datasets,
 #: each as often as it is named.
 MAX_DEPTH, MAX_DATASETS = 32, 1 << 14
 
@@ -55,7 +55,7 @@ Chosen = Union[slice, range, Sequence[int], np.ndarray]
 
 
 def is_view(path: str) -> bool:
-    """Report whether a path is that of a view, by its name."""
+    """Report whether a path names a view, by its suffix."""
     return path.endswith(SUFFIX)
 
 
@@ -148,7 +148,7 @@ class Source:
     def filter(self, where: str) -> View:
         """Return a view of the records for which an expression holds: ``ds.filter("label = 'cat' and len(boxes) > 0")``.
 
-        The language is that of ``penstock inspect filter`` and of Go: see docs/views.md. Raise Error, which shows the place
+        The language is the same as in ``penstock inspect filter`` and in Go: see docs/views.md. Raise Error, which shows the place
         in the expression, if it is not one, does not fit the fields, or has no value for a record.
         """
         return _Select.where(self, where)
@@ -226,7 +226,7 @@ class Source:
         others: Sequence[Source] = (),
         coords: bool | Iterable[str] = False,
     ) -> Windowed:
-        """Return a view whose records are windows of the arrays that the fields are, the first axis of which is that of the records.
+        """Return a view whose records are windows of the arrays that the fields are. The first axis of an array is the axis of the records.
 
         Args:
             sizes: The elements of a window, by axis: a name that the file has for it, or ``dims``, or a number. Axes that are not
@@ -237,13 +237,14 @@ class Source:
             pad: Elements beyond the edges, by axis or of all: "constant" (``fill``), "reflect" or "wrap". None refuses them.
             keep: "full" leaves out windows that reach beyond an edge, which nothing does with "wrap". "partial" has one for every element;
                 it is the default with ``pad``.
-            dims: The names of the axes of fields, in place of those of the file: ``{"t2m": ["time", "lat", "lon"]}``.
+            dims: The names of the axes of fields, in place of the file's names: ``{"t2m": ["time", "lat", "lon"]}``.
             group: A field, or an array with a value for each record: windows never cross from one value to another.
             ranges: Ranges [first, end) of records that windows never leave.
             origins: The positions of windows in place of a grid: an array with one row each, and one column for each axis of ``sizes``, in the
-                order that the first field has them: that of ``axes``.
-            outputs: The fields of the records, by name: ``of``, the field, and ``sizes``, ``dilation`` and ``lead`` by axis in place of
-                those of the windows. ``lead`` is from the origin to the first element. None means every field that has an axis of ``sizes``.
+                order in which the first field has them, which is the order of ``axes``.
+            outputs: The fields of the records, by name: ``of``, the field, and ``sizes``, ``dilation`` and ``lead`` by axis, in place of
+                the values of the windows. ``lead`` is how far the first element is from the origin. None means every field that has an axis
+                of ``sizes``.
             others: More datasets with fields, which may have other numbers of records.
             coords: The axes whose coordinates each record has as a field with the name of the axis: True is all of ``sizes`` that have
                 coordinates in the file.
@@ -299,10 +300,10 @@ class Source:
         Args:
             field: The name of a field of numbers of one shape.
             keep: The axes of a record that have statistics of their own: names, or numbers such as -1 for the last. Nothing is one
-                number for all, and all axes are those of each element.
+                number for all, and all axes are one number for each element.
             group: A field, or an array with a value for each record, such as its month: each value has statistics of its own, along a first
                 axis more, in the order of ``Statistics.groups``.
-            ranges: Ranges [first, end) of records, such as those of the training set; None means all.
+            ranges: Ranges [first, end) of records, such as the training set; None means all.
             workers: The number of threads; None means one per core, up to 8.
         """
         from .statistics import statistics
@@ -769,7 +770,7 @@ class Windowed(View):
         Args:
             shares: For each name its share of the axis, or its ranges: ``{"train": 0.8, "val": 0.2}``,
                 ``{"train": [(0, 700)], "val": [(700, 900)]}``.
-            along: The axis that is divided; None is that of the records.
+            along: The axis that is divided; None is the axis of the records.
             group: A field of the records: all with one value are in one part, which is drawn by seed.
             block: The axis is cut into blocks of N elements, and each belongs to one part, which is drawn by seed.
             gap: Elements that are left out where one part ends and another begins.
@@ -827,7 +828,7 @@ class Windowed(View):
     def coords(self, records: Any, field: str | None = None) -> dict[str, np.ndarray]:
         """Return the coordinates of the elements of windows, by axis: an array with one row for each record.
 
-        They are those of the file or, of an axis without coordinates, the positions of the elements; -1 is beyond an edge.
+        They come from the file or, for an axis without coordinates, are the positions of the elements; -1 is beyond an edge.
 
         Args:
             records: Record numbers, such as the ``indices`` of a batch.
@@ -1200,7 +1201,7 @@ def _applied(f: Field) -> Any:
 
 
 def _difference(f: Field, first: Field) -> str:
-    """Return how a field differs from that of the first part, and what to do."""
+    """Return how a field differs from the first part's field, and what to do."""
     if f.classes != first.classes:
         was, now = (", ".join(map(repr, g.classes[:20])) or "none" for g in (first, f))
         return (

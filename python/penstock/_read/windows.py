@@ -165,7 +165,7 @@ def check_groups(values: np.ndarray, name: str) -> None:
     if missing.any():
         record = int(np.argmax(missing))
         raise Error(
-            f"window: {name}: record {record} has the value {values[record]}, which is equal to no other, so that it is not that of a group; "
+            f"window: {name}: record {record} has the value {values[record]}, which equals no other and so belongs to no group; "
             f"give the {int(missing.sum())} such records a value, or select the other records first"
         )
 

@@ -1,6 +1,6 @@
 """Changes of a dataset: columns that are added, set, dropped and renamed, and its generations.
 
-The program penstock makes them, and so the files, checksums and commits are those of that command.
+The program penstock makes them, so the files, checksums and commits are the same as by the command.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def delete(ds: Records, records: Any) -> None:
 
 
 def restore_records(ds: Records, records: Any, folder: str) -> None:
-    """Take deleted records back into the dataset in a folder. Numbers are those of ds, one of its generations: see Dataset.restore_records."""
+    """Take deleted records back into the dataset in a folder. Records are numbered as in ds, one of its generations: see Dataset.restore_records."""
     command = ["restore", "--deleted"]
     if records is None:
         run([*command, "--", ds.path])
@@ -157,7 +157,7 @@ def _of_numbers(command: list[str], ds: Records, records: Any, path: str) -> Non
     """Run a command for some records of ds by their numbers."""
     numbers = _numbers(command[0], records, len(ds))
     if ds.split is not None:
-        raise Error(f"{ds.path}: numbers are those of all records, and this is the split {ds.split!r}; open the dataset without split")
+        raise Error(f"{ds.path}: numbers count all records, and this is the split {ds.split!r}; open the dataset without split")
     short = len(numbers) <= _SHOWN
     listed = ",".join(map(str, numbers)) if short else "-"
     stdin = b"" if short else "\n".join(map(str, numbers)).encode()
@@ -165,7 +165,7 @@ def _of_numbers(command: list[str], ds: Records, records: Any, path: str) -> Non
 
 
 def _numbers(verb: str, records: Any, n: int) -> list[int]:
-    """Return the numbers of some of n records, or refuse what cannot be such. Of an array of bool, they are those of True."""
+    """Return the numbers of some of n records, or refuse what cannot be numbers. An array of bool stands for the numbers of its True values."""
     name = "restore_records" if verb == "restore" else verb
     wrong = f"{name} takes a condition as text, numbers of records such as [3, 7], or a bool for each record, and not {records!r:.60}"
     try:
@@ -394,7 +394,7 @@ class _Source:
             raise self._failed(0, e) from None
 
     def like(self, old: Field, found: Field) -> Field:
-        """Return the field of values that replace those of a column, which keeps its type, or refuse those of another one."""
+        """Return the field of values that replace those of a column, which keeps its type, or refuse values of another type."""
         if (old.dtype, old.shape, old.ragged) == (found.dtype, found.shape, found.ragged):
             return found
         if old.classes and (found.classes or found.content == "utf-8"):

@@ -76,7 +76,7 @@ class Codec:
                 value, named = encode(record[name])
             except Unreadable as e:
                 raise Unreadable(e.name, f"field {name!r}: {e.reason}") from None
-            except (Error, TypeError, ValueError, OverflowError, RuntimeError) as e:  # the last are those of torch
+            except (Error, TypeError, ValueError, OverflowError, RuntimeError) as e:  # torch raises the last ones
                 raise Error(f"field {name!r}: {e}") from None
             parts.append(value)
             if ragged:
@@ -150,7 +150,7 @@ def infer(record: Mapping[str, Any], dataset: Sequence[Field] = ()) -> list[Fiel
     A path is a file of an image; bytes are one if they begin like it; a str is text. A PIL image or
     an array of uint8 with 3 axes, the last of 1 or 3, is pixels. An array has its type and shape, a
     number is one of int64, float64 or bool, and a list any number of rows of the type of its elements.
-    Fields of the dataset that the record is appended to are those of the dataset, in its order, but for
+    A record that is appended to a dataset takes the dataset's fields, in its order, except for
     images and masks: the dataset may have them decoded, and the record as files.
     """
     if not isinstance(record, Mapping):

@@ -46,7 +46,7 @@ class Summary:
     dest: str
     #: "flat", "hdf5" or "zarr".
     format: str
-    #: The dataset's id: that of every dataset with the same records.
+    #: The dataset's id, which every dataset with the same records has.
     id: str
     records: int
     #: Bytes of all files of the dataset.
@@ -199,8 +199,8 @@ def rechunk(
         workers: The number of threads; None means one per core.
         overwrite: Replace a folder of Zarr that exists.
         resume: Continue a run that was stopped, or start if there is none.
-        progress: As that of ``penstock.preprocess``.
-        command: As that of ``penstock.preprocess``.
+        progress: As in ``penstock.preprocess``.
+        command: As in ``penstock.preprocess``.
 
     Returns:
         A dict: ``arrays`` with ``name``, ``shape``, ``chunk``, ``bytes`` and ``reads``, the bytes that were decoded.
@@ -222,7 +222,7 @@ _AGAIN = 0.5
 def cached(source: Path, cache_dir: Path | None = None, cache_size: int | str | None = None, progress: Wanted = None) -> dict[str, Any] | None:
     """Make the dataset of raw samples in the cache, if it does not exist, and return its summary; None if these are not raw samples.
 
-    If another process is making it, such as that of a DataLoader, wait for it.
+    If another process is making it, such as a DataLoader's, wait for it.
     """
     arguments = ["cache", *_OUTPUT, *flags({"cache_dir": cache_dir, "cache_size": cache_size}), "--", os.fspath(source)]
     while True:

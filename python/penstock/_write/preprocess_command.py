@@ -1,4 +1,4 @@
-"""The command preprocess: how it is started, its flags as parameters, and its words as those of this package."""
+"""The command preprocess: how it is started, its flags as parameters, and its messages in terms of this package."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NoProgramError(Error):
 
 
 def start(arguments: Sequence[str], command: str | None, **pipes: Any) -> subprocess.Popen[bytes]:
-    """Start preprocess: the one that is named, that of PENSTOCK_PREPROCESS, or the one that was installed with this package.
+    """Start preprocess: ``command``, or the program that PENSTOCK_PREPROCESS names, or the one installed with this package.
 
     It does not get the signals of a terminal, so that it can keep what it has when this process ends.
     """

@@ -62,7 +62,7 @@ class Writer:
         splits: Names of splits. A record may name one of them.
         resume: Continue a Writer that was interrupted.
         overwrite: Replace an existing dataset, at the commit.
-        append: Add records to an existing dataset. Without a schema, its fields are those of the dataset, images excepted.
+        append: Add records to an existing dataset. Without a schema, the dataset's fields are taken, images excepted.
             With ``resume=True`` too, it continues an append that was interrupted; one that was committed begins again.
         rank, world_size, total: Several processes write one dataset of ``total`` records. Each
             appends those from ``start`` to ``end``; ``penstock.merge`` then makes the dataset, with
@@ -119,7 +119,7 @@ class Writer:
         answer = self._process.answer()
         #: The number of the first record to append, counted over all ranks.
         self.start: int = answer["first"]
-        #: The number after that of the last record to append; None for any number of records.
+        #: One more than the number of the last record to append; None for any number of records.
         self.end: int | None = None if answer["end"] < 0 else answer["end"]
         #: Whether the dataset, or the part of this rank, was complete already: then there is nothing to append.
         self.complete: bool = answer.get("complete", False)

@@ -168,7 +168,7 @@ def library_of(f: Any) -> str:
 
 
 def annotation_of(f: Any) -> Any:
-    """Return the annotation of a function's first parameter, of a batched one that of the list's elements; None if it has none."""
+    """Return the annotation of a function's first parameter, or of the list's elements for a batched function; None if it has none."""
     given = f
     if not (inspect.isfunction(f) or inspect.ismethod(f)):
         f = getattr(f, "func", None) or (type(f).__call__ if callable(f) and not isinstance(f, type) else f)

@@ -22,7 +22,7 @@ from .._read.field import STORAGE, Field
 from .call import ROWS, Call, Value, WrongOutput, annotation_of, library_of, name_of, seeding
 from .ends import Ends
 
-#: The place of functions of records among those of a pipeline, for record_seed.
+#: The place of functions of records in a pipeline, for record_seed: after every function of a field.
 PLACE = 1 << 16
 
 #: Parameters of a pipeline of albumentations, by the content of the fields that it takes.
@@ -130,7 +130,7 @@ class Record:
 class OfField:
     """Functions of one field whose results are not of one shape: they are called as functions of records are.
 
-    ``place`` is that of their random numbers. ``decodes`` says that they take image files as pixels.
+    ``place`` seeds their random numbers: see record_seed. ``decodes`` says that they take image files as pixels.
     """
 
     field: str
