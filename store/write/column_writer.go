@@ -268,11 +268,11 @@ func (c *ColumnWriter) left(place int64) ([]byte, error) {
 
 // add adds the value of the next stored record. Statistics do not count it if the record has none.
 func (c *ColumnWriter) add(value []byte) error {
-	if missing := marked(c.missing, c.next); missing != c.shards.manifest.void {
+	if missing := marked(c.missing, c.next); missing != c.shards.manifest.noValues {
 		if err := c.flush(); err != nil {
 			return err
 		}
-		c.shards.manifest.void = missing
+		c.shards.manifest.noValues = missing
 	}
 	size := c.field.RecordBytes()
 	if c.record != nil {
@@ -446,7 +446,7 @@ func (e *Editing) set(f editedField, replace Replace) error {
 // checkGone makes sure that all records have values that are not deleted.
 func (e *Editing) checkGone(c *ColumnWriter) error {
 	if c.deleted == nil {
-		delete(e.lacks, c.field.Name) // it has values for all
+		delete(e.withoutValues, c.field.Name) // it has values for all
 		return nil
 	}
 	for k, w := range c.deleted {
@@ -455,7 +455,7 @@ func (e *Editing) checkGone(c *ColumnWriter) error {
 				"values for them", c.base.Generation)
 		}
 	}
-	e.lack(c.field.Name, c.missing)
+	e.setWithoutValues(c.field.Name, c.missing)
 	return nil
 }
 

@@ -26,17 +26,17 @@ func (e *Editing) readDeleted() (err error) {
 		if err != nil {
 			return err
 		}
-		e.lack(name, words)
+		e.setWithoutValues(name, words)
 	}
 	return nil
 }
 
-// lack says that a column has no values for these deleted records, and has some for all others.
-func (e *Editing) lack(name string, words []uint64) {
-	if e.lacks == nil {
-		e.lacks = make(map[string][]uint64)
+// setWithoutValues says that a column has no values for these deleted records, and has values for all others.
+func (e *Editing) setWithoutValues(name string, words []uint64) {
+	if e.withoutValues == nil {
+		e.withoutValues = make(map[string][]uint64)
 	}
-	e.lacks[name] = words
+	e.withoutValues[name] = words
 }
 
 // leftOut returns what the manifest says of deleted records.
@@ -46,7 +46,7 @@ func (e *Editing) leftOut() *store.Deleted {
 		return nil
 	}
 	for _, f := range e.fields {
-		words := slices.Clone(e.lacks[f.Name])
+		words := slices.Clone(e.withoutValues[f.Name])
 		some := uint64(0)
 		for k := range words {
 			words[k] &= e.deleted[k]
@@ -90,28 +90,28 @@ func CheckDelete(n, left int64) error {
 // of them must have values in all columns: a column that was written after the delete has none for them.
 func Undelete(home Home, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
 	return mark(home, of, change, func(e *Editing) (n int64, err error) {
-		taken := make([]uint64, len(e.deleted))
+		restored := make([]uint64, len(e.deleted))
 		for k, w := range marked {
-			taken[k] = w & e.deleted[k]
-			n += int64(bits.OnesCount64(taken[k]))
+			restored[k] = w & e.deleted[k]
+			n += int64(bits.OnesCount64(restored[k]))
 			e.deleted[k] &^= w
 		}
 		if n == 0 {
 			return 0, errors.New("none of these records is deleted")
 		}
-		return n, e.checkWhole(taken, n)
+		return n, e.checkWhole(restored, n)
 	})
 }
 
 // checkWhole refuses records for which a column has no values.
-func (e *Editing) checkWhole(taken []uint64, n int64) error {
+func (e *Editing) checkWhole(restored []uint64, n int64) error {
 	var columns []string
-	lacking := make([]uint64, len(taken))
+	missing := make([]uint64, len(restored))
 	for _, f := range e.fields {
 		some := uint64(0)
-		for k, w := range e.lacks[f.Name] {
-			lacking[k] |= w & taken[k]
-			some |= w & taken[k]
+		for k, w := range e.withoutValues[f.Name] {
+			missing[k] |= w & restored[k]
+			some |= w & restored[k]
 		}
 		if some != 0 {
 			columns = append(columns, f.Name)
@@ -120,7 +120,7 @@ func (e *Editing) checkWhole(taken []uint64, n int64) error {
 	if columns == nil {
 		return nil
 	}
-	places, of := places(lacking)
+	places, of := places(missing)
 	return fmt.Errorf("%d of these %s have no values in columns %q, which were written while they were deleted: those "+
 		"stored at %s; restore others, drop these columns first, or restore an earlier generation", of,
 		units.Counted(n, "record"), columns, places)

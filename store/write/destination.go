@@ -62,12 +62,12 @@ func (d *destination) unlock() {
 // tidy removes what a build left that was killed when it had published all; then it
 // reports true.
 func (d *destination) tidy() (done bool, err error) {
-	if done, err := d.removeSpent(); done || err != nil {
+	if done, err := d.removePublished(); done || err != nil {
 		return done, err
 	}
 	info, err := d.parent.Lstat(d.stage)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, removeIfThere(d.parent, parkedName(d.stage))
+		return false, removeIfThere(d.parent, journalAside(d.stage))
 	}
 	if err != nil {
 		return false, err
@@ -91,7 +91,7 @@ func (d *destination) tidy() (done bool, err error) {
 	if err := d.retire(); err != nil {
 		return true, err
 	}
-	return d.removeSpent()
+	return d.removePublished()
 }
 
 // committed reports whether the manifest of a stage is already a generation of the destination. Its writer was killed
@@ -120,9 +120,9 @@ func (d *destination) committed(stage *os.Root) (bool, error) {
 	return true, errors.Join(forward(dest, m.Generation), stage.Remove(layout.ManifestName))
 }
 
-// removeSpent removes a stage whose content is published, and reports whether it existed.
-func (d *destination) removeSpent() (bool, error) {
-	name := spentName(d.stage)
+// removePublished removes a stage whose content is published, and reports whether it existed.
+func (d *destination) removePublished() (bool, error) {
+	name := publishedName(d.stage)
 	folder, err := private.Open(d.parent, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -180,7 +180,7 @@ func (d *destination) check() error {
 
 // retire gives the stage, which is used up, another name: while it is removed, nobody takes it for one that was
 // just begun.
-func (d *destination) retire() error { return d.parent.Rename(d.stage, spentName(d.stage)) }
+func (d *destination) retire() error { return d.parent.Rename(d.stage, publishedName(d.stage)) }
 
 // replace moves what has a name in a folder to the destination. A folder cannot be renamed over
 // another one, so the two change places, in one step where the system can do that, and the old one
@@ -228,11 +228,13 @@ func (d *destination) replace(from *os.Root, name string) error {
 	return remove(d.parent, aside)
 }
 
-// parkedName is where the journal waits while its folder is published, so that the
-// dataset has none and a build that is killed there can still be resumed.
-func parkedName(stage string) string { return stage + ".journal" }
+// journalAside is the name of the journal while its folder is published: beside the folder, so that the published
+// dataset has no journal in it, and a build that is killed at this point can still be resumed.
+func journalAside(stage string) string { return stage + ".journal" }
 
-func parkedJournal(dest string) string { return parkedName(StageDir(dest)) }
+// destJournalAside is journalAside for the staging directory of a destination.
+func destJournalAside(dest string) string { return journalAside(StageDir(dest)) }
 
-// spentName is the name of the stage when all is published, while it is removed.
-func spentName(stage string) string { return stage + ".done" }
+// publishedName is the name of a staging directory while it is removed after all of its content was published. The next
+// writer removes what a kill leaves of it, and never resumes it.
+func publishedName(stage string) string { return stage + ".done" }

@@ -20,9 +20,9 @@ type Editing struct {
 
 	deleted []uint64 // as store.Deleted.Words; nil if there are none
 
-	// lacks has, by column, the deleted records for which it has no values. Those of them that are not deleted any
-	// more are left out of the manifest.
-	lacks map[string][]uint64
+	// withoutValues has, by column, the deleted records for which the column has no values, as it was written after
+	// they were deleted. Records that were restored since are left out of the manifest's list.
+	withoutValues map[string][]uint64
 }
 
 // editedField is a field with its files and what the manifest says of its values.
@@ -214,7 +214,7 @@ func (e *Editing) Drop(names ...string) error {
 	}
 	e.fields = slices.DeleteFunc(e.fields, func(f editedField) bool { return slices.Contains(names, f.Name) })
 	for _, name := range names {
-		delete(e.lacks, name)
+		delete(e.withoutValues, name)
 	}
 	if len(e.fields) == 0 {
 		return fmt.Errorf("a dataset needs a column, and these are all: %q", names)
@@ -238,9 +238,9 @@ func (e *Editing) Rename(name, to string) error {
 			files[k].Field = to
 		}
 	}
-	if words, some := e.lacks[name]; some {
-		delete(e.lacks, name)
-		e.lacks[to] = words
+	if words, some := e.withoutValues[name]; some {
+		delete(e.withoutValues, name)
+		e.withoutValues[to] = words
 	}
 	for k := range e.fields {
 		if e.fields[k].Image == name {

@@ -25,7 +25,7 @@ type ManifestBuilder struct {
 	fields   []tensor.Spec // of the schema
 	splits   []string
 	metadata []splitMetadata // by split
-	void     bool            // the values that come next are of deleted records: part of the id, not of statistics
+	noValues bool            // the next records are deleted ones without values: not in statistics
 }
 
 // NewManifestBuilder returns the builder of an empty dataset with those splits, if any.
@@ -55,7 +55,7 @@ func (mb *ManifestBuilder) Add(r *store.Record, sums []uint32) error {
 		return err
 	}
 	mb.metadata[split].enter(mb.schema, r, digests)
-	if !mb.void {
+	if !mb.noValues {
 		mb.metadata[split].summarize(mb.schema, r, digests)
 	}
 	for i := range sums {
@@ -93,7 +93,7 @@ func (mb *ManifestBuilder) AddBlock(b *digest.Block) error {
 		}
 	}
 	mb.metadata[split].enterBlock(mb.schema, b)
-	if !mb.void {
+	if !mb.noValues {
 		mb.metadata[split].summarizeBlock(mb.schema, b)
 	}
 	return nil

@@ -173,7 +173,7 @@ var orphan = regexp.MustCompile(`^[A-Za-z0-9_.-]+\.[0-9a-f]{8}(\.crc)?\.npy$`)
 // find lists the files that no remaining generation needs: files of the pruned generations, and files of columns whose
 // writer was killed after it had given them their names.
 func (p *pruning) find(newest *store.Manifest) error {
-	needed, gone := NamesOf(newest), map[string]bool{}
+	needed, pruned := NamesOf(newest), map[string]bool{}
 	numbers, err := store.Generations(p.path)
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func (p *pruning) find(newest *store.Manifest) error {
 		case err != nil:
 			return err
 		case goes:
-			maps.Copy(gone, NamesOf(m))
+			maps.Copy(pruned, NamesOf(m))
 		default:
 			maps.Copy(needed, NamesOf(m))
 		}
@@ -202,14 +202,14 @@ func (p *pruning) find(newest *store.Manifest) error {
 		return err
 	}
 	if newest.Metadata != nil {
-		return p.findArrays(needed, gone)
+		return p.findArrays(needed, pruned)
 	}
 	entries, err := private.Entries(p.root)
 	if err != nil {
 		return err
 	}
 	for _, name := range entries {
-		if needed[name] || !gone[name] && !orphan.MatchString(name) {
+		if needed[name] || !pruned[name] && !orphan.MatchString(name) {
 			continue
 		}
 		info, err := p.root.Lstat(name)

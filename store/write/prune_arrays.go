@@ -20,8 +20,8 @@ type Orphans struct{ Arrays, Checksums []string } // folders; the latter are rem
 
 // FindOrphans returns the arrays of pruned generations, and arrays of columns whose writer was killed before it
 // committed them. top and sums are the names in the folder of a dataset in Zarr and in the folder of its checksums.
-// needed and gone are the folders of the generations that stay and of the pruned ones.
-func FindOrphans(top, sums []string, needed, gone map[string]bool) map[string]*Orphans {
+// needed and pruned are the folders of the generations that stay and of the pruned ones.
+func FindOrphans(top, sums []string, needed, pruned map[string]bool) map[string]*Orphans {
 	found := make(map[string]*Orphans) // by name of the array, or group of a ragged field
 	of := func(name string) *Orphans {
 		if found[name] == nil {
@@ -36,7 +36,7 @@ func FindOrphans(top, sums []string, needed, gone map[string]bool) map[string]*O
 		}
 	}
 	for _, name := range top {
-		if !needed[name] && (gone[name] || found[name] != nil || taggedArray.MatchString(name)) {
+		if !needed[name] && (pruned[name] || found[name] != nil || taggedArray.MatchString(name)) {
 			of(name).Arrays = []string{name}
 		}
 	}
@@ -44,7 +44,7 @@ func FindOrphans(top, sums []string, needed, gone map[string]bool) map[string]*O
 }
 
 // findArrays is find for Zarr.
-func (p *pruning) findArrays(needed, gone map[string]bool) error {
+func (p *pruning) findArrays(needed, pruned map[string]bool) error {
 	folder, err := p.root.OpenRoot(ChecksumGroup)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (p *pruning) findArrays(needed, gone map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	for _, o := range FindOrphans(top, sums, needed, gone) {
+	for _, o := range FindOrphans(top, sums, needed, pruned) {
 		p.files = append(append(p.files, o.Arrays...), o.Checksums...)
 	}
 	for _, name := range p.files {

@@ -27,7 +27,7 @@ func (s *Stage) PublishFolder() error {
 		return err
 	}
 	s.done = true
-	return errors.Join(removeIfThere(s.dest.parent, parkedName(s.dest.stage)), s.close())
+	return errors.Join(removeIfThere(s.dest.parent, journalAside(s.dest.stage)), s.close())
 }
 
 // park moves the journal, if there is one, out of the folder.
@@ -42,7 +42,7 @@ func (s *Stage) park() error {
 	if err := announce(s.Folder.root, manifest); err != nil {
 		return err
 	}
-	if err := private.Move(s.Folder.root, JournalName, s.dest.parent, parkedName(s.dest.stage)); err != nil {
+	if err := private.Move(s.Folder.root, JournalName, s.dest.parent, journalAside(s.dest.stage)); err != nil {
 		return err
 	}
 	return SyncRoot(s.dest.parent)

@@ -116,7 +116,7 @@ func Unfinished(dest string) bool {
 	if err != nil {
 		return false
 	}
-	for _, path := range []string{filepath.Join(StageDir(dest), JournalName), parkedJournal(dest)} {
+	for _, path := range []string{filepath.Join(StageDir(dest), JournalName), destJournalAside(dest)} {
 		if _, err := os.Lstat(path); err == nil {
 			return true
 		}
@@ -152,17 +152,17 @@ func ReadUnfinished(dest string) (inputs map[string]string, fields []store.Field
 // if they have a journal; if they have none, a publication may have been stopped in the middle, and the journal that it
 // moved aside is moved back.
 func (s *Stage) takeOver() error {
-	parked := parkedName(s.dest.stage)
+	aside := journalAside(s.dest.stage)
 	if !s.dest.opts.Keep {
-		return errors.Join(s.Folder.clear(nil), removeIfThere(s.dest.parent, parked))
+		return errors.Join(s.Folder.clear(nil), removeIfThere(s.dest.parent, aside))
 	}
 	if err := s.Folder.drop(movingName); err != nil { // the files of the stage are about to change
 		return err
 	}
 	if _, err := s.Folder.root.Lstat(JournalName); err == nil {
-		return removeIfThere(s.dest.parent, parked)
+		return removeIfThere(s.dest.parent, aside)
 	}
-	return s.unpark()
+	return s.restoreJournal()
 }
 
 // LinkFrom makes a file of the destination, which is a folder, a file of the stage, too.
@@ -199,7 +199,7 @@ func (s *Stage) remove() error {
 		return err
 	}
 	s.dest.unlock() // first: a folder that is still there says that all is published
-	return private.Remove(s.dest.parent, spentName(s.dest.stage), s.Folder.root)
+	return private.Remove(s.dest.parent, publishedName(s.dest.stage), s.Folder.root)
 }
 
 // Release lets go of the stage and leaves what is in it. After a Publish it does nothing.
@@ -219,12 +219,11 @@ func (s *Stage) Leave() error {
 	return s.Abort()
 }
 
-// unpark moves it back. If the folder is not the one that it is of, because that has changed
-// places with an old dataset, perhaps of the same content, it is done with, and so is the
-// folder.
-func (s *Stage) unpark() error {
-	parked := parkedName(s.dest.stage)
-	journal, err := private.ReadFile(s.dest.parent, parked, s.Folder.root)
+// restoreJournal moves the journal back into the staging directory. If the directory is not the journal's own, because
+// that one has changed places with an old dataset, the publication was complete: journal and directory are removed.
+func (s *Stage) restoreJournal() error {
+	aside := journalAside(s.dest.stage)
+	journal, err := private.ReadFile(s.dest.parent, aside, s.Folder.root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -235,7 +234,7 @@ func (s *Stage) unpark() error {
 		return s.dest.parent.ReadFile(filepath.Join(s.dest.name(), name))
 	}
 	if announced(journal, there) || !announced(journal, s.Folder.root.ReadFile) {
-		return errors.Join(s.Folder.clear(nil), s.dest.parent.Remove(parked))
+		return errors.Join(s.Folder.clear(nil), s.dest.parent.Remove(aside))
 	}
-	return private.Move(s.dest.parent, parked, s.Folder.root, JournalName)
+	return private.Move(s.dest.parent, aside, s.Folder.root, JournalName)
 }
