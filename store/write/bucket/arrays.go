@@ -89,10 +89,10 @@ func (h *Home) under(folder string) (files []file, err error) {
 // findArrays is find for Zarr. All arrays of a field go, or none: while one object is young, the column may be one that
 // is being written.
 func (p *pruning) findArrays() error {
-	gone := make(map[string]bool)
-	for _, g := range p.gone {
+	pruned := make(map[string]bool)
+	for _, g := range p.pruned {
 		if g.manifest != nil {
-			maps.Copy(gone, write.NamesOf(g.manifest))
+			maps.Copy(pruned, write.NamesOf(g.manifest))
 		}
 	}
 	top, err := p.folders(".")
@@ -103,7 +103,7 @@ func (p *pruning) findArrays() error {
 	if err != nil {
 		return err
 	}
-	for _, o := range write.FindOrphans(top, sums, p.needed, gone) {
+	for _, o := range write.FindOrphans(top, sums, p.needed, pruned) {
 		if err := p.take(append(o.Arrays, o.Checksums...)); err != nil {
 			return err
 		}

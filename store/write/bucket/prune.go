@@ -49,7 +49,7 @@ type pruning struct {
 	newest int       // generation
 	zarr   bool
 	needed map[string]bool // files of generations that stay; of Zarr, folders
-	gone   []generation
+	pruned []generation
 	files  []string // to remove
 }
 
@@ -86,7 +86,7 @@ func (p *pruning) read(keep func(int) bool) error {
 			p.InUse = append(p.InUse, n)
 			p.need(m)
 		default:
-			p.gone, p.Generations = append(p.gone, generation{n, text, m}), append(p.Generations, n)
+			p.pruned, p.Generations = append(p.pruned, generation{n, text, m}), append(p.Generations, n)
 		}
 	}
 	if len(p.Corrupt) > 0 {
@@ -161,7 +161,7 @@ func (p *pruning) removeGenerations() error {
 	if err != nil {
 		return err
 	}
-	for _, g := range p.gone {
+	for _, g := range p.pruned {
 		if err := p.home.remove(layout.GenerationName(g.number)); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (p *pruning) takeBack() error {
 	for _, t := range tags {
 		wanted = append(wanted, t.Generation)
 	}
-	for _, g := range p.gone {
+	for _, g := range p.pruned {
 		if !slices.Contains(wanted, g.number) {
 			continue
 		}
