@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 )
 
@@ -16,9 +17,7 @@ func TestStates(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	dest := filepath.Join(t.TempDir(), "ds")
 	folder := part.Folder(dest)
-	if err := os.Mkdir(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(folder, 0o777))
 	for i, s := range []part.Sign{
 		{Rank: 1, Samples: 30, Of: 100, Here: 20, Seconds: 2, Time: now.Add(-time.Second)},
 		{Rank: 1, Error: "killed elsewhere", Time: now},
@@ -32,14 +31,10 @@ func TestStates(t *testing.T) {
 		if err == nil {
 			err = part.WriteSign(folder, part.SignName(part.Rank{Index: s.Rank, Size: 7}, string(rune('a'+i))))(text)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	s, err := ReadStatus(t.Context(), dest, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var states []RankState
 	for _, r := range s.Ranks {
 		states = append(states, r.State)
@@ -51,15 +46,11 @@ func TestStates(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	put := part.WriteSign(folder, part.SignName(part.Rank{Index: 0, Size: 3}, "z"))
-	if err := put([]byte(`{"rank":0,"world_size":3}`)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, put([]byte(`{"rank":0,"world_size":3}`)))
 	if _, err := ReadStatus(t.Context(), dest, now); err == nil {
 		t.Error("two world sizes")
 	}
-	if err := put([]byte(`{"rank":9,"world_size":3}`)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, put([]byte(`{"rank":9,"world_size":3}`)))
 	if _, err := ReadStatus(t.Context(), dest, now); err == nil {
 		t.Error("rank 9 of 3")
 	}

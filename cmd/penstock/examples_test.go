@@ -22,6 +22,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/require"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -52,14 +53,10 @@ func TestMain(m *testing.M) {
 func programs(t *testing.T, names ...string) string {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
 	for _, name := range names {
-		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(self, filepath.Join(dir, name)))
 	}
 	return dir
 }
@@ -132,9 +129,7 @@ const rawSamples = 300
 // exampleInputs makes the files that the examples name.
 func exampleInputs(t *testing.T) string {
 	raw, err := filepath.Abs("../../testdata/raw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := t.TempDir()
 	var pixels, numbers []string
 	for i := range 784 {
@@ -158,9 +153,7 @@ func exampleInputs(t *testing.T) string {
 	files["scores.csv"] = "source_name,score\ncircle/000.jpg,0.5\n"
 	files["labels.csv"] = "source_name,labels\ncircle/000.jpg,square\n"
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	shell(t, dir, fmt.Sprintf(`ln -s %s photos && ln -s photos scans && mkdir files && cp photos/circle/00[01].jpg files
 mkdir shards && tar -cf shards/0.tar -C photos circle && tar -cf shards/1.tar -C photos square

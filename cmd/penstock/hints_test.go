@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // A command line that a program prints can be pasted: it begins with penstock in penstock, which may be the only
@@ -17,9 +19,7 @@ func TestHintsRun(t *testing.T) {
 	}
 	one, all := programs(t, "penstock"), programs(t, "preprocess", "inspect")
 	raw, err := filepath.Abs("../../testdata/raw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, c := range []struct{ name, bin, prefix string }{{"one program", one, "penstock "}, {"a program a command", all, ""}} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 // hints are command lines whose output names a command, and that command, in an order in which each finds what it needs.
@@ -33,8 +34,6 @@ var hints = []struct {
 	{"cmd/internal/inspect/dataset/target.go inspect", "inspect preview -o g.png ds/manifest.json", "inspect ds"},
 	{"store/generation.go log", "inspect ds@7", "log ds"},
 	{"cmd/internal/datasetarg/generations.go restore", "column drop ds@1 y", "restore ds@1"},
-	{"cmd/internal/inspect/report/changes.go diff", "inspect report -o r.html --against table.h5 ds", "diff ds table.h5"},
-	{"cmd/internal/inspect/report/changes.go log", "inspect report -o r.html --against 9 ds", "log ds"},
 	{"cmd/internal/preprocess/summary.go preprocess merge", "preprocess --rank 0 --world-size 1 table.csv parted", "preprocess merge parted"},
 	{"cmd/internal/preprocess/status_command.go preprocess merge", "preprocess status again", "preprocess merge again"},
 	{"cmd/internal/inspect/dataset/refusal.go preprocess merge", "inspect preview -o g.png third.parts", "preprocess merge third"},
@@ -80,19 +79,11 @@ func TestHintsRun(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for i, name := range []string{"photos/a/0.png", "photos/a/1.png", "photos/b/0.png"} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o777))
 		f, err := os.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := png.Encode(f, image.NewGray(image.Rect(0, 0, 8+i, 9))); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, png.Encode(f, image.NewGray(image.Rect(0, 0, 8+i, 9))))
+		require.NoError(t, f.Close())
 	}
 	numbers := fmt.Sprintf("\x93NUMPY\x01\x00v\x00%-117s\n%016d", "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", 0)
 	texts := map[string]string{"table.csv": "x,y\n1,2\n3,4\n5,6\n", "torn.csv": "x,y\n1,2\n3\n",
@@ -103,12 +94,8 @@ func TestHintsRun(t *testing.T) {
 		texts["odd.zarr/"+name+"/0"] = strings.Repeat("x", n)
 	}
 	for name, text := range texts {
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o777))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o666))
 	}
 	for _, h := range hints {
 		for _, line := range before[h.line] {
@@ -220,9 +207,7 @@ func callsOfPenstock(t *testing.T) (list []string) {
 			})
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	return list
 }
