@@ -263,6 +263,7 @@ func (b *bmpHeader) row16(dst, src []byte) {
 	}
 }
 
+// rowBytewise converts a row whose channels are whole bytes, in the order that the masks give: mostly blue, green, red.
 func (b *bmpHeader) rowBytewise(dst, src []byte) {
 	var at [4]int
 	for i, m := range b.masks {

@@ -85,6 +85,8 @@ func notImage(data []byte) error {
 	return &format.Error{Kind: format.ErrNotImage, Msg: "not an image: " + describe(data)}
 }
 
+// describe says what a file that is no image looks like. Most are downloads that went wrong: an HTML page, an empty
+// file, zeros of a file that was never written.
 func describe(data []byte) string {
 	if len(data) == 0 {
 		return "the file is empty"

@@ -84,6 +84,8 @@ func (d *Decoder) Bits(data []byte) (Bitmap, bool) {
 	return m, ok
 }
 
+// notNumbers refuses masks whose pixels are not classes. JPEG and lossy WebP change values at edges, where a class
+// would silently become another one.
 func notNumbers(c format.Config) error {
 	if c.Format == format.JPEG || c.Format == format.WebP {
 		return format.Unsupported(c.Format,

@@ -28,6 +28,8 @@ func each(b []byte, f func(id string, payload []byte) bool) {
 	}
 }
 
+// webpOrientation returns the EXIF orientation. Some writers put the head of JPEG's APP1 segment before the EXIF data,
+// so both forms are tried.
 func webpOrientation(data []byte) int {
 	o := 1
 	chunks(data, func(id string, p []byte) bool {
@@ -118,6 +120,7 @@ func blend(nearRow, farRow []byte, near, far int) int {
 	return ((a+b+c+d+8+2*(b+c))>>3 + a) >> 1
 }
 
+// webpPixel converts a pixel to RGB in libwebp's fixed-point arithmetic (src/dsp/yuv.h), bit for bit.
 func webpPixel(dst []byte, y, u, v int) {
 	mul := func(v, c int) int { return v * c >> 8 }
 	clip := func(v int) byte { return byte(max(0, min(v>>6, 255))) }
@@ -291,6 +294,7 @@ func webpTransparent(data []byte) (found bool) {
 	return found
 }
 
+// fromStd translates what Go's image decoders say of a file.
 func fromStd(ic image.Config) format.Config {
 	c := format.Config{Width: ic.Width, Height: ic.Height, Model: "rgba", Channels: 4, Bits: 8}
 	switch ic.ColorModel {
