@@ -72,6 +72,8 @@ func fromLibrary(f Format, err error) error {
 	return Corrupt(f, "%s", msg)
 }
 
+// isUnsupported reports whether a decoder of Go's library knows the format and not the variant: users can convert such
+// a file, and must replace a corrupt one.
 func isUnsupported(err error) bool {
 	var j jpeg.UnsupportedError
 	var p png.UnsupportedError
