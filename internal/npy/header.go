@@ -106,6 +106,9 @@ func parse(text string) (h Header, err error) {
 }
 
 // parseDescr reads NumPy's type string.
+//
+// parseDescr reads NumPy's type string, such as "<f4". Types of several bytes may be big endian; the caller swaps them.
+// bfloat16 is not among them: NumPy has no name for it, and ml_dtypes writes it as raw bytes.
 func parseDescr(descr string) (d tensor.DType, big bool, err error) {
 	if strings.HasPrefix(descr, ">") {
 		big, descr = true, "<"+descr[1:]
@@ -150,6 +153,8 @@ func (p *literal) expect(token string) {
 	}
 }
 
+// quoted reads a string. NumPy writes single quotes; other libraries write double ones. No name in a header needs an
+// escape.
 func (p *literal) quoted() string {
 	quote := "'"
 	if !p.accept(quote) {
@@ -165,6 +170,7 @@ func (p *literal) quoted() string {
 	return text
 }
 
+// word reads True or False.
 func (p *literal) word() string {
 	for _, w := range []string{"True", "False"} {
 		if p.accept(w) {
