@@ -16,6 +16,7 @@ func lock(f *os.File, kind Kind) error {
 	return flock(f, unix.LOCK_SH|unix.LOCK_NB)
 }
 
+// wait waits for a shared lock. On a file system without locks there is nothing to wait for.
 func wait(f *os.File) error {
 	for {
 		switch err := flock(f, unix.LOCK_SH); {
@@ -27,6 +28,8 @@ func wait(f *os.File) error {
 	}
 }
 
+// flock translates the errors of flock(2). Systems report missing support in several ways: Lustre returns ENOSYS, some
+// FUSE file systems EINVAL, and NFS without a lock daemon ENOLCK.
 func flock(f *os.File, how int) error {
 	err := unix.Flock(int(f.Fd()), how)
 	switch {
