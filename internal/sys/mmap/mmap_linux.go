@@ -44,6 +44,8 @@ func Stitch(parts []Part) (*Mapping, error) {
 	return m, nil
 }
 
+// cover maps a part of a file over reserved addresses (MAP_FIXED), so that parts of several files follow each other
+// without a gap, and rows of all shards are one slice.
 func cover(at unsafe.Pointer, p Part) (os.FileInfo, error) {
 	f, err := vfs.OpenIn(p.Folder, p.Path)
 	if err != nil {
@@ -57,6 +59,8 @@ func cover(at unsafe.Pointer, p Part) (os.FileInfo, error) {
 	return f.Stat()
 }
 
+// stitched returns the bytes of all parts together. Only whole pages can be mapped next to each other, so every part
+// must begin on a page, and every part but the last must end on one.
 func stitched(parts []Part, page int64) (total int64, err error) {
 	for i, p := range parts {
 		if p.Offset%page != 0 || (i < len(parts)-1 && p.Bytes%page != 0) || p.Bytes <= 0 {
