@@ -135,6 +135,8 @@ func Real(parent *os.Root, name string) (folder *os.Root, err error) {
 
 var errReplaced = fmt.Errorf("was changed while it was opened: %w", ErrForeign)
 
+// openReal opens a folder that is no symbolic link, and checks that what was opened is what was looked at: in a shared
+// folder such as /tmp, another user could put a link there in between.
 func openReal(parent *os.Root, name string) (*os.Root, error) {
 	path := filepath.Join(parent.Name(), name)
 	info, err := parent.Lstat(name)
@@ -165,6 +167,7 @@ func kind(info fs.FileInfo) string {
 	return "special file"
 }
 
+// own refuses a folder of another user: who owns a folder can exchange the files in it at any time.
 func own(folder *os.Root) error {
 	info, err := folder.Stat(".")
 	if err != nil {
