@@ -120,6 +120,8 @@ func Work(lookup Lookup, size int) (Process, error) {
 	return find(lookup, append(append([]launcher{array}, jobs...), ranks...), size)
 }
 
+// find returns the process by the first launcher that set a variable. A launcher that set one of its two variables is
+// an error and not skipped: a later one could then give every process rank 0.
 func find(lookup Lookup, launchers []launcher, size int) (Process, error) {
 	for _, l := range launchers {
 		rank, hasRank := lookup(l.rank)
@@ -150,6 +152,8 @@ func (l launcher) half(hasRank bool) error {
 	return fmt.Errorf("environment: %s is set, but not %s; set both", set, missing)
 }
 
+// parse reads rank and size. Job arrays may begin at any number, which is subtracted; an array with gaps is refused, as
+// the parts of the missing tasks would be built by nobody.
 func (l launcher) parse(lookup Lookup, rank, size string) (Process, error) {
 	var errs []error
 	number := func(name, text string) int {
