@@ -18,6 +18,8 @@ type bounded struct{ error }
 
 func (b bounded) Unwrap() error { return b.error }
 
+// Error returns the beginning and the end of a text that is too long for a terminal: the beginning says where, and the
+// end usually has the cause.
 func (b bounded) Error() string {
 	text := b.error.Error()
 	first, last := text[:longest/2], text[len(text)-longest/4:]
