@@ -12,6 +12,8 @@ import (
 // tick is the unit of /proc/stat: USER_HZ, which is 100 on every architecture.
 const tick = 10 * time.Millisecond
 
+// ownMachine sums the times of all cores in /proc/stat. Idle and iowait are left out, and guest time is part of user
+// time already.
 func ownMachine() (busy time.Duration, cores int) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -37,6 +39,7 @@ func ownMachine() (busy time.Duration, cores int) {
 	return busy, cores
 }
 
+// storageRead returns the bytes that page faults and reads brought from storage; pages that were cached do not count.
 func storageRead() int64 {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ownProcess returns user and system time of all threads.
 func ownProcess() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
