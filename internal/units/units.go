@@ -1,7 +1,8 @@
 // Package units writes numbers, sizes and times for people, and reads sizes that they write.
 //
-// Sizes are binary: 1 KiB is 1024 bytes, and [ParseBytes] takes what [Bytes] prints. [Counted] writes a number with its
-// noun in the right form, such as "1 record". Programs read --json, which has plain numbers, and not these texts.
+// Sizes are printed in powers of 1024 and say so: 24.0 MiB. [ParseBytes] reads what people type: 64MiB, 64M, 64MB.
+// [Counted] writes a number with its noun in the right form, such as "1 record". Programs read --json, which has plain
+// numbers, and not these texts.
 package units
 
 import (
