@@ -60,7 +60,8 @@ type Array struct {
 	elem   int
 }
 
-// NewPlan opens a source and settles how it is written, or reports all that is wrong. It reads no data.
+// NewPlan opens a source and settles how it is written, or reports all that is wrong. It reads no data, so that a plan
+// of terabytes can be printed and refused before work begins.
 func NewPlan(ctx context.Context, source, dest string, o Options) (*Plan, error) {
 	if o.Memory == 0 {
 		o.Memory = defaultMemory
@@ -226,7 +227,8 @@ func (a *Array) settle(o Options) error {
 	}
 }
 
-// reads returns how many bytes of chunks are decoded if the array is read in boxes.
+// reads returns how many bytes of chunks are decoded if the array is read in boxes. A chunk of the source that several
+// boxes have a part of is decoded once for each of them, which is what a larger box saves.
 func (a *Array) reads(box []int) int64 {
 	total := int64(a.elem)
 	for k, n := range a.Shape {
@@ -275,7 +277,8 @@ func (p *Plan) addCoordinates(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stamp identifies a run that can be continued: the plan, and the files of the source.
+// stamp identifies a run that can be continued: the plan, and the files of the source. Chunks of another plan or of an
+// earlier state of the source would otherwise be taken for finished ones.
 func (p *Plan) stamp() ([]byte, error) {
 	info, err := os.Stat(p.Source)
 	if err != nil {

@@ -120,7 +120,7 @@ func (p *Plan) begin(parent *os.Root) (*os.Root, error) {
 	return stage, nil
 }
 
-// metadata returns the zarr.json of an array.
+// metadata returns the zarr.json of an array, with the names of axes, which xarray needs, and the source's attributes.
 func (p *Plan) metadata(a *Array) ([]byte, error) {
 	dtype, err := dtypeOf(a.DType)
 	if err != nil {
@@ -180,7 +180,9 @@ func next(at, step, shape []int) bool {
 	return false
 }
 
-// commit writes the metadata of the group, and gives the folder its name.
+// commit writes the metadata of the groups, and gives the folder its name. Before that the folder is no hierarchy of
+// Zarr, and no reader can open it half written. A dataset that is replaced is removed just before the rename: for that
+// moment there is neither, as no system call exchanges two folders everywhere.
 func (p *Plan) commit(parent, stage *os.Root, nodes map[string]json.RawMessage) error {
 	for _, folder := range groups(nodes) {
 		text, err := zarr.EncodeGroup(struct{}{}, nil)
@@ -225,7 +227,8 @@ func groups(nodes map[string]json.RawMessage) (list []string) {
 	return list
 }
 
-// writeFile writes a file that is complete, or is not there under its name.
+// writeFile writes a file under another name, syncs it and renames it: after a kill, a chunk that has its name is
+// complete, and the run that continues need not read it.
 func writeFile(stage *os.Root, name string, data []byte) error {
 	f, err := stage.Create(name + ".tmp")
 	if err != nil {
@@ -258,7 +261,9 @@ type writer struct {
 	buf   []byte
 }
 
-// box writes the chunks in a box of the array, and returns its bytes. Chunks that are complete already are left.
+// box writes the chunks in a box of the array, and returns its bytes. Chunks that an earlier run completed are left,
+// and a box without other chunks is not read. One goroutine reads, since the source's own reader is parallel; the
+// encoders run beside each other.
 func (w *writer) box(parent context.Context, at []int) (int64, error) {
 	ctx := parent
 	size := make([]int, len(at))
