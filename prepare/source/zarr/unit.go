@@ -29,7 +29,8 @@ type unitOf struct {
 	arrays []*zarr.Array // that are in it
 }
 
-// unitsOf returns the groups and arrays of a hierarchy that a declaration names, in the order of their names.
+// unitsOf returns the groups and arrays of a hierarchy that a declaration names, in the order of their names. Numbers
+// in names count as numbers: demo_10 comes after demo_9, as people count episodes.
 func unitsOf(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool, records *unit.Records) (
 	list []unit.Unit, err error) {
 	var order [][]string
@@ -88,7 +89,8 @@ func (u *unitOf) Members() (list []unit.Member, err error) {
 	return list, nil
 }
 
-// meaning returns what netCDF says of numbers.
+// meaning returns the attributes that change what numbers mean in netCDF, such as units and scale_factor. Units of one
+// field must agree in them, or 20 could be degrees in one file and Fahrenheit in the next.
 func meaning(attributes zarr.Attributes) string {
 	var words []string
 	for _, name := range unit.Meanings {
@@ -145,7 +147,8 @@ func (u *unitOf) Attribute(name string) (a unit.Attribute, ok bool) {
 	return a, false
 }
 
-// alike returns the declaration of the groups that are siblings; nil in any other hierarchy.
+// alike returns a declaration of records for a hierarchy of sibling groups with the same arrays, such as data/demo_0
+// and data/demo_1: data/*. It is nil for any other hierarchy.
 func alike(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool) (*unit.Records, []unit.Unit) {
 	siblings := g.Siblings()
 	if siblings == nil {

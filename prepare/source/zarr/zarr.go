@@ -78,8 +78,9 @@ func isDataset(root *vfs.Root, path string) bool {
 	return err == nil
 }
 
-// columns returns the arrays that are wanted, by default all that have records, and the others. One that has records
-// and cannot be read is an error then: people would miss it.
+// columns returns the arrays that the selection names, and the arrays that cannot become fields. Without a selection it
+// returns all arrays that have records, and an array that has records and cannot be read is an error: users would find
+// out in training that a field is missing.
 func columns(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool, selection []column.Selection) (
 	list []array.Column, bad array.Rejections, err error) {
 	var missed array.Rejections
@@ -177,7 +178,7 @@ func Files(ctx context.Context, root *vfs.Root, path string) (zarr.Files, io.Clo
 	return files, f, nil
 }
 
-// folder is a folder, wherever it is.
+// folder is the files of a folder, on this machine or in a mounted bucket.
 type folder struct {
 	ctx  context.Context
 	root *vfs.Root
