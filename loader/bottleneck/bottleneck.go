@@ -1,4 +1,6 @@
-// Package bottleneck names what Diagnose of a loader can find to limit a training loop.
+// Package bottleneck names what Diagnose of a loader can find to limit a training loop. A [Kind] is the finding, as
+// data that programs can compare. [Names] words the advice: a Go program is told to set Options.Workers, and a Python
+// program num_workers.
 package bottleneck
 
 // Kind names the limit on the speed of training.

@@ -1,6 +1,13 @@
-// Package combine makes Sources. [Arrays] has slices in memory, and [Func] calls a function.
-// [View] selects records and fields of Sources, and [Windows] cuts pieces from their arrays. [Concat] puts Sources one
-// after the other, and [Packed] puts records of variable length into rows of one length.
+// Package combine makes Sources of other Sources, or of memory. They store no records, except decoded chunks that wait
+// for their next use.
+//
+// [View] selects records and fields (NewSelect) or puts the fields of several Sources side by side (NewZip). [Windows]
+// cuts pieces from the arrays of a Source. [Concat] puts Sources one after the other, and [Packed] puts records of
+// variable length into rows of one length. [Arrays] has slices in memory, and [Func] calls a function.
+//
+// A combined Source passes each request on with the record numbers of the Source below, and turns the numbers in errors
+// back into its own. It has a capability, such as chunks or fetching ahead, only where the Sources below have it, so
+// that a Loader treats it as it would treat them. The caller closes the Sources.
 package combine
 
 import (

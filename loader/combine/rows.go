@@ -11,8 +11,9 @@ import (
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// rows are some records of a Source, in some order: a list of numbers, a set, or runs of consecutive ones. The zero
-// rows with a length are all of them.
+// rows maps records of a View to records of its Source: a list of numbers, a set, or runs of consecutive numbers. The
+// zero rows with a length map every record to itself. The three forms exist because of memory: a filter over a billion
+// records is a bitmap, a split is a few runs, and only an arbitrary order needs 8 bytes a record.
 type rows struct {
 	n    int
 	list []int         // numbers; or

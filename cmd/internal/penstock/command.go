@@ -1,4 +1,5 @@
-// Package penstock is the command penstock, whose subcommands are all others.
+// Package penstock is the command penstock, which is all other programs in one binary: the program that the Python
+// wheel ships. Each program is a subcommand whose help is rewritten from "name ..." to "penstock name ...".
 package penstock
 
 import (

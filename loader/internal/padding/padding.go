@@ -1,4 +1,5 @@
-// Package padding fills up records with a value.
+// Package padding fills memory with one value of any dtype: Element encodes the value, and Fill repeats its bytes. A
+// value that the dtype cannot hold exactly is an error, because a rounded fill value would look like data.
 package padding
 
 import (

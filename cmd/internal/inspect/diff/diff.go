@@ -1,4 +1,10 @@
-// Package diff is inspect diff: whether two datasets are the same.
+// Package diff is the command inspect diff: it says whether two datasets, or a dataset and its raw samples, are the
+// same.
+//
+// Compare opens both, pairs their records and returns a [Comparison]. Two generations of one dataset are paired by the
+// place of a record in the files, so that one deleted record is one difference and not a shift of all later records.
+// Other datasets are paired by source names if these are unique, and otherwise by position. Fields are then compared
+// value by value, within a tolerance that the caller may give.
 package diff
 
 import (

@@ -1,4 +1,7 @@
-// Package layout is inspect layout: where each part is in a dataset's files.
+// Package layout is the command inspect layout: it says where each part of a dataset is in its files.
+//
+// [Read] lists the pieces of every file. [ListChunks] lists the chunks of HDF5 and Zarr arrays, and [ReadWindows] says
+// what it costs to read windows of them: how many chunks one window touches, and how many bytes these decode to.
 package layout
 
 import (

@@ -1,4 +1,7 @@
-// Package preview is inspect preview: a contact sheet of samples.
+// Package preview is the command inspect preview: a contact sheet of samples.
+//
+// [Draw] chooses records and draws each image with what lies on it: masks, boxes and keypoints. With a pipeline, the
+// sheet shows the images as training sees them, so that a wrong crop or a mask that does not follow it is visible.
 package preview
 
 import (

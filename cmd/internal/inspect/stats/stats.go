@@ -1,4 +1,8 @@
-// Package stats is inspect stats: statistics and histograms of all values.
+// Package stats is the command inspect stats: statistics and histograms of all values.
+//
+// [Compute] opens a dataset and reads every record; [ComputeOpen] does the same for an open one. The result is a
+// [Stats] with one [FieldStats] per field. It says whether the values agree with the statistics that the manifest
+// records, apart from rounding: training normalizes by the manifest's numbers.
 package stats
 
 import (

@@ -1,4 +1,8 @@
-// Package verify is inspect verify: whether the bytes are those that were written.
+// Package verify is the command inspect verify: it checks that a dataset's bytes are the bytes that were written.
+//
+// [Dataset] reads all records, compares them with the checksums of the manifest, and returns a [Verification]. Each
+// [Corruption] in it names the field, the shard and the records that may be wrong, so that the others stay usable.
+// Bytes that no checksum covers are listed in Verification.Unchecked.
 package verify
 
 import (
