@@ -63,7 +63,7 @@ func (r *Rows) Clear() {
 	}
 }
 
-// Lend makes values those of a field until Clear. Nothing is written to them.
+// Lend uses values as the values of a field until Clear, without a copy. Nothing is written to them.
 func (r *Rows) Lend(field int, values []byte) {
 	if !r.lent[field] {
 		r.own[field], r.lent[field] = r.Values[field], true
