@@ -97,8 +97,8 @@ func (g *Guess) Add(c Cell) {
 	}
 }
 
-// KnowsText reports whether Add would change nothing for this cell, as that of a column of texts or names of classes,
-// and for which it need not look at the cell closely.
+// KnowsText reports whether Add would change nothing for this cell: the column is known to hold texts or names of
+// classes, and the cell cannot be a number. It is the fast path of long columns, and looks at one byte.
 func (g *Guess) KnowsText(c Cell) bool {
 	if !(g.seen && g.notInt && g.notFloat && g.notImage && g.notImages && g.notWhole && g.notUint && g.notBool && g.notList) {
 		return false

@@ -79,7 +79,7 @@ func takeDigits(text string, i int, n uint64) (uint64, int) {
 			continue
 		}
 		count := bits.TrailingZeros64(other) / 8
-		// Digits before those of the word do not count, as they are 0.
+		// The digits shifted in before the word's own are 0, and do not count.
 		eight = eight<<(64-8*count) | zeros>>(8*count)
 		return n*wholePowersOf10[count] + valueOf(eight), i + count
 	}
