@@ -287,7 +287,7 @@ func (r *typedReader) held(b *block) *heldBlock {
 	return h
 }
 
-// hold keeps the blocks whose values are those of the fields.
+// hold keeps the blocks whose values fit the fields, so that their rows are parsed once.
 func (t *table) hold(a *agreement) {
 	if !t.blocked() {
 		return // rows are read one by one

@@ -276,7 +276,7 @@ func (r heldRead) Read(rows *source.Rows) error {
 	return r.heldBlock.Read(rows)
 }
 
-// values makes the values of a column those of its field.
+// values converts the values of a column to the values of its field.
 func (r heldRead) values(rows *source.Rows, k int) error {
 	from, typ, values := &r.types[k], &r.table.columns[k].typ, r.heldBlock.values[k]
 	switch {
@@ -319,7 +319,7 @@ func appendFloats(b, whole []byte, to tensor.DType) []byte {
 	return b
 }
 
-// fits reports whether the values are those of the table's fields, or become them exactly.
+// fits reports whether the values have the types of the table's fields, or convert to them exactly.
 func (h *heldBlock) fits(columns []tableColumn) bool {
 	if len(columns) != len(h.types) {
 		return false
