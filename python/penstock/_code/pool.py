@@ -1,4 +1,9 @@
-"""The worker processes of a loader: they are started, given tasks, listened to, and ended."""
+"""The worker processes of a loader: they are started, given tasks, listened to, and ended.
+
+A Pool belongs to the process that made it and to one thread at a time. In a fork of that process the workers are only let go of:
+ending them there would end them for the parent. When a pool ends, each worker finishes the record that it has begun, and is ended
+after some seconds if it does not. Process is what programs see of a worker, also after its end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Which records the batches of an epoch have: torch's samplers, or penstock's order."""
+"""Which records the batches of an epoch have: torch's samplers, or penstock's order.
+
+``of`` returns sampler and batch_sampler as torch's DataLoader would have them. Sampled is one epoch of any sampler, and has a state to go
+on from: the sampler's own, if it has state_dict, and otherwise the generators' state before the epoch and how much was drawn since. Drawn
+is an epoch of torch's own BatchSampler over its own samplers as arrays, with the same draws; subclasses take Sampled, as they may do
+anything.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Arrays on disk, mapped: what flat folders and HDF5 files have in common."""
+"""Arrays on disk, mapped: what flat folders and HDF5 files have in common.
+
+A Column is one array of a dataset, and has an Extent for each shard: rows back to back in one file. An extent is checked against
+the true size of its file before anything is mapped, because a touch of mapped memory beyond the end of a file ends the process (SIGBUS)
+where a read would raise an exception.
+"""
 
 from __future__ import annotations
 
