@@ -22,7 +22,7 @@ import (
 // unless WithFields names it: see [Dataset.SourceName].
 //
 // Errors are as of store.OpenFlat; for an HDF5 file whose data cannot be read (external
-// files, filters other than those of package chunk, types without fixed size, ...) the
+// files, filters that package chunk does not have, types without fixed size, ...) the
 // error says so and is store.ErrUnsupported.
 func Open(path string, opts ...Option) (*Dataset, error) {
 	conf, err := newConfig(opts)

@@ -48,7 +48,7 @@ type Node struct {
 	Where   string            `json:"where,omitempty"`
 	Rename  map[string]string `json:"rename,omitempty"` // new names of fields, by their names in the view
 
-	// Fields are those of a dataset or of what Select selects from, in their order; null means all.
+	// Fields selects fields of a dataset, or of what Select selects from, in their order; null means all.
 	Fields []string `json:"fields,omitzero"`
 
 	// Window has windows of the arrays that the fields of views are; By says which.

@@ -52,7 +52,7 @@ type ranged struct {
 	Ranges [][][2]int `json:"ranges"`
 }
 
-// readView returns the view in a file, whose size is checked with those of the files that it names.
+// readView returns the view in a file. It first checks the file's size and the sizes of all files that it names.
 func readView(path string) (any, error) {
 	n, err := views.Read(path)
 	if err != nil {

@@ -112,12 +112,12 @@ type rowsAt struct {
 // refused answers what failed.
 type refused struct {
 	Error string `json:"error"`
-	// "raw", as the URL may be that of raw samples, "missing", of a field or a split, "generation", of one that does not
+	// "raw" if the URL may hold raw samples, "missing", of a field or a split, "generation", of one that does not
 	// exist, "corrupt", "unsupported" or ""
 	Kind string `json:"kind,omitempty"`
 }
 
-// rawError is the error of a URL that may be that of raw samples.
+// rawError is the error of a URL that may hold raw samples.
 type rawError struct{ error }
 
 // compared answers Verify.

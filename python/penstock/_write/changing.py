@@ -394,7 +394,7 @@ class _Source:
             raise self._failed(0, e) from None
 
     def like(self, old: Field, found: Field) -> Field:
-        """Return the field of values that replace those of a column, which keeps its type, or refuse values of another type."""
+        """Return the field of values that replace a column's values. The column keeps its type; values of another type are refused."""
         if (old.dtype, old.shape, old.ragged) == (found.dtype, found.shape, found.ragged):
             return found
         if old.classes and (found.classes or found.content == "utf-8"):

@@ -176,7 +176,7 @@ def _check_names(record: Mapping[str, Any], names: Sequence[str]) -> None:
 
 
 def ordered(fields: Sequence[Field], dataset: Sequence[Field]) -> list[Field]:
-    """Return fields in the order of those of the dataset that their records are appended to. If others are there, the program says which."""
+    """Return fields in the order of the dataset that records are appended to. If the names differ, the program says how."""
     by_name = {f.name: f for f in fields}
     return [by_name[f.name] for f in dataset] if by_name.keys() == {f.name for f in dataset} else list(fields)
 
