@@ -7,7 +7,8 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// chunkCache keeps the most recently used chunks, up to a limit, and those in use.
+// chunkCache keeps the most recently used chunks, up to a limit, and all chunks in use. A chunk is decoded once even if
+// several goroutines ask for it together: the first one enters it before it reads, and the others wait for its done.
 type chunkCache struct {
 	mu      sync.Mutex
 	limit   int64 // 0 means loader.DefaultChunkCache

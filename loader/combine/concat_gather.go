@@ -28,8 +28,8 @@ func (c *Concat) viewed(field string) bool {
 	})
 }
 
-// gatherGrouped gathers the records of each source by one call, and copies them to their
-// places.
+// gatherGrouped gathers the records of each source by one call, and copies them to their places. One call for each
+// record would keep a bucket or a chunked file from reading together what lies together.
 func (c *Concat) gatherGrouped(ctx context.Context, field string, indices []int, dst []byte, size int) error {
 	return c.bySource(indices, func(g *groups, i int, local, places []int) error {
 		to := dst

@@ -30,7 +30,8 @@ func newReader(p *Plan, plain bool) *reader {
 	return r
 }
 
-// gather has the Source copy records.
+// gather has the Source copy records. A mapped file that was cut short faults in the middle of the copy; guard turns
+// the fault into an error of this batch, where it would otherwise end the process.
 func (r *reader) gather(ctx context.Context, field string, indices []int, dst []byte) (err error) {
 	defer r.guard.catch(&err)
 	return r.plan.Source.Records.Gather(ctx, field, indices, dst)
@@ -74,8 +75,9 @@ func (r *reader) storedIn(ctx context.Context, fd *Field, record int, memory *sc
 	return to, src.Records.Gather(ctx, name, r.single.of(record), to)
 }
 
-// locate finds the record that reading places [lo, hi) of field f failed on, by reading them
-// one by one unless cause names it.
+// locate finds the record that reading places [lo, hi) of field f failed on. A Source that reads many records by one
+// call may not name the record in its error, so that the records are then read one by one: a failed batch may be slow,
+// and a user needs the number to find the file.
 func (r *reader) locate(ctx context.Context, b *Batch, f, lo, hi int, cause error) *Error {
 	found := &Error{Field: f, Record: -1, Err: cause}
 	var named numbered

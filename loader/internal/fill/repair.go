@@ -36,7 +36,10 @@ func (w *Filler) repair(ctx context.Context, b *Batch, lo, hi int, first *Error,
 	return nil
 }
 
-// replace decides, for all fields, what is in place i, whose own record failed.
+// replace fills place i, whose own record failed, in all fields: with zeros under Blank, and with another record of the
+// epoch under Backfill. The draws of another record depend on seed, epoch and position only, and on nothing that this
+// process did before, so that a resumed run, or a run with other workers, puts the same record there. A drawn record
+// may fail too; after several failures in a row the Source itself is taken to be broken, and the batch fails.
 func (w *Filler) replace(ctx context.Context, b *Batch, i int, failed *Error) error {
 	if ctx.Err() != nil {
 		return failed
