@@ -483,7 +483,7 @@ class TestWriter(Writing):
             with open(name, "wb") as f:
                 f.write(content)
         names = [good, bad, gone, good]
-        with self.assertRaisesRegex(penstock.Error, "bad.bmp.*truncated.*use on_error skip"):
+        with self.assertRaisesRegex(penstock.Error, "bad.bmp.*truncated.*use on_error=.skip."):
             penstock.map(_path, names[:2], self.path("ds"), workers=0, resize=(8, 8))
         with self.assertRaisesRegex(penstock.Error, r'inputs\[0\].*gone.bmp: .*no such file.*; on_error="skip" leaves'):
             penstock.map(
