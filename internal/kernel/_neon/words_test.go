@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"golang.org/x/arch/arm64/arm64asm"
-
-	"github.com/penstock/penstock/internal/testkit/require"
 )
 
 var wordLine = regexp.MustCompile(`(?m)^\tWORD +\$(0x[0-9a-f]{8}) // (.+)$`)
@@ -29,7 +27,9 @@ func TestWordsAreWhatTheySay(t *testing.T) {
 func checkWord(t *testing.T, w []string) {
 	t.Helper()
 	code, err := strconv.ParseUint(w[1], 0, 32)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	in, err := arm64asm.Decode(binary.LittleEndian.AppendUint32(nil, uint32(code)))
 	if err != nil || in.String() != w[2] {
 		t.Errorf("%s is %v (%v), not %s", w[1], in, err, w[2])
