@@ -91,12 +91,11 @@ type Config struct {
 	// one; of other ones for some shards, as each is sent when it is finished.
 	Spool string
 
-	Inherits bool               `json:"-"` // options and transforms come from the dataset that is appended to
-	attempt  string             // where a rank builds its part, see part.Turn.Attempt
-	partsAt  string             // where parts may exist already, besides the folder that they are built in
-	putSign  func([]byte) error // writes how far a part is, see part.Sign; nil: into the folder of the parts
-	appendTo *appendTarget      // of a dataset in a bucket that is appended to
-	uploader *upload.Uploader   // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
+	Inherits bool             `json:"-"` // options and transforms come from the dataset that is appended to
+	attempt  string           // where a rank builds its part, see part.Turn.Attempt
+	partsAt  string           // where parts may exist already, besides the folder that they are built in
+	appendTo *appendTarget    // of a dataset in a bucket that is appended to
+	uploader *upload.Uploader // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
 
 	// Goroutines, memory and time between checkpoints.
 

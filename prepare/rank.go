@@ -31,10 +31,7 @@ func runPart(ctx context.Context, c Config, progress Progress) (*Summary, error)
 		return nil, err
 	}
 	defer turn.End()
-	beat := newHeartbeat(c, turn, progress)
-	s, err := makePart(ctx, c, turn, beat)
-	beat.end(err)
-	return s, err
+	return makePart(ctx, c, turn, progress)
 }
 
 // makePart is runPart in its turn.

@@ -64,7 +64,6 @@ func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
 	local.uploader = d.Uploader(local.DatasetFormat(), replaces)
 	if c.Rank.Size > 0 {
 		local.Overwrite, local.uploader = c.Overwrite, d.PartUploader(c.Rank, c.Overwrite)
-		local.putSign = d.PutSign(c.Rank)
 		if local.partsAt, err = b.Mount(d.Sibling(".parts").Text); err != nil {
 			return nil, err
 		}
@@ -74,9 +73,6 @@ func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
 		return nil, local.uploader.Explain(err)
 	}
 	err = send(d, s, c.Overwrite, progress)
-	if err == nil && local.putSign != nil {
-		_ = local.putSign(nil)
-	}
 	return b.named(s, c.Source), err
 }
 

@@ -31,7 +31,6 @@ func TestHintsRun(t *testing.T) {
 				{"inspect layout photos 2>&1 || true", `run: (.*)`, "preprocess --keep-encoded photos photos.h5"},
 				{"inspect photos 2>&1 || true", `run: (.*)`, "preprocess --keep-encoded photos photos-ds"},
 				{"preprocess photos parts --resize 8x8 --rank 0 --world-size 1 2>&1", `are complete: (.*)`, "preprocess merge parts"},
-				{"preprocess status parts 2>&1", `Join them: (.*)`, "preprocess merge parts"},
 			} {
 				out := shell(t, dir, c.prefix+step.line)
 				m := regexp.MustCompile(step.hint).FindStringSubmatch(out)

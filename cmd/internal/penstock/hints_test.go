@@ -35,7 +35,6 @@ var hints = []struct {
 	{"store/generation.go log", "inspect ds@7", "log ds"},
 	{"cmd/internal/datasetarg/generations.go restore", "column drop ds@1 y", "restore ds@1"},
 	{"cmd/internal/preprocess/summary.go preprocess merge", "preprocess --rank 0 --world-size 1 table.csv parted", "preprocess merge parted"},
-	{"cmd/internal/preprocess/status_command.go preprocess merge", "preprocess status again", "preprocess merge again"},
 	{"cmd/internal/inspect/dataset/refusal.go preprocess merge", "inspect preview -o g.png third.parts", "preprocess merge third"},
 	{"cmd/internal/demo/draw.go demo", "demo --no-open photos", "demo photos-2"},
 	{"cmd/internal/preprocess/cache_command.go preprocess", "preprocess cache torn.csv",
@@ -59,7 +58,6 @@ var hints = []struct {
 // before are the command lines that make what those of hints find, by line.
 var before = map[string][]string{
 	"column drop ds@1 y":                                         {"column rename ds y z"},
-	"preprocess status again":                                    {"preprocess --rank 0 --world-size 1 table.csv again"},
 	"inspect preview -o g.png third.parts":                       {"preprocess --rank 0 --world-size 1 table.csv third"},
 	"prune changed.h5":                                           {"preprocess table.csv changed.h5", "column rename changed.h5 y z"},
 	"inspect view less":                                          {"preprocess table.csv less", "delete less --where x=1"},
@@ -140,7 +138,6 @@ prepare/source/archive/index.go preprocess 's3://BUCKET/train-{000..127}.tar' DE
 prepare/source/archive/index.go preprocess --append
 prepare/source/array/source.go inspect
 prepare/source/dataset/dataset.go inspect verify
-prepare/status.go preprocess SOURCE DEST --rank R --world-size N
 store/generation.go preprocess SOURCE DEST
 store/hdf5/replacement.go preprocess
 store/hdf5_reader.go preprocess OLD.h5 DEST

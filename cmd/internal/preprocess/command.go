@@ -70,7 +70,7 @@ func Command() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	})
 	f.register(cmd)
-	cmd.AddCommand(mergeCommand(), statusCommand(), normalizeCommand(), cacheCommand())
+	cmd.AddCommand(mergeCommand(), normalizeCommand(), cacheCommand())
 	return cmd
 }
 

@@ -38,20 +38,19 @@ func (b *Buckets) Destination(text, spool string, rank part.Rank) (*Destination,
 	if u.Key == "" {
 		return nil, fmt.Errorf("%s: %w", u, errNoKey)
 	}
-	name, machine := u.Name()+"/"+u.Key, ""
+	name := u.Name() + "/" + u.Key
 	if rank.Size > 0 {
 		turn, err := b.takeTurn(spool, name, rank)
 		if err != nil {
 			return nil, err
 		}
-		machine = turn.ID()
-		name += "\x00" + part.Name(rank.Index, rank.Size) + machine
+		name += "\x00" + part.Name(rank.Index, rank.Size) + turn.ID()
 	}
 	root, err := openSpool(spool, name)
 	if err != nil {
 		return nil, err
 	}
-	d := &Destination{Context: b.Context, Client: c, URL: u, Text: text, spool: root.Name(), machine: machine}
+	d := &Destination{Context: b.Context, Client: c, URL: u, Text: text, spool: root.Name()}
 	b.open = append(b.open, func() { closeSpool(root) })
 	d.Local = filepath.Join(d.spool, u.Base())
 	b.names = append(b.names, d.Local, u.String())

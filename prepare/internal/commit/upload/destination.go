@@ -31,7 +31,6 @@ type Destination struct {
 	Text    string // as it was given: with the options, and perhaps secrets
 	spool   string // temporary folder of this run
 	Local   string // the dataset inside of it
-	machine string // that a rank runs on, see part.Turn
 }
 
 // Sibling returns the place with another ending of its name.
@@ -136,17 +135,6 @@ func (d *Destination) PartUploader(w part.Rank, overwrite bool) *Uploader {
 		o.seal = part.File(key)
 	}
 	return o
-}
-
-// PutSign returns a function that writes the sign of a rank, or with nil removes it.
-func (d *Destination) PutSign(w part.Rank) func(text []byte) error {
-	key := d.Sibling(".parts").URL.Key + "/" + part.SignName(w, d.machine)
-	return func(text []byte) error {
-		if text == nil {
-			return d.remove(key)
-		}
-		return d.Client.WriteAll(d.Context, key, text, remote.WriteOptions{ContentType: "application/json"})
-	}
 }
 
 // progress receives the progress of sending.
