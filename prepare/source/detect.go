@@ -296,8 +296,6 @@ func detectHead(head []byte, name string) string {
 		return "idx"
 	case strings.HasPrefix(text, MegatronMagic), TokensOf(head) != tensor.Invalid:
 		return "tokens"
-	case isWids(text):
-		return "tar"
 	case IsArrayOfObjects(head):
 		return "jsonl"
 	case strings.HasPrefix(text, "{") && strings.Contains(text, `"column_encodings"`) &&
@@ -312,18 +310,6 @@ func IsArrayOfObjects(head []byte) bool {
 	const blanks = " \t\r\n"
 	text, is := strings.CutPrefix(strings.TrimLeft(strings.TrimPrefix(string(head), "\xef\xbb\xbf"), blanks), "[")
 	return is && strings.HasPrefix(strings.TrimLeft(text, blanks), "{")
-}
-
-// isWids reports whether a file begins as an index of wids does: a list of the shards of a WebDataset.
-func isWids(text string) bool {
-	return strings.HasPrefix(text, "{") && (strings.Contains(text, `"wids_version"`) ||
-		strings.Contains(text, `"shardlist"`))
-}
-
-// IsWids reports whether a file is an index of wids.
-func IsWids(root *vfs.Root, path string) bool {
-	head := make([]byte, headBytes)
-	return isWids(string(head[:readHead(root, path, head)]))
 }
 
 // MegatronMagic begins the index of Megatron's files of tokens.

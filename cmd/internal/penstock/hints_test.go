@@ -134,8 +134,6 @@ loader/diagnose.go preprocess OLD.h5 NEW.h5
 loader/views/limits.go preprocess VIEW DEST
 prepare/internal/commit/part/parts.go preprocess SOURCE DEST --rank R --world-size N
 prepare/raw/listing.go preprocess
-prepare/source/archive/index.go preprocess 's3://BUCKET/train-{000..127}.tar' DEST
-prepare/source/archive/index.go preprocess --append
 prepare/source/array/source.go inspect
 prepare/source/dataset/dataset.go inspect verify
 store/generation.go preprocess SOURCE DEST

@@ -27,7 +27,7 @@ SOURCE is one of these. Its type is detected from its content; --from overrides 
   a folder of images   SOURCE/CLASS/*.jpg, or images alone; folders named train, val and
                        test become splits
   csv, jsonl           tables of numbers, strings, boxes, labels and image paths
-  tar, .gz, .zst, zip  archives of image folders, or of WebDataset samples; indexes of wids
+  tar, .gz, .zst, zip  archives of image folders, or of WebDataset samples
   parquet              as published on the Hugging Face Hub
   arrow                Arrow files, Feather, folders of datasets.save_to_disk
   mds, tokens          MosaicML Streaming; Megatron's .bin and .idx, llm.c and raw tokens

@@ -26,15 +26,8 @@ func open(ctx context.Context, root *vfs.Root, kind, path string, opts source.Op
 	}
 	a := &archive{ctx: ctx, root: root, path: path, files: files, splits: source.SplitsOfFiles(files),
 		info: source.Info{Kind: kind, Name: source.BaseName(path)}}
-	samples, err := a.expand()
-	if err != nil {
-		return nil, fmt.Errorf("source %s: %w", path, err)
-	}
 	a.info.Splits = a.splits.Names
-	if err = a.scan(kind, opts, selection); err == nil {
-		err = a.checkCounts(samples)
-	}
-	if err != nil {
+	if err := a.scan(kind, opts, selection); err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, a.Close()))
 	}
 	if opts.Places && kind == "tar" {

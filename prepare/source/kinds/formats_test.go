@@ -167,65 +167,6 @@ func TestMDS(t *testing.T) {
 	}
 }
 
-// WebDatasets with the indexes of wids, and what its dataset reads of them.
-func TestWids(t *testing.T) {
-	checkLibrary(t, "import webdataset, wids", "make_wids.py", "tar", 40)
-}
-
-// The order of the shards is the index's, and an index that lies is refused.
-func TestIndexOfShards(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"a.tar", "b.tar", "c.tar"} {
-		writeTar(t, filepath.Join(dir, name), name[:1]+"1.txt", name[:1]+"2.txt")
-	}
-	outside := filepath.Join(t.TempDir(), "x.tar")
-	writeTar(t, outside, "x.txt")
-	index := filepath.Join(dir, "index.json")
-	open := func(text string, allowed bool) (names []string, err error) {
-		require.NoError(t, os.WriteFile(index, []byte(text), 0o600))
-		s, err := Open(t.Context(), index, source.Options{Outside: allowed})
-		if err != nil {
-			return nil, err
-		}
-		defer s.Close()
-		for sample, err := range s.Samples() {
-			require.NoError(t, err)
-			names = append(names, filepath.Base(sample.Name))
-		}
-		return names, nil
-	}
-	const from = `{"wids_version": 1, "shardlist": [`
-	names, err := open(from+`{"url": "c.tar", "nsamples": 2}, {"url": "file://`+filepath.ToSlash(dir)+`/a.tar", "nsamples": 2}]}`, false)
-	if want := []string{"c1", "c2", "a1", "a2"}; err != nil || !slices.Equal(names, want) {
-		t.Errorf("%q, error %v; want %q", names, err, want)
-	}
-	far := from + `{"url": "` + filepath.ToSlash(outside) + `", "nsamples": 1}]}`
-	if names, err = open(far, true); err != nil || len(names) != 1 {
-		t.Errorf("with --outside: %q, error %v", names, err)
-	}
-	for text, want := range map[string]string{
-		far: "--outside",
-		from + `{"url": "../x.tar", "nsamples": 1}]}`:                                 "--outside",
-		from + `{"url": "a.tar", "nsamples": 3}]}`:                                    "a.tar has 2 samples, and 3 by its index",
-		from + `{"url": "a.tar", "nsamples": -1}]}`:                                   "nsamples",
-		from + `{"url": "a.tar"}]}`:                                                   "nsamples",
-		from + `{"url": "a.tar", "nsamples": 2}, {"url": "./a.tar", "nsamples": 2}]}`: "named twice",
-		from + `{"url": "d.tar", "nsamples": 2}]}`:                                    "no such file",
-		from + `{"nsamples": 2}]}`:                                                    "has no URL",
-		from + `{"url": "s3://bucket/a.tar", "nsamples": 2}]}`:                        "another place than the index",
-		from + `{"url": "pipe:cat a.tar", "nsamples": 2}]}`:                           "no such file",
-		from + `{"url": "index.json", "nsamples": 2}]}`:                               "cut short",
-		from + `]}`:                            "no shards",
-		from:                                   "is no index of wids",
-		`{"wids_version": 2, "shardlist": []}`: "version 2",
-		`{"wids_version": 1, "datasets": [{"source_url": "https://example.org/x.json"}]}`: "leads to other places",
-	} {
-		if _, err := open(text, false); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q", text, err, want)
-		}
-	}
-}
-
 // Files of tokens by the formats' descriptions, and by Megatron where it is installed.
 func TestTokens(t *testing.T) {
 	checkLibrary(t, "import numpy", "make_tokens.py", "tokens", 40)

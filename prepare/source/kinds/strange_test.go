@@ -74,10 +74,6 @@ var strangeSources = map[string]aSource{
 		put(t, dir, "0.tar", packed(t, "a.txt="+word))
 		put(t, dir, "1.tar", packed(t, "b.txt="+word))
 	}},
-	"wids": {opts: source.Options{Kind: "tar"}, path: "index.json", make: func(t testing.TB, dir, word string) {
-		put(t, dir, "index.json", `{"wids_version": 1, "shardlist": [{"url": "0.tar", "nsamples": 1}]}`)
-		put(t, dir, "0.tar", packed(t, "a.txt="+word))
-	}},
 	"zip": {make: func(t testing.TB, dir, word string) {
 		var b bytes.Buffer
 		w := zip.NewWriter(&b)
