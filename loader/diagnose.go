@@ -29,7 +29,7 @@ const (
 	tinyBytes  = 64 << 10        // of a batch: to copy them takes less than to hand it over
 	mostCores  = 0.7             // of them in use: the rest is not free to use
 	allCores   = 0.9             // of the machine's are in use: none is free
-	muchOthers = 0.15            // of this process's cores
+	muchOthers = 0.15            // of this process's cores that others take: less is not reported
 	moreAtOnce = 8               // times as many workers, at most, are advised in one step
 	muchLink   = 0.8             // of the fastest that a link ever was: it is in full use
 	leastLoop  = time.Second / 2 // the shortest loop whose CPU time the system reports well enough

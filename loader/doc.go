@@ -32,6 +32,8 @@
 // The Loader needs only a [Source]. A Source can do more, by exported interfaces:
 //
 //	RaggedSource     fields of variable length
+//	GridSource       fields that are stored in chunks of N-D arrays, for windows
+//	ChunkSource      records that are stored in chunks, for sampler.ChunkShuffle
 //	ChunkedSource    records that are not one piece of memory are gathered
 //	MappedSource     views are brought into memory before they are handed out
 //	FaultSource      a read of mapped memory that failed is explained

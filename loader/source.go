@@ -163,8 +163,8 @@ type GridSource interface {
 type ChunkSource interface {
 	Source
 
-	// Chunks returns in which chunks of some fields, or of all, the records are: all records, or those with some
-	// numbers.
+	// Chunks returns which chunks of the named fields, or of all if there are none, hold the records: all records if
+	// records is nil, else the records of these numbers, which are then numbered by their place in it.
 	Chunks(fields []string, records []int) (sampler.Chunks, error)
 
 	// KeepChunks has the Source keep decoded chunks as an order of its records needs them, within its memory, and

@@ -320,7 +320,7 @@ func (o *opening) openZarr(r *reader, how string) (err error) {
 	r.how, r.why = "decoded", strings.Replace(how, ", zstd", ", zstd by "+stream.ZstdBackend, 1)
 	p := newPacked(r.column, o.d.files.Path, nil)
 	r.setPacked(p)
-	r.held = p // its files are whole, whatever a pager fetches
+	r.held = p // a mirror fetched these chunks when it was opened: rows that its pager holds are read from the same files
 	p.r, err = layout.Of(o.d.files).OpenColumn(r.column.meta, nil, nil, chunk.Options{Pool: o.d.pool})
 	return err
 }

@@ -80,7 +80,7 @@ func (m *Moves) IsStill() bool {
 // Before returns width and height of the image before all.
 func (m *Moves) Before() (w, h int) { return m.w, m.h }
 
-// Size returns width and height of the image after all.
+// Size returns width and height of the image after all moves.
 func (m *Moves) Size() (w, h int) {
 	if n := len(m.list); n > 0 {
 		return m.list[n-1].w, m.list[n-1].h

@@ -91,7 +91,7 @@ func (r *Runner) DoRand(dst []byte, src Source, rnd Rand) error {
 	return r.do(dst, src)
 }
 
-// do does what is planned.
+// do runs the passes of the plan into dst, then erases rectangles and multiplies by the matrix, where the plan has these.
 func (r *Runner) do(dst []byte, src Source) error {
 	if want := r.plan.info.Bytes(); len(dst) != want {
 		return fmt.Errorf("output %v has %d bytes, and the record %d; make inputs one size, by Resize and CenterCrop",

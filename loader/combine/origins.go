@@ -49,7 +49,7 @@ func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*o
 	for i := range axes {
 		a := &axes[i]
 		if i == o.runAxis {
-			a.count = o.countRuns(a)
+			a.count = o.addRuns(a)
 		} else {
 			a.first, a.count = a.grid([2]int{0, a.n})
 		}
@@ -86,8 +86,8 @@ func (a *axis) begins() string {
 	return fmt.Sprintf("; the first window is %d after the first possible one", a.offset)
 }
 
-// countRuns returns how many origins the runs have.
-func (o *origins) countRuns(a *axis) (n int) {
+// addRuns adds to o.ends and o.firsts what the runs have, and returns how many origins they have.
+func (o *origins) addRuns(a *axis) (n int) {
 	for _, r := range o.runs {
 		first, count := a.grid(r)
 		n += count

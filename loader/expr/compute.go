@@ -69,7 +69,7 @@ func (v *Evaluator[T]) of(n *node) (out []T, own bool) {
 	return out, true
 }
 
-// in returns 1 for the elements that are equal to one of some others, or NaN if one of these is.
+// in returns 1 where the first argument equals one of the others, NaN counting as equal to NaN, and 0 elsewhere.
 func (v *Evaluator[T]) in(n *node) []T {
 	found := v.take()
 	clear(found)

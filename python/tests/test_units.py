@@ -275,7 +275,7 @@ class UnitsTest(Trees):
             ("*:f4[*,4]", 'unknown type "f4[*,4]"'),
             ("*:text[*]", 'unknown type "text[*]"'),
             ("*[:]:float32[*,4]", "[:] is written at the end"),
-            ("*", "files without a header have the type that is declared: records '*:float32[*,4]'"),
+            ("*", 'files without a header have the type that is declared: records="*:float32[*,4]"'),
             ("*/x:float32", "have no groups"),
         ):
             for door in penstock.open, penstock.DataLoader, lambda p, records: penstock.preprocess(p, p + "-ds", records=records):

@@ -226,7 +226,7 @@ class AxesTest(unittest.TestCase):
             for call, text in (
                 (lambda: view.assemble("y"), "no field 'y'"),
                 (lambda: view.assemble(weights={"time": [1]}), "which windows do not cut"),
-                (lambda: view.assemble(weights=np.ones((2, 3))), "not that of a window|broadcast"),
+                (lambda: view.assemble(weights=np.ones((2, 3))), "and a window has|broadcast"),
                 (lambda: view.assemble(weights={"lat": [1, 2, 3, -4]}), "not negative"),
                 (lambda: view.assemble().add([0, 1], view[[0]]["x"]), "2 results for windows"),
                 (lambda: view.assemble().numpy(), "no results"),

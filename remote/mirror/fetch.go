@@ -124,7 +124,7 @@ func (f *fetcher) object(x *extent) remote.Object {
 	return remote.Object{Key: x.object, ETag: f.version.etag}
 }
 
-// explain adds the object's fault to an error of the store, if it can be seen.
+// explain returns ErrCorrupt with both sizes in place of err if the object is shorter than the manifest says.
 func (f *fetcher) explain(ctx context.Context, x *extent, err error) error {
 	if ctx.Err() != nil || errors.Is(err, remote.ErrNotFound) || errors.Is(err, remote.ErrPermission) ||
 		errors.Is(err, remote.ErrUnavailable) && f.c.closed() {

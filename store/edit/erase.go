@@ -65,7 +65,9 @@ func (d *Dataset) erasureAfter(opts PruneOptions) (e erasure, err error) {
 }
 
 // erase writes each column without values of deleted records, as a generation of its own: a kill leaves the columns
-// that come after it for the next prune. The last one says nothing of why records were deleted.
+// that come after it for the next prune. The newest generation
+// then has no Change.Where, the condition by which records were deleted: if no column needs writing, a generation is
+// committed for that alone.
 func (d *Dataset) erase(e erasure, by string) error {
 	change := store.Change{Operation: "erase", Records: e.records, By: by}
 	for _, name := range e.columns {

@@ -52,7 +52,7 @@ type Old func(place int64) ([]byte, error)
 // ColumnOptions configures a ColumnWriter.
 type ColumnOptions struct {
 	Of      int            // the generation whose records have values; 0 is the newest one
-	Journal *store.Journal // with Resume, one of the same field is continued that was left with the same deleted records
+	Journal *store.Journal // with Resume, a build of this field that stopped is continued, if the same records are deleted
 	Arrays  ArrayWriter    // for a dataset of Zarr; nil elsewhere
 
 	// Old has the values of deleted records in a column that is set, except of those that are marked in Lacks. nil has

@@ -49,7 +49,7 @@ func (s *storedField) rename(from, to string) {
 	s.storage = storage
 }
 
-// putArrays replaces the arrays of all fields.
+// putArrays replaces what m says of arrays: their names, where a field has another one, and the checksums of metadata.
 func (e *Editing) putArrays(m *store.Manifest) {
 	m.Arrays, m.Metadata = nil, make(map[string]string)
 	for _, group := range []string{"", metadataGroup, metadataGroup + "/manifest", metadataGroup + "/crc"} {

@@ -1,4 +1,6 @@
-// Package datasetarg lets the commands take the URL of a dataset where they take a path.
+// Package datasetarg opens the datasets that a command is told, as a Source of records: a dataset on this machine, the
+// URL of one, a view, or raw samples. Cache has the flags of the folder in which records of URLs and datasets of raw
+// samples are kept, and holds what was opened until it is closed.
 package datasetarg
 
 import (

@@ -78,7 +78,8 @@ type hello struct {
 	Files     bool    `json:"files,omitempty"`     // with Positions: it also takes fields that are bytes of files
 }
 
-// reply is a message of the feeder: exactly one of its parts, and Number with Started and Stats.
+// reply is a message of the feeder: exactly one of its parts, but that Raised and Rows come with Failed or Error, and
+// Number with Started and Stats (the number of the request), Done (of the batch's ticket) and File (of the file).
 type reply struct {
 	Welcome *welcome `json:"welcome,omitempty"`
 	Started *started `json:"started,omitempty"`
@@ -96,7 +97,7 @@ type reply struct {
 	// the path of a file that later batches are in, for errors. Its descriptor comes with it, and Number is the file's
 	File string `json:"file,omitempty"`
 
-	Number int `json:"number,omitempty"` // of the request that is answered
+	Number int `json:"number,omitempty"`
 }
 
 // welcome answers a hello. The descriptor of the shared memory comes with it.

@@ -1,3 +1,6 @@
+// Package preprocess is the command preprocess with its subcommands: flags become a prepare.Config, and what a run
+// returns becomes a summary on standard output, as text or JSON. All work is done by package prepare; the cache of
+// datasets of raw samples is package rawcache's.
 package preprocess
 
 import (

@@ -37,7 +37,7 @@ const (
 	mostZstd  = 128 << 10 / 4
 	mostBzip2 = mostZstd
 	mostSzip  = 64 * 32 * 8 // 64 blocks of 32 numbers in a few bits
-	mostNbit  = 64          // a bit of a number of 8 bytes
+	mostNbit  = 64          // a byte holds 8 numbers of 8 bytes, one bit each
 )
 
 var errParams = fmt.Errorf("impossible parameters: %w", meta.ErrCorrupt)

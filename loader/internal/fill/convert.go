@@ -52,7 +52,8 @@ func (c *converter) join(p *Plan) {
 	}
 }
 
-// together converts place i of field f and of the fields that it leads.
+// together converts the record at place i in field f, and in the fields that f's function makes as well (Field.Leads),
+// by one call.
 func (c *converter) together(ctx context.Context, b *Batch, f, i int, dst, src []byte) error {
 	p := c.reader.plan
 	led := p.Fields[f].Leads

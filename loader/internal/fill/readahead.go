@@ -11,7 +11,8 @@ import (
 // batches that no Filler has yet to a Source that fetches over a network. readAhead asks storage for the records of
 // this Filler's next batch. queue brings the next records of a batch into the CPU's cache.
 
-// Announce names the records of a step to a Source that fetches them, and reports whether more of them may be named.
+// Announce names the records of a step to a Source that fetches them, and reports whether later steps may be
+// announced: not after an error, which the read that follows reports.
 func (p *Plan) Announce(ctx context.Context, fetch func(ctx context.Context, field string, indices []int) error,
 	e *order.Epoch, step int, room []int) (more bool) {
 	defer func() { _ = recover() }() // of the Source: so does the read that follows
@@ -120,7 +121,7 @@ type queue struct {
 	size   int // of a record there
 }
 
-// start asks for the first of places [lo, hi) of a field.
+// start asks for the records of the first q.depth of places [lo, hi) of a field.
 func (q *queue) start(b *Batch, fd *Field, lo, hi int) {
 	clear(q.src[:])
 	q.end = hi

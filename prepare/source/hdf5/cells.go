@@ -369,7 +369,7 @@ func (c *cells) rewrite(change, word string) string {
 		c.file.path, change, strings.TrimSuffix(c.file.path, ".h5ad")+"-"+word+".h5ad"))
 }
 
-// array describes a dataset.
+// array describes the HDF5 dataset d as a cellMember: its field, its rows and how it is opened.
 func (c *cells) array(path string, d *meta.Dataset) (m cellMember, err error) {
 	if _, ok := d.Attrs.Get("categories"); ok {
 		return m, fmt.Errorf("categories as AnnData before 0.8 wrote them: %w; write the file anew: %s", meta.ErrUnsupported,

@@ -22,8 +22,8 @@ import (
 func trim(path string) string { return strings.Trim(path, "/") }
 
 // Columns returns the columns that are wanted, by default all that make a field, and
-// datasets and links that make none. One that has records and is not read is an error then, unless it has no numbers
-// and another length than those have.
+// datasets and links that make none. By default, a dataset with records that cannot be read is an error, unless it
+// is not of numbers and its length differs from the length of the datasets of numbers.
 func (f *File) Columns(selection []column.Selection) (columns []array.Column, bad array.Rejections, err error) {
 	if err := f.frame(); err != nil && len(selection) == 0 {
 		return nil, nil, err

@@ -57,7 +57,7 @@ func columnsOfBlock(d *meta.Dataset, block string, n int) (names []string) {
 			names = append(names, rest)
 		case "p", ".":
 		default:
-			is = false // a name that another one is equal to, or of another type
+			is = false // pickle's reference to an equal name before, or a name of another type
 		}
 	}
 	if !is || len(names) != n {

@@ -268,7 +268,7 @@ func (r *typedReader) bytes() int64 {
 	return int64(n)
 }
 
-// held returns the values.
+// held returns the values of block b, and hands over the reader's memory; texts are copied.
 func (r *typedReader) held(b *block) *heldBlock {
 	h := &heldBlock{name: b.file.name, prefix: b.file.prefix, at: b.at, rows: r.rows}
 	if r.spread {

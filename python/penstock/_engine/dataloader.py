@@ -412,7 +412,7 @@ class DataLoader(_Base[B]):
         self._take_class()
         options = request.options
         self._signature = signature
-        #: Values that hold in place of those that were given.
+        #: Values in effect where an argument was left out or resolved; attributes show these.
         self._held = {name: options[name] for name in ("rank", "world_size", "seed", "drop_last")}
         if signature.num_workers is None:
             self._held["num_workers"] = _cores()
@@ -424,7 +424,7 @@ class DataLoader(_Base[B]):
         self.__multiprocessing_context = signature.multiprocessing_context
         self._paths, self._split, self._several = request.subject.paths, request.subject.split, isinstance(self._arguments["dataset"], (list, tuple))
         self._given = None if request.subject.records is None or self._several else self._arguments["dataset"]  # an object that says what it has
-        # Python's pickle gets the values that hold.
+        # A pickled copy gets rank, world_size and seed as they are resolved here, so that its order is the same.
         self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
         engine = request.engine(self._fed)
         self._named = subject.named(self._arguments)

@@ -118,7 +118,7 @@ def _user(uid: int) -> str:
 
 
 def version_of(child: subprocess.Popen[bytes]) -> str:
-    """Return how a feeding process that was started here says which version it is, and the command that started it."""
+    """Return what the program of a feeding process started here prints for --version, and its command; the command alone if that fails."""
     import shlex
 
     assert isinstance(child.args, list)

@@ -70,9 +70,7 @@ class Request:
     sampler: Any  # as given, or the penstock sampler that stands for the other arguments
     distributed: Any  # the DistributedSampler that says the epoch; None if there is none
     functions: Any  # of transforms, which the engine has called; None if there are none
-    recording: (
-        Any  # functions of whole records, which come after the engine's steps, and who calls them and functions; None if there are no functions
-    )
+    recording: Any  # functions of whole records, which come after the engine's steps, and who calls all functions; None if there are none
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], signature: Signature, last: str) -> Request:
@@ -127,14 +125,32 @@ class Request:
         cache_dir = _cache_dir(of.opened) if given.cache_dir is None and given.socket is None else given.cache_dir
         flags, socket, command = _cache(cache_dir, given.cache_size), given.socket, given.command
         return cls(
-            of, of.ordered(order), implied, given.pack, options, exact, convert, each, device, ahead, pinning, copies,
-            None if socket is None else os.fspath(socket), flags, None if command is None else os.fspath(command), given.timeout,
-            pinning is None and device is None and recording is None, batch_kind(given.batch_type),
-            order if given.sampler is None else given.sampler, given.sampler if "rank" in implied else None, functions, recording,
-        )  # fmt: skip
+            subject=of,
+            order=of.ordered(order),
+            implied=implied,
+            pack=given.pack,
+            options=options,
+            exact=exact,
+            convert=convert,
+            each=each,
+            device=device,
+            ahead=ahead,
+            pinning=pinning,
+            copies=copies,
+            socket=None if socket is None else os.fspath(socket),
+            flags=flags,
+            command=None if command is None else os.fspath(command),
+            timeout=given.timeout,
+            viewing=pinning is None and device is None and recording is None,
+            kind=batch_kind(given.batch_type),
+            sampler=order if given.sampler is None else given.sampler,
+            distributed=given.sampler if "rank" in implied else None,
+            functions=functions,
+            recording=recording,
+        )
 
     def engine(self, make: Callable[[Request], T]) -> T:
-        """Return the engine that ``make`` makes of the request, or of one that calls functions as its fields need it."""
+        """Return what ``make`` makes of the request; if it raises ManyRows, what it makes of a request that calls functions by record."""
         try:
             return make(self)
         except ManyRows as e:

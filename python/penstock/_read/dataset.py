@@ -1,4 +1,7 @@
-"""Datasets."""
+"""Datasets as users read them: ``open`` finds out what a path is, and a Dataset or View has its fields, records and splits.
+
+Flat datasets are mapped here, by _read.flat; everything else is read by the engine, through _read.reader.
+"""
 
 from __future__ import annotations
 
