@@ -236,7 +236,7 @@ class AxesTest(unittest.TestCase):
             some = view.assemble()
             some.add([0], view[[0]]["x"])
             for call, text in (
-                (lambda: view.assemble(weights=[1, 2]), "not that of a window"),
+                (lambda: view.assemble(weights=[1, 2]), "and a window has"),
                 (lambda: some.add(0, view[0]["x"]), "by one list of numbers, not by 0"),
                 (lambda: some.add([0], view[[0]]["x"] * 1j), "complex64; they must be real"),
                 (lambda: some.numpy(int), "has no nan for them; give a fill"),
