@@ -129,7 +129,7 @@ func TestPagesHaveTheirFigures(t *testing.T) {
 	for _, name := range []string{"docs/benchmarks.md", "README.md"} {
 		texts[name] = read(t, "../../"+name)
 		if got, err := all.fill(texts[name]); err != nil || got != texts[name] {
-			t.Errorf("%s: its numbers are not those of bench/results.csv (%v); write them by bench/run pages", name, err)
+			t.Errorf("%s: its numbers differ from bench/results.csv (%v); write them by bench/run pages", name, err)
 		}
 	}
 	charts, err := all.charts()

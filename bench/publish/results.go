@@ -21,8 +21,8 @@ type result struct {
 	text   []string // what it says first, of the machine, up to an empty line
 }
 
-// results are those of all programs, by name. As CSV, a row has the program, the head of the table and the cells; rows
-// of text have no head.
+// results has the result of each program, by its name. As CSV, a row has the program, the head of the table and the
+// cells; rows of text have no head.
 type results map[string]*result
 
 // notMeasured is the name of a program without results.

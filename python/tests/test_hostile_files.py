@@ -340,7 +340,7 @@ class LimitsTest(HostileFilesTest):
         with open(os.path.join(data.HERE, "..", "..", "docs", "format.md"), encoding="utf-8") as f:
             text = f.read()
         for row, limit in (
-            ("views nested in each other, those of files that they name included", view.MAX_DEPTH),
+            ("views nested in each other, with the views in files that they name", view.MAX_DEPTH),
             ("datasets, each as often as it is named", view.MAX_DATASETS),
             ("records", flat.MAX_RECORDS),
         ):

@@ -127,7 +127,7 @@ type history struct {
 	rng *rand.Rand
 	ds  string
 	container
-	d, other *Dataset          // the other one is that of another machine, or the same
+	d, other *Dataset          // other is the dataset as another machine has it open, or d itself
 	objects  *membucket.Memory // of a bucket
 	kept     map[int]content
 	newest   int
