@@ -17,7 +17,7 @@ from ._base.urls import redacted
 from ._read.dask import Lazy
 from ._read.dataset import Dataset
 from ._read.field import Field
-from ._read.view import absolute
+from ._read.source import absolute
 
 
 class _Array(BackendArray):

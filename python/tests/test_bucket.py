@@ -121,7 +121,7 @@ class BucketTest(unittest.TestCase):
         self.same(np.asarray(there["labels"]), np.asarray(here["labels"]))
         out = np.empty((2, *images.shape[1:]), images.dtype)
         self.same(images.take([7, 3], out), want.take([7, 3]))
-        self.assertEqual(there.filter("labels = 1")._rows.tolist(), here.filter("labels = 1")._rows.tolist())
+        self.assertEqual(there.filter("labels = 1")._kind._rows.tolist(), here.filter("labels = 1")._kind._rows.tolist())
         self.same(there.select([5, 2])[:]["images"], here.select([5, 2])[:]["images"])
         again = pickle.loads(pickle.dumps(there))
         self.addCleanup(again.close)

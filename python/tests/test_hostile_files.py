@@ -385,14 +385,14 @@ class LimitsTest(HostileFilesTest):
 
     def test_concat_of_many(self) -> None:
         """Work for a record does not grow with the parts: searches and part look-ups are counted, not timed."""
-        from penstock._read import view
+        from penstock._read import records
 
         with penstock.open(os.path.join(self.root, "a"), fields=["x"]) as ds:
             asked = []
             for n in (10, 5000):
                 v = ds.concat(*[ds] * (n - 1))
                 self.assertEqual([v[6 * k + 2]["x"] for k in (0, n // 2, n - 1)], [2, 2, 2])
-                spans = view._spans(6 * n - 8, 6 * n - 1, v._ends)
+                spans = records.spans(6 * n - 8, 6 * n - 1, v._kind._ends)
                 asked.append(len(spans))
             self.assertEqual(asked, [2, 2])
 

@@ -154,7 +154,7 @@ class TestView(unittest.TestCase):
         path = os.path.join(self.folder.name, "some.view.json")
         view = ds.filter("y between 20 and 80 and not sample(0.1, 3)")
         view.save(path)
-        numbers = [int(i) for i in view._rows]
+        numbers = [int(i) for i in view._kind._rows]
         self.assertEqual({m.records["y"][i] for i in numbers} - set(range(20, 81)), set())
         for rank in range(2):
             options = {"batch_size": 3, "shuffle": True, "rank": rank, "world_size": 2, "output": "numpy", "seed": 5}

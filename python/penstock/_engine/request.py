@@ -169,7 +169,7 @@ class Request:
 
 def _cache_dir(opened: Iterable[Any]) -> Any:
     """Return the cache of the datasets in buckets that were opened in this process; None is the default, or there are several."""
-    datasets = [d for of in opened for d in (of.datasets() if hasattr(of, "parts_of") else [of])]
+    datasets = [d for of in opened for d in of.datasets()]
     known = {os.fsdecode(d._cache_dir) for d in datasets if "://" in d.path and d._cache_dir is not None}
     return known.pop() if len(known) == 1 else None
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._base.errors import Error
-from .._base.urls import redacted
 
 
 class Assembled:
@@ -18,11 +17,7 @@ class Assembled:
     """
 
     def __init__(self, view: Any, field: str | None, weights: Any, fill: float) -> None:
-        outputs = view._windows.outputs
-        out = outputs[0] if field is None else next((o for o in outputs if o.field.name == field), None)
-        if out is None:
-            raise KeyError(f"{redacted(view.path)}: no field {field!r}; there are: {', '.join(view.fields)}")
-        self._view, self._fill, self._out = view, fill, out
+        self._view, self._fill, self._out = view, fill, view.output(field)
         self._window = tuple(c.size for c in self._out.cuts)
         self.shape = tuple(c.length for c in self._out.cuts)
         self._weights = self._weight(weights)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._base.errors import Error
 from .ragged import RaggedRecords
-from .view import absolute
+from .source import absolute
 
 if TYPE_CHECKING:
     import dask.array

@@ -21,15 +21,16 @@ from .._base.values import tensor
 from .._write import changing
 from . import flat, generations
 from .column import Column, memory
-from .fetched import fetched, is_fetched
+from .fetched import fetched
 from .field import SOURCE_NAME, Field, chosen, from_json, listed, shown
 from .formats import file_of, find, is_dataset, keeps, locate, stamp, with_records
 from .generations import Held
 from .layout import Layout, column_names, select
 from .ragged import RaggedRecords
 from .reader import NoDatasetError, Opened, Reader, named, verify
-from .records import Piece, Places, Records
-from .view import Source, View, is_view, read
+from .records import Piece, Places, Records, as_they_are
+from .source import Source
+from .view import View, Viewable, is_view, read
 
 #: How many times to open a dataset that is being replaced before giving up.
 _ATTEMPTS = 16
@@ -73,7 +74,7 @@ def has_type(dataset: Any, types: Sequence[str]) -> bool:
     return any(has_type(part, types) for part in (dataset.datasets if hasattr(dataset, "datasets") else [dataset.dataset]))
 
 
-class Dataset(Source):
+class Dataset(Viewable):
     """A dataset that penstock made, mapped: see ``penstock.open``.
 
     ``ds["images"]`` is a field over all shards; ``ds[i]`` a record as a dict; ``ds[i:j]`` and
@@ -495,8 +496,8 @@ class Dataset(Source):
         self._id, self._opened, self._names, self._columns = found, program, None, {}
         self.fields = self._fields_of(known)
         self._places = Places([Piece(0, 0, opened["records"])])
-        self._records = {name: fetched(program, f, self._places, lambda records: records) for name, f in known.items()}
-        self._read_together(program, lambda records: records)
+        self._records = {name: fetched(program, f, self._places, as_they_are) for name, f in known.items()}
+        self._read_together(program, as_they_are)
 
     def _locate(self) -> Layout:
         """Find out where the records are, and keep them there: of the dataset that was opened before, if one was."""
@@ -546,9 +547,7 @@ class Dataset(Source):
             for column in self._columns.values():
                 column.scarce = column.nbytes > memory() // 8
         self._records = {f.name: self._over_shards(f) for f in opened.values()}
-        if any(is_fetched(self._records[name]) for name in self.fields):
-            assert self._opened is not None
-            self._read_together(self._opened, self._numbers)
+        self._read_together(self._opened, self._numbers)
         self._names = self._records[named[0].name] if named else None
 
     def _numbers(self, records: np.ndarray) -> np.ndarray:

@@ -87,13 +87,10 @@ class FetchedRecords(Derived):
         sides = [(first, end + 1), *((int(s.start), int(s.stop)) for s in box[1:])]
         return self._opened.box(self.field, [*sides, *((0, n) for n in self.shape[len(sides) :])])
 
-    def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
+    def fill(self, records: np.ndarray, out: np.ndarray) -> None:
         step = _rows([self.field])
         for at in range(0, len(records), step):
             self._opened.fill(self.field, self._numbers(records[at : at + step]), out[at : at + step])
-
-    def _range(self, start: int, stop: int) -> np.ndarray:
-        return self.take(np.arange(start, stop, dtype=np.int64))
 
 
 class FetchedRagged(DerivedRagged):
@@ -108,11 +105,9 @@ class FetchedRagged(DerivedRagged):
         """The number of rows of every record, as int64."""
         return self._opened.lengths(self.field, self._numbers(np.arange(len(self))))
 
-    def _of(self, records: np.ndarray) -> Ragged:
-        parts: list[Ragged]
-        step = _rows([self.field])
-        records = self._numbers(records)
-        parts = [self._opened.take([self.field], records[at : at + step])[0] for at in range(0, max(1, len(records)), step)]
+    def _many(self, records: np.ndarray) -> Ragged:
+        step, records = _rows([self.field]), self._numbers(records)
+        parts: list[Ragged] = [self._opened.take([self.field], records[at : at + step])[0] for at in range(0, max(1, len(records)), step)]
         if len(parts) == 1:
             return parts[0]
         offsets = np.cumsum(np.concatenate([[0], *(part.lengths for part in parts)]), dtype=np.int64)

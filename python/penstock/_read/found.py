@@ -46,7 +46,7 @@ def of_table(table: Any, like: Any) -> Any:
     from .._write.writer import Writer
     from . import frames
 
-    opener = (like.datasets()[0] if hasattr(like, "parts_of") else like).opener
+    opener = like.datasets()[0].opener
     if isinstance(table, (str, os.PathLike)):
         return opener(table)
     if frames.is_table(table):

@@ -11,7 +11,7 @@ from .._base.errors import CorruptError
 from .._base.values import full
 from .column import Column
 from .field import IMAGES, SPARSE, Field
-from .records import Piece, Places
+from .records import Piece, Places, Rows, by_part, numbers_of, spans
 
 
 class Ragged:
@@ -192,13 +192,12 @@ class RaggedRecords:
                 return numbered(self._run(start, stop), self.field.name, range(start, stop))
             key = np.arange(start, stop, step, dtype=np.int64)
         elif isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):
-            i = self._places.index(key)
-            return present(self._rows(*self._places.one(i)), self.field.content, self.field.name, i)
-        return self._taken(key)
-
-    def _taken(self, key: Any) -> Ragged:
+            return self._one(self._places.index(key))
         numbers = self._places.indices(key)
-        return numbered(self.take(numbers), self.field.name, numbers)
+        return numbered(self._many(numbers), self.field.name, numbers)
+
+    def _one(self, record: int) -> np.ndarray | str | list[np.ndarray]:
+        return present(self._rows(*self._places.one(record)), self.field.content, self.field.name, record)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -208,12 +207,17 @@ class RaggedRecords:
 
     def take(self, indices: Any) -> Ragged:
         """Return the records of those numbers, which may repeat, in memory of their own."""
-        pieces, places = self._places.many(self._places.indices(indices))
-        rows = [self._rows(k, at) for k, at in zip(pieces.tolist(), places.tolist())]  # all reads are started before one is waited for
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum([len(r) for r in rows], out=offsets[1:])
+        return self._many(self._places.indices(indices))
+
+    def _many(self, records: np.ndarray) -> Ragged:
+        """Do what take does, for numbers that Places.indices returned."""
+        pieces, places = self._places.many(records)
+        return self._joined([self._rows(k, at) for k, at in zip(pieces.tolist(), places.tolist())])  # all reads are started before one is waited for
+
+    def _joined(self, rows: Sequence[np.ndarray]) -> Ragged:
+        """Return the rows of several records as a batch."""
         values = np.concatenate(rows) if rows else np.empty((0, *self.field.shape), self.dtype)
-        return batch_of(self.field, values, offsets)
+        return batch_of(self.field, values, np.cumsum([0, *map(len, rows)], dtype=np.int64))
 
     def _run(self, start: int, stop: int) -> Ragged:
         k, at = self._places.one(start)
@@ -240,36 +244,72 @@ class RaggedRecords:
 
 
 class DerivedRagged(RaggedRecords):
-    """A field of variable length that is not in files. ``_of`` returns records by number."""
+    """A field of variable length of a view: a subclass has ``lengths`` and ``_many``, and may have ``_run``, which returns consecutive records."""
 
     def __init__(self, field: Field, dtype: np.dtype, count: int) -> None:
         self.field, self.dtype = field, dtype
         self._places = Places([Piece(0, 0, count)])
 
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            start, stop, step = key.indices(len(self))
-            if step == 1:
-                return numbered(self._between_records(start, stop), self.field.name, range(start, stop))
-            key = np.arange(start, stop, step, dtype=np.int64)
-        elif isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):
-            return self._taken([self._places.index(key)])[0]
-        return self._taken(key)
+    def _one(self, record: int) -> np.ndarray | str | list[np.ndarray]:
+        return numbered(self._many(np.array([record])), self.field.name, [record])[0]
+
+    def _run(self, start: int, stop: int) -> Ragged:
+        return self._many(np.arange(start, stop, dtype=np.int64))
+
+
+class SelectedRagged(DerivedRagged):
+    """Some of the records of a field of variable length."""
+
+    def __init__(self, base: RaggedRecords, field: Field, rows: Rows) -> None:
+        super().__init__(field, base.dtype, len(rows))
+        self._base, self._chosen = base, rows
 
     @property
     def lengths(self) -> np.ndarray:
         """The number of rows of every record, as int64."""
-        raise NotImplementedError
+        lengths: np.ndarray = self._base.lengths
+        if isinstance(self._chosen, range):
+            return lengths[self._chosen.start : self._chosen.stop]
+        found: np.ndarray = lengths[numbers_of(self._chosen, np.arange(len(self)))]
+        return found
 
-    def take(self, indices: Any) -> Ragged:
-        """Return the records of those numbers, which may repeat, in memory of their own."""
-        return self._of(self._places.indices(indices))
+    def _many(self, records: np.ndarray) -> Ragged:
+        return self._base.take(numbers_of(self._chosen, records))
 
-    def _of(self, records: np.ndarray) -> Ragged:
-        raise NotImplementedError
+    def _run(self, start: int, stop: int) -> Ragged:
+        if isinstance(self._chosen, range):
+            out: Ragged = self._base[self._chosen.start + start : self._chosen.start + stop]
+            return out
+        return super()._run(start, stop)
 
-    def _between_records(self, start: int, stop: int) -> Ragged:
-        return self._of(np.arange(start, stop, dtype=np.int64))
+
+class ConcatenatedRagged(DerivedRagged):
+    """The records of several fields of variable length, one after the other."""
+
+    def __init__(self, parts: Sequence[RaggedRecords], field: Field, ends: np.ndarray) -> None:
+        super().__init__(field, parts[0].dtype, int(ends[-1]))
+        self._bases, self._ends = parts, ends
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of rows of every record, as int64."""
+        return np.concatenate([b.lengths for b in self._bases])
+
+    def _many(self, records: np.ndarray) -> Ragged:
+        rows: list[np.ndarray] = [np.empty((0, *self.field.shape), self.dtype)] * len(records)
+        for k, here, local in by_part(records, self._ends):
+            some = self._bases[k].take(local)
+            for i, at in enumerate(here.tolist()):
+                rows[at] = some.values[some.offsets[i] : some.offsets[i + 1]]
+        return self._joined(rows)
+
+    def _run(self, start: int, stop: int) -> Ragged:
+        parts = spans(start, stop, self._ends)
+        if len(parts) == 1:
+            k, a, b = parts[0]
+            out: Ragged = self._bases[k][a:b]
+            return out
+        return super()._run(start, stop)
 
 
 def files_of(record: np.ndarray, field: str, number: int) -> list[np.ndarray]:

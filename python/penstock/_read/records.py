@@ -6,7 +6,7 @@ import bisect
 import operator
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 
@@ -89,6 +89,11 @@ class Places:
             raise IndexError(f"record {low if low < -self.count else high} is out of range: there are {self.count}")
         records = records.astype(np.int64, copy=False)
         return np.where(records < 0, records + self.count, records) if low < 0 else records
+
+
+def as_they_are(records: np.ndarray) -> np.ndarray:
+    """Return record numbers where a dataset, or a view, and what the program has open count records alike."""
+    return records
 
 
 class Records:
@@ -296,7 +301,7 @@ class Records:
 
 
 class Derived(Records):
-    """A field of fixed size of a view. ``_fill`` copies records to an array, and ``_range`` returns consecutive ones."""
+    """A field of fixed size of a view: a subclass has ``fill``, and may have ``_range``, which returns consecutive records."""
 
     def __init__(self, field: Field, dtype: np.dtype, shape: tuple[int, ...], count: int) -> None:
         self.field, self.dtype, self.shape = field, dtype, (count, *shape)
@@ -308,9 +313,6 @@ class Derived(Records):
             record: np.ndarray = self._range(at, at + 1)[0]
             return record
         return super().__getitem__(key)
-
-    def fill(self, records: np.ndarray, out: np.ndarray) -> None:
-        self._fill(records, out)
 
     def announce(self, records: np.ndarray) -> None:
         """Do nothing, as prefetch."""
@@ -326,11 +328,105 @@ class Derived(Records):
             return self.take(np.arange(start, stop, step, dtype=np.int64))
         return self._range(start, max(start, stop))[::step]
 
-    def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
-        raise NotImplementedError
+    def _range(self, start: int, stop: int) -> np.ndarray:
+        return self.take(np.arange(start, stop, dtype=np.int64))
+
+
+class Runs:
+    """Runs of records, one after the other: they take memory for each run, and not for each record."""
+
+    __slots__ = ("ends", "firsts", "shifts")
+
+    def __init__(self, ranges: np.ndarray) -> None:
+        """Take ranges [first, end), as an array of two columns of int64."""
+        ranges = ranges[ranges[:, 0] < ranges[:, 1]]
+        self.firsts, lengths = ranges[:, 0], ranges[:, 1] - ranges[:, 0]
+        self.ends = np.cumsum(lengths)
+        self.shifts = self.firsts - (self.ends - lengths)  # from a record of the view to that there
+
+    def __len__(self) -> int:
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    def at(self, records: np.ndarray) -> np.ndarray:
+        """Return the numbers of records there."""
+        found: np.ndarray = records + self.shifts[np.searchsorted(self.ends, records, side="right")]
+        return found
+
+    def ranges(self) -> list[list[int]]:
+        """Return the ranges [first, end)."""
+        found: list[list[int]] = np.stack([self.firsts, self.firsts + np.diff(self.ends, prepend=0)], 1).tolist()
+        return found
+
+
+#: The records of a view by their numbers in another one.
+Rows = Union[range, Runs, np.ndarray]
+
+
+def numbers_of(rows: Rows, records: np.ndarray) -> np.ndarray:
+    """Return the numbers that records of a view have in the dataset or view that it is of."""
+    if isinstance(rows, Runs):
+        return rows.at(records)
+    return records + rows.start if isinstance(rows, range) else rows[records]
+
+
+class Selected(Derived):
+    """Some of the records of a field."""
+
+    def __init__(self, base: Records, field: Field, rows: Rows) -> None:
+        super().__init__(field, base.dtype, base.shape[1:], len(rows))
+        self._base, self._rows, self.mapped = base, rows, base.mapped
+
+    def region(self, box: tuple[slice, ...]) -> np.ndarray:
+        """Return a box of the array: a slice with a start and an end for each axis."""
+        if isinstance(self._rows, range):
+            return self._base.region((slice(self._rows.start + box[0].start, self._rows.start + box[0].stop), *box[1:]))
+        return super().region(box)
+
+    def fill(self, records: np.ndarray, out: np.ndarray) -> None:
+        self._base.take(numbers_of(self._rows, records), out)
 
     def _range(self, start: int, stop: int) -> np.ndarray:
-        raise NotImplementedError
+        if isinstance(self._rows, range):
+            rows: np.ndarray = self._base[self._rows.start + start : self._rows.start + stop]
+            return rows
+        return self._base.take(numbers_of(self._rows, np.arange(start, stop)))
+
+
+def by_part(records: np.ndarray, ends: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield the parts that some of the records are of: its number, the places of its records, and their numbers there."""
+    parts = np.searchsorted(ends, records, side="right")
+    order = np.argsort(parts, kind="stable")
+    for here in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1) if len(order) else ():
+        k = int(parts[here[0]])
+        yield k, here, records[here] - (ends[k - 1] if k else 0)
+
+
+def spans(start: int, stop: int, ends: np.ndarray) -> list[tuple[int, int, int]]:
+    """Return the ranges that consecutive records are: part, first, end."""
+    found = []
+    k = int(np.searchsorted(ends, start, side="right"))
+    while start < stop:
+        first, end = int(ends[k - 1]) if k else 0, int(ends[k])
+        if start < end:
+            found.append((k, start - first, min(stop, end) - first))
+        start, k = max(start, end), k + 1
+    return found
+
+
+class Concatenated(Derived):
+    """The records of several fields, one after the other."""
+
+    def __init__(self, parts: Sequence[Records], field: Field, ends: np.ndarray) -> None:
+        super().__init__(field, parts[0].dtype, parts[0].shape[1:], int(ends[-1]))
+        self._bases, self._ends = parts, ends
+
+    def fill(self, records: np.ndarray, out: np.ndarray) -> None:
+        for k, here, local in by_part(records, self._ends):
+            out[here] = self._bases[k].take(local)
+
+    def _range(self, start: int, stop: int) -> np.ndarray:
+        pieces = [self._bases[k][a:b] for k, a, b in spans(start, stop, self._ends)]
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces) if pieces else np.empty((0, *self.shape[1:]), self.dtype)
 
 
 def _element(index: Any) -> Any:

@@ -1,19 +1,26 @@
-"""Windows of arrays: how they are described, and their values. The program says where they are."""
+"""Windows of arrays, as a kind of view: how they are described, divided into parts, and their values. The program says where they are."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from .._base.dataclass import dataclass
 from .._base.errors import Error
+from .._base.options import count, finite
 from .._base.values import full
-from .field import Field
+from ..samplers import MAX_SEED
+from .combined import Kind
+from .field import Field, from_json
 from .groups import are_missing, borders
+from .reader import Opened, shared
+from .records import Derived, Records
+from .source import Source, asked, check_source
 
 
 @dataclass(frozen=True)
@@ -159,6 +166,44 @@ class Windows:
         return np.moveaxis(seen, -1, 1)
 
 
+class WindowRecords(Derived):
+    """Windows of a field as records."""
+
+    def __init__(self, windows: Windows, out: Output, base: Records) -> None:
+        super().__init__(out.field, base.dtype, out.field.shape, windows.count)
+        self._windows, self._out, self._base = windows, out, base
+
+    def fill(self, records: np.ndarray, out: np.ndarray) -> None:
+        self._windows.take(self._out, self._base, records, out)
+
+    def _range(self, start: int, stop: int) -> np.ndarray:
+        seen = self._windows.run(self._out, self._base, start, stop)
+        return super()._range(start, stop) if seen is None else seen
+
+
+class Window(Kind):
+    """Windows of arrays."""
+
+    def __init__(self, parts: Sequence[Source], by: dict[str, Any], placed: dict[str, Any] | None = None) -> None:
+        """Take what is cut into windows, their description, and what the program says of them, if it did."""
+        bases: dict[str, Any] = {}
+        for part in parts:
+            check_source(part)
+            bases.update(part._records)
+        placed = self.computed = _placed(parts, by) if placed is None else placed
+        fields = [from_json(f) for f in placed["fields"]]
+        self.by, self.windows = by, Windows(placed["windows"], fields, placed["records"], by)
+        records = {o.field.name: WindowRecords(self.windows, o, bases[o.of]) for o in self.windows.outputs}
+        super().__init__(parts, {f.name: f for f in fields}, records, self.windows.count)
+
+    def to_json(self, path: Callable[[str], str], found: bool) -> dict[str, Any]:
+        parts = [part.to_json(path, found) for part in self.parts]
+        return {"window": parts[0] if len(parts) == 1 else parts, "by": self.by}
+
+    def source_name(self, record: int) -> str:
+        return ""
+
+
 def check_groups(values: np.ndarray, name: str) -> None:
     """Raise Error if a record has no value of a group. Each such record would be a group of its own, and windows would be dropped."""
     missing = are_missing(values).reshape(len(values), -1).any(axis=1)
@@ -213,6 +258,42 @@ def described(
     if outputs is not None:
         by["outputs"] = [{"name": name, **_by_name(out)} for name, out in outputs.items()]
     return by
+
+
+def _placed(parts: Sequence[Source], by: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the program says of windows."""
+    reads = bool(by.get("group"))
+    opened = Opened(shared(), {"view": {"window": [asked(part, reads) for part in parts], "by": by}})
+    opened.close()
+    return opened.found
+
+
+def divided(
+    records: Source, shares: Mapping[str, Any], length: int, group: str | None, block: int | None, gap: int, seed: int | None
+) -> list[list[tuple[int, int]]]:
+    """Return the ranges of an axis of that length that each part has: see Windowed.partition. Groups are of the records."""
+    if not isinstance(shares, Mapping):
+        raise TypeError(f"shares is {shares!r}; it is a dict with a share or ranges for each name: {{'train': 0.8, 'val': 0.2}}")
+    numbers = [isinstance(share, Real) for share in shares.values()]
+    gap, block = whole("gap", gap), None if block is None else whole("block", block)
+    if gap < 0 or (block is not None and block < 1) or (group is not None and (block is not None or gap)):
+        raise ValueError(f"gap is {gap} and block {block}; they must be at least 0 and 1, and are not for groups")
+    if seed is not None and block is None and group is None:
+        raise ValueError(f"seed is {seed!r}, and nothing is drawn: parts follow each other; give block or group, or leave seed out")
+    if all(numbers):
+        seed = 0 if seed is None else count("seed", seed, 0, MAX_SEED)
+        request = {"shares": [finite("a share", share) for share in shares.values()], "gap": gap, "block": block, "seed": seed, "length": length}
+        if group is not None:
+            request |= {"view": asked(records), "group": group}
+        return [of_name or [] for of_name in shared().ask({"split": request})["ranges"]]
+    if any(numbers) or group is not None or block is not None or gap:
+        raise ValueError("shares are all numbers or all ranges; group, block and gap are for numbers")
+    ranges = [[(int(a), int(b)) for a, b in of_name] for of_name in shares.values()]
+    every = sorted(r for of_name in ranges for r in of_name)
+    for (_, end), (first, last) in zip(every, every[1:]):
+        if first < end:
+            raise ValueError(f"range [{first}, {last}) overlaps the one that ends at {end}; elements would be in two parts")
+    return [sorted(of_name) for of_name in ranges]
 
 
 def _by_name(out: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import subprocess
 import time
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Set
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 
@@ -32,32 +32,8 @@ from .._read.flat import fields_of, read_manifest
 from . import codec
 from .preprocess_command import NoProgramError, failure, widen
 
-
-class Records(Protocol):
-    """A dataset that is changed, such as a Dataset."""
-
-    path: str
-    split: str | None
-
-    @property
-    def manifest(self) -> dict[str, Any]: ...
-
-    @property
-    def generation(self) -> int: ...
-
-    @property
-    def stored(self) -> np.ndarray: ...
-
-    @property
-    def fields(self) -> Mapping[str, Field]: ...
-
-    def check_place(self) -> None: ...
-
-    def _newest(self) -> Any: ...
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: Any, /) -> Any: ...
+#: A Dataset of _read.dataset, whose module imports this one.
+Dataset = Any
 
 
 def refuse_cached(samples: str) -> None:
@@ -134,7 +110,7 @@ def condition(where: Any) -> str:
     return where
 
 
-def delete(ds: Records, records: Any) -> None:
+def delete(ds: Dataset, records: Any) -> None:
     """Leave out the records for which a condition holds, or those with these numbers: see Dataset.delete."""
     if isinstance(records, str):
         run(["delete", "--json", "--where", condition(records), "--", ds.path])
@@ -142,7 +118,7 @@ def delete(ds: Records, records: Any) -> None:
     _of_numbers(["delete", "--json"], ds, records, ds.path)
 
 
-def restore_records(ds: Records, records: Any, folder: str) -> None:
+def restore_records(ds: Dataset, records: Any, folder: str) -> None:
     """Take deleted records back into the dataset in a folder. Records are numbered as in ds, one of its generations: see Dataset.restore_records."""
     command = ["restore", "--deleted"]
     if records is None:
@@ -153,7 +129,7 @@ def restore_records(ds: Records, records: Any, folder: str) -> None:
         _of_numbers(command, ds, records, folder)
 
 
-def _of_numbers(command: list[str], ds: Records, records: Any, path: str) -> None:
+def _of_numbers(command: list[str], ds: Dataset, records: Any, path: str) -> None:
     """Run a command for some records of ds by their numbers."""
     numbers = _numbers(command[0], records, len(ds))
     if ds.split is not None:
@@ -185,7 +161,7 @@ def _numbers(verb: str, records: Any, n: int) -> list[int]:
     return found
 
 
-def match(ds: Records, verb: str, name: str, values: Any, on: str, missing: Any, alone: bool) -> None:
+def match(ds: Dataset, verb: str, name: str, values: Any, on: str, missing: Any, alone: bool) -> None:
     """Add a column to a dataset, or set one, with the values of a table whose rows have the key of a field: see Dataset.add_column."""
     check_name(name)
     check_name(on, "key")
@@ -201,7 +177,7 @@ def match(ds: Records, verb: str, name: str, values: Any, on: str, missing: Any,
 
 
 def put(
-    ds: Records,
+    ds: Dataset,
     verb: str,
     name: str,
     values: Values,
@@ -237,7 +213,7 @@ def put(
     (_stream if plain else _written)(ds, verb, of, source, resume, change)
 
 
-def _check_kept(ds: Records, old: Field, field: Field) -> None:
+def _check_kept(ds: Dataset, old: Field, field: Field) -> None:
     """Refuse a field that the column would not have: one that is set keeps its classes and the meaning of its values."""
     same = (old.dtype, old.shape, old.ragged) == (field.dtype, field.shape, field.ragged)
     if not (same or (old.classes and (field.classes or field.content == "utf-8"))):
@@ -251,12 +227,12 @@ def _check_kept(ds: Records, old: Field, field: Field) -> None:
             )
 
 
-def _command(ds: Records, verb: str, change: bool) -> list[str]:
+def _command(ds: Dataset, verb: str, change: bool) -> list[str]:
     """Return the command that writes a column, whose values are of the records that this dataset has: there may be a newer generation."""
     return ["column", verb, "--json", "--quiet", f"--of={ds.generation}", *["--change-type"] * change]
 
 
-def _stream(ds: Records, verb: str, field: Field, source: _Source, resume: bool, change: bool) -> None:
+def _stream(ds: Dataset, verb: str, field: Field, source: _Source, resume: bool, change: bool) -> None:
     """Send the values as a .npy file to the program, which writes them to the column's files."""
     import tempfile
 
@@ -299,7 +275,7 @@ def _header(field: Field, records: int) -> bytes:
     return out.getvalue()
 
 
-def _last_append(ds: Records) -> int:
+def _last_append(ds: Dataset) -> int:
     """Return the generation that appended the last records, or the first one that is kept after it; 0 if all records are in one shard."""
     m, folder = ds.manifest, generations.split(ds.path)[0]
     if len(m.get("shards") or ()) < 2:
@@ -313,7 +289,7 @@ def _last_append(ds: Records) -> int:
     return int(m["generation"])
 
 
-def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool, change: bool) -> None:
+def _written(ds: Dataset, verb: str, field: Field, source: _Source, resume: bool, change: bool) -> None:
     """Write the values to a dataset on this machine and take the column from there: their lengths vary, or they are text, images or labels."""
     from .writer import Writer
 
@@ -355,7 +331,7 @@ def _type(field: Field) -> str:
 class _Source:
     """The values of a column, from any record on."""
 
-    def __init__(self, ds: Records, name: str, values: Values, workers: int, batched: bool, batch_size: int) -> None:
+    def __init__(self, ds: Dataset, name: str, values: Values, workers: int, batched: bool, batch_size: int) -> None:
         self._ds, self._name, self._workers, self._batched, self._size = ds, name, workers, batched, batch_size
         self._function: Callable[[Any], Any] | None = values if callable(values) else None
         self._iterator = iter(values) if isinstance(values, Iterator) else None
