@@ -3,31 +3,31 @@ module github.com/penstock/penstock
 go 1.26.4
 
 require (
-	cloud.google.com/go/storage v1.67.0
-	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.23.1
-	github.com/Azure/azure-sdk-for-go/sdk/storage/azblob v1.8.0
-	github.com/aws/aws-sdk-go-v2 v1.46.0
-	github.com/aws/aws-sdk-go-v2/config v1.33.3
-	github.com/aws/aws-sdk-go-v2/service/s3 v1.111.0
-	github.com/aws/smithy-go v1.28.1
-	github.com/colinmarc/hdfs/v2 v2.4.0
-	github.com/disintegration/imaging v1.6.2
-	github.com/ebitengine/purego v0.11.3
-	github.com/edsrzf/mmap-go v1.2.0
-	github.com/klauspost/compress v1.20.3
-	github.com/parquet-go/parquet-go v0.32.0
-	github.com/pierrec/lz4/v4 v4.1.33
-	github.com/rogpeppe/go-internal v1.16.0
-	github.com/schollz/progressbar/v3 v3.19.1
-	github.com/spf13/cobra v1.10.2
-	github.com/spf13/pflag v1.0.9
-	go.yaml.in/yaml/v3 v3.0.5
-	gocloud.dev v0.47.0
-	golang.org/x/image v0.47.0
-	golang.org/x/sync v0.24.0
-	golang.org/x/sys v0.49.0
-	golang.org/x/term v0.47.0
-	gonum.org/v1/hdf5 v0.0.0-20210714002203-8c5d23bc6946
+	cloud.google.com/go/storage v1.67.0 // errors and options of Google Cloud Storage
+	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.23.1 // errors of Azure
+	github.com/Azure/azure-sdk-for-go/sdk/storage/azblob v1.8.0 // Azure Blob Storage
+	github.com/aws/aws-sdk-go-v2 v1.46.0 // configuration and errors of AWS
+	github.com/aws/aws-sdk-go-v2/config v1.33.3 // credentials of AWS
+	github.com/aws/aws-sdk-go-v2/service/s3 v1.111.0 // S3
+	github.com/aws/smithy-go v1.28.1 // the logger of the AWS SDK, which is switched off
+	github.com/colinmarc/hdfs/v2 v2.4.0 // HDFS
+	github.com/disintegration/imaging v1.6.2 // resampling filters
+	github.com/ebitengine/purego v0.11.3 // the CUDA driver without C
+	github.com/edsrzf/mmap-go v1.2.0 // mapping files
+	github.com/klauspost/compress v1.20.3 // faster deflate, and zstd
+	github.com/parquet-go/parquet-go v0.32.0 // Parquet
+	github.com/pierrec/lz4/v4 v4.1.33 // lz4 chunks of HDF5 and blosc
+	github.com/rogpeppe/go-internal v1.16.0 // txtar scripts in tests
+	github.com/schollz/progressbar/v3 v3.19.1 // progress on a terminal
+	github.com/spf13/cobra v1.10.2 // commands, completion, manual pages
+	github.com/spf13/pflag v1.0.9 // flags
+	go.yaml.in/yaml/v3 v3.0.5 // pipeline files
+	gocloud.dev v0.47.0 // one interface to S3, Google Cloud Storage and Azure
+	golang.org/x/image v0.47.0 // LZW and fax codes in TIFF, and WebP
+	golang.org/x/sync v0.24.0 // bounded work of several goroutines
+	golang.org/x/sys v0.49.0 // system calls
+	golang.org/x/term v0.47.0 // the width of a terminal
+	gonum.org/v1/hdf5 v0.0.0-20210714002203-8c5d23bc6946 // HDF5 through libhdf5
 )
 
 require (

@@ -191,6 +191,7 @@ var goPackages = map[string]string{
 	"raw":        "github.com/penstock/penstock/prepare/raw",
 	"sampler":    "github.com/penstock/penstock/loader/sampler",
 	"combine":    "github.com/penstock/penstock/loader/combine",
+	"expr":       "github.com/penstock/penstock/loader/expr",
 	"transforms": "github.com/penstock/penstock/transforms",
 	"tensor":     "github.com/penstock/penstock/tensor",
 	"store":      "github.com/penstock/penstock/store",
