@@ -195,7 +195,7 @@ func (r *blockRead) chunk(ctx context.Context, number int) error {
 		e, err = r.cache.get(key, r.grid.size, func(dst []byte) error { return r.grid.read(ctx, r.f, number, dst) })
 		again = errors.Is(err, context.Canceled) && ctx.Err() == nil // the context of the first reader
 		if err != nil && !again {
-			return recordError{err, r.windows[wanted[0].window].record}
+			return failed(err, r.windows[wanted[0].window].record)
 		}
 	}
 	defer r.cache.release(e)

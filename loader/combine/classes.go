@@ -7,17 +7,6 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// Classes returns the class names of a field. It asks the first source that is a loader.ClassedSource: NewConcat has
-// checked that all sources agree.
-func (c *Concat) Classes(field string) []string {
-	for _, m := range c.members {
-		if m.can.Classed != nil {
-			return m.can.Classed.Classes(field)
-		}
-	}
-	return nil
-}
-
 // sameClasses reports a field whose numbers mean other classes in a new source than in those before it. Sources
 // that are not a loader.ClassedSource are not compared.
 func (c *Concat) sameClasses(next loader.ClassedSource) error {
@@ -46,12 +35,4 @@ func several(classes []string) string {
 		return fmt.Sprintf("%q and %d more", classes[:most], n-most)
 	}
 	return fmt.Sprintf("%q", classes)
-}
-
-// Classes returns the names of a packed field's values.
-func (p *Packed) Classes(field string) []string {
-	if p.of.can.Classed == nil || !slices.ContainsFunc(p.fields, func(f packedField) bool { return f.spec.Name == field }) {
-		return nil
-	}
-	return p.of.can.Classed.Classes(field)
 }

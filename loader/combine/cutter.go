@@ -12,7 +12,7 @@ import (
 
 // cutter copies windows out of the arrays of some Sources.
 type cutter struct {
-	members
+	named
 	fields    []windowed
 	specs     []tensor.Spec
 	axes      []axis
@@ -89,7 +89,7 @@ func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []
 		to := dst[k*size : (k+1)*size]
 		done, err := w.copy(f, s, to)
 		if err != nil {
-			return recordError{err, i}
+			return failed(err, i)
 		}
 		if done {
 			continue

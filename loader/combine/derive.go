@@ -285,11 +285,8 @@ func (d *derived) Prefetch(_ string, a, b int) error {
 
 // Fetch announces the records of the expression's fields that will be needed.
 func (d *derived) Fetch(ctx context.Context, _ string, indices []int) error {
-	if d.base.can.Remote == nil {
-		return nil
-	}
 	for _, name := range d.how.Names {
-		if err := d.base.can.Remote.Fetch(ctx, name, indices); err != nil {
+		if err := d.base.fetch(ctx, name, indices); err != nil {
 			return err
 		}
 	}

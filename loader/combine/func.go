@@ -58,7 +58,7 @@ func (f Func) Gather(ctx context.Context, field string, indices []int, dst []byt
 			return err
 		}
 		if err := f.Make(ctx, i, field, tensor.Of(spec, 1, dst[k*size:(k+1)*size])); err != nil {
-			return recordError{fmt.Errorf("field %q: %w", field, err), i}
+			return failed(fmt.Errorf("field %q: %w", field, err), i)
 		}
 	}
 	return nil

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/internal/digest"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -52,28 +54,52 @@ func (m *member) warm(field string, first, end int) error {
 	return m.can.Mapped.Warm(field, first, end)
 }
 
+// fetch names records that will be needed, if the member fetches records.
+func (m *member) fetch(ctx context.Context, field string, records []int) error {
+	if m.can.Remote == nil {
+		return nil
+	}
+	return m.can.Remote.Fetch(ctx, field, records)
+}
+
+// classes returns the class names of a field, if the member knows them.
+func (m *member) classes(field string) []string {
+	if m.can.Classed == nil {
+		return nil
+	}
+	return m.can.Classed.Classes(field)
+}
+
+// describeReads says how a field is read, if the member knows.
+func (m *member) describeReads(field string) (how, why string, resident float64) {
+	if m.can.Described == nil {
+		return "", "", -1
+	}
+	return m.can.Described.DescribeReads(field)
+}
+
 // fault asks the member whose memory contains addr why a read there failed.
-func (list members) fault(addr uintptr) error {
-	for _, m := range list {
+func (list members) fault(addr uintptr) (part int, err error) {
+	for i, m := range list {
 		if m.can.Fault != nil {
 			if err := m.can.Fault.Fault(addr); err != nil {
-				return err
+				return i, err
 			}
 		}
 	}
-	return nil
+	return 0, nil
 }
 
 // intact asks every member whether its files are whole.
-func (list members) intact() error {
-	for _, m := range list {
+func (list members) intact() (part int, err error) {
+	for i, m := range list {
 		if m.can.Checked != nil {
 			if err := m.can.Checked.Intact(); err != nil {
-				return err
+				return i, err
 			}
 		}
 	}
-	return nil
+	return 0, nil
 }
 
 // LookaheadBytes returns the largest lookahead of the Sources.
@@ -100,6 +126,35 @@ func (list members) Generations() (folders []string, numbers []int) {
 		folders, numbers = append(folders, f...), append(numbers, n...)
 	}
 	return folders, numbers
+}
+
+// named is the Sources of a combined one, and what distinguishes it from others of them.
+type named struct {
+	members
+	kind string       // for errors, and in the identity
+	how  func() []any // the parameters that the identity has besides the Sources' identities
+	once sync.Once
+	id   string
+}
+
+// ID returns a digest of the identities of the Sources and of the parameters; empty if a Source has none.
+func (c *named) ID() string {
+	c.once.Do(func() { c.id = c.idOf(c.ids()) })
+	return c.id
+}
+
+// IDIn returns the ID of the same records in other generations of the datasets.
+func (c *named) IDIn(numbers []int) (string, error) {
+	ids, err := c.idsIn(numbers)
+	return c.idOf(ids), err
+}
+
+// idOf returns the identity over Sources with some identities.
+func (c *named) idOf(sources []string) string {
+	if sources == nil {
+		return ""
+	}
+	return c.kind + "(" + digest.Of(append([]any{sources}, c.how()...)...) + ")"
 }
 
 // decoded adds up how many bytes of chunks the members decoded.
@@ -206,15 +261,21 @@ func copiedRagged(src loader.RaggedSource, spec tensor.Spec, a, b int, offsets [
 	return tensor.Of(spec, int(offsets[b-a]), rows), nil
 }
 
-// recordError is an error with the number of its record.
+// recordError is an error with the number of its record, and a text that has the number.
 type recordError struct {
 	error
 	record int
+	text   string
+}
+
+// failed returns the error of a record.
+func failed(err error, record int) error {
+	return recordError{err, record, fmt.Sprint("record ", record)}
 }
 
 func (e recordError) Unwrap() error { return e.error }
 func (e recordError) Record() int   { return e.record }
-func (e recordError) Error() string { return fmt.Sprintf("record %d: %v", e.record, e.error) }
+func (e recordError) Error() string { return e.text + ": " + e.error.Error() }
 
 // consecutive sets dst to first, first+1, ...
 func consecutive(first int, dst []int) {

@@ -73,6 +73,11 @@ func (k Pack) withDefaults(src loader.Source) Pack {
 	return k
 }
 
+// parameters returns what distinguishes the rows from others of the same Source.
+func (k Pack) parameters() []any {
+	return []any{k.Length, k.Fields, k.Pad, k.Overflow, k.MaxOpenRows, sampler.ID(k.Sampler), k.Seed, k.Epoch}
+}
+
 // validate reports everything that is wrong with k.
 func (k Pack) validate(src loader.Source) error {
 	var errs []error

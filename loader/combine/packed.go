@@ -32,9 +32,8 @@ const (
 // A Loader copies rows, as no row is one piece of the Source's memory. Methods may be called
 // by several goroutines.
 type Packed struct {
-	members // the Source alone
+	named // the Source alone
 	made
-	of      member
 	plan    *plan
 	fields  []packedField
 	specs   []tensor.Spec
@@ -75,7 +74,8 @@ func NewPacked(ctx context.Context, src loader.Source, k Pack) (*Packed, error) 
 	if err != nil {
 		return nil, fmt.Errorf("combine: pack: %w", err)
 	}
-	p := &Packed{members: members{of}, of: of, plan: plan, fields: fields}
+	p := &Packed{plan: plan, fields: fields}
+	p.kind, p.members, p.how = "packed", members{of}, k.parameters
 	for _, f := range fields {
 		p.specs = append(p.specs, f.spec)
 	}
@@ -93,17 +93,8 @@ func (p *Packed) Len() int { return len(p.plan.ends) }
 // Segments.
 func (p *Packed) Specs() []tensor.Spec { return p.specs }
 
-// ID returns a digest of the Source's ID and the parameters; empty if the Source has none.
-func (p *Packed) ID() string { return p.plan.id(p.of.can.ID()) }
-
-// IDIn returns the ID of the same rows in other generations of the datasets.
-func (p *Packed) IDIn(numbers []int) (string, error) {
-	if p.of.can.Generation == nil {
-		return p.ID(), nil
-	}
-	id, err := p.of.can.Generation.IDIn(numbers)
-	return p.plan.id(id), err
-}
+// of returns the Source.
+func (p *Packed) of() *member { return &p.members[0] }
 
 // Pieces returns the pieces of a row. The caller must not change them.
 func (p *Packed) Pieces(row int) []Piece { return p.plan.row(row) }
@@ -165,7 +156,7 @@ func (p *Packed) Gather(ctx context.Context, field string, indices []int, dst []
 	size := p.specs[f].RecordBytes()
 	for i, r := range indices {
 		if err := p.row(ctx, f, p.plan.row(r), dst[i*size:(i+1)*size]); err != nil {
-			return rowError{err, r}
+			return recordError{err, r, fmt.Sprint("row ", r)}
 		}
 	}
 	return nil
@@ -233,7 +224,7 @@ func (p *Packed) records(ctx context.Context, f *packedField, s *packScratch, pi
 		s.indices = append(s.indices, int(piece.Record))
 	}
 	s.offsets = slices.Grow(s.offsets[:0], len(pieces)+1)[:len(pieces)+1]
-	got, err := p.of.can.Ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, dst)
+	got, err := p.of().can.Ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, dst)
 	if err == nil && len(got) != len(dst) {
 		err = fmt.Errorf("records %v have %d bytes, and had %d when they were packed", s.indices, len(got), len(dst))
 	}
@@ -244,7 +235,7 @@ func (p *Packed) records(ctx context.Context, f *packedField, s *packScratch, pi
 func (p *Packed) part(ctx context.Context, f *packedField, s *packScratch, piece Piece, dst []byte) (err error) {
 	s.indices = append(s.indices[:0], int(piece.Record))
 	s.offsets = slices.Grow(s.offsets[:0], 2)[:2]
-	s.rows, err = p.of.can.Ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, s.rows)
+	s.rows, err = p.of().can.Ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, s.rows)
 	if err != nil {
 		return err
 	}
@@ -256,16 +247,6 @@ func (p *Packed) part(ctx context.Context, f *packedField, s *packScratch, piece
 	return nil
 }
 
-// rowError is an error with the number of the row, which the loader calls a record.
-type rowError struct {
-	error
-	row int
-}
-
-func (e rowError) Unwrap() error { return e.error }
-func (e rowError) Record() int   { return e.row }
-func (e rowError) Error() string { return fmt.Sprintf("row %d: %v", e.row, e.error) }
-
 // Prefetch hints the records of rows [a, b).
 func (p *Packed) Prefetch(field string, a, b int) error {
 	if !packs(field) {
@@ -273,10 +254,18 @@ func (p *Packed) Prefetch(field string, a, b int) error {
 	}
 	for row := a; row < b; row++ {
 		for _, piece := range p.plan.row(row) {
-			if err := p.of.Prefetch(field, int(piece.Record), int(piece.Record)+1); err != nil {
+			if err := p.of().Prefetch(field, int(piece.Record), int(piece.Record)+1); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// Classes returns the names of a packed field's values.
+func (p *Packed) Classes(field string) []string {
+	if f, err := p.field(field); err != nil || f >= len(p.fields) {
+		return nil
+	}
+	return p.of().classes(field)
 }

@@ -8,10 +8,10 @@ import (
 
 // DescribeReads describes how the Source reads the field from which a field is built.
 func (p *Packed) DescribeReads(field string) (how, why string, resident float64) {
-	if p.of.can.Described == nil || !packs(field) {
+	if p.of().can.Described == nil || !packs(field) {
 		return "made", "of the lengths of records", -1
 	}
-	how, why, resident = p.of.can.Described.DescribeReads(field)
+	how, why, resident = p.of().can.Described.DescribeReads(field)
 	return "packed, " + how, why, resident
 }
 
@@ -26,7 +26,7 @@ func (p *Packed) Location(_ string, row int) string {
 
 // Fetch announces to the Source the records of rows that will be needed.
 func (p *Packed) Fetch(ctx context.Context, field string, rows []int) error {
-	if p.of.can.Remote == nil || !packs(field) {
+	if !packs(field) {
 		return nil
 	}
 	var records []int
@@ -35,5 +35,5 @@ func (p *Packed) Fetch(ctx context.Context, field string, rows []int) error {
 			records = append(records, int(piece.Record))
 		}
 	}
-	return p.of.can.Remote.Fetch(ctx, field, records)
+	return p.of().fetch(ctx, field, records)
 }

@@ -3,9 +3,6 @@ package combine
 import (
 	"fmt"
 	"slices"
-
-	"github.com/penstock/penstock/loader/internal/digest"
-	"github.com/penstock/penstock/loader/sampler"
 )
 
 // plan has the pieces of each row: first fit, in the order of the records, into a
@@ -124,14 +121,4 @@ func (p *plan) row(i int) []Piece {
 		first = p.ends[i-1]
 	}
 	return p.pieces[first:p.ends[i]]
-}
-
-// id returns the ID of the rows of a Source with an ID.
-func (p *plan) id(of string) string {
-	k := p.pack
-	if of == "" {
-		return ""
-	}
-	return "packed(" + digest.Of(of, k.Length, k.Fields, k.Pad, k.Overflow, k.MaxOpenRows, sampler.ID(k.Sampler), k.Seed,
-		k.Epoch) + ")"
 }

@@ -35,10 +35,12 @@ func newSelect(src loader.Source, s Select) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &View{table: table{kind: "select", members: members{m}}}
-	if v.rows, err = newRows(src.Len(), s); err != nil {
+	records, err := newRows(src.Len(), s)
+	if err != nil {
 		return nil, err
 	}
+	v := newView("select", records)
+	v.members = members{m}
 	specs := src.Specs()
 	fields := s.Fields
 	if fields == nil {
@@ -84,7 +86,7 @@ func newZip(sources []loader.Source) (*View, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("no sources")
 	}
-	v := &View{table: table{kind: "zip", rows: rows{n: sources[0].Len()}}}
+	v := newView("zip", rows{n: sources[0].Len()})
 	for i, src := range sources {
 		m, err := newMember(src)
 		if err != nil {
@@ -104,17 +106,17 @@ func newZip(sources []loader.Source) (*View, error) {
 }
 
 // add adds a field of a part, under another name unless that is "".
-func (t *table) add(part int, spec tensor.Spec, name string) error {
+func (r *route) add(part int, spec tensor.Spec, name string) error {
 	f := viewed{part: part, name: spec.Name}
-	if spec.Ragged && t.members[part].can.Ragged == nil {
+	if spec.Ragged && r.members[part].can.Ragged == nil {
 		return fmt.Errorf("field %q has records of variable length, and the Source is not a loader.RaggedSource", spec.Name)
 	}
 	if name != "" {
 		spec.Name = name
 	}
-	if fieldOf(t.specs, spec.Name) >= 0 {
+	if fieldOf(r.specs, spec.Name) >= 0 {
 		return fmt.Errorf("two fields have the name %q; rename one of them", spec.Name)
 	}
-	t.specs, t.fields = append(t.specs, spec), append(t.fields, f)
+	r.specs, r.fields = append(r.specs, spec), append(r.fields, f)
 	return nil
 }

@@ -67,7 +67,7 @@ func NewUnion(fill FillValues, sources ...loader.Source) (*Concat, error) {
 
 func newUnion(fill FillValues, sources []loader.Source) (all []loader.Source, err error) {
 	var fields []string
-	first := map[string]member{} // the first source that has a field
+	first := map[string]*member{} // the first source that has a field
 	for i, src := range sources {
 		m, err := newMember(src)
 		if err != nil {
@@ -75,7 +75,7 @@ func newUnion(fill FillValues, sources []loader.Source) (all []loader.Source, er
 		}
 		for _, spec := range src.Specs() {
 			if _, ok := first[spec.Name]; !ok {
-				fields, first[spec.Name] = append(fields, spec.Name), m
+				fields, first[spec.Name] = append(fields, spec.Name), &m
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func newUnion(fill FillValues, sources []loader.Source) (all []loader.Source, er
 		}
 		v := src
 		if lacking != nil {
-			classes := func(field string) []string { return classesOf(first[field], field) }
+			classes := func(field string) []string { return first[field].classes(field) }
 			more, err := newFilled(lacking, classes, fill, src.Len())
 			if err != nil {
 				return nil, fmt.Errorf("source %d: %w", i, err)
@@ -115,13 +115,6 @@ func newUnion(fill FillValues, sources []loader.Source) (all []loader.Source, er
 		}
 	}
 	return all, nil
-}
-
-func classesOf(m member, field string) []string {
-	if m.can.Classed == nil {
-		return nil
-	}
-	return m.can.Classed.Classes(field)
 }
 
 // filled is a Source of records that all have the same values.

@@ -17,11 +17,11 @@ func (v *View) Chunks(fields []string, records []int) (sampler.Chunks, error) {
 	var of *member
 	var there []string
 	for _, field := range fields {
-		p, name, err := v.field(field)
+		s, err := v.at(field, 0, 0)
 		if err != nil {
 			return sampler.Chunks{}, err
 		}
-		needed := []string{name}
+		p, needed := s.member, []string{s.field}
 		if d, ok := p.Source.(*derived); ok {
 			p, needed = &v.members[0], d.how.Names
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/loader/internal/digest"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
@@ -19,10 +18,7 @@ import (
 // Windows of arrays in memory are copied from there; windows of whole records that do not overlap, or that are alone,
 // are views. Of chunked arrays, each chunk is decoded once for a batch, and kept for the next ones in memory that
 // SetCache limits.
-type Windows struct {
-	cutter
-	text string // the parameters
-}
+type Windows struct{ cutter }
 
 var _ interface {
 	loader.ChunkedSource
@@ -77,7 +73,8 @@ func newWindows(ctx context.Context, w Window, sources []loader.Source) (*Window
 	if ws.origins, err = newOrigins(ctx, &w, p.axes, ws.members); err != nil {
 		return nil, err
 	}
-	ws.text = w.text()
+	text := w.text()
+	ws.kind, ws.how = "window", func() []any { return []any{text} }
 	return ws, nil
 }
 
@@ -94,23 +91,6 @@ func (w *Windows) work(field string) int {
 		}
 	}
 	return 0
-}
-
-// ID is a digest of the identities of the Sources and of the parameters; empty if a Source has none.
-func (w *Windows) ID() string { return w.idOf(w.ids()) }
-
-// IDIn returns the ID of the same windows in other generations of the datasets.
-func (w *Windows) IDIn(numbers []int) (string, error) {
-	ids, err := w.idsIn(numbers)
-	return w.idOf(ids), err
-}
-
-// idOf returns the ID of the windows over sources with some IDs.
-func (w *Windows) idOf(ids []string) string {
-	if ids == nil {
-		return ""
-	}
-	return "window(" + digest.Of(ids, w.text) + ")"
 }
 
 // Axes returns the names of the axes on which windows have an origin.

@@ -6,10 +6,16 @@ import (
 )
 
 // Fault has the Source whose memory addr is in say why a read there failed.
-func (w *Windows) Fault(addr uintptr) error { return unnumbered(w.fault(addr)) }
+func (w *Windows) Fault(addr uintptr) error {
+	_, err := w.fault(addr)
+	return unnumbered(err)
+}
 
 // Intact asks every Source.
-func (w *Windows) Intact() error { return unnumbered(w.intact()) }
+func (w *Windows) Intact() error {
+	_, err := w.intact()
+	return unnumbered(err)
+}
 
 // unnumbered hides that an error names a record, which is one of a Source.
 func unnumbered(err error) error {
@@ -74,15 +80,15 @@ func (w *Windows) DescribeReads(field string) (how, why string, resident float64
 	if err != nil || f.part.can.Described == nil {
 		return "", "", -1
 	}
-	how, why, resident = f.part.can.Described.DescribeReads(f.in.Name)
+	how, why, resident = f.part.describeReads(f.in.Name)
 	return "windows, " + how, why, resident
 }
 
 // Classes returns the class names of the field that a field is cut from.
 func (w *Windows) Classes(field string) []string {
 	f, err := w.field(field)
-	if err != nil || f.part.can.Classed == nil {
+	if err != nil {
 		return nil
 	}
-	return f.part.can.Classed.Classes(f.in.Name)
+	return f.part.classes(f.in.Name)
 }

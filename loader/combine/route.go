@@ -1,0 +1,176 @@
+package combine
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"sync"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/tensor"
+)
+
+// route says where the fields and records of a combined Source are: which part has them, by which name and number. A
+// [View] takes each field from a part, and selects records of it. A [Concat] takes each record from a part.
+//
+// All methods of a Source that name records are methods of the route, so that a combined Source has no code of its own for
+// them. The route has few branches and no interface, because the loader asks for the place of single records.
+type route struct {
+	named
+	specs  []tensor.Spec
+	fields []viewed  // one for each of specs
+	rows   rows      // the numbers of the records among those of all segments
+	ends   []int     // records in the segments up to each; the last one has no end
+	pool   sync.Pool // of *groups
+}
+
+// viewed is where a field is in the first segment. In the segment i, it is i parts further.
+type viewed struct {
+	part int
+	name string // there
+}
+
+// stretch is consecutive records of a part.
+type stretch struct {
+	*member
+	field   string // its name there
+	segment int
+	first   int
+	n       int
+}
+
+// Len returns the number of records.
+func (r *route) Len() int { return r.rows.n }
+
+// Specs returns the fields.
+func (r *route) Specs() []tensor.Spec { return r.specs }
+
+// field returns where a field is.
+func (r *route) field(name string) (viewed, error) {
+	i := fieldOf(r.specs, name)
+	if i < 0 {
+		return viewed{}, fmt.Errorf("combine: %s: there is no field %q", r.kind, name)
+	}
+	return r.fields[i], nil
+}
+
+// segment returns the segment of a number.
+func (r *route) segment(number int) int {
+	if len(r.ends) == 1 {
+		return 0
+	}
+	return sort.SearchInts(r.ends, number+1)
+}
+
+// start returns the first number of a segment.
+func (r *route) start(segment int) int {
+	if segment == 0 {
+		return 0
+	}
+	return r.ends[segment-1]
+}
+
+// at returns where the first of records [a, b) of a field are: as many as follow each other there.
+func (r *route) at(field string, a, b int) (s stretch, err error) {
+	i := fieldOf(r.specs, field)
+	if i < 0 || a < 0 || b < a || b > r.rows.n {
+		return s, r.missing(field, a, b)
+	}
+	s.field = r.fields[i].name
+	switch {
+	case a == b:
+	case r.rows.all():
+		s.first, s.n = a, b-a
+	default:
+		s.first, s.n = r.rows.at(a, b)
+	}
+	if len(r.ends) > 1 {
+		s.segment = r.segment(s.first)
+		s.n = min(s.n, r.ends[s.segment]-s.first)
+		s.first -= r.start(s.segment)
+	}
+	s.member = &r.members[r.fields[i].part+s.segment]
+	return s, nil
+}
+
+// missing returns the error of records [a, b) or a field that do not exist.
+func (r *route) missing(field string, a, b int) error {
+	if _, err := r.field(field); err != nil {
+		return err
+	}
+	return fmt.Errorf("combine: %s: records [%d, %d) of %d do not exist", r.kind, a, b, r.rows.n)
+}
+
+// whole returns where records [a, b) of a field are, if they follow each other there.
+func (r *route) whole(field string, a, b int) (s stretch, ok bool) {
+	s, err := r.at(field, a, b)
+	return s, err == nil && s.n == b-a
+}
+
+// each calls f for every stretch of records [a, b), until it fails.
+func (r *route) each(field string, a, b int, f func(p *member, name string, first, end int) error) error {
+	for a < b {
+		s, err := r.at(field, a, b)
+		if err != nil {
+			return err
+		}
+		if err := f(s.member, s.field, s.first, s.first+s.n); err != nil {
+			return r.renumber(err, s.segment, a, a+s.n)
+		}
+		a += s.n
+	}
+	return nil
+}
+
+// same reports whether every record has the number of a record of a part.
+func (r *route) same() bool { return r.rows.all() && len(r.ends) == 1 }
+
+// renumber makes an error of a part, in some segment, name the record of the route that it is of: one of [a, b).
+func (r *route) renumber(err error, segment, a, b int) error {
+	if err == nil || r.same() {
+		return err
+	}
+	var named loader.RecordError
+	if !errors.As(err, &named) {
+		return err
+	}
+	number := r.start(segment) + named.Record()
+	if r.rows.all() {
+		return recordError{err, number, fmt.Sprintf("record %d (source %d)", number, segment)}
+	}
+	for a < b {
+		first, n := r.rows.at(a, b)
+		if k := number - first; k >= 0 && k < n {
+			return failed(err, a+k)
+		}
+		a += n
+	}
+	return err
+}
+
+// renumberOf is renumber for a list of records whose numbers are known.
+func (r *route) renumberOf(err error, segment int, numbers, records []int) error {
+	if err == nil || r.rows.all() {
+		return r.renumber(err, segment, 0, 0)
+	}
+	var named loader.RecordError
+	if errors.As(err, &named) {
+		for k, number := range numbers {
+			if number == r.start(segment)+named.Record() {
+				return failed(err, records[k])
+			}
+		}
+	}
+	return err
+}
+
+func (r *route) work(field string) (most int) {
+	f, err := r.field(field)
+	if err != nil {
+		return 0
+	}
+	for _, m := range r.members[f.part : f.part+len(r.ends)] {
+		most = max(most, workOf(m.Source, f.name))
+	}
+	return most
+}
