@@ -16,10 +16,10 @@ import (
 // Compress says how the arrays of an HDF5 file or Zarr are compressed; the zero value, not at all.
 type Compress struct {
 	Method       Method
-	Level        int // 1 to 9, of zstd to 22; 0 takes what a sample of the records asks for, of zstd 3
-	ChunkRecords int64
-	ChunkBytes   int64
-	Shuffle      string // "on", "off", or "" for what a sample asks for
+	Level        int    // 1 to 9, of zstd to 22; 0 takes what a sample of the records asks for, of zstd 3
+	ChunkRecords int64  `recipe:"chunk-records"`
+	ChunkBytes   int64  `recipe:"chunk-bytes"`
+	Shuffle      string `recipe:"shuffle-bytes"` // "on", "off", or "" for what a sample asks for
 }
 
 // Method is a way to compress.
@@ -86,14 +86,10 @@ func (c Compress) problems(all Config) (list []string) {
 	return list
 }
 
-// options returns what a recipe says; "" says nothing.
-func (c Compress) options() map[string]string {
-	number := func(n int64) string { return choose(n > 0, strconv.FormatInt(n, 10), "") }
+// text returns the value of the flag --compress, "" without compression.
+func (c Compress) text() string {
 	level := choose(c.Level > 0, ":"+strconv.Itoa(c.Level), "")
-	return map[string]string{
-		"compress": choose(c.Method != Uncompressed, string(c.Method)+level, ""), "shuffle-bytes": c.Shuffle,
-		"chunk-records": number(c.ChunkRecords), "chunk-bytes": number(c.ChunkBytes),
-	}
+	return choose(c.Method != Uncompressed, string(c.Method)+level, "")
 }
 
 // hdf5Options returns the options of package hdf5; nil stores without compression.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -42,20 +43,20 @@ type Config struct {
 
 	Source string // folder, file, or glob of files with the samples
 	From   string // kind of source, one of source.Kinds, or "auto"
-	Fields string // which columns become which fields, see column.ParseFields; "" for all
+	Fields string `recipe:"fields"` // which columns become which fields, see column.ParseFields; "" for all
 
 	// Missing is the value of empty cells and nulls, see source.Options; "skip" leaves their samples out, and counts them.
-	Missing string
+	Missing string `recipe:"missing"`
 
 	// Records says where the records are in files whose arrays are in groups, see package unit; "" finds out. Align
 	// says which rows become records where arrays have several lengths, and which columns a field has where units name
 	// them differently.
-	Records string
-	Align   unit.Align
+	Records string     `recipe:"records"`
+	Align   unit.Align `recipe:"align"`
 
 	// Instances has fields whose rows are of the same instances: boxes, their labels, areas. A source may say so itself.
-	Instances []string
-	Outside   bool // files that tables and links name may lie outside of the source's folder
+	Instances []string `recipe:"instances"`
+	Outside   bool     // files that tables and links name may lie outside of the source's folder
 
 	producer *producer.Producer // sends the samples, where Source is StreamName
 
@@ -64,16 +65,16 @@ type Config struct {
 	// Which samples become records, and in which order and splits.
 
 	Skip      bool            // leave unreadable samples out instead of failing
-	MaxErrors Limit           // with Skip: more bad samples than that are a failure
+	MaxErrors Limit           `recipe:"max-errors"` // with Skip: more bad samples than that are a failure
 	Names     string          // whether records keep the names of their samples: "auto", "on" or "off"
-	Dedup     bool            // leave out samples whose content an earlier sample has
+	Dedup     bool            `recipe:"dedup"` // leave out samples whose content an earlier sample has
 	Split     []samples.Share // nil: no splits, or those that the source has
-	Stratify  field.Strata    // give every class its shares
-	Shuffle   Seed
+	Stratify  field.Strata    `recipe:"stratify"` // give every class its shares
+	Shuffle   Seed            `recipe:"shuffle"`
 
 	// NormalizeSplit is the split that the dataset's own mean and deviation come from, or "all";
 	// "" is the split of training where there are splits, see [trainingSplit].
-	NormalizeSplit string
+	NormalizeSplit string `recipe:"normalize-split"`
 
 	// The dataset that is made, and its place.
 
@@ -395,26 +396,48 @@ func (r *run) recipeOf(j *execute.Job) (*store.Recipe, error) {
 
 // options returns the recipe's flags with their values, those aside that say nothing.
 func (c Config) options() map[string]string {
-	all := map[string]string{
-		"alpha": c.Images.Rules.AlphaName(), "exif-orientation": choose(c.Images.Rules.Orient, "applied", "ignored"),
-		"sixteen-bit": field.Depths[c.Images.Rules.Deep], "cmyk": choose(c.Images.Rules.RefuseCMYK, "refused", "converted"),
-		"color": c.Images.Color, "normalize": c.Images.Normalize.Name, "normalize-split": c.NormalizeSplit,
-		"max-pixels": strconv.Itoa(c.Images.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
-		"independent": strings.Join(c.Images.Independent, ","), "instances": strings.Join(c.Instances, ","),
-		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "records": c.Records,
-		"align": string(c.Align), "missing": c.Missing,
-		"keep-encoded": choose(c.Images.KeepEncoded, "true", ""),
-		"jpeg-quality": choose(c.Images.Shrinks(), strconv.Itoa(c.Images.JPEGQuality()), ""),
-		"larger-than":  choose(c.Images.LargerThan != 0, strconv.Itoa(c.Images.LargerThan), ""),
-		"split":        samples.SplitText(c.Split), "stratify": c.Stratify.String(), "shuffle": c.Shuffle.String(),
-		"names": choose(c.Names == NamesAuto, "", c.Names),
-		"dedup": choose(c.Dedup, "true", ""), "max-errors": c.MaxErrors.String(),
-		"shard-size": choose(c.ShardBytes != 0 && c.DatasetFormat() != part.HDF5, strconv.FormatInt(c.ShardBytes, 10), ""),
-	}
-	maps.Copy(all, c.Compress.options())
+	all := c.recipeFlags()
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 	maps.Copy(all, FixedOptions)
 	return all
+}
+
+// RecipeFlags returns the flags that a recipe has: all that the bytes of a dataset depend on, transforms aside.
+func RecipeFlags() []string { return slices.Sorted(maps.Keys(Config{}.recipeFlags())) }
+
+// recipeFlags returns all flags that a recipe may have, with their values: the fields that have a tag, and those
+// whose value is written in other words. "" says nothing.
+func (c Config) recipeFlags() map[string]string {
+	all := map[string]string{
+		"alpha": c.Images.Rules.AlphaName(), "exif-orientation": choose(c.Images.Rules.Orient, "applied", "ignored"),
+		"sixteen-bit": field.Depths[c.Images.Rules.Deep], "cmyk": choose(c.Images.Rules.RefuseCMYK, "refused", "converted"),
+		"on-error": choose(c.Skip, "skip", "fail"), "split": samples.SplitText(c.Split),
+		"from": choose(c.From == "auto", "", c.From), "names": choose(c.Names == NamesAuto, "", c.Names),
+		"compress":     c.Compress.text(),
+		"jpeg-quality": choose(c.Images.Shrinks(), strconv.Itoa(c.Images.JPEGQuality()), ""),
+		"shard-size":   choose(c.ShardBytes != 0 && c.DatasetFormat() != part.HDF5, strconv.FormatInt(c.ShardBytes, 10), ""),
+	}
+	for _, options := range []any{c, c.Images, c.Compress} {
+		addTagged(all, options)
+	}
+	return all
+}
+
+// addTagged adds the fields of a struct that have the tag recipe, which names their flag: texts, numbers, switches and
+// lists. The zero value says nothing.
+func addTagged(all map[string]string, options any) {
+	for f, v := range reflect.ValueOf(options).Fields() {
+		name, ok := f.Tag.Lookup("recipe")
+		switch {
+		case !ok:
+		case v.IsZero():
+			all[name] = ""
+		case v.Kind() == reflect.Slice:
+			all[name] = strings.Join(v.Interface().([]string), ",")
+		default:
+			all[name] = fmt.Sprint(v.Interface())
+		}
+	}
 }
 
 // FixedOptions are options that a recipe states and no flag changes.

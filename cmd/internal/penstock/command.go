@@ -68,7 +68,7 @@ func compare() *cobra.Command {
 var (
 	examplesOf = regexp.MustCompile(`(^|[\s(])((?:preprocess|inspect|loadbench|feed) )`)
 	namesOf    = regexp.MustCompile(
-		`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|status|normalize|cache|show|stats|preview|report|verify|diff|filter|join|layout|view)\b))`)
+		`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|normalize|cache|show|stats|preview|report|verify|diff|filter|join|layout|view)\b))`)
 )
 
 // prefix turns the help of a program into the help of a subcommand: "name ..." becomes "penstock name ...", also within

@@ -34,7 +34,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("no %s in:\n%s", name, out)
 		}
 	}
-	without := regexp.MustCompile(`(?m)(?:^|[ (])(?:preprocess|inspect|loadbench|feed) (?:--?[a-z]|\[flags|(?:merge|status|normalize|show|stats|preview|report|verify|diff|filter|join|layout|view|completion|photos|out)\b).*$`)
+	without := regexp.MustCompile(`(?m)(?:^|[ (])(?:preprocess|inspect|loadbench|feed) (?:--?[a-z]|\[flags|(?:merge|normalize|show|stats|preview|report|verify|diff|filter|join|layout|view|completion|photos|out)\b).*$`)
 	for _, c := range all(Command()) {
 		_, out, _ := run(t, append(strings.Fields(c.CommandPath())[1:], "--help")...)
 		if m := without.FindString(strings.ReplaceAll(out, "penstock ", "penstock:")); m != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/rawcache"
@@ -49,7 +50,7 @@ func cacheCommand() *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: "cache [flags] SOURCE", Short: "Build the dataset of a source in the cache",
 		Long: cacheLong, Example: "  preprocess cache photos --cache-dir out/cache",
-		PreRunE: func(_ *cobra.Command, args []string) error { return c.check(args) },
+		PreRunE: func(cmd *cobra.Command, args []string) error { return c.check(cmd.Flags(), args) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	})
 	fs := cmd.Flags()
@@ -66,9 +67,9 @@ func cacheCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cacheFlags) check(args []string) error {
+func (c *cacheFlags) check(fs *pflag.FlagSet, args []string) error {
 	var p problems
-	p.choose("progress", &c.progress)
+	fs.VisitAll(p.choose)
 	if c.size != "" {
 		var err error
 		if c.limit, err = units.ParseBytes(c.size); err != nil || c.limit <= 0 {

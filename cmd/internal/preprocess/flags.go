@@ -44,7 +44,7 @@ type flags struct {
 
 func newFlags() *flags { return &flags{config: prepare.DefaultConfig()} }
 
-// choices lists what a flag may be; the first is the default, unless the flag must be given.
+// choices lists what a flag may be, besides its default.
 var choices = map[string][]string{
 	"from":       append(append([]string{"auto"}, source.Kinds...), producer.Kind),
 	"format":     {prepare.Flat, prepare.HDF5, prepare.Zarr},
@@ -152,7 +152,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.Bool("json", false, "print the summary as JSON")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	fs.BoolVar(&f.version, "version", false, "print versions and build options")
-	cli.Group(cmd, "Source and dataset", "from", "fields", "missing", "records", "align", "outside", "format",
+	cli.Group(cmd, "Source and dataset", "from", "fields", "missing", "records", "align", "instances", "outside", "format",
 		"shard-size",
 		"overwrite", "append", "split", "stratify", "shuffle", "dedup", "names", "view")
 	cli.Group(cmd, "Compression and chunks", append(slices.Clone(compressNames), "rechunk")...)
@@ -186,21 +186,7 @@ func (f *flags) check(args []string) error {
 		c.Workers = f.workers
 	}
 	f.takeRecipe()
-	p.choose("from", &c.From)
-	p.chooseIf("color", &f.color)
-	p.chooseIf("layout", &f.layout)
-	p.chooseIf("dtype", &f.dtype)
-	p.choose("on-error", &f.onError)
-	p.choose("filter", &c.Images.Filter)
-	p.choose("pass-order", &c.Images.PassOrder)
-	p.choose("names", &c.Names)
-	p.choose("progress", &f.progress)
-	p.chooseIf("format", &c.Format)
-	p.chooseIf("fit", &c.Images.Fit)
-	p.choose("exif-orientation", &f.orientation)
-	p.choose("alpha", &f.alpha)
-	p.choose("sixteen-bit", &f.deep)
-	p.choose("cmyk", &f.cmyk)
+	f.set.VisitAll(p.choose)
 	f.parse(&p)
 	c.Images.Decode = f.set.Changed("keep-encoded") && !c.Images.KeepEncoded
 	if f.quiet && f.progress != "auto" {
@@ -321,24 +307,14 @@ func (p *problems) add(flag, value string, err error) {
 	}
 }
 
-// choose checks that a flag is one of its choices, and makes it its default if not.
-func (p *problems) choose(flag string, value *string) {
-	if slices.Contains(choices[flag], *value) {
+// choose checks that a flag is its default or one of its choices, if it has any, and makes it its default if not.
+func (p *problems) choose(flag *pflag.Flag) {
+	list, value := choices[flag.Name], flag.Value.String()
+	if list == nil || value == flag.DefValue || slices.Contains(list, value) {
 		return
 	}
-	*p = append(*p, fmt.Sprintf("--%s %s: %s", flag, *value, suggest.OneOf(*value, choices[flag])))
-	*value = choices[flag][0]
-}
-
-// chooseIf does the same with a flag whose default depends on other things.
-func (p *problems) chooseIf(flag string, value *string) {
-	before := len(*p)
-	if *value != "" {
-		p.choose(flag, value)
-	}
-	if len(*p) > before {
-		*value = ""
-	}
+	*p = append(*p, fmt.Sprintf("--%s %s: %s", flag.Name, value, suggest.OneOf(value, list)))
+	_ = flag.Value.Set(flag.DefValue) // of a text
 }
 
 // arguments takes SOURCE and DEST, or returns their problem.

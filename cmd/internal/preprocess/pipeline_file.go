@@ -40,15 +40,8 @@ type pipelineFile struct {
 // pipelineKeys are the keys of the file.
 var pipelineKeys = []string{"program", "decoder", "options", "transforms"}
 
-// recipeFlags are the flags that a recipe has: all that the bytes of a dataset depend on,
-// transforms aside.
-var recipeFlags = []string{
-	"from", "fields", "missing", "records", "align", "instances", "independent", "shard-size", "compress", "chunk-records",
-	"chunk-bytes",
-	"shuffle-bytes", "color", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk",
-	"keep-encoded", "jpeg-quality", "larger-than",
-	"max-pixels", "on-error", "max-errors", "split", "stratify", "shuffle", "dedup",
-}
+// recipeFlags are the flags that options may have.
+var recipeFlags = prepare.RecipeFlags()
 
 // transformFlags are the flags that transforms replace.
 var transformFlags = []string{"resize", "fit", "crop", "filter", "pass-order", "layout", "dtype"}

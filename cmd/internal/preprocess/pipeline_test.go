@@ -84,7 +84,7 @@ func TestRecipeRunsAgain(t *testing.T) {
 func TestPrintPipeline(t *testing.T) {
 	c := config(t, "x")
 	c.Images.DType, c.Images.Normalize = tensor.Float32, normalizeOf(t, "imagenet")
-	c.Images.Normalize.Name = "imagenet"
+	c.Images.Normalize.Name, c.Names = "imagenet", prepare.NamesOff
 	var b bytes.Buffer
 	require.NoError(t, printPipeline(&b, c))
 	p, err := parsePipelineFile(b.Bytes())

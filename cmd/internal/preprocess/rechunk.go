@@ -31,7 +31,7 @@ func (f *flags) checkRechunk(args []string) error {
 	var err error
 	f.chunks.Chunks, err = cli.ParseAxes(f.rechunk)
 	p.add("rechunk", f.rechunk, err)
-	p.choose("progress", &f.progress)
+	p.choose(f.set.Lookup("progress"))
 	f.chunks.Workers, f.chunks.Overwrite, f.chunks.Resume = f.workers, f.config.Overwrite, f.config.Resume
 	if f.memory != "" {
 		f.chunks.Memory, err = units.ParseBytes(f.memory)

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Options say what is done to the values of samples.
+// Options say what is done to the values of samples. The tag recipe names the flag of an option that recipes have.
 type Options struct {
 	Resize    []int  // one length, or height and width; nil leaves sizes as they are
 	Fit       string // shorter, longer, exact, cover, pad; "" is shorter for one length, exact for two
@@ -19,21 +19,21 @@ type Options struct {
 
 	// Of these the zero value is rgb, CHW, uint8 and none for files of images, and leaves
 	// arrays of pixels as they are.
-	Color     string // "rgb" or "gray"
+	Color     string `recipe:"color"` // "rgb" or "gray"
 	Layout    string // tensor.CHW or tensor.HWC
 	DType     tensor.DType
-	Normalize Normalize
+	Normalize Normalize `recipe:"normalize"`
 
 	Rules       Rules
-	MaxPixels   int  // larger images are refused from their header
-	KeepEncoded bool // keep files of images, as a field of variable length: Resize makes smaller only those that are large
+	MaxPixels   int  `recipe:"max-pixels"`   // larger images are refused from their header
+	KeepEncoded bool `recipe:"keep-encoded"` // keep files of images, whose length varies: Resize makes only large ones smaller
 	Decode      bool // make pixels of images also where a dataset is copied that holds them as files
 	Quality     int  // of JPEGs that are made then, 1 to 100; 0 is 90
-	LargerThan  int  // pixels of the side that Fit names; smaller files are kept as they are; 0 is the size of Resize
+	LargerThan  int  `recipe:"larger-than"` // pixels of the side that Fit names; smaller files stay; 0 is the size of Resize
 
 	// Independent has the fields of the source that do not lie on what its images show, so that they need not follow
 	// these: see package geometry.
-	Independent []string
+	Independent []string `recipe:"independent"`
 
 	// Transforms is a recipe that replaces Resize, Fit, Crop, Filter, PassOrder, Layout and DType, see
 	// package transforms; an entry may name its "field". nil: there is none.
