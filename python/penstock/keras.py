@@ -131,9 +131,7 @@ class Data(DataAdapter):
         """Return an iterator over an epoch, as Keras asks for it."""
         return self._batches()
 
-    def get_jax_iterator(self) -> Iterator[tuple[Any, ...]]:
-        """Return an iterator over an epoch for the JAX backend."""
-        return self._batches()
+    get_jax_iterator = get_numpy_iterator
 
     def get_torch_dataloader(self) -> Iterator[tuple[Any, ...]]:
         """Return an iterator over an epoch, of tensors on Keras' device."""

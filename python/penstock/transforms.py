@@ -1057,6 +1057,11 @@ class PadTo(Transform):
 class ArrayTransform(Transform):
     """One operation on the numbers of a field that is not of images."""
 
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        if isinstance(entry.get("axes"), (str, int)):  # one axis, without a list
+            entry["axes"] = [entry["axes"]]
+        return [entry]
+
 
 @dataclass(frozen=True)
 class Cast(ArrayTransform):
@@ -1233,9 +1238,6 @@ class RandomFlip(ArrayTransform):
     axes: Any
     p: float = 0.5
 
-    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
-        return [{**entry, "axes": _axes_of(self.axes)}]
-
 
 @dataclass(frozen=True)
 class RandomRot90(ArrayTransform):
@@ -1254,9 +1256,6 @@ class RandomRot90(ArrayTransform):
     p: float = 0.5
     max_k: int = 3
 
-    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
-        return [{**entry, "axes": _axes_of(self.axes)}]
-
 
 @dataclass(frozen=True)
 class RandomSpatialCrop(ArrayTransform):
@@ -1272,9 +1271,6 @@ class RandomSpatialCrop(ArrayTransform):
 
     size: Any
     axes: Any = None
-
-    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
-        return [{**entry, "size": _plain(self.size), **({} if self.axes is None else {"axes": _axes_of(self.axes)})}]
 
 
 @dataclass(frozen=True)
@@ -1304,11 +1300,6 @@ class RandomNoise(ArrayTransform):
 
     std: float
     mean: float = 0.0
-
-
-def _axes_of(axes: Any) -> list[Any]:
-    """Return axes as a list; one alone needs none."""
-    return [_plain(a) for a in ([axes] if isinstance(axes, (str, int)) else axes)]
 
 
 class BatchTransform(Transform):
@@ -1490,14 +1481,10 @@ def _of_masks(steps: Sequence[Any]) -> list[dict[str, Any]]:
     for step in steps:
         fill = getattr(step, "fill", None)
         if isinstance(fill, Mapping):
-            fills |= {0 if v is None else v for k, v in fill.items() if _is_mask(k)}
+            fills |= {0 if v is None else v for k, v in fill.items() if k == "mask" or getattr(k, "__name__", "") == "Mask"}
     if len(fills) > 1 or any(isinstance(v, bool) or v != int(v) for v in fills):
         raise UnsupportedError(f"fill: masks have {sorted(fills)}; give all transforms one whole number for masks")
     return [] if fills <= {0} else LabelOptions(mask_fill=int(fills.pop())).to_json()
-
-
-def _is_mask(key: Any) -> bool:
-    return key == "mask" or getattr(key, "__name__", "") == "Mask"
 
 
 class Kinds:
@@ -1572,7 +1559,8 @@ def _entries(t: Any, known: Mapping[str, type[Transform]], kind: str) -> list[di
     name, module = type(t).__name__, type(t).__module__
     if isinstance(t, Transform):
         if name not in known:
-            raise UnsupportedError(f"{name} works on {'single records' if name in _RECORD else 'batches'}: give it to {_other(known)}")
+            other = "transforms=" if known is BATCH else "batch_transforms="
+            raise UnsupportedError(f"{name} works on {'single records' if name in _RECORD else 'batches'}: give it to {other}")
         return t.to_json()
     if isinstance(t, Mapping):
         return [dict(t)]
@@ -1590,10 +1578,6 @@ def _entries(t: Any, known: Mapping[str, type[Transform]], kind: str) -> list[di
         f"{module}.{name} cannot run in the feeding process, which has {there}; leave it out here, and apply it "
         "in Python to the batches that the DataLoader yields"
     )
-
-
-def _other(known: Mapping[str, Any]) -> str:
-    return "transforms=" if known is BATCH else "batch_transforms="
 
 
 def _of_torchvision(c: type[Transform], t: Any, kind: str) -> Transform:

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, Union
+from typing import Any, Union
 
 from .dataclass import dataclass
 
@@ -50,14 +50,14 @@ class Progress:
 Wanted = Union[bool, Callable[[Progress], object], None]
 
 
-class Display(Protocol):
+class Display:
     """Shows Progress. It is closed at the end of the work."""
 
     def show(self, progress: Progress) -> None:
         """Show it."""
 
     def say(self, text: str) -> None:
-        """Print lines next to the progress that is shown."""
+        """Print lines next to the progress that is shown, unless a function of the user's has that: notes are for people."""
 
     def close(self) -> None:
         """Let go of the screen."""
@@ -102,7 +102,7 @@ def in_notebook() -> bool:
     return "ipykernel" in sys.modules
 
 
-class _Callback:
+class _Callback(Display):
     """A function of the user's. Its exceptions end the work."""
 
     def __init__(self, function: Callable[[Progress], object]) -> None:
@@ -111,14 +111,8 @@ class _Callback:
     def show(self, progress: Progress) -> None:
         self._function(progress)
 
-    def say(self, text: str) -> None:
-        """Notes are for people, and the function shows what it likes."""
 
-    def close(self) -> None:
-        """There is nothing to let go of."""
-
-
-class _Bar:
+class _Bar(Display):
     """A bar of tqdm for each stage."""
 
     def __init__(self) -> None:
@@ -146,7 +140,7 @@ class _Bar:
             self._bar = None
 
 
-class _Lines:
+class _Lines(Display):
     """A line every ten seconds, or sooner at each tenth of the whole, and one at the end, as the commands print."""
 
     def __init__(self) -> None:
@@ -162,6 +156,3 @@ class _Lines:
 
     def say(self, text: str) -> None:
         print(*(f"penstock: {line}" for line in text.splitlines()), sep="\n", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        """Lines stay."""

@@ -32,11 +32,6 @@ class Channel:
     def fileno(self) -> int:
         return -1 if self._socket is None else self._socket.fileno()
 
-    def without_blocking(self) -> Channel:
-        """Have reads and writes return at once, and return self."""
-        self._open().setblocking(False)
-        return self
-
     def send(self, message: bytes) -> None:
         """Send a message: all of it, or, if this end does not block, what the socket takes now. ``flush`` sends the rest."""
         data = _LENGTH.pack(len(message)) + message if len(message) < _CHUNK else None
@@ -112,7 +107,8 @@ class Channel:
 def pair() -> tuple[Channel, socket.socket]:
     """Return the loader's end, and the worker's, which goes to its process."""
     ours, theirs = socket.socketpair()
-    return Channel(ours).without_blocking(), theirs
+    ours.setblocking(False)
+    return Channel(ours), theirs
 
 
 def wait(channels: list[Channel], seconds: float) -> list[Channel]:

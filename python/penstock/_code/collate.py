@@ -186,6 +186,15 @@ _REPLACED = (
 )
 
 
+def default(batched: bool, torch: bool) -> Callable[[Any], Any]:
+    """Return what collates samples, or converts single ones, where the user gives no function: torch's functions, or those of this module."""
+    if not torch:
+        return default_collate if batched else default_convert
+    from torch.utils import data
+
+    return data.default_collate if batched else data.default_convert
+
+
 def default_collate(batch: Sequence[Any]) -> Any:
     """Return samples as a batch, by the rules of torch's default_collate, with arrays of NumPy for tensors.
 

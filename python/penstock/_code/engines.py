@@ -37,7 +37,6 @@ def check(engine: str) -> None:
 
 def run(engine: str, task: Task, ranks: int, path: str) -> None:
     """Run the task of every rank on an engine, and return when all have ended; the error of one that fails is raised."""
-    check(engine)
     {"ray": _ray, "dask": _dask, "spark": _spark, "slurm": _slurm}[engine](task, ranks, path)
 
 

@@ -118,6 +118,3 @@ def record(number: Any) -> str:
 
 def _shown(number: Any) -> str:
     return repr(number.item() if isinstance(number, np.generic) else number)
-
-
-__all__ = ["Failure", "caught", "ended", "out_of_memory_kills", "records", "unpicklable"]

@@ -12,7 +12,7 @@ import itertools
 import logging
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Callable
@@ -139,7 +139,18 @@ def _one_at_a_time(work: Work, task: Task, numbers: Any) -> Iterator[None]:
         randomness.making(None)
 
 
-class MapFetcher:
+class Fetcher:
+    """What makes the batches of a process: a subclass has ``fetch``."""
+
+    #: The records of the last batch that on_error passed over, and why.
+    skipped: Sequence[tuple[Any, str]] = ()
+
+    def state(self) -> dict[str, Any]:
+        """Return the state of the dataset, after the last batch."""
+        return {}
+
+
+class MapFetcher(Fetcher):
     """Batches of a dataset that is indexed."""
 
     def __init__(self, work: Work, meter: Meter) -> None:
@@ -192,12 +203,11 @@ class MapFetcher:
         return {"dataset": self._dataset.state_dict()} if stateful(self._dataset) else {}
 
     @property
-    def skipped(self) -> list[tuple[Any, str]]:
-        """The records of the last batch that on_error passed over, and why."""
-        return getattr(self._work.collate, "skipped", [])
+    def skipped(self) -> Sequence[tuple[Any, str]]:  # type: ignore[override]
+        return getattr(self._work.collate, "skipped", ())
 
 
-class IterableFetcher:
+class IterableFetcher(Fetcher):
     """Batches of a dataset that is iterated over. A state of the dataset or its iterator is loaded; else, samples are skipped."""
 
     def __init__(self, work: Work, meter: Meter, state: Mapping[str, Any] | None = None) -> None:
@@ -266,12 +276,8 @@ class IterableFetcher:
             found["dataset"] = self._work.dataset.state_dict()
         return found if len(found) > 2 else {**found, "begun": self._begun}
 
-    @property
-    def skipped(self) -> list[tuple[Any, str]]:
-        return []
 
-
-class SeededFetcher:
+class SeededFetcher(Fetcher):
     """Batches of a dataset that is indexed, with random numbers by record.
 
     A generator is seeded before each record if user code draws from it: in the first batch that is looked at. Later, one that
@@ -305,9 +311,6 @@ class SeededFetcher:
         batch = work.collate(samples if work.batched else samples[0])
         meter.next(1)
         return batch
-
-    def state(self) -> dict[str, Any]:
-        return {}
 
     def _samples(self, task: Task, of_batch: int) -> list[Any]:
         """Return the samples of records. They are asked for a second time if a generator turns out to be drawn from."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from .._base.errors import Error
 from .._engine.threads import divided
+from . import collate
 from .arrays import Columns, columns
 from .fetch import Task, Work
 from .loops import Loop, Place
@@ -111,11 +112,7 @@ class Gather:
 
     def _collated(self, batch: Any) -> Any:
         """Return the batch that torch's rules make of samples by indices of any kind."""
-        if self._output == "torch":
-            from torch.utils.data import default_collate
-        else:
-            from .collate import default_collate
-        return default_collate(self._of.samples(batch))
+        return collate.default(True, self._output == "torch")(self._of.samples(batch))
 
     def _valid(self, index: np.ndarray) -> np.ndarray:
         """Return record numbers from 0 on; those below 0 count from the end."""
@@ -177,11 +174,6 @@ class GatherLoop(Loop):
             self._plan.begin_serial()
         early = self._plan.below is not None and self._plan.below <= len(self._work.dataset)
         self._batches = self._early() if early else self._due()
-
-    @property
-    def base_seed(self) -> int:
-        """The seed that torch's workers would have."""
-        return self._work.base_seed
 
     def __next__(self) -> Any:
         return next(self._batches)
@@ -288,9 +280,9 @@ def _numbers(batch: Any) -> np.ndarray | None:
 def _collates_plainly() -> bool:
     """Return whether torch's default_collate stacks arrays and tensors, as it does until the user changes default_collate_fn_map."""
     import torch
-    from torch.utils.data._utils import collate
+    from torch.utils.data import _utils
 
-    made: Any = collate
+    made: Any = _utils.collate
     scalars = (np.bool_, np.number, np.object_)
     known = {torch.Tensor: made.collate_tensor_fn, np.ndarray: made.collate_numpy_array_fn, scalars: made.collate_numpy_scalar_fn}
     others = [kind for kind in made.default_collate_fn_map if kind not in known and kind not in (float, int, str, bytes)]

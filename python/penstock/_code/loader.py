@@ -8,7 +8,8 @@ import sys
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping
-from typing import Any, Callable
+from dataclasses import replace
+from typing import Any
 
 from .._base.errors import Error, UnsupportedError
 from .._base.options import OnError, choice
@@ -131,7 +132,7 @@ class UserLoader(Engine):
             plan, work = self._planned(epoch, workers)
             kind: Any = GatherLoop if self.gathers else ParallelLoop if workers else SerialLoop
             kind = _of_torch(kind) if self._torch else kind
-            loop = kind(plan, work, self._measures, _Options(signature, workers), _within(state))
+            loop = kind(plan, work, self._measures, replace(signature, num_workers=workers), _within(state))
             self._persistent = loop if signature.persistent_workers and workers else None
         else:
             known = self._seed is not None or self.epochs.said is not None
@@ -149,7 +150,7 @@ class UserLoader(Engine):
         """Return the batches of a loop that begins, and what workers do."""
         signature = self._signature
         default = signature.collate_fn is None
-        function = signature.collate_fn if not default else self._default_collate(signature.batched)
+        function = collate.default(signature.batched, self._torch) if default else signature.collate_fn
         self._measures.of(signature, workers, function)
         base_seed = None if self._seed is None else randomness.worker_seed(self._seed, epoch, self._rank)
         plan = self._plan(epoch, workers, base_seed)
@@ -162,16 +163,8 @@ class UserLoader(Engine):
         """Return the batches of a loop that begins, whose workers have a seed if it is known."""
         within = _within(self.epochs.loaded)
         if self._ordered is None:
-            return TorchPlan(self._index_sampler, _Options(self._signature, workers), epoch, base_seed, within, self._torch, self.gathers)
+            return TorchPlan(self._index_sampler, replace(self._signature, num_workers=workers), epoch, base_seed, within, self._torch, self.gathers)
         return SeededPlan(self._ordered, self._signature.batched, epoch, base_seed, within)
-
-    def _default_collate(self, batched: bool) -> Callable[[Any], Any]:
-        if not self._torch:
-            return collate.default_collate if batched else collate.default_convert
-        from torch.utils.data import default_collate, default_convert
-
-        found: Callable[[Any], Any] = default_collate if batched else default_convert
-        return found
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next loop is, also to whatever asks for it."""
@@ -247,16 +240,6 @@ class UserLoader(Engine):
         self._iterator = None
         if self._gather is not None:
             self._gather.buffers.clear()
-
-
-class _Options:
-    """A signature, with the number of workers that there are."""
-
-    def __init__(self, signature: Signature, num_workers: int) -> None:
-        self._signature, self.num_workers = signature, num_workers
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._signature, name)
 
 
 def _within(state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

@@ -107,6 +107,11 @@ class Loop:
     def __len__(self) -> int:
         return len(self._plan)
 
+    @property
+    def base_seed(self) -> int:
+        """The seed of the workers, or the one that they would have."""
+        return self._work.base_seed
+
     def __getstate__(self) -> Any:
         raise NotImplementedError("{} cannot be pickled", type(self).__name__)
 
@@ -243,11 +248,6 @@ class ParallelLoop(Loop):
         self.place = Place(plan, self._work.num_workers, self._options.snapshot_every_n_steps)
         self._snapshots = [{} if state is None else self._decoded(number, state) for number, state in enumerate(states)]
         self._begin()
-
-    @property
-    def base_seed(self) -> int:
-        """The seed of the workers."""
-        return self._work.base_seed
 
     @property
     def open(self) -> bool:

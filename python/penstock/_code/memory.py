@@ -13,7 +13,7 @@ import contextlib
 import mmap
 import os
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -46,14 +46,12 @@ class Board:
     """
 
     PHASES = ("waiting", "worker_init_fn", "dataset", "collate", "copy")
-    _TASK, _PLACE, _PHASE, _STOP = range(4)
+    task, place, phase, stop = range(4)
 
     def __init__(self, file: SharedFile) -> None:
         self._map = file.map(0, DUMP)
         #: The numbers, by the constants of this class.
         self.numbers = memoryview(self._map).cast("q")
-
-    task, place, phase, stop = _TASK, _PLACE, _PHASE, _STOP
 
     def read(self) -> tuple[int, int, str]:
         """Return the task, the place in it, and the phase."""
@@ -69,11 +67,6 @@ class _Place:
     def __init__(self, number: int, at: int, size: int) -> None:
         self.number, self.at, self.size = number, at, size
         self.lent: Lent | None = None  # the batch that it had last in this process
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing in this process refers to it."""
-        return self.lent is None or self.lent() is None
 
 
 class Room:
@@ -151,7 +144,7 @@ class Writer:
     def room(self, nbytes: int) -> Room:
         """Return a slot of at least that many bytes."""
         self._freed.clear()
-        usable = [p for p in self._free.values() if p.idle]
+        usable = [p for p in self._free.values() if p.lent is None or p.lent() is None]
         fitting = [p for p in usable if p.size >= nbytes]
         if fitting:
             chosen = min(fitting, key=lambda p: p.size)
@@ -211,14 +204,17 @@ class Reader:
         self._unused: list[int] = []
         self._places: dict[int, tuple[int, int]] = {}
 
-    def slot(self, number: int, at: int, size: int, end: int) -> Lease:
-        """Return a slot that a worker has filled. ``end`` is the end of the worker's mapped memory.
+    def slot(self, number: int, at: int, size: int, end: int) -> Callable[[int, int], np.ndarray]:
+        """Return what makes arrays of a slot that a worker has filled: it is lent as long as that, or one of them, exists.
+
+        ``end`` is the end of the worker's mapped memory.
 
         The file may be longer while the worker adds to it, by a part of a slot.
         """
         self._maps.reach(end)
         self._places[number] = at, at + size
-        return Lease(Slot(self._maps.areas, number, self._freed, at - _SLOTS), at - _SLOTS)
+        slot = Slot(self._maps.areas, number, self._freed, at - _SLOTS)
+        return lambda offset, nbytes: slot.array(at - _SLOTS + offset, _BYTES, nbytes)
 
     def unused(self, numbers: Iterable[int]) -> None:
         """Take note of slots with batches that nobody wants."""
@@ -254,16 +250,3 @@ class Reader:
                 at = end
         self._file.close()
         self._maps = _Maps(self._file)
-
-
-class Lease:
-    """A slot of a worker, in the loader: for as long as this, or an array of it, exists."""
-
-    __slots__ = ("_at", "_slot")
-
-    def __init__(self, slot: Slot, at: int) -> None:
-        self._slot, self._at = slot, at
-
-    def array(self, at: int, nbytes: int) -> np.ndarray:
-        """Return bytes of the slot."""
-        return self._slot.array(self._at + at, _BYTES, nbytes)

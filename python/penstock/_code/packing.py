@@ -75,8 +75,8 @@ def _placed(buffers: list[np.ndarray], room: Room | None, writer: Writer) -> tup
 
 def unpack(packed: Packed, reader: Reader) -> Any:
     """Return a result, over the slots."""
-    leases = [reader.slot(*slot) for slot in packed.slots]
-    arrays = [leases[slot].array(at, n) if n else np.empty(0, np.uint8) for slot, at, n in packed.buffers]
+    slots = [reader.slot(*slot) for slot in packed.slots]
+    arrays = [slots[slot](at, n) if n else np.empty(0, np.uint8) for slot, at, n in packed.buffers]
     body = packed.body if isinstance(packed.body, bytes) else arrays.pop(packed.body).data
     return pickle.loads(body, buffers=arrays)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .._base.errors import Error
 from . import randomness
-from .fetch import MapFetcher, Meter, SeededFetcher, Stopped, Task, Work, records_of, seed_of, whole
+from .fetch import Fetcher, MapFetcher, Meter, SeededFetcher, Stopped, Task, Work, records_of, seed_of, whole
 from .memory import Board
 
 
@@ -83,10 +83,8 @@ async def _one(room: asyncio.Semaphore, dataset: Any, record: Any, seed: int) ->
         return await dataset[record]
 
 
-class ThreadsFetcher:
+class ThreadsFetcher(Fetcher):
     """Batches of a dataset that is indexed, by threads: ``begin`` has them begin with a batch that is due later."""
-
-    skipped: tuple[Any, ...] = ()
 
     def __init__(self, work: Work, meter: Meter) -> None:
         self._work, self._meter = work, meter
@@ -139,9 +137,6 @@ class ThreadsFetcher:
                 future.cancel()
             raise
         return samples
-
-    def state(self) -> dict[str, Any]:
-        return {}
 
 
 def _waits(dataset: Any) -> bool:

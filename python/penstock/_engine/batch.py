@@ -112,14 +112,12 @@ class LoaderBatch(Generic[V]):
     @property
     def epoch(self) -> int:
         """The number of the epoch."""
-        epoch: int = self._known("epoch")
-        return epoch
+        return int(self._known("epoch"))
 
     @property
     def step(self) -> int:
         """The number of the batch in its epoch."""
-        step: int = self._known("step")
-        return step
+        return int(self._known("step"))
 
     @property
     def indices(self) -> np.ndarray:

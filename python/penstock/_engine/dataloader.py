@@ -588,9 +588,9 @@ class DataLoader(_Base[B]):
         """Return the collate function that is given, or torch's where it is in use."""
         if signature.collate_fn is not None or not self._of_torch:
             return signature.collate_fn
-        from torch.utils.data import default_collate, default_convert
+        from .._code.collate import default
 
-        return default_collate if signature.batched else default_convert
+        return default(signature.batched, torch=True)
 
     def _check_sharding(self) -> None:
         """Refuse a device of JAX that does not take every batch."""

@@ -98,7 +98,7 @@ class Stage:
         event = _cuda.Event(blocking=True)
         try:
             with _cuda.stream(self._stream):
-                values = self._on_device(batch)
+                values = _finished(_each(batch, lambda t: t.to(self._device, non_blocking=True)), self._finish)
         finally:  # what was queued before an error reads the batch, too
             event.record(self._stream)
             self._copied.append((event, batch))
@@ -117,9 +117,6 @@ class Stage:
         for t in _tensors(values):
             t.record_stream(consumer)
         return values
-
-    def _on_device(self, batch: Any) -> Any:
-        return _finished(_each(batch, lambda t: t.to(self._device, non_blocking=True)), self._finish)
 
 
 class Copied:

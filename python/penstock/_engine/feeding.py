@@ -66,10 +66,7 @@ class FeedLoader(Engine):
         return epoch
 
     def staged(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
-        """Return an iterator over the next epoch whose batches go through a Stage: what a Prefetcher is."""
-        return self._iterate(stage, ahead)
-
-    def _iterate(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
+        """Yield the batches of the next epoch, which go through a Stage if there is one: what a Prefetcher is."""
         self.session.alive()
         at = reached = dict(self.begins())
         epoch, waiting, received = at["epoch"], deque[tuple[Any, dict[str, Any]]](), 0

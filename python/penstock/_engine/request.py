@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import samplers
 from .._base.dataclass import dataclass
@@ -23,9 +23,11 @@ from .._read.ragged import Ragged
 from . import frameworks, launcher, subject
 from .batch import BatchDict, BatchTuple
 from .pack import Pack
-from .shared import Pinning
 from .signature import Signature, drawn
 from .threads import cores
+
+if TYPE_CHECKING:
+    from .pinned import Pinning, Unpinned
 
 # Limits of options, the same as in package loader.
 _MAX_BATCH = 1 << 30
@@ -59,7 +61,7 @@ class Request:
     each: Any  # returns what converts an array of a field of fixed size, None if nothing has to; None if convert takes all of them at once
     device: Any  # where tensors go; None for the host
     ahead: int  # how many batches are copied ahead of the loop
-    pinning: Pinning | None
+    pinning: Pinning | Unpinned | None
     copies: Any  # knows when copies are done that are not the DataLoader's own
     socket: str | None  # where a feed listens; None to start one
     flags: list[str]  # of the feeding process
@@ -96,14 +98,13 @@ class Request:
         workers = None if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_WORKERS)
         seed = seed_of(given.seed if signature.generator is None else drawn(given.seed, signature.generator), implied)
         pipelines, functions, recording = _functions(_normalizing(of, given.transforms), given, signature)
-        if recording is None:
-            _without_python(signature)
-        _valid(signature)
+        _valid(signature, recording is not None)
+        choice("prepare", given.prepare, Prepare)
         options: dict[str, Any] = {
             "batch_size": batch_size, "num_workers": 0 if workers is None else max(1, workers), "slots": _slots(given.prefetch_factor, workers or 1),
             "rank": rank, "world_size": world_size, "last": last,
             "seed": seed, "fields": of.fields, "split": of.split or "", "splits": _shares(given.splits, of.split),
-            "prepare": _prepare(given.prepare),
+            "prepare": given.prepare,
             "drop_last": implied.get("drop_last", drop_last), "in_order": signature.in_order,
             "where": to_text(given.filters), "timeout": float(signature.timeout),
             "transforms": pipelines, "batch_transforms": _of_batches(given.batch_transforms),
@@ -184,17 +185,13 @@ def _contents(given: Any, independent: Any) -> dict[str, str]:
     return {**given, **none}
 
 
-def _without_python(signature: Signature) -> None:
-    """Refuse what needs a process of Python for a dataset that a feeding process reads."""
-    if signature.worker_init_fn is not None:
+def _valid(signature: Signature, python: bool) -> None:
+    """Refuse what needs a process of Python, where there is none, and what names no sensible number."""
+    if signature.worker_init_fn is not None and not python:
         raise ValueError(
             "worker_init_fn is called in worker processes of Python, and this dataset is read by a feeding process, which has none; leave it out: "
             "random choices of transforms follow seed="
         )
-
-
-def _valid(signature: Signature) -> None:
-    """Refuse what names no sensible number."""
     if signature.concurrency > 1:
         raise ValueError(
             f"concurrency is {signature.concurrency}; it is for datasets of your own whose __getitem__ waits. The engine reads this one, as many "
@@ -296,7 +293,7 @@ def _normalizing(of: subject.Subject, transforms: Any) -> Any:
     return of.transforms if transforms is None else transforms
 
 
-def _pinning(asked: bool, output: str, device: Any) -> tuple[Pinning | None, Any]:
+def _pinning(asked: bool, output: str, device: Any) -> tuple[Pinning | Unpinned | None, Any]:
     """Return what page-locks memory, and what knows when copies from it are done that are not the DataLoader's own."""
     if not asked and device is None:
         return None, None
@@ -355,17 +352,10 @@ def _last(what: str, **options: Any) -> None:
 
 def _samples(given: Any, signature: Signature) -> Any:
     """Return how the user's code, or torch's default, makes batches of records."""
+    from .._code import collate
     from ..functions.record import Samples
 
-    function: Any = signature.collate_fn
-    if function is None and given.output == "torch":
-        from torch.utils.data import default_collate, default_convert
-
-        function = default_collate if signature.batched else default_convert
-    elif function is None:
-        from .._code.collate import default_collate, default_convert
-
-        function = default_collate if signature.batched else default_convert
+    function = signature.collate_fn or collate.default(signature.batched, given.output == "torch")
     return Samples(function, batch_kind(given.batch_type), given.output == "torch", signature.batched)
 
 
@@ -396,12 +386,6 @@ def _verify(verify: Verify) -> float:
     if not 0 <= verify <= 1:
         raise ValueError(f"verify is {verify}; it must be from 0 to 1")
     return float(verify)
-
-
-def _prepare(prepare: Prepare) -> str:
-    """Return when raw samples are prepared."""
-    choice("prepare", prepare, Prepare)
-    return prepare
 
 
 def _shares(splits: Mapping[str, float] | None, split: str | None) -> str:

@@ -495,7 +495,7 @@ class Session:
             if self._positions is None:
                 self._wire.send({"release": slots})
             elif self._positions.give_back(slots):
-                self._wire.wake()
+                self._wire.send({"awake": True})
         self.stream = stream
 
     def _patience(self) -> float | None:

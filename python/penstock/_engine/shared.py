@@ -7,8 +7,8 @@ import math
 import mmap
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,26 +16,19 @@ from .._base.forks import hold
 from .sharedfile import SharedFile
 from .wire import Malformed
 
+if TYPE_CHECKING:
+    from .pinned import Pinning, Unpinned
+
 #: Offsets of arrays are multiples of it.
 _ALIGNMENT = 64
 
 _BYTE = np.dtype(np.uint8)
 
 
-class Pinning(Protocol):
-    """Page-locks memory."""
-
-    #: Whether memory is page-locked, "yes", or why not.
-    state: str
-
-    def register(self, address: int, size: int) -> Callable[[], None] | None:
-        """Page-lock memory, and return what has to be called before it is unmapped; None if it cannot be."""
-
-
 class SharedMemory:
     """A file that a feeding process writes batches to, and that may grow. It is this object's from then on."""
 
-    def __init__(self, file: SharedFile, pinning: Pinning | None = None) -> None:
+    def __init__(self, file: SharedFile, pinning: Pinning | Unpinned | None = None) -> None:
         self._file, self._pinning = file, pinning
         self._areas = Areas()
 
@@ -105,7 +98,7 @@ class Mapping:
 
     __slots__ = ("_unpin", "address", "bytes", "memory", "size")
 
-    def __init__(self, memory: mmap.mmap, pinning: Pinning | None = None) -> None:
+    def __init__(self, memory: mmap.mmap, pinning: Pinning | Unpinned | None = None) -> None:
         self._unpin = None
         self.memory, self.bytes = memory, np.frombuffer(memory, np.uint8)
         self.address: int = self.bytes.__array_interface__["data"][0]

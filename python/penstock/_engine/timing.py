@@ -5,6 +5,7 @@ It is the training loop of the command ``penstock loadbench --train-step``, over
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -135,7 +136,7 @@ def loadbench(
         raise ValueError(f"batches is {batches} and epochs is {epochs}; both are 1 or more")
     loader, made = _loader(dataset, batch_size, options)
     try:
-        report = _measured(loader, _Stepping.of(train_step), batches, epochs, _name(dataset, loader))
+        report = _measured(loader, _step(train_step), batches, epochs, _name(dataset, loader))
     finally:
         if made:
             loader.close()
@@ -170,45 +171,31 @@ def _name(dataset: Any, loader: Any) -> str:
     return text + (f", batches of {size}" if size else "") + (f", num_workers={workers}" if workers is not None else "")
 
 
-@dataclass(frozen=True)
-class _Stepping:
-    """The step of the loop."""
-
-    call: Callable[[Any], object] | None
-    seconds: float = 0.0
-
-    @classmethod
-    def of(cls, given: Any) -> _Stepping:
-        if given is None or callable(given):
-            return cls(given)
-        if isinstance(given, (int, float)) and not isinstance(given, bool) and given >= 0:
-            return cls(None, float(given))
+def _step(given: Any) -> Callable[[Any], object]:
+    """Return the step of the loop, of a function, of seconds to sleep or of None."""
+    if callable(given):
+        return given  # type: ignore[no-any-return]
+    if given is not None and (not isinstance(given, (int, float)) or isinstance(given, bool) or not given >= 0):
         raise TypeError(f"train_step is {given!r:.60}; it is a function of a batch, or seconds")
-
-    def __call__(self, batch: Any) -> None:
-        if self.call is not None:
-            self.call(batch)
-        elif self.seconds:
-            time.sleep(self.seconds)
+    return lambda _: time.sleep(given) if given else None
 
 
-def _measured(loader: Iterable[Any], step: _Stepping, batches: int, epochs: int, name: str) -> Report:
+def _measured(loader: Iterable[Any], step: Callable[[Any], object], batches: int, epochs: int, name: str) -> Report:
     report = Report(redacted(name))
     began = time.perf_counter()
-    with _Processes() as processes, _Device() as device:
+    with _Observer() as observer:
         for epoch in range(epochs):
             _epoch(loader, step, batches, epoch, began, report)
             if epoch == epochs - 1:
-                processes.look()
+                observer.look()
         report.seconds = time.perf_counter() - began
-    report.cpu, report.processes = processes.spent, processes.number
-    report.device = device.found
+    report.cpu, report.processes, report.device = observer.cpu, observer.number, observer.device
     own = getattr(loader, "diagnose", None)
     report.diagnosis = str(own()) if callable(own) else _diagnosed(report)
     return report
 
 
-def _epoch(loader: Iterable[Any], step: _Stepping, batches: int, epoch: int, began: float, report: Report) -> None:
+def _epoch(loader: Iterable[Any], step: Callable[[Any], object], batches: int, epoch: int, began: float, report: Report) -> None:
     asked = time.perf_counter()
     iterator = iter(loader)
     for k in range(batches):
@@ -244,17 +231,21 @@ def _records(batch: Any) -> int:
     return len(batch) if hasattr(batch, "__len__") and not isinstance(batch, (str, bytes)) else 1
 
 
-class _Processes:
-    """The CPU time of this process and of the processes below it, in seconds."""
+class _Observer:
+    """The CPU time of this process and of the processes below it, in seconds, and the use of the CUDA device, where this process works on one."""
 
     def __init__(self) -> None:
-        self.spent: dict[str, float] = {}
+        self.cpu: dict[str, float] = {}
         self.number: dict[str, int] = {}
+        self.device: dict[str, Any] | None = None
+        self._busy: list[float] = []
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._known = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
-    def __enter__(self) -> _Processes:
+    def __enter__(self) -> _Observer:
+        torch: Any = sys.modules.get("torch")
+        self._cuda: Any = torch.cuda if torch is not None and torch.cuda.is_available() else None
         self._own, self._before = time.process_time(), self._children()
         self._latest = dict(self._before)
         self._thread = threading.Thread(target=self._follow, daemon=True, name="penstock_loadbench")
@@ -265,9 +256,12 @@ class _Processes:
         self.look()
         self._ended.set()
         self._thread.join()
-        self.spent["trainer"] = time.process_time() - self._own
+        self.cpu["trainer"] = time.process_time() - self._own
+        if self._cuda is not None:
+            busy = sum(self._busy) / len(self._busy) if self._busy else None
+            self.device = {"name": self._cuda.get_device_name(), "busy": busy, "memory": int(self._cuda.max_memory_allocated())}
         for pid, (name, seconds) in self._latest.items():
-            self.spent[name] = self.spent.get(name, 0.0) + seconds - (self._before[pid][1] if pid in self._before else 0.0)
+            self.cpu[name] = self.cpu.get(name, 0.0) + seconds - (self._before[pid][1] if pid in self._before else 0.0)
             self.number[name] = self.number.get(name, 0) + 1
 
     def look(self) -> None:
@@ -278,6 +272,9 @@ class _Processes:
     def _follow(self) -> None:
         while not self._ended.wait(_EVERY):
             self.look()
+            if self._cuda is not None:
+                with contextlib.suppress(Exception):  # without pynvml it is not known
+                    self._busy.append(float(self._cuda.utilization()))
 
     def _children(self) -> dict[int, tuple[str, float]]:
         """Return name and CPU time of the processes below this one; none where the system does not list them."""
@@ -315,38 +312,6 @@ def _cpu(pid: int) -> tuple[str, float] | None:
         return None
     name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
     return _KINDS.get(name, name), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-class _Device:
-    """The use of the CUDA device, where there is one, and this process works on it."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, Any] | None = None
-        self._ended = threading.Event()
-        self._seen: list[float] = []
-
-    def __enter__(self) -> _Device:
-        torch: Any = sys.modules.get("torch")
-        self._cuda: Any = torch.cuda if torch is not None and torch.cuda.is_available() else None
-        self._thread = threading.Thread(target=self._follow, daemon=True, name="penstock_loadbench")
-        if self._cuda is not None:
-            self._thread.start()
-        return self
-
-    def _follow(self) -> None:
-        while not self._ended.wait(_EVERY):
-            try:
-                self._seen.append(float(self._cuda.utilization()))
-            except Exception:  # without pynvml it is not known
-                return
-
-    def __exit__(self, *_: object) -> None:
-        if self._cuda is None:
-            return
-        self._ended.set()
-        self._thread.join()
-        busy = sum(self._seen) / len(self._seen) if self._seen else None
-        self.found = {"name": self._cuda.get_device_name(), "busy": busy, "memory": int(self._cuda.max_memory_allocated())}
 
 
 def _diagnosed(report: Report) -> str:

@@ -23,7 +23,6 @@ from .._base.urls import bounded, printable
 _LENGTH = struct.Struct("<I")
 _INT = struct.Struct("i")
 _encode = json.JSONEncoder(separators=(",", ":")).encode
-_AWAKE = _LENGTH.pack(14) + b'{"awake":true}'
 
 #: The most bytes of a message. No feeding process sends one that is longer.
 _LONGEST = 1 << 24
@@ -111,12 +110,6 @@ class Wire:
         self._flush()
         self._outgoing = (_LENGTH.pack(len(body)) + body, [])
         self._flush(descriptor)
-
-    def wake(self) -> None:
-        """Send the message that wakes the feeding process."""
-        self._flush()
-        self._outgoing = (_AWAKE, [])
-        self._flush()
 
     def _flush(self, descriptor: int | None = None) -> None:
         """Send what is left of a message."""

@@ -94,6 +94,3 @@ class Assembled:
         seen = self._seen.reshape(self._seen.shape + (1,) * (self._sum.ndim - self._seen.ndim))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(seen > 0, self._sum / seen, self._fill).astype(dtype)
-
-
-__all__ = ["Assembled"]

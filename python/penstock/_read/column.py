@@ -44,14 +44,10 @@ _LARGE = 16 << 20
 
 @dataclass(frozen=True)
 class Extent:
-    """Where consecutive rows are: back to back in one file, from ``offset`` on.
-
-    ``first`` is the number of the first row in the whole array.
-    """
+    """Where consecutive rows are: back to back in one file, from ``offset`` on."""
 
     path: str
     offset: int
-    first: int
     count: int
     folder: str | None = None  #: of the dataset, see _files.open_in
     npy: bool = False

@@ -55,7 +55,7 @@ def _cut(fields: dict[str, Field], places: dict[str, Any], records: int, folder:
     for f in fields.values():
         for name in column_names(f):
             if f.ragged and name.endswith(".values"):
-                columns[name] = [Extent(p["path"], p["offset"], 0, p["count"], folder) for p in places[name]] * len(parts)
+                columns[name] = [Extent(p["path"], p["offset"], p["count"], folder) for p in places[name]] * len(parts)
                 continue
             size, more = (8, 1) if f.ragged else (f.row_bytes, 0)
             cuts, k = [], 0
@@ -63,6 +63,6 @@ def _cut(fields: dict[str, Field], places: dict[str, Any], records: int, folder:
                 while first >= firsts[name][k + 1]:
                     k += 1
                 p = places[name][k]
-                cuts.append(Extent(p["path"], p["offset"] + (first - firsts[name][k]) * size, first, end - first + more, folder))
+                cuts.append(Extent(p["path"], p["offset"] + (first - firsts[name][k]) * size, end - first + more, folder))
             columns[name] = cuts
     return columns, [end - first for first, end in parts]

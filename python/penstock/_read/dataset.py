@@ -23,12 +23,12 @@ from . import flat, generations
 from .column import Column, memory
 from .fetched import fetched
 from .field import SOURCE_NAME, Field, chosen, from_json, listed, shown
-from .formats import file_of, find, is_dataset, keeps, locate, stamp, with_records
+from .formats import file_of, is_dataset, locate, stamp, with_records
 from .generations import Held
 from .layout import Layout, column_names, select
 from .ragged import RaggedRecords
 from .reader import NoDatasetError, Opened, Reader, named, verify
-from .records import Piece, Places, Records, as_they_are
+from .records import Piece, Places, Records
 from .source import Source
 from .view import View, Viewable, is_view, read
 
@@ -57,12 +57,9 @@ class Samples:
         return [self._sample(record) for record in found]
 
     def _sample(self, record: Any) -> Any:
-        return {name: _as_tensor(value) for name, value in record.items()} if self._tensors else record
-
-
-def _as_tensor(value: Any) -> Any:
-    """Return an array or a number of NumPy as a tensor in memory of its own, and any other value as it is."""
-    return tensor(np.array(value)) if isinstance(value, (np.ndarray, np.generic)) else value
+        if not self._tensors:
+            return record
+        return {name: tensor(np.array(x)) if isinstance(x, (np.ndarray, np.generic)) else x for name, x in record.items()}
 
 
 def has_type(dataset: Any, types: Sequence[str]) -> bool:
@@ -130,7 +127,8 @@ class Dataset(Viewable):
     @property
     def place(self) -> str:
         """The path at which another process finds this generation, also when there is a later one."""
-        kept = "generation" in self.manifest and self.format != "hdf5" and (self._is_remote or keeps(self._folder, self.generation))
+        own = os.path.join(self._folder, generations.name(self.generation))  # which stays when there is a later one
+        kept = "generation" in self.manifest and self.format != "hdf5" and (self._is_remote or os.path.exists(own))
         return generations.at(self._folder, self.generation) if kept else self.path
 
     @property
@@ -145,10 +143,10 @@ class Dataset(Viewable):
     @property
     def splits(self) -> dict[str, list[tuple[int, int]]]:
         """The splits of the whole dataset: ranges [first, end) of its records, by name."""
-        gone = flat.deleted(self.manifest, self.path)
-        if gone is None:
+        deleted = flat.deleted(self.manifest, self.path)
+        if deleted is None:
             return self._layout.splits
-        live = np.concatenate([[0], np.cumsum(gone == 0)])
+        live = np.concatenate([[0], np.cumsum(deleted == 0)])
         numbered = {name: [(int(live[a]), int(live[b])) for a, b in ranges] for name, ranges in self._layout.splits.items()}
         return {name: [(a, b) for a, b in ranges if a < b] for name, ranges in numbered.items()}
 
@@ -486,24 +484,18 @@ class Dataset(Viewable):
             self._folder, self._generation = generations.chosen(self.path, named)
         known = {f.name: f for f in map(from_json, opened["fields"])}
         stored = int(manifest.get("records", opened["records"]))
-        self._layout = Layout(self.path, opened["format"], stored, known, {}, [stored], manifest)
-        gone = flat.deleted(manifest, self.path)
-        ranges = select(self.path, self._layout.splits, self.split, stored)
-        self._ranges = ranges if gone is None else _without(ranges, gone)
+        layout = Layout(self.path, opened["format"], stored, known, {}, [stored], manifest, opened=program)
+        self._adopt(layout)
         found = str(manifest.get("id") or self.path)
-        if self._id not in ("", found) or sum(b - a for a, b in self._ranges) != opened["records"]:
+        if self._id not in ("", found) or len(self) != opened["records"]:
             raise Error(f"{self.path}: another dataset has taken its place since it was opened; open it again")
-        self._id, self._opened, self._names, self._columns = found, program, None, {}
-        self.fields = self._fields_of(known)
-        self._places = Places([Piece(0, 0, opened["records"])])
-        self._records = {name: fetched(program, f, self._places, as_they_are) for name, f in known.items()}
-        self._read_together(program, as_they_are)
+        self._id = found
 
     def _locate(self) -> Layout:
         """Find out where the records are, and keep them there: of the dataset that was opened before, if one was."""
         generation = self._generation
         if self._id:
-            generation = find(self._folder, self._id) or generation
+            generation = flat.find(self._folder, self._id) or generation
         layout = locate(self._folder, self._chosen) if generation is None else locate(self._folder, self._chosen, generation)
         self._held = Held(self._folder, layout.manifest["generation"]) if "generation" in layout.manifest and os.path.isdir(self._folder) else None
         return layout
@@ -519,7 +511,7 @@ class Dataset(Viewable):
     def _fields_of(self, known: dict[str, Field]) -> dict[str, Field]:
         """Return the fields that were chosen. Attributes of units are chosen as @NAME or /@NAME, and are the fields NAME."""
         fields = {}
-        for name in self._chosen or _by_default(known):
+        for name in self._chosen or [name for name, f in known.items() if f.content != SOURCE_NAME] or known:  # the names of sources if asked for
             of = name if name in known else name.removeprefix("/").removeprefix("@")
             if of not in known:
                 raise MissingError(f"{redacted(self.path)}: no field {name!r:.100}; there are: {listed(known)}")
@@ -533,13 +525,15 @@ class Dataset(Viewable):
         self.fields: dict[str, Field] = self._fields_of(known)
         named = [f for f in known.values() if f.content == SOURCE_NAME]
         ranges = select(self.path, self._layout.splits, self.split, self._layout.records)
-        gone = flat.deleted(self.manifest, self.path)
-        self._ranges = ranges if gone is None else _without(ranges, gone)
+        deleted = flat.deleted(self.manifest, self.path)
+        self._ranges = ranges if deleted is None else _without(ranges, deleted)
         if not self._ranges:
             raise Error(f"{self.path}: all records of split {self.split!r} are deleted")
-        self._places = Places(_pieces(self._layout, self._ranges))
+        pieces = _pieces(self._layout, self._ranges)
+        # The program has opened this part of a URL, and all that is stored of a file here.
+        self._places = Places([Piece(0, 0, sum(p.count for p in pieces))] if self._is_remote else pieces)
         self._firsts = np.cumsum([0, *layout.counts])
-        self._is_whole = self._ranges == [(0, layout.records)]
+        self._is_whole = self._is_remote or self._ranges == [(0, layout.records)]
         opened = {**self.fields, **{f.name: f for f in named}}
         self._opened = layout.opened
         self._columns = {name: self._column(f, name) for f in opened.values() for name in column_names(f) if name in layout.columns}
@@ -571,11 +565,6 @@ class Dataset(Viewable):
         return RaggedRecords(f, columns[0], columns[1], self._places) if f.ragged else Records(f, columns[0], self._places)
 
 
-def _by_default(fields: dict[str, Field]) -> list[str]:
-    """Return the names of the fields that records have unless others are asked for: all but the field of source names."""
-    return [name for name, f in fields.items() if f.content != SOURCE_NAME] or list(fields)
-
-
 def _pieces(layout: Layout, ranges: list[tuple[int, int]]) -> list[Piece]:
     """Return the parts of shards that ranges of records consist of."""
     pieces = []
@@ -592,11 +581,11 @@ def _pieces(layout: Layout, ranges: list[tuple[int, int]]) -> list[Piece]:
     return pieces
 
 
-def _without(ranges: list[tuple[int, int]], gone: np.ndarray) -> list[tuple[int, int]]:
-    """Return the ranges of the records that are not gone."""
+def _without(ranges: list[tuple[int, int]], deleted: np.ndarray) -> list[tuple[int, int]]:
+    """Return the ranges of the records that are not deleted."""
     left: list[tuple[int, int]] = []
     for first, end in ranges:
-        edges = np.flatnonzero(np.diff(gone[first:end], prepend=1, append=1)) + first
+        edges = np.flatnonzero(np.diff(deleted[first:end], prepend=1, append=1)) + first
         left += zip(edges[::2].tolist(), edges[1::2].tolist())
     return left
 

@@ -139,11 +139,6 @@ class Field:
         return self.content in _BYTES or (self.content == "mask" and self.ragged and self.dtype == "uint8" and self.shape == ())
 
     @property
-    def on_image(self) -> bool:
-        """Whether records lie on an image: a mask, boxes or keypoints."""
-        return self.content in ("mask", "boxes", "keypoints")
-
-    @property
     def pending(self) -> bool:
         """Whether there is a normalization that the reader has to apply."""
         return self.normalization is not None and not self.normalization.applied

@@ -126,7 +126,7 @@ def _layout(path: str, manifest: dict[str, Any]) -> Layout:
         pairs = dict(zip(names, zip(shard["files"][::2], shard["files"][1::2])))
         for f in fields.values():
             for name in column_names(f):
-                columns[name].append(_extent(path, f, name, shard["count"], pairs[name], columns[name]))
+                columns[name].append(_extent(path, f, name, shard["count"], pairs[name]))
         counts.append(shard["count"])
         first += shard["count"]
     if first != manifest["records"]:
@@ -134,7 +134,7 @@ def _layout(path: str, manifest: dict[str, Any]) -> Layout:
     return Layout(path, "flat", first, fields, columns, counts, manifest)
 
 
-def _extent(path: str, f: Field, column: str, count: int, files: tuple[dict[str, Any], dict[str, Any]], before: list[Extent]) -> Extent:
+def _extent(path: str, f: Field, column: str, count: int, files: tuple[dict[str, Any], dict[str, Any]]) -> Extent:
     """Return where a shard of a column is, once the sizes of its files are right."""
     payload, sums = files
     for entry in files:
@@ -147,15 +147,7 @@ def _extent(path: str, f: Field, column: str, count: int, files: tuple[dict[str,
     size = HEADER_BYTES + max(rows * row, 1 if f.ragged else 0)
     _check_size(path, payload, size)
     _check_size(path, sums, HEADER_BYTES + max(4 * blocks(rows, row), 1 if f.ragged else 0))
-    first = before[-1].first + before[-1].count if before else 0
-    return Extent(
-        path=os.path.join(path, payload["name"]),
-        folder=path,
-        offset=HEADER_BYTES,
-        first=first,
-        count=rows,
-        npy=True,
-    )
+    return Extent(os.path.join(path, payload["name"]), HEADER_BYTES, rows, folder=path, npy=True)
 
 
 def _check_size(path: str, entry: dict[str, Any], want: int) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Optional
 
-from .._base.errors import Error, NotFoundError
+from .._base.errors import Error, NotFoundError, UnsupportedError
 from .._base.files import open_in
 from .._base.options import Align, choice
 from . import flat, generations
@@ -108,7 +108,9 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
     if generation is not None and not os.path.exists(path):
         raise NotFoundError(f"{path}: there is no such file or folder")
     if generation is not None and generations.newest_name(path) is None and (os.path.isdir(path) or path.endswith(".npy")):
-        raise generations.none(path)
+        raise UnsupportedError(
+            f"{path}: it keeps no generations: datasets that penstock wrote do; to convert it, run: penstock preprocess {path} FOLDER"
+        )
     if os.path.isdir(path):
         if _stamped(path) == os.path.join(path, "manifest.json") and not _is_folder_of_arrays(path):
             return flat.locate(path, generation)
@@ -117,13 +119,3 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
     from . import containers
 
     return containers.locate(path, fields, generation)
-
-
-def find(path: str, known: str) -> int | None:
-    """Return the newest generation of the dataset at path that has this id; None if it keeps none, or has only ever had one."""
-    return flat.find(path, known) if os.path.isdir(path) else None
-
-
-def keeps(path: str, generation: int) -> bool:
-    """Return whether a generation of the dataset in a folder has a name of its own, which stays when there is a later one."""
-    return os.path.exists(os.path.join(path, generations.name(generation)))

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .._base.errors import CorruptError, Error, NotFoundError, UnsupportedError
+from .._base.errors import CorruptError, Error, NotFoundError
 from .._base.expected import WHOLE, parse
 from .._base.files import open_in
 from .._base.urls import redacted
@@ -89,13 +89,6 @@ def chosen(path: str, generation: int | str | None) -> tuple[str, int | str | No
     if named is not None and named != str(generation):
         raise ValueError(f"the path says generation {named}, and generation={generation!r} another one")
     return folder, generation
-
-
-def none(path: str) -> Error:
-    """Return the error for a dataset that penstock did not write, where a generation is asked for."""
-    return UnsupportedError(
-        f"{path}: it keeps no generations: datasets that penstock wrote do; to convert it, run: penstock preprocess {path} FOLDER"
-    )
 
 
 def newest_name(path: str) -> str | None:
@@ -178,11 +171,7 @@ def _joined(numbers: list[int]) -> str:
 def _number(path: str, generation: int | str) -> int:
     if isinstance(generation, int) or generation.isdecimal():
         return int(generation)
-    return tagged(path, generation, tags(path))
-
-
-def tagged(path: str, generation: str, known: dict[str, int]) -> int:
-    """Return the number of the generation with a tag, of these tags."""
+    known = tags(path)
     if generation not in known:
         raise NotFoundError(f"{path}: it has no tag {generation!r}; it has {', '.join(known) or 'none'}")
     return known[generation]

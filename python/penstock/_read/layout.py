@@ -70,14 +70,9 @@ def column_names(f: Field) -> tuple[str, ...]:
     return (f"{f.name}.values", f"{f.name}.offsets") if f.ragged else (f.name,)
 
 
-def block_rows(row_bytes: int) -> int:
-    """Return how many rows one checksum covers."""
-    return 1 if row_bytes >= 4096 else 65536 // row_bytes
-
-
 def blocks(count: int, row_bytes: int) -> int:
-    """Return how many checksums that many rows have."""
-    return -(-count // block_rows(row_bytes))
+    """Return how many checksums that many rows have: one covers a large row, or about 64 KiB of small ones."""
+    return -(-count // (1 if row_bytes >= 4096 else 65536 // row_bytes))
 
 
 def select(name: str, splits: dict[str, list[tuple[int, int]]], split: str | None, records: int) -> list[tuple[int, int]]:

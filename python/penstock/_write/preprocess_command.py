@@ -67,12 +67,8 @@ def failure(stderr: bytes) -> str:
     """Return the error that preprocess printed, in the words of this package; "" if it printed none."""
     text = stderr.decode("utf-8", "replace").strip()
     text = re.sub(r"^(preprocess|penstock|merge|cache): ", "", text)
-    return _python(re.sub(r"\nRun '.*' for usage\.$", "", text))
-
-
-def _python(text: str) -> str:
-    """Return what preprocess says in the words of this package: flags as parameters, but for commands to type."""
-    parts = re.split(r"(: (?:penstock|preprocess|inspect|tar) [^;]*)", text)
+    text = re.sub(r"\nRun '.*' for usage\.$", "", text)
+    parts = re.split(r"(: (?:penstock|preprocess|inspect|tar) [^;]*)", text)  # commands to type, which stay as they are
     return "".join(part if i % 2 else _parameters(part) for i, part in enumerate(parts))
 
 

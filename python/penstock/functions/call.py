@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Sequence
@@ -136,11 +137,11 @@ def step_of(f: Any, kind: str | None = None) -> Step:
     f, takes, name = given.function, given.takes, given.name or name_of(given.function)
     library = library_of(f)
     if library == "albumentations":
-        return Step(_Image(f, "image"), "array", "HWC", True, name, seeding(f))
+        return Step(functools.partial(_of_image, f, "image"), "array", "HWC", True, name, seeding(f))
     if library == "imgaug":
-        return Step(_Image(f), "array", "HWC", True, name, _seed_imgaug)
+        return Step(functools.partial(_of_image, f, None), "array", "HWC", True, name, _seed_imgaug)
     if library == "kornia":
-        return Step(_Batch(f), "tensor", None, False, name)
+        return Step(functools.partial(_of_batch, f), "tensor", None, False, name)
     if takes is None:
         takes = _annotated(f) or kind or ("tensor" if library == "torch.nn" else "array")
     return Step(f, takes, given.layout, False, name, batched=is_batched(f))
@@ -196,42 +197,26 @@ def _annotated(f: Any) -> str | None:
     return next((kind for kind, names in KINDS.items() if text in names or (text.startswith(("numpy.typing.", "npt.")) and kind == "array")), None)
 
 
-@dataclass(frozen=True)
-class _Image:
-    """A pipeline of albumentations or imgaug, which takes image=, and may return a dict."""
-
-    pipeline: Any
-    key: str | None = None
-
-    def __call__(self, image: np.ndarray) -> Any:
-        made = self.pipeline(image=image)
-        return made if self.key is None else made[self.key]
+def _of_image(pipeline: Any, key: str | None, image: np.ndarray) -> Any:
+    """Call a pipeline of albumentations or imgaug, which takes image=, and may return a dict."""
+    made = pipeline(image=image)
+    return made if key is None else made[key]
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """A module of Kornia, which takes and returns batches: of one image here."""
-
-    module: Any
-
-    def __call__(self, image: Any) -> Any:
-        if not image.is_floating_point():
-            raise TypeError("Kornia works on floats, and this image is of bytes; put ToTensor() before it")
-        return self.module(image.unsqueeze(0)).squeeze(0)
+def _of_batch(module: Any, image: Any) -> Any:
+    """Call a module of Kornia, which takes and returns batches: of one image here."""
+    if not image.is_floating_point():
+        raise TypeError("Kornia works on floats, and this image is of bytes; put ToTensor() before it")
+    return module(image.unsqueeze(0)).squeeze(0)
 
 
 def seeding(pipeline: Any) -> Callable[[int], None] | None:
     """Return what seeds a pipeline of albumentations, which has random numbers of its own since 1.4.19."""
-    seed = getattr(pipeline, "set_random_seed", None)
-    return None if seed is None else _Seeding(pipeline)
+    return functools.partial(_seed_albumentations, pipeline) if hasattr(pipeline, "set_random_seed") else None
 
 
-@dataclass(frozen=True)
-class _Seeding:
-    pipeline: Any
-
-    def __call__(self, key: int) -> None:
-        self.pipeline.set_random_seed(key & 0xFFFFFFFF)
+def _seed_albumentations(pipeline: Any, key: int) -> None:
+    pipeline.set_random_seed(key & 0xFFFFFFFF)
 
 
 def _seed_imgaug(key: int) -> None:

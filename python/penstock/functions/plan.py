@@ -62,10 +62,9 @@ def divided(transforms: Any) -> tuple[Any, tuple[Record, ...], list[dict[str, An
     """
     if isinstance(transforms, Mapping) and "op" not in transforms:
         for name, t in transforms.items():
-            if name and any(is_record(step) for step, _ in T.steps_of(t)):
+            if name and (of_records := [step for step, _ in T.steps_of(t) if is_record(step)]):
                 raise UnsupportedError(
-                    f"transforms of {name!r}: {_said(_first_record(t))} takes whole records; put it in the list of all fields: "
-                    f"transforms={{'': [...]}}"
+                    f"transforms of {name!r}: {_said(of_records[0])} takes whole records; put it in the list of all fields: transforms={{'': [...]}}"
                 )
         before, records, after = divided(transforms.get(""))
         if not records:
@@ -85,10 +84,6 @@ def divided(transforms: Any) -> tuple[Any, tuple[Record, ...], list[dict[str, An
         if _is_function(step):
             raise UnsupportedError(f"{_said(step)} follows a function of whole records; call it there, or put it before it")
     return steps[:first] or None, records, T.translate(steps[last:])
-
-
-def _first_record(t: Any) -> Any:
-    return next(step for step, _ in T.steps_of(t) if is_record(step))
 
 
 def _pipeline(t: Any, calls: list[Call]) -> list[dict[str, Any]]:

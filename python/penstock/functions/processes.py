@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -47,7 +48,8 @@ class Processes:
 
     def __init__(self, calls: Sequence[Call], number: int, context: Any, init: Callable[[int], object] | None) -> None:
         context = context if context is not None and not isinstance(context, str) else multiprocessing.get_context(context)
-        payload = _Forked((calls, init)) if context.get_start_method() == "fork" else _pickled((calls, init))
+        given = calls, init
+        payload = (lambda: given) if context.get_start_method() == "fork" else functools.partial(pickle.loads, _pickled(given))
         self._processes: list[Any] = []
         self._ends: list[socket.socket] = []
         self._memory = SharedFile.create()
@@ -172,30 +174,10 @@ class Here:
                 self._connection.close()
 
 
-class _Forked:
-    """Objects that a process that was forked has already."""
-
-    def __init__(self, what: Any) -> None:
-        self._what = what
-
-    def load(self) -> Any:
-        return self._what
-
-
-class _Pickled:
-    """Objects for a process that is spawned."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def load(self) -> Any:
-        return pickle.loads(self._data)
-
-
-def _pickled(what: Any) -> _Pickled:
+def _pickled(what: Any) -> bytes:
     """Return functions as they go to a process that is spawned."""
     try:
-        return _Pickled(reduction.ForkingPickler.dumps(what).tobytes())
+        return reduction.ForkingPickler.dumps(what).tobytes()
     except Exception as e:  # pickle raises many kinds
         try:
             import cloudpickle
@@ -204,17 +186,18 @@ def _pickled(what: Any) -> _Pickled:
                 f"a function cannot be sent to a worker that is spawned: {e}; define it in a module by its name, take "
                 'multiprocessing_context="fork", or install cloudpickle, which sends lambdas too'
             ) from e
-        return _Pickled(cloudpickle.dumps(what))
+        data: bytes = cloudpickle.dumps(what)
+        return data
 
 
-def _work(connection: socket.socket, memory: SharedFile, payload: Any, number: int, parent: int) -> None:
+def _work(connection: socket.socket, memory: SharedFile, payload: Callable[[], Any], number: int, parent: int) -> None:
     """Be a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal, for the trainer
     threading.Thread(target=_watch, args=(connection, parent), daemon=True).start()
     worker = None
     with contextlib.suppress(Finished):
         try:
-            calls, init = payload.load()
+            calls, init = payload()
             _one_thread()
             worker = Worker(connection, memory, calls)
             if init is not None:
