@@ -12,12 +12,14 @@ import (
 )
 
 // rows maps records of a View to records of its Source: a list of numbers, a set, or runs of consecutive numbers. The
-// zero rows with a length map every record to itself. The three forms exist because of memory: a filter over a billion
-// records is a bitmap, a split is a few runs, and only an arbitrary order needs 8 bytes a record.
+// zero rows with a length map every record to itself, and rows that repeat map every record to record 0. The three forms
+// exist because of memory: a filter over a billion records is a bitmap, a split is a few runs, and only an arbitrary order
+// needs 8 bytes a record.
 type rows struct {
-	n    int
-	list []int         // numbers; or
-	set  *subset.Index // numbers in ascending order; or
+	n       int
+	repeats bool
+	list    []int         // numbers; or
+	set     *subset.Index // numbers in ascending order; or
 	runs
 }
 
@@ -200,7 +202,7 @@ func (r *runs) number(place int) int {
 }
 
 // all reports whether record i is number i, for all records.
-func (r *rows) all() bool { return r.list == nil && r.ends == nil && r.set == nil }
+func (r *rows) all() bool { return r.list == nil && r.ends == nil && r.set == nil && !r.repeats }
 
 // at returns the number of the record at place i, and how many up to place end follow it one after the other.
 func (r *rows) at(i, end int) (record, n int) {
@@ -213,6 +215,8 @@ func (r *rows) at(i, end int) (record, n int) {
 		return record, n
 	case r.set != nil:
 		return r.set.Run(i, end)
+	case r.repeats:
+		return 0, 1
 	case r.all():
 		return i, end - i
 	}
@@ -232,6 +236,8 @@ func (r *rows) translate(dst, places []int) []int {
 		return dst
 	case r.set != nil:
 		return r.set.AppendAt(dst, places)
+	case r.repeats:
+		return append(dst, make([]int, len(places))...)
 	}
 	for _, i := range places {
 		dst = append(dst, r.number(i))

@@ -2,7 +2,6 @@ package combine
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,22 +116,12 @@ func newUnion(fill FillValues, sources []loader.Source) (all []loader.Source, er
 	return all, nil
 }
 
-// filled is a Source of records that all have the same values.
+// filled is a View of one record, as often as it is asked for.
 type filled struct {
-	unheld
+	*View
 	made
-	n   int
-	one *Arrays // the record
-	id  string
+	id string
 }
-
-var _ interface {
-	loader.RaggedSource
-	loader.ChunkedSource
-	loader.DescribedSource
-	loader.ClassedSource
-	loader.Identifier
-} = (*filled)(nil)
 
 // newFilled returns n records of fields that have the values of fill.
 func newFilled(specs []tensor.Spec, classes func(field string) []string, fill FillValues, n int) (*filled, error) {
@@ -149,72 +138,16 @@ func newFilled(specs []tensor.Spec, classes func(field string) []string, fill Fi
 	if err != nil {
 		return nil, err
 	}
-	return &filled{n: n, one: one, id: "fill(" + digest.Of(parts...) + ")"}, nil
+	v, err := newSelect(one, Select{})
+	if err != nil {
+		return nil, err
+	}
+	v.kind, v.rows = "fill", rows{n: n, repeats: true}
+	return &filled{View: v, id: "fill(" + digest.Of(parts...) + ")"}, nil
 }
-
-// Len returns the number of records.
-func (f *filled) Len() int { return f.n }
-
-// Specs returns the fields.
-func (f *filled) Specs() []tensor.Spec { return f.one.Specs() }
 
 // ID returns a digest of the values and of the number of records.
 func (f *filled) ID() string { return f.id }
-
-// Classes returns the classes of a field.
-func (f *filled) Classes(field string) []string { return f.one.Classes(field) }
-
-// Slice returns records [a, b) in new memory.
-func (f *filled) Slice(field string, a, b int) (tensor.View, error) { return copied(f, field, a, b) }
-
-// Gather copies the record once for each index.
-func (f *filled) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
-	if len(indices) == 0 {
-		return nil
-	}
-	size := len(dst) / len(indices)
-	if err := f.one.Gather(ctx, field, []int{0}, dst[:size]); err != nil {
-		return err
-	}
-	for k := 1; k < len(indices); k++ {
-		copy(dst[k*size:(k+1)*size], dst[:size])
-	}
-	return nil
-}
-
-// SliceRagged returns the rows of records [a, b) in new memory.
-func (f *filled) SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
-	return copiedRagged(f, f.Specs()[fieldOf(f.Specs(), field)], a, b, offsets)
-}
-
-// Lengths sets the offsets of records.
-func (f *filled) Lengths(_ context.Context, field string, indices []int, offsets []int64) error {
-	one, err := f.one.field(field, 0, 0)
-	if err != nil {
-		return err
-	}
-	for k := range len(indices) + 1 {
-		offsets[k] = int64(k) * one.Offsets[1]
-	}
-	return nil
-}
-
-// GatherRagged copies the rows of the record once for each index.
-func (f *filled) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) (
-	[]byte, error) {
-	if err := f.Lengths(ctx, field, indices, offsets); err != nil {
-		return dst, err
-	}
-	rows, err := f.one.field(field, 0, 0)
-	if err != nil {
-		return dst, err
-	}
-	dst = slices.Grow(dst[:0], len(indices)*len(rows.Values.Bytes()))
-	for range indices {
-		dst = append(dst, rows.Values.Bytes()...)
-	}
-	return dst, nil
-}
 
 // DescribeReads says that records are copies of one value.
 func (f *filled) DescribeReads(string) (how, why string, resident float64) {
