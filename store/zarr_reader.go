@@ -65,8 +65,9 @@ func readZarr(path string, files zarr.Files, data []byte) (*Dataset, error) {
 
 // addArrays adds the wanted arrays as columns.
 func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
-	if g.IsCells() && opts.Fields == nil {
-		return CellsError(d.Path)
+	if g.IsCells() {
+		return fmt.Errorf("it has single cells, as anndata writes them: %w; make a dataset of them: %s", ErrUnsupported,
+			shell.Rewrite(d.Path, ""))
 	}
 	if s := g.Siblings(); s != nil && opts.Fields == nil {
 		groups := path.Join(path.Dir(s[0]), "*")
@@ -286,11 +287,4 @@ func (d *Dataset) extentsOf(a *zarr.Array, packed bool) (list []layout.Extent, e
 		list = append(list, d.extent(e))
 	}
 	return list, err
-}
-
-// CellsError is the error of a hierarchy that anndata wrote, with the command that writes the file that is read.
-func CellsError(path string) error {
-	return fmt.Errorf("it has single cells, as anndata writes them: %w; write .h5ad, which is read: %s", ErrUnsupported,
-		shell.Command("python3 -c", fmt.Sprintf("import anndata; anndata.read_zarr(%q).write_h5ad(%q)", path,
-			strings.TrimSuffix(filepath.Clean(path), ".zarr")+".h5ad")))
 }

@@ -21,6 +21,7 @@ type Array struct {
 	Err        error // why it cannot be read; Shape may be known
 
 	number number
+	text   bool
 	fill   []byte // an element that was never written; nil means zeros
 	coding pipeline
 	shard  *sharding

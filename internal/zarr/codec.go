@@ -35,6 +35,8 @@ type step struct {
 
 	// decode undoes the step: it fills dst.
 	decode func(dst, src []byte) error
+	// size returns how many bytes a compressor was given; nil where src does not say so.
+	size func(src []byte) (int, error)
 }
 
 // The most bytes that one stored byte can stand for: in a stream of deflate 258 bytes take two bits, in LZ4 255 bytes
@@ -53,12 +55,14 @@ func newPipeline(codecs []codec, n number, chunk []int64) (pipeline, error) {
 	for _, x := range chunk {
 		p.size *= int(x)
 	}
-	arrays := true
+	arrays, vlen := true, false
 	for _, c := range codecs {
 		var err error
 		switch {
 		case arrays && c.Name == "transpose":
 			err = p.transpose(c.Config)
+		case n.isText() && strings.TrimPrefix(c.Name, "numcodecs.") == vlenTexts && len(p.steps) == 0:
+			arrays, vlen = false, true
 		case arrays && (c.Name == "bytes" || c.Name == "endian" || c.Name == nativeBytes):
 			arrays = false
 			err = p.bytes(c, n)
@@ -73,6 +77,9 @@ func newPipeline(codecs []codec, n number, chunk []int64) (pipeline, error) {
 	}
 	if arrays {
 		return p, corrupt("no codec turns the chunks into bytes")
+	}
+	if n.isText() != vlen {
+		return p, unsupported("objects that no codec %s turns into bytes", vlenTexts)
 	}
 	return p, nil
 }
@@ -160,17 +167,17 @@ func (p *pipeline) add(c codec) error {
 	s := step{name: name}
 	switch name {
 	case "gzip":
-		s.most, s.decode = mostDeflate, stream.Gzip
+		s.most, s.decode, s.size = mostDeflate, stream.Gzip, wordAtEnd
 	case "zlib":
 		s.most, s.decode = mostDeflate, stream.Zlib
 	case "zstd":
-		s.most, s.decode = mostZstd, stream.Zstd
+		s.most, s.decode, s.size = mostZstd, stream.Zstd, stream.ZstdSize
 	case "bz2":
 		s.most, s.decode = mostBzip2, stream.Bzip2
 	case "lz4":
-		s.most, s.decode = mostLZ4, sizedLZ4
+		s.most, s.decode, s.size = mostLZ4, sizedLZ4, wordAtStart
 	case "blosc":
-		s.most, s.decode = mostZstd, blosc.Decode
+		s.most, s.decode, s.size = mostZstd, blosc.Decode, blosc.Size
 	case "shuffle":
 		size := max(1, conf.ElementSize)
 		s.decode = func(dst, src []byte) error { return unshuffle(dst, src, size) }

@@ -207,3 +207,26 @@ func zeros(f File, from, to int64) error {
 	}
 	return nil
 }
+
+// Stored returns the bytes of all files of the array.
+func (a *Array) Stored() (total int64, err error) {
+	open := file{a: a}
+	defer open.close()
+	rows := int64(1)
+	for i, n := range a.Shape {
+		if rows *= chunksOn(n, a.Chunks[i]); rows > 100*mostExtents {
+			return 0, unsupported("more than %d chunks of values that are needed as a whole", 100*mostExtents)
+		}
+	}
+	for i := range rows {
+		if at := a.placeOf(i); at.name != open.name {
+			if err := open.seek(at.name); err != nil {
+				return total, err
+			}
+			if open.File != nil {
+				total += open.size
+			}
+		}
+	}
+	return total, nil
+}

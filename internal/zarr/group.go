@@ -75,9 +75,22 @@ func (g *Group) open() error {
 }
 
 // IsCells reports whether anndata wrote the hierarchy, whose arrays are parts of matrices and of columns.
-func (g *Group) IsCells() bool {
+func (g *Group) IsCells() bool { return g.Attributes.areCells() }
+
+func (a Attributes) areCells() bool {
 	var kind string
-	return json.Unmarshal(g.Attributes["encoding-type"], &kind) == nil && kind == "anndata"
+	return json.Unmarshal(a["encoding-type"], &kind) == nil && kind == "anndata"
+}
+
+// AreCells is IsCells of the hierarchy in files, of which it reads the metadata of the root alone.
+func AreCells(files Files) bool {
+	var node node3
+	text, err := readAll(files, nodeName, mostMetadata)
+	if err == nil && text != nil {
+		return json.Unmarshal(text, &node) == nil && node.Attributes.areCells()
+	}
+	text, err = readAll(files, attributesName, mostMetadata)
+	return err == nil && json.Unmarshal(text, &node.Attributes) == nil && node.Attributes.areCells()
 }
 
 func (g *Group) read(name string) ([]byte, error) { return readAll(g.files, name, mostMetadata) }

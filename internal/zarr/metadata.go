@@ -51,6 +51,7 @@ func parseArray3(text []byte) *Array {
 			a.Shape, a.Chunks = []int64{1}, []int64{1}
 		}
 		a.Err = a.setUp(m.DataType, m.FillValue, m.Codecs, keyEncoding3(m.KeyEncoding))
+		a.Err = a.settleText(m.DataType, m.FillValue)
 		if scalar {
 			if m.KeyEncoding.Name == "default" {
 				a.key = func([]int64) string { return "c" }
@@ -75,10 +76,10 @@ func (a *Array) setUp(dtype, fill json.RawMessage, codecs []codec, sep func() (f
 	if a.key, err = sep(); err != nil {
 		return err
 	}
-	if a.number, err = number3(dtype); err != nil {
-		return err
+	if a.number, err = number3(dtype); err == nil && !a.number.isText() {
+		a.fill, err = a.number.fillValue(fill)
 	}
-	if a.fill, err = a.number.fillValue(fill); err != nil {
+	if err != nil {
 		return err
 	}
 	if sharded {
@@ -195,13 +196,14 @@ func parseArray2(text, attributes []byte) *Array {
 	}
 	sep := or(m.Separator, ".")
 	a.key = func(coord []int64) string { return joined(coord, sep) }
-	if err == nil {
+	if err == nil && !a.number.isText() {
 		a.fill, err = a.number.fillValue(m.FillValue)
 	}
 	if err == nil {
 		a.coding, err = newPipeline(codecs, a.number, a.Chunks)
 	}
 	a.Err = errors.Join(err, checkSeparator(sep))
+	a.Err = a.settleText(m.DType, m.FillValue)
 	return a
 }
 

@@ -16,9 +16,12 @@ import (
 // number is a data type.
 type number struct {
 	dtype tensor.DType
-	parts int  // numbers of an element: 2 of a complex one
+	parts int  // numbers of an element: 2 of a complex one, 0 of a text of any length
 	big   bool // version 2: the bytes are stored in big-endian order
 }
+
+// isText reports whether elements are texts.
+func (n number) isText() bool { return n.parts == 0 }
 
 // bytes returns the size of an element.
 func (n number) bytes() int { return n.dtype.Size() * n.parts }
@@ -42,32 +45,30 @@ var numbers = map[string]number{
 	"complex128": {tensor.Float64, 2, false}, "c16": {tensor.Float64, 2, false},
 }
 
-// number3 reads a data type of version 3.
+// number3 reads a data type of version 3; "string" is the zero number.
 func number3(text json.RawMessage) (number, error) {
 	var name codec
 	if err := json.Unmarshal(text, &name); err != nil {
 		return number{}, corrupt("data type: %v", err)
 	}
-	if n, ok := numbers[name.Name]; ok && len(name.Name) > 3 {
+	if n, ok := numbers[name.Name]; ok && len(name.Name) > 3 || name.Name == "string" {
 		return n, nil
 	}
 	return number{}, unsupported("data type %s", brief(text))
 }
 
-// number2 reads a data type of version 2, as NumPy writes it.
+// number2 reads a data type of version 2, as NumPy writes it; objects, which are texts, are the zero number.
 func number2(text json.RawMessage) (number, error) {
 	var name string
-	if err := json.Unmarshal(text, &name); err != nil || len(name) < 3 {
-		if name == "bfloat16" {
-			return numbers[name], nil
-		}
+	err := json.Unmarshal(text, &name)
+	if err == nil && (name == "bfloat16" || name == "|O") {
+		return numbers[name], nil
+	}
+	if err != nil || len(name) < 3 {
 		return number{}, unsupported("data type %s", brief(text))
 	}
 	n, ok := numbers[name[1:]]
 	if !ok || len(name) > 4 || strings.IndexByte("<>|", name[0]) < 0 {
-		if name == "bfloat16" {
-			return numbers[name], nil
-		}
 		return number{}, unsupported("data type %s", brief(text))
 	}
 	n.big = name[0] == '>'

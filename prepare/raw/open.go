@@ -21,6 +21,7 @@ import (
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/kinds"
+	"github.com/penstock/penstock/prepare/source/zarr"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/transforms"
@@ -77,6 +78,10 @@ func Is(path string) bool {
 	if err == nil && kind == "hdf5" {
 		return isSeveral(path) || strings.EqualFold(filepath.Ext(path), ".h5ad")
 	}
+	if err == nil && kind == "zarr" {
+		files, err := source.Files(path)
+		return err == nil && (files[0] != path || zarr.AreCells(path))
+	}
 	if err == nil && kind == "npy" {
 		return isSeveral(path) && !isRest(path)
 	}
@@ -106,7 +111,7 @@ func Reads(path string) bool {
 		return false
 	}
 	kind, err := source.Detect(path)
-	return err == nil && slices.Contains([]string{"hdf5", "npz", "npy", "safetensors"}, kind)
+	return err == nil && slices.Contains([]string{"hdf5", "zarr", "npz", "npy", "safetensors"}, kind)
 }
 
 // Open lists a source, which is a path or a URL, and looks at its first usable sample, which says the types of all. At

@@ -18,6 +18,7 @@ try:
     import h5py
     import scipy.sparse as sp
     import torch
+    import zarr
 
     MISSING = ""
 except ImportError as e:
@@ -86,6 +87,26 @@ def write_cells(path, x, obs=None, layers=None, raw=None, genes=None, index="i4"
         if raw is not None:
             write_matrix(f.create_group("raw"), "X", raw, **options)
             write_frame(f["raw"], "var", [f"r{i}" for i in range(raw.shape[1])], {})
+
+
+def as_zarr(path, version):
+    """Write the groups and arrays of an HDF5 file as AnnData writes them in a version of Zarr, and return the path."""
+    dest = os.path.splitext(path)[0] + ".zarr"
+    root = zarr.open_group(dest, mode="w", zarr_format=version)
+
+    def put(name, item):
+        if isinstance(item, h5py.Group):
+            made = root.require_group(name)
+        else:
+            text = h5py.check_string_dtype(item.dtype)
+            made = root.create_array(name, shape=item.shape, dtype=str if text else item.dtype, chunks=[max(1, n // 2) for n in item.shape])
+            made[...] = item.asstr()[()] if text else item[()]
+        made.attrs.update({k: v.tolist() if hasattr(v, "tolist") else v for k, v in item.attrs.items()})
+
+    with h5py.File(path) as f:
+        root.attrs.update(f.attrs)
+        f.visititems(put)
+    return dest
 
 
 def counts(r, n, width, dtype):
@@ -191,28 +212,16 @@ class CellsTest(Trees):
         np.testing.assert_array_equal(got.toarray() if layout == "csr" else got, want)
 
     def test_zarr(self):
-        """AnnData in Zarr is refused with the program that writes the file that is read; arrays are read by name."""
-        path = os.path.join(self.folder, "cells.zarr")
-        os.makedirs(path + "/X")
-        array = {
-            "zarr_format": 2,
-            "shape": [2, 2],
-            "chunks": [2, 2],
-            "dtype": "|u1",
-            "compressor": None,
-            "filters": None,
-            "fill_value": 0,
-            "order": "C",
-        }
-        for name, text in (".zgroup", {"zarr_format": 2}), (".zattrs", {"encoding-type": "anndata"}), ("X/.zarray", array), ("X/0.0", "abcd"):
-            with open(os.path.join(path, name), "w") as f:
-                f.write(text if isinstance(text, str) else json.dumps(text))
-        for door in penstock.open, penstock.DataLoader, lambda p: penstock.preprocess(p, p + ".ds", progress=False):
-            with self.assertRaisesRegex(penstock.Error, "read_zarr") as raised:
-                door(path)
-            compile(shlex.split(str(raised.exception).split("python3 -c ")[1])[0], "program", "exec")
-        with penstock.open(path, fields=["X"]) as ds:
-            self.assertEqual(ds["X"][:].tobytes(), b"abcd")
+        """Several hierarchies of Zarr are joined as files are, and a matrix by columns has the program that writes it by rows."""
+        x = counts(np.random.default_rng(4), 9, 5, "f4")
+        for i in range(2):
+            write_cells(f"{self.folder}/{i}.h5ad", x[4 * i : 4 + 5 * i], genes=list("abcde"))
+            as_zarr(f"{self.folder}/{i}.h5ad", 2 + i)
+        self.same(self.folder + "/*.zarr", 9, {"X": x})
+        write_cells(self.folder + "/c.h5ad", x, layout="csc")
+        with self.assertRaisesRegex(penstock.Error, "by columns.*read_zarr.*write_zarr") as raised:
+            penstock.open(as_zarr(self.folder + "/c.h5ad", 3))
+        compile(shlex.split(str(raised.exception).split("python -c ")[1])[0], "program", "exec")
 
     def test_files_that_cannot_be_joined(self):
         folder = os.path.join(self.folder, "several")
@@ -236,7 +245,7 @@ class CellsTest(Trees):
             penstock.DataLoader(folder + "/*.npz", align="union")
 
     def test_random(self):
-        """Matrices, columns of obs and arrays of obsm by default; layers, raw and text by name."""
+        """Matrices, columns of obs and arrays of obsm by default; layers, raw and text by name; in HDF5 and both versions of Zarr."""
         for seed in SEEDS:
             with self.subTest(seed=seed):
                 r = np.random.default_rng(seed)
@@ -257,6 +266,8 @@ class CellsTest(Trees):
                 options = r.choice([{}, {"compression": "gzip"}, {"compression": "lzf"}])
                 layout = str(r.choice(["csr", "csr", "dense"]))
                 write_cells(path, x, obs, layers, raw, index=str(r.choice(["i4", "i8"])), layout=layout, obsm={"X_pca": pca}, **options)
+                if seed % 3:
+                    path = as_zarr(path, 1 + seed % 3)
                 want = {
                     "X": x, "obs/number": obs["number"], "obs/type": obs["type"][0], "obs/count": obs["count"][0],
                     "obs/flag": obs["flag"][0], "obsm/X_pca": pca,

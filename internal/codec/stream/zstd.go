@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"math"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -14,6 +15,16 @@ func Zstd(dst, src []byte) error {
 
 // ZstdUpTo decodes frames of zstd to the beginning of dst, which it returns.
 func ZstdUpTo(dst, src []byte) ([]byte, error) { return unzstd(dst, src) }
+
+// ZstdSize returns how many bytes a frame of zstd says that it stands for. A frame need not say so.
+func ZstdSize(src []byte) (int, error) {
+	var h zstd.Header
+	err := h.Decode(src)
+	if err == nil && (!h.HasFCS || h.FrameContentSize > math.MaxInt32) {
+		err = ErrLength
+	}
+	return int(h.FrameContentSize), err
+}
 
 // maxWindow is the longest that libzstd reads. Memory does not follow it: data in dst is its own window.
 const maxWindow = 1<<31 + 7<<28

@@ -127,6 +127,9 @@ var layers = [][]place{
 		{"prepare/source/unit", "records that are groups or files, or rows of these, for every kind of source whose arrays are in such"},
 	},
 	{
+		{"prepare/source/cells", "records that are single cells, in whatever format their groups and arrays are"},
+	},
+	{
 		{"prepare/source/hdf5", "one kind of source, as arrays: files that other programs wrote"},
 		{"loader/expr", "the language of expressions: records of a Source for which one holds, and numbers that one computes; views and commands ask it"},
 	},

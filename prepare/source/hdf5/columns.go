@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/source"
@@ -233,7 +232,7 @@ func (p *part) plain() bool {
 }
 
 // whole returns a dataset of numbers as a column.
-func (f *File) whole(d *meta.Dataset, r Records, field source.Field) array.Column {
+func (f *File) whole(d *meta.Dataset, r array.Records, field source.Field) array.Column {
 	c := array.Column{Field: field, Count: d.Records()}
 	attributes(&c.Field, d)
 	if names := d.Dimensions(); len(names) == len(c.Field.Shape)+1 {
@@ -287,7 +286,7 @@ func blockRecords(d *meta.Dataset, size int) int64 {
 // blocks reads records in blocks, which the columns of a dataset share.
 type blocks struct {
 	ctx  context.Context
-	r    Records
+	r    array.Records
 	step int64
 
 	mu    sync.Mutex
@@ -362,5 +361,3 @@ func (p *partCursor) Next() ([]byte, error) {
 }
 
 func (p *partCursor) Close() error { return nil }
-
-var _ Records = (*chunk.Reader)(nil)

@@ -3,8 +3,8 @@
 //
 // A [File] finds what can become a field and says of everything else why it cannot. Columns have the records along
 // their first axis; Units are groups that each are a record or hold rows of records, such as robomimic's
-// demonstrations; Cells are the matrices of single-cell files (.h5ad). internal/hdf5/meta parses the metadata and
-// internal/hdf5/chunk reads the elements; both treat the file as untrusted, and so does this package.
+// demonstrations; Cells are the matrices of single-cell files (package cells). internal/hdf5/meta parses the metadata
+// and internal/hdf5/chunk reads the elements; both treat the file as untrusted, and so does this package.
 package hdf5
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
 )
 
 // File is an open file that columns are read from.
@@ -77,15 +78,8 @@ func (f *File) Close() error {
 	return err
 }
 
-// Records reads records of a dataset by their numbers: a *chunk.Reader, or several.
-type Records interface {
-	Len() int64
-	RecordBytes() int
-	Records(ctx context.Context, dst []byte, a, b int64) error
-}
-
 // records returns the reader of a dataset, whose elements may be in other files.
-func (f *File) records(d *meta.Dataset) (Records, error) {
+func (f *File) records(d *meta.Dataset) (array.Records, error) {
 	opts := chunk.Options{Pool: f.pool, References: true}
 	switch {
 	case len(d.External) > 0:

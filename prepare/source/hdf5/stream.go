@@ -3,20 +3,22 @@ package hdf5
 import (
 	"context"
 	"io"
+
+	"github.com/penstock/penstock/prepare/source/array"
 )
 
 // Stream reads records as bytes, whole rows of chunks at a time
 // where they are small enough, so that each chunk is inflated once.
 type Stream struct {
 	ctx  context.Context
-	r    Records
+	r    array.Records
 	step int64
 	at   int64 // record
 	rest []byte
 }
 
 // NewStream returns the Stream of records from number at on, step of which are in one row of chunks.
-func NewStream(ctx context.Context, r Records, step, at int64) *Stream {
+func NewStream(ctx context.Context, r array.Records, step, at int64) *Stream {
 	return &Stream{ctx: ctx, r: r, step: step, at: at}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/cells"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/unit"
 	"github.com/penstock/penstock/tensor"
@@ -61,8 +62,10 @@ func (f *File) Unit(path string) (unit.Unit, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case path == "" && IsCells(f.meta):
-		return f.Cells(), nil
+	case path == "":
+		if c := f.Cells(); c != nil {
+			return c, nil
+		}
 	}
 	return &unitOf{f, l}, nil
 }
@@ -232,7 +235,7 @@ func (f *File) Lists(records *unit.Records, most int) (lists []unit.List) {
 			d.Type.Class != meta.String && !d.Type.VlenString || records.Contains(trim(d.Path)) {
 			continue
 		}
-		if names, err := f.texts(d.Path); err == nil {
+		if names, err := cells.Texts(hierarchy{f}, trim(d.Path)); err == nil {
 			lists = append(lists, unit.List{Name: trim(d.Path), Units: names})
 		}
 	}

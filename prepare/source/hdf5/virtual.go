@@ -9,6 +9,8 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/tensor"
 )
 
 // virtual reads a dataset whose elements are in others.
@@ -34,7 +36,7 @@ type mapping struct {
 type origin struct {
 	file *File // nil for one of the same file
 	data *meta.Dataset
-	Records
+	array.Records
 }
 
 const (
@@ -44,7 +46,7 @@ const (
 )
 
 // virtual returns the reader of a virtual dataset.
-func (f *File) virtual(d *meta.Dataset) (Records, error) {
+func (f *File) virtual(d *meta.Dataset) (array.Records, error) {
 	list, err := d.Mappings()
 	if err != nil {
 		return nil, err
@@ -188,8 +190,8 @@ func (v *virtual) origin(s meta.VirtualSource) (*origin, error) {
 func (v *virtual) closeOrigins() {
 	for _, o := range v.open {
 		inner, ok := o.Records.(*virtual)
-		if w, wide := o.Records.(*widened); wide {
-			inner, ok = w.narrow.(*virtual)
+		if w, wide := o.Records.(*array.Converted); wide {
+			inner, ok = w.Narrow.(*virtual)
 		}
 		if ok {
 			inner.closeOrigins()
@@ -242,6 +244,19 @@ func (v *virtual) originIn(file *File, path string) (*origin, error) {
 		r, err = widen(r, d.Type, v.data.Type)
 	}
 	return &origin{data: d, Records: r}, err
+}
+
+// widen returns r, whose elements are of type from, as records of type to.
+func widen(r array.Records, from, to *meta.Datatype) (array.Records, error) {
+	a, b := from.DType(), to.DType()
+	switch {
+	case from.String() == to.String(), a == b && a != tensor.Invalid:
+		return r, nil
+	case a != tensor.Bool && b.Holds(a):
+		return &array.Converted{Narrow: r, From: a, To: b}, nil
+	}
+	return nil, fmt.Errorf("it is %v, not %v, which cannot hold all its values: %w; write the virtual dataset "+
+		"as one that is converted: h5repack -l CONTI OLD.h5 NEW.h5", from, to, meta.ErrUnsupported)
 }
 
 // other opens another HDF5 file.

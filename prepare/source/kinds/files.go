@@ -19,11 +19,30 @@ import (
 	"github.com/penstock/penstock/prepare/source/dataset"
 	"github.com/penstock/penstock/prepare/source/hdf5"
 	"github.com/penstock/penstock/prepare/source/unit"
+	"github.com/penstock/penstock/prepare/source/zarr"
 )
 
 // endings are the file name endings of units in a folder, by the kind of a file.
 var endings = map[string][]string{"npz": {".npz"}, "npy": {".npy"}, "safetensors": {".safetensors"},
-	"hdf5": {".h5", ".hdf5", ".hdf", ".nc", ".mat", ".h5ad"}, rawKind: {""}}
+	"hdf5": {".h5", ".hdf5", ".hdf", ".nc", ".mat", ".h5ad"}, "zarr": {".zarr"}, rawKind: {""}}
+
+// grouped is an open file of groups and arrays: *hdf5.File or *zarr.File.
+type grouped interface {
+	Unit(path string) (unit.Unit, error)
+	Units(records *unit.Records) ([]unit.Unit, error)
+	Cells() unit.Unit
+	io.Closer
+}
+
+// openGrouped has the functions that open files of groups, by kind.
+var openGrouped = map[string]func(ctx context.Context, root *vfs.Root, path string) (grouped, error){
+	"hdf5": func(ctx context.Context, root *vfs.Root, path string) (grouped, error) {
+		return hdf5.Open(ctx, root, path)
+	},
+	"zarr": func(ctx context.Context, root *vfs.Root, path string) (grouped, error) {
+		return zarr.OpenFile(ctx, root, path)
+	},
+}
 
 // rawKind is the kind of files without a header, whose type Options.Records has.
 const rawKind = "bin"
@@ -50,9 +69,10 @@ func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records s
 	if err != nil {
 		return nil, err
 	}
-	if info, err := root.Stat(files[0]); err == nil && info.IsDir() && len(files) == 1 {
+	single := len(files) == 1 && files[0] == path
+	if info, err := root.Stat(files[0]); err == nil && info.IsDir() && len(files) == 1 && kind != "zarr" {
 		files = filesIn(root, files[0], kind)
-	} else if files[0] == path && (kind == "hdf5" || records == "") {
+	} else if single && (openGrouped[kind] != nil || records == "") {
 		return nil, nil
 	}
 	slices.SortFunc(files, unit.Compare)
@@ -146,7 +166,7 @@ func unitsOf(ctx context.Context, root *vfs.Root, kind string, files []string, r
 	case len(files) == 0:
 		return nil, errors.New("the folder has no files")
 	}
-	if inGroups && kind != "hdf5" {
+	if inGroups && openGrouped[kind] == nil {
 		return nil, fmt.Errorf("records %q: files of kind %s have no groups; write * or *[:]", records, kind)
 	}
 	for i, name := range namesOf(files) {
@@ -200,7 +220,7 @@ type file struct {
 	path, name string
 	kind       string
 	raw        *array.Raw // of files without a header
-	group      string     // in an HDF5 file; "" is the file
+	group      string     // in a file of groups; "" is the file
 }
 
 // Name implements unit.Unit.
@@ -221,12 +241,15 @@ func (c *cells) RowName(row int64) string {
 	return names.RowName(row)
 }
 
+// opened opens a file of groups and arrays.
+func (u *file) opened() (grouped, error) { return openGrouped[u.kind](u.ctx, u.root, u.path) }
+
 // asUnit returns the file as a unit, whose rows have names if they are cells.
 func (u *file) asUnit() (unit.Unit, error) {
-	if u.kind != "hdf5" {
+	if openGrouped[u.kind] == nil {
 		return u, nil
 	}
-	f, err := hdf5.Open(u.ctx, u.root, u.path)
+	f, err := u.opened()
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +258,7 @@ func (u *file) asUnit() (unit.Unit, error) {
 		return u, err
 	}
 	return &cells{u, sync.OnceValues(func() (unit.Named, error) {
-		f, err := hdf5.Open(u.ctx, u.root, u.path)
+		f, err := u.opened()
 		if err != nil {
 			return nil, err
 		}
@@ -245,9 +268,9 @@ func (u *file) asUnit() (unit.Unit, error) {
 	})}, nil
 }
 
-// groups returns the units in an HDF5 file.
+// groups returns the units in a file of groups.
 func (u *file) groups(below *unit.Records) (units []unit.Unit, err error) {
-	f, err := hdf5.Open(u.ctx, u.root, u.path)
+	f, err := u.opened()
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +283,7 @@ func (u *file) groups(below *unit.Records) (units []unit.Unit, err error) {
 	return units, errors.Join(err, f.Close())
 }
 
-// open opens the arrays of a file that is not HDF5.
+// open opens the arrays of a file without groups.
 func (u *file) open() (columns []array.Column, bad array.Rejections, closer io.Closer, err error) {
 	switch u.kind {
 	case "npz":
@@ -280,8 +303,8 @@ func (u *file) open() (columns []array.Column, bad array.Rejections, closer io.C
 
 // Members implements unit.Unit.
 func (u *file) Members() (list []unit.Member, err error) {
-	if u.kind == "hdf5" {
-		f, err := hdf5.Open(u.ctx, u.root, u.path)
+	if openGrouped[u.kind] != nil {
+		f, err := u.opened()
 		if err != nil {
 			return nil, err
 		}
@@ -310,8 +333,8 @@ func (u *file) Members() (list []unit.Member, err error) {
 
 // Open implements unit.Unit.
 func (u *file) Open(members []string) ([]array.Column, io.Closer, error) {
-	if u.kind == "hdf5" {
-		f, err := hdf5.Open(u.ctx, u.root, u.path)
+	if openGrouped[u.kind] != nil {
+		f, err := u.opened()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -340,10 +363,10 @@ func (u *file) Open(members []string) ([]array.Column, io.Closer, error) {
 
 // Attribute implements unit.Unit.
 func (u *file) Attribute(name string) (a unit.Attribute, ok bool) {
-	if u.kind != "hdf5" {
+	if openGrouped[u.kind] == nil {
 		return a, false
 	}
-	f, err := hdf5.Open(u.ctx, u.root, u.path)
+	f, err := u.opened()
 	if err != nil {
 		return a, false
 	}

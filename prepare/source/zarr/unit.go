@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,13 +12,63 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/cells"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/unit"
 	"github.com/penstock/penstock/tensor"
 )
+
+// File is an open hierarchy.
+type File struct {
+	whole  *hierarchy
+	closer io.Closer
+}
+
+// OpenFile opens a hierarchy that is a unit, or has units in it.
+func OpenFile(ctx context.Context, root *vfs.Root, path string) (*File, error) {
+	files, closer, err := Files(ctx, root, path)
+	if err != nil {
+		return nil, err
+	}
+	g, err := zarr.Open(files)
+	if err != nil {
+		return nil, errors.Join(err, closer.Close())
+	}
+	return &File{newHierarchy(ctx, path, g, chunk.NewPool(0)), closer}, nil
+}
+
+// Close lets go of the files.
+func (f *File) Close() error {
+	f.whole.pool.Close()
+	return f.closer.Close()
+}
+
+// Cells returns the cells as a unit; nil of a hierarchy that has none.
+func (f *File) Cells() unit.Unit { return cells.Of(f.whole) }
+
+// Units returns the groups and arrays that a declaration names.
+func (f *File) Units(records *unit.Records) ([]unit.Unit, error) {
+	return unitsOf(f.whole.ctx, f.whole.source, f.whole.group, f.whole.pool, records)
+}
+
+// Unit returns the group or array at a path as a unit; "" is all of the hierarchy.
+func (f *File) Unit(path string) (unit.Unit, error) {
+	if c := f.Cells(); path == "" && c != nil {
+		return c, nil
+	}
+	u := f.whole.unitOf
+	u.name = path
+	for _, a := range u.group.Arrays {
+		if path == "" || a.Path == path || strings.HasPrefix(a.Path, path+"/") {
+			u.arrays = append(u.arrays, a)
+		}
+	}
+	return &u, nil
+}
 
 // unitOf is a group, or an array, as a unit.
 type unitOf struct {
@@ -67,6 +118,8 @@ func (u *unitOf) Name() string { return u.name }
 func (u *unitOf) memberName(a *zarr.Array) string {
 	if a.Path == u.name {
 		return unit.Lone
+	} else if u.name == "" {
+		return a.Path
 	}
 	return strings.TrimPrefix(a.Path, u.name+"/")
 }
@@ -175,11 +228,20 @@ var escape = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "\\[")
 func find(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool, opts source.Options,
 	selection []column.Selection) (
 	records *unit.Records, units []unit.Unit, hint string, err error) {
-	if opts.Records != "" {
-		if records, err = unit.Parse(opts.Records); err == nil {
+	c := cells.Of(newHierarchy(ctx, path, g, pool))
+	switch {
+	case opts.Records != "":
+		records, err = unit.Parse(opts.Records)
+		switch {
+		case err != nil:
+		case c != nil && slices.Equal(records.Levels, []string{"*"}): // as of a glob that matches one hierarchy
+			units = []unit.Unit{c}
+		default:
 			units, err = unitsOf(ctx, path, g, pool, records)
 		}
 		return records, units, "", err
+	case c != nil:
+		return &unit.Records{Rows: true}, []unit.Unit{c}, "", nil
 	}
 	if slices.ContainsFunc(selection, func(w column.Selection) bool {
 		return slices.ContainsFunc(g.Arrays, func(a *zarr.Array) bool { return a.Path == strings.Trim(w.Column, "/") })

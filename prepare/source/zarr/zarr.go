@@ -24,7 +24,6 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/dataset"
 	"github.com/penstock/penstock/prepare/source/unit"
-	"github.com/penstock/penstock/store"
 )
 
 // Open opens a hierarchy: every array of numbers that has records is a field. One that penstock wrote has the fields of
@@ -42,9 +41,6 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	g, err := zarr.Open(files)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
-	}
-	if g.IsCells() && opts.Fields == "" && opts.Only == nil {
-		return nil, errors.Join(fmt.Errorf("source %s: %w", path, store.CellsError(path)), closer.Close())
 	}
 	pool := chunk.NewPool(0)
 	selection = unit.Chosen(selection, opts.Only)
@@ -69,6 +65,21 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 		noting.Note(bad.Hint())
 	}
 	return s, err
+}
+
+// AreCells reports whether there are single cells at a path, as anndata writes them.
+func AreCells(path string) bool {
+	root, err := source.OpenRoot(path, source.Options{})
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	files, closer, err := Files(context.Background(), root, path)
+	if err != nil {
+		return false
+	}
+	defer closer.Close()
+	return zarr.AreCells(files)
 }
 
 // isDataset reports whether penstock wrote a folder of Zarr.

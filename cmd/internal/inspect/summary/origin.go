@@ -8,6 +8,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/prepare/source/cells"
 	"github.com/penstock/penstock/prepare/source/hdf5"
 )
 
@@ -64,15 +65,16 @@ func textAttr(attrs meta.Attrs, name string) string {
 
 // annData describes .h5ad: a row of X and of obs is a record.
 func annData(path string, f *meta.File) *Origin {
-	if !hdf5.IsCells(f) {
+	h := hdf5.Hierarchy(f)
+	if !cells.Is(h) {
 		return nil
 	}
 	o := &Origin{Program: "AnnData", Notes: []string{"a record is a cell: a row of X, its columns of obs, " +
 		"and its arrays of obsm. layers/NAME and raw/X are fields where they are named (--fields)"}}
-	if _, ok := f.Root.Get("matrix"); ok {
+	if h.Kind("matrix") == cells.Group {
 		o.Program = "10x's Cell Ranger"
 	}
-	if x, ok := f.Root.Get("X"); ok && x.Group != nil && hdf5.Encoding(x.Group.Attrs) == "csc_matrix" {
+	if cells.Encoding(h, "X") == "csc_matrix" {
 		o.note("X is a csc matrix, whose rows are not together; write it by rows: a.X = a.X.tocsr(); a.write(%q)",
 			stem(path)+"-rows.h5ad")
 		return o

@@ -1,6 +1,7 @@
-package hdf5
+package cells
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,9 +15,9 @@ import (
 
 // sparse is a matrix that is compressed by rows: values one row after the other, their columns, and where rows end.
 type sparse struct {
-	file    *File
-	values  Records // of type dtype
-	columns Records // int32 or, if wide, int64
+	ctx     context.Context
+	values  array.Records // of type dtype
+	columns array.Records // int32 or, if wide, int64
 	wide    bool
 	dtype   tensor.DType
 	ends    []int64 // of row i, ends[i] to ends[i+1]
@@ -39,34 +40,34 @@ func sparseField(path string, values tensor.DType, width int) (source.Field, err
 	if dtype == tensor.Float32 && width > 1<<24 {
 		dtype = tensor.Float64
 	}
-	f := source.RaggedField(layout.FieldName(trim(path)), dtype, 2)
-	f.Origin, f.Content, f.Width = trim(path), tensor.Sparse, width
+	f := source.RaggedField(layout.FieldName(path), dtype, 2)
+	f.Origin, f.Content, f.Width = path, tensor.Sparse, width
 	return f, f.Validate()
 }
 
-// sparseAt opens a matrix of a group whose rows are records.
-func (f *File) sparseAt(path string, width int) (c array.Column, err error) {
-	s := &sparse{file: f, width: width}
+// openSparse opens a matrix that is three arrays of a group, whose rows are records.
+func openSparse(h Hierarchy, path string, width int) (c array.Column, err error) {
+	s := &sparse{ctx: h.Context(), width: width}
 	var valued, placed tensor.DType
-	if s.values, valued, err = f.numbers(path + "/data"); err != nil {
+	if s.values, valued, err = h.Numbers(path + "/data"); err != nil {
 		return c, err
 	}
-	if s.columns, placed, err = f.numbers(path + "/indices"); err != nil {
+	if s.columns, placed, err = h.Numbers(path + "/indices"); err != nil {
 		return c, err
 	}
 	if c.Field, err = sparseField(path, valued, width); err != nil {
 		return c, err
 	}
 	if s.dtype = c.Field.DType; s.dtype != valued {
-		s.values = &widened{s.values, valued, s.dtype}
+		s.values = &array.Converted{Narrow: s.values, From: valued, To: s.dtype}
 	}
 	if s.wide = placed != tensor.Int32; s.wide && placed != tensor.Int64 {
-		s.columns = &widened{s.columns, placed, tensor.Int64}
+		s.columns = &array.Converted{Narrow: s.columns, From: placed, To: tensor.Int64}
 	}
 	if s.columns.Len() != s.values.Len() {
 		return c, fmt.Errorf("%s: %d columns of %d values: %w", path, s.columns.Len(), s.values.Len(), meta.ErrCorrupt)
 	}
-	if s.ends, err = f.rowEnds(path+"/indptr", s.values.Len()); err != nil {
+	if s.ends, err = rowEnds(h, path+"/indptr", s.values.Len()); err != nil {
 		return c, err
 	}
 	c.Count, c.At = int64(len(s.ends)-1), s.at
@@ -74,37 +75,20 @@ func (f *File) sparseAt(path string, width int) (c array.Column, err error) {
 	return c, nil
 }
 
-// numbers opens a dataset of one axis that has numbers.
-func (f *File) numbers(path string) (Records, tensor.DType, error) {
-	d, err := f.meta.Dataset(path)
-	if err != nil {
-		return nil, tensor.Invalid, err
-	}
-	spec, err := d.Spec()
-	if err == nil && len(d.Dims) != 1 {
-		err = fmt.Errorf("%s has %d axes, and not one: %w", path, len(d.Dims), meta.ErrUnsupported)
-	}
-	if err != nil {
-		return nil, tensor.Invalid, err
-	}
-	r, err := f.records(d)
-	return r, spec.DType, err
-}
-
 // rowEnds reads where the rows of a matrix of so many values begin and end.
-func (f *File) rowEnds(path string, values int64) ([]int64, error) {
-	r, dtype, err := f.numbers(path)
+func rowEnds(h Hierarchy, path string, values int64) ([]int64, error) {
+	r, dtype, err := h.Numbers(path)
 	if err != nil {
 		return nil, err
 	}
 	if dtype.IsFloat() || r.Len() < 1 {
 		return nil, fmt.Errorf("%s is %d numbers of type %v: %w", path, r.Len(), dtype, meta.ErrUnsupported)
 	}
-	if err := f.holds(path, r.Len(), dtype.Size()); err != nil {
+	if err := h.Check(path); err != nil {
 		return nil, err
 	}
 	stored := make([]byte, r.Len()*int64(dtype.Size()))
-	if err := r.Records(f.ctx, stored, 0, r.Len()); err != nil {
+	if err := r.Records(h.Context(), stored, 0, r.Len()); err != nil {
 		return nil, err
 	}
 	ends, last := make([]int64, r.Len()), int64(0)
@@ -116,15 +100,6 @@ func (f *File) rowEnds(path string, values int64) ([]int64, error) {
 		ends[i], last = x, x
 	}
 	return ends, nil
-}
-
-// holds returns an error if a dataset that is needed as a whole promises more than its file can have, even compressed:
-// a shape of a few bytes would otherwise take all memory.
-func (f *File) holds(path string, values int64, size int) error {
-	if values > (64<<20+1024*f.meta.Size)/int64(size) {
-		return fmt.Errorf("%s has %d values in a file of %d bytes: %w", path, values, f.meta.Size, meta.ErrCorrupt)
-	}
-	return nil
 }
 
 // at appends the pairs of a row. What buf has is whole numbers of the same type.
@@ -155,10 +130,10 @@ func (s *sparse) read(dst []byte, a, b int64) error {
 		*held = make([]byte, end)
 	}
 	stored := (*held)[:end]
-	if err := s.columns.Records(s.file.ctx, stored[:columns], a, b); err != nil {
+	if err := s.columns.Records(s.ctx, stored[:columns], a, b); err != nil {
 		return err
 	}
-	if err := s.values.Records(s.file.ctx, stored[values:], a, b); err != nil {
+	if err := s.values.Records(s.ctx, stored[values:], a, b); err != nil {
 		return err
 	}
 	return pairing[s.dtype](dst, stored[:columns], stored[values:], s.wide, s.width)

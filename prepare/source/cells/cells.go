@@ -1,8 +1,8 @@
-package hdf5
+package cells
 
 import (
+	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -19,10 +19,10 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// cells is a file of single cells as a unit: AnnData's .h5ad, or what 10x's Cell Ranger writes. Its rows are cells.
+// cells is a file of single cells as a unit. Its rows are cells.
 type cells struct {
-	file    *File
-	index   string // the dataset of the cells' names
+	file    Hierarchy
+	index   string // the array of the cells' names
 	members func() ([]cellMember, error)
 	names   func() ([]string, error)
 }
@@ -33,47 +33,21 @@ type cellMember struct {
 	open func() (array.Column, error)
 }
 
-// IsCells reports whether a file has single cells.
-func IsCells(f *meta.File) bool { return isAnnData(f) || isTenX(f) }
-
-// isAnnData reports whether a file is .h5ad: by the attribute that anndata writes since 0.8, or for older files by the
-// names of its groups.
-func isAnnData(f *meta.File) bool {
-	obs, ok := f.Root.Get("obs")
-	_, hasVar := f.Root.Get("var")
-	_, hasX := f.Root.Get("X")
-	return ok && obs.Group != nil && (Encoding(f.Root.Attrs) == "anndata" || hasVar && hasX)
-}
-
-// isTenX reports whether a file is a matrix of 10x Genomics' Cell Ranger, version 3 or later.
-func isTenX(f *meta.File) bool {
-	matrix, ok := f.Root.Get("matrix")
-	if !ok || matrix.Group == nil {
-		return false
-	}
-	for _, name := range []string{"data", "indices", "indptr", "barcodes", "features"} {
-		if _, ok := matrix.Group.Get(name); !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// Cells returns the cells of a file of single cells; nil of any other file.
-func (f *File) Cells() unit.Unit {
-	c := &cells{file: f}
+// Of returns the cells of a file as a unit; nil of a file that has none.
+func Of(h Hierarchy) unit.Unit {
+	c := &cells{file: h}
 	find := c.annData
 	switch {
-	case isAnnData(f.meta):
-		c.index = "obs/" + f.indexOf("obs")
-	case isTenX(f.meta):
+	case isAnnData(h):
+		c.index = "obs/" + c.indexOf("obs")
+	case isTenX(h):
 		find, c.index = c.tenX, "matrix/barcodes"
 	default:
 		return nil
 	}
 	c.members = sync.OnceValues(find)
 	c.names = sync.OnceValues(func() ([]string, error) {
-		names, err := f.texts(c.index)
+		names, err := Texts(h, c.index)
 		return unique(names), err
 	})
 	return c
@@ -91,35 +65,9 @@ func unique(names []string) []string {
 	return names
 }
 
-// Encoding says what the datasets of a group are together, as AnnData notes: "categorical", "csr_matrix" and others; ""
-// for other groups.
-func Encoding(attrs meta.Attrs) string {
-	if text := textOf(attrs, "encoding-type"); text != "" {
-		return text
-	}
-	if text := textOf(attrs, "h5sparse_format"); text != "" { // AnnData before 0.7
-		return text + "_matrix"
-	}
-	return ""
-}
-
-func textOf(attrs meta.Attrs, name string) string {
-	a, ok := attrs.Get(name)
-	if !ok {
-		return ""
-	}
-	text, _ := a.Value.Text()
-	return text
-}
-
-// indexOf returns the name of the dataset that has the names of a data frame's rows.
-func (f *File) indexOf(frame string) string {
-	if l, err := f.meta.Lookup(frame); err == nil && l.Group != nil {
-		if name := textOf(l.Group.Attrs, "_index"); name != "" {
-			return name
-		}
-	}
-	return "_index"
+// indexOf returns the name of the array that has the names of a data frame's rows.
+func (c *cells) indexOf(frame string) string {
+	return cmp.Or(textOf(c.file, frame, "_index"), "_index")
 }
 
 // Name implements unit.Unit.
@@ -164,7 +112,7 @@ func (c *cells) Open(names []string) ([]array.Column, io.Closer, error) {
 
 // Attribute implements unit.Unit.
 func (c *cells) Attribute(name string) (unit.Attribute, bool) {
-	return (&unitOf{c.file, &meta.Link{Group: c.file.meta.Root}}).Attribute(name)
+	return c.file.UnitAttribute(name)
 }
 
 // annData returns what AnnData writes: matrices, columns of obs, and arrays of obsm.
@@ -174,95 +122,69 @@ func (c *cells) annData() (list []cellMember, err error) {
 		return nil, fmt.Errorf("obs: %w", err)
 	}
 	count := int64(len(names))
-	add := func(path string, optional bool, l *meta.Link) {
-		m := c.member(path, l, count)
+	add := func(path string, optional bool) {
+		m := c.member(path, count)
 		m.Name, m.Optional = path, optional || m.Optional
 		list = append(list, m)
 	}
-	for _, l := range below(c.file.meta.Root) {
+	for _, name := range c.file.List("") {
 		switch {
-		case l.Name == "X" && !isNull(l):
-			add("X", false, l)
-		case l.Name == "layers":
-			for _, inner := range below(l.Group) {
-				add("layers/"+inner.Name, true, inner)
+		case name == "X" && c.file.Kind("X") != Empty && Encoding(c.file, "X") != "null":
+			add("X", false)
+		case name == "layers":
+			for _, inner := range c.file.List("layers") {
+				add("layers/"+inner, true)
 			}
-		case l.Name == "raw" && l.Group != nil:
-			if x, ok := l.Group.Get("X"); ok {
-				add("raw/X", true, x)
-			}
+		case name == "raw" && c.file.Kind("raw/X") != Missing:
+			add("raw/X", true)
 		}
 	}
-	obs, err := c.file.meta.Lookup("obs")
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range columnsOf(obs.Group) {
-		if l, ok := obs.Group.Get(name); ok {
-			add("obs/"+name, false, l)
+	for _, name := range c.columnsOf("obs") {
+		if c.file.Kind("obs/"+name) != Missing {
+			add("obs/"+name, false)
 		}
 	}
-	if l, ok := obs.Group.Get(strings.TrimPrefix(c.index, "obs/")); ok {
-		add(c.index, true, l)
+	if c.file.Kind(c.index) != Missing {
+		add(c.index, true)
 	}
-	if obsm, ok := c.file.meta.Root.Get("obsm"); ok {
-		for _, l := range below(obsm.Group) {
-			add("obsm/"+l.Name, false, l)
-		}
+	for _, name := range c.file.List("obsm") {
+		add("obsm/"+name, false)
 	}
 	return list, nil
 }
 
-// below returns the links of a group that lead somewhere; nil of none.
-func below(g *meta.Group) (list []*meta.Link) {
-	if g == nil {
-		return nil
-	}
-	for i := range g.Links {
-		if l := &g.Links[i]; l.Group != nil || l.Dataset != nil {
-			list = append(list, l)
-		}
-	}
-	return list
-}
-
-// isNull reports whether a matrix is None.
-func isNull(l *meta.Link) bool {
-	return l.Dataset != nil && (l.Dataset.Null || Encoding(l.Dataset.Attrs) == "null")
-}
-
 // columnsOf returns the columns of a data frame in their order.
-func columnsOf(frame *meta.Group) (names []string) {
-	if a, ok := frame.Attrs.Get("column-order"); ok {
-		if names, ok := a.Value.Strings(); ok {
+func (c *cells) columnsOf(frame string) (names []string) {
+	if v, ok := c.file.Attribute(frame, "column-order"); ok {
+		if names, ok := v.Strings(); ok {
 			return names
 		}
 	}
-	for _, l := range below(frame) {
-		if l.Name != textOf(frame.Attrs, "_index") && l.Name != "_index" && l.Name != "__categories" {
-			names = append(names, l.Name)
+	for _, name := range c.file.List(frame) {
+		if name != c.indexOf(frame) && name != "_index" && name != "__categories" {
+			names = append(names, name)
 		}
 	}
 	return names
 }
 
 // member describes an array of count cells.
-func (c *cells) member(path string, l *meta.Link, count int64) (m cellMember) {
+func (c *cells) member(path string, count int64) (m cellMember) {
 	var err error
-	switch encoding := encodingOf(l); {
+	switch encoding := Encoding(c.file, path); {
 	case encoding == "csr_matrix":
-		m, err = c.matrix(path, l.Group)
+		m, err = c.matrix(path)
 	case encoding == "csc_matrix":
 		err = c.byColumns(path)
 	case encoding == "categorical":
-		m, err = c.labels(path, l.Group)
+		m, err = c.labels(path)
 	case strings.HasPrefix(encoding, "nullable-"):
 		m, err = c.nullable(path)
-	case l.Dataset == nil:
+	case c.file.Kind(path) == Group:
 		m.Optional = true
 		err = fmt.Errorf("a group of encoding %q: %w; write it as an array", encoding, meta.ErrUnsupported)
 	default:
-		m, err = c.array(path, l.Dataset)
+		m, err = c.array(path)
 	}
 	if m.Rows == 0 {
 		m.Rows = count
@@ -274,22 +196,15 @@ func (c *cells) member(path string, l *meta.Link, count int64) (m cellMember) {
 	return m
 }
 
-func encodingOf(l *meta.Link) string {
-	if l.Group != nil {
-		return Encoding(l.Group.Attrs)
-	}
-	return Encoding(l.Dataset.Attrs)
-}
-
 // matrix describes a matrix that is compressed by rows.
-func (c *cells) matrix(path string, g *meta.Group) (m cellMember, err error) {
-	a, ok := g.Attrs.Get("shape")
+func (c *cells) matrix(path string) (m cellMember, err error) {
+	v, ok := c.file.Attribute(path, "shape")
 	if !ok {
-		a, ok = g.Attrs.Get("h5sparse_shape")
+		v, ok = c.file.Attribute(path, "h5sparse_shape")
 	}
 	var shape []int64
 	if ok {
-		shape, _ = a.Value.Ints()
+		shape, _ = v.Ints()
 	}
 	if len(shape) != 2 || shape[1] < 1 || shape[1] > 1<<40 {
 		return m, fmt.Errorf("%s has the shape %v: %w", path, shape, meta.ErrUnsupported)
@@ -299,22 +214,18 @@ func (c *cells) matrix(path string, g *meta.Group) (m cellMember, err error) {
 
 // sparse describes a matrix that has that many rows and columns.
 func (c *cells) sparse(path string, rows, width int64, features []string) (m cellMember, err error) {
-	d, err := c.file.meta.Dataset(path + "/data")
+	values, _, err := c.file.Field(path + "/data")
 	if err != nil {
 		return m, err
 	}
-	spec, err := d.Spec()
-	if err != nil {
-		return m, err
-	}
-	if m.Field, err = sparseField(path, spec.DType, int(width)); err != nil {
+	if m.Field, err = sparseField(path, values.DType, int(width)); err != nil {
 		return m, err
 	}
 	if m.Rows = rows; len(features) == m.Field.Width {
 		m.Field.Features = features
 	}
 	m.open = func() (array.Column, error) {
-		column, err := c.file.sparseAt(path, m.Field.Width)
+		column, err := openSparse(c.file, path, m.Field.Width)
 		if err == nil && column.Count != m.Rows {
 			err = fmt.Errorf("%d rows, not %d: %w", column.Count, m.Rows, meta.ErrCorrupt)
 		}
@@ -330,12 +241,12 @@ func (c *cells) featuresOf(path string) []string {
 	if strings.HasPrefix(path, "raw/") {
 		frame = "raw/var"
 	}
-	return c.features(frame + "/" + c.file.indexOf(frame))
+	return c.features(frame + "/" + c.indexOf(frame))
 }
 
 // features returns the names of columns, such as genes, or nil if they take more memory than names are worth.
 func (c *cells) features(path string) []string {
-	names, err := c.file.texts(path)
+	names, err := Texts(c.file, path)
 	total := 0
 	for _, name := range names {
 		total += len(name)
@@ -365,36 +276,29 @@ func (c *cells) byColumns(path string) error {
 
 // rewrite returns the command that writes the file anew after a change.
 func (c *cells) rewrite(change, word string) string {
-	return shell.Command("python -c", fmt.Sprintf("import anndata; a = anndata.read_h5ad(%q); %s; a.write_h5ad(%q)",
-		c.file.path, change, strings.TrimSuffix(c.file.path, ".h5ad")+"-"+word+".h5ad"))
+	path, format := c.file.Path(), c.file.Format()
+	return shell.Command("python -c", fmt.Sprintf("import anndata; a = anndata.read_%[1]s(%[2]q); %[3]s; a.write_%[1]s(%[4]q)",
+		format, path, change, strings.TrimSuffix(path, "."+format)+"-"+word+"."+format))
 }
 
-// array describes the HDF5 dataset d as a cellMember: its field, its rows and how it is opened.
-func (c *cells) array(path string, d *meta.Dataset) (m cellMember, err error) {
-	if _, ok := d.Attrs.Get("categories"); ok {
+// array describes an array at a path as a cellMember: its field, its rows and how it is opened.
+func (c *cells) array(path string) (m cellMember, err error) {
+	if _, ok := c.file.Attribute(path, "categories"); ok {
 		return m, fmt.Errorf("categories as AnnData before 0.8 wrote them: %w; write the file anew: %s", meta.ErrUnsupported,
 			c.rewrite("a = a", "new"))
 	}
-	list, err := parts(d)
-	if err == nil && len(list) != 1 {
-		err = fmt.Errorf("a compound of %d members: %w", len(list), meta.ErrUnsupported)
-	}
-	if err != nil {
+	if m.Field, m.Rows, err = c.file.Field(path); err != nil {
 		return m, err
 	}
-	m.Field, m.Rows = list[0].field, d.Records()
 	if m.Optional = m.Field.IsBytes(); isMatrix(path) {
 		if names := c.featuresOf(path); len(m.Field.Shape) == 1 && len(names) == m.Field.Shape[0] {
 			m.Field.Features = names
 		}
 	}
 	m.open = func() (array.Column, error) {
-		columns, err := c.file.columns(d, asItIs)
-		if err != nil {
-			return array.Column{}, err
-		}
-		columns[0].Field = m.Field
-		return columns[0], nil
+		column, err := c.file.Column(path)
+		column.Field = m.Field
+		return column, err
 	}
 	return m, nil
 }
@@ -405,34 +309,34 @@ func isMatrix(path string) bool {
 }
 
 // labels describes a categorical column. One with a missing value is refused.
-func (c *cells) labels(path string, g *meta.Group) (m cellMember, err error) {
-	d, codes, err := c.file.one(path + "/codes")
+func (c *cells) labels(path string) (m cellMember, err error) {
+	codes, err := one(c.file, path+"/codes")
 	if err != nil {
 		return m, err
 	}
-	classes, err := c.file.texts(path + "/categories")
+	classes, err := Texts(c.file, path+"/categories")
 	if err != nil {
 		return m, err
 	}
-	size := codes.Field.DType.Size()
-	missing := 0
+	dtype, missing := codes.Field.DType, 0
 	values, err := codes.All(nil)
 	if err != nil {
 		return m, err
 	}
-	for i := 0; i < len(values); i += size {
-		switch x := integer(d.Type, values[i:i+size]); {
-		case x == -1:
+	for ; len(values) > 0; values = values[dtype.Size():] {
+		switch x, whole := dtype.Read(values).Int64(); {
+		case x == -1 && whole:
 			missing++
-		case x < 0 || x >= int64(len(classes)):
-			return m, fmt.Errorf("code %d of %d categories: %w", x, len(classes), meta.ErrCorrupt)
+		case x < 0 || x >= int64(len(classes)) || !whole:
+			return m, fmt.Errorf("code %v of %d categories: %w", dtype.Read(values), len(classes), meta.ErrCorrupt)
 		}
 	}
-	m.Field, m.Rows = source.LabelField(layout.FieldName(trim(path)), classes), codes.Count
-	m.Field.Origin = trim(path)
+	m.Field, m.Rows = source.LabelField(layout.FieldName(path), classes), codes.Count
+	m.Field.Origin = path
 	m.open = func() (array.Column, error) {
 		return changed(codes, m.Field, func(buf, code []byte) ([]byte, error) {
-			return binary.LittleEndian.AppendUint64(buf, uint64(integer(d.Type, code))), nil
+			x, _ := dtype.Read(code).Int64()
+			return binary.LittleEndian.AppendUint64(buf, uint64(x)), nil
 		}), nil
 	}
 	m.Optional = missing > 0
@@ -451,11 +355,11 @@ func (c *cells) missing(path string, n int, fill string) error {
 
 // nullable describes a column of values and a mask. One with a missing value is refused.
 func (c *cells) nullable(path string) (m cellMember, err error) {
-	_, values, err := c.file.one(path + "/values")
+	values, err := one(c.file, path+"/values")
 	if err != nil {
 		return m, err
 	}
-	_, mask, err := c.file.one(path + "/mask")
+	mask, err := one(c.file, path+"/mask")
 	if err != nil {
 		return m, err
 	}
@@ -474,7 +378,7 @@ func (c *cells) nullable(path string) (m cellMember, err error) {
 		}
 	}
 	m.Field, m.Rows = values.Field, values.Count
-	m.Field.Name, m.Field.Origin = layout.FieldName(trim(path)), trim(path)
+	m.Field.Name, m.Field.Origin = layout.FieldName(path), path
 	m.Optional = missing > 0 || m.Field.IsBytes()
 	m.open = func() (array.Column, error) {
 		values.Field = m.Field
@@ -489,7 +393,7 @@ func (c *cells) tenX() (list []cellMember, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("barcodes: %w", err)
 	}
-	r, dtype, err := c.file.numbers("matrix/shape")
+	r, dtype, err := c.file.Numbers("matrix/shape")
 	if err != nil {
 		return nil, err
 	}
@@ -497,7 +401,7 @@ func (c *cells) tenX() (list []cellMember, err error) {
 		return nil, fmt.Errorf("matrix/shape has %d numbers: %w", r.Len(), meta.ErrUnsupported)
 	}
 	stored := make([]byte, 2*dtype.Size())
-	if err := r.Records(c.file.ctx, stored, 0, 2); err != nil {
+	if err := r.Records(c.file.Context(), stored, 0, 2); err != nil {
 		return nil, fmt.Errorf("matrix/shape: %w", err)
 	}
 	width, ok := dtype.Read(stored).Int64()
@@ -524,44 +428,13 @@ func changed(c array.Column, field source.Field, f func(buf, value []byte) ([]by
 	return c
 }
 
-// one returns a dataset of one axis as a column, which may be read as a whole.
-func (f *File) one(path string) (d *meta.Dataset, c array.Column, err error) {
-	if d, err = f.meta.Dataset(path); err != nil {
-		return nil, c, err
+// one returns an array of one axis, which may be read as a whole.
+func one(h Hierarchy, path string) (c array.Column, err error) {
+	if c, err = h.Column(path); err != nil {
+		return c, err
 	}
-	list, err := f.columns(d, asItIs)
-	if err == nil && d.Layout.Kind != meta.Virtual && len(d.External) == 0 {
-		err = f.holds(path, d.Records(), int(d.Type.Size))
+	if !c.Field.IsBytes() && (len(c.Field.Shape) > 0 || c.Field.Ragged) {
+		return c, fmt.Errorf("%s is not one axis of values: %w", path, meta.ErrUnsupported)
 	}
-	if err == nil && (len(list) != 1 || len(d.Dims) != 1) {
-		err = fmt.Errorf("%s is not one axis of values: %w", path, meta.ErrUnsupported)
-	}
-	if err != nil {
-		return nil, c, err
-	}
-	return d, list[0], nil
-}
-
-// texts returns all elements of a dataset, as strings.
-func (f *File) texts(path string) (list []string, err error) {
-	_, c, err := f.one(path)
-	if err != nil {
-		return nil, err
-	}
-	cursor, err := c.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, cursor.Close()) }()
-	for range c.Count {
-		b, err := cursor.Next()
-		if err != nil {
-			return nil, array.CutShort(err)
-		}
-		if !c.Field.IsBytes() {
-			b = []byte(c.Field.DType.Text(b))
-		}
-		list = append(list, string(b))
-	}
-	return list, nil
+	return c, h.Check(path)
 }

@@ -1,0 +1,138 @@
+package hdf5
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/cells"
+	"github.com/penstock/penstock/prepare/source/unit"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Hierarchy returns the groups and arrays of a file whose metadata alone is read.
+func Hierarchy(f *meta.File) cells.Hierarchy { return hierarchy{&File{meta: f}} }
+
+// Cells returns the cells of a file of single cells as a unit; nil of any other file.
+func (f *File) Cells() unit.Unit { return cells.Of(hierarchy{f}) }
+
+// hierarchy implements cells.Hierarchy.
+type hierarchy struct{ f *File }
+
+func (h hierarchy) Path() string             { return h.f.path }
+func (h hierarchy) Format() string           { return "h5ad" }
+func (h hierarchy) Context() context.Context { return h.f.ctx }
+
+// Kind implements cells.Hierarchy. A link that leads nowhere is missing.
+func (h hierarchy) Kind(path string) cells.Kind {
+	l, err := h.f.meta.Lookup(path)
+	switch {
+	case err != nil:
+		return cells.Missing
+	case l.Group != nil:
+		return cells.Group
+	case l.Dataset == nil:
+		return cells.Missing
+	case l.Dataset.Null:
+		return cells.Empty
+	}
+	return cells.Array
+}
+
+func (h hierarchy) List(path string) (names []string) {
+	l, err := h.f.meta.Lookup(path)
+	if err != nil || l.Group == nil {
+		return nil
+	}
+	for i := range l.Group.Links {
+		if l := &l.Group.Links[i]; l.Group != nil || l.Dataset != nil {
+			names = append(names, l.Name)
+		}
+	}
+	return names
+}
+
+func (h hierarchy) Attribute(path, name string) (cells.Value, bool) {
+	l, err := h.f.meta.Lookup(path)
+	if err != nil {
+		return nil, false
+	}
+	attrs := l.Attrs
+	if l.Group != nil {
+		attrs = l.Group.Attrs
+	} else if l.Dataset != nil {
+		attrs = l.Dataset.Attrs
+	}
+	a, ok := attrs.Get(name)
+	if !ok {
+		return nil, false
+	}
+	return a.Value, true
+}
+
+func (h hierarchy) UnitAttribute(name string) (unit.Attribute, bool) {
+	return (&unitOf{h.f, &meta.Link{Group: h.f.meta.Root}}).Attribute(name)
+}
+
+// Field implements cells.Hierarchy.
+func (h hierarchy) Field(path string) (field source.Field, rows int64, err error) {
+	d, err := h.f.meta.Dataset(path)
+	if err != nil {
+		return field, 0, err
+	}
+	list, err := parts(d)
+	if err == nil && len(list) != 1 {
+		err = fmt.Errorf("a compound of %d members: %w", len(list), meta.ErrUnsupported)
+	}
+	if err != nil {
+		return field, 0, err
+	}
+	return list[0].field, d.Records(), nil
+}
+
+// Column implements cells.Hierarchy.
+func (h hierarchy) Column(path string) (c array.Column, err error) {
+	d, err := h.f.meta.Dataset(path)
+	if err != nil {
+		return c, err
+	}
+	list, err := h.f.columns(d, asItIs)
+	if err == nil && len(list) != 1 {
+		err = fmt.Errorf("a compound of %d members: %w", len(list), meta.ErrUnsupported)
+	}
+	if err != nil {
+		return c, err
+	}
+	return list[0], nil
+}
+
+// Numbers implements cells.Hierarchy.
+func (h hierarchy) Numbers(path string) (array.Records, tensor.DType, error) {
+	d, err := h.f.meta.Dataset(path)
+	if err != nil {
+		return nil, tensor.Invalid, err
+	}
+	spec, err := d.Spec()
+	if err == nil && len(d.Dims) != 1 {
+		err = fmt.Errorf("%s has %d axes, and not one: %w", path, len(d.Dims), meta.ErrUnsupported)
+	}
+	if err != nil {
+		return nil, tensor.Invalid, err
+	}
+	r, err := h.f.records(d)
+	return r, spec.DType, err
+}
+
+// Check implements cells.Hierarchy. Values of other files are not counted.
+func (h hierarchy) Check(path string) error {
+	d, err := h.f.meta.Dataset(path)
+	if err != nil || d.Layout.Kind == meta.Virtual || len(d.External) > 0 {
+		return err
+	}
+	if size := h.f.meta.Size; d.Records() > (64<<20+1024*size)/max(1, d.Type.Size) {
+		return fmt.Errorf("%s has %d values in a file of %d bytes: %w", path, d.Records(), size, meta.ErrCorrupt)
+	}
+	return nil
+}
