@@ -60,14 +60,11 @@ func (m *mapped) how() string {
 
 // reasons says why records were read by pread, or not.
 func (p *preader) reasons() (why []string) {
-	if n := p.received.Load(); n > 0 && p.mode == ReadAuto {
+	if n := p.received.Load(); n > 0 && p.mode == modeAuto {
 		why = append(why, fmt.Sprintf("%d records of %d KiB that were not were read by pread", n, p.c.size>>10))
 	}
-	if p.exceeds && p.isDirect() && p.mode == ReadAuto {
+	if p.exceeds && p.isDirect() && p.mode == modeAuto {
 		why = append(why, "the dataset is more than twice as large as memory")
-	}
-	if p.mode != ReadAuto && p.asked {
-		why = append(why, "asked for by WithRead")
 	}
 	if n, refusal := p.handles.direct.asked(); refusal != nil {
 		why = append(why, refusal.Error())

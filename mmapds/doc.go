@@ -27,7 +27,7 @@
 // megabytes, and blocks a P of the Go scheduler. So what is not in memory is read by its size before it is touched:
 // Gather, Iter and Warm do it in system calls, At and Slice begin it, and Prefetch does so for later. At finds out when
 // records are read in their order, and then reads many together. Large records that are not in memory are read by
-// Gather into the caller's memory, 32 at a time, unless WithRead says otherwise.
+// Gather into the caller's memory, 32 at a time.
 //
 // Pages that were brought in are noted, so that they cost no system call again. Four times a second some are looked at:
 // if the kernel took any back, all are brought in again, and none is noted for four seconds. None is noted of a dataset

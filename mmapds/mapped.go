@@ -130,7 +130,7 @@ func (m *mapped) ask(rows []int) (hot bool, cold int, err error) {
 // it is known that nothing of it is to be read. It costs a system call unless the row's pages were brought in before.
 func (m *mapped) cold(s *segment, at, least int) (cold, there bool) {
 	size := m.c.size
-	if m.preads.mode != ReadAuto {
+	if m.preads.mode != modeAuto {
 		return m.preads.mode.always(), false
 	}
 	if size < least || s.warm.has(at, at+size) {

@@ -193,9 +193,8 @@ func (o *opening) open(meta *layout.Column) (*reader, error) {
 // mapColumn maps the extents of a column, in as few pieces as the system allows.
 func (o *opening) mapColumn(r *reader) error {
 	c := r.column
-	mode := o.conf.read
 	m := &memory{c: c, size: c.size}
-	preads := &preader{c: c, handles: &o.d.handles, mode: mode, asked: mode != ReadAuto && c.meta.Part == layout.Whole}
+	preads := &preader{c: c, handles: &o.d.handles, mode: o.conf.read}
 	r.mapped = &mapped{c: c, memory: m, preads: preads}
 	r.files = r.mapped
 	if r.pager != nil {

@@ -1,7 +1,6 @@
 package mmapds
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/penstock/penstock/internal/sys/usage"
@@ -17,7 +16,7 @@ type config struct {
 	generation int
 	deleted    bool
 	verify     verification
-	read       ReadMode
+	read       readMode
 	pager      Pager
 	memory     int64 // of this process; 0 if that is not known
 }
@@ -47,9 +46,6 @@ func WithVerifySample(fraction float64) Option {
 	return func(c *config) { c.verify = verification{verifySample, fraction} }
 }
 
-// WithRead says how Gather comes to records; without it that is ReadAuto.
-func WithRead(mode ReadMode) Option { return func(c *config) { c.read = mode } }
-
 // WithPager has what is not in the files yet fetched by p.
 func WithPager(p Pager) Option { return func(c *config) { c.pager = p } }
 
@@ -61,7 +57,7 @@ func newConfig(opts []Option) (*config, error) {
 	for _, o := range opts {
 		o(c)
 	}
-	return c, errors.Join(c.verify.validate(), c.read.validate())
+	return c, c.verify.validate()
 }
 
 // exceeds reports whether datasets of that many bytes are read past the page cache, which would hold less than half

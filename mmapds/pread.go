@@ -79,15 +79,14 @@ func (h *handles) close() error {
 type preader struct {
 	c        *column
 	handles  *handles // of the dataset
-	mode     ReadMode
-	asked    bool         // mode is of an option, for records of one length
+	mode     readMode
 	exceeds  bool         // the dataset is much larger than memory
 	received atomic.Int64 // rows
 }
 
 // isDirect reports whether preads go past the page cache.
 func (p *preader) isDirect() bool {
-	if p.mode != ReadDirect && (p.mode != ReadAuto || !p.exceeds) {
+	if p.mode != modeDirect && (p.mode != modeAuto || !p.exceeds) {
 		return false
 	}
 	_, refusal := p.handles.direct.asked()

@@ -95,7 +95,7 @@ func (d *Dataset) IsWarm(field string, a, b int) bool {
 // Gather copies record indices[i] to dst[i*size:], with size the field's RecordBytes; dst is
 // exactly as long as that needs. Indices may come in any order and repeat. It starts all
 // reads before it waits for the first, and allocates nothing for records that are in memory.
-// How it comes to others is for WithRead to say.
+// The package documentation says how others are read.
 func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	rows, err := d.rows(field)
 	if err != nil {

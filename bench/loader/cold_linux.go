@@ -72,11 +72,10 @@ func (c *coldBench) contenders() (list []measure.Contender, loops int) {
 	add("pread, 32 threads", 0, c.preads(32, 0))
 	add("pread, 32 threads, O_DIRECT", 0, c.preads(32, unix.O_DIRECT))
 	loops = len(list)
-	add("penstock, loader", 0, c.mapped(mmapds.ReadAuto, c.epoch))
-	add("penstock, loader, ReadDirect", 0, c.mapped(mmapds.ReadDirect, c.epoch))
-	add("penstock, Gather of a batch", 0, c.mapped(mmapds.ReadAuto, c.gather(c.batch)))
-	add("penstock, Gather of one record", coldSingly, c.mapped(mmapds.ReadAuto, c.gather(1)))
-	add("penstock, At", coldSingly, c.mapped(mmapds.ReadAuto, c.at))
+	add("penstock, loader", 0, c.mapped(c.epoch))
+	add("penstock, Gather of a batch", 0, c.mapped(c.gather(c.batch)))
+	add("penstock, Gather of one record", coldSingly, c.mapped(c.gather(1)))
+	add("penstock, At", coldSingly, c.mapped(c.at))
 	if c.python == nil {
 		return list, loops
 	}
@@ -173,10 +172,9 @@ func (c *coldBench) preads(threads, flags int) func(order []int) (measure.Cost, 
 }
 
 // mapped opens the dataset and has do read records.
-func (c *coldBench) mapped(mode mmapds.ReadMode, do func(ds *mmapds.Dataset, order []int) error,
-) func(order []int) (measure.Cost, error) {
+func (c *coldBench) mapped(do func(ds *mmapds.Dataset, order []int) error) func(order []int) (measure.Cost, error) {
 	return func(order []int) (cost measure.Cost, err error) {
-		ds, err := mmapds.Open(c.dir, mmapds.WithRead(mode))
+		ds, err := mmapds.Open(c.dir)
 		if err != nil {
 			return cost, err
 		}
