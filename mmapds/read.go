@@ -55,28 +55,22 @@ func (d *Dataset) Contiguous(field string, a, b int) bool {
 
 // Prefetch starts to read records [a, b) of a field from disk, and does not wait. Of a ragged
 // field it waits for the offsets.
-func (d *Dataset) Prefetch(field string, a, b int) error {
-	f, err := d.field(field)
-	if err == nil {
-		err = f.check(a, b)
-	}
-	if err != nil {
-		return err
-	}
-	return d.live.each(a, b, func(a, b int) error { return f.prefetch(context.Background(), a, b) })
-}
+func (d *Dataset) Prefetch(name string, a, b int) error { return d.each(name, a, b, (*field).prefetch) }
 
 // Warm reads records [a, b) of a field from disk, where they are not in memory yet, and
 // waits for it in a system call, so that touching them afterwards does not block a P of the scheduler.
-func (d *Dataset) Warm(field string, a, b int) error {
-	f, err := d.field(field)
+func (d *Dataset) Warm(name string, a, b int) error { return d.each(name, a, b, (*field).warm) }
+
+// each calls do for every stretch of records [a, b) of a field, without those that are deleted, until it fails.
+func (d *Dataset) each(name string, a, b int, do func(f *field, ctx context.Context, a, b int) error) error {
+	f, err := d.field(name)
 	if err == nil {
 		err = f.check(a, b)
 	}
 	if err != nil {
 		return err
 	}
-	return d.live.each(a, b, func(a, b int) error { return f.warm(context.Background(), a, b) })
+	return d.live.each(a, b, func(a, b int) error { return do(f, context.Background(), a, b) })
 }
 
 // IsWarm reports whether Slice of records [a, b) of a field is a view of pages that were brought in

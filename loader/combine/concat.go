@@ -60,21 +60,7 @@ func NewConcat(sources ...loader.Source) (*Concat, error) {
 	return c, nil
 }
 
-// A Concat has the capabilities of its Sources.
-var _ interface {
-	loader.RaggedSource
-	loader.ChunkedSource
-	loader.ChunkSource
-	loader.MappedSource
-	loader.FaultSource
-	loader.CheckedSource
-	loader.RemoteSource
-	loader.DescribedSource
-	loader.NamedSource
-	loader.ClassedSource
-	loader.BoundedSource
-	loader.Identifier
-} = (*Concat)(nil)
+var _ loader.ChunkSource = (*Concat)(nil)
 
 func sameSpecs(a, b []tensor.Spec) error {
 	same := func(x, y tensor.Spec) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/internal/digest"
+	"github.com/penstock/penstock/loader/internal/order"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -244,7 +245,7 @@ func copied(src loader.Source, field string, a, b int) (tensor.View, error) {
 		return tensor.View{}, fmt.Errorf("combine: there is no field %q", field)
 	}
 	all := make([]int, b-a)
-	consecutive(a, all)
+	order.Consecutive(a, all)
 	dst := make([]byte, (b-a)*specs[at].RecordBytes())
 	err := src.Gather(context.Background(), field, all, dst)
 	return tensor.Of(specs[at], b-a, dst), err
@@ -253,7 +254,7 @@ func copied(src loader.Source, field string, a, b int) (tensor.View, error) {
 // copiedRagged returns the rows of records [a, b) of a field in new memory.
 func copiedRagged(src loader.RaggedSource, spec tensor.Spec, a, b int, offsets []int64) (tensor.View, error) {
 	all := make([]int, b-a)
-	consecutive(a, all)
+	order.Consecutive(a, all)
 	rows, err := src.GatherRagged(context.Background(), spec.Name, all, offsets, nil)
 	if err != nil {
 		return tensor.View{}, err
@@ -276,10 +277,3 @@ func failed(err error, record int) error {
 func (e recordError) Unwrap() error { return e.error }
 func (e recordError) Record() int   { return e.record }
 func (e recordError) Error() string { return e.text + ": " + e.error.Error() }
-
-// consecutive sets dst to first, first+1, ...
-func consecutive(first int, dst []int) {
-	for i := range dst {
-		dst[i] = first + i
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/penstock/penstock/loader/internal/order"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -204,7 +205,7 @@ func borders(ctx context.Context, src *member, field string) (list []int, err er
 	indices, data, last := make([]int, step), make([]byte, step*size), []byte(nil)
 	for at := 0; at < src.Len(); at += step {
 		n := min(step, src.Len()-at)
-		consecutive(at, indices[:n])
+		order.Consecutive(at, indices[:n])
 		if err := src.Gather(ctx, field, indices[:n], data[:n*size]); err != nil {
 			return nil, err
 		}

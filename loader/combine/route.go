@@ -24,6 +24,22 @@ type route struct {
 	pool   sync.Pool // of *groups
 }
 
+var _ interface {
+	loader.RaggedSource
+	loader.ChunkedSource
+	loader.GridSource
+	loader.MappedSource
+	loader.FaultSource
+	loader.CheckedSource
+	loader.RemoteSource
+	loader.DescribedSource
+	loader.NamedSource
+	loader.ClassedSource
+	loader.BoundedSource
+	loader.Identifier
+	loader.GenerationSource
+} = (*route)(nil)
+
 // viewed is where a field is in the first segment. In the segment i, it is i parts further.
 type viewed struct {
 	part int

@@ -18,19 +18,4 @@ func newView(kind string, records rows) *View {
 	return v
 }
 
-var _ interface {
-	loader.RaggedSource
-	loader.ChunkedSource
-	loader.GridSource
-	loader.ChunkSource
-	loader.MappedSource
-	loader.FaultSource
-	loader.CheckedSource
-	loader.RemoteSource
-	loader.DescribedSource
-	loader.NamedSource
-	loader.ClassedSource
-	loader.BoundedSource
-	loader.Identifier
-	loader.GenerationSource
-} = (*View)(nil)
+var _ loader.ChunkSource = (*View)(nil)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/penstock/penstock/loader/internal/order"
 	"github.com/penstock/penstock/loader/sampler"
 )
 
@@ -41,7 +42,7 @@ func (v *View) Chunks(fields []string, records []int) (sampler.Chunks, error) {
 	if !v.rows.all() {
 		if records == nil {
 			records = make([]int, v.rows.n)
-			consecutive(0, records)
+			order.Consecutive(0, records)
 		}
 		records = v.rows.translate(nil, records)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/internal/order"
 )
 
 // source is a Source with what it can do.
@@ -42,9 +43,7 @@ func (b *block) begin(first, n int) {
 	clear(b.fields)
 	b.integers.used, b.floats.used, b.truths.used, b.bytes.used = 0, 0, 0, 0
 	b.indices = slices.Grow(b.indices[:0], n)[:n]
-	for i := range b.indices {
-		b.indices[i] = first + i
-	}
+	order.Consecutive(first, b.indices)
 }
 
 // pool is memory that is used again for each block.
