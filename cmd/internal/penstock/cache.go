@@ -16,6 +16,8 @@ import (
 	"github.com/penstock/penstock/store/verify"
 )
 
+func init() { own = append(own, cacheCommand) }
+
 const cacheLong = `List, check, pin and remove the cached datasets that were built from raw samples.
 
 penstock.DataLoader(SOURCE, prepare="auto") and penstock preprocess cache SOURCE create them. They

@@ -28,6 +28,9 @@ const examples = `  penstock demo                                    # the first
   penstock loadbench photos.h5
   penstock doctor                                  # what this machine has, and what is missing`
 
+// own are the commands of one file, each of which adds its command.
+var own []func() *cobra.Command
+
 // Command returns the tree of all commands.
 func Command() *cobra.Command {
 	root := &cobra.Command{
@@ -40,7 +43,10 @@ func Command() *cobra.Command {
 	}
 	root.AddCommand(commands...)
 	root.AddCommand(change.Command(), change.Delete(), change.Select(), change.Log(), change.Tag(),
-		change.Restore(), change.Prune(), compare(), cacheCommand(), demo.Command(Command), doctor.Command())
+		change.Restore(), change.Prune(), compare(), demo.Command(Command), doctor.Command())
+	for _, command := range own {
+		root.AddCommand(command())
+	}
 	root.AddCommand(topics()...)
 	return root
 }

@@ -198,11 +198,7 @@ func (m *mergeFlags) check(args []string) error {
 			usage.Arguments = "PARTS and DEST must not be empty"
 		}
 	}
-	if m.memory != "" {
-		var err error
-		m.config.Memory, err = units.ParseBytes(m.memory)
-		p.add("memory", m.memory, err)
-	}
+	m.config.Memory = p.bytes("memory", m.memory)
 	if n := m.config.Workers; n < 0 || n > prepare.MaxWorkers {
 		p = append(p, fmt.Sprintf("--workers %d: must be from 1 to %d", n, prepare.MaxWorkers))
 	}

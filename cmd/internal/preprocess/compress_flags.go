@@ -47,12 +47,8 @@ func (f *compressFlags) parse(p *problems) (c prepare.Compress) {
 		return strconv.ParseInt(s, 10, 64)
 	})
 	c.ChunkBytes = f.positive(p, "chunk-bytes", f.chunkBytes, units.ParseBytes)
-	switch f.shuffle {
-	case "on", "off":
+	if f.shuffle != "auto" {
 		c.Shuffle = f.shuffle
-	case "auto":
-	default:
-		p.add("shuffle-bytes", f.shuffle, errors.New("must be one of auto, on, off"))
 	}
 	return c
 }

@@ -62,6 +62,7 @@ var choices = map[string][]string{
 	"exif-orientation": {"ignored", "applied"},
 	"alpha":            {"dropped", "white", "black", "refused"},
 	"sixteen-bit":      prepare.Depths(),
+	"shuffle-bytes":    {"auto", "on", "off"},
 	"cmyk":             {"converted", "refused"},
 }
 
@@ -235,16 +236,9 @@ func (f *flags) parse(p *problems) {
 		p.add("shuffle", f.shuffle, err)
 	}
 	c.Compress = f.packing.parse(p)
-	if f.memory != "" {
-		c.Memory, err = units.ParseBytes(f.memory)
-		p.add("memory", f.memory, err)
-	}
+	c.Memory, c.ShardBytes = p.bytes("memory", f.memory), p.bytes("shard-size", f.shardSize)
 	if c.Rank, err = prepare.ParseRank(f.rank, f.worldSize); err != nil {
 		*p = append(*p, err.Error())
-	}
-	if f.shardSize != "" {
-		c.ShardBytes, err = units.ParseBytes(f.shardSize)
-		p.add("shard-size", f.shardSize, err)
 	}
 }
 
@@ -305,6 +299,16 @@ func (p *problems) add(flag, value string, err error) {
 	if err != nil {
 		*p = append(*p, fmt.Sprintf("--%s %s: %v", flag, value, err))
 	}
+}
+
+// bytes returns the size that a flag has, 0 without one.
+func (p *problems) bytes(flag, text string) (n int64) {
+	if text != "" {
+		var err error
+		n, err = units.ParseBytes(text)
+		p.add(flag, text, err)
+	}
+	return n
 }
 
 // choose checks that a flag is its default or one of its choices, if it has any, and makes it its default if not.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/sys/shell"
-	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/prepare/rechunk"
 )
 
@@ -33,10 +32,7 @@ func (f *flags) checkRechunk(args []string) error {
 	p.add("rechunk", f.rechunk, err)
 	p.choose(f.set.Lookup("progress"))
 	f.chunks.Workers, f.chunks.Overwrite, f.chunks.Resume = f.workers, f.config.Overwrite, f.config.Resume
-	if f.memory != "" {
-		f.chunks.Memory, err = units.ParseBytes(f.memory)
-		p.add("memory", f.memory, err)
-	}
+	f.chunks.Memory = p.bytes("memory", f.memory)
 	if strings.ContainsAny(f.config.Fields, "=:") {
 		p = append(p, "--fields "+f.config.Fields+": with --rechunk, fields are names alone, such as t2m,z")
 	} else if f.config.Fields != "" {
