@@ -206,6 +206,21 @@ func eachEntry(d *os.File, f func([]fs.DirEntry) error) error {
 	}
 }
 
+// TreeBytes returns the bytes of a file, or of all files in a folder and below it.
+func TreeBytes(path string) (total int64, err error) {
+	err = WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			total += info.Size()
+		}
+		return err
+	})
+	return total, err
+}
+
 // WalkDir calls f for a file, or for a folder and all below it, as filepath.WalkDir.
 func WalkDir(path string, f fs.WalkDirFunc) error {
 	fsys, name := find(path)

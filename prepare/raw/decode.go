@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -62,7 +63,11 @@ func (s *Source) newHead(p *transforms.Pipeline) (*head, error) {
 	if h.pipeline, err = transforms.Compose(planar...); err != nil {
 		return nil, err
 	}
-	if h.recipe, err = named(h.pipeline, name); err != nil {
+	text, err := json.Marshal(h.pipeline)
+	if err != nil {
+		return nil, err
+	}
+	if h.recipe, err = field.Tagged(text, name); err != nil {
 		return nil, err
 	}
 	job, err := newJob(s.records.listing, s.records.info, withoutNames, h.recipe)

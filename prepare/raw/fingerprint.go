@@ -14,8 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/penstock/penstock/internal/sys/shell"
@@ -162,39 +160,27 @@ func (l *records) eachRecord(ctx context.Context, f func(source.Sample) error) e
 	return nil
 }
 
-// stamped is how many samples a goroutine looks at before it takes others, and mostStamping how many goroutines there
-// are: file systems of networks answer several at a time.
-const (
-	stamped      = 4096
-	mostStamping = 8
-)
+// stamped is how many samples a goroutine looks at before it takes others. Several do, as file systems of networks
+// answer several at a time.
+const stamped = 4096
 
 // stampSamples enters the file of each sample, wherever links lead.
 func (l *records) stampSamples(ctx context.Context, h *stamps) ([]Key, error) {
 	keys := make([]Key, l.listing.len())
 	pieces := make([]stamps, (len(keys)+stamped-1)/stamped)
 	errs := make([]error, len(pieces))
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(mostStamping, len(pieces)) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(pieces); i = int(next.Add(1)) - 1 {
-				pieces[i].Hash = sha256.New()
-				if errs[i] = context.Cause(ctx); errs[i] == nil {
-					first := i * stamped
-					errs[i] = l.stampPiece(&pieces[i], first, keys[first:min(first+stamped, len(keys))])
-				}
-			}
-		})
-	}
-	wg.Wait()
+	source.Overlap(ctx, len(pieces), func(i int) {
+		first := i * stamped
+		pieces[i].Hash = sha256.New()
+		errs[i] = l.stampPiece(&pieces[i], first, keys[first:min(first+stamped, len(keys))])
+	})
 	for _, p := range pieces {
 		h.bytes, h.names, h.newest = h.bytes+p.bytes, h.names+p.names, later(h.newest, p.newest)
 	}
 	for _, key := range keys {
 		h.Write(key[:])
 	}
-	return keys, cmp.Or(errs...)
+	return keys, cmp.Or(cmp.Or(errs...), context.Cause(ctx))
 }
 
 // stampPiece makes the keys of records from one on.

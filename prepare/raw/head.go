@@ -17,22 +17,6 @@ type head struct {
 	stored   store.Field
 }
 
-// named returns the recipe of a pipeline whose entries name their field.
-func named(p *transforms.Pipeline, field string) (json.RawMessage, error) {
-	text, err := json.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-	var entries []map[string]any
-	if err := json.Unmarshal(text, &entries); err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		e["field"] = field
-	}
-	return json.Marshal(entries)
-}
-
 // decoding is a head with the memory of one goroutine.
 type decoding struct {
 	decoder *imagefile.Decoder

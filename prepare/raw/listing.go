@@ -3,7 +3,6 @@ package raw
 import (
 	"context"
 	"fmt"
-	"io/fs"
 
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
@@ -88,19 +87,11 @@ func sourceBytes(path string) (total int64, err error) {
 		return 0, err
 	}
 	for _, f := range files {
-		err := vfs.WalkDir(f, func(_ string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				return err
-			}
-			info, err := e.Info()
-			if err == nil {
-				total += info.Size()
-			}
-			return err
-		})
+		n, err := vfs.TreeBytes(f)
 		if err != nil {
 			return 0, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
 		}
+		total += n
 	}
 	return total, nil
 }

@@ -314,7 +314,7 @@ func (r *reader) read(sample source.Sample, field int) error {
 		return nil
 	}
 	r.slot.Sample = sample
-	err := r.worker.Make(&r.slot)
+	r.worker.Do(&r.slot)
 	r.slot.Sample = source.Sample{}
-	return err
+	return r.slot.Err
 }

@@ -27,7 +27,7 @@ func Alone(ctx context.Context, root *vfs.Root, path, kind string) error {
 	if err != nil {
 		return err
 	}
-	if info, err := root.Stat(files[0]); err != nil || !info.IsDir() {
+	if !IsDir(root, files[0]) {
 		return nil
 	}
 	if slices.Contains(Partitioned, kind) && len(root.Glob(files[0], "*"+endings[0])) == 0 {

@@ -175,28 +175,15 @@ func filesOf(root *vfs.Root, folder, kind string) (files []string) {
 
 // FilesOf returns the files of a kind that path stands for: the files that a glob matches, or the files of a folder.
 func FilesOf(root *vfs.Root, path, kind string) ([]string, error) {
-	files, err := Files(path)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := root.Stat(files[0]); err != nil || !info.IsDir() {
-		return files, nil
-	}
-	folder := files[0]
-	if files = filesOf(root, folder, kind); len(files) == 0 && kind == "arrow" {
-		files = PartitionFiles(root, folder)
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("source %s: the folder holds no %s", path, strings.Join(filePatterns[kind], ", "))
-	}
-	return files, nil
+	return filesIn(root, path, strings.Join(filePatterns[kind], ", "), kind == "arrow", func(folder string) []string {
+		return filesOf(root, folder, kind)
+	})
 }
 
 // DetectFile reports the kind of a file by its first bytes, those that come out where it is compressed, or by its
 // name where they say nothing, "" if by neither.
 func DetectFile(root *vfs.Root, path string) string {
-	head := make([]byte, headBytes)
-	head = head[:readHead(root, path, head)]
+	head := ReadHead(root, path, headBytes)
 	name := strings.ToLower(filepath.Base(path))
 	if strings.HasSuffix(name, ".view.json") {
 		return "view"
@@ -222,8 +209,8 @@ func DetectFile(root *vfs.Root, path string) string {
 		isZip(root, path):
 		return "zip"
 	case strings.HasSuffix(name, ".bin"):
-		index := make([]byte, len(MegatronMagic))
-		if readHead(root, strings.TrimSuffix(path, filepath.Ext(path))+".idx", index); string(index) == MegatronMagic {
+		index := strings.TrimSuffix(path, filepath.Ext(path)) + ".idx"
+		if string(ReadHead(root, index, len(MegatronMagic))) == MegatronMagic {
 			return "tokens"
 		}
 		if info, err := root.Stat(path); err == nil && (info.Size()%3073 == 0 || info.Size()%3074 == 0) {

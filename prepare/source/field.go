@@ -79,6 +79,15 @@ func (b BoxFormat) Numbers() int {
 	return 4
 }
 
+// ClassNumbers returns the numbers of classes by their names.
+func ClassNumbers(names []string) map[string]int64 {
+	numbers := make(map[string]int64, len(names))
+	for i, n := range names {
+		numbers[n] = int64(i)
+	}
+	return numbers
+}
+
 // FieldNames returns the names of fields.
 func FieldNames(fields []Field) (names []string) {
 	for _, f := range fields {

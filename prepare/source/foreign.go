@@ -48,8 +48,7 @@ func ForeignFile(root *vfs.Root, path string) string {
 	if what := foreign[strings.ToLower(filepath.Ext(path))]; what != "" {
 		return what
 	}
-	head := make([]byte, 64)
-	text := string(head[:readHead(root, path, head)])
+	text := string(ReadHead(root, path, 64))
 	switch {
 	case len(text) > 1 && text[0] == 0x80 && text[1] >= 2 && text[1] <= 5: // a pickle's protocol
 		return foreign[".pkl"]
@@ -63,8 +62,7 @@ func ForeignFile(root *vfs.Root, path string) string {
 
 // strange says of a file of no known kind what it is, as far as its first bytes say.
 func strange(root *vfs.Root, path string) string {
-	head := make([]byte, 64)
-	text := strings.TrimLeft(string(head[:readHead(root, path, head)]), " \t\r\n")
+	text := strings.TrimLeft(string(ReadHead(root, path, 64)), " \t\r\n")
 	switch {
 	case text == "":
 		return "is empty"

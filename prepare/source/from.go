@@ -16,7 +16,7 @@ func From(s Source, n int64) iter.Seq2[Sample, error] {
 		return spanned.From(n)
 	}
 	if indexed, ok := s.(Indexed); ok && !readInOrder[s.Info().Kind] {
-		return fromIndexed(indexed, n)
+		return InOrder(indexed, n)
 	}
 	return func(yield func(Sample, error) bool) {
 		left := n
@@ -36,8 +36,8 @@ func From(s Source, n int64) iter.Seq2[Sample, error] {
 // would hold the names of all, and a dataset compares its checksums only in order.
 var readInOrder = map[string]bool{"imagefolder": true, "flat": true, "hdf5": true}
 
-// fromIndexed asks for one sample after the other.
-func fromIndexed(s Indexed, n int64) iter.Seq2[Sample, error] {
+// InOrder asks for the samples from number n on, one after the other.
+func InOrder(s Indexed, n int64) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		for i := n; i < s.Info().Count; i++ {
 			sample, err := s.Sample(i)

@@ -77,19 +77,22 @@ func Visible(files []string) []string {
 // FilesIn returns the files that path stands for: the files that a glob matches, or the files in a folder that match
 // pattern.
 func FilesIn(root *vfs.Root, path, pattern string) ([]string, error) {
+	return filesIn(root, path, pattern, true, func(folder string) []string { return Visible(root.Glob(folder, pattern)) })
+}
+
+// filesIn returns the files that a glob matches, or that list finds in a folder or, if there are none, its partitions
+// hold. names says of a folder without any what was looked for.
+func filesIn(root *vfs.Root, path, names string, partitions bool, list func(folder string) []string) ([]string, error) {
 	files, err := Files(path)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := root.Stat(files[0]); err != nil || !info.IsDir() {
-		return files, nil
+	if err != nil || !IsDir(root, files[0]) {
+		return files, err
 	}
 	folder := files[0]
-	if files = Visible(root.Glob(folder, pattern)); len(files) == 0 {
+	if files = list(folder); len(files) == 0 && partitions {
 		files = PartitionFiles(root, folder)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("source %s: the folder holds no %s", path, pattern)
+		return nil, fmt.Errorf("source %s: the folder holds no %s", path, names)
 	}
 	return files, nil
 }

@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"context"
+	"io"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -43,8 +44,7 @@ const cocoHead = 16 << 10
 
 // IsCOCO reports whether a file begins as annotations of COCO do.
 func IsCOCO(root *vfs.Root, path string) bool {
-	head := make([]byte, cocoHead)
-	head = bytes.TrimSpace(head[:readHead(root, path, head)])
+	head := bytes.TrimSpace(ReadHead(root, path, cocoHead))
 	if !bytes.HasPrefix(head, []byte("{")) {
 		return false
 	}
@@ -91,8 +91,7 @@ func (f VOCFolder) has(root *vfs.Root) bool {
 	if len(found) == 0 {
 		return false
 	}
-	head := make([]byte, 512)
-	return bytes.Contains(head[:readHead(root, found[0], head)], []byte("<annotation"))
+	return bytes.Contains(ReadHead(root, found[0], 512), []byte("<annotation"))
 }
 
 // YOLOFile returns the YAML file of a folder that describes a set of YOLO; "" if there is none.
@@ -112,9 +111,8 @@ var yoloKeys = regexp.MustCompile(`(?m)^(train|val|names|nc)\s*:`)
 
 // IsYOLO reports whether a YAML file describes a set of YOLO.
 func IsYOLO(root *vfs.Root, path string) bool {
-	head := make([]byte, 64<<10)
 	keys := make(map[string]bool)
-	for _, m := range yoloKeys.FindAllSubmatch(head[:readHead(root, path, head)], -1) {
+	for _, m := range yoloKeys.FindAllSubmatch(ReadHead(root, path, 64<<10), -1) {
 		keys[string(m[1])] = true
 	}
 	return (keys["train"] || keys["val"]) && (keys["names"] || keys["nc"])
@@ -125,7 +123,7 @@ func isYOLOFolder(root *vfs.Root, folder string) bool {
 	if YOLOFile(root, folder) != "" {
 		return true
 	}
-	if info, err := root.Stat(filepath.Join(folder, "images")); err != nil || !info.IsDir() {
+	if !IsDir(root, filepath.Join(folder, "images")) {
 		return false
 	}
 	for _, pattern := range []string{"*.txt", filepath.Join("*", "*.txt")} {
@@ -147,8 +145,7 @@ func hasYOLORow(root *vfs.Root, files []string) bool {
 		part := files[:min(n, len(files))]
 		var found atomic.Bool
 		Overlap(context.Background(), len(part), func(i int) {
-			head := make([]byte, 64)
-			if yoloRow.Match(head[:readHead(root, part[i], head)]) {
+			if yoloRow.Match(ReadHead(root, part[i], 64)) {
 				found.Store(true)
 			}
 		})
@@ -175,7 +172,7 @@ var pairNames = [][2]string{{"leftImg8bit", "gtFine"}, {"images", "masks"}, {"im
 func MaskPairs(root *vfs.Root, folder string) (list []MaskPair) {
 	for _, names := range pairNames {
 		p := MaskPair{Images: filepath.Join(folder, names[0]), Masks: filepath.Join(folder, names[1])}
-		if isDir(root, p.Images) && isDir(root, p.Masks) && hasMask(root, p.Masks) {
+		if IsDir(root, p.Images) && IsDir(root, p.Masks) && hasMask(root, p.Masks) {
 			return []MaskPair{p}
 		}
 	}
@@ -200,7 +197,8 @@ func MaskPairs(root *vfs.Root, folder string) (list []MaskPair) {
 	return list
 }
 
-func isDir(root *vfs.Root, path string) bool {
+// IsDir reports whether a path leads to a folder.
+func IsDir(root *vfs.Root, path string) bool {
 	info, err := root.Stat(path)
 	return err == nil && info.IsDir()
 }
@@ -252,7 +250,7 @@ func jsonIn(root *vfs.Root, folder string, names int) (found []string) {
 	_ = root.EachEntry(folder, func(entries []fs.DirEntry) error { // what cannot be listed has none
 		for _, e := range entries {
 			path := filepath.Join(folder, e.Name())
-			if e.IsDir() || e.Type()&fs.ModeSymlink != 0 && isDir(root, path) {
+			if e.IsDir() || e.Type()&fs.ModeSymlink != 0 && IsDir(root, path) {
 				folders = append(folders, path)
 			}
 		}
@@ -280,13 +278,14 @@ func afterColon(text []byte) []byte {
 	return bytes.TrimSpace(text)
 }
 
-// readHead fills b with the first bytes of a file and returns how many there are.
-func readHead(root *vfs.Root, path string, b []byte) int {
+// ReadHead returns the first bytes of a file, at most that many; fewer or none where it cannot be read.
+func ReadHead(root *vfs.Root, path string, most int) []byte {
 	f, err := root.Open(path)
 	if err != nil {
-		return 0
+		return nil
 	}
 	defer f.Close()
-	n, _ := f.Read(b)
-	return n
+	b := make([]byte, most)
+	n, _ := io.ReadFull(f, b)
+	return b[:n]
 }

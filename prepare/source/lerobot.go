@@ -1,7 +1,6 @@
 package source
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -28,8 +27,8 @@ const maxInfo = 16 << 20
 // sentence for people about its videos, which are no fields. The files are nil of any other folder.
 func LeRobot(root *vfs.Root, folder string) (files []string, hint string) {
 	var info leRobot
-	text, err := root.ReadFile(filepath.Join(folder, "meta", "info.json"), nil, maxInfo)
-	if err != nil || json.Unmarshal(text, &info) != nil || info.Version == "" {
+	err := ReadJSON(root, filepath.Join(folder, "meta", "info.json"), "description of LeRobot", maxInfo, &info)
+	if err != nil || info.Version == "" {
 		return nil, ""
 	}
 	var videos []string

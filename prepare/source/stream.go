@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -151,6 +152,31 @@ func (s *Stream) Read(p []byte) (int, error) {
 func (s *Stream) Close() error {
 	s.stop()
 	return s.file.Close()
+}
+
+// ReadBytes reads n bytes, as far as there are so many; the error is short where there are fewer. It allocates memory as
+// bytes arrive, not for a size that may be wrong.
+func ReadBytes(r io.Reader, n int64, short error) ([]byte, error) {
+	b := make([]byte, 0, min(n, 1<<20))
+	for int64(len(b)) < n {
+		b = slices.Grow(b, 1)
+		got, err := io.ReadFull(r, b[len(b):min(int64(cap(b)), n)])
+		if b = b[:len(b)+got]; err == io.EOF || err == io.ErrUnexpectedEOF {
+			return b, short
+		} else if err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+// SkipBytes skips n bytes; the error is short where there are fewer.
+func SkipBytes(r io.Reader, n int64, short error) error {
+	got, err := io.CopyN(io.Discard, r, n)
+	if err == io.EOF && got < n {
+		return short
+	}
+	return err
 }
 
 // counter adds up what is read.

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"slices"
@@ -18,6 +19,19 @@ func OpenUntil(ctx context.Context, root *vfs.Root, path string) (vfs.File, erro
 		return nil, err
 	}
 	return fileUntil{f, ctx}, nil
+}
+
+// OpenSized is OpenUntil that returns the size of the file, too. Its errors do not name the path.
+func OpenSized(ctx context.Context, root *vfs.Root, path string) (vfs.File, int64, error) {
+	f, err := OpenUntil(ctx, root, path)
+	if err != nil {
+		return nil, 0, WithoutPath(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(WithoutPath(err), f.Close())
+	}
+	return f, info.Size(), nil
 }
 
 type fileUntil struct {

@@ -53,7 +53,7 @@ func (w *Worker) doBlock(b source.Block, s *Slot) {
 	for i, o := range f.rows.Odd {
 		name := string(f.rows.AppendName(nil, o.At))
 		f.Odd[i] = Slot{Record: s.Record, Sample: source.Sample{Name: name, Split: f.rows.Split, Data: o.Data}}
-		w.do(&f.Odd[i])
+		w.Do(&f.Odd[i])
 		if s.Err = f.Odd[i].fatal(); s.Err != nil {
 			return
 		}

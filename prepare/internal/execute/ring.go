@@ -164,7 +164,7 @@ func (r *ring) fill(s *Slot, w *Worker) {
 		s.Record = store.NewRecord(r.schema)
 	}
 	if s.Err == nil {
-		w.do(s)
+		w.Do(s)
 	}
 }
 

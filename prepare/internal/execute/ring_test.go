@@ -166,11 +166,11 @@ func TestSourceErrorEndsTheRun(t *testing.T) {
 func TestWorkerReusesMemory(t *testing.T) {
 	j, workers := testJob(t, 1)
 	s := &Slot{Sample: source.Sample{Name: "x", Data: memory(rawtest.Picture(t, ".jpg", 24, 24, 1))}, Record: store.NewRecord(j.Schema)}
-	workers[0].do(s)
+	workers[0].Do(s)
 	if s.Err != nil {
 		t.Fatal(s.Err)
 	}
-	if n := testing.AllocsPerRun(100, func() { workers[0].do(s) }); n > 20 {
+	if n := testing.AllocsPerRun(100, func() { workers[0].Do(s) }); n > 20 {
 		t.Errorf("%v allocations an image", n)
 	}
 }

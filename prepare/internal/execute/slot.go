@@ -39,18 +39,10 @@ func appendState(b []byte, size int64, crc uint32) []byte {
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(b, uint64(size)), crc)
 }
 
-// Bad returns why the sample cannot be used, if so.
-func (s *Slot) Bad() error {
-	var bad *field.SampleError
-	if errors.As(s.Err, &bad) {
-		return bad
-	}
-	return nil
-}
-
 // fatal returns why the run cannot continue, if so.
 func (s *Slot) fatal() error {
-	if s.Err == nil || s.Bad() != nil {
+	var bad *field.SampleError
+	if errors.As(s.Err, &bad) {
 		return nil
 	}
 	return s.Err

@@ -1,7 +1,6 @@
 package execute
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -80,8 +79,8 @@ func (w *Worker) read(s *Slot) error {
 	return nil
 }
 
-// do makes the record of the sample of s.
-func (w *Worker) do(s *Slot) {
+// Do makes the record of the sample of s, or sets its error.
+func (w *Worker) Do(s *Slot) {
 	if m, ok := s.Sample.Data.(part.Finished); ok {
 		w.take(m, s)
 		return
@@ -123,12 +122,6 @@ func (w *Worker) do(s *Slot) {
 	s.Record.Summarize(w.job.Schema)
 }
 
-// Make makes the record of the sample of s, and returns its error.
-func (w *Worker) Make(s *Slot) error {
-	w.do(s)
-	return s.Err
-}
-
 // content returns the digest of what a sample is known by. Classes count by their names: their numbers depend on the
 // other classes of the source.
 func (w *Worker) content() samples.Digest {
@@ -146,10 +139,8 @@ func (w *Worker) named(i int) []byte {
 	}
 	var names []byte
 	for number := range slices.Chunk(value, f.DType.Size()) {
-		var le [8]byte
-		copy(le[:], number)
-		n := binary.LittleEndian.Uint64(le[:])
-		if n >= uint64(len(f.Classes)) {
+		n, ok := f.DType.Read(number).Int64()
+		if !ok || n < 0 || n >= int64(len(f.Classes)) {
 			return value // it is refused elsewhere
 		}
 		names = append(append(names, f.Classes[n]...), 0)

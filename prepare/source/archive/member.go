@@ -31,25 +31,6 @@ func fileMember(name string, regular bool, ignored *[]string) (m member, key str
 	return member{name: name, ext: ext}, key
 }
 
-// readMember reads size bytes, as far as there are that many.
-func readMember(r io.Reader, size int64) ([]byte, error) {
-	b := make([]byte, 0, min(size, 1<<20))
-	for int64(len(b)) < size {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		n, err := io.ReadFull(r, b[len(b):min(int64(cap(b)), size)])
-		b = b[:len(b)+n]
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		if err != nil {
-			return b, err
-		}
-	}
-	return b, nil
-}
-
 // memberName returns the name from the archive's root on.
 func memberName(name string) (string, error) {
 	clean := path.Clean(strings.ReplaceAll(name, `\`, "/"))

@@ -155,7 +155,7 @@ func (r *memberReader) next(ignored *[]string) (m member, key string, err error)
 // read reads a member, or notes where it is.
 func (r *memberReader) read(m *member, size int64) (err error) {
 	if r.file == nil {
-		m.data, err = readMember(r.tar, size)
+		m.data, err = source.ReadBytes(r.tar, size, io.ErrUnexpectedEOF)
 		return err
 	}
 	at, err := r.bytes.r.(io.Seeker).Seek(0, io.SeekCurrent)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -160,7 +161,7 @@ func (m member) load() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := readMember(r, int64(m.packed.UncompressedSize64))
+	b, err := source.ReadBytes(r, int64(m.packed.UncompressedSize64), io.ErrUnexpectedEOF)
 	if err == nil {
 		_, err = io.ReadFull(r, make([]byte, 1)) // the end compares the checksum
 		if err == nil {

@@ -169,19 +169,15 @@ func openCIFARParts(ctx context.Context, root *vfs.Root, names []string, record 
 	err error) {
 	p = &cifarParts{record: record}
 	for _, name := range names {
-		f, err := source.OpenUntil(ctx, root, name)
+		f, size, err := source.OpenSized(ctx, root, name)
 		if err != nil {
-			return nil, open, fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
+			return nil, open, fmt.Errorf("%s: %w", filepath.Base(name), err)
 		}
 		open = append(open, f)
-		info, err := f.Stat()
-		if err != nil {
-			return nil, open, source.WithoutPath(err)
-		}
-		n := info.Size() / int64(record)
-		if n*int64(record) != info.Size() || n == 0 {
+		n := size / int64(record)
+		if n*int64(record) != size || n == 0 {
 			return nil, open, fmt.Errorf("%s: %d bytes are not whole records of %d, as CIFAR's binary files are; if it is "+
-				"something else, name its kind, such as --from tokens", filepath.Base(name), info.Size(), record)
+				"something else, name its kind, such as --from tokens", filepath.Base(name), size, record)
 		}
 		p.files, p.counts, p.total = append(p.files, f), append(p.counts, n), p.total+n
 	}

@@ -15,38 +15,33 @@ func (c Column) All(buf []byte) (_ []byte, err error) {
 		buf = slices.Grow(buf, int(size*c.Count))[:from+int(size*c.Count)]
 		return buf, c.Rows(0, c.Count, buf[from:])
 	}
+	err = c.Each(func(value []byte) { buf = append(buf, value...) })
+	return buf, err
+}
+
+// Each calls f with all values of a column, one after the other.
+func (c Column) Each(f func(value []byte)) (err error) {
 	cursor, err := c.Open()
 	if err != nil {
-		return buf, err
+		return err
 	}
 	defer func() { err = errors.Join(err, cursor.Close()) }()
 	for range c.Count {
 		value, err := cursor.Next()
 		if err != nil {
-			return buf, CutShort(err)
+			return CutShort(err)
 		}
-		buf = append(buf, value...)
+		f(value)
 	}
-	return buf, nil
+	return nil
 }
 
 // Held returns a column whose values are read at the first use and stay in memory, of one that is read in order only.
 func (c Column) Held() Column {
-	open := c.Open
+	each := c.Each // of the column as it is now
 	read := sync.OnceValues(func() (values [][]byte, err error) {
-		cursor, err := open()
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, cursor.Close()) }()
-		for range c.Count {
-			value, err := cursor.Next()
-			if err != nil {
-				return nil, CutShort(err)
-			}
-			values = append(values, value)
-		}
-		return values, nil
+		err = each(func(value []byte) { values = append(values, value) })
+		return values, err
 	})
 	c.At = func(i int64, buf []byte) ([]byte, error) {
 		values, err := read()

@@ -120,15 +120,11 @@ func named(kind, path string, all []Column, bad Rejections, selection []column.S
 
 // openZip opens an .npz, which is a zip archive of .npy files.
 func openZip(ctx context.Context, root *vfs.Root, path string) (vfs.File, *zip.Reader, error) {
-	f, err := source.OpenUntil(ctx, root, path)
+	f, size, err := source.OpenSized(ctx, root, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	z, err := zip.NewReader(f, info.Size())
+	z, err := zip.NewReader(f, size)
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}

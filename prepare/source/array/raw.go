@@ -39,18 +39,15 @@ func (t *Raw) String() string {
 
 // Open returns the array of a file, and what closes the file.
 func (t *Raw) Open(ctx context.Context, root *vfs.Root, path string) (Column, io.Closer, error) {
-	f, err := source.OpenUntil(ctx, root, path)
+	f, size, err := source.OpenSized(ctx, root, path)
 	if err != nil {
-		return Column{}, nil, source.WithoutPath(err)
+		return Column{}, nil, err
 	}
-	info, err := f.Stat()
-	if err == nil {
-		var c Column
-		if c, err = t.column(f, info.Size()); err == nil {
-			return c, f, nil
-		}
+	c, err := t.column(f, size)
+	if err != nil {
+		return Column{}, nil, errors.Join(err, f.Close())
 	}
-	return Column{}, nil, errors.Join(source.WithoutPath(err), f.Close())
+	return c, f, nil
 }
 
 // column returns the array of a file of that many bytes.

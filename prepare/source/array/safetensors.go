@@ -40,15 +40,11 @@ func OpenSafetensors(ctx context.Context, root *vfs.Root, path string, _ source.
 // Safetensors returns the tensors of a file, those without axes among them, by name, and what closes the file.
 func Safetensors(ctx context.Context, root *vfs.Root, path string) (columns []Column, bad Rejections, _ io.Closer,
 	err error) {
-	f, err := source.OpenUntil(ctx, root, path)
+	f, size, err := source.OpenSized(ctx, root, path)
 	if err != nil {
-		return nil, nil, nil, source.WithoutPath(err)
+		return nil, nil, nil, err
 	}
-	info, err := f.Stat()
-	if err == nil {
-		columns, bad, err = tensorsOf(f, info.Size())
-	}
-	if err != nil {
+	if columns, bad, err = tensorsOf(f, size); err != nil {
 		return nil, nil, nil, errors.Join(source.WithoutPath(err), f.Close())
 	}
 	return columns, bad, f, nil

@@ -34,7 +34,7 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 
 // filesOf returns the files of a source: of a folder those that datasets.save_to_disk names, or all.
 func filesOf(root *vfs.Root, path string, names []string) ([]string, *source.FileSplits, error) {
-	if info, err := root.Stat(names[0]); err != nil || !info.IsDir() {
+	if !source.IsDir(root, names[0]) {
 		return names, nil, nil
 	}
 	folder := names[0]

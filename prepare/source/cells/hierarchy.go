@@ -8,7 +8,6 @@ package cells
 
 import (
 	"context"
-	"errors"
 
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
@@ -102,20 +101,11 @@ func Texts(h Hierarchy, path string) (list []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cursor, err := c.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, cursor.Close()) }()
-	for range c.Count {
-		b, err := cursor.Next()
-		if err != nil {
-			return nil, array.CutShort(err)
-		}
+	err = c.Each(func(b []byte) {
 		if !c.Field.IsBytes() {
 			b = []byte(c.Field.DType.Text(b))
 		}
 		list = append(list, string(b))
-	}
-	return list, nil
+	})
+	return list, err
 }

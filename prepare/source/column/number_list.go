@@ -3,6 +3,7 @@ package column
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/prepare/source"
@@ -77,7 +78,7 @@ func (l *numberList) nested(b []byte, d tensor.DType, depth int) (dims []int, ou
 		}
 		if dims[0] == 0 {
 			dims = append(dims, inner...)
-		} else if !equal(dims[1:], inner) {
+		} else if !slices.Equal(dims[1:], inner) {
 			return dims, b, errRaggedList
 		}
 		dims[0]++
@@ -105,18 +106,6 @@ func (l *numberList) number(b []byte, word string, d tensor.DType) ([]byte, erro
 	}
 	l.count++
 	return b, err
-}
-
-func equal(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func (l *numberList) blank() { l.rest = strings.TrimLeft(l.rest, " \t\r\n") }

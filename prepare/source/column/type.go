@@ -46,11 +46,11 @@ var kindNames = map[string]Kind{"image": ImagePath, "images": ImagePaths, "base6
 // Type is the type of a column of a table.
 type Type struct {
 	Kind    Kind
-	DType   tensor.DType   // of numbers
-	Shape   []int          // of numbers: of the value, or of a row of it
-	Ragged  bool           // numbers: any number of rows
-	classes map[string]int // of a label; nil where the cells are the numbers
-	missing []byte         // the value of a cell that is missing, if noValue is nil
+	DType   tensor.DType     // of numbers
+	Shape   []int            // of numbers: of the value, or of a row of it
+	Ragged  bool             // numbers: any number of rows
+	classes map[string]int64 // of a label; nil where the cells are the numbers
+	missing []byte           // the value of a cell that is missing, if noValue is nil
 	noValue error
 }
 
@@ -263,7 +263,7 @@ func (t Type) labelOf(text string) (int64, error) {
 	if !ok {
 		return 0, unknownClass(text)
 	}
-	return int64(i), nil
+	return i, nil
 }
 
 func unknownClass(name string) error {
@@ -326,10 +326,7 @@ func (t *Type) SetClasses(g *Guess, names map[string]bool) error {
 	if len(names) > MaxClasses {
 		return fmt.Errorf("more than %d classes; words that are not classes are of type text", MaxClasses)
 	}
-	t.classes = make(map[string]int, len(names))
-	for i, name := range slices.Sorted(maps.Keys(names)) {
-		t.classes[name] = i
-	}
+	t.classes = source.ClassNumbers(slices.Sorted(maps.Keys(names)))
 	return nil
 }
 

@@ -24,11 +24,11 @@ import (
 func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	name, generation, _ := layout.SplitGeneration(path)
-	f, err := source.OpenUntil(ctx, root, name)
+	f, size, err := source.OpenSized(ctx, root, name)
 	if err != nil {
-		return nil, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
+		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	file, err := hdf5Metadata(name, f, generation)
+	file, err := layout.OpenHDF5File(name, f, size, generation)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -129,14 +129,6 @@ func OfUnits(kind, path string, columns *unit.Columns, records *unit.Records, hi
 		s = source.NewSplitSource(s, splits)
 	}
 	return s, nil
-}
-
-func hdf5Metadata(path string, f vfs.File, generation string) (*meta.File, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, source.WithoutPath(err)
-	}
-	return layout.OpenHDF5File(path, f, info.Size(), generation)
 }
 
 // ownHDF5 returns the dataset of this module that a file holds, nil if it holds none. A view

@@ -2,7 +2,6 @@ package folder
 
 import (
 	"context"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,9 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
+
+// headBytes is how much of a file is looked at for an image.
+const headBytes = 16
 
 // heads are the first bytes of images and arrays in a bucket whose names promise none, by path; nil on this machine.
 type heads map[string][]byte
@@ -71,7 +73,7 @@ func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(nam
 // look reads files, adds images and arrays, and returns how many are images.
 func (h heads) look(ctx context.Context, root *vfs.Root, paths []string, isImage func([]byte) bool) (images int) {
 	list := make([][]byte, len(paths))
-	source.Overlap(ctx, len(paths), func(i int) { list[i] = head(root, paths[i]) })
+	source.Overlap(ctx, len(paths), func(i int) { list[i] = source.ReadHead(root, paths[i], headBytes) })
 	for i, head := range list {
 		image := isImage(head)
 		if image || isArray(head) {
@@ -89,19 +91,7 @@ func (h heads) of(root *vfs.Root, path string) []byte {
 	if h != nil {
 		return h[path]
 	}
-	return head(root, path)
-}
-
-// head returns the first bytes of a file, fewer or none where it cannot be read.
-func head(root *vfs.Root, path string) []byte {
-	f, err := root.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	b := make([]byte, 16)
-	n, _ := io.ReadFull(f, b)
-	return b[:n]
+	return source.ReadHead(root, path, headBytes)
 }
 
 func isArray(head []byte) bool { return strings.HasPrefix(string(head), npy.Magic) }

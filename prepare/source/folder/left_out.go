@@ -2,7 +2,6 @@ package folder
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -64,15 +63,8 @@ func isText(name string) bool {
 // imageIn returns the first image that the beginning of a text names and that exists, by its path in the text's folder
 // or in top; "" if there is none.
 func imageIn(root *vfs.Root, path, top string) string {
-	f, err := root.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	b := make([]byte, 4096)
-	n, _ := io.ReadFull(f, b)
 	tried := 0
-	for word := range strings.FieldsFuncSeq(string(b[:n]), func(r rune) bool {
+	for word := range strings.FieldsFuncSeq(string(source.ReadHead(root, path, 4096)), func(r rune) bool {
 		return strings.ContainsRune(" \t\r\n,;|=\"'<>()[]{}", r)
 	}) {
 		if word = filepath.FromSlash(word); !source.IsImageName(word) || !filepath.IsLocal(word) {

@@ -46,15 +46,11 @@ func New(ctx context.Context, root *vfs.Root, path string, f vfs.File, file *met
 
 // Open opens a file of another program whose root is closed by the caller.
 func Open(ctx context.Context, root *vfs.Root, path string) (*File, error) {
-	f, err := source.OpenUntil(ctx, root, path)
+	f, size, err := source.OpenSized(ctx, root, path)
 	if err != nil {
-		return nil, source.WithoutPath(err)
+		return nil, err
 	}
-	info, err := f.Stat()
-	var file *meta.File
-	if err == nil {
-		file, err = meta.Open(f, info.Size())
-	}
+	file, err := meta.Open(f, size)
 	if err != nil {
 		return nil, errors.Join(source.WithoutPath(err), f.Close())
 	}

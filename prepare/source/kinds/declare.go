@@ -16,10 +16,7 @@ func Declare(info source.Info, selection string, rowsOf []string) (source.Info, 
 	if err != nil {
 		return info, err
 	}
-	var names []string
-	for _, f := range info.Fields {
-		names = append(names, f.Name)
-	}
+	names := source.FieldNames(info.Fields)
 	for _, w := range list {
 		if i := slices.Index(names, w.FieldName()); i >= 0 {
 			if err := w.Content.Declare(&info.Fields[i]); err != nil {

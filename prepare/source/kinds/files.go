@@ -70,7 +70,7 @@ func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records s
 		return nil, err
 	}
 	single := len(files) == 1 && files[0] == path
-	if info, err := root.Stat(files[0]); err == nil && info.IsDir() && len(files) == 1 && kind != "zarr" {
+	if len(files) == 1 && kind != "zarr" && source.IsDir(root, files[0]) {
 		files = filesIn(root, files[0], kind)
 	} else if single && (openGrouped[kind] != nil || records == "") {
 		return nil, nil
@@ -283,6 +283,19 @@ func (u *file) groups(below *unit.Records) (units []unit.Unit, err error) {
 	return units, errors.Join(err, f.Close())
 }
 
+// openGroup opens a file of groups, and returns the unit in it.
+func (u *file) openGroup() (grouped, unit.Unit, error) {
+	f, err := u.opened()
+	if err != nil {
+		return nil, nil, err
+	}
+	inner, err := f.Unit(u.group)
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, inner, nil
+}
+
 // open opens the arrays of a file without groups.
 func (u *file) open() (columns []array.Column, bad array.Rejections, closer io.Closer, err error) {
 	switch u.kind {
@@ -304,14 +317,11 @@ func (u *file) open() (columns []array.Column, bad array.Rejections, closer io.C
 // Members implements unit.Unit.
 func (u *file) Members() (list []unit.Member, err error) {
 	if openGrouped[u.kind] != nil {
-		f, err := u.opened()
+		f, inner, err := u.openGroup()
 		if err != nil {
 			return nil, err
 		}
-		inner, err := f.Unit(u.group)
-		if err == nil {
-			list, err = inner.Members()
-		}
+		list, err = inner.Members()
 		return list, errors.Join(err, f.Close())
 	}
 	columns, bad, closer, err := u.open()
@@ -334,13 +344,9 @@ func (u *file) Members() (list []unit.Member, err error) {
 // Open implements unit.Unit.
 func (u *file) Open(members []string) ([]array.Column, io.Closer, error) {
 	if openGrouped[u.kind] != nil {
-		f, err := u.opened()
+		f, inner, err := u.openGroup()
 		if err != nil {
 			return nil, nil, err
-		}
-		inner, err := f.Unit(u.group)
-		if err != nil {
-			return nil, nil, errors.Join(err, f.Close())
 		}
 		columns, _, err := inner.Open(members)
 		if err != nil {
@@ -366,14 +372,10 @@ func (u *file) Attribute(name string) (a unit.Attribute, ok bool) {
 	if openGrouped[u.kind] == nil {
 		return a, false
 	}
-	f, err := u.opened()
+	f, inner, err := u.openGroup()
 	if err != nil {
 		return a, false
 	}
 	defer f.Close()
-	inner, err := f.Unit(u.group)
-	if err != nil {
-		return a, false
-	}
 	return inner.Attribute(name)
 }

@@ -24,7 +24,7 @@ func COCO(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	if err != nil {
 		return nil, err
 	}
-	if info, err := root.Stat(files[0]); err == nil && info.IsDir() {
+	if source.IsDir(root, files[0]) {
 		if files = source.COCOFiles(root, files[0]); len(files) == 0 {
 			return nil, fmt.Errorf("source %s: the folder has no annotations/instances_*.json and no _annotations.coco.json; "+
 				"give the file of annotations", path)

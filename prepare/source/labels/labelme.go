@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
@@ -18,7 +16,7 @@ import (
 // Labelme opens a folder of JSON files, also in folders. Those at the top may be splits. Classes are the labels, by name.
 func Labelme(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	s := &labelmeSet{ctx: ctx, root: root, dir: path, seen: opts.Seen, classes: make(map[string]int64)}
+	s := &labelmeSet{ctx: ctx, root: root, dir: path, seen: opts.Seen}
 	format, err := s.open()
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -40,16 +38,11 @@ type labelmeSet struct {
 // the top are splits only if there are several and all files are in one of them.
 func (s *labelmeSet) open() (format setFormat, err error) {
 	labels, splits := make(map[string]bool), make(map[string]bool)
-	err = s.root.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return source.WithoutPath(err)
-		case s.ctx.Err() != nil:
-			return context.Cause(s.ctx)
-		case e.IsDir() || source.IsHidden(e.Name()) || filepath.Ext(e.Name()) != ".json":
-			return nil
+	err = eachFile(s.ctx, s.root, s.dir, func(path, rel string) error {
+		if filepath.Ext(path) == ".json" {
+			s.add(path, filepath.ToSlash(rel), labels, splits)
 		}
-		return s.add(path, labels, splits)
+		return nil
 	})
 	if err == nil && len(s.images) == 0 {
 		err = errors.New("the folder has no JSON files of LabelMe")
@@ -58,18 +51,8 @@ func (s *labelmeSet) open() (format setFormat, err error) {
 		return format, err
 	}
 	format = setFormat{Kind: "labelme", Path: s.dir, Classes: slices.Sorted(maps.Keys(labels)),
-		Splits: slices.Collect(maps.Keys(splits))}
-	for i, name := range format.Classes {
-		s.classes[name] = int64(i)
-	}
-	if len(format.Splits) < 2 || splits[""] {
-		format.Splits = nil
-		for i := range s.images {
-			s.images[i].Split = ""
-		}
-	}
-	slices.SortFunc(format.Splits, source.CompareSplits)
-	slices.SortStableFunc(s.images, func(a, b annotatedImage) int { return source.CompareSplits(a.Split, b.Split) })
+		Splits: sortSplits(s.images, splits)}
+	s.classes = source.ClassNumbers(format.Classes)
 	format.MaskClasses = append([]string{"background"}, format.Classes...)
 	format.Default = []string{imagesColumn, boxesColumn, labelsColumn}
 	format.Columns = append(slices.Clone(format.Default), masksColumn, maskColumn)
@@ -77,18 +60,10 @@ func (s *labelmeSet) open() (format setFormat, err error) {
 }
 
 // add takes a JSON file. One that cannot be read will be a bad sample.
-func (s *labelmeSet) add(path string, labels, splits map[string]bool) error {
-	rel, err := filepath.Rel(s.dir, path)
-	if err != nil {
-		return err
-	}
+func (s *labelmeSet) add(path, name string, labels, splits map[string]bool) {
 	s.seen(1)
-	split := ""
-	if first, _, deeper := strings.Cut(filepath.ToSlash(rel), "/"); deeper && source.IsSplit(first) {
-		split = first
-	}
 	a, err := parseLabelme(s.root, path)
-	img := annotatedImage{Name: filepath.ToSlash(rel), Split: split, File: path}
+	img := annotatedImage{Name: name, Split: splitOf(name), File: path}
 	if err != nil {
 		img.Failed = err
 	} else {
@@ -97,10 +72,9 @@ func (s *labelmeSet) add(path string, labels, splits map[string]bool) error {
 	for _, shape := range a.Shapes {
 		labels[shape.Label] = true
 	}
-	splits[split] = true
+	splits[img.Split] = true
 	img.Read = func(w, h int) (annotation, error) { return s.read(path) }
 	s.images = append(s.images, img)
-	return nil
 }
 
 // read returns the objects of an image.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,27 +62,10 @@ func (s *maskSet) open() (format setFormat, err error) {
 	if left > 0 {
 		format.Hints = []string{fmt.Sprintf("%d masks have no image; they are left out", left)}
 	}
-	if format.Splits = maskSplits(splits); format.Splits == nil {
-		for i := range s.images {
-			s.images[i].Split = ""
-		}
-	}
-	slices.SortStableFunc(s.images, func(a, b annotatedImage) int { return source.CompareSplits(a.Split, b.Split) })
+	format.Splits = sortSplits(s.images, splits)
 	format.Columns = []string{imagesColumn, maskColumn}
 	format.Default = format.Columns
 	return format, nil
-}
-
-// maskSplits returns the splits in their order, nil unless there are two or more and all images are in one.
-func maskSplits(found map[string]bool) (list []string) {
-	for name := range found {
-		list = append(list, name)
-	}
-	if len(list) < 2 || found[""] {
-		return nil
-	}
-	slices.SortFunc(list, source.CompareSplits)
-	return list
 }
 
 // maskSuffixes are appended to the name of an image to name its mask, the first one before the others.
@@ -114,7 +96,7 @@ type maskFile struct {
 // masks returns the masks of a pair by the names of their images.
 func (s *maskSet) masks(p source.MaskPair) (map[string]maskFile, error) {
 	found := make(map[string]maskFile)
-	err := s.walk(p.Masks, func(rel string) error {
+	err := eachFile(s.ctx, s.root, p.Masks, func(_, rel string) error {
 		name, suffix := maskKey(rel)
 		if !source.IsMaskName(rel) || p.Images == p.Masks && suffix < 0 {
 			return nil
@@ -137,7 +119,7 @@ func (s *maskSet) masks(p source.MaskPair) (map[string]maskFile, error) {
 
 // pair takes the images of a pair, and returns how many have a mask.
 func (s *maskSet) pair(p source.MaskPair, masks map[string]maskFile, splits map[string]bool) (used int, err error) {
-	err = s.walk(p.Images, func(rel string) error {
+	err = eachFile(s.ctx, s.root, p.Images, func(file, rel string) error {
 		if !source.IsImageName(rel) {
 			return nil
 		}
@@ -146,14 +128,13 @@ func (s *maskSet) pair(p source.MaskPair, masks map[string]maskFile, splits map[
 			return nil // a mask
 		}
 		name = strings.TrimSuffix(name, "_leftImg8bit")
-		file := filepath.Join(p.Images, rel)
 		inside, err := filepath.Rel(s.dir, file)
 		if err != nil {
 			return err
 		}
 		img := annotatedImage{Name: filepath.ToSlash(inside), File: file, Split: p.Split}
-		if first, _, deeper := strings.Cut(filepath.ToSlash(rel), "/"); p.Split == "" && deeper && source.IsSplit(first) {
-			img.Split = first
+		if p.Split == "" {
+			img.Split = splitOf(filepath.ToSlash(rel))
 		}
 		splits[img.Split] = true
 		m, there := masks[name]
@@ -176,31 +157,10 @@ func (s *maskSet) pair(p source.MaskPair, masks map[string]maskFile, splits map[
 
 // read returns the file of a mask. The ids of Cityscapes (_gtFine_labelIds) are replaced by its training ids.
 func (m maskFile) read(root *vfs.Root, buf []byte) ([]byte, error) {
-	b, err := source.File{Root: root, Path: m.path}.Bytes(buf)
+	b, err := readFile(root, m.path, buf)
 	if err == nil && m.suffix >= 0 && maskSuffixes[m.suffix] == "_gtFine_labelIds" {
 		b, err = trainIDs(b)
+		err = inFile(m.path, err)
 	}
-	if err != nil {
-		return b, fmt.Errorf("file %s: %w", filepath.ToSlash(m.path), err)
-	}
-	return b, nil
-}
-
-// walk calls f with the files in a folder and below it, by their paths in it.
-func (s *maskSet) walk(dir string, f func(rel string) error) error {
-	return s.root.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return source.WithoutPath(err)
-		case s.ctx.Err() != nil:
-			return context.Cause(s.ctx)
-		case e.IsDir() || source.IsHidden(e.Name()):
-			return nil
-		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		return f(rel)
-	})
+	return b, err
 }

@@ -1,9 +1,7 @@
 package labels
 
 import (
-	"fmt"
 	"math"
-	"path/filepath"
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/prepare/source"
@@ -27,8 +25,8 @@ func (r *reading) open(s *samples, img annotatedImage) (err error) {
 	if img.Failed != nil {
 		return img.Failed
 	}
-	if r.file, err = (source.File{Root: s.root, Path: img.File}).Bytes(r.file); err != nil {
-		return fmt.Errorf("file %s: %w", filepath.ToSlash(img.File), err)
+	if r.file, err = readFile(s.root, img.File, r.file); err != nil {
+		return err
 	}
 	c, err := imagefile.ReadConfig(r.file)
 	if err != nil {

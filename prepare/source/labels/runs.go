@@ -71,37 +71,6 @@ func parseRuns(text string, h, w int) (runMask, error) {
 	return newMask(counts, h, w)
 }
 
-// String writes the form that Parse reads.
-func (m runMask) String() string {
-	var b []byte
-	for i, n := range m.Counts {
-		x := int64(n)
-		if i > 2 {
-			x -= int64(m.Counts[i-2])
-		}
-		for more := true; more; {
-			c := x & 0x1f
-			x >>= 5
-			if more = x != 0; c&0x10 != 0 {
-				more = x != -1
-			}
-			if more {
-				c |= 0x20
-			}
-			b = append(b, byte(c+48))
-		}
-	}
-	return string(b)
-}
-
-// Area returns how many pixels are 1.
-func (m runMask) Area() (n int) {
-	for i := 1; i < len(m.Counts); i += 2 {
-		n += int(m.Counts[i])
-	}
-	return n
-}
-
 // Paint calls set for each run of 1 within a column: rows y0 to y1 of column x.
 func (m runMask) Paint(set func(x, y0, y1 int)) {
 	at := 0
@@ -115,15 +84,6 @@ func (m runMask) Paint(set func(x, y0, y1 int)) {
 		}
 		at = end
 	}
-}
-
-// Fill writes value to the pixels of dst that are 1, which has rows of W.
-func (m runMask) Fill(dst []byte, value byte) {
-	m.Paint(func(x, y0, y1 int) {
-		for y := y0; y < y1; y++ {
-			dst[y*m.W+x] = value
-		}
-	})
 }
 
 // unionOfMasks returns the pixels that are 1 in any of the masks, which have one size (rleMerge of maskApi.c).

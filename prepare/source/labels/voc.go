@@ -57,9 +57,7 @@ func (s *vocSet) open(selection []column.Selection) (format setFormat, err error
 		return format, errors.New("the folder has no XML files of annotations: neither Annotations and JPEGImages, nor " +
 			"a.xml next to a.jpg")
 	}
-	if info, err := s.root.Stat(filepath.Join(s.dir, "SegmentationClass")); err == nil && info.IsDir() {
-		s.masks = true
-	}
+	s.masks = source.IsDir(s.root, filepath.Join(s.dir, "SegmentationClass"))
 	var files []string // of annotations
 	for _, f := range folders {
 		list, err := s.list(f, annotated)
@@ -193,12 +191,7 @@ func (s *vocSet) image(e vocEntry) annotatedImage {
 	}
 	if s.masks {
 		img.Mask = func(buf []byte) ([]byte, error) {
-			mask := filepath.Join(s.dir, "SegmentationClass", e.name+".png")
-			b, err := source.File{Root: s.root, Path: mask}.Bytes(buf)
-			if err != nil {
-				return b, fmt.Errorf("file %s: %w", filepath.ToSlash(mask), err)
-			}
-			return b, nil
+			return readFile(s.root, filepath.Join(s.dir, "SegmentationClass", e.name+".png"), buf)
 		}
 	}
 	return img

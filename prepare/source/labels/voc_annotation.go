@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,16 +36,10 @@ type vocObject struct {
 	} `xml:"bndbox"`
 }
 
-// maxXML is the most bytes of an XML file.
-const maxXML = 64 << 20
-
 func parseVOC(root *vfs.Root, path string) (a vocAnnotation, err error) {
 	text, err := root.ReadFile(path, nil, source.MaxText)
 	if err != nil {
-		return a, fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
-	}
-	if len(text) > maxXML {
-		return a, fmt.Errorf("file %s: has %d bytes, more than %d", filepath.ToSlash(path), len(text), maxXML)
+		return a, inFile(path, err)
 	}
 	if err := xml.Unmarshal(text, &a); err != nil {
 		return a, source.ValueError("file %s: %w", filepath.ToSlash(path), err)
@@ -63,26 +56,18 @@ var pascal = []string{"aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "
 // Pascal VOC's 20 in their usual order; otherwise they are the names found, sorted. A file that cannot be read becomes
 // a bad sample later.
 func (s *vocSet) findClasses(files []string) error {
-	var wait sync.WaitGroup
 	var lock sync.Mutex
 	found := make(map[string]bool)
-	n := runtime.GOMAXPROCS(0)
-	for i := range n {
-		wait.Go(func() {
-			for k := i; k < len(files) && s.ctx.Err() == nil; k += n {
-				a, err := parseVOC(s.root, files[k])
-				lock.Lock()
-				s.seen(1)
-				if err == nil {
-					for _, o := range a.Objects {
-						found[strings.TrimSpace(o.Name)] = true
-					}
-				}
-				lock.Unlock()
-			}
-		})
-	}
-	if wait.Wait(); s.ctx.Err() != nil {
+	source.Overlap(s.ctx, len(files), func(i int) {
+		a, err := parseVOC(s.root, files[i])
+		lock.Lock()
+		defer lock.Unlock()
+		s.seen(1)
+		for k := 0; k < len(a.Objects) && err == nil; k++ {
+			found[strings.TrimSpace(a.Objects[k].Name)] = true
+		}
+	})
+	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
 	delete(found, "")
@@ -91,10 +76,7 @@ func (s *vocSet) findClasses(files []string) error {
 	}) {
 		s.names = pascal
 	}
-	s.classes = make(map[string]int64, len(s.names))
-	for i, n := range s.names {
-		s.classes[n] = int64(i)
-	}
+	s.classes = source.ClassNumbers(s.names)
 	return nil
 }
 

@@ -166,13 +166,8 @@ func (s *yoloSet) add(split, base, place string) error {
 // addFolder takes the images in a folder and those below it.
 func (s *yoloSet) addFolder(split, dir string) error {
 	before := len(s.images)
-	err := s.root.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return source.WithoutPath(err)
-		case s.ctx.Err() != nil:
-			return context.Cause(s.ctx)
-		case e.IsDir() || source.IsHidden(e.Name()) || !source.IsImageName(e.Name()):
+	err := eachFile(s.ctx, s.root, dir, func(path, _ string) error {
+		if !source.IsImageName(path) {
 			return nil
 		}
 		s.opts.Seen(1)

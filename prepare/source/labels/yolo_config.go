@@ -167,7 +167,7 @@ func (s *yoloSet) base() string {
 	if path == "" {
 		return s.dir
 	}
-	if info, err := s.root.Stat(path); err == nil && info.IsDir() {
+	if source.IsDir(s.root, path) {
 		return path
 	}
 	return s.dir

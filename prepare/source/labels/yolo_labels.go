@@ -26,7 +26,7 @@ func (c yoloConfig) read(root *vfs.Root, path string, w, h int) (out annotation,
 		return out, nil
 	}
 	if err != nil {
-		return out, fmt.Errorf("file %s: %w", filepath.ToSlash(path), source.WithoutPath(err))
+		return out, inFile(path, source.WithoutPath(err))
 	}
 	var rows [][]float64
 	known := make(map[string]bool)

@@ -79,7 +79,7 @@ type set struct {
 func (s *set) add(root *vfs.Root, paths []string) error {
 	var found []string
 	for _, p := range paths {
-		if info, err := root.Stat(p); err != nil || !info.IsDir() {
+		if !source.IsDir(root, p) {
 			found = append(found, p)
 		} else if _, err := root.Stat(filepath.Join(p, IndexName)); err == nil {
 			found = append(found, filepath.Join(p, IndexName))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/internal/vfs"
@@ -41,14 +40,14 @@ func (h *shard) open(ctx context.Context, root *vfs.Root, path string) (rows.Fil
 // each must be at or after the one before.
 func (h *shard) samples(s *source.Stream, first int64, yield func(rows.Row, error) bool) error {
 	r := s.Seekable()
-	head, err := read(r, nil, 4)
+	head, err := source.ReadBytes(r, 4, errShort)
 	if err != nil {
 		return err
 	}
 	if n := int64(binary.LittleEndian.Uint32(head)); n != h.Samples {
 		return fmt.Errorf("the shard has %d samples, and by the index %d", n, h.Samples)
 	}
-	table, err := read(r, nil, 4*(h.Samples+1))
+	table, err := source.ReadBytes(r, 4*(h.Samples+1), errShort)
 	if err != nil {
 		return err
 	}
@@ -57,7 +56,7 @@ func (h *shard) samples(s *source.Stream, first int64, yield func(rows.Row, erro
 	if offset(first) < at {
 		return errOffsets
 	}
-	if err := skip(r, offset(first)-at); err != nil {
+	if err := source.SkipBytes(r, offset(first)-at, errShort); err != nil {
 		return err
 	}
 	for i := first; i < h.Samples; i++ {
@@ -65,7 +64,7 @@ func (h *shard) samples(s *source.Stream, first int64, yield func(rows.Row, erro
 		if size < 0 || size > source.MaxValue {
 			return errOffsets
 		}
-		b, err := read(r, nil, size)
+		b, err := source.ReadBytes(r, size, errShort)
 		if err != nil {
 			return err
 		}
@@ -87,29 +86,6 @@ var (
 	errOffsets = errors.New("the offsets of the samples do not rise")
 	errShort   = errors.New("the shard is cut short")
 )
-
-// read reads n bytes. It allocates memory as bytes arrive, not for a size that may be wrong.
-func read(r io.Reader, b []byte, n int64) ([]byte, error) {
-	b = slices.Grow(b, int(min(n, 1<<20)))
-	for int64(len(b)) < n {
-		b = slices.Grow(b, 1)
-		got, err := io.ReadFull(r, b[len(b):min(int64(cap(b)), n)])
-		if b = b[:len(b)+got]; err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil, errShort
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	return b, nil
-}
-
-func skip(r io.Reader, n int64) error {
-	got, err := io.CopyN(io.Discard, r, n)
-	if err == io.EOF && got < n {
-		return errShort
-	}
-	return err
-}
 
 // sample is the bytes of a sample.
 type sample struct {

@@ -163,14 +163,6 @@ func (c *leafColumn) wordLabel() bool {
 	return c.text && (c.selection.Type == "label" || c.selection.Type == "" && column.LabelName(c.name))
 }
 
-// setWords makes words the classes.
-func (c *leafColumn) setWords(words []string) {
-	c.classes, c.words = words, make(map[string]int64, len(words))
-	for i, w := range words {
-		c.words[w] = int64(i)
-	}
-}
-
 // innerLength returns the length of the first inner list, 0 if there is none.
 func innerLength(values []parquet.Value) (n int) {
 	for i, v := range values {
@@ -492,14 +484,10 @@ func sinceEpoch(t deprecated.Int96) (int64, error) {
 
 // concat copies the numbers of several columns.
 func (c *leafColumn) concat(row [][]parquet.Value) (b []byte, err error) {
-	for _, part := range c.parts {
-		v, err := part.value(row)
-		if err != nil {
-			return nil, fmt.Errorf("column %s: %w", part.name, err)
-		}
-		b = append(b, v...)
+	for i := 0; i < len(c.parts) && err == nil; i++ {
+		b, err = c.extend(b, c.parts[i], row)
 	}
-	return b, nil
+	return b, err
 }
 
 // blocked reports whether leafReader reads the column.

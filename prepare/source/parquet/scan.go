@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/tensor"
 )
@@ -111,7 +112,8 @@ func (s *columnScan) finish() error {
 		return fmt.Errorf("column %s: more than %d classes; words that are not classes are of type text", s.column.name,
 			column.MaxClasses)
 	}
-	s.column.setWords(slices.Sorted(maps.Keys(s.classes)))
+	s.column.classes = slices.Sorted(maps.Keys(s.classes))
+	s.column.words = source.ClassNumbers(s.column.classes)
 	return nil
 }
 

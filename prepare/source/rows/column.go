@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -256,10 +255,7 @@ func (t *target) bytes(name string, w column.Selection, given column.Type) error
 			return fmt.Errorf("more than %d classes; words that are not classes are of type text", column.MaxClasses)
 		}
 		names := slices.Sorted(maps.Keys(c.known))
-		t.as, t.field, t.words = asWord, source.LabelField(name, names), make(map[string]int64, len(names))
-		for i, n := range names {
-			t.words[n] = int64(i)
-		}
+		t.as, t.field, t.words = asWord, source.LabelField(name, names), source.ClassNumbers(names)
 	case path:
 		t.path, t.as, t.field = true, asBytes, source.ContentField(name, tensor.Image)
 	case w.Type == "image" || c.Image && w.Type == "":
@@ -354,18 +350,12 @@ func (t *target) putRaw(v *source.Values, x *Value) error {
 
 // putLabel makes a whole number of any size one of 64 bits.
 func (t *target) putLabel(v *source.Values, x *Value) error {
-	size := x.DType.Size()
-	if len(x.Data) != size {
+	if size := x.DType.Size(); len(x.Data) != size {
 		return source.ValueError("%d numbers where one is expected", len(x.Data)/size)
 	}
-	var word [8]byte
-	copy(word[:], x.Data)
-	n := int64(binary.LittleEndian.Uint64(word[:]))
-	if x.DType == tensor.Uint64 && n < 0 {
-		return source.ValueError("label %d is larger than any int64", uint64(n))
-	}
-	if signed := x.DType == tensor.Int8 || x.DType == tensor.Int16 || x.DType == tensor.Int32; signed {
-		n = n << (64 - 8*size) >> (64 - 8*size)
+	n, ok := x.DType.Read(x.Data).Int64()
+	if !ok {
+		return source.ValueError("label %v is larger than any int64", x.DType.Read(x.Data))
 	}
 	source.PutInt(v, t.at, n)
 	return nil

@@ -105,15 +105,7 @@ type blockReader struct {
 
 func newBlockReader(t *table) *blockReader {
 	r := &blockReader{table: t, cells: make([]column.Cell, t.width), begun: make([]int, len(t.columns))}
-	r.set = func(i int, name string, c column.Cell) {
-		places := t.places(i, name)
-		if places == nil && r.late == nil {
-			r.late = t.late(name)
-		}
-		for _, k := range places {
-			r.cells[k] = c
-		}
-	}
+	r.set = t.setter(r.cells, &r.late)
 	return r
 }
 

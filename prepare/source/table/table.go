@@ -224,6 +224,19 @@ func (t *table) places(i int, column string) []int {
 	return t.cells[column]
 }
 
+// setter returns what puts the cells of a row to their places in cells, and notes the first column that comes late.
+func (t *table) setter(cells []column.Cell, late *error) func(i int, name string, c column.Cell) {
+	return func(i int, name string, c column.Cell) {
+		places := t.places(i, name)
+		if places == nil && *late == nil {
+			*late = t.late(name)
+		}
+		for _, k := range places {
+			cells[k] = c
+		}
+	}
+}
+
 // late returns an error for a column that would be one of a field's, but that the first row did not have.
 func (t *table) late(name string) error {
 	if !t.unseen {
@@ -278,15 +291,7 @@ func (r *tableRow) cells(v *source.Values) ([]column.Cell, error) {
 	t := r.file.table
 	cells := scratchCells(v, t.width)
 	var late error
-	err := t.format.each(r, func(i int, column string, c column.Cell) {
-		places := t.places(i, column)
-		if places == nil && late == nil {
-			late = t.late(column)
-		}
-		for _, k := range places {
-			cells[k] = c
-		}
-	})
+	err := t.format.each(r, t.setter(cells, &late))
 	return cells, cmp.Or(err, late)
 }
 

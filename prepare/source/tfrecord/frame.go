@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -46,9 +45,9 @@ func (f *frames) next(skip bool) ([]byte, error) {
 		return nil, fmt.Errorf("a record of %d bytes; at most %d are possible", n, source.MaxValue)
 	}
 	if skip {
-		return nil, f.skip(int64(n) + tailBytes)
+		return nil, source.SkipBytes(f.r, int64(n)+tailBytes, errShort)
 	}
-	b, err := f.read(int(n) + tailBytes)
+	b, err := source.ReadBytes(f.r, int64(n)+tailBytes, errShort)
 	if err != nil {
 		return nil, err
 	}
@@ -57,27 +56,4 @@ func (f *frames) next(skip bool) ([]byte, error) {
 		return nil, errRecord
 	}
 	return data, nil
-}
-
-// read reads n bytes. It allocates memory as bytes arrive, not for a size that may be wrong.
-func (f *frames) read(n int) ([]byte, error) {
-	b := make([]byte, 0, min(n, 1<<20))
-	for len(b) < n {
-		b = slices.Grow(b, 1)
-		got, err := io.ReadFull(f.r, b[len(b):min(cap(b), n)])
-		if b = b[:len(b)+got]; err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil, errShort
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	return b, nil
-}
-
-func (f *frames) skip(n int64) error {
-	got, err := io.CopyN(io.Discard, f.r, n)
-	if err == io.EOF && got < n {
-		return errShort
-	}
-	return err
 }

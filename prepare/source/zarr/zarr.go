@@ -38,11 +38,15 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	g, err := zarr.Open(files)
-	if err != nil {
+	pool := chunk.NewPool(0)
+	fail := func(err error) (source.Source, error) {
+		pool.Close()
 		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
 	}
-	pool := chunk.NewPool(0)
+	g, err := zarr.Open(files)
+	if err != nil {
+		return fail(err)
+	}
 	selection = unit.Chosen(selection, opts.Only)
 	records, units, hint, err := find(ctx, path, g, pool, opts, selection)
 	if units != nil && err == nil {
@@ -52,13 +56,11 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 		}
 	}
 	if err != nil {
-		pool.Close()
-		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
+		return fail(err)
 	}
 	columns, bad, err := columns(ctx, path, g, pool, selection)
 	if err != nil {
-		pool.Close()
-		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
+		return fail(err)
 	}
 	s, err := array.New("zarr", path, source.BaseName(path), columns, dataset.Closer(pool.Close), closer, root)
 	if noting, ok := s.(interface{ Note(hint string) }); ok && len(bad) > 0 && len(selection) == 0 {

@@ -9,15 +9,6 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// fieldNames lists the fields, as many as a sentence bears.
-func fieldNames(fields []source.Field) string {
-	var names []string
-	for _, f := range fields {
-		names = append(names, f.Name)
-	}
-	return strings.Join(source.Shorten(names, 6), ", ")
-}
-
 // checkUsed refuses flags that speak of images where the source has none: what they ask for
 // would silently not be done.
 func (c Options) checkUsed(fields []source.Field) error {
@@ -46,5 +37,5 @@ func (c Options) checkUsed(fields []source.Field) error {
 		return nil
 	}
 	return fmt.Errorf("%s: the source has no images that this could be done to; it has %s, which the transforms of "+
-		"--pipeline change", strings.Join(idle, ", "), fieldNames(fields))
+		"--pipeline change", strings.Join(idle, ", "), strings.Join(source.Shorten(source.FieldNames(fields), 6), ", "))
 }

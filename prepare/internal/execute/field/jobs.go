@@ -54,7 +54,7 @@ var words = geometry.Words{
 // checkGeometry returns which fields go where images go. It refuses to move images away from other fields on them, and
 // files of a mask whose numbers would be lost.
 func (c Options) checkGeometry(fields []source.Field, jobs []Job) ([]geometry.Group, error) {
-	var names []string
+	names := source.FieldNames(fields)
 	var list []geometry.Field
 	for i, f := range fields {
 		g := geometry.Field{Spec: f.Spec}
@@ -64,7 +64,7 @@ func (c Options) checkGeometry(fields []source.Field, jobs []Job) ([]geometry.Gr
 		case *shrinkField:
 			g.Pipeline = j.pipeline
 		}
-		list, names = append(list, g), append(names, f.Name)
+		list = append(list, g)
 	}
 	for i, f := range fields {
 		j, ok := jobs[i].(*imageField)
@@ -89,10 +89,7 @@ func (c Options) recipes(fields []source.Field) (fieldTransforms, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, f := range fields {
-		names = append(names, f.Name)
-	}
+	names := source.FieldNames(fields)
 	for _, name := range slices.Sorted(maps.Keys(recipes)) {
 		if name != "" && !slices.Contains(names, name) {
 			return nil, fmt.Errorf("transforms: there is no field %q%s", name, suggest.Hint(name, names))

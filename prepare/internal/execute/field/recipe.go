@@ -28,7 +28,7 @@ func Recipe(jobs []Job, source []source.Field) (json.RawMessage, error) {
 		}
 		text, err := json.Marshal(p)
 		if err == nil && several(jobs, source) {
-			text, err = tagged(text, source[i].Name)
+			text, err = Tagged(text, source[i].Name)
 		}
 		if err != nil {
 			return nil, err

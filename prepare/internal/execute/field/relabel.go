@@ -24,16 +24,12 @@ func (f relabel) Do(name string, dst, value []byte) (out []byte, err error) {
 	if err != nil {
 		return dst, err
 	}
-	var word [8]byte
-	copy(word[:], dst)
-	label := int64(binary.LittleEndian.Uint64(word[:]))
-	if signed(f.field.DType) {
-		label = label << (64 - 8*len(dst)) >> (64 - 8*len(dst))
-	}
-	if label < 0 || label >= int64(len(f.numbers)) {
+	label, ok := f.field.DType.Read(dst).Int64()
+	if !ok || label < 0 || label >= int64(len(f.numbers)) {
 		return dst, &SampleError{fmt.Errorf("%s: %w", f.field.Name, source.ValueError("label %d of %d classes", label,
 			len(f.numbers)))}
 	}
+	var word [8]byte
 	binary.LittleEndian.PutUint64(word[:], uint64(f.numbers[label]))
 	copy(dst, word[:])
 	return dst, nil

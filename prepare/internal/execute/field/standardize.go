@@ -75,11 +75,8 @@ func (c Options) Measures(jobs []Job, source []source.Field, schema store.Schema
 	return list, nil
 }
 
-func (c Options) askedFigures(jobs []Job, source []source.Field, schema store.Schema) (list []*Moments, err error) {
-	var names []string
-	for _, f := range source {
-		names = append(names, f.Name)
-	}
+func (c Options) askedFigures(jobs []Job, fields []source.Field, schema store.Schema) (list []*Moments, err error) {
+	names := source.FieldNames(fields)
 	for _, want := range c.Normalize.Fields {
 		at := slices.Index(names, want.Field)
 		if at < 0 {
@@ -88,7 +85,7 @@ func (c Options) askedFigures(jobs []Job, source []source.Field, schema store.Sc
 		}
 		f := schema.Fields[at]
 		switch {
-		case HasPixels(source[at]):
+		case HasPixels(fields[at]):
 			return nil, fmt.Errorf("--normalize %s: %s is of images, which dataset alone is for", c.Normalize, want.Field)
 		case !f.DType.IsFloat():
 			return nil, fmt.Errorf("--normalize %s: %s is of %v; convert it to floats with the transform Cast", c.Normalize,

@@ -55,8 +55,8 @@ func rawBytes(list []json.RawMessage) [][]byte {
 	return out
 }
 
-// tagged adds the field's name to every entry of a recipe.
-func tagged(recipe json.RawMessage, field string) (json.RawMessage, error) {
+// Tagged adds the field's name to every entry of a recipe.
+func Tagged(recipe json.RawMessage, field string) (json.RawMessage, error) {
 	var entries []json.RawMessage
 	if err := json.Unmarshal(recipe, &entries); err != nil {
 		return nil, err
