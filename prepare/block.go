@@ -13,8 +13,7 @@ import (
 // all have a fixed size or are text, and only the values of a sample are needed.
 func (r *run) blocks(j *execute.Job) (iter.Seq2[source.Sample, error], bool) {
 	src, ok := r.src.(source.Blocked)
-	_, dataset := r.commits.(datasetCommitter)
-	if !ok || j.Digest || j.Stored || j.Named || !dataset || len(j.Fields) != len(j.Source) {
+	if !ok || j.Digest || j.Stored || j.Named || r.commits != committer(r) || len(j.Fields) != len(j.Source) {
 		return nil, false
 	}
 	for i, f := range j.Fields {

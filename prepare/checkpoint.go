@@ -19,7 +19,7 @@ func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
 	}
 	done, names, err := r.log.restore(kept.Notes)
 	r.resumed = kept.Records
-	if r.config.producer != nil {
+	if r.producer != nil {
 		return r.rest(done), err
 	}
 	return func(yield func(source.Sample, error) bool) {
@@ -62,8 +62,8 @@ const (
 
 func newCheckpointer(r *run, w store.Writer) *checkpointer {
 	every := checkpoints
-	if r.config.Checkpoint > 0 {
-		every = r.config.Checkpoint
+	if r.Checkpoint > 0 {
+		every = r.Checkpoint
 	}
 	return &checkpointer{r, w, every, time.Now()}
 }

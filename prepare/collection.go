@@ -14,7 +14,6 @@ import (
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/tensor"
 )
 
 // collection makes the records of a run in the order of the source, where the source can only be read in order:
@@ -26,7 +25,7 @@ type collection struct {
 
 // path is where the dataset is.
 func (c *collection) path() string {
-	return filepath.Join(filepath.Dir(c.run.config.Dest), "."+filepath.Base(c.run.config.Dest)+".unshuffled")
+	return filepath.Join(filepath.Dir(c.run.Dest), "."+filepath.Base(c.run.Dest)+".unshuffled")
 }
 
 // collectedName is a file in the spool that states, once the spool is complete, which inputs it was built from.
@@ -47,13 +46,12 @@ func (c *collection) make(ctx context.Context) (*store.Manifest, error) {
 	if m != nil || err != nil {
 		return m, err
 	}
-	first := newRun(r.config, r.src, r.progress)
+	first := newRun(r.setup, r.src)
 	first.info, first.task = r.info, r.task
 	first.task.stage, first.task.quiet = "collecting", true
-	o := &first.config
-	first.config.Shuffle, o.Dest, o.Format = Seed{}, c.path(), part.Flat
-	if layout.IsFlat(o.Dest) {
-		o.Resume, o.Overwrite = false, true
+	first.Shuffle, first.Dest, first.Format = Seed{}, c.path(), part.Flat
+	if layout.IsFlat(first.Dest) {
+		first.Resume, first.Overwrite = false, true
 	}
 	m, err = first.run(ctx)
 	r.log, r.kept, r.resumed = first.log, first.kept, first.resumed
@@ -90,8 +88,8 @@ func (c *collection) close() {
 // origin says of what the spool's records are made and how: nothing that it leaves out changes
 // them. It is nil where a look cannot find out whether the source is still the same.
 func (c *collection) origin() (json.RawMessage, error) {
-	r, config := c.run, c.run.config
-	path, err := filepath.Abs(config.Source)
+	r, config := c.run, c.run.common()
+	path, err := filepath.Abs(r.Source)
 	if err != nil {
 		return nil, err
 	}
@@ -99,11 +97,8 @@ func (c *collection) origin() (json.RawMessage, error) {
 	if stamp == "" && r.task.inputs == "" {
 		return nil, nil
 	}
-	config.Source, config.Dest, config.Format, config.Shuffle, config.View, config.Spool = path, "", "", Seed{}, false, ""
-	config.Workers, config.Memory, config.Overwrite, config.Resume, config.Checkpoint, config.Compress = 0, 0, false,
-		false, 0, Compress{}
-	config.Images.DType = tensor.Uint8 // none has no text
-	return json.Marshal([]any{config, int(r.config.Images.DType), r.info.Kind, r.info.Count, stamp, r.task.inputs,
+	config.Source, config.Shuffle, config.View, config.Compress = path, Seed{}, false, Compress{}
+	return json.Marshal([]any{config, r.info.Kind, r.info.Count, stamp, r.task.inputs,
 		program(), imagefile.Backend()})
 }
 
@@ -114,7 +109,7 @@ func (c *collection) note(m *store.Manifest) error {
 	if of == nil || err != nil {
 		return err
 	}
-	r.log.noted = noted{}
+	r.log.noted = 0
 	note, err := r.log.note()
 	if err != nil {
 		return err
@@ -136,7 +131,7 @@ func (c *collection) note(m *store.Manifest) error {
 // and takes over its log; nil if no such spool is known.
 func (c *collection) before() (*store.Manifest, error) {
 	r := c.run
-	if !r.config.Resume {
+	if !r.Resume {
 		return nil, nil
 	}
 	if err := c.hold(); errors.Is(err, fs.ErrNotExist) {
@@ -157,7 +152,7 @@ func (c *collection) before() (*store.Manifest, error) {
 	if err != nil || d.Manifest.ID != before.ID {
 		return nil, nil
 	}
-	b := newRunLog(r.config)
+	b := newRunLog(r.Config)
 	if _, _, err := b.restore([]json.RawMessage{before.Note}); err != nil {
 		return nil, nil
 	}

@@ -26,7 +26,7 @@ import (
 // complete returns the summary of a dataset that an earlier run has finished, as
 // --resume finds it if that run was stopped after its last step. It is nil if there is none;
 // a dataset that was built in another way is an error.
-func complete(c Config) (*Summary, error) {
+func complete(c setup) (*Summary, error) {
 	if !c.Resume || c.Overwrite {
 		return nil, nil
 	}
@@ -53,7 +53,7 @@ func complete(c Config) (*Summary, error) {
 
 // producedAppend returns the summary of a dataset whose last append had the inputs of the producer. Samples of a
 // producer without a digest of its inputs may be the same ones again, so they are appended.
-func producedAppend(c Config) (*Summary, error) {
+func producedAppend(c setup) (*Summary, error) {
 	if c.producer == nil || c.producer.Begin.Inputs == "" || write.Unfinished(c.Dest) {
 		return nil, nil
 	}
@@ -74,7 +74,7 @@ func Describe(c Config) (*Summary, error) {
 	if m.Source == nil {
 		return nil, fmt.Errorf("%s: its manifest does not state its source", c.Dest)
 	}
-	return c.found(m, infoOf(m))
+	return setup{Config: c}.found(m, infoOf(m))
 }
 
 // infoOf describes the source of a dataset as its manifest has it.
@@ -92,10 +92,10 @@ const completeHint = "it was complete already; nothing was left to do"
 
 // found returns the summary of a dataset that is complete, and removes the files that the run that
 // built it has left next to it.
-func (c Config) found(m *store.Manifest, info source.Info) (*Summary, error) {
+func (c setup) found(m *store.Manifest, info source.Info) (*Summary, error) {
 	err := tidy(c.Dest)
 	if c.Shuffle.Set {
-		err = errors.Join(err, (&collection{run: &run{config: c}}).remove())
+		err = errors.Join(err, (&collection{run: &run{setup: c}}).remove())
 	}
 	if err != nil {
 		return nil, err
@@ -104,11 +104,11 @@ func (c Config) found(m *store.Manifest, info source.Info) (*Summary, error) {
 }
 
 // describe returns the summary of a dataset that is complete.
-func (c Config) describe(m *store.Manifest, info source.Info) (*Summary, error) {
-	r := &run{config: c, log: newRunLog(c), info: info}
+func (c setup) describe(m *store.Manifest, info source.Info) (*Summary, error) {
+	r := &run{setup: c, log: newRunLog(c.Config), info: info}
 	r.info.Hints = []string{completeHint}
 	r.log.restoreFrom(m)
-	return newSummary(c, r, m, 0)
+	return r.summary(m, 0)
 }
 
 // tidy removes the files next to an existing dataset or file that belong to a process
@@ -232,20 +232,20 @@ func madeOtherwise(dest string, differences []string) error {
 // last step. If the source has the same name and length, it reads and compares all samples. The samples of a producer
 // come once, so they are not compared.
 func (r *run) appended(ctx context.Context) (bool, error) {
-	if r.config.producer != nil {
+	if r.producer != nil {
 		return false, nil
 	}
 	s := r.base.Source
-	if !r.config.Resume || s == nil || s.Kind != r.info.Kind || s.Name != r.info.Name || r.info.Count >= 0 &&
+	if !r.Resume || s == nil || s.Kind != r.info.Kind || s.Name != r.info.Name || r.info.Count >= 0 &&
 		s.Samples != r.info.Count {
 		return false, nil
 	}
-	j, err := r.newJob(ctx, r.config)
+	j, err := r.newJob(ctx, r.Images)
 	if err != nil {
 		return false, err
 	}
-	r.log = newRunLog(r.config)
-	err = r.pass(ctx, j, "comparing", ahead(j, r.config.Source, r.src.Samples()), func(*execute.Slot) error { return nil })
+	r.log = newRunLog(r.Config)
+	err = r.pass(ctx, j, "comparing", r.ahead(j, r.src.Samples()), func(*execute.Slot) error { return nil })
 	now := r.log.source(r.info)
 	return err == nil && now.Fingerprint == s.Fingerprint && now.Samples == s.Samples, err
 }

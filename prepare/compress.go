@@ -2,7 +2,6 @@ package prepare
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -34,34 +33,6 @@ const (
 
 // Methods are the codecs of the formats that compress.
 var Methods = map[string]Method{HDF5: Gzip, Zarr: Zstd}
-
-// plannedCompress is a Compress in the plans of parts.
-type plannedCompress struct {
-	On, Zstd                 bool
-	Level                    int
-	ChunkRecords, ChunkBytes int64
-	Shuffle                  string
-}
-
-// MarshalJSON implements json.Marshaler.
-func (c Compress) MarshalJSON() ([]byte, error) {
-	return json.Marshal(plannedCompress{c.Method == Gzip, c.Method == Zstd, c.Level, c.ChunkRecords, c.ChunkBytes,
-		c.Shuffle})
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *Compress) UnmarshalJSON(text []byte) error {
-	var p plannedCompress
-	err := json.Unmarshal(text, &p)
-	*c = Compress{Level: p.Level, ChunkRecords: p.ChunkRecords, ChunkBytes: p.ChunkBytes, Shuffle: p.Shuffle}
-	switch {
-	case p.On:
-		c.Method = Gzip
-	case p.Zstd:
-		c.Method = Zstd
-	}
-	return err
-}
 
 // problems lists what is wrong in terms of the flags.
 func (c Compress) problems(all Config) (list []string) {

@@ -21,7 +21,6 @@ import (
 	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
-	"github.com/penstock/penstock/prepare/internal/commit/upload"
 	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/internal/samples"
@@ -58,8 +57,6 @@ type Config struct {
 	Instances []string `recipe:"instances"`
 	Outside   bool     // files that tables and links name may lie outside of the source's folder
 
-	producer *producer.Producer // sends the samples, where Source is StreamName
-
 	Images Images // what is done to images and arrays
 
 	// Which samples become records, and in which order and splits.
@@ -92,11 +89,7 @@ type Config struct {
 	// one; of other ones for some shards, as each is sent when it is finished.
 	Spool string
 
-	Inherits bool             `json:"-"` // options and transforms come from the dataset that is appended to
-	attempt  string           // where a rank builds its part, see part.Turn.Attempt
-	partsAt  string           // where parts may exist already, besides the folder that they are built in
-	appendTo *appendTarget    // of a dataset in a bucket that is appended to
-	uploader *upload.Uploader // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
+	Inherits bool `json:"-"` // options and transforms come from the dataset that is appended to
 
 	// Goroutines, memory and time between checkpoints.
 
@@ -387,7 +380,7 @@ func (c Config) recipe(j *execute.Job) (*store.Recipe, error) {
 // one. The caller may change it.
 func (r *run) recipeOf(j *execute.Job) (*store.Recipe, error) {
 	if r.task.recipe == nil {
-		return r.config.recipe(j)
+		return r.recipe(j)
 	}
 	recipe := *r.task.recipe
 	recipe.Options = maps.Clone(recipe.Options)

@@ -13,41 +13,38 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// placing decides whether a sample becomes a record of a run, and in which split.
-type placing struct{ run *run }
-
 // duplicate reports whether a good sample is left out because its content was seen: in a record of the dataset that is
 // appended to, or in a sample before it. Then the log counts it.
-func (p placing) duplicate(s *execute.Slot) (bool, error) {
-	if p.run.there != nil {
-		if at, ok := p.run.there.Find(s.Stored); ok {
-			return true, p.run.log.repeat(s.Sample.Name, fmt.Sprintf("its content is in the dataset already: record %d", at))
+func (r *run) duplicate(s *execute.Slot) (bool, error) {
+	if r.there != nil {
+		if at, ok := r.there.Find(s.Stored); ok {
+			return true, r.log.repeat(s.Sample.Name, fmt.Sprintf("its content is in the dataset already: record %d", at))
 		}
 	}
-	if first, ok := p.run.log.before(s.Digest); ok {
-		return true, p.run.log.repeat(s.Sample.Name, "an earlier sample has the same content"+p.asRecord(first))
+	if first, ok := r.log.before(s.Digest); ok {
+		return true, r.log.repeat(s.Sample.Name, "an earlier sample has the same content"+r.asRecord(first))
 	}
 	return false, nil
 }
 
 // asRecord names the record of the dataset that has the first sample with this content: new records follow the
 // existing ones. After a shuffle the numbers are not known.
-func (p placing) asRecord(n int64) string {
-	if p.run.config.Shuffle.Set || p.run.task.quiet || n >= samples.Unplaced {
+func (r *run) asRecord(n int64) string {
+	if r.Shuffle.Set || r.task.quiet || n >= samples.Unplaced {
 		return ""
 	}
-	if p.run.base != nil {
-		n += p.run.base.Records
+	if r.base != nil {
+		n += r.base.Records
 	}
 	return fmt.Sprintf(": record %d", n)
 }
 
 // splitOf returns the split of the next record, "" without splits.
-func (p placing) splitOf(j *execute.Job, s *execute.Slot) (string, error) {
-	if p.run.config.Split == nil {
+func (r *run) splitOf(j *execute.Job, s *execute.Slot) (string, error) {
+	if r.Split == nil {
 		return s.Sample.Split, nil
 	}
-	splitter, class, content := p.run.log.splitter, j.Stratum.Class(s.Record), s.Digest
+	splitter, class, content := r.log.splitter, j.Stratum.Class(s.Record), s.Digest
 	if !splitter.Known(class) {
 		if err := j.Stratum.CheckNumber(splitter.Classes()); err != nil {
 			return "", err
@@ -72,40 +69,40 @@ func (c Config) labels() (names []string) {
 
 // knowBase reads the dataset that is appended to, where it matters what its records hold: for --dedup, and for
 // --stratify, which needs their classes and splits, too.
-func (p placing) knowBase(ctx context.Context, j *execute.Job) error {
-	c, schema := p.run.config, store.Schema{}
-	if p.run.base == nil || !c.Dedup && !c.Stratify.Wanted {
+func (r *run) knowBase(ctx context.Context, j *execute.Job) error {
+	if r.base == nil || !r.Dedup && !r.Stratify.Wanted {
 		return nil
 	}
-	j.Stored, schema = true, p.run.base.Schema()
-	if c.Dedup {
-		p.run.there = new(samples.DigestSet)
+	j.Stored = true
+	schema := r.base.Schema()
+	if r.Dedup {
+		r.there = new(samples.DigestSet)
 	}
 	label := -1
-	live, err := p.run.base.LiveSplits()
+	live, err := r.base.LiveSplits()
 	if err != nil {
 		return err
 	}
 	splits := splitsOf(live)
-	if c.Stratify.Wanted {
-		p.run.placed, label = newSplitter(c), schema.Index(j.Stratum.Name)
+	if r.Stratify.Wanted {
+		r.placed, label = newSplitter(r.Config), schema.Index(j.Stratum.Name)
 	}
-	p.run.progress.Begin("reading existing records", p.run.base.Live(), "records")
-	defer p.run.progress.End()
-	return eachRecord(ctx, c, len(schema.Fields), func(at int64, values [][]byte) {
+	r.progress.Begin("reading existing records", r.base.Live(), "records")
+	defer r.progress.End()
+	return eachRecord(ctx, r.setup, len(schema.Fields), func(at int64, values [][]byte) {
 		content := execute.StoredContent(schema, values)
-		if p.run.there != nil {
-			p.run.there.Add(content, at)
+		if r.there != nil {
+			r.there.Add(content, at)
 		}
 		if label >= 0 {
-			p.run.placed.Add(content, j.Stratum.Of(values[label]), splits(at))
+			r.placed.Add(content, j.Stratum.Of(values[label]), splits(at))
 		}
-		p.run.progress.Add(1)
+		r.progress.Add(1)
 	})
 }
 
 // eachRecord calls f for each record of the dataset that is appended to, with the values of all fields.
-func eachRecord(ctx context.Context, c Config, fields int, f func(at int64, values [][]byte)) error {
+func eachRecord(ctx context.Context, c setup, fields int, f func(at int64, values [][]byte)) error {
 	path := c.Dest
 	if c.appendTo != nil {
 		path = c.appendTo.path

@@ -173,7 +173,7 @@ func TestPlaces(t *testing.T) {
 	for _, k := range cases {
 		c := config(t, k.source)
 		c.Dest, c.Overwrite = k.dest, true
-		err := checkPlaces(c)
+		err := checkPlaces(setup{Config: c})
 		if (err == nil) != (k.want == "") || err != nil && !strings.Contains(err.Error(), k.want) {
 			t.Errorf("%s to %s: error %v, want %q", k.source, k.dest, err, k.want)
 		}

@@ -66,7 +66,7 @@ func TestMergeWaitsNoLonger(t *testing.T) {
 	other.Images.Crop, other.Dest = []int{20}, filepath.Join(t.TempDir(), filepath.Base(c.Dest))
 	mustRun(t, other.rank(1, 2))
 	m := MergeConfig{Dest: c.Dest, Wait: true, Overwrite: true, Parts: []string{part.Folder(c.Dest), part.Folder(other.Dest)}}
-	if text := mergeError(t, m); !strings.Contains(text, "they differ in config.Crop") {
+	if text := mergeError(t, m); !strings.Contains(text, "they differ in config.Images.Crop") {
 		t.Errorf("error %s", text)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // continued returns the destination of the build that a producer may continue; "" if it begins.
-func continued(c *Config) string {
+func continued(c setup) string {
 	switch {
 	case c.producer == nil || c.Overwrite:
 		return ""
@@ -23,7 +23,7 @@ func continued(c *Config) string {
 
 // keptSchema returns the schema of the records that were kept before, for a producer that has no more to send: it ended
 // between its last sample and the commit. It has no fields if none were kept.
-func keptSchema(c *Config) (store.Schema, error) {
+func keptSchema(c setup) (store.Schema, error) {
 	dest := continued(c)
 	if dest == "" {
 		return store.Schema{}, nil

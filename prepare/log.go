@@ -37,11 +37,8 @@ type runLog struct {
 	stratum    string  // the field whose values are classes for splitter
 	word       [4]byte // here, so that it is not allocated
 
-	noted noted
+	noted int // how many of skipped are in notes
 }
-
-// noted counts what notes have had.
-type noted struct{ skipped int }
 
 func newRunLog(c Config) *runLog {
 	b := &runLog{print: sha256.New(), names: sha256.New(), kinds: make(map[string]int64), splitter: newSplitter(c)}
@@ -168,14 +165,14 @@ func (b *runLog) note() (json.RawMessage, error) {
 		return nil, err
 	}
 	n := note{
-		Samples: b.samples, Bytes: b.bytes, Print: print, Names: b.names.Sum(nil), Skipped: b.skipped[b.noted.skipped:],
+		Samples: b.samples, Bytes: b.bytes, Print: print, Names: b.names.Sum(nil), Skipped: b.skipped[b.noted:],
 		Duplicates: b.duplicates, Strata: b.splitter.Counts(), Placed: b.splitter.Fresh(),
 	}
 	if n.Repeated, err = b.repeated.Note(); err != nil {
 		return nil, err
 	}
 	n.Seen, b.order = b.order, nil
-	b.noted.skipped = len(b.skipped)
+	b.noted = len(b.skipped)
 	return json.Marshal(n)
 }
 
@@ -217,6 +214,6 @@ func (b *runLog) restore(notes []json.RawMessage) (done int64, names []byte, err
 		}
 		b.splitter.Restore(n.Strata, n.Placed)
 	}
-	b.noted.skipped = len(b.skipped)
+	b.noted = len(b.skipped)
 	return b.samples, names, nil
 }

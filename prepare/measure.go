@@ -20,14 +20,11 @@ import (
 // allRecords is the Config.NormalizeSplit that takes mean and deviation over every split.
 const allRecords = "all"
 
-// measuring runs over the source for mean and deviation of what a run will write.
-type measuring struct{ run *run }
-
 // setNormalizeSplit makes Config.NormalizeSplit the split that the dataset's own mean and
 // deviation come from, so that the recipe says it. Without splits it is "".
-func (m measuring) setNormalizeSplit() error {
-	c, names := &m.run.config, writing(m).splits()
-	if !c.Images.Normalize.Dataset || m.run.collected != nil {
+func (r *run) setNormalizeSplit() error {
+	c, names := &r.Config, r.splits()
+	if !c.Images.Normalize.Dataset || r.collected != nil {
 		return nil
 	}
 	switch want := c.NormalizeSplit; {
@@ -37,7 +34,7 @@ func (m measuring) setNormalizeSplit() error {
 		c.NormalizeSplit = ""
 	case want == "":
 		c.NormalizeSplit = trainingSplit(names)
-		m.run.info.Hints = append(m.run.info.Hints,
+		r.info.Hints = append(r.info.Hints,
 			fmt.Sprintf("mean and deviation are taken over the split %s; --normalize-split all takes every record",
 				c.NormalizeSplit))
 	case want != allRecords && !slices.Contains(names, want):
@@ -65,15 +62,15 @@ func ofSplit(split string) string {
 
 // measurePass runs over the source and calls add for each record that Config.NormalizeSplit
 // names, in order. Splits and duplicates are decided as they are when the records are written.
-func (m measuring) measurePass(ctx context.Context, j *execute.Job, add func(*store.Record) error) error {
-	m.run.log = newRunLog(m.run.config)
-	want, measured := m.run.config.NormalizeSplit, false
-	err := m.run.pass(ctx, j, "measuring (1 of 2)",
-		ahead(j, m.run.config.Source, m.run.src.Samples()), func(s *execute.Slot) error {
-			if repeated, err := placing(m).duplicate(s); repeated {
+func (r *run) measurePass(ctx context.Context, j *execute.Job, add func(*store.Record) error) error {
+	r.log = newRunLog(r.Config)
+	want, measured := r.NormalizeSplit, false
+	err := r.pass(ctx, j, "measuring (1 of 2)",
+		r.ahead(j, r.src.Samples()), func(s *execute.Slot) error {
+			if repeated, err := r.duplicate(s); repeated {
 				return err
 			}
-			split, err := placing(m).splitOf(j, s)
+			split, err := r.splitOf(j, s)
 			if err != nil {
 				return err
 			}
@@ -86,32 +83,30 @@ func (m measuring) measurePass(ctx context.Context, j *execute.Job, add func(*st
 	if err == nil && !measured {
 		err = fmt.Errorf("--normalize dataset: the split %s has no records to compute mean and deviation of", want)
 	}
-	m.run.skip = int64(len(m.run.log.skipped))
+	r.skip = int64(len(r.log.skipped))
 	return err
 }
 
 // measureArrays runs over the source for the statistics of the arrays that --normalize dataset
 // names, and adds them as transforms of these fields.
-func (m measuring) measureArrays(ctx context.Context) error {
-	c := m.run.config
-	if !c.Images.Normalize.Dataset || c.Images.Normalize.Fields == nil &&
-		slices.ContainsFunc(m.run.info.Fields, field.HasPixels) {
+func (r *run) measureArrays(ctx context.Context) error {
+	if !r.measuresArrays() {
 		return nil
 	}
-	j, err := m.run.newJob(ctx, c)
+	j, err := r.newJob(ctx, r.Images)
 	if err != nil {
 		return err
 	}
-	list, err := c.Images.Measures(j.Fields, j.Source, j.Schema)
+	list, err := r.Images.Measures(j.Fields, j.Source, j.Schema)
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	if m.run.base != nil {
+	if r.base != nil {
 		return fmt.Errorf("--append and --normalize dataset: mean and std would describe the new records alone; give "+
-			"mean and std of %s, with the recipe that %s prints: --pipeline FILE", c.Dest,
-			shell.On("inspect show --recipe", c.Dest))
+			"mean and std of %s, with the recipe that %s prints: --pipeline FILE", r.Dest,
+			shell.On("inspect show --recipe", r.Dest))
 	}
-	err = m.measurePass(ctx, j, func(rec *store.Record) error {
+	err = r.measurePass(ctx, j, func(rec *store.Record) error {
 		for _, f := range list {
 			f.Add(rec.Values[f.At])
 		}
@@ -120,54 +115,81 @@ func (m measuring) measureArrays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.standardize(j, list)
+	return r.standardize(j, list)
 }
 
 // standardize enters the statistics as transforms.
-func (m measuring) standardize(j *execute.Job, list []*field.Moments) error {
-	m.run.config.Images.Own = make(map[string]transforms.Standardize)
+func (r *run) standardize(j *execute.Job, list []*field.Moments) error {
+	r.Images.Own = make(map[string]transforms.Standardize)
 	for _, f := range list {
 		name := j.Source[f.At].Name
 		t := f.Transform()
 		if _, err := t.Resolve(); err != nil {
 			return fmt.Errorf("--normalize dataset: field %q: %w", name, err)
 		}
-		m.run.config.Images.Own[name] = t
-		m.run.progress.Note(fmt.Sprintf("%s is standardized by its own %s%s\n", name, countFigures(len(t.Mean)),
-			ofSplit(m.run.config.NormalizeSplit)))
+		r.Images.Own[name] = t
+		r.progress.Note(fmt.Sprintf("%s is standardized by its own %s%s\n", name, countFigures(len(t.Mean)),
+			ofSplit(r.NormalizeSplit)))
 	}
 	return nil
 }
 
-// measures reports whether the statistics of the dataset are needed before it is written.
-func (m measuring) measures() bool {
-	c := m.run.config
-	return c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8 &&
-		c.Images.Transforms == nil && slices.ContainsFunc(m.run.info.Fields, field.HasPixels)
+// needsFigures refuses options that depend on all samples.
+func (r *run) needsFigures(j *execute.Job) error {
+	if r.measuresPixels() {
+		return errFigures
+	}
+	if !r.measuresArrays() {
+		return nil
+	}
+	list, err := r.Images.Measures(j.Fields, j.Source, j.Schema)
+	if err == nil && len(list) > 0 {
+		err = errFigures
+	}
+	return err
 }
 
-// measure runs over the source for the mean and deviation of its pixels as they would be
-// stored in uint8.
-func (m measuring) measure(ctx context.Context) (*store.Normalization, error) {
-	c := m.run.config
-	c.Images.DType = tensor.Uint8
-	j, err := m.run.newJob(ctx, c)
+// measuresArrays reports whether --normalize dataset asks for statistics of arrays.
+func (r *run) measuresArrays() bool {
+	n := r.Images.Normalize
+	return n.Dataset && (n.Fields != nil || !slices.ContainsFunc(r.info.Fields, field.HasPixels))
+}
+
+// measuresPixels reports whether the statistics of the images are needed before the dataset is written.
+func (r *run) measuresPixels() bool {
+	c := r.Images
+	return c.Normalize.OfImages() && c.WithImageDefaults().DType != tensor.Uint8 &&
+		c.Transforms == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels)
+}
+
+// measurePixels runs over the source for the mean and deviation of its pixels as they would be stored in uint8, if they
+// are needed.
+func (r *run) measurePixels(ctx context.Context) error {
+	if !r.measuresPixels() {
+		return nil
+	}
+	stored := r.Images
+	stored.DType = tensor.Uint8
+	j, err := r.newJob(ctx, stored)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	at := slices.IndexFunc(j.Schema.Fields, func(f store.Field) bool { return f.Layout != "" && !f.OnImage() })
 	if at < 0 {
-		return nil, errors.New("--normalize dataset: --keep-encoded leaves the images as they are")
+		return errors.New("--normalize dataset: --keep-encoded leaves the images as they are")
 	}
 	builder, sums := write.NewManifestBuilder(j.Schema), make([]uint32, len(j.Schema.Fields))
-	err = m.measurePass(ctx, j, func(rec *store.Record) error {
+	err = r.measurePass(ctx, j, func(rec *store.Record) error {
 		rec.Split = ""
 		return builder.Add(rec, sums)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return builder.Manifest(store.Info{NormalizeByStatistics: true}).Fields[at].Normalization, nil
+	figures := builder.Manifest(store.Info{NormalizeByStatistics: true}).Fields[at].Normalization
+	n := &r.Images.Normalize
+	n.Mean, n.Std, n.Dataset = figures.Mean, figures.Std, false
+	return nil
 }
 
 func countFigures(n int) string {

@@ -2,9 +2,9 @@ package prepare
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,7 +16,6 @@ import (
 	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/store/write"
 )
 
 // MergeConfig is everything that Merge depends on.
@@ -34,7 +33,12 @@ type MergeConfig struct {
 
 	Spool      string        // as Config.Spool
 	Checkpoint time.Duration // as Config.Checkpoint
+}
 
+// merge is a MergeConfig with the services that it uses.
+type merge struct {
+	MergeConfig
+	progress Progress
 	uploader *upload.Uploader // see upload.Uploader
 	take     part.TakeFile    // with KeepShards; nil: files of one file system are linked
 }
@@ -48,15 +52,21 @@ type MergeConfig struct {
 // to the space of the parts. With KeepShards, files are linked, or copied inside their bucket, and the dataset differs
 // from the dataset of a single run only in its shards.
 func Merge(ctx context.Context, c MergeConfig, progress Progress) (*Summary, error) {
+	m := merge{MergeConfig: c, progress: progress}
 	if slices.ContainsFunc(append([]string{c.Dest}, c.Parts...), remote.IsURL) {
-		return mergeRemote(ctx, c, progress)
+		return mergeRemote(ctx, m)
 	}
+	return m.run(ctx)
+}
+
+// run is [Merge] of places on this machine.
+func (c merge) run(ctx context.Context) (*Summary, error) {
 	folders := c.Parts
 	if len(folders) == 0 {
 		folders = []string{part.Folder(c.Dest)}
 	}
 	parents := missingParents(c.Dest)
-	s, err := mergeParts(ctx, c, folders, progress)
+	s, err := c.parts(ctx, folders)
 	if err != nil {
 		removeEmpty(parents)
 		return nil, err
@@ -70,19 +80,19 @@ func Merge(ctx context.Context, c MergeConfig, progress Progress) (*Summary, err
 	return s, nil
 }
 
-// mergeParts first looks whether an earlier attempt is complete: a merge that was killed after its commit, or while it
+// parts first looks whether an earlier attempt is complete: a merge that was killed after its commit, or while it
 // removed parts, has nothing left to do but that.
-func mergeParts(ctx context.Context, c MergeConfig, folders []string, progress Progress) (*Summary, error) {
+func (c merge) parts(ctx context.Context, folders []string) (*Summary, error) {
 	begin := time.Now()
 	if s, err := c.removedBefore(folders); s != nil || err != nil {
 		return s, err
 	}
-	parts, err := c.findParts(ctx, folders, progress)
+	parts, err := c.findParts(ctx, folders)
 	if err != nil {
 		return nil, err
 	}
 	plan := parts.Plan
-	config, err := configOf(plan, c, folders)
+	config, err := c.whole(plan, folders)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +104,10 @@ func mergeParts(ctx context.Context, c MergeConfig, folders []string, progress P
 			return nil, err
 		}
 	}
-	if err := checkMergePlaces(config); err != nil {
+	if err := checkDest(config, "merge"); err != nil {
 		return nil, err
 	}
-	r, err := newMerge(config, parts, progress)
+	r, err := newMerge(config, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -110,14 +120,14 @@ func mergeParts(ctx context.Context, c MergeConfig, folders []string, progress P
 	if err != nil {
 		return nil, r.explain(ctx, err)
 	}
-	return newSummary(r.config, r, m, time.Since(begin))
+	return r.summary(m, time.Since(begin))
 }
 
 // pollParts is how long a merge waits before it looks again for a part that is missing.
 const pollParts = time.Second
 
 // findParts returns the parts, or those that there are already and will be.
-func (c MergeConfig) findParts(ctx context.Context, folders []string, progress Progress) (*part.Set, error) {
+func (c merge) findParts(ctx context.Context, folders []string) (*part.Set, error) {
 	if !c.Wait {
 		return part.Find(folders)
 	}
@@ -125,7 +135,7 @@ func (c MergeConfig) findParts(ctx context.Context, folders []string, progress P
 	return part.Await(folders, func(missing string) error {
 		if missing != said {
 			said = missing
-			progress.Note("waiting for " + missing + "\n")
+			c.progress.Note("waiting for " + missing + "\n")
 		}
 		select {
 		case <-ctx.Done():
@@ -137,7 +147,7 @@ func (c MergeConfig) findParts(ctx context.Context, folders []string, progress P
 }
 
 // checkKeep refuses parts whose files cannot become files of the dataset.
-func (c *MergeConfig) checkKeep(whole Config, plan *part.Plan, folders []string) error {
+func (c *merge) checkKeep(whole setup, plan *part.Plan, folders []string) error {
 	if c.take == nil {
 		if c.take = part.Link; c.uploader != nil || slices.ContainsFunc(folders, vfs.Mounted) {
 			return errors.New("--keep-shards: the parts and DEST must be in one bucket, or both on file systems; " +
@@ -147,11 +157,11 @@ func (c *MergeConfig) checkKeep(whole Config, plan *part.Plan, folders []string)
 	return plan.KeepProblem(whole.Split != nil, whole.Dedup, whole.Shuffle.Set)
 }
 
-// configOf returns the Config of the whole dataset.
-func configOf(p *part.Plan, m MergeConfig, folders []string) (Config, error) {
-	var c Config
-	if err := c.setShared(p.Config); err != nil {
-		return c, err
+// whole returns the setup of the run that makes the whole dataset.
+func (m merge) whole(p *part.Plan, folders []string) (setup, error) {
+	c := setup{progress: m.progress, uploader: m.uploader}
+	if err := json.Unmarshal(p.Config, &c.Config); err != nil {
+		return c, fmt.Errorf("the plan of the parts: %w: %w", err, store.ErrCorrupt)
 	}
 	c.Source, c.Dest, c.Format = strings.Join(folders, " "), m.Dest, ""
 	if c.DatasetFormat() != p.Format {
@@ -162,15 +172,15 @@ func configOf(p *part.Plan, m MergeConfig, folders []string) (Config, error) {
 	if c.Workers < 1 {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
-	c.Overwrite, c.Resume, c.Checkpoint, c.uploader = m.Overwrite, m.Resume, m.Checkpoint, m.uploader
+	c.Overwrite, c.Resume, c.Checkpoint = m.Overwrite, m.Resume, m.Checkpoint
 	return c, nil
 }
 
 // newMerge returns the run that makes a dataset of parts.
-func newMerge(c Config, parts *part.Set, progress Progress) (*run, error) {
+func newMerge(c setup, parts *part.Set) (*run, error) {
 	p := parts.Plan
 	schema := store.Schema{Fields: p.Fields}
-	r := newRun(c, parts, progress)
+	r := newRun(c, parts)
 	by, err := c.Stratify.Find(schema, c.labels())
 	r.task = task{stage: "merging", inputs: parts.Digest(), job: &execute.Job{Schema: schema, Stratum: by},
 		recipe: p.Recipe}
@@ -179,7 +189,7 @@ func newMerge(c Config, parts *part.Set, progress Progress) (*run, error) {
 
 // merge makes the dataset. Samples that are not in the order of --shuffle get it now.
 func (r *run) merge(ctx context.Context, ordered bool) (*store.Manifest, error) {
-	if r.config.Shuffle.Set && !ordered {
+	if r.Shuffle.Set && !ordered {
 		return r.runShuffled(ctx)
 	}
 	return r.write(ctx)
@@ -187,7 +197,7 @@ func (r *run) merge(ctx context.Context, ordered bool) (*store.Manifest, error) 
 
 // mergedBefore returns the summary of a dataset that a merge with --resume has finished
 // before.
-func mergedBefore(c Config, p *part.Plan) (*Summary, error) {
+func mergedBefore(c setup, p *part.Plan) (*Summary, error) {
 	if !c.Resume || c.Overwrite {
 		return nil, nil
 	}
@@ -198,29 +208,11 @@ func mergedBefore(c Config, p *part.Plan) (*Summary, error) {
 	return c.found(m, p.Info())
 }
 
-// checkMergePlaces opens and gives back the staging directory, so that every refusal comes before the parts are read.
-func checkMergePlaces(c Config) error {
-	left := write.Unfinished(c.Dest)
-	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Keep: true})
-	switch {
-	case err == nil && left && !c.Resume && !c.Overwrite:
-		return errors.Join(fmt.Errorf("a merge that made %s was stopped; continue it with --resume, or start over with "+
-			"--overwrite, which removes %s", c.Dest, filepath.Base(write.StageDir(c.Dest))), stage.Release())
-	case errors.Is(err, store.ErrExist) && !c.Overwrite:
-		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)
-	case err != nil:
-		return fmt.Errorf("cannot write %s: %w", c.Dest, err)
-	case left:
-		return stage.Release()
-	}
-	return stage.Abort()
-}
-
 // removedBefore returns the summary of a dataset that an earlier merge has built, if that merge has removed
 // some of its parts. It removes the parts that were partly removed as well. It is nil if all folders exist,
 // and if neither the rest of the parts nor --resume shows that they belonged to that
 // dataset.
-func (c MergeConfig) removedBefore(folders []string) (*Summary, error) {
+func (c merge) removedBefore(folders []string) (*Summary, error) {
 	left := slices.DeleteFunc(slices.Clone(folders), part.Gone)
 	if len(left) == len(folders) {
 		return nil, nil
@@ -238,5 +230,5 @@ func (c MergeConfig) removedBefore(folders []string) (*Summary, error) {
 			return nil, err
 		}
 	}
-	return Config{Source: strings.Join(folders, " "), Dest: c.Dest, Workers: c.Workers}.found(m, infoOf(m))
+	return setup{Config: Config{Source: strings.Join(folders, " "), Dest: c.Dest, Workers: c.Workers}}.found(m, infoOf(m))
 }

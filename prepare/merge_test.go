@@ -191,7 +191,7 @@ func TestPartIsMadeOnce(t *testing.T) {
 		t.Error("other bytes the second time")
 	}
 	c.Overwrite, c.Images.Crop = false, []int{20}
-	if _, err := Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "was made in another way (config.Crop: [16]") && !strings.Contains(err.Error(), "config.Crop: [20]") {
+	if _, err := Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "was made in another way (config.Images.Crop: [16]") && !strings.Contains(err.Error(), "config.Images.Crop: [20]") {
 		t.Errorf("another recipe: %v", err)
 	}
 }
@@ -250,7 +250,7 @@ func TestMergeRefuses(t *testing.T) {
 		}, "would be HDF5 file, but the parts were made for flat folder"},
 		"another crop": {func(_ *testing.T, _ *MergeConfig, p Config) {
 			again(p, 1, func(c *Config) { c.Images.Crop = []int{16, 15} })
-		}, "differ in config.Crop: [16], and [16,15]"},
+		}, "differ in config.Images.Crop: [16], and [16,15]"},
 		"another decision": {func(_ *testing.T, _ *MergeConfig, p Config) { again(p, 2, func(c *Config) { c.Skip = true }) }, "differ in config.Skip: false, and true"},
 		"another size":     {func(_ *testing.T, _ *MergeConfig, p Config) { mustRun(t, p.rank(0, 2)) }, "differ in world_size"},
 		"a double": {func(t *testing.T, m *MergeConfig, _ Config) {

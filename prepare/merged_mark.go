@@ -98,7 +98,7 @@ func seals(paths []string) (map[string]string, error) {
 // removeLeft finishes what a merge that was killed has begun: it removes the parts that are left
 // of those that became the dataset, and returns the summary of that. It is nil where no mark says
 // so. Marks that are not true any more are removed.
-func (b remoteRun) removeLeft(m MergeConfig, d *upload.Destination, folders, paths []string) (*Summary, error) {
+func (b remoteRun) removeLeft(m merge, d *upload.Destination, folders, paths []string) (*Summary, error) {
 	mark, err := b.mark(folders)
 	if mark == nil || err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (b remoteRun) unmark(folders []string) error {
 }
 
 // holds reports whether the dataset exists, and no parts other than those it was built from.
-func (s *mergedMark) holds(m MergeConfig, d *upload.Destination, paths []string) (bool, error) {
+func (s *mergedMark) holds(m merge, d *upload.Destination, paths []string) (bool, error) {
 	there, err := s.published(m, d)
 	if !there || err != nil {
 		return false, err
@@ -163,7 +163,7 @@ func (s *mergedMark) holds(m MergeConfig, d *upload.Destination, paths []string)
 }
 
 // published reports whether the dataset exists.
-func (s *mergedMark) published(m MergeConfig, d *upload.Destination) (bool, error) {
+func (s *mergedMark) published(m merge, d *upload.Destination) (bool, error) {
 	if d == nil {
 		dest := upload.LocalPath(m.Dest)
 		crc, err := upload.CRCOf(upload.LastFile(dest, formatOf(dest)))
@@ -183,7 +183,7 @@ func (s *mergedMark) published(m MergeConfig, d *upload.Destination) (bool, erro
 }
 
 // summary returns the summary of a dataset that existed already.
-func (s *mergedMark) summary(m MergeConfig, d *upload.Destination) *Summary {
+func (s *mergedMark) summary(m merge, d *upload.Destination) *Summary {
 	out := *s.Summary
 	out.Dest = upload.LocalPath(m.Dest)
 	if d != nil {

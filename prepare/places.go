@@ -20,7 +20,7 @@ import (
 )
 
 // openSource opens what c.From says.
-func openSource(ctx context.Context, c Config, p Progress) (source.Source, error) {
+func openSource(ctx context.Context, c setup) (source.Source, error) {
 	if c.producer != nil {
 		var base *store.Manifest
 		if c.Append {
@@ -35,18 +35,18 @@ func openSource(ctx context.Context, c Config, p Progress) (source.Source, error
 	if err != nil {
 		return nil, err
 	}
-	p.Begin("looking at the source", -1, "samples")
-	defer p.End()
+	c.progress.Begin("looking at the source", -1, "samples")
+	defer c.progress.End()
 	return kinds.Open(ctx, c.Source, source.Options{
 		NoNames: c.Names == NamesOff, Blocks: true,
-		Kind: c.From, Records: records, Fields: c.Fields, Missing: c.Missing, Outside: c.Outside, Seen: p.Add,
+		Kind: c.From, Records: records, Fields: c.Fields, Missing: c.Missing, Outside: c.Outside, Seen: c.progress.Add,
 		Orient:  c.Images.Rules.Orient,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})
 }
 
 // checkPlaces checks source and destination before any work is done.
-func checkPlaces(c Config) error {
+func checkPlaces(c setup) error {
 	if c.producer == nil {
 		if err := kinds.Check(c.Source, c.From); err != nil {
 			return err
@@ -55,13 +55,19 @@ func checkPlaces(c Config) error {
 			return err
 		}
 	}
+	return checkDest(c, "run")
+}
+
+// checkDest opens and gives back the staging directory, so that every refusal comes before the source is read. what
+// says what the user calls the work.
+func checkDest(c setup, what string) error {
 	left := write.Unfinished(c.Dest)
 	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Append: c.Append && c.appendTo == nil,
 		Keep: true})
 	switch {
 	case err == nil && left && !c.Resume && !c.Overwrite:
-		return errors.Join(fmt.Errorf("a run that made %s was stopped; continue it with --resume, or start over with "+
-			"--overwrite, which removes %s", c.Dest, filepath.Base(write.StageDir(c.Dest))), stage.Release())
+		return errors.Join(fmt.Errorf("a %s that made %s was stopped; continue it with --resume, or start over "+
+			"with --overwrite, which removes %s", what, c.Dest, filepath.Base(write.StageDir(c.Dest))), stage.Release())
 	case errors.Is(err, fs.ErrNotExist) && c.Append:
 		return fmt.Errorf("%s does not exist, so nothing can be appended to it; create it first, without --append", c.Dest)
 	case errors.Is(err, store.ErrExist) && !c.Overwrite:
@@ -90,7 +96,7 @@ func manifestAt(dest string) (*store.Manifest, error) {
 }
 
 // baseManifest returns the manifest of the dataset that c appends to.
-func baseManifest(c Config) (*store.Manifest, error) {
+func baseManifest(c setup) (*store.Manifest, error) {
 	if c.appendTo != nil {
 		return c.appendTo.manifest, nil
 	}

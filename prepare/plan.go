@@ -16,9 +16,8 @@ import (
 // Plan is a source and a Config that fit each other: errors that can be found before any work are returned by
 // [NewPlan]. It runs once. Close it.
 type Plan struct {
-	config   Config
-	progress Progress
-	parents  []string // folders above Dest that did not exist
+	setup   setup
+	parents []string // folders above Dest that did not exist
 
 	// For a source and a destination on this machine, and a whole dataset:
 	src        source.Source
@@ -30,15 +29,20 @@ type Plan struct {
 // NewPlan checks a Config, opens its source and looks at its destination, and writes nothing. For places in buckets and
 // for the parts of ranks, it checks only the Config; Run does the rest. A nil Progress reports nothing.
 func NewPlan(ctx context.Context, c Config, progress Progress) (*Plan, error) {
+	return setup{Config: c, progress: progress}.plan(ctx)
+}
+
+// plan is [NewPlan].
+func (c setup) plan(ctx context.Context) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if progress == nil {
-		progress = noProgress{}
+	if c.progress == nil {
+		c.progress = noProgress{}
 	}
-	c = c.withRecords()
-	p := &Plan{config: c, progress: progress}
-	if p.deferred() {
+	c.Config = c.withRecords()
+	p := &Plan{setup: c}
+	if c.remote() || c.Rank.Size > 0 { // Run looks at source and destination
 		return p, nil
 	}
 	p.parents = missingParents(c.Dest)
@@ -51,14 +55,12 @@ func NewPlan(ctx context.Context, c Config, progress Progress) (*Plan, error) {
 	return p, nil
 }
 
-// deferred reports whether Run looks at source and destination.
-func (p *Plan) deferred() bool {
-	return remote.IsURL(p.config.Source) || remote.IsURL(p.config.Dest) || p.config.Rank.Size > 0
-}
+// remote reports whether the source or the destination is named by a URL.
+func (c Config) remote() bool { return remote.IsURL(c.Source) || remote.IsURL(c.Dest) }
 
 // look finds the dataset complete, or opens the source.
 func (p *Plan) look(ctx context.Context) (err error) {
-	c := p.config
+	c := p.setup
 	if c.producer != nil && c.Resume {
 		awaitStage(c.Dest)
 	}
@@ -73,7 +75,7 @@ func (p *Plan) look(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	src, err := openSource(ctx, c, p.progress)
+	src, err := openSource(ctx, c)
 	if err == nil {
 		p.src = src
 	} else if ctx.Err() != nil {
@@ -93,16 +95,16 @@ func (p *Plan) Close() {
 
 // Run makes the dataset, as [Run] says.
 func (p *Plan) Run(ctx context.Context) (*Summary, error) {
-	c := p.config
+	c := p.setup
 	var s *Summary
 	var err error
 	switch {
-	case remote.IsURL(c.Source) || remote.IsURL(c.Dest):
-		s, err := runRemote(ctx, c, p.progress)
+	case c.remote():
+		s, err := runRemote(ctx, c)
 		return s, c.Rank.Named(err)
 	case c.Rank.Size > 0:
 		p.parents = missingParents(c.Dest)
-		s, err = runPart(ctx, c, p.progress)
+		s, err = runPart(ctx, c)
 	case p.found != nil:
 		s = p.found
 	case p.src == nil:
@@ -123,27 +125,27 @@ func (p *Plan) Run(ctx context.Context) (*Summary, error) {
 
 // runWhole builds the whole dataset on this machine.
 func (p *Plan) runWhole(ctx context.Context) (*Summary, error) {
-	begin, c := time.Now(), p.config
+	begin := time.Now()
 	defer p.Close()
-	r := newRun(c, p.src, p.progress)
-	r.info.Hints = append(slices.Clip(r.info.Hints), c.hints()...)
-	p.progress.Note(fieldReport{r.config, r.info}.String())
+	r := newRun(p.setup, p.src)
+	r.info.Hints = append(slices.Clip(r.info.Hints), p.setup.hints()...)
+	p.setup.progress.Note(fieldReport{r.Config, r.info}.String())
 	manifest, done, err := r.all(ctx, p.unfinished)
 	if err != nil {
 		return nil, r.explain(ctx, err)
 	}
 	if done {
-		return c.found(manifest, r.info)
+		return p.setup.found(manifest, r.info)
 	}
-	return newSummary(c, r, manifest, p.took+time.Since(begin))
+	return r.summary(manifest, p.took+time.Since(begin))
 }
 
 // all does everything once the source is open; unfinished says that an earlier run
 // has left something. done reports that an earlier run has appended all.
 func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, done bool, err error) {
-	if r.config.Append {
-		if r.base, err = baseManifest(r.config); err == nil {
-			r.config.Images = r.config.Images.For(r.info.Fields, r.base)
+	if r.Append {
+		if r.base, err = baseManifest(r.setup); err == nil {
+			r.Images = r.Images.For(r.info.Fields, r.base)
 		}
 		if err == nil && !unfinished {
 			done, err = r.appended(ctx)
@@ -152,7 +154,7 @@ func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, done
 	switch {
 	case err != nil || done:
 		return r.base, done, err
-	case r.config.Shuffle.Set:
+	case r.Shuffle.Set:
 		m, err = r.runShuffled(ctx)
 	default:
 		m, err = r.run(ctx)

@@ -9,6 +9,9 @@ package prepare
 
 import (
 	"context"
+
+	"github.com/penstock/penstock/prepare/internal/commit/upload"
+	"github.com/penstock/penstock/prepare/source/producer"
 )
 
 // Progress receives the progress of Run. *cli.Progress implements it. All methods but Warn are called by one
@@ -25,6 +28,17 @@ type Progress interface {
 	Warn(text string)
 }
 
+// setup is a Config with the services that its run uses, and with the places that only the program knows.
+type setup struct {
+	Config
+	progress Progress
+	producer *producer.Producer // sends the samples, where Source is StreamName
+	attempt  string             // where a rank builds its part, see part.Turn.Attempt
+	partsAt  string             // where parts may exist already, besides the folder that they are built in
+	appendTo *appendTarget      // of a dataset in a bucket that is appended to
+	uploader *upload.Uploader   // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
+}
+
 // Run makes the dataset. Nothing new appears under c.Dest before Run returns
 // nil. After an error, it leaves no files or folders, unless it was a
 // long run, which Config.Resume can continue. It needs the memory of
@@ -34,7 +48,12 @@ type Progress interface {
 // error. With it, the manifest lists such samples, and the error is returned only if no sample can be used. A
 // source whose images do not have one size after the transforms is an error in any case.
 func Run(ctx context.Context, c Config, progress Progress) (*Summary, error) {
-	p, err := NewPlan(ctx, c, progress)
+	return setup{Config: c, progress: progress}.run(ctx)
+}
+
+// run makes the dataset, as [Run] says.
+func (c setup) run(ctx context.Context) (*Summary, error) {
+	p, err := c.plan(ctx)
 	if err != nil {
 		return nil, err
 	}

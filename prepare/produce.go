@@ -32,8 +32,8 @@ func RunProduced(ctx context.Context, c Config, in io.Reader, out io.Writer, pro
 	if c.Rank.Size > 0 && p.Begin.Samples < 0 {
 		return nil, errors.New("--rank: the number of samples of all ranks must be known; the producer has to say it")
 	}
-	c.producer, c.Checkpoint = p, p.Begin.Every()
-	s, err := Run(ctx, c, progress)
+	c.Checkpoint = p.Begin.Every()
+	s, err := setup{Config: c, progress: progress, producer: p}.run(ctx)
 	if err == nil && !p.Started() { // it was complete, so that nothing was opened
 		err = p.Answer(producer.Start{First: s.Source.Samples, End: s.Source.Samples, Complete: true})
 	}
@@ -41,13 +41,13 @@ func RunProduced(ctx context.Context, c Config, in io.Reader, out io.Writer, pro
 }
 
 // openProduced makes the producer start where the previous run has ended. base is of the dataset that is appended to.
-func openProduced(c Config, base *store.Manifest) (source.Source, error) {
+func openProduced(c setup, base *store.Manifest) (source.Source, error) {
 	p, begin := c.producer, c.producer.Begin
 	start := producer.Start{End: begin.Samples}
 	if w := c.Rank; w.Size > 0 {
 		start.First, start.End = w.Span(begin.Samples)
 	}
-	if dest := continued(&c); dest != "" {
+	if dest := continued(c); dest != "" {
 		inputs, _, kept, err := write.ReadUnfinished(dest)
 		if err != nil {
 			return nil, err
@@ -91,7 +91,7 @@ func awaitStage(dest string) {
 
 // producedBefore returns the summary of a part that exists. Its producer needs to
 // send nothing. The merge checks that the parts have one plan.
-func producedBefore(c Config, turn *part.Turn, progress Progress) (*Summary, error) {
+func producedBefore(c setup, turn *part.Turn) (*Summary, error) {
 	begin := time.Now()
 	p := &part.Part{Path: c.Rank.Path(c.Dest)}
 	for _, path := range c.partPlaces(p) {
@@ -107,22 +107,22 @@ func producedBefore(c Config, turn *part.Turn, progress Progress) (*Summary, err
 			return nil, fmt.Errorf("%s is of other inputs, or of these in another order; remove it, or replace it with "+
 				"--overwrite", path)
 		}
-		r := &rankRun{run: &run{config: c, info: old.Plan.Info(), progress: progress}, turn: turn}
+		r := &partRun{run: &run{setup: c, info: old.Plan.Info()}, turn: turn}
 		m, err := r.made(old, nil)
 		if err != nil {
 			return nil, err
 		}
-		return newPartSummary(r.run, r.part, m, time.Since(begin))
+		return r.summary(m, time.Since(begin))
 	}
 	return nil, nil
 }
 
 // rest returns the samples after those that an earlier run has completed.
 func (r *run) rest(done int64) iter.Seq2[source.Sample, error] {
-	if sent := r.config.producer.First() - r.task.first; sent != done {
+	if sent := r.producer.First() - r.task.first; sent != done {
 		return func(yield func(source.Sample, error) bool) {
 			yield(source.Sample{}, fmt.Errorf("%s: %d samples are done, and not %d as a moment ago: does another process "+
-				"write there?", r.config.Dest, done, sent))
+				"write there?", r.Dest, done, sent))
 		}
 	}
 	return r.src.Samples()

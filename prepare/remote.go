@@ -24,16 +24,19 @@ type remoteRun struct{ *upload.Buckets }
 // runRemote is Run if source, destination or both are URLs. A source is read in place.
 // A dataset is built on disk, see Config.Spool, and sent: of a flat one each shard when it is
 // finished, see upload.Uploader. Its manifest is the last object.
-func runRemote(ctx context.Context, c Config, progress Progress) (*Summary, error) {
-	b := remoteRun{&upload.Buckets{Context: ctx, Warn: progress.Warn}}
+func runRemote(ctx context.Context, c setup) (*Summary, error) {
+	b := remoteRun{&upload.Buckets{Context: ctx, Warn: c.progress.Warn}}
 	defer b.Close()
-	s, err := b.run(c, progress)
+	s, err := b.run(c)
+	if s != nil && remote.IsURL(c.Source) {
+		s.Source.Path = b.Text(s.Source.Path)
+	}
 	return s, b.Explain(err)
 }
 
 // run is Run for a source or a destination in a bucket: the bucket is mounted, the dataset built in the spool, and its
 // files sent while it grows. What is there already is looked at first.
-func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
+func (b remoteRun) run(c setup) (*Summary, error) {
 	if err := upload.ApartURLs(c.Source, c.Dest); err != nil {
 		return nil, err
 	}
@@ -48,18 +51,15 @@ func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
 	}
 	if d == nil {
 		local.Dest = upload.LocalPath(c.Dest)
-		s, err := Run(b.Context, local, progress)
-		return b.named(s, c.Source), err
+		return local.run(b.Context)
 	}
 	if c.Append {
-		s, err := b.append(local, d, progress)
-		return b.named(s, c.Source), err
+		return b.append(local, d)
 	}
 	local.Dest, local.Overwrite = d.Local, !c.Resume || c.Overwrite
 	replaces, err := d.Present(c.Overwrite, local.DatasetFormat())
 	if err != nil {
-		s, err := b.complete(local, d, err, local.ofMade)
-		return b.named(s, c.Source), err
+		return b.complete(local, d, err, local.ofMade)
 	}
 	local.uploader = d.Uploader(local.DatasetFormat(), replaces)
 	if c.Rank.Size > 0 {
@@ -68,16 +68,15 @@ func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
 			return nil, err
 		}
 	}
-	s, err := Run(b.Context, local, progress)
+	s, err := local.run(b.Context)
 	if err != nil {
 		return nil, local.uploader.Explain(err)
 	}
-	err = send(d, s, c.Overwrite, progress)
-	return b.named(s, c.Source), err
+	return s, send(d, s, c.Overwrite, c.progress)
 }
 
 // append is run for --append. The shards are built in the spool and sent when all records are made.
-func (b remoteRun) append(c Config, d *upload.Destination, progress Progress) (*Summary, error) {
+func (b remoteRun) append(c setup, d *upload.Destination) (*Summary, error) {
 	c.Dest = d.Local
 	to, err := openAppendTarget(b.Buckets, d, c.DatasetFormat())
 	if err == nil {
@@ -87,7 +86,7 @@ func (b remoteRun) append(c Config, d *upload.Destination, progress Progress) (*
 		return nil, err
 	}
 	c.appendTo = to
-	s, err := Run(b.Context, c, progress)
+	s, err := c.run(b.Context)
 	if err != nil {
 		return nil, err
 	}
@@ -106,25 +105,17 @@ func send(d *upload.Destination, s *Summary, overwrite bool, progress Progress) 
 	return d.Finish(d.SendPart(w, s.Records, overwrite, progress))
 }
 
-// named puts the user's names into a summary.
-func (b remoteRun) named(s *Summary, source string) *Summary {
-	if s != nil && remote.IsURL(source) {
-		s.Source.Path = b.Text(s.Source.Path)
-	}
-	return s
-}
-
 // mergeRemote is Merge if parts or destination are URLs.
-func mergeRemote(ctx context.Context, m MergeConfig, progress Progress) (*Summary, error) {
-	b := remoteRun{&upload.Buckets{Context: ctx, Warn: progress.Warn}}
+func mergeRemote(ctx context.Context, m merge) (*Summary, error) {
+	b := remoteRun{&upload.Buckets{Context: ctx, Warn: m.progress.Warn}}
 	defer b.Close()
-	s, err := b.merge(m, progress)
+	s, err := b.merge(m)
 	return s, b.Explain(err)
 }
 
 // merge is Merge with parts or the dataset in a bucket. Parts are removed at the very end, by this function and not by
 // Merge, since they are the only copy until the last file was sent.
-func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
+func (b remoteRun) merge(m merge) (*Summary, error) {
 	local, folders := m, m.Parts
 	d, err := b.Destination(m.Dest, m.Spool, part.Rank{})
 	if err != nil {
@@ -163,7 +154,7 @@ func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
 			return nil, err
 		}
 	}
-	s, err := Merge(b.Context, local, progress)
+	s, err := local.run(b.Context)
 	if err != nil {
 		return nil, local.uploader.Explain(err)
 	}
@@ -172,7 +163,7 @@ func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
 		err = b.markMerged(folders, local.Parts, s, upload.LastFile(local.Dest, s.Format))
 	}
 	if err == nil && d != nil {
-		err = send(d, s, m.Overwrite, progress)
+		err = send(d, s, m.Overwrite, m.progress)
 	}
 	if err != nil {
 		return nil, err
@@ -241,7 +232,7 @@ func (b remoteRun) removeAll(folders []string, id string) error {
 // there is a dataset, and --resume asks to continue the run that made it, the run is done. info describes its source,
 // or returns the error that it was made in another way. Files of the run on this machine are removed. Without such a
 // dataset complete returns present.
-func (b remoteRun) complete(c Config, d *upload.Destination, present error,
+func (b remoteRun) complete(c setup, d *upload.Destination, present error,
 	info func(*store.Manifest) (source.Info, error)) (*Summary, error) {
 	if !errors.Is(present, store.ErrExist) || !c.Resume || c.Rank.Size > 0 || c.DatasetFormat() == part.HDF5 {
 		return nil, present
@@ -278,7 +269,7 @@ func (c Config) ofMade(m *store.Manifest) (source.Info, error) {
 }
 
 // merged is complete for a merge; its parts, which are in folders, are removed if they are to be.
-func (b remoteRun) merged(m, local MergeConfig, d *upload.Destination, folders []string, present error) (
+func (b remoteRun) merged(m, local merge, d *upload.Destination, folders []string, present error) (
 	*Summary, error) {
 	parts, err := part.Find(local.Parts)
 	if err != nil {
@@ -286,7 +277,7 @@ func (b remoteRun) merged(m, local MergeConfig, d *upload.Destination, folders [
 	}
 	p := parts.Plan
 	local.Dest = d.Local
-	c, err := configOf(p, local, local.Parts)
+	c, err := local.whole(p, local.Parts)
 	if err != nil {
 		return nil, err
 	}

@@ -21,16 +21,15 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// run is one run of the command.
+// run makes one dataset of a source.
 type run struct {
-	config   Config
-	src      source.Source
-	info     source.Info // with the meanings that the Config declares
-	progress Progress
+	setup
+	src  source.Source
+	info source.Info // with the meanings that the Config declares
+	task task
 
-	undeclared error // why it has not these
-	commits    committer
-	task       task
+	undeclared error     // why it has not these
+	commits    committer // the run, or the part that it makes
 
 	base      *store.Manifest    // of the dataset that is appended to
 	there     *samples.DigestSet // what the records of base hold, where duplicates are looked for
@@ -58,92 +57,97 @@ type task struct {
 
 // committer decides whether each sample becomes a record, in the order of the source.
 type committer interface {
-	// add gives a good record to the writer, or leaves it out.
-	add(j *execute.Job, w store.Writer, s *execute.Slot) error
-	// skip records a sample that cannot be used.
-	skip(s *execute.Slot)
+	// commit gives a good record to the writer, or leaves it out.
+	commit(j *execute.Job, w store.Writer, s *execute.Slot) error
+	// omit records a sample that cannot be used.
+	omit(s *execute.Slot)
 	// allowsEmpty reports whether a run without records is a success.
 	allowsEmpty() bool
 }
 
 // newRun returns a run that makes a whole dataset.
-func newRun(c Config, src source.Source, p Progress) *run {
-	r := &run{config: c, src: src, progress: p}
+func newRun(c setup, src source.Source) *run {
+	r := &run{setup: c, src: src}
+	r.commits = r
 	r.info, r.undeclared = kinds.Declare(src.Info(), c.Fields, c.Instances)
 	if r.info.Records != "" && c.Records == "" && c.Align == "" {
-		r.config.Records = r.info.Records // so that the recipe says what was found out
+		r.Records = r.info.Records // so that the recipe says what was found out
 	}
 	if !c.Append { // which makes records as those that are there were made
-		r.config.Images = c.Images.For(r.info.Fields, nil)
+		r.Images = c.Images.For(r.info.Fields, nil)
 	}
-	r.commits = datasetCommitter{r}
 	return r
 }
 
 // run measures before it writes where --normalize dataset asks for it: mean and deviation are part of how a record is
 // made, so the source is read twice.
 func (r *run) run(ctx context.Context) (*store.Manifest, error) {
-	if err := (measuring{r}).setNormalizeSplit(); err != nil {
+	if err := r.setNormalizeSplit(); err != nil {
 		return nil, err
 	}
-	if (measuring{r}).measures() {
-		n, err := measuring{r}.measure(ctx)
-		if err != nil {
-			return nil, err
-		}
-		r.config.Images.Normalize.Mean, r.config.Images.Normalize.Std = n.Mean, n.Std
-		r.config.Images.Normalize.Dataset = false
+	if err := r.measurePixels(ctx); err != nil {
+		return nil, err
 	}
-	if err := (measuring{r}).measureArrays(ctx); err != nil {
+	if err := r.measureArrays(ctx); err != nil {
 		return nil, err
 	}
 	return r.write(ctx)
 }
 
-// write runs over the source and commits the dataset.
-func (r *run) write(ctx context.Context) (*store.Manifest, error) {
-	j, err := r.newJob(ctx, r.config)
+// write plans the records, opens the writer, executes the samples, and commits the dataset. The manifest is nil if it
+// has no records, and may have none.
+func (r *run) write(ctx context.Context) (m *store.Manifest, err error) {
+	j, err := r.planRecords(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := (placing{r}).knowBase(ctx, j); err != nil {
-		return nil, err
-	}
-	r.space = spaceOf(r.config, r.base, r.task.adopt != nil, r.info.Count-r.skip, j.Schema)
-	if !r.config.Resume { // nothing is on the disk
-		if err := r.space.check(0); err != nil {
-			return nil, err
-		}
-	}
-	w, err := writing{r}.create(j)
+	w, err := r.open(j)
 	if err != nil {
 		return nil, err
 	}
-	m, err := r.fill(ctx, j, w)
-	return m, errors.Join(err, writing{r}.leave(w, err))
+	if err = r.execute(ctx, j, w); err == nil {
+		m, err = r.publish(ctx, j, w)
+	}
+	return m, errors.Join(err, r.leave(w, err))
 }
 
-// fill appends all records and commits.
-func (r *run) fill(ctx context.Context, j *execute.Job, w store.Writer) (*store.Manifest, error) {
-	r.log = newRunLog(r.config)
+// planRecords determines what records look like, and makes sure that there is space for them.
+func (r *run) planRecords(ctx context.Context) (*execute.Job, error) {
+	j, err := r.newJob(ctx, r.Images)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.knowBase(ctx, j); err != nil {
+		return nil, err
+	}
+	r.setSpace(j.Schema)
+	if !r.Resume { // nothing is on the disk
+		err = r.space.check(0)
+	}
+	return j, err
+}
+
+// execute appends all records.
+func (r *run) execute(ctx context.Context, j *execute.Job, w store.Writer) error {
+	r.log = newRunLog(r.Config)
 	if r.log.stratum = j.Stratum.Name; r.placed != nil {
 		r.log.splitter = r.placed
 	}
-	if r.config.Resume && r.config.DatasetFormat() != part.HDF5 { // which has its space
+	if r.Resume && r.DatasetFormat() != part.HDF5 { // which has its space
 		if err := r.space.check(w.Kept().Records); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	samples, err := r.samples(j, w)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	keep := newCheckpointer(r, w)
 	err = r.pass(ctx, j, r.stage(), samples, func(s *execute.Slot) error {
 		if s.Block != nil {
 			return errors.Join(write.AppendBlock(w, s.Block.Records), keep.now())
 		}
-		if err := r.commits.add(j, w, s); err != nil {
+		if err := r.commits.commit(j, w, s); err != nil {
 			return err
 		}
 		return keep.now()
@@ -151,23 +155,22 @@ func (r *run) fill(ctx context.Context, j *execute.Job, w store.Writer) (*store.
 	if errors.Is(err, producer.ErrGone) && r.log.records() > 0 { // all that it has sent is worth keeping
 		err = errors.Join(err, keep.save())
 	}
-	if err != nil {
-		return nil, err
-	}
+	return err
+}
+
+// publish commits the dataset, unless all samples were left out: an empty dataset cannot be.
+func (r *run) publish(ctx context.Context, j *execute.Job, w store.Writer) (*store.Manifest, error) {
 	recipe, err := r.recipeOf(j)
-	if err != nil {
+	if err != nil || r.log.records() == 0 && r.commits.allowsEmpty() {
 		return nil, err
 	}
-	if r.log.records() == 0 && r.commits.allowsEmpty() {
-		return nil, nil // all of them were left out, and an empty dataset cannot be
-	}
-	if err := (writing{r}).writeSkipped(); err != nil {
+	if err := r.writeSkipped(); err != nil {
 		return nil, err
 	}
 	stopWith(ctx, w)
 	m, err := w.Commit(r.manifestInfo(recipe))
 	if err != nil && r.kept == 0 && r.resumed == 0 {
-		err = errors.Join(err, r.config.removeSkipped())
+		err = errors.Join(err, r.removeSkipped())
 	}
 	return m, err
 }
@@ -176,24 +179,21 @@ func (r *run) fill(ctx context.Context, j *execute.Job, w store.Writer) (*store.
 func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
 	info := store.Info{
 		Recipe: recipe, Source: r.log.source(r.info), Skipped: r.log.listed(),
-		NormalizeByStatistics: r.config.Images.Normalize.OfImages(), NormalizeSplit: r.config.NormalizeSplit,
+		NormalizeByStatistics: r.Images.Normalize.OfImages(), NormalizeSplit: r.NormalizeSplit,
 	}
 	if r.collected != nil {
 		info.Recipe, info.Source, info.Skipped = r.collected.Recipe, r.collected.Source, r.collected.Skipped
-		info.Recipe.Options["shuffle"] = r.config.Shuffle.String()
+		info.Recipe.Options["shuffle"] = r.Shuffle.String()
 	}
 	return info
 }
 
-// datasetCommitter commits the records of a dataset.
-type datasetCommitter struct{ run *run }
-
-// add implements committer: it leaves out a record if an earlier one has its content.
-func (c datasetCommitter) add(j *execute.Job, w store.Writer, s *execute.Slot) error {
-	if repeated, err := placing(c).duplicate(s); repeated {
+// commit implements committer: it leaves out a record if an earlier one has its content.
+func (r *run) commit(j *execute.Job, w store.Writer, s *execute.Slot) error {
+	if repeated, err := r.duplicate(s); repeated {
 		return err
 	}
-	split, err := placing(c).splitOf(j, s)
+	split, err := r.splitOf(j, s)
 	if err != nil {
 		return err
 	}
@@ -201,8 +201,8 @@ func (c datasetCommitter) add(j *execute.Job, w store.Writer, s *execute.Slot) e
 	return w.Append(s.Record)
 }
 
-func (datasetCommitter) skip(*execute.Slot) {}
-func (datasetCommitter) allowsEmpty() bool  { return false }
+func (*run) omit(*execute.Slot) {}
+func (*run) allowsEmpty() bool  { return false }
 
 // samples returns the samples of the run, in blocks if that makes no difference.
 func (r *run) samples(j *execute.Job, w store.Writer) (iter.Seq2[source.Sample, error], error) {
@@ -210,12 +210,12 @@ func (r *run) samples(j *execute.Job, w store.Writer) (iter.Seq2[source.Sample, 
 		return blocks, nil
 	}
 	samples, err := r.resume(w)
-	return ahead(j, r.config.Source, samples), err
+	return r.ahead(j, samples), err
 }
 
-// ahead has samples of the source at path read before workers want them, where that takes its time.
-func ahead(j *execute.Job, path string, samples iter.Seq2[source.Sample, error]) iter.Seq2[source.Sample, error] {
-	if !vfs.Mounted(path) || len(j.Source) == 0 {
+// ahead has samples read before workers want them, where the source takes its time.
+func (r *run) ahead(j *execute.Job, samples iter.Seq2[source.Sample, error]) iter.Seq2[source.Sample, error] {
+	if !vfs.Mounted(r.Source) || len(j.Source) == 0 {
 		return samples
 	}
 	return source.Prefetch(samples, len(j.Source), readAhead)
@@ -226,7 +226,7 @@ func (r *run) stage() string {
 	switch {
 	case r.task.stage != "":
 		return r.task.stage
-	case r.config.Images.Own != nil, r.config.Images.Normalize.Name == "dataset" && !r.config.Images.Normalize.Dataset:
+	case r.Images.Own != nil, r.Images.Normalize.Name == "dataset" && !r.Images.Normalize.Dataset:
 		return "writing (2 of 2)"
 	}
 	return "writing"
@@ -250,7 +250,7 @@ func (r *run) pass(ctx context.Context, j *execute.Job, what string, samples ite
 		}
 		return r.leaveOut(s)
 	}
-	return execute.Run(ctx, j, r.config.Workers, r.config.Memory, samples, commit)
+	return execute.Run(ctx, j, r.Workers, r.Memory, samples, commit)
 }
 
 // LeaveOut ends the error of a sample that cannot be used: it says how such samples are left out.
@@ -260,7 +260,7 @@ const LeaveOut = "; use --on-error skip to leave out such samples"
 func (r *run) leaveOut(s *execute.Slot) error {
 	missing := errors.Is(s.Err, source.ErrMissing)
 	switch {
-	case r.config.Skip, missing && r.config.Missing == column.MissingSkip:
+	case r.Skip, missing && r.Missing == column.MissingSkip:
 	case errors.Is(s.Err, source.ErrNoImage):
 		return fmt.Errorf("%s: %w; use --missing skip to leave out such samples, or the type :images in "+
 			"--fields, of which a record may have none", called(s.Sample.Name), s.Err)
@@ -271,10 +271,10 @@ func (r *run) leaveOut(s *execute.Slot) error {
 		return fmt.Errorf("%s: %w%s", called(s.Sample.Name), s.Err, LeaveOut)
 	}
 	r.log.skip(s)
-	r.commits.skip(s)
-	if n := int64(len(r.log.skipped)); r.config.MaxErrors.exceeded(n, r.log.samples, r.info.Count) {
+	r.commits.omit(s)
+	if n := int64(len(r.log.skipped)); r.MaxErrors.exceeded(n, r.log.samples, r.info.Count) {
 		return fmt.Errorf("%d of %d samples so far cannot be used, more than --max-errors %v; the last: %s: %w", n,
-			r.log.samples, r.config.MaxErrors, called(s.Sample.Name), s.Err)
+			r.log.samples, r.MaxErrors, called(s.Sample.Name), s.Err)
 	}
 	return nil
 }
@@ -289,7 +289,7 @@ func called(name string) string {
 
 // explain adds to an error what only the run as a whole knows.
 func (r *run) explain(ctx context.Context, err error) error {
-	what := "nothing was written to " + r.config.Dest
+	what := "nothing was written to " + r.Dest
 	if r.kept > 0 {
 		what = fmt.Sprintf("%d records are kept, and --resume continues after them", r.kept)
 	}
@@ -304,16 +304,15 @@ func (r *run) explain(ctx context.Context, err error) error {
 		}
 		return fmt.Errorf("%w after %d %s%s; %s", err, done, of, r.info.Unit, what)
 	}
-	err = explainSpace(err, r.config.Dest, r.space.room)
+	err = explainSpace(err, r.Dest, r.space.room)
 	if r.kept > 0 {
 		return fmt.Errorf("%w; %s", err, what)
 	}
 	return err
 }
 
-// newJob determines the shape of records from the first sample, in order, that can be used. It decodes the sample and
-// does not trust headers alone, as the header of a corrupt image would then decide the size of all others.
-func (r *run) newJob(ctx context.Context, c Config) (*execute.Job, error) {
+// newJob returns the work on every sample of the source, which makes records of one schema.
+func (r *run) newJob(ctx context.Context, images Images) (*execute.Job, error) {
 	if r.task.job != nil {
 		return r.task.job, nil
 	}
@@ -321,55 +320,56 @@ func (r *run) newJob(ctx context.Context, c Config) (*execute.Job, error) {
 		return nil, r.undeclared
 	}
 	read := field.Read(r.info.Fields)
-	fields, joints, err := c.Images.Jobs(read, r.base)
+	fields, joints, err := images.Jobs(read, r.base)
 	if err != nil {
 		return nil, err
 	}
-	if err := field.CheckSizes(fields, read, c.Memory); err != nil {
+	if err := field.CheckSizes(fields, read, r.Memory); err != nil {
 		return nil, err
 	}
-	field.LimitDecoding(fields, c.Memory)
-	j := &execute.Job{Source: r.info.Fields, Fields: fields, Joints: joints, Options: c.Images, Digest: c.Split != nil ||
-		c.Dedup}
-	if j.Named, err = (writing{r}).storesNames(c); err != nil {
+	field.LimitDecoding(fields, r.Memory)
+	j := &execute.Job{Source: r.info.Fields, Fields: fields, Joints: joints, Options: images,
+		Digest: r.Split != nil || r.Dedup}
+	if j.Named, err = r.storesNames(); err != nil {
 		return nil, err
 	}
+	if err = r.setSchema(ctx, j); err == nil {
+		j.Stratum, err = r.Stratify.Find(j.Schema, r.labels())
+	}
+	return j, err
+}
+
+// setSchema takes the shape of records from the first sample, in order, that can be used. It decodes the sample and
+// does not trust headers alone, as the header of a corrupt image would then decide the size of all others.
+func (r *run) setSchema(ctx context.Context, j *execute.Job) error {
 	w := execute.NewWorker(j)
-	r.log = newRunLog(c)
+	r.log = newRunLog(r.Config)
 	for sample, err := range r.src.Samples() {
 		if err == nil {
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s := &execute.Slot{Sample: sample}
 		if s.Err = w.Probe(s); s.Err == nil {
-			j.Stratum, err = c.Stratify.Find(j.Schema, c.labels())
-			return j, errors.Join(j.Schema.Validate(), err)
+			return j.Schema.Validate()
 		}
 		if err := r.leaveOut(s); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if kept, err := keptSchema(&r.config); err != nil || len(kept.Fields) > 0 && len(r.log.skipped) == 0 {
+	kept, err := keptSchema(r.setup)
+	switch skipped := r.log.skipped; {
+	case err != nil || len(kept.Fields) > 0 && len(skipped) == 0:
 		j.Schema = kept
-		if err == nil {
-			j.Stratum, err = c.Stratify.Find(j.Schema, c.labels())
-		}
-		return j, err
+		return err
+	case r.producer != nil && r.Rank.Size > 0:
+		return j.Guess(r.info.Name)
+	case len(skipped) == 0:
+		return errors.New("there are no samples")
+	default:
+		return fmt.Errorf("no usable sample among %d; the first: %s: %s", len(skipped), shell.Line(skipped[0].Sample),
+			shell.Line(skipped[0].Reason))
 	}
-	if w := r.config.Rank; r.config.producer != nil && w.Size > 0 {
-		if err := j.Guess(r.info.Name); err != nil {
-			return nil, err
-		}
-		j.Stratum, err = c.Stratify.Find(j.Schema, c.labels())
-		return j, err
-	}
-	if len(r.log.skipped) == 0 {
-		return nil, errors.New("there are no samples")
-	}
-	first := r.log.skipped[0]
-	return nil, fmt.Errorf("no usable sample among %d; the first: %s: %s", len(r.log.skipped), shell.Line(first.Sample),
-		shell.Line(first.Reason))
 }

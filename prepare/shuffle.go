@@ -27,14 +27,7 @@ func newOrder(n int64, seed uint64) permute.Permutation {
 
 // Samples implements source.Source.
 func (s shuffled) Samples() iter.Seq2[source.Sample, error] {
-	return func(yield func(source.Sample, error) bool) {
-		for i := range s.Info().Count {
-			sample, err := s.Sample(i)
-			if !yield(sample, err) || err != nil {
-				return
-			}
-		}
-	}
+	return source.InOrder(s, 0)
 }
 
 // Sample implements source.Indexed.
@@ -46,12 +39,10 @@ func (s shuffled) Sample(i int64) (source.Sample, error) {
 // beginning is first written to a dataset next to the destination, whose records are then copied:
 // meanwhile it takes twice the space.
 func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
-	seed := r.config.Shuffle.Seed
-	if indexed, ok := r.src.(source.Indexed); ok {
-		if err := verifySource(ctx, r.src, r.progress); err != nil {
+	if _, ok := r.src.(source.Indexed); ok {
+		if err := r.shuffle(ctx); err != nil {
 			return nil, err
 		}
-		r.src = shuffled{indexed, newOrder(r.info.Count, seed)}
 		return r.run(ctx)
 	}
 	c := &collection{run: r}
@@ -65,7 +56,7 @@ func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
 		return nil, err
 	}
 	defer src.Close()
-	second := newRun(r.config.copies(), shuffled{src.(source.Indexed), newOrder(collected.Records, seed)}, r.progress)
+	second := newRun(r.copies(), shuffled{src.(source.Indexed), newOrder(collected.Records, r.Shuffle.Seed)})
 	second.collected, second.collector = collected, r.log
 	m, err := second.run(ctx)
 	r.kept, r.resumed = max(r.kept, second.kept), max(r.resumed, second.resumed)
@@ -75,32 +66,42 @@ func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
 	return m, c.remove()
 }
 
+// shuffle puts the samples of the source, which is a source.Indexed, into the order of the dataset.
+func (r *run) shuffle(ctx context.Context) error {
+	if err := r.verifySource(ctx); err != nil {
+		return err
+	}
+	r.src = shuffled{r.src.(source.Indexed), newOrder(r.info.Count, r.Shuffle.Seed)}
+	return nil
+}
+
 // verifySource reads a dataset from its beginning to its end, so that its checksums are compared:
 // records that are read one by one are not.
-func verifySource(ctx context.Context, src source.Source, p Progress) error {
-	info := src.Info()
+func (r *run) verifySource(ctx context.Context) error {
+	info := r.src.Info()
 	if info.Kind != "flat" && info.Kind != "hdf5" {
 		return nil
 	}
-	p.Begin("verifying the source", info.Count, info.Unit)
-	defer p.End()
-	for _, err := range src.Samples() {
+	r.progress.Begin("verifying the source", info.Count, info.Unit)
+	defer r.progress.End()
+	for _, err := range r.src.Samples() {
 		if err == nil {
 			err = context.Cause(ctx)
 		}
 		if err != nil {
 			return err
 		}
-		p.Add(1)
+		r.progress.Add(1)
 	}
 	return nil
 }
 
-// copies returns the Config that keeps every record as it is.
-func (c Config) copies() Config {
+// copies returns the setup that keeps every record as it is.
+func (c setup) copies() setup {
 	d := DefaultConfig()
 	d.Source, d.Dest, d.Format, d.Shuffle = c.Source, c.Dest, c.Format, c.Shuffle
 	d.Workers, d.ShardBytes, d.Memory, d.Compress = c.Workers, c.ShardBytes, c.Memory, c.Compress
-	d.Overwrite, d.Resume, d.Checkpoint, d.uploader = c.Overwrite, c.Resume, c.Checkpoint, c.uploader
-	return d
+	d.Overwrite, d.Resume, d.Checkpoint = c.Overwrite, c.Resume, c.Checkpoint
+	c.Config = d
+	return c
 }

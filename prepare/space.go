@@ -22,25 +22,25 @@ type space struct {
 	folder string // "" if the room is not known
 }
 
-// spaceOf returns the space for that many records. Samples that are left out take none, and shards that are sent
-// to a bucket or taken over do not stay.
-func spaceOf(c Config, base *store.Manifest, adopts bool, records int64, schema store.Schema) space {
+// setSpace sets the space that the records take. Samples that are left out take none, and shards that are sent to a
+// bucket or taken over do not stay.
+func (r *run) setSpace(schema store.Schema) {
 	s := space{record: int64(schema.RecordBytes())}
-	s.need = product(max(0, records), s.record)
+	s.need = product(max(0, r.info.Count-r.skip), s.record)
 	s.room = s.need
 	switch {
 	// collected before they are copied
-	case c.DatasetFormat() == part.Zarr && c.Compress.Method == Uncompressed && base == nil:
+	case r.DatasetFormat() == part.Zarr && r.Compress.Method == Uncompressed && r.base == nil:
 		s.room = product(s.need, 2)
-	case c.DatasetFormat() == part.HDF5 && base != nil: // a copy of the file that they are added to, too
-		if info, err := os.Stat(c.Dest); err == nil {
+	case r.DatasetFormat() == part.HDF5 && r.base != nil: // a copy of the file that they are added to, too
+		if info, err := os.Stat(r.Dest); err == nil {
 			s.room = sum(info.Size(), product(s.need, 2))
 		}
 	}
-	if !c.Skip && !c.Dedup && c.uploader == nil && !adopts {
-		s.folder = folderOf(c.Dest)
+	if !r.Skip && !r.Dedup && r.uploader == nil && r.task.adopt == nil {
+		s.folder = folderOf(r.Dest)
 	}
-	return s
+	r.space = s
 }
 
 // check refuses a run that cannot finish: sources can promise any number of records with a few bytes. The kept records

@@ -2,7 +2,6 @@ package prepare
 
 import (
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -99,13 +98,16 @@ type SourceSummary struct {
 	FirstIgnored string `json:"-"`
 }
 
-// newSummary describes the result of a run; the manifest is nil if it has no records.
-func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summary, error) {
+// summary describes the result of a run; the manifest is nil if it has no records.
+func (r *run) summary(m *store.Manifest, took time.Duration) (*Summary, error) {
 	s := &Summary{
-		Dest: c.Dest, Format: c.DatasetFormat(),
-		Classes: classesOf(r.info.Fields), Source: sourceSummary(c, r.info, r.log),
+		Dest: r.Dest, Format: r.DatasetFormat(), Classes: classesOf(r.info.Fields),
+		Source: SourceSummary{
+			Path: r.Source, Kind: r.info.Kind, Samples: r.log.samples, Bytes: r.log.bytes,
+			Ignored: r.info.Ignored.Count, FirstIgnored: r.info.Ignored.First,
+		},
 		Skipped: append([]store.Skipped{}, r.log.listed()...), SkippedKinds: r.log.kinds,
-		Workers: c.Workers, Decoder: imagefile.Backend(), Seconds: took.Seconds(),
+		Workers: r.Workers, Decoder: imagefile.Backend(), Seconds: took.Seconds(),
 		Unit: r.info.Unit, Hints: r.info.Hints,
 	}
 	s.Duplicates, s.Resumed, s.PeakMemory = r.log.duplicates, r.resumed, usage.PeakMemory()
@@ -114,13 +116,13 @@ func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summa
 	}
 	var err error
 	s.ID, s.Records = m.ID, m.Records
-	if c.appendTo != nil {
+	if r.appendTo != nil {
 		s.Bytes = shardBytes(m)
 	} else {
-		s.Bytes, err = treeBytes(c.Dest)
+		s.Bytes, err = vfs.TreeBytes(r.Dest)
 	}
 	s.Storage = m.Storage
-	s.Hints = append(slices.Clip(s.Hints), c.emptySplits(m)...)
+	s.Hints = append(slices.Clip(s.Hints), r.emptySplits(m)...)
 	if by := r.log.stratum; by != "" {
 		s.Stratified = &Stratified{by, r.log.splitter.Classes()}
 	}
@@ -143,13 +145,6 @@ func classesOf(fields []source.Field) []string {
 	return nil
 }
 
-func sourceSummary(c Config, info source.Info, b *runLog) SourceSummary {
-	return SourceSummary{
-		Path: c.Source, Kind: info.Kind, Samples: b.samples, Bytes: b.bytes,
-		Ignored: info.Ignored.Count, FirstIgnored: info.Ignored.First,
-	}
-}
-
 // shardBytes returns the bytes of the files that a manifest lists.
 func shardBytes(m *store.Manifest) (total int64) {
 	for _, s := range m.Shards {
@@ -158,21 +153,6 @@ func shardBytes(m *store.Manifest) (total int64) {
 		}
 	}
 	return total
-}
-
-// treeBytes adds up the files of a dataset.
-func treeBytes(path string) (total int64, err error) {
-	err = vfs.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		info, err := e.Info()
-		if err == nil {
-			total += info.Size()
-		}
-		return err
-	})
-	return total, err
 }
 
 // Meaning describes a field beyond its shape and type.

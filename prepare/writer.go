@@ -27,42 +27,39 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// writing creates the writer of a run, and removes leftovers next to the dataset.
-type writing struct{ run *run }
-
-// create returns the writer of the dataset.
-func (o writing) create(j *execute.Job) (store.Writer, error) {
-	journal, err := o.journal(j)
+// open returns the writer of the dataset.
+func (r *run) open(j *execute.Job) (store.Writer, error) {
+	journal, err := r.journal(j)
 	if err != nil {
 		return nil, err
 	}
-	w, err := o.newWriter(j, journal)
+	w, err := r.newWriter(j, journal)
 	// files that another process builds belong to it, even if it ends now
-	if err != nil && !o.run.config.Resume && !errors.Is(err, store.ErrBusy) {
-		err = errors.Join(err, o.run.config.discard())
+	if err != nil && !r.Resume && !errors.Is(err, store.ErrBusy) {
+		err = errors.Join(err, r.discard())
 	}
 	return w, err
 }
 
 // newWriter opens the writer of the format. An append in a bucket builds its shards here and sends them on commit.
-func (o writing) newWriter(j *execute.Job, journal *store.Journal) (store.Writer, error) {
-	if o.run.task.adopt != nil {
-		return o.run.task.adopt()
+func (r *run) newWriter(j *execute.Job, journal *store.Journal) (store.Writer, error) {
+	if r.task.adopt != nil {
+		return r.task.adopt()
 	}
-	c, splits := o.run.config, o.splits()
+	c, splits := r.Config, r.splits()
 	if c.DatasetFormat() == part.HDF5 {
-		return newCompressing(o.run.progress, o.run.space.need, c.Append).createHDF5(c, j.Schema, hdf5.Options{
-			Records: max(0, o.run.info.Count-o.run.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits,
+		return newCompressing(r.progress, r.space.need, c.Append).createHDF5(c, j.Schema, hdf5.Options{
+			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits,
 			Journal: journal,
 		})
 	}
 	if c.DatasetFormat() == part.Zarr {
-		return newCompressing(o.run.progress, o.run.space.need, c.Append).createZarr(c, j.Schema, zarr.Options{
+		return newCompressing(r.progress, r.space.need, c.Append).createZarr(c, j.Schema, zarr.Options{
 			ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
-	if c.appendTo != nil {
-		return write.CreateAppend(c.appendTo.home, c.Dest, j.Schema, write.ShardOptions{
+	if r.appendTo != nil {
+		return write.CreateAppend(r.appendTo.home, c.Dest, j.Schema, write.ShardOptions{
 			ShardBytes: c.ShardBytes, Splits: splits, Journal: journal,
 		})
 	}
@@ -72,16 +69,16 @@ func (o writing) newWriter(j *execute.Job, journal *store.Journal) (store.Writer
 	if err != nil {
 		return nil, err
 	}
-	return c.uploader.Follow(w, c.Dest, splits)
+	return r.uploader.Follow(w, c.Dest, splits)
 }
 
 // splits returns the names of the splits: the Config's, or the source's.
-func (o writing) splits() []string {
-	if o.run.config.Split == nil {
-		return o.run.info.Splits
+func (r *run) splits() []string {
+	if r.Split == nil {
+		return r.info.Splits
 	}
 	var names []string
-	for _, s := range o.run.config.Split {
+	for _, s := range r.Split {
 		names = append(names, s.Name)
 	}
 	return names
@@ -89,8 +86,8 @@ func (o writing) splits() []string {
 
 // journal returns the inputs that a later run must share with this one to continue it.
 // The treatment of bad samples may differ: up to here it made no difference.
-func (o writing) journal(j *execute.Job) (*store.Journal, error) {
-	recipe, err := o.run.recipeOf(j)
+func (r *run) journal(j *execute.Job) (*store.Journal, error) {
+	recipe, err := r.recipeOf(j)
 	if err != nil {
 		return nil, err
 	}
@@ -100,28 +97,28 @@ func (o writing) journal(j *execute.Job) (*store.Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := filepath.Abs(o.run.config.Source)
+	path, err := filepath.Abs(r.Source)
 	if err != nil {
 		return nil, err
 	}
-	if o.run.config.producer != nil {
+	if r.producer != nil {
 		path = StreamName
 	}
 	inputs := map[string]string{
-		"source": path, "kind of source": o.run.info.Kind, "number of samples": fmt.Sprint(o.run.info.Count),
+		"source": path, "kind of source": r.info.Kind, "number of samples": fmt.Sprint(r.info.Count),
 		"version": recipe.Program, "decoder": imagefile.Backend(), "options": string(options),
 		"transforms": string(recipe.Transforms),
 	}
-	if o.run.task.inputs != "" {
-		inputs["part of the work"] = o.run.task.inputs
+	if r.task.inputs != "" {
+		inputs["part of the work"] = r.task.inputs
 	}
-	if o.run.config.producer != nil {
-		inputs[fieldsInput] = string(o.run.config.producer.Fields())
-		inputs[digestInput] = o.run.config.producer.Begin.Inputs
+	if r.producer != nil {
+		inputs[fieldsInput] = string(r.producer.Fields())
+		inputs[digestInput] = r.producer.Begin.Inputs
 	} else if stamp := stampOf(path); stamp != "" {
 		inputs["state of the source (size and time of change)"] = stamp
 	}
-	return &store.Journal{Inputs: inputs, Resume: o.run.config.Resume}, nil
+	return &store.Journal{Inputs: inputs, Resume: r.Resume}, nil
 }
 
 // stampOf returns a string that changes with the files that path names or matches; "" for a
@@ -144,19 +141,19 @@ func stampOf(path string) string {
 
 // leave closes the writer. Files of a failed run stay if they are worth
 // resuming.
-func (o writing) leave(w store.Writer, failed error) error {
+func (r *run) leave(w store.Writer, failed error) error {
 	err := w.Close()
 	if failed == nil {
 		return err
 	}
-	if o.run.kept = max(o.run.kept, w.Kept().Records); o.run.kept > 0 || w.Kept().Resumed {
+	if r.kept = max(r.kept, w.Kept().Records); r.kept > 0 || w.Kept().Resumed {
 		return err
 	}
-	return errors.Join(err, o.run.config.discard())
+	return errors.Join(err, r.discard())
 }
 
 // discard removes leftovers next to the destination.
-func (c Config) discard() error {
+func (c setup) discard() error {
 	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite,
 		Append: c.Append && c.appendTo == nil})
 	if err != nil {
@@ -170,21 +167,21 @@ func (c Config) skippedName() string { return filepath.Clean(c.Dest) + ".skipped
 
 // writeSkipped lists the samples that were left out, with the reasons, one a line. The list is
 // durable before the dataset is. Without any, a list of an earlier run is removed.
-func (o writing) writeSkipped() error {
-	passes, left := []*runLog{o.run.log}, int64(0)
-	if o.run.collector != nil {
-		passes = []*runLog{o.run.collector, o.run.log}
+func (r *run) writeSkipped() error {
+	passes, left := []*runLog{r.log}, int64(0)
+	if r.collector != nil {
+		passes = []*runLog{r.collector, r.log}
 	}
 	for _, b := range passes {
 		left += int64(len(b.skipped)) + b.repeated.Len()
 	}
 	switch {
-	case o.run.task.quiet:
+	case r.task.quiet:
 		return nil
 	case left == 0:
-		return o.run.config.removeSkipped()
+		return r.removeSkipped()
 	}
-	return part.WriteDurablyBy(o.run.config.skippedName(), 0o666, func(w io.Writer) error {
+	return part.WriteDurablyBy(r.skippedName(), 0o666, func(w io.Writer) error {
 		for _, b := range passes {
 			if err := b.writeLeft(w); err != nil {
 				return err
@@ -208,7 +205,7 @@ func (c Config) removeSkipped() error {
 
 // writeView writes the HDF5 view of the dataset that was made, if one is requested or exists
 // of the previous dataset.
-func writeView(c Config) error {
+func writeView(c setup) error {
 	if c.Rank.Size > 0 || c.DatasetFormat() != part.Flat || c.appendTo != nil {
 		return nil
 	}
@@ -232,14 +229,14 @@ func writeView(c Config) error {
 
 // storesNames reports whether records get the names of their samples. If the source is a dataset
 // with names, these are fields of it, and no others are added.
-func (o writing) storesNames(c Config) (bool, error) {
-	named := slices.ContainsFunc(o.run.info.Fields, func(f source.Field) bool { return f.Content == tensor.SourceName })
-	taken := slices.ContainsFunc(o.run.info.Fields, func(f source.Field) bool { return f.Name == layout.SourceNameField })
-	wanted := c.Names == NamesOn
-	if c.Names == NamesAuto {
-		wanted = !taken && filesAreRecords(o.run.info) && !inPlace(c, o.run.info, o.splits())
-		if o.run.base != nil {
-			wanted = layout.SourceNames(o.run.base.Schema().Specs()) >= 0
+func (r *run) storesNames() (bool, error) {
+	named := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Content == tensor.SourceName })
+	taken := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Name == layout.SourceNameField })
+	wanted := r.Names == NamesOn
+	if r.Names == NamesAuto {
+		wanted = !taken && filesAreRecords(r.info) && !r.inPlace()
+		if r.base != nil {
+			wanted = layout.SourceNames(r.base.Schema().Specs()) >= 0
 		}
 	}
 	if wanted && taken && !named {
@@ -262,9 +259,8 @@ func filesAreRecords(info source.Info) bool {
 
 // inPlace reports whether records are written to their final places in an HDF5 file. A dataset of records of variable
 // length has no final places before its last record.
-func inPlace(c Config, info source.Info, splits []string) bool {
-	ragged := func(f source.Field) bool { return f.Image() && c.Images.KeepEncoded || !f.Image() && f.Ragged }
-	return c.DatasetFormat() == part.HDF5 && info.Count > 0 && !c.Append && len(splits) == 0 &&
-		c.Compress.Method != Gzip &&
-		!slices.ContainsFunc(info.Fields, ragged)
+func (r *run) inPlace() bool {
+	ragged := func(f source.Field) bool { return f.Image() && r.Images.KeepEncoded || !f.Image() && f.Ragged }
+	return r.DatasetFormat() == part.HDF5 && r.info.Count > 0 && !r.Append && len(r.splits()) == 0 &&
+		r.Compress.Method != Gzip && !slices.ContainsFunc(r.info.Fields, ragged)
 }

@@ -15,7 +15,7 @@ import (
 // Plan has everything that all parts of a dataset have in common: all that its bytes depend on, except
 // the records themselves.
 type Plan struct {
-	Version int             `json:"part_version"` // 3
+	Version int             `json:"part_version"` // 4
 	Size    int             `json:"world_size"`
 	Config  json.RawMessage `json:"config"` // as it is for a whole dataset, without what is of one machine
 	Format  string          `json:"format"` // of the dataset
@@ -37,7 +37,7 @@ type PlannedSource struct {
 	Listing string   `json:"listing"` // digest of names and sizes
 }
 
-const Version = 3
+const Version = 4
 
 // Differs says in what two plans are not the same, "" if in nothing.
 func (p *Plan) Differs(other *Plan) string {

@@ -19,10 +19,10 @@ type Options struct {
 
 	// Of these the zero value is rgb, CHW, uint8 and none for files of images, and leaves
 	// arrays of pixels as they are.
-	Color     string `recipe:"color"` // "rgb" or "gray"
-	Layout    string // tensor.CHW or tensor.HWC
-	DType     tensor.DType
-	Normalize Normalize `recipe:"normalize"`
+	Color     string       `recipe:"color"` // "rgb" or "gray"
+	Layout    string       // tensor.CHW or tensor.HWC
+	DType     tensor.DType `json:",omitzero"` // the zero value has no text
+	Normalize Normalize    `recipe:"normalize"`
 
 	Rules       Rules
 	MaxPixels   int  `recipe:"max-pixels"`   // larger images are refused from their header
@@ -37,7 +37,7 @@ type Options struct {
 
 	// Transforms is a recipe that replaces Resize, Fit, Crop, Filter, PassOrder, Layout and DType, see
 	// package transforms; an entry may name its "field". nil: there is none.
-	Transforms json.RawMessage
+	Transforms json.RawMessage `json:",omitempty"`
 
 	// Own has the arrays that get mean and deviation of the dataset, once these are known.
 	Own map[string]transforms.Standardize `json:"-"`
