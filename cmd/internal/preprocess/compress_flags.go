@@ -19,15 +19,6 @@ type compressFlags struct{ compress, chunkRecords, chunkBytes, shuffle string }
 // compressNames are the flags' names, as a recipe has them.
 var compressNames = []string{"compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
 
-func (f *compressFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.compress, "compress", "none", "compress the records: `METHOD` is none; of HDF5 gzip or gzip:LEVEL, "+
-		"1 (fast) to 9 (small); of Zarr zstd or zstd:LEVEL, 1 to 22")
-	fs.StringVar(&f.chunkRecords, "chunk-records", "",
-		"compress `N` records per chunk (default 1, or 64 KiB of small records)")
-	fs.StringVar(&f.chunkBytes, "chunk-bytes", "", "compress about `BYTES` of records per chunk")
-	fs.StringVar(&f.shuffle, "shuffle-bytes", "auto", "HDF5 shuffle filter before gzip: `WHEN` is auto, on or off")
-}
-
 // parse parses the flags.
 func (f *compressFlags) parse(p *problems) (c prepare.Compress) {
 	method, level, hasLevel := strings.Cut(f.compress, ":")

@@ -42,7 +42,12 @@ type flags struct {
 	quiet, version                     bool
 }
 
-func newFlags() *flags { return &flags{config: prepare.DefaultConfig()} }
+// newFlags returns the flags with their defaults.
+func newFlags() *flags {
+	return &flags{config: prepare.DefaultConfig(), normalize: "none", onError: "fail", orientation: "ignored",
+		alpha: "dropped", deep: "kept", cmyk: "converted", progress: "auto",
+		packing: compressFlags{compress: "none", shuffle: "auto"}}
+}
 
 // choices lists what a flag may be, besides its default.
 var choices = map[string][]string{
@@ -66,103 +71,139 @@ var choices = map[string][]string{
 	"cmyk":             {"converted", "refused"},
 }
 
+// flagGroup is flags under one heading of the help; "" is none.
+type flagGroup struct {
+	heading string
+	flags   []flagRow
+}
+
+// flagRow is a flag: where its value is, which is the default at first, and its help.
+type flagRow struct {
+	name string
+	to   any // *string, *bool, *int, *[]string, or a pflag.Value
+	help string
+}
+
+// table lists the flags in the order of the help.
+func (f *flags) table() []flagGroup {
+	c := &f.config
+	of := func(name string) string { return strings.Join(choices[name], ", ") }
+	return []flagGroup{
+		{"Source and dataset", []flagRow{
+			{"from", &c.From, "`KIND` of source: " + of("from")},
+			{"outside", &c.Outside, "read files outside of the source's folder, if a table or a link names them"},
+			{"fields", &c.Fields, "columns to read: `COLUMN=FIELD:TYPE,...`; =FIELD and :TYPE are " +
+				"optional; TYPE is " + column.TypeNames + "; A+B*=FIELD joins numeric columns"},
+			{"missing", &c.Missing, "of empty cells and nulls of tables: `VALUE` is nan (of floats), a value " +
+				"or a class, or skip, which leaves out the samples; texts and lists are empty there"},
+			{"records", &c.Records, "where the records are in a file whose arrays are in groups: " +
+				"`GROUPS` with * for names, such as data/* (a record of each group), or data/*[:] (one of each row); " +
+				"*.bin:float32[*,4] gives the type of files without a header"},
+			{"align", &c.Align, "of arrays of several lengths in a group, take the first or the last rows as " +
+				"records: `END` is start or end; of cells in several files, the genes that all have (intersection) or any (union)"},
+			{"instances", &c.Instances, "`FIELDS` whose rows are of the same instances: boxes, their labels, areas"},
+			{"format", &c.Format, "output `FORMAT`: " + of("format") + " (default from the name of DEST)"},
+			{"shard-size", &f.shardSize, "`BYTES` per file of a flat dataset or Zarr (default 256MiB)"},
+			{"overwrite", &c.Overwrite, "replace DEST if it exists"},
+			{"split", &f.split, "split records by content: `NAME=SHARE,...`, such as train=0.9,val=0.1"},
+			{"stratify", &c.Stratify, "give every class the same shares with --split; `[=FIELD]` names the field of the " +
+				"classes, where there are several"},
+			{"shuffle", &f.shuffle, "store records in a random order given by `SEED`"},
+			{"dedup", &c.Dedup, "skip samples with the content of an earlier one, with --append also of one in DEST"},
+			{"names", &c.Names, "store the name of each record's file: `WHEN` is " + of("names") +
+				"; auto: of files and members of archives, but not in HDF5 files that are written in place"},
+			{"append", &c.Append, "add records to DEST, made by its recipe unless flags say otherwise; open " +
+				"readers keep their snapshot"},
+			{"view", &c.View, "also write view.h5, through which h5py reads the .npy files"},
+		}},
+		{"Compression and chunks", []flagRow{
+			{"compress", &f.packing.compress, "compress the records: `METHOD` is none; of HDF5 gzip or gzip:LEVEL, " +
+				"1 (fast) to 9 (small); of Zarr zstd or zstd:LEVEL, 1 to 22"},
+			{"chunk-records", &f.packing.chunkRecords,
+				"compress `N` records per chunk (default 1, or 64 KiB of small records)"},
+			{"chunk-bytes", &f.packing.chunkBytes, "compress about `BYTES` of records per chunk"},
+			{"shuffle-bytes", &f.packing.shuffle, "HDF5 shuffle filter before gzip: `WHEN` is auto, on or off"},
+			{"rechunk", &f.rechunk, "write arrays as they are into Zarr with chunks of `AXIS=SIZE,...`, such as " +
+				"time=24,lat=128; other axes stay whole; --memory is 1GiB by default"},
+		}},
+		{"Geometry", []flagRow{
+			{"independent", &c.Images.Independent, "`FIELDS` that do not lie on the images, so that they " +
+				"need not follow --resize and --crop: numbers that are not boxes or points, pictures of another camera"},
+			{"resize", &f.resize, "resize images to `SIZE` pixels: one number, or HEIGHTxWIDTH"},
+			{"fit", &c.Images.Fit, "what `FIT` to SIZE: " + of("fit") +
+				" (default shorter for one number, exact for two)"},
+			{"crop", &f.crop, "crop the center to `SIZE` after resizing"},
+			{"filter", &c.Images.Filter, "resampling `FILTER` of Pillow: " + of("filter")},
+			{"pass-order", &c.Images.PassOrder, "`ORDER` of the two passes of a resize: " +
+				of("pass-order") + "; auto is the order of Pillow 13 and newer, horizontal (first) the order of Pillow up to 12"},
+		}},
+		{"Pixels", []flagRow{
+			{"color", &f.color, "`CHANNELS` of images: " + of("color") + " (default rgb)"},
+			{"layout", &f.layout, "`ORDER` of image axes: " + of("layout") + " (default chw)"},
+			{"dtype", &f.dtype, "`TYPE` of images: " + of("dtype") +
+				"; floats hold x/255 like torchvision's ToTensor (default uint8; 16-bit and float files keep their type)"},
+			{"exif-orientation", &f.orientation, "EXIF `ORIENTATION`: " + of("exif-orientation") +
+				"; Pillow and torchvision ignore it, OpenCV applies it"},
+			{"alpha", &f.alpha, "`ALPHA` channel: " + of("alpha") + "; white and black blend onto that color"},
+			{"sixteen-bit", &f.deep,
+				"images of 16 bits, floats or other channels than gray and RGB: `DEPTH` is " + of("sixteen-bit") +
+					"; kept stores their type and channels"},
+			{"cmyk", &f.cmyk, "`CMYK` images: " + of("cmyk") +
+				"; the conversion is Pillow's and ignores color profiles"},
+			{"keep-encoded", &c.Images.KeepEncoded,
+				"store image files instead of pixels; the loader decodes them; --resize shrinks large ones " +
+					"(default for datasets that hold files, unless a flag asks for pixels)"},
+			{"jpeg-quality", &c.Images.Quality, "JPEG `QUALITY` of shrunk files, 1 to 100 (default 90)"},
+			{"larger-than", &c.Images.LargerThan,
+				"shrink only files of more than `N` pixels on the side that --fit names (default SIZE)"},
+			{"normalize", &f.normalize, "normalize images and arrays by `MEAN/STD`: numbers such as " +
+				"0.5,0.5,0.5/0.25,0.25,0.25, or none, imagenet, inception, clip, dataset; uint8 images only record it for the loader"},
+			{"normalize-split", &c.NormalizeSplit,
+				"compute --normalize dataset over `SPLIT`, or all (default the training split)"},
+		}},
+		{"Many machines, buckets", []flagRow{
+			{"spool", &c.Spool, "`FOLDER` in which a dataset for a bucket is built (default the system's temporary folder)"},
+			{"rank", &f.rank,
+				"build part `R` of --world-size, from 0; auto reads the launcher's environment; see merge --help"},
+			{"world-size", &f.worldSize, "number `N` of parts"},
+		}},
+		{"Run", []flagRow{
+			{"workers", &f.workers, "`N` images decoded at a time; does not change the result (default one per core)"},
+			{"on-error", &f.onError, "what to do at an unreadable sample: `ACTION` is " + of("on-error")},
+			{"max-pixels", &c.Images.MaxPixels, "refuse images of more than `N` pixels"},
+			{"pipeline", &f.pipeline,
+				"read options and transforms from a YAML `FILE`, or from a dataset's recipe; flags take precedence"},
+			{"print-pipeline", &f.printPipeline, "print the options and transforms as YAML and exit"},
+			{"resume", &c.Resume, "continue a stopped run, or start if there is none"},
+			{"max-errors", &f.maxErrors, "with --on-error skip, fail at more than `N` bad samples, or N%"},
+			{"memory", &f.memory, "`BYTES` of records in flight, of large images but JPEG that are decoded, and " +
+				"of one record (default 64MiB, 512MiB, 256MiB)"},
+			{"progress", &f.progress, "progress on standard error: `FORMAT` is " + of("progress") +
+				"; auto is a bar on a terminal and lines elsewhere, json an object a line for programs"},
+			{"json", new(bool), "print the summary as JSON"},
+			{"quiet", &f.quiet, "print errors only"},
+		}},
+		{"", []flagRow{
+			{"version", &f.version, "print versions and build options"},
+		}},
+	}
+}
+
 func (f *flags) register(cmd *cobra.Command) {
-	fs, c := cmd.Flags(), &f.config
+	fs := cmd.Flags()
 	fs.SortFlags = false
 	f.set = fs
-	of := func(name string) string { return strings.Join(choices[name], ", ") }
-	fs.StringVar(&c.From, "from", c.From, "`KIND` of source: "+of("from"))
-	fs.BoolVar(&c.Outside, "outside", false, "read files outside of the source's folder, if a table or a link names them")
-	fs.StringVar(&c.Fields, "fields", "", "columns to read: `COLUMN=FIELD:TYPE,...`; =FIELD and :TYPE are "+
-		"optional; TYPE is "+column.TypeNames+"; A+B*=FIELD joins numeric columns")
-	fs.StringVar(&c.Missing, "missing", "", "of empty cells and nulls of tables: `VALUE` is nan (of floats), a value "+
-		"or a class, or skip, which leaves out the samples; texts and lists are empty there")
-	fs.StringVar(&c.Records, "records", "", "where the records are in a file whose arrays are in groups: "+
-		"`GROUPS` with * for names, such as data/* (a record of each group), or data/*[:] (one of each row); "+
-		"*.bin:float32[*,4] gives the type of files without a header")
-	fs.Var(&c.Align, "align", "of arrays of several lengths in a group, take the first or the last rows as "+
-		"records: `END` is start or end; of cells in several files, the genes that all have (intersection) or any (union)")
-	fs.StringSliceVar(&c.Instances, "instances", nil,
-		"`FIELDS` whose rows are of the same instances: boxes, their labels, areas")
-	fs.StringSliceVar(&c.Images.Independent, "independent", nil, "`FIELDS` that do not lie on the images, so that they "+
-		"need not follow --resize and --crop: numbers that are not boxes or points, pictures of another camera")
-	fs.StringVar(&c.Format, "format", "", "output `FORMAT`: "+of("format")+" (default from the name of DEST)")
-	fs.StringVar(&f.resize, "resize", "", "resize images to `SIZE` pixels: one number, or HEIGHTxWIDTH")
-	fs.StringVar(&c.Images.Fit, "fit", "", "what `FIT` to SIZE: "+of("fit")+
-		" (default shorter for one number, exact for two)")
-	fs.StringVar(&f.crop, "crop", "", "crop the center to `SIZE` after resizing")
-	fs.StringVar(&c.Images.Filter, "filter", c.Images.Filter, "resampling `FILTER` of Pillow: "+of("filter"))
-	fs.StringVar(&c.Images.PassOrder, "pass-order", c.Images.PassOrder, "`ORDER` of the two passes of a resize: "+
-		of("pass-order")+"; auto is the order of Pillow 13 and newer, horizontal (first) the order of Pillow up to 12")
-	fs.StringVar(&f.color, "color", "", "`CHANNELS` of images: "+of("color")+" (default rgb)")
-	fs.StringVar(&f.layout, "layout", "", "`ORDER` of image axes: "+of("layout")+" (default chw)")
-	fs.StringVar(&f.dtype, "dtype", "", "`TYPE` of images: "+of("dtype")+
-		"; floats hold x/255 like torchvision's ToTensor (default uint8; 16-bit and float files keep their type)")
-	fs.StringVar(&f.orientation, "exif-orientation", "ignored", "EXIF `ORIENTATION`: "+of("exif-orientation")+
-		"; Pillow and torchvision ignore it, OpenCV applies it")
-	fs.StringVar(&f.alpha, "alpha", "dropped", "`ALPHA` channel: "+of("alpha")+"; white and black blend onto that color")
-	fs.StringVar(&f.deep, "sixteen-bit", "kept",
-		"images of 16 bits, floats or other channels than gray and RGB: `DEPTH` is "+of("sixteen-bit")+
-			"; kept stores their type and channels")
-	fs.StringVar(&f.cmyk, "cmyk", "converted", "`CMYK` images: "+of("cmyk")+
-		"; the conversion is Pillow's and ignores color profiles")
-	fs.BoolVar(&c.Images.KeepEncoded, "keep-encoded", false,
-		"store image files instead of pixels; the loader decodes them; --resize shrinks large ones "+
-			"(default for datasets that hold files, unless a flag asks for pixels)")
-	fs.IntVar(&c.Images.Quality, "jpeg-quality", 0, "JPEG `QUALITY` of shrunk files, 1 to 100 (default 90)")
-	fs.IntVar(&c.Images.LargerThan, "larger-than", 0,
-		"shrink only files of more than `N` pixels on the side that --fit names (default SIZE)")
-	fs.StringVar(&f.normalize, "normalize", "none", "normalize images and arrays by `MEAN/STD`: numbers such as "+
-		"0.5,0.5,0.5/0.25,0.25,0.25, or none, imagenet, inception, clip, dataset; uint8 images only record it for the loader")
-	fs.StringVar(&c.NormalizeSplit, "normalize-split", "",
-		"compute --normalize dataset over `SPLIT`, or all (default the training split)")
-	fs.IntVar(&f.workers, "workers", 0, "`N` images decoded at a time; does not change the result (default one per core)")
-	fs.StringVar(&f.shardSize, "shard-size", "", "`BYTES` per file of a flat dataset or Zarr (default 256MiB)")
-	f.packing.register(fs)
-	fs.StringVar(&f.onError, "on-error", "fail", "what to do at an unreadable sample: `ACTION` is "+of("on-error"))
-	fs.IntVar(&c.Images.MaxPixels, "max-pixels", c.Images.MaxPixels, "refuse images of more than `N` pixels")
-	fs.BoolVar(&c.Overwrite, "overwrite", false, "replace DEST if it exists")
-	fs.StringVar(&f.pipeline, "pipeline", "",
-		"read options and transforms from a YAML `FILE`, or from a dataset's recipe; flags take precedence")
-	fs.BoolVar(&f.printPipeline, "print-pipeline", false, "print the options and transforms as YAML and exit")
-	fs.StringVar(&f.split, "split", "", "split records by content: `NAME=SHARE,...`, such as train=0.9,val=0.1")
-	fs.Var(&c.Stratify, "stratify", "give every class the same shares with --split; `[=FIELD]` names the field of the "+
-		"classes, where there are several")
+	for _, g := range f.table() {
+		var names []string
+		for _, row := range g.flags {
+			registerFlag(fs, row)
+			names = append(names, row.name)
+		}
+		if g.heading != "" {
+			cli.Group(cmd, g.heading, names...)
+		}
+	}
 	fs.Lookup("stratify").NoOptDefVal = prepare.AnyField
-	fs.StringVar(&f.shuffle, "shuffle", "", "store records in a random order given by `SEED`")
-	fs.BoolVar(&c.Dedup, "dedup", false,
-		"skip samples with the content of an earlier one, with --append also of one in DEST")
-	fs.StringVar(&c.Names, "names", c.Names, "store the name of each record's file: `WHEN` is "+of("names")+
-		"; auto: of files and members of archives, but not in HDF5 files that are written in place")
-	fs.BoolVar(&c.Append, "append", false, "add records to DEST, made by its recipe unless flags say otherwise; open "+
-		"readers keep their snapshot")
-	fs.BoolVar(&c.View, "view", false, "also write view.h5, through which h5py reads the .npy files")
-	fs.BoolVar(&c.Resume, "resume", false, "continue a stopped run, or start if there is none")
-	fs.StringVar(&c.Spool, "spool", "",
-		"`FOLDER` in which a dataset for a bucket is built (default the system's temporary folder)")
-	fs.StringVar(&f.rank, "rank", "",
-		"build part `R` of --world-size, from 0; auto reads the launcher's environment; see merge --help")
-	fs.StringVar(&f.worldSize, "world-size", "", "number `N` of parts")
-	fs.StringVar(&f.maxErrors, "max-errors", "", "with --on-error skip, fail at more than `N` bad samples, or N%")
-	fs.StringVar(&f.memory, "memory", "", "`BYTES` of records in flight, of large images but JPEG that are decoded, and "+
-		"of one record (default 64MiB, 512MiB, 256MiB)")
-	fs.StringVar(&f.rechunk, "rechunk", "", "write arrays as they are into Zarr with chunks of `AXIS=SIZE,...`, such as "+
-		"time=24,lat=128; other axes stay whole; --memory is 1GiB by default")
-	fs.StringVar(&f.progress, "progress", "auto", "progress on standard error: `FORMAT` is "+of("progress")+
-		"; auto is a bar on a terminal and lines elsewhere, json an object a line for programs")
-	fs.Bool("json", false, "print the summary as JSON")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
-	fs.BoolVar(&f.version, "version", false, "print versions and build options")
-	cli.Group(cmd, "Source and dataset", "from", "fields", "missing", "records", "align", "instances", "outside", "format",
-		"shard-size",
-		"overwrite", "append", "split", "stratify", "shuffle", "dedup", "names", "view")
-	cli.Group(cmd, "Compression and chunks", append(slices.Clone(compressNames), "rechunk")...)
-	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter", "pass-order", "independent")
-	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "normalize-split", "exif-orientation", "alpha",
-		"sixteen-bit", "cmyk", "keep-encoded", "jpeg-quality", "larger-than")
-	cli.Group(cmd, "Many machines, buckets", "rank", "world-size", "spool")
-	cli.Group(cmd, "Run", "workers", "memory", "on-error", "max-errors", "max-pixels", "resume", "pipeline",
-		"print-pipeline", "progress", "json", "quiet")
 	for name, list := range choices {
 		if err := cmd.RegisterFlagCompletionFunc(
 			name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)); err != nil {
@@ -170,6 +211,25 @@ func (f *flags) register(cmd *cobra.Command) {
 		}
 	}
 }
+
+// registerFlag makes a row of the table a flag.
+func registerFlag(fs *pflag.FlagSet, row flagRow) {
+	switch to := row.to.(type) {
+	case *string:
+		fs.StringVar(to, row.name, *to, row.help)
+	case *bool:
+		fs.BoolVarP(to, row.name, shorthands[row.name], *to, row.help)
+	case *int:
+		fs.IntVar(to, row.name, *to, row.help)
+	case *[]string:
+		fs.StringSliceVar(to, row.name, *to, row.help)
+	case pflag.Value:
+		fs.Var(to, row.name, row.help)
+	}
+}
+
+// shorthands are the flags of one letter.
+var shorthands = map[string]string{"quiet": "q"}
 
 // check turns the flags into the Config, or returns a list of all their errors.
 func (f *flags) check(args []string) error {
@@ -318,7 +378,7 @@ func (p *problems) choose(flag *pflag.Flag) {
 		return
 	}
 	*p = append(*p, fmt.Sprintf("--%s %s: %s", flag.Name, value, suggest.OneOf(value, list)))
-	_ = flag.Value.Set(flag.DefValue) // of a text
+	_ = flag.Value.Set(flag.DefValue) // a text
 }
 
 // arguments takes SOURCE and DEST, or returns their problem.
