@@ -24,7 +24,7 @@ func TestDeletedRecordsAreLeftOut(t *testing.T) {
 				words[i/64] |= 1 << (i % 64)
 			}
 		}
-		if _, err := edit.Delete(path, edit.Chosen{Words: words}, edit.Options{}); err != nil {
+		if _, err := edit.At(path).Delete(edit.Chosen{Words: words}, edit.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		all, err := mmapds.Open(path, mmapds.WithDeleted())

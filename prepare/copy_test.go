@@ -141,11 +141,11 @@ func TestCopy(t *testing.T) {
 	for _, from := range []string{"flat", "ds.h5", "ds.zarr"} {
 		source := copied(original, from)
 		checkCopy(t, source, original, all)
-		chosen, err := edit.Choose(source, 0, []int64{1, 4, 6})
+		chosen, err := edit.At(source).Choose(0, []int64{1, 4, 6})
 		if err == nil && from == "ds.h5" {
 			_, err = rewrite.Delete(source, chosen, rewrite.Options{})
 		} else if err == nil {
-			_, err = edit.Delete(source, chosen, edit.Options{})
+			_, err = edit.At(source).Delete(chosen, edit.Options{})
 		}
 		require.NoError(t, err)
 		for _, to := range []string{"flat", "ds.h5", "ds.zarr"} {

@@ -22,10 +22,10 @@ func TestGenerationsOfABucketAreSources(t *testing.T) {
 			mustRun(t, base)
 			first, err := os.ReadFile(filepath.Join(base.Dest, newest))
 			require.NoError(t, err)
-			if _, err := edit.RenameColumn(base.Dest, "labels", "kinds", edit.Options{}); err != nil {
+			if _, err := edit.At(base.Dest).RenameColumn("labels", "kinds", edit.Options{}); err != nil {
 				t.Fatal(err)
 			}
-			require.NoError(t, edit.Tag(base.Dest, "begin", 1))
+			require.NoError(t, edit.At(base.Dest).Tag("begin", 1))
 			b := useBucket(t, base.Dest)
 			b.Put(name+"/"+filepath.ToSlash(newest), first)
 			for generation, want := range map[string]string{"": "kinds", "@2": "kinds", "@1": "labels", "@begin": "labels"} {

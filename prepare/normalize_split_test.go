@@ -161,7 +161,7 @@ func TestNormalizeSplitErrors(t *testing.T) {
 func TestNormalizeWithDeletedRecords(t *testing.T) {
 	c := config(t, rawtest.Folder(t, 8))
 	mustRun(t, c)
-	if _, err := edit.Delete(c.Dest, edit.Chosen{Words: []uint64{1}}, edit.Options{}); err != nil {
+	if _, err := edit.At(c.Dest).Delete(edit.Chosen{Words: []uint64{1}}, edit.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, split := range []string{"", allRecords} {

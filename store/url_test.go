@@ -14,12 +14,12 @@ import (
 func TestURLsAreNotChanged(t *testing.T) {
 	const url = "s3://bucket/ds"
 	calls := map[string]func() error{
-		"log":   func() error { _, err := edit.Log(url); return err },
-		"tag":   func() error { return edit.Tag(url, "a", 1) },
-		"prune": func() error { _, err := edit.Prune(url, edit.PruneOptions{}); return err },
+		"log":   func() error { _, err := edit.At(url).Log(); return err },
+		"tag":   func() error { return edit.At(url).Tag("a", 1) },
+		"prune": func() error { _, err := edit.At(url).Prune(edit.PruneOptions{}); return err },
 		"open":  func() error { _, err := store.Open(url, store.OpenOptions{}); return err },
 		"column": func() error {
-			_, err := edit.AddColumn(url, store.Field{Spec: tensor.Spec{Name: "a", DType: tensor.Int64}}, nil, edit.Options{})
+			_, err := edit.At(url).AddColumn(store.Field{Spec: tensor.Spec{Name: "a", DType: tensor.Int64}}, nil, edit.Options{})
 			return err
 		},
 	}

@@ -123,7 +123,7 @@ func (r *renewal) setColumns(ctx context.Context) error {
 		}
 		owners := r.owners()
 		values := func(first int64) iter.Seq2[[]byte, error] { return r.column(ctx, i, owners[first:]) }
-		if _, err := edit.SetColumn(r.path, f, values, edit.Options{By: "cache"}); err != nil {
+		if _, err := edit.At(r.path).SetColumn(f, values, edit.Options{By: "cache"}); err != nil {
 			return err
 		}
 	}

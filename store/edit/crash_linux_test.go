@@ -36,24 +36,24 @@ func main(m *testing.M) int {
 // made again after it was cut short.
 var changes = map[string]func(ds string) error{
 	"add": func(ds string) error {
-		_, err := AddColumn(ds, tokens, valuesOf(tokens, 0), Options{Journal: &store.Journal{Resume: true}})
+		_, err := At(ds).AddColumn(tokens, valuesOf(tokens, 0), Options{Journal: &store.Journal{Resume: true}})
 		return done(err)
 	},
 	"rename": func(ds string) error {
-		_, err := RenameColumn(ds, "labels", "class", Options{})
+		_, err := At(ds).RenameColumn("labels", "class", Options{})
 		if m, errRead := store.ReadManifest(ds); errRead == nil && m.Schema().Index("class") >= 0 {
 			return nil
 		}
 		return err
 	},
-	"restore": func(ds string) error { return second(Restore(ds, "2", Options{})) },
-	"tag":     func(ds string) error { return done(Tag(ds, "best", 2)) },
+	"restore": func(ds string) error { return second(At(ds).Restore("2", Options{})) },
+	"tag":     func(ds string) error { return done(At(ds).Tag("best", 2)) },
 	"prune": func(ds string) error {
-		_, err := Prune(ds, PruneOptions{Last: 1, Keep: []int{1}})
+		_, err := At(ds).Prune(PruneOptions{Last: 1, Keep: []int{1}})
 		return err
 	},
 	"erase": func(ds string) error {
-		_, err := Prune(ds, PruneOptions{})
+		_, err := At(ds).Prune(PruneOptions{})
 		return err
 	},
 }
@@ -81,14 +81,14 @@ func testCrashes(t *testing.T, in container, change string) {
 	dir := crash.MemoryDir(t)
 	ds := filepath.Join(dir, "ds")
 	makeIn(t, in, ds, pages, labels)
-	if _, err := AddColumn(ds, emb, valuesOf(emb, 0), Options{}); err != nil {
+	if _, err := At(ds).AddColumn(emb, valuesOf(emb, 0), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := SetColumn(ds, emb, valuesOf(emb, 1), Options{}); err != nil {
+	if _, err := At(ds).SetColumn(emb, valuesOf(emb, 1), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if change == "erase" {
-		if _, err := Delete(ds, Chosen{Words: []uint64{0b101}}, Options{}); err != nil {
+		if _, err := At(ds).Delete(Chosen{Words: []uint64{0b101}}, Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}

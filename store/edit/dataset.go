@@ -16,8 +16,7 @@ import (
 	"github.com/penstock/penstock/store/write/bucket"
 )
 
-// Dataset is a dataset to change. Its methods are the functions of this package, for a dataset in a bucket or
-// in a folder. Several goroutines may call them at once.
+// Dataset is a dataset to change, in a folder or in a bucket. Several goroutines may call its methods at once.
 type Dataset struct {
 	name   string // for messages
 	home   write.Home

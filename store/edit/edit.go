@@ -3,12 +3,12 @@
 // generation that they opened. Package rewrite changes HDF5 files.
 //
 // A change is committed by creating the manifest of the next generation, which fails if another writer created it
-// first; the change is then made again on top of the other writer's, or refused if it no longer fits. [Log] lists the
-// changes, [Tag] names a generation, [Restore] commits an earlier one again, and [Prune] removes what no kept
-// generation needs.
+// first; the change is then made again on top of the other writer's, or refused if it no longer fits. [Dataset.Log] lists
+// the changes, [Dataset.Tag] names a generation, [Dataset.Restore] commits an earlier one again, and [Dataset.Prune]
+// removes what no kept generation needs.
 //
-// The functions take a path. [At] opens a dataset once for several changes, and [InBucket] opens one in a bucket, where
-// the same protocol runs by conditional writes.
+// [At] finds a dataset by its path, and [InBucket] finds a dataset in a bucket, where the same protocol runs by
+// conditional writes.
 package edit
 
 import (
@@ -46,16 +46,11 @@ type Options struct {
 // shape, little endian, or of a ragged field any number of rows. They are copied. An error ends the column.
 type Values func(first int64) iter.Seq2[[]byte, error]
 
-// AddColumn adds a field with a value for each record to the dataset at path. It writes the column and a manifest, and
+// AddColumn adds a field with a value for each record to the dataset. It writes the column and a manifest, and
 // rewrites no file. Bytes, statistics and checksums are the same as in a dataset that was written with the field from
 // the start. It returns the manifest of the new generation.
 //
 // The error is store.ErrExist if the dataset has a field of that name.
-func AddColumn(path string, f store.Field, values Values, opts Options) (*store.Manifest, error) {
-	return At(path).AddColumn(f, values, opts)
-}
-
-// AddColumn is like the function AddColumn, for this dataset.
 func (d *Dataset) AddColumn(f store.Field, values Values, opts Options) (*store.Manifest, error) {
 	m, err := d.putColumn(f, values, write.New, opts)
 	if err != nil {
@@ -66,11 +61,6 @@ func (d *Dataset) AddColumn(f store.Field, values Values, opts Options) (*store.
 
 // SetColumn replaces the values and the type of an existing field. Earlier generations keep theirs,
 // and so do deleted records, if the type stays the same.
-func SetColumn(path string, f store.Field, values Values, opts Options) (*store.Manifest, error) {
-	return At(path).SetColumn(f, values, opts)
-}
-
-// SetColumn is like the function SetColumn, for this dataset.
 func (d *Dataset) SetColumn(f store.Field, values Values, opts Options) (*store.Manifest, error) {
 	m, err := d.putColumn(f, values, write.Existing, opts)
 	if err != nil {
@@ -224,11 +214,6 @@ func fill(c *write.ColumnWriter, f store.Field, values Values, replace write.Rep
 }
 
 // DropColumn leaves columns out of the next generation. Their files stay for earlier generations, until Prune.
-func DropColumn(path string, names []string, opts Options) (*store.Manifest, error) {
-	return At(path).DropColumn(names, opts)
-}
-
-// DropColumn is like the function DropColumn, for this dataset.
 func (d *Dataset) DropColumn(names []string, opts Options) (*store.Manifest, error) {
 	m, err := write.Edit(d.home, store.Change{Operation: "drop column", Columns: names, By: opts.By},
 		func(e *write.Editing) error { return e.Drop(names...) })
@@ -239,11 +224,6 @@ func (d *Dataset) DropColumn(names []string, opts Options) (*store.Manifest, err
 }
 
 // RenameColumn gives a column another name in the next generation. Its files keep their names.
-func RenameColumn(path, name, to string, opts Options) (*store.Manifest, error) {
-	return At(path).RenameColumn(name, to, opts)
-}
-
-// RenameColumn is like the function RenameColumn, for this dataset.
 func (d *Dataset) RenameColumn(name, to string, opts Options) (*store.Manifest, error) {
 	m, err := write.Edit(d.home, store.Change{Operation: "rename column", Columns: []string{name, to}, By: opts.By},
 		func(e *write.Editing) error { return e.Rename(name, to) })
@@ -254,11 +234,6 @@ func (d *Dataset) RenameColumn(name, to string, opts Options) (*store.Manifest, 
 }
 
 // Restore makes the next generation a copy of an earlier one, which is a number or a tag.
-func Restore(path, generation string, opts Options) (*store.Manifest, error) {
-	return At(path).Restore(generation, opts)
-}
-
-// Restore is like the function Restore, for this dataset.
 func (d *Dataset) Restore(generation string, opts Options) (*store.Manifest, error) {
 	m, err := d.restore(generation, opts)
 	if err != nil {
@@ -278,11 +253,8 @@ func (d *Dataset) restore(generation string, opts Options) (*store.Manifest, err
 	return write.Restore(d.home, old, store.Change{Operation: "restore", From: old.Generation, By: opts.By})
 }
 
-// Tag names a generation of the dataset at path, which can then be opened as path@name. Prune keeps it. A
+// Tag names a generation, which can then be opened as path@name. Prune keeps it. A
 // tag is never moved: the error is store.ErrExist if the name is taken.
-func Tag(path, name string, generation int) error { return At(path).Tag(name, generation) }
-
-// Tag is like the function Tag, for this dataset.
 func (d *Dataset) Tag(name string, generation int) error {
 	if err := d.tag(name, generation); err != nil {
 		return fmt.Errorf("store: tag %q of %q: %w", name, d.name, err)
@@ -321,9 +293,6 @@ func allDigits(name string) bool {
 }
 
 // Untag removes a tag. The generation stays until Prune.
-func Untag(path, name string) error { return At(path).Untag(name) }
-
-// Untag is like the function Untag, for this dataset.
 func (d *Dataset) Untag(name string) error {
 	err := d.check()
 	if err == nil {

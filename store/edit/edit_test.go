@@ -184,10 +184,10 @@ func TestAddColumnIsAsIfWritten(t *testing.T) {
 		ds := filepath.Join(dir, "ds")
 		makeDataset(t, ds, splits, pages, labels)
 		before := identities(t, ds)
-		if _, err := AddColumn(ds, emb, valuesIn(splits, emb, 0, records), Options{By: "a test"}); err != nil {
+		if _, err := At(ds).AddColumn(emb, valuesIn(splits, emb, 0, records), Options{By: "a test"}); err != nil {
 			t.Fatal(err)
 		}
-		got, err := AddColumn(ds, tokens, valuesIn(splits, tokens, 0, records), Options{})
+		got, err := At(ds).AddColumn(tokens, valuesIn(splits, tokens, 0, records), Options{})
 		require.NoError(t, err)
 		if got.ID != want.ID || fmt.Sprint(got.Statistics["emb"]) != fmt.Sprint(want.Statistics["emb"]) || got.Generation != 3 {
 			t.Errorf("splits %v: id %s, want %s", splits, got.ID, want.ID)
@@ -217,10 +217,10 @@ func TestRenameAndDrop(t *testing.T) {
 	ds := filepath.Join(dir, "ds")
 	makeDataset(t, ds, true, pages, labels, emb)
 	files := len(identities(t, ds))
-	if _, err := RenameColumn(ds, "labels", "class", Options{}); err != nil {
+	if _, err := At(ds).RenameColumn("labels", "class", Options{}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := DropColumn(ds, []string{"emb"}, Options{})
+	got, err := At(ds).DropColumn([]string{"emb"}, Options{})
 	require.NoError(t, err)
 	if got.ID != want.ID || got.Version != 3 {
 		t.Errorf("id %s, want %s; version %d", got.ID, want.ID, got.Version)
@@ -250,18 +250,18 @@ func TestRefusals(t *testing.T) {
 		says string
 		do   func() error
 	}{
-		{"it has a column \"labels\" already; set replaces one", func() error { return second(AddColumn(ds, bad, valuesOf(bad, 0), Options{})) }},
-		{"it has no column \"emb\"; add makes one", func() error { return second(SetColumn(ds, emb, valuesOf(emb, 0), Options{})) }},
-		{"there are 1 values, and the dataset has 23 records", func() error { return second(AddColumn(ds, emb, short, Options{})) }},
-		{"no model", func() error { return second(AddColumn(ds, emb, failing, Options{})) }},
-		{"record 0: a value of 1 bytes; a value of float32 (3,) has 12 bytes", func() error { return second(AddColumn(ds, emb, wrong, Options{})) }},
-		{"it has no column \"x\"; it has pages, labels", func() error { return second(DropColumn(ds, []string{"x"}, Options{})) }},
-		{"a dataset needs a column", func() error { return second(DropColumn(ds, []string{"pages", "labels"}, Options{})) }},
-		{"it has a column \"labels\" already", func() error { return second(RenameColumn(ds, "pages", "labels", Options{})) }},
-		{"it keeps no generation 7", func() error { return second(Restore(ds, "7", Options{})) }},
-		{"it has no tag \"best\"", func() error { return second(Restore(ds, "best", Options{})) }},
-		{"not a number", func() error { return Tag(ds, "12", 1) }},
-		{"only the newest generation can be changed", func() error { return second(DropColumn(ds+"@1", []string{"labels"}, Options{})) }},
+		{"it has a column \"labels\" already; set replaces one", func() error { return second(At(ds).AddColumn(bad, valuesOf(bad, 0), Options{})) }},
+		{"it has no column \"emb\"; add makes one", func() error { return second(At(ds).SetColumn(emb, valuesOf(emb, 0), Options{})) }},
+		{"there are 1 values, and the dataset has 23 records", func() error { return second(At(ds).AddColumn(emb, short, Options{})) }},
+		{"no model", func() error { return second(At(ds).AddColumn(emb, failing, Options{})) }},
+		{"record 0: a value of 1 bytes; a value of float32 (3,) has 12 bytes", func() error { return second(At(ds).AddColumn(emb, wrong, Options{})) }},
+		{"it has no column \"x\"; it has pages, labels", func() error { return second(At(ds).DropColumn([]string{"x"}, Options{})) }},
+		{"a dataset needs a column", func() error { return second(At(ds).DropColumn([]string{"pages", "labels"}, Options{})) }},
+		{"it has a column \"labels\" already", func() error { return second(At(ds).RenameColumn("pages", "labels", Options{})) }},
+		{"it keeps no generation 7", func() error { return second(At(ds).Restore("7", Options{})) }},
+		{"it has no tag \"best\"", func() error { return second(At(ds).Restore("best", Options{})) }},
+		{"not a number", func() error { return At(ds).Tag("12", 1) }},
+		{"only the newest generation can be changed", func() error { return second(At(ds+"@1").DropColumn([]string{"labels"}, Options{})) }},
 	} {
 		if err := c.do(); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v, want %s", err, c.says)
@@ -281,7 +281,7 @@ func TestColumnIsResumed(t *testing.T) {
 	opts := Options{Journal: &store.Journal{Resume: true}}
 	for _, stop := range []int64{3, 11, records} {
 		from := int64(-1)
-		_, err := AddColumn(ds, tokens, func(first int64) iter.Seq2[[]byte, error] {
+		_, err := At(ds).AddColumn(tokens, func(first int64) iter.Seq2[[]byte, error] {
 			from = first
 			return valuesIn(true, tokens, 0, stop)(first)
 		}, opts)
@@ -309,7 +309,7 @@ func TestAppendAfterRestore(t *testing.T) {
 			t.Fatal(err)
 		}
 		if version == 1 {
-			if _, err := Restore(ds, "1", Options{}); err != nil {
+			if _, err := At(ds).Restore("1", Options{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -333,21 +333,21 @@ func TestPruneKeepsWhatIsNeeded(t *testing.T) {
 	for version := range 3 {
 		var err error
 		if version == 0 {
-			_, err = AddColumn(ds, emb, valuesOf(emb, 0), Options{})
+			_, err = At(ds).AddColumn(emb, valuesOf(emb, 0), Options{})
 		} else {
-			_, err = SetColumn(ds, emb, valuesOf(emb, version), Options{})
+			_, err = At(ds).SetColumn(emb, valuesOf(emb, version), Options{})
 		}
 		require.NoError(t, err)
 	}
-	require.NoError(t, Tag(ds, "first", 2))
-	if err := Tag(ds, "first", 3); !errors.Is(err, store.ErrExist) {
+	require.NoError(t, At(ds).Tag("first", 2))
+	if err := At(ds).Tag("first", 3); !errors.Is(err, store.ErrExist) {
 		t.Errorf("a tag was moved: %v", err)
 	}
-	dry, err := Prune(ds, PruneOptions{DryRun: true})
+	dry, err := At(ds).Prune(PruneOptions{DryRun: true})
 	if err != nil || fmt.Sprint(dry.Generations) != "[1 3]" || dry.Files != 12 {
 		t.Fatalf("%+v, %v", dry, err)
 	}
-	if done, err := Prune(ds, PruneOptions{}); err != nil || fmt.Sprint(done) != fmt.Sprint(dry) {
+	if done, err := At(ds).Prune(PruneOptions{}); err != nil || fmt.Sprint(done) != fmt.Sprint(dry) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if _, err := store.Open(ds, store.OpenOptions{Generation: 3}); !errors.Is(err, fs.ErrNotExist) {
@@ -358,8 +358,8 @@ func TestPruneKeepsWhatIsNeeded(t *testing.T) {
 			t.Errorf("%s: %v", path, corrupt[0])
 		}
 	}
-	require.NoError(t, Untag(ds, "first"))
-	if done, err := Prune(ds, PruneOptions{Last: 1}); err != nil || fmt.Sprint(done.Generations) != "[2]" {
+	require.NoError(t, At(ds).Untag("first"))
+	if done, err := At(ds).Prune(PruneOptions{Last: 1}); err != nil || fmt.Sprint(done.Generations) != "[2]" {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
@@ -367,11 +367,11 @@ func TestPruneKeepsWhatIsNeeded(t *testing.T) {
 func TestLogRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ds")
 	makeDataset(t, path, false, pages, labels)
-	require.NoError(t, Tag(path, "best", 1))
+	require.NoError(t, At(path).Tag("best", 1))
 	tag := filepath.Join(path, "generations", "tags", "best.json")
 	require.NoError(t, errors.Join(os.Remove(tag), os.WriteFile(tag, []byte(`{"generation": -1}`), 0o644)))
 	want := "is not the name of a generation (it is -1)"
-	if _, err := Log(path); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := At(path).Log(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
@@ -396,7 +396,7 @@ func TestZarrShardsAreNotCopied(t *testing.T) {
 			}
 		}
 	}
-	if _, err := AddColumn(ds, wide, values, Options{}); err != nil {
+	if _, err := At(ds).AddColumn(wide, values, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	shards, err := filepath.Glob(filepath.Join(ds, "wide", "c.*"))

@@ -85,7 +85,7 @@ func testErases(t *testing.T, h *history) {
 func TestErasureIsPostponed(t *testing.T) {
 	for _, within := range []time.Duration{0, time.Hour} {
 		ds := small(t)
-		if _, err := Delete(ds, Chosen{Words: []uint64{6}}, Options{}); err != nil {
+		if _, err := At(ds).Delete(Chosen{Words: []uint64{6}}, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := At(ds).pruneFiles(PruneOptions{}, false); err != nil { // only the newest has the values
@@ -96,12 +96,12 @@ func TestErasureIsPostponed(t *testing.T) {
 		if within > 0 {
 			reader.Close()
 		}
-		p, err := Prune(ds, PruneOptions{Within: within})
+		p, err := At(ds).Prune(PruneOptions{Within: within})
 		if err != nil || p.Erased != 0 || p.Postponed != 2 || (len(p.InUse) > 0) != (within == 0) {
 			t.Errorf("within %v: %+v, %v", within, p, err)
 		}
 		reader.Close()
-		if p, err = Prune(ds, PruneOptions{}); err != nil || p.Files == 0 || p.Postponed != 0 {
+		if p, err = At(ds).Prune(PruneOptions{}); err != nil || p.Files == 0 || p.Postponed != 0 {
 			t.Errorf("within %v, again: %+v, %v", within, p, err)
 		}
 	}
@@ -111,11 +111,11 @@ func TestErasureIsPostponed(t *testing.T) {
 func TestEraseCondition(t *testing.T) {
 	ds := small(t)
 	for _, where := range []string{"labels = 1", "labels = 2"} {
-		if _, err := Delete(ds, Chosen{Words: []uint64{map[string]uint64{"labels = 1": 1, "labels = 2": 2}[where]}, Where: where}, Options{}); err != nil {
+		if _, err := At(ds).Delete(Chosen{Words: []uint64{map[string]uint64{"labels = 1": 1, "labels = 2": 2}[where]}, Where: where}, Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Prune(ds, PruneOptions{}); err != nil {
+	if _, err := At(ds).Prune(PruneOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := store.ReadManifest(ds)

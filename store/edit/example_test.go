@@ -18,7 +18,7 @@ import (
 )
 
 // A dataset that is open keeps its generation. Open it again between two epochs to train on the newest one.
-func ExampleDelete() {
+func ExampleDataset_Delete() {
 	folder, err := os.MkdirTemp("", "edit")
 	if err != nil {
 		log.Fatal(err)
@@ -30,11 +30,11 @@ func ExampleDelete() {
 		if err := train(path, epoch); err != nil {
 			log.Fatal(err)
 		}
-		chosen, err := edit.Choose(path, 0, []int64{0, 1})
+		chosen, err := edit.At(path).Choose(0, []int64{0, 1})
 		if err != nil {
 			log.Fatal(err)
 		}
-		if _, err := edit.Delete(path, chosen, edit.Options{By: "example"}); err != nil {
+		if _, err := edit.At(path).Delete(chosen, edit.Options{By: "example"}); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -22,18 +22,16 @@ type PruneOptions struct {
 // Pruned describes the generations and files that Prune removed, or would remove.
 type Pruned = write.Pruned
 
-// Prune removes generations of the dataset at path, and the files that no kept generation lists. A generation that a
+// Prune removes generations of the dataset, and the files that no kept generation lists. A generation that a
 // process of this machine has open is kept, and reported. Processes of other machines are not seen: for them, Within
 // has to cover the time for which they have datasets open.
 //
 // Where only the newest generation is kept, no file and no log has anything of deleted records afterwards: columns with
 // values of such records are written again first, which makes generations, takes room for one column at a time, and
 // gives the dataset another id. Records that are left keep their places.
-func Prune(path string, opts PruneOptions) (*Pruned, error) { return At(path).Prune(opts) }
-
-// Prune is like the function Prune, for this dataset. In a bucket it is not known which generations are open, and
-// which files belong to columns that are being written. So it keeps those that were the newest, or were written,
-// within Within.
+//
+// In a bucket it is not known which generations are open, and which files belong to columns that are being written. So
+// Prune keeps the generations that were the newest within Within, and the files that were written within it.
 func (d *Dataset) Prune(opts PruneOptions) (*Pruned, error) {
 	p, err := d.prune(opts)
 	if err != nil {
@@ -106,10 +104,7 @@ type Entry struct {
 	Corrupt    string        `json:"corrupt,omitempty"` // why its manifest cannot be read; nothing else is known of it
 }
 
-// Log returns the generations that the dataset at path keeps, the newest first.
-func Log(path string) ([]Entry, error) { return At(path).Log() }
-
-// Log is like the function Log, for this dataset.
+// Log returns the generations that the dataset keeps, the newest first.
 func (d *Dataset) Log() ([]Entry, error) {
 	log, err := d.log()
 	if err != nil && d.InBucket() {

@@ -18,14 +18,9 @@ type Chosen struct {
 	Where      string   // what the log says about why these
 }
 
-// Choose returns the records with these numbers in a generation of the dataset at path, counted from 0 and
+// Choose returns the records with these numbers in a generation of the dataset, counted from 0 and
 // without deleted records; generation 0 is the newest one. The error says so if a number is out of range or given
 // twice.
-func Choose(path string, generation int, numbers []int64) (Chosen, error) {
-	return At(path).Choose(generation, numbers)
-}
-
-// Choose is like the function Choose, for this dataset.
 func (d *Dataset) Choose(generation int, numbers []int64) (c Chosen, err error) {
 	m, err := manifestOf(d.lists, generation)
 	if err != nil {
@@ -83,15 +78,10 @@ func manifestOf(lists lister, generation int) (*store.Manifest, error) {
 	return lists.Manifest(strconv.Itoa(generation))
 }
 
-// Delete leaves records out of the next generation of the dataset at path: it writes a manifest and nothing
-// else. Their values stay in the files, for earlier generations and for [Undelete]; for files without them, copy
+// Delete leaves records out of the next generation of the dataset: it writes a manifest and nothing
+// else. Their values stay in the files, for earlier generations and for [Dataset.Undelete]; for files without them, copy
 // the dataset. Records that are deleted already stay so. If others are deleted, appended or restored meanwhile, all
 // changes are kept.
-func Delete(path string, records Chosen, opts Options) (*store.Manifest, error) {
-	return At(path).Delete(records, opts)
-}
-
-// Delete is like the function Delete, for this dataset.
 func (d *Dataset) Delete(records Chosen, opts Options) (*store.Manifest, error) {
 	m, err := d.mark(records, write.Delete, store.Change{Operation: "delete", By: opts.By})
 	if err != nil {
@@ -102,11 +92,6 @@ func (d *Dataset) Delete(records Chosen, opts Options) (*store.Manifest, error) 
 
 // Undelete takes deleted records back into the next generation. The error lists records for which a column has no
 // values because it was written while they were deleted.
-func Undelete(path string, records Chosen, opts Options) (*store.Manifest, error) {
-	return At(path).Undelete(records, opts)
-}
-
-// Undelete is like the function Undelete, for this dataset.
 func (d *Dataset) Undelete(records Chosen, opts Options) (*store.Manifest, error) {
 	m, err := d.mark(records, write.Undelete, store.Change{Operation: "restore records", By: opts.By})
 	if err != nil {

@@ -31,21 +31,21 @@ func small(t *testing.T) string {
 func TestACorruptGenerationIsSkipped(t *testing.T) {
 	ds := small(t)
 	for version := range 3 {
-		if _, err := SetColumn(ds, labels, valuesOf(labels, version), Options{}); err != nil {
+		if _, err := At(ds).SetColumn(labels, valuesOf(labels, version), Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	bad := filepath.Join(ds, filepath.FromSlash(layout.GenerationName(2)))
 	require.NoError(t, errors.Join(os.Chmod(bad, 0o644), os.WriteFile(bad, []byte("{}"), 0o644)))
-	log, err := Log(ds)
+	log, err := At(ds).Log()
 	if err != nil || len(log) != 4 || log[2].Corrupt == "" || log[1].Corrupt != "" {
 		t.Fatalf("%+v: %v", log, err)
 	}
-	p, err := Prune(ds, PruneOptions{Last: 3})
+	p, err := At(ds).Prune(PruneOptions{Last: 3})
 	if err != nil || len(p.Generations) != 0 || len(p.Corrupt) != 1 || p.Files != 0 {
 		t.Errorf("with the corrupt one kept: %+v: %v", p, err)
 	}
-	if p, err = Prune(ds, PruneOptions{}); err != nil || len(p.Generations) != 3 || len(p.Corrupt) != 0 {
+	if p, err = At(ds).Prune(PruneOptions{}); err != nil || len(p.Generations) != 3 || len(p.Corrupt) != 0 {
 		t.Errorf("%+v: %v", p, err)
 	}
 	if m, err := store.ReadManifest(ds); err != nil || m.Generation != 4 {
@@ -59,7 +59,7 @@ func TestACorruptGenerationIsSkipped(t *testing.T) {
 // Prune removes what columns have left that were killed, but for those that are being written or can be continued.
 func TestPruneRemovesStages(t *testing.T) {
 	ds := small(t)
-	if _, err := SetColumn(ds, labels, valuesOf(labels, 2), Options{}); err != nil {
+	if _, err := At(ds).SetColumn(labels, valuesOf(labels, 2), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"killed", "journal", "written"} {
@@ -76,7 +76,7 @@ func TestPruneRemovesStages(t *testing.T) {
 	}
 	lock := filepath.Join(ds, ".lost.column.building.lock") // of a writer that was killed before it had the stage
 	require.NoError(t, os.WriteFile(lock, nil, 0o600))
-	if _, err := Prune(ds, PruneOptions{}); err != nil {
+	if _, err := At(ds).Prune(PruneOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(lock); !errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +102,7 @@ func TestPruneRemovesStages(t *testing.T) {
 func TestChosenOfOtherRecords(t *testing.T) {
 	ds := small(t)
 	for _, words := range [][]uint64{nil, {1, 0}, {1 << records}} {
-		if _, err := Delete(ds, Chosen{Words: words}, Options{}); err == nil || !strings.Contains(err.Error(), "as many records") {
+		if _, err := At(ds).Delete(Chosen{Words: words}, Options{}); err == nil || !strings.Contains(err.Error(), "as many records") {
 			t.Errorf("%v: %v", words, err)
 		}
 	}
@@ -112,12 +112,12 @@ func TestChosenOfOtherRecords(t *testing.T) {
 func TestChoose(t *testing.T) {
 	ds := small(t)
 	for step, want := range []uint64{0b1_0001, 0b1_0011, 0b1_0111} {
-		chosen, err := Choose(ds, 0, []int64{[]int64{4, 0, 0}[step]})
+		chosen, err := At(ds).Choose(0, []int64{[]int64{4, 0, 0}[step]})
 		if step == 0 && err == nil {
-			chosen, err = Choose(ds, 1, []int64{4, 0})
+			chosen, err = At(ds).Choose(1, []int64{4, 0})
 		}
 		require.NoError(t, err)
-		m, err := Delete(ds, chosen, Options{})
+		m, err := At(ds).Delete(chosen, Options{})
 		require.NoError(t, err)
 		if words, err := m.Deleted.Words(m.Records); err != nil || words[0] != want {
 			t.Errorf("%b are deleted, want %b: %v", words, want, err)
@@ -128,11 +128,11 @@ func TestChoose(t *testing.T) {
 		"record -1: ":                            {-1},
 		"record 3 is given twice":                {3, 4, 3},
 	} {
-		if _, err := Choose(ds, 0, numbers); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := At(ds).Choose(0, numbers); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d: %v, want %q", numbers, err, want)
 		}
 	}
-	if _, err := Choose(ds, 9, []int64{0}); err == nil {
+	if _, err := At(ds).Choose(9, []int64{0}); err == nil {
 		t.Error("a generation that is not there was found")
 	}
 }
@@ -142,7 +142,7 @@ func TestChoose(t *testing.T) {
 func TestStatisticsOfAColumnWithoutDeletedRecords(t *testing.T) {
 	for _, f := range []store.Field{store.NewField("new", tensor.Float32), store.NewField("labels", tensor.Float32), tokens} {
 		ds := small(t)
-		if _, err := Delete(ds, Chosen{Words: []uint64{0b1011_0000_0000_0000_0111}}, Options{}); err != nil {
+		if _, err := At(ds).Delete(Chosen{Words: []uint64{0b1011_0000_0000_0000_0111}}, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		one := binary.LittleEndian.AppendUint32(nil, math.Float32bits(100))
@@ -155,9 +155,9 @@ func TestStatisticsOfAColumnWithoutDeletedRecords(t *testing.T) {
 				}
 			}
 		}
-		m, err := AddColumn(ds, f, values, Options{})
+		m, err := At(ds).AddColumn(f, values, Options{})
 		if f.Name == labels.Name {
-			m, err = SetColumn(ds, f, values, Options{})
+			m, err = At(ds).SetColumn(f, values, Options{})
 		}
 		require.NoError(t, err)
 		s := m.Statistics[f.Name]
@@ -270,7 +270,7 @@ func TestAppendedInTheirPlaces(t *testing.T) {
 func TestPruneWithoutLock(t *testing.T) {
 	ds := small(t)
 	require.NoError(t, os.Mkdir(write.StageDir(ds)+".lock", 0o700))
-	if _, err := Prune(ds, PruneOptions{}); err == nil || strings.Contains(err.Error(), "process") {
+	if _, err := At(ds).Prune(PruneOptions{}); err == nil || strings.Contains(err.Error(), "process") {
 		t.Errorf("%v", err)
 	}
 }

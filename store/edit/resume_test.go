@@ -30,11 +30,11 @@ func TestStatesOfOtherGenerations(t *testing.T) {
 		return st
 	}
 	first, ofVal := stateOf(1, "", "pages", "tokens"), stateOf(1, "val", "pages")
-	if _, err := AddColumn(ds, emb, valuesOf(emb, 0), Options{}); err != nil {
+	if _, err := At(ds).AddColumn(emb, valuesOf(emb, 0), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	second := stateOf(2, "", "emb")
-	if _, err := SetColumn(ds, emb, valuesOf(emb, 1), Options{}); err != nil {
+	if _, err := At(ds).SetColumn(emb, valuesOf(emb, 1), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -72,10 +72,10 @@ func TestStatesOfGenerationsOfViews(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	makeDataset(t, a, true, pages, labels)
 	makeDataset(t, b, true, tokens)
-	if _, err := AddColumn(a, emb, valuesOf(emb, 0), Options{}); err != nil {
+	if _, err := At(a).AddColumn(emb, valuesOf(emb, 0), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Delete(a, Chosen{Words: []uint64{1 << 5}}, Options{}); err != nil {
+	if _, err := At(a).Delete(Chosen{Words: []uint64{1 << 5}}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, make := range map[string]func(a, b loader.Source) (loader.Source, error){

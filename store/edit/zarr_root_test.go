@@ -18,12 +18,12 @@ func TestRootOfAnotherGeneration(t *testing.T) {
 	ds := filepath.Join(t.TempDir(), "ds")
 	makeIn(t, containers[1], ds, pages, labels)
 	root := filepath.Join(ds, "zarr.json")
-	if _, err := AddColumn(ds, emb, valuesOf(emb, 0), Options{}); err != nil {
+	if _, err := At(ds).AddColumn(emb, valuesOf(emb, 0), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	old, err := os.ReadFile(root)
 	require.NoError(t, err)
-	if _, err := SetColumn(ds, emb, valuesOf(emb, 1), Options{}); err != nil {
+	if _, err := At(ds).SetColumn(emb, valuesOf(emb, 1), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	require.NoError(t, os.WriteFile(root, old, 0o666))

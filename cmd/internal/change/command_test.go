@@ -226,11 +226,11 @@ func TestKeys(t *testing.T) {
 func TestOf(t *testing.T) {
 	ds := people(t)
 	for _, marked := range []uint64{1, 2} {
-		if _, err := edit.Delete(ds, edit.Chosen{Words: []uint64{marked}}, edit.Options{}); err != nil {
+		if _, err := edit.At(ds).Delete(edit.Chosen{Words: []uint64{marked}}, edit.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if marked == 1 {
-			if _, err := edit.Undelete(ds, edit.Chosen{Words: []uint64{1}}, edit.Options{}); err != nil {
+			if _, err := edit.At(ds).Undelete(edit.Chosen{Words: []uint64{1}}, edit.Options{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -370,7 +370,7 @@ func (h shelf) prune() error {
 			keep = append(keep, s.generation)
 		}
 	}
-	_, err := edit.Prune(string(h), edit.PruneOptions{Keep: keep})
+	_, err := edit.At(string(h)).Prune(edit.PruneOptions{Keep: keep})
 	if errors.Is(err, store.ErrBusy) {
 		return nil
 	}

@@ -495,10 +495,10 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for name, err := range map[string]error{
-		"log": second(edit.Log(path)), "tag": edit.Tag(path, "best", 1), "untag": edit.Untag(path, "best"),
-		"restore": second(edit.Restore(path, "1", edit.Options{})), "prune": second(edit.Prune(path, edit.PruneOptions{})),
-		"undelete": second(edit.Undelete(path, edit.Chosen{Words: []uint64{1}}, edit.Options{})),
-		"add":      second(edit.AddColumn(path, score, from(good, -1), edit.Options{})),
+		"log": second(edit.At(path).Log()), "tag": edit.At(path).Tag("best", 1), "untag": edit.At(path).Untag("best"),
+		"restore": second(edit.At(path).Restore("1", edit.Options{})), "prune": second(edit.At(path).Prune(edit.PruneOptions{})),
+		"undelete": second(edit.At(path).Undelete(edit.Chosen{Words: []uint64{1}}, edit.Options{})),
+		"add":      second(edit.At(path).AddColumn(score, from(good, -1), edit.Options{})),
 		"open":     second(store.Open(path+"@7", store.OpenOptions{})), "a tag": second(store.ReadManifest(path + "@best")),
 	} {
 		want := "HDF5 has one generation; flat datasets keep several, and this makes one: "

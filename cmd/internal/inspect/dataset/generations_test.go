@@ -32,11 +32,11 @@ func apply(t *testing.T, changes ...func() (*store.Manifest, error)) {
 }
 
 func rename(path, from, to string) func() (*store.Manifest, error) {
-	return func() (*store.Manifest, error) { return edit.RenameColumn(path, from, to, edit.Options{}) }
+	return func() (*store.Manifest, error) { return edit.At(path).RenameColumn(from, to, edit.Options{}) }
 }
 
 func restore(path, generation string) func() (*store.Manifest, error) {
-	return func() (*store.Manifest, error) { return edit.Restore(path, generation, edit.Options{}) }
+	return func() (*store.Manifest, error) { return edit.At(path).Restore(generation, edit.Options{}) }
 }
 
 // A restore takes the names of columns back, also the names in generations before the first one that is asked for.
@@ -61,7 +61,7 @@ func TestRenamed(t *testing.T) {
 			t.Errorf("of a generation that is %.9q: %v, %v", content, names, err)
 		}
 	}
-	if _, err := edit.Prune(path, edit.PruneOptions{Keep: []int{2}}); err != nil {
+	if _, err := edit.At(path).Prune(edit.PruneOptions{Keep: []int{2}}); err != nil {
 		t.Fatal(err)
 	}
 	if names, err := Renamed(path, 2, 4); err != nil || names != nil {

@@ -125,7 +125,7 @@ func TestApart(t *testing.T) {
 func TestDiffOfRenamedColumns(t *testing.T) {
 	path := datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, tensor.CHW, "cat", "dog", "owl"), 60, store.Info{}, datasettest.FillAnimal)
 	for _, names := range [][2]string{{"labels", "kinds"}, {"images", "labels"}} {
-		if _, err := edit.RenameColumn(path, names[0], names[1], edit.Options{}); err != nil {
+		if _, err := edit.At(path).RenameColumn(names[0], names[1], edit.Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -73,12 +73,12 @@ func TestDiffOfGenerations(t *testing.T) {
 		}
 	}
 	chosen := func(generation int, numbers ...int64) edit.Chosen {
-		c, err := edit.Choose(path, generation, numbers)
+		c, err := edit.At(path).Choose(generation, numbers)
 		require.NoError(t, err)
 		return c
 	}
 
-	did(edit.Delete(path, chosen(0, 500), edit.Options{})) // 2
+	did(edit.At(path).Delete(chosen(0, 500), edit.Options{})) // 2
 	check(path+"@1", path, "by stored place: 999, -1[{500 0500.jpg}] +0[], x 0")
 	check(path, path+"@1", "by stored place: 999, -0[] +1[{500 0500.jpg}], x 0")
 	var b strings.Builder
@@ -104,16 +104,16 @@ func TestDiffOfGenerations(t *testing.T) {
 			}
 		}
 	}
-	did(edit.SetColumn(path, named.Fields[0], values, edit.Options{})) // 3
+	did(edit.At(path).SetColumn(named.Fields[0], values, edit.Options{})) // 3
 	check(path+"@2", path, "by stored place: 999, -0[] +0[], x 3")
 	check(path+"@1", path, "by stored place: 999, -1[{500 0500.jpg}] +0[], x 3")
 	if c := diff(t, path+"@1", path, Options{}); *c.Values[0].First != 3 {
 		t.Errorf("record %d is the first that differs", *c.Values[0].First)
 	}
-	did(edit.Undelete(path, chosen(1, 500), edit.Options{})) // 4
+	did(edit.At(path).Undelete(chosen(1, 500), edit.Options{})) // 4
 	check(path+"@1", path, "by stored place: 1000, -0[] +0[], x 3")
 	check(path+"@3", path, "by stored place: 999, -0[] +1[{500 0500.jpg}], x 0")
-	did(edit.Delete(path, chosen(0, 0, 950), edit.Options{})) // 5
+	did(edit.At(path).Delete(chosen(0, 0, 950), edit.Options{})) // 5
 	check(path+"@2", path, "by stored place: 997, -2[{0 0000.jpg} {949 0950.jpg}] +1[{499 0500.jpg}], x 3")
 
 	more := func(first int) {
@@ -124,8 +124,8 @@ func TestDiffOfGenerations(t *testing.T) {
 	}
 	more(2000) // 6
 	check(path+"@5", path, "by stored place: 998, -0[] +2[{998 2000.jpg} {999 2001.jpg}], x 0")
-	did(edit.Restore(path, "1", edit.Options{})) // 7, and others go where the two were
-	more(3000)                                   // 8
+	did(edit.At(path).Restore("1", edit.Options{})) // 7, and others go where the two were
+	more(3000)                                      // 8
 	check(path+"@6", path, "by stored place: 998, -2[{998 2000.jpg} {999 2001.jpg}] "+
 		"+4[{0 0000.jpg} {950 0950.jpg} {1000 3000.jpg} {1001 3001.jpg}], x 3")
 }
@@ -135,9 +135,9 @@ func TestDiffOfFetchedGenerations(t *testing.T) {
 	path := datasettest.Animals(t)
 	old := filepath.Join(t.TempDir(), "old")
 	require.NoError(t, os.CopyFS(old, os.DirFS(path)))
-	chosen, err := edit.Choose(path, 0, []int64{7})
+	chosen, err := edit.At(path).Choose(0, []int64{7})
 	if err == nil {
-		_, err = edit.Delete(path, chosen, edit.Options{})
+		_, err = edit.At(path).Delete(chosen, edit.Options{})
 	}
 	require.NoError(t, err)
 	c := diff(t, old, path, Options{Origins: []string{"s3://b/animals@1", "s3://b/animals?region=eu-west-1"}})
@@ -218,11 +218,11 @@ func TestDiffOfRandomGenerations(t *testing.T) {
 				}
 			}
 			ds.Close()
-			chosen, err := edit.Choose(path, 0, some)
+			chosen, err := edit.At(path).Choose(0, some)
 			if err == nil && rng.IntN(3) > 0 {
-				_, err = edit.Delete(path, chosen, edit.Options{})
-			} else if chosen, err = edit.Choose(path, 1, []int64{int64(rng.IntN(n))}); err == nil {
-				_, err = edit.Undelete(path, chosen, edit.Options{})
+				_, err = edit.At(path).Delete(chosen, edit.Options{})
+			} else if chosen, err = edit.At(path).Choose(1, []int64{int64(rng.IntN(n))}); err == nil {
+				_, err = edit.At(path).Undelete(chosen, edit.Options{})
 			}
 			if err == nil {
 				generations++
