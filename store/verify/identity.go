@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash"
 	"reflect"
-	"sort"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
@@ -18,8 +17,7 @@ import (
 type identity struct {
 	manifest *store.Manifest
 	digests  [][]hash.Hash // by split and field
-	ends     []int64       // at which record the parts of the dataset end
-	splits   []int         // whose they are
+	splits   write.SplitRanges
 	failed   bool
 	entry    [12]byte // scratch
 	next     []int64  // by field: the record that comes next
@@ -39,7 +37,8 @@ func newIdentity(d *store.Dataset) *identity {
 	if m == nil || m.Records != d.Records || !reflect.DeepEqual(d.Schema.Fields, m.Fields) {
 		return nil
 	}
-	id := &identity{manifest: m, next: make([]int64, len(m.Fields)), open: make([]piece, len(m.Fields))}
+	id := &identity{manifest: m, next: make([]int64, len(m.Fields)), open: make([]piece, len(m.Fields)),
+		splits: write.SplitRangesOf(m.Splits, m.Records)}
 	for range max(1, len(m.Splits)) {
 		var list []hash.Hash
 		for range m.Fields {
@@ -47,26 +46,7 @@ func newIdentity(d *store.Dataset) *identity {
 		}
 		id.digests = append(id.digests, list)
 	}
-	id.ends, id.splits = []int64{m.Records}, []int{0}
-	if len(m.Splits) > 0 {
-		id.ends, id.splits = partsOf(m)
-	}
 	return id
-}
-
-// partsOf returns the ranges of all splits in order: where each ends, and whose it is.
-func partsOf(m *store.Manifest) (ends []int64, splits []int) {
-	for next := int64(0); next < m.Records; {
-		for i, s := range m.Splits {
-			for _, r := range s.Ranges {
-				if r[0] == next {
-					ends, splits = append(ends, r[1]), append(splits, i)
-					next = r[1]
-				}
-			}
-		}
-	}
-	return ends, splits
 }
 
 func (id *identity) fail() {
@@ -102,13 +82,13 @@ func (id *identity) add(j *job) {
 // their splits.
 func (id *identity) records(f int, entries []byte, size int64) {
 	for len(entries) > 0 && !id.failed {
-		part := sort.Search(len(id.ends), func(i int) bool { return id.ends[i] > id.next[f] })
-		if part == len(id.ends) {
+		part := id.splits.Of(id.next[f])
+		if part == len(id.splits) {
 			id.failed = true
 			return
 		}
-		n := min(id.ends[part]-id.next[f], int64(len(entries))/size)
-		id.digests[id.splits[part]][f].Write(entries[:n*size])
+		n := min(id.splits[part].End-id.next[f], int64(len(entries))/size)
+		id.digests[id.splits[part].Split][f].Write(entries[:n*size])
 		id.next[f] += n
 		entries = entries[n*size:]
 	}

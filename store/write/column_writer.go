@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -25,26 +24,21 @@ type ColumnWriter struct {
 	stage    *Stage
 	shards   *ShardWriter
 	arrays   ArrayWriter // nil: the shards become files of the dataset as they are
-	splits   []splitRange
+	splits   SplitRanges
 	next     int64         // the place of the next stored record
 	appended int64         // values that were appended, of records that are not deleted
 	deleted  []uint64      // the set of deleted records of base; nil if there are none
 	missing  []uint64      // the set of deleted records without a value
 	old      Old           // the values of the other deleted records
 	zeros    []byte        // the value of a record of missing
-	record   *store.Record // of a ragged field
-	block    *digest.Block // of another one: records that were not written yet
-	room     []byte        // for its values
+	block    *digest.Block // records that were not written yet
 }
 
-// splitRange is records of one split.
-type splitRange struct {
-	first, end int64
-	name       string
-}
-
-// columnBlock is about how many bytes of values are gathered before they are written.
-const columnBlock = 1 << 20
+// Limits of a block: about how many bytes of values, and how many records, are gathered before they are written.
+const (
+	columnBytes   = 1 << 20
+	columnRecords = 1 << 16
+)
 
 // Old returns the value that a column has of a deleted record, by its place. It is valid until the next call.
 type Old func(place int64) ([]byte, error)
@@ -87,7 +81,7 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 		o.Arrays = nil
 	}
 	c := &ColumnWriter{home: home, free: free, base: base, field: f, stage: stage, arrays: o.Arrays,
-		splits: splitRanges(base), deleted: deleted, missing: deleted, old: o.Old}
+		splits: SplitRangesOf(base.Splits, base.Records), deleted: deleted, missing: deleted, old: o.Old}
 	without := deleted
 	if deleted != nil && o.Old != nil {
 		c.missing = make([]uint64, len(deleted))
@@ -108,13 +102,8 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 	}
 	c.next = c.shards.Records()
 	c.leaveOut()
-	if f.Ragged {
-		c.record = store.NewRecord(schema)
-		return c, nil
-	}
 	c.block = digest.NewBlock(schema.Specs())
-	size := f.RecordBytes()
-	c.room = make([]byte, max(size, columnBlock/size*size)) // so large that it is aligned for every type
+	c.block.Values[0] = make([]byte, 0, max(f.RecordBytes(), columnBytes)) // so large that it is aligned for every type
 	return c, nil
 }
 
@@ -173,21 +162,6 @@ func cutsOf(m *store.Manifest) []int64 {
 	return cuts
 }
 
-// splitRanges returns the ranges of all splits, in order.
-func splitRanges(m *store.Manifest) []splitRange {
-	list := []splitRange{}
-	for _, s := range m.Splits {
-		for _, r := range s.Ranges {
-			list = append(list, splitRange{r[0], r[1], s.Name})
-		}
-	}
-	if len(list) == 0 {
-		return []splitRange{{0, m.Records, ""}}
-	}
-	slices.SortFunc(list, func(a, b splitRange) int { return int(min(1, max(-1, a.first-b.first))) })
-	return list
-}
-
 // leaveOut has deleted records without values get zeros, or no rows.
 func (c *ColumnWriter) leaveOut() {
 	c.appended = c.next
@@ -214,11 +188,6 @@ func (c *ColumnWriter) Next() int64 { return c.appended }
 
 // Records returns how many records the dataset has, without deleted ones.
 func (c *ColumnWriter) Records() int64 { return c.base.Live() }
-
-// split returns the range that the next record is in.
-func (c *ColumnWriter) split() splitRange {
-	return c.splits[sort.Search(len(c.splits), func(i int) bool { return c.splits[i].end > c.next })]
-}
 
 // Append adds the value of the next record: the bytes of the field's shape or, of a ragged field, any number of rows.
 func (c *ColumnWriter) Append(value []byte) error {
@@ -274,36 +243,29 @@ func (c *ColumnWriter) add(value []byte) error {
 		}
 		c.shards.manifest.noValues = missing
 	}
-	size := c.field.RecordBytes()
-	if c.record != nil {
-		c.record.Values[0], c.record.Split = append(c.record.Values[0][:0], value...), c.split().name
-		c.next++
-		return c.shards.Append(c.record)
+	b := c.block
+	b.Values[0] = append(b.Values[0], value...)
+	if c.field.Ragged {
+		b.Ends[0] = append(b.Ends[0], len(b.Values[0]))
 	}
-	at := c.block.N * size
-	copy(c.room[at:at+size], value)
-	c.block.N++
+	b.N++
 	c.next++
-	if at+2*size > len(c.room) || c.next == c.base.Records || c.ends() {
+	full := len(b.Values[0])+c.field.RecordBytes() > columnBytes || b.N == columnRecords
+	if full || c.next == c.base.Records || c.splits[c.splits.Of(c.next)].First == c.next { // or a range of a split ends
 		return c.flush()
 	}
 	return nil
 }
 
-// ends reports whether the records so far end a range of a split.
-func (c *ColumnWriter) ends() bool { return c.split().first == c.next }
-
 // flush writes what was gathered.
 func (c *ColumnWriter) flush() error {
-	if c.block == nil || c.block.N == 0 {
+	b := c.block
+	if b.N == 0 {
 		return nil
 	}
-	c.next-- // the range of the last record
-	c.block.Split = c.split().name
-	c.next++
-	c.block.Values[0] = c.room[:c.block.N*c.field.RecordBytes()]
-	err := c.shards.AppendBlock(c.block)
-	c.block.N = 0
+	b.Split = c.splits[c.splits.Of(c.next-1)].Name // of the last record
+	err := c.shards.AppendBlock(b)
+	b.N, b.Values[0], b.Ends[0] = 0, b.Values[0][:0], b.Ends[0][:0]
 	return err
 }
 

@@ -1,11 +1,12 @@
 package write
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/moments"
@@ -56,27 +57,12 @@ func (a *Concatenation) Commit(info store.Info) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	var shards []store.Shard
-	var all takes
-	next := int64(0)
-	for i, d := range datasets {
-		if err := a.addStatistics(d); err != nil {
-			return nil, errors.Join(err, all.wait())
-		}
-		for _, s := range d.Shards {
-			s.First = next
-			if s.Files, err = a.files(i, s, len(shards), all.begin); err != nil {
-				return nil, errors.Join(err, all.wait())
-			}
-			shards = append(shards, s)
-			next += s.Count
-		}
-	}
-	if err := all.wait(); err != nil {
+	shards, records, err := a.takeAll(datasets)
+	if err != nil {
 		return nil, err
 	}
-	if next != a.Records() {
-		return nil, fmt.Errorf("their shards have %d records, and not %d: %w", next, a.Records(), store.ErrCorrupt)
+	if records != a.Records() {
+		return nil, fmt.Errorf("their shards have %d records, and not %d: %w", records, a.Records(), store.ErrCorrupt)
 	}
 	m := a.manifest.Manifest(info)
 	m.Shards = shards
@@ -90,9 +76,41 @@ func (a *Concatenation) Commit(info store.Info) (*store.Manifest, error) {
 	return m, a.stage.PublishFolder()
 }
 
+// takenAtOnce is how many files are linked or copied at a time: taking a file is a link, a copy in a bucket or a copy of
+// gigabytes, which all wait and do not compute.
+const takenAtOnce = 16
+
+// takeAll takes the files of all datasets. After the first error it begins no others.
+func (a *Concatenation) takeAll(datasets []*store.Manifest) (shards []store.Shard, records int64, err error) {
+	all, failed := errgroup.WithContext(context.Background())
+	all.SetLimit(takenAtOnce)
+	for i, d := range datasets {
+		take := func(from store.File, to string) {
+			all.Go(func() error {
+				if failed.Err() != nil {
+					return nil
+				}
+				return a.Take(i, from, to)
+			})
+		}
+		if err = a.addStatistics(d); err != nil {
+			break
+		}
+		for _, s := range d.Shards {
+			s.First = records
+			if s.Files, err = a.files(s, len(shards), take); err != nil {
+				return nil, 0, errors.Join(err, all.Wait())
+			}
+			shards = append(shards, s)
+			records += s.Count
+		}
+	}
+	return shards, records, errors.Join(err, all.Wait())
+}
+
 // files takes the files of a shard, which gets a new number. Those of fields that are only in the other dataset come
 // last, and stay where they are.
-func (a *Concatenation) files(dataset int, s store.Shard, number int, take func(func() error)) (list []store.File,
+func (a *Concatenation) files(s store.Shard, number int, take func(from store.File, to string)) (list []store.File,
 	err error) {
 	for k, c := range layout.Columns(a.schema.Specs()) {
 		if len(s.Files) < 2*k+2 {
@@ -101,55 +119,12 @@ func (a *Concatenation) files(dataset int, s store.Shard, number int, take func(
 		payload, sums := c.Files(number, 0)
 		for i, name := range []string{payload.Name, sums.Name} {
 			f := s.Files[2*k+i]
-			old := f
-			take(func() error { return a.Take(dataset, old, name) })
+			take(f, name)
 			f.Name = name
 			list = append(list, f)
 		}
 	}
 	return list, nil
-}
-
-// takes runs functions, some at a time, until one fails.
-type takes struct {
-	group sync.WaitGroup
-	room  chan struct{}
-	mu    sync.Mutex
-	err   error
-}
-
-// takenAtOnce is how many files are linked or copied at a time: a store takes its time for each.
-const takenAtOnce = 16
-
-// begin runs f in a goroutine, and waits while as many as takenAtOnce run: taking a file is a link, a copy in a bucket
-// or a copy of gigabytes, which all wait and do not compute. After the first error, later ones are not begun.
-func (t *takes) begin(f func() error) {
-	if t.room == nil {
-		t.room = make(chan struct{}, takenAtOnce)
-	}
-	t.room <- struct{}{}
-	t.group.Go(func() {
-		defer func() { <-t.room }()
-		if t.failed() != nil {
-			return
-		}
-		if err := f(); err != nil {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.err = cmp.Or(t.err, err)
-		}
-	})
-}
-
-func (t *takes) failed() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.err
-}
-
-func (t *takes) wait() error {
-	t.group.Wait()
-	return t.err
 }
 
 // addStatistics adds the statistics of a dataset's stored values, which Append did not see.

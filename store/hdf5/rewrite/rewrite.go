@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/penstock/penstock/internal/block"
@@ -323,7 +322,7 @@ func (c *changing) fill(w store.Writer, columns []column, splits []store.Split, 
 	for _, f := range columns {
 		schema.Fields = append(schema.Fields, f.Field)
 	}
-	r, ranges, kept, at := store.NewRecord(schema), rangesOf(splits), time.Now(), first
+	r, ranges, kept, at := store.NewRecord(schema), write.SplitRangesOf(splits, records), time.Now(), first
 	for numbers := range c.blocks(first) {
 		if err := c.read(columns, numbers); err != nil {
 			return err
@@ -334,7 +333,7 @@ func (c *changing) fill(w store.Writer, columns []column, splits []store.Split, 
 				err = fmt.Errorf("there are %d values, and the dataset has %d records", at, records)
 			}
 			if err == nil {
-				err = c.append(w, r, columns, value, k, ranges.of(at))
+				err = c.append(w, r, columns, value, k, ranges[ranges.Of(at)].Name)
 			}
 			if err != nil {
 				return errors.Join(err, w.Checkpoint(nil))
@@ -432,31 +431,4 @@ func (c *changing) read(columns []column, numbers []int) error {
 		}
 	}
 	return nil
-}
-
-// splitRanges are the ranges of all splits, in order.
-type splitRanges []splitRange
-
-type splitRange struct {
-	end  int64
-	name string
-}
-
-func rangesOf(splits []store.Split) (list splitRanges) {
-	for _, s := range splits {
-		for _, r := range s.Ranges {
-			list = append(list, splitRange{r[1], s.Name})
-		}
-	}
-	slices.SortFunc(list, func(a, b splitRange) int { return cmp.Compare(a.end, b.end) })
-	return list
-}
-
-// of returns the split of a record, "" in a dataset without splits.
-func (l splitRanges) of(record int64) string {
-	i := sort.Search(len(l), func(i int) bool { return l[i].end > record })
-	if i == len(l) {
-		return ""
-	}
-	return l[i].name
 }
