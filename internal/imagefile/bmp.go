@@ -14,7 +14,6 @@ type bmpHeader struct {
 	w, h    int
 	bits    int    // of a pixel
 	topDown bool   // the first row stored is the uppermost
-	packed  bool   // run lengths
 	masks   [4]int // of red, green, blue, alpha; 0 for none
 	palette []byte // entries of 3 or 4 bytes: blue, green, red
 	entry   int    // bytes of one
@@ -26,10 +25,8 @@ var bmpHeaderSizes = []int{12, 40, 52, 56, 64, 108, 124}
 
 // Compressions of the second header.
 const (
-	bmpRaw = iota
-	bmpRLE8
-	bmpRLE4
-	bitFields
+	bmpRaw    = 0
+	bitFields = 3
 )
 
 // bmpParse reads the headers and finds the palette and the pixels.
@@ -96,11 +93,7 @@ func (b *bmpHeader) configure(compression int) error {
 	if !slices.Contains([]int{1, 4, 8, 16, 24, 32}, b.bits) {
 		return format.Unsupported(format.BMP, "%d bits a pixel are not supported; convert it to PNG", b.bits)
 	}
-	switch {
-	case compression == bmpRaw, compression == bitFields && b.bits >= 16:
-	case compression == bmpRLE8 && b.bits == 8, compression == bmpRLE4 && b.bits == 4:
-		b.packed = true
-	default:
+	if compression != bmpRaw && (compression != bitFields || b.bits < 16) {
 		return format.Unsupported(format.BMP, "compression %d of %d bits a pixel is not supported; convert it to PNG",
 			compression, b.bits)
 	}
@@ -199,17 +192,10 @@ func bmpDecode(data []byte, palette *pixel.Palette) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, stride := data[min(b.pixels, len(data)):], 0
-	if b.packed {
-		if rows, err = b.unpack(data); err != nil {
-			return nil, err
-		}
-		b.bits, stride = 8, b.w
-	} else {
-		used := 0
-		if used, stride = b.rowBytes(); len(rows) < stride*(b.h-1)+used {
-			return nil, format.Corrupt(format.BMP, "truncated at byte %d: the file ends before the image does", len(data))
-		}
+	rows := data[min(b.pixels, len(data)):]
+	used, stride := b.rowBytes()
+	if len(rows) < stride*(b.h-1)+used {
+		return nil, format.Corrupt(format.BMP, "truncated at byte %d: the file ends before the image does", len(data))
 	}
 	b.colors(palette)
 	m := image.NewNRGBA(image.Rect(0, 0, b.w, b.h))
@@ -277,102 +263,4 @@ func (b *bmpHeader) rowBytewise(dst, src []byte) {
 			p[3] = s[at[3]]
 		}
 	}
-}
-
-// unpack decodes run lengths (BITMAPINFOHEADER's BI_RLE8 and BI_RLE4) to an index a byte, in
-// rows without gaps. Skipped pixels have index 0.
-func (b *bmpHeader) unpack(data []byte) ([]byte, error) {
-	r := runs{data: data, pos: b.pixels, w: b.w, size: b.w * b.h, nibbles: b.bits == 4}
-	for len(r.out) < r.size && r.step() {
-	}
-	if len(r.out) < r.size {
-		return nil, format.Corrupt(format.BMP, "truncated at byte %d: the runs end at pixel %d of %d", min(r.pos, len(data)),
-			len(r.out), r.size)
-	}
-	return r.out[:r.size], nil
-}
-
-// runs is the state of unpack.
-type runs struct {
-	data    []byte
-	pos     int
-	w, size int
-	nibbles bool // two indices a byte
-	x       int  // column that is next
-	out     []byte
-}
-
-// take returns the next n bytes, fewer at the end of the file.
-func (r *runs) take(n int) []byte {
-	from := min(r.pos, len(r.data))
-	r.pos = min(from+n, len(r.data))
-	return r.data[from:r.pos]
-}
-
-// step takes one run, and returns false at the end.
-func (r *runs) step() bool {
-	const endOfLine, endOfBitmap, delta = 0, 1, 2
-	pair := r.take(2)
-	if len(pair) < 2 {
-		return false
-	}
-	if n := int(pair[0]); n > 0 {
-		r.repeat(min(n, r.w-r.x), pair[1])
-		return true
-	}
-	switch pair[1] {
-	case endOfLine:
-		r.zeros((r.w - len(r.out)%r.w) % r.w)
-		r.x = 0
-	case endOfBitmap:
-		return false
-	case delta:
-		by := r.take(2)
-		if len(by) < 2 {
-			return false
-		}
-		r.zeros(min(r.size-len(r.out), int(by[0])+int(by[1])*r.w))
-		r.x = len(r.out) % r.w
-	default:
-		return r.literal(int(pair[1]))
-	}
-	return true
-}
-
-// repeat adds n times the index v, or by turns the two that it holds. Pixels beyond the
-// end of a row are left out.
-func (r *runs) repeat(n int, v byte) {
-	for i := range max(n, 0) {
-		index := v
-		if r.nibbles {
-			index = v >> (4 - 4*(i&1)) & 15
-		}
-		r.out = append(r.out, index)
-	}
-	r.x += max(n, 0)
-}
-
-func (r *runs) zeros(n int) { r.out = append(r.out, make([]byte, n)...) }
-
-// literal adds n indices as they are, and skips what makes the place in the file even.
-func (r *runs) literal(n int) bool {
-	count := min(n, r.size-len(r.out))
-	length := count
-	if r.nibbles {
-		length = (count + 1) / 2
-	}
-	got := r.take(length)
-	if len(got) < length {
-		return false
-	}
-	for i := range count {
-		if r.nibbles {
-			r.out = append(r.out, got[i/2]>>(4-4*(i&1))&15)
-		} else {
-			r.out = append(r.out, got[i])
-		}
-	}
-	r.x += n
-	r.pos += r.pos & 1
-	return true
 }

@@ -13,8 +13,7 @@ import (
 
 // Errors of corrupt BMP files.
 func TestCorruptBMP(t *testing.T) {
-	masks, raw := readKind(t, "bits16-565.bmp"), indexedBMP(8, bmpRaw, 11, 9, 200, make([]byte, 12*9))
-	rle := indexedBMP(8, bmpRLE8, 11, 9, 200, bytes.Repeat([]byte{11, 7, 0, 0}, 9))
+	masks, raw := readKind(t, "bits16-565.bmp"), indexedBMP(8, 11, 9, 200, make([]byte, 12*9))
 	patch := func(data []byte, at int, v ...byte) []byte {
 		data = bytes.Clone(data)
 		copy(data[at:], v)
@@ -30,12 +29,10 @@ func TestCorruptBMP(t *testing.T) {
 		"cut in its palette":    {raw[:90], format.ErrCorrupt, "truncated at byte 90"},
 		"cut in its pixels":     {raw[:len(raw)-2], format.ErrCorrupt, "the file ends before the image does"},
 		"pixels beyond the end": {patch(raw, 10, 0, 0, 0, 0x70), format.ErrCorrupt, "the file ends before the image does"},
-		"cut in its runs":       {rle[:len(rle)-9], format.ErrCorrupt, "the runs end at pixel"},
-		"runs that end early":   {patch(rle, len(rle)-8, 0, 1), format.ErrCorrupt, "the runs end at pixel"},
 		"a palette too large":   {patch(raw, 46, 1, 0, 1, 0), format.ErrCorrupt, "a palette of 65537 colors"},
 		"2 bits":                {patch(raw, 28, 2), format.ErrUnsupported, "2 bits a pixel are not supported; convert it to PNG"},
 		"a JPEG inside":         {patch(raw, 30, 4), format.ErrUnsupported, "compression 4 of 8 bits"},
-		"runs of 16 bits":       {patch(masks, 30, 1), format.ErrUnsupported, "compression 1 of 16 bits"},
+		"runs":                  {patch(raw, 30, 1), format.ErrUnsupported, "compression 1 of 8 bits a pixel is not supported; convert it to PNG"},
 		"odd masks":             {patch(masks, 54, 7), format.ErrUnsupported, "masks of [f807 7e0 1f] for 16 bits"},
 		"odd masks of 32":       {patch(readKind(t, "bits32-masks.bmp"), 54, 7), format.ErrUnsupported, "for 32 bits"},
 		"no width":              {patch(raw, 18, 0), format.ErrCorrupt, "the header says 0x9 pixels"},
@@ -52,7 +49,7 @@ func TestCorruptBMP(t *testing.T) {
 // The last row needs no padding, the reserved bytes mean nothing, and an offset of pixels right
 // after the headers means after the palette, as in Pillow.
 func TestLenientBMP(t *testing.T) {
-	data := indexedBMP(8, bmpRaw, 3, 2, 200, []byte{1, 2, 3, 0, 4, 5, 6, 0})
+	data := indexedBMP(8, 3, 2, 200, []byte{1, 2, 3, 0, 4, 5, 6, 0})
 	want, err := openAll(t, New(Options{}), data)
 	require.NoError(t, err)
 	for name, at := range map[string]uint32{"none": 0, "after the headers": 54} {
@@ -67,7 +64,7 @@ func TestLenientBMP(t *testing.T) {
 
 // indexedBMP returns a file whose palette is gray but for blue, which is never 0, and whose rows
 // begin at the bottom.
-func indexedBMP(bits, compression, w, h, colors int, pixels []byte) []byte {
+func indexedBMP(bits, w, h, colors int, pixels []byte) []byte {
 	b := make([]byte, 54, 54+4*colors+len(pixels))
 	le := binary.LittleEndian
 	copy(b, "BM")
@@ -75,7 +72,7 @@ func indexedBMP(bits, compression, w, h, colors int, pixels []byte) []byte {
 	le.PutUint32(b[14:], 40)
 	le.PutUint32(b[18:], uint32(w))
 	le.PutUint32(b[22:], uint32(h))
-	b[26], b[28], b[30] = 1, byte(bits), byte(compression)
+	b[26], b[28] = 1, byte(bits)
 	le.PutUint32(b[46:], uint32(colors))
 	for i := range colors {
 		b = append(b, byte(i)|128, byte(i), byte(i), 0)
@@ -83,26 +80,20 @@ func indexedBMP(bits, compression, w, h, colors int, pixels []byte) []byte {
 	return append(b, pixels...)
 }
 
-// Indices, of 8 bits and of 4, raw and in runs; those beyond the palette are black.
+// Indices, of 8 bits and of 4; those beyond the palette are black.
 func TestIndexedBMP(t *testing.T) {
 	for _, tt := range []struct {
-		name              string
-		bits, compression int
-		colors            int
-		pixels            []byte
-		want              []byte // 5 x 2, from the top
+		name   string
+		bits   int
+		colors int
+		pixels []byte
+		want   []byte // 5 x 2, from the top
 	}{
-		{"raw", 8, bmpRaw, 16, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 15, 0, 0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
-		{"few colors", 8, bmpRaw, 6, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 255, 0, 0, 0}, []byte{0, 0, 0, 0, 0, 1, 2, 3, 4, 5}},
-		{"nibbles", 4, bmpRaw, 16, []byte{0x12, 0x34, 0x50, 0, 0x67, 0x89, 0xf0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
-		{"runs", 8, bmpRLE8, 16, []byte{4, 2, 1, 3, 0, 0, 5, 6, 0, 1}, []byte{6, 6, 6, 6, 6, 2, 2, 2, 2, 3}},
-		{"runs longer than a row", 8, bmpRLE8, 16, []byte{200, 2, 1, 3, 0, 0, 5, 6}, []byte{6, 6, 6, 6, 6, 2, 2, 2, 2, 2}},
-		{"literals", 8, bmpRLE8, 16, []byte{0, 3, 1, 2, 3, 0, 2, 4, 0, 0, 0, 5, 5, 6, 7, 8, 9, 0}, []byte{5, 6, 7, 8, 9, 1, 2, 3, 4, 4}},
-		{"skipped", 8, bmpRLE8, 16, []byte{1, 1, 0, 2, 3, 0, 1, 5, 0, 0, 0, 2, 1, 0, 1, 7, 0, 0}, []byte{0, 7, 0, 0, 0, 1, 0, 0, 0, 5}},
-		{"rows left out", 8, bmpRLE8, 16, []byte{2, 1, 0, 2, 0, 1, 1, 7, 0, 0}, []byte{0, 0, 7, 0, 0, 1, 1, 0, 0, 0}},
-		{"runs of nibbles", 4, bmpRLE4, 16, []byte{5, 0x12, 0, 0, 0, 5, 0x34, 0x56, 0x70, 0}, []byte{3, 4, 5, 6, 7, 1, 2, 1, 2, 1}},
+		{"raw", 8, 16, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 15, 0, 0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
+		{"few colors", 8, 6, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 255, 0, 0, 0}, []byte{0, 0, 0, 0, 0, 1, 2, 3, 4, 5}},
+		{"nibbles", 4, 16, []byte{0x12, 0x34, 0x50, 0, 0x67, 0x89, 0xf0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
 	} {
-		m, err := openAll(t, New(Options{}), indexedBMP(tt.bits, tt.compression, 5, 2, tt.colors, tt.pixels))
+		m, err := openAll(t, New(Options{}), indexedBMP(tt.bits, 5, 2, tt.colors, tt.pixels))
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
