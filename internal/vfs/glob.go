@@ -1,80 +1,46 @@
 package vfs
 
 import (
-	"errors"
-	"io"
 	"io/fs"
-	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 )
 
-// Glob returns the paths that match a pattern, by name.
+// Glob returns the paths that match a pattern, by name. filepath.Glob and fs.Glob list the folder of a name without a
+// wildcard, too, and sort all names of a folder that they list, which takes seconds for a million files.
 func Glob(pattern string) ([]string, error) {
 	fsys, name := find(pattern)
-	if fsys == nil {
-		return globHere(pattern)
+	switch {
+	case isPlain(pattern) && (fsys != nil || runtime.GOOS != "windows"):
+		return expand(pattern), nil
+	case fsys == nil:
+		return filepath.Glob(pattern)
 	}
-	names, err := globIn(fsys, name)
+	names, err := fs.Glob(fsys, name)
 	for i := range names {
 		names[i] = rooted(pattern, name, names[i])
 	}
 	return names, err
 }
 
-// globIn is fs.Glob, at the speed of globHere.
-func globIn(fsys FS, pattern string) ([]string, error) {
-	if !isPlain(pattern) {
-		return fs.Glob(fsys, pattern)
-	}
-	return expand(pattern, func(dir, pattern string) []string { return matchingIn(fsys, dir, pattern) }), nil
-}
-
-// globHere is filepath.Glob, which lists the folder of a name without a wildcard, too, and sorts all names of one that
-// it lists. Detection looks for names in folders with a million files, where that takes seconds.
-func globHere(pattern string) ([]string, error) {
-	if !isPattern(pattern) || !isPlain(pattern) || runtime.GOOS == "windows" {
-		return filepath.Glob(pattern)
-	}
-	return expand(pattern, matching), nil
-}
-
-// expand returns the paths that match a pattern. Those in a folder are the caller's to find.
-func expand(pattern string, matching func(dir, pattern string) []string) (found []string) {
+// expand returns the paths that match a pattern.
+func expand(pattern string) (found []string) {
 	dir, file := filepath.Split(pattern)
 	dirs := []string{filepath.Clean(dir)}
 	if isPattern(dir) {
-		dirs = expand(filepath.Clean(dir), matching)
+		dirs = expand(filepath.Clean(dir))
 	}
 	for _, d := range dirs {
-		found = append(found, matching(d, file)...)
+		found = append(found, matching(d, file, exists, EachEntry)...)
 	}
 	return found
 }
 
-// matchingIn returns the names in a folder of a file system that match a pattern, by name.
-func matchingIn(fsys FS, dir, pattern string) (found []string) {
-	if !isPattern(pattern) {
-		name := path.Join(dir, pattern)
-		if _, err := fsys.Stat(name); err == nil {
-			found = append(found, name)
-		}
-		return found
-	}
-	list, err := fsys.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
-	matches := matcher(pattern)
-	for _, e := range list {
-		if name := e.Name(); matches(name) {
-			found = append(found, path.Join(dir, name))
-		}
-	}
-	return found
+func exists(path string) bool {
+	_, err := Lstat(path)
+	return err == nil
 }
 
 // isPlain reports whether each part of a pattern is well formed, and a name.
@@ -89,39 +55,30 @@ func isPlain(pattern string) bool {
 
 func isPattern(path string) bool { return strings.ContainsAny(path, `*?[\`) }
 
-// matching returns the paths in a folder whose names match a pattern, by name. Folders that cannot be listed have none.
-func matching(dir, pattern string) (found []string) {
+// matching returns the paths in a folder whose names match a part of a pattern, by name. Folders that cannot be listed
+// have none.
+func matching(dir, pattern string, exists func(path string) bool,
+	each func(dir string, f func([]fs.DirEntry) error) error) (found []string) {
 	if !isPattern(pattern) {
-		path := filepath.Join(dir, pattern)
-		if _, err := os.Lstat(path); err == nil {
+		if path := filepath.Join(dir, pattern); exists(path) {
 			found = append(found, path)
 		}
 		return found
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil
-	}
-	d, err := OpenFolder(dir)
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
 	matches := matcher(pattern)
-	for {
-		names, err := d.Readdirnames(readDirStep)
-		for _, name := range names {
-			if matches(name) {
+	err := each(dir, func(list []fs.DirEntry) error {
+		for _, e := range list {
+			if name := e.Name(); matches(name) {
 				found = append(found, filepath.Join(dir, name))
 			}
 		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				found = nil
-			}
-			slices.Sort(found)
-			return found
-		}
+		return nil
+	})
+	if err != nil {
+		return nil
 	}
+	slices.Sort(found)
+	return found
 }
 
 // matcher returns a function that says whether names match a pattern, which is well formed.

@@ -465,34 +465,15 @@ func (r *Root) Glob(folder, pattern string) []string {
 	for part := range strings.SplitSeq(filepath.ToSlash(pattern), "/") {
 		var next []string
 		for _, dir := range found {
-			next = append(next, r.matching(dir, part)...)
+			next = append(next, matching(dir, part, r.exists, r.EachEntry)...)
 		}
 		found = next
 	}
 	return found
 }
 
-// matching returns the paths in a folder whose names match a part of a pattern, by name.
-func (r *Root) matching(dir, pattern string) (found []string) {
-	if !isPattern(pattern) {
-		path := filepath.Join(dir, pattern)
-		if _, err := r.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
-			found = append(found, path)
-		}
-		return found
-	}
-	matches := matcher(pattern)
-	err := r.EachEntry(dir, func(list []fs.DirEntry) error {
-		for _, e := range list {
-			if name := e.Name(); matches(name) {
-				found = append(found, filepath.Join(dir, name))
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil
-	}
-	slices.Sort(found)
-	return found
+// exists reports whether there is something at a path, or may be: the error is found when it is opened.
+func (r *Root) exists(path string) bool {
+	_, err := r.Stat(path)
+	return err == nil || !errors.Is(err, fs.ErrNotExist)
 }
