@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/zarr"
 )
 
@@ -54,9 +55,9 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 	}
 	var d *Dataset
 	switch {
-	case generation != "" && (isNPY(path) || info.IsDir() && !layout.KeepsGenerations(path) && zarr.Is(zarr.Folder(path))):
+	case generation != "" && (isNPY(path) || info.IsDir() && !layout.KeepsGenerations(path) && zarr.Is(vfs.Folder(path))):
 		return nil, fmt.Errorf("store: open: %w", NoGenerations(path))
-	case info.IsDir() && !layout.IsFlat(path) && (layout.IsZarr(path) || zarr.Is(zarr.Folder(path))):
+	case info.IsDir() && !layout.IsFlat(path) && (layout.IsZarr(path) || zarr.Is(vfs.Folder(path))):
 		d, err = openZarr(path, generation, opts)
 	case info.IsDir():
 		d, err = openFlat(path, generation)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/tensor"
 )
@@ -35,11 +36,11 @@ func openZarr(path, generation string, opts OpenOptions) (*Dataset, error) {
 	var err error
 	if layout.IsZarr(path) {
 		if d.Manifest, err = readGeneration(path, generation); err == nil {
-			err = d.locateZarr(zarr.Folder(path))
+			err = d.locateZarr(vfs.Folder(path))
 		}
 	} else {
 		var g *zarr.Group
-		if g, err = zarr.Open(zarr.Folder(path)); err == nil {
+		if g, err = zarr.Open(vfs.Folder(path)); err == nil {
 			err = d.addArrays(g, opts)
 		}
 	}
@@ -173,7 +174,7 @@ func (d *Dataset) locateZarr(files zarr.Files) error {
 // readNodes compares all files of metadata with the manifest, and returns the arrays of the generation by path. In a
 // bucket, those that each generation replaces may be of another one, and are not read.
 func (d *Dataset) readNodes(files zarr.Files) (map[string]*zarr.Array, error) {
-	_, here := files.(zarr.Folder)
+	_, here := files.(vfs.Folder)
 	arrays := make(map[string]*zarr.Array)
 	for name, want := range d.Manifest.Metadata {
 		if layout.OfNewest(name) && !here {

@@ -2,9 +2,7 @@ package zarr
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/penstock/penstock/tensor"
 )
@@ -32,23 +30,6 @@ type Array struct {
 
 // Attributes are the values that users have attached to a node.
 type Attributes map[string]json.RawMessage
-
-// open opens a file of the array and returns its size; nil if there is none.
-func (a *Array) open(name string) (File, int64, error) {
-	f, err := a.files.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		f.Close()
-		return nil, 0, errors.Join(err, corrupt("%s is not a file", name))
-	}
-	return f, info.Size(), nil
-}
 
 // Spec returns the type and shape of a record, which is a step along the first axis. A complex number is two, on a
 // last axis of its own.

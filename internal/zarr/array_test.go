@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 	"github.com/penstock/penstock/internal/testkit/require"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -28,7 +29,7 @@ func hierarchies(t testing.TB, dir string) map[string]Files {
 		path := filepath.Join(dir, e.Name())
 		switch filepath.Ext(path) {
 		case ".zarr":
-			all[e.Name()] = Folder(path)
+			all[e.Name()] = vfs.Folder(path)
 		case ".zip":
 			b, err := os.ReadFile(path)
 			require.NoError(t, err)

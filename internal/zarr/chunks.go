@@ -62,7 +62,7 @@ func (c chunks) Load(ctx context.Context, number int64, buf *[]byte) ([]byte, er
 		return nil, context.Cause(ctx)
 	}
 	p := c.placeOf(number)
-	f, size, err := c.open(p.name)
+	f, size, err := open(c.files, p.name)
 	if f == nil || err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // Package zarr reads Zarr of the versions 2 and 3: groups and arrays of numbers in folders, zip files and
 // wherever a [Files] leads.
 //
-//	g, err := zarr.Open(zarr.Folder("x.zarr"))
+//	g, err := zarr.Open(vfs.Folder("x.zarr"))
 //	r, err := g.Arrays[0].Reader(chunk.Options{Pool: pool})
 //	err = r.Records(ctx, dst, 0, 256) // records [0, 256), which are steps along the first axis
 //

@@ -81,7 +81,7 @@ func (f *file) seek(name string) (err error) {
 		return err
 	}
 	f.name = name
-	f.File, f.size, err = f.a.open(name)
+	f.File, f.size, err = open(f.a.files, name)
 	return err
 }
 
@@ -114,7 +114,7 @@ func (a *Array) IndexBytes() int64 {
 
 // ShardBytes returns how many bytes a shard has, as its index says, which is all that has to be in its file.
 func (a *Array) ShardBytes(name string) (n int64, err error) {
-	f, size, err := a.open(name)
+	f, size, err := open(a.files, name)
 	if err != nil || f == nil {
 		return 0, err
 	}
@@ -152,7 +152,7 @@ func (a *Array) CheckPadding() (looked int64, err error) {
 
 // checkShard checks the shard that begins at a row.
 func (a *Array) checkShard(name string, row int64) (looked int64, err error) {
-	f, size, err := a.open(name)
+	f, size, err := open(a.files, name)
 	if err != nil {
 		return 0, err
 	}

@@ -8,55 +8,41 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
-	"github.com/penstock/penstock/internal/vfs"
 )
 
-// Files are the files of a hierarchy, wherever they are. Names have slashes. The methods may be called from any
-// goroutine.
-type Files interface {
-	// Open opens a file. Its error is fs.ErrNotExist where there is none.
-	Open(name string) (File, error)
-	// Folders lists the folders that a folder has; "" is the root.
-	Folders(name string) ([]string, error)
-}
+// Files are the files of a hierarchy, wherever they are. The files that Open returns implement [File]. The methods may be
+// called from any goroutine.
+type Files = fs.ReadDirFS
 
 // File is an open file.
 type File interface {
+	fs.File
 	io.ReaderAt
-	io.Closer
-	Stat() (fs.FileInfo, error)
 }
 
-// Folder is a folder of the system.
-type Folder string
-
-// Open implements Files.
-func (f Folder) Open(name string) (File, error) {
-	file, err := vfs.OpenIn(filepath.Clean(string(f)), filepath.Join(string(f), filepath.FromSlash(name)))
+// open opens a file and returns its size; nil if there is none.
+func open(files Files, name string) (File, int64, error) {
+	opened, err := files.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
 	if err != nil {
-		return nil, err // not a nil *os.File
+		return nil, 0, err
 	}
-	return file, nil
-}
-
-// Folders implements Files.
-func (f Folder) Folders(name string) ([]string, error) {
-	list, err := vfs.Folder(f).ReadDir(name)
-	return foldersIn(list), err
-}
-
-func foldersIn(list []fs.DirEntry) (names []string) {
-	for _, e := range list {
-		if e.IsDir() {
-			names = append(names, e.Name())
-		}
+	f, ok := opened.(File)
+	info, err := opened.Stat()
+	if err == nil && (!ok || !info.Mode().IsRegular()) {
+		err = corrupt("%s is not a file", name)
 	}
-	return names
+	if err != nil {
+		opened.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
 }
 
 // zipped are the files of a zip file.
@@ -91,7 +77,7 @@ func Zip(src io.ReaderAt, size int64) (Files, error) {
 }
 
 // Open implements Files.
-func (z *zipped) Open(name string) (File, error) {
+func (z *zipped) Open(name string) (fs.File, error) {
 	m := z.by[z.root+name]
 	if m == nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -120,22 +106,21 @@ func (z *zipped) Open(name string) (File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", name, err, meta.ErrCorrupt)
 	}
-	return member{bytes.NewReader(b), m.FileInfo()}, nil
+	return member{io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b))), m.FileInfo()}, nil
 }
 
 // member is a file of a zip file: where it is stored, or what was inflated.
 type member struct {
-	io.ReaderAt
+	*io.SectionReader
 	info fs.FileInfo
 }
 
 func (m member) Close() error               { return nil }
 func (m member) Stat() (fs.FileInfo, error) { return m.info, nil }
 
-// Folders implements Files.
-func (z *zipped) Folders(name string) ([]string, error) {
-	list, err := fs.ReadDir(z.z, path.Clean("./"+z.root+name))
-	return foldersIn(list), err
+// ReadDir implements Files.
+func (z *zipped) ReadDir(name string) ([]fs.DirEntry, error) {
+	return fs.ReadDir(z.z, path.Join(z.root, name))
 }
 
 // mostBytes bounds a file of metadata. Consolidated metadata of a root includes the metadata of all nodes.
@@ -152,22 +137,15 @@ func ReadFile(files Files, name string) ([]byte, error) {
 
 // readAll returns what is in a file of at most that many bytes, nil if there is none.
 func readAll(files Files, name string, most int64) ([]byte, error) {
-	f, err := files.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	f, size, err := open(files, name)
+	if f == nil || err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
+	if size > most {
+		return nil, fmt.Errorf("%s: %d bytes, more than %d: %w", name, size, most, meta.ErrUnsupported)
 	}
-	if info.Size() > most {
-		return nil, fmt.Errorf("%s: %d bytes, more than %d: %w", name, info.Size(), most, meta.ErrUnsupported)
-	}
-	b := make([]byte, info.Size())
+	b := make([]byte, size)
 	return b, readFull(f, b, 0)
 }
 

@@ -176,12 +176,17 @@ func Parse(files Files, at string, text []byte) (*Array, error) {
 }
 
 // folders lists the folders of a group.
-func (g *Group) folders(at string, depth int) ([]string, error) {
-	list, err := g.files.Folders(at)
-	if g.nodes += len(list); g.nodes > mostNodes || depth > mostDepth {
+func (g *Group) folders(at string, depth int) (names []string, err error) {
+	list, err := g.files.ReadDir(path.Join(".", at))
+	for _, e := range list {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	if g.nodes += len(names); g.nodes > mostNodes || depth > mostDepth {
 		return nil, fmt.Errorf("more than %d nodes, or %d levels: %w", mostNodes, mostDepth, meta.ErrUnsupported)
 	}
-	return list, err
+	return names, err
 }
 
 // addFolder3 adds what is below a group of version 3.

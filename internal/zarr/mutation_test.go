@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"io"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"path"
@@ -20,35 +19,16 @@ import (
 
 var mutations = flag.Int("mutations", 1000, "how many corrupt hierarchies TestMutations opens")
 
-// inMemory are files in memory.
-type inMemory struct{ fstest.MapFS }
-
-// Open implements Files.
-func (m inMemory) Open(name string) (File, error) {
-	f, ok := m.MapFS[name]
-	if !ok {
-		return nil, fs.ErrNotExist
-	}
-	info, err := m.Stat(name)
-	return member{bytes.NewReader(f.Data), info}, err
-}
-
-// Folders implements Files.
-func (m inMemory) Folders(name string) ([]string, error) {
-	list, err := m.ReadDir(path.Clean("./" + name))
-	return foldersIn(list), err
-}
-
 // load returns all files of a zip file.
-func load(t *testing.T, z *zipped) inMemory {
+func load(t *testing.T, z *zipped) fstest.MapFS {
 	t.Helper()
-	m := inMemory{make(fstest.MapFS)}
+	m := make(fstest.MapFS)
 	for _, f := range z.z.File {
 		r, err := f.Open()
 		require.NoError(t, err)
 		b, err := io.ReadAll(r)
 		require.NoError(t, err)
-		m.MapFS[f.Name] = &fstest.MapFile{Data: b, Mode: 0o444}
+		m[f.Name] = &fstest.MapFile{Data: b, Mode: 0o444}
 	}
 	return m
 }
@@ -98,7 +78,7 @@ func TestMutations(t *testing.T) {
 	defer pool.Close()
 	all := hierarchies(t, "testdata")
 	names := slices.Sorted(maps.Keys(all))
-	var loaded []inMemory
+	var loaded []fstest.MapFS
 	for _, name := range names {
 		loaded = append(loaded, load(t, all[name].(*zipped)))
 	}
@@ -106,22 +86,22 @@ func TestMutations(t *testing.T) {
 	var before, after runtime.MemStats
 	for i := range *mutations {
 		m := loaded[i%len(names)]
-		keys := slices.Sorted(maps.Keys(m.MapFS))
+		keys := slices.Sorted(maps.Keys(m))
 		if i%2 == 0 { // every other time the metadata
 			keys = slices.DeleteFunc(keys, func(k string) bool { return !isMetadata(path.Base(k)) || strings.Contains(k, "/") })
 		}
 		key := keys[rng.IntN(len(keys))]
-		good := m.MapFS[key]
-		m.MapFS[key] = &fstest.MapFile{Data: mutate(rng, key, good.Data), Mode: 0o444}
+		good := m[key]
+		m[key] = &fstest.MapFile{Data: mutate(rng, key, good.Data), Mode: 0o444}
 		runtime.ReadMemStats(&before)
 		if readSome(t, m, pool) {
 			read++
 		}
 		runtime.ReadMemStats(&after)
 		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
-			t.Errorf("mutation %d, %s of %s: %d bytes of memory: %q", i, key, names[i%len(names)], n, m.MapFS[key].Data[:min(2000, len(m.MapFS[key].Data))])
+			t.Errorf("mutation %d, %s of %s: %d bytes of memory: %q", i, key, names[i%len(names)], n, m[key].Data[:min(2000, len(m[key].Data))])
 		}
-		m.MapFS[key] = good
+		m[key] = good
 	}
 	if read == 0 || read == *mutations {
 		t.Errorf("%d of %d were read: these are no mutations", read, *mutations)

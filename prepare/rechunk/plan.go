@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -125,7 +126,7 @@ func (p *Plan) checkDest() error {
 		return err
 	case !p.opts.Overwrite:
 		return fmt.Errorf("%s exists; use --overwrite to replace it, or choose another name", p.Dest)
-	case !info.IsDir() || !zarr.Is(zarr.Folder(p.Dest)):
+	case !info.IsDir() || !zarr.Is(vfs.Folder(p.Dest)):
 		return fmt.Errorf("%s is not a folder of Zarr, and is not replaced", p.Dest)
 	}
 	same, err := filepath.EvalSymlinks(p.Source)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -163,9 +163,8 @@ func (op *opener) skeleton(whole *store.Dataset, m *store.Manifest, data []byte)
 			}
 		}
 	}
-	const temporary = "manifest.new"
-	if err := op.cache.files.root.WriteFile(temporary, data, 0o600); err != nil {
+	if err := private.Replace(op.cache.files.root, layout.ManifestName, 0o600, data); err != nil {
 		return fmt.Errorf("the mirror: %w", err)
 	}
-	return os.Rename(filepath.Join(op.cache.files.dir, temporary), filepath.Join(op.cache.files.dir, layout.ManifestName))
+	return nil
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -92,11 +92,7 @@ func (op *opener) fetchMetadata(far *remoteReader) (*contents, error) {
 	for _, p := range list {
 		fmt.Fprintln(&text, p.off, p.n)
 	}
-	const temporary = "metadata.new"
-	if err := op.cache.files.root.WriteFile(temporary, []byte(text.String()), 0o600); err != nil {
-		return nil, err
-	}
-	return c, os.Rename(filepath.Join(op.cache.files.dir, temporary), filepath.Join(op.cache.files.dir, metadataName))
+	return c, private.Replace(op.cache.files.root, metadataName, 0o600, []byte(text.String()))
 }
 
 // sumMetadata returns the first line of the file metadataName.

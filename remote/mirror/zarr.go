@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/remote"
@@ -76,7 +77,7 @@ func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 	if err := z.fetchNodes(ctx, dir); err != nil {
 		return nil, err
 	}
-	g, err := zarr.Open(zarr.Folder(dir))
+	g, err := zarr.Open(vfs.Folder(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -90,11 +91,10 @@ func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 			return nil, err
 		}
 	}
-	const temporary = "manifest.new"
 	if err := root.MkdirAll(path.Dir(last), 0o700); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(root.WriteFile(temporary, z.text, 0o600), root.Rename(temporary, last)); err != nil {
+	if err := private.Replace(root, last, 0o600, z.text); err != nil {
 		return nil, err
 	}
 	return store.OpenZarr(dir, store.OpenOptions{})

@@ -22,7 +22,6 @@ var plumbing = map[string]string{
 	"prepare/source":         "not carved yet",
 	"prepare/source/dataset": "not carved yet",
 	"prepare/source/hdf5":    "not carved yet",
-	"prepare/source/zarr":    "not carved yet",
 	"store/hdf5/view":        "Describe is for store/hdf5; users have Encode",
 	"store/write":            "parts for the containers of this module; users have the Writers of flat, hdf5 and zarr",
 }

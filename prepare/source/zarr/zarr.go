@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -199,17 +200,11 @@ type folder struct {
 }
 
 // Open implements zarr.Files.
-func (f folder) Open(name string) (zarr.File, error) {
+func (f folder) Open(name string) (fs.File, error) {
 	return source.OpenUntil(f.ctx, f.root, filepath.Join(f.path, filepath.FromSlash(name)))
 }
 
-// Folders implements zarr.Files.
-func (f folder) Folders(name string) (names []string, err error) {
-	list, err := source.ReadDir(f.ctx, f.root, filepath.Join(f.path, filepath.FromSlash(name)))
-	for _, e := range list {
-		if e.IsDir() {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
+// ReadDir implements zarr.Files.
+func (f folder) ReadDir(name string) ([]fs.DirEntry, error) {
+	return source.ReadDir(f.ctx, f.root, filepath.Join(f.path, filepath.FromSlash(name)))
 }

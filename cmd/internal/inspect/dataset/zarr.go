@@ -20,7 +20,7 @@ func openZarr(path string) (*zarr.Group, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return zarr.Open(zarr.Folder(path))
+		return zarr.Open(vfs.Folder(path))
 	}
 	f, err := vfs.OpenRegular(path)
 	if err != nil {
