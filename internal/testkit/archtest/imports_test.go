@@ -110,11 +110,11 @@ var layers = [][]place{
 		{"store/write", "how datasets come to be, whatever container they end in"},
 		{"loader/sampler", "orders of record numbers; it knows no Source"},
 		{"mmapds", "store says where records are, mmapds maps them"},
-		{"store/hdf5/view", "HDF5 metadata over the files of a dataset; no libhdf5"},
 	},
 	{
 		{"loader/internal/order", "record numbers of the steps of an epoch; it knows no Source"},
 		{"prepare/source/column", "cells of tables to values, for tables, archives and Parquet"},
+		{"store/hdf5/view", "HDF5 metadata over the files of a dataset; no libhdf5"},
 	},
 	{
 		{"loader/internal/schedule", "which worker makes which step in which slot, whatever is in it"},

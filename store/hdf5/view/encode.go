@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // Name is the name of the file that belongs to a flat dataset.
@@ -57,7 +57,7 @@ func encodeView(d *store.Dataset, file func(path string) string) ([]byte, error)
 	var objects []encode.Object
 	columns := layout.Of(d).Columns
 	for k := range columns {
-		o, err := column(&columns[k], file)
+		o, err := column(columns, k, file)
 		if err != nil {
 			return nil, fmt.Errorf("view: field %q: %w", d.Schema.Fields[columns[k].Field].Name, err)
 		}
@@ -74,16 +74,23 @@ func encodeView(d *store.Dataset, file func(path string) string) ([]byte, error)
 	return append(head, body...), nil
 }
 
-// column describes a column whose elements are in its files. Offsets in several files restart at 0
-// in each of them, so they are joined and written into this one.
-func column(c *layout.Column, file func(string) string) (encode.Object, error) {
+// column describes column k, whose elements are in its files. Offsets in several files restart at 0 in each of them, so
+// they are joined and written into this one.
+func column(columns []layout.Column, k int, file func(string) string) (encode.Object, error) {
+	c := &columns[k]
 	o := encode.Object{Path: c.Path(), Element: encode.Element{DType: c.Spec.DType}, Dims: []int64{c.Rows}}
 	for _, n := range c.Spec.Shape {
 		o.Dims = append(o.Dims, int64(n))
 	}
 	if c.Part == layout.Offsets && len(c.Extents) != 1 {
-		data, err := joinOffsets(c)
-		o.Data, o.Dims = data, []int64{int64(len(data) / 8)}
+		err := write.ConcatRows([][]layout.Column{columns}, k, func(rows []byte) error {
+			o.Data = append(o.Data, rows...)
+			return nil
+		})
+		if o.Data == nil { // there are no records
+			o.Data = make([]byte, 8)
+		}
+		o.Dims = []int64{int64(len(o.Data) / 8)}
 		return o, err
 	}
 	for _, e := range c.Extents {
@@ -97,40 +104,4 @@ func column(c *layout.Column, file func(string) string) (encode.Object, error) {
 			len(o.Files), encode.MaxFiles)
 	}
 	return o, nil
-}
-
-// joinOffsets returns the offsets of all records from 0 on, and the end of the last record. Each extent counts the
-// offsets of its own records from 0.
-func joinOffsets(c *layout.Column) ([]byte, error) {
-	out := make([]byte, 8, 8*(c.Rows+1))
-	total := uint64(0)
-	for _, e := range c.Extents {
-		list, err := readOffsets(e)
-		if err != nil {
-			return nil, err
-		}
-		first := binary.LittleEndian.Uint64(list)
-		for i := 8; i < len(list); i += 8 {
-			out = binary.LittleEndian.AppendUint64(out, total+binary.LittleEndian.Uint64(list[i:])-first)
-		}
-		total = binary.LittleEndian.Uint64(out[len(out)-8:])
-	}
-	return out, nil
-}
-
-// readOffsets reads the offsets of one extent, with the end of its last record.
-func readOffsets(e layout.Extent) ([]byte, error) {
-	f, err := e.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	list := make([]byte, 8*e.Count)
-	if len(list) == 0 {
-		return nil, fmt.Errorf("%s: it has no offsets: %w", e.Path, store.ErrCorrupt)
-	}
-	if _, err := f.ReadAt(list, e.Offset); err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Path, err)
-	}
-	return list, nil
 }
