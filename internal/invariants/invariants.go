@@ -23,13 +23,3 @@ func Poison(b []byte) {
 		copy(b[n:], b[:n])
 	}
 }
-
-// Poisoned reports whether b is filled with PoisonByte; an empty b is.
-func Poisoned(b []byte) bool {
-	for _, c := range b {
-		if c != PoisonByte {
-			return false
-		}
-	}
-	return true
-}

@@ -34,11 +34,6 @@ type Source interface {
 	Scan(r image.Rectangle, f func(y int, strip Image) error) error
 }
 
-// NewImage returns a black image with its own memory, without gaps.
-func NewImage(w, h, c int) *Image {
-	return &Image{Pix: make([]byte, w*h*c), W: w, H: h, C: c, Step: c, Stride: w * c}
-}
-
 // Size returns width, height and channels.
 func (m *Image) Size() (w, h, c int) { return m.W, m.H, m.C }
 
