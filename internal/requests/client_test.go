@@ -236,26 +236,3 @@ func TestFileIsAReaderAt(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }
-
-func Example() {
-	bucket := new(membucket.Memory) // or cloud.Open(ctx, "s3://lab/notes?region=eu-west-1")
-	client := NewClient(bucket, remote.Policy{})
-	defer client.Close()
-	ctx := context.Background()
-	if err := client.WriteAll(ctx, "notes/today", []byte("read by range"), remote.WriteOptions{}); err != nil {
-		fmt.Println(err)
-		return
-	}
-	o, err := client.Stat(ctx, "notes/today")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	dst := make([]byte, 5)
-	if err := client.ReadAt(ctx, o, o.Size-5, dst); err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%s\n", dst)
-	// Output: range
-}

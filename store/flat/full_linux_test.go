@@ -59,19 +59,19 @@ func leaveRoom(t *testing.T, disk, filler string, room int64) {
 }
 
 func fillUp(dest string, opts Options) error {
-	w, err := Create(dest, killSchema(), opts)
+	w, err := Create(dest, tokenSchema(), opts)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	r := store.NewRecord(killSchema())
+	r := store.NewRecord(tokenSchema())
 	for i := int(w.Kept().Records); i < 2500; i++ {
 		if i%150 == 0 {
 			if err := w.Checkpoint(nil); err != nil {
 				return err
 			}
 		}
-		fillKill(r, i)
+		fillTokens(r, i)
 		if err := w.Append(r); err != nil {
 			return err
 		}

@@ -158,7 +158,7 @@ func TestRacesForTheStage(t *testing.T) {
 	swaps, stop := foldertest.SwapForLink(stageDir(dest), target)
 	begun, built, refused := 0, 0, 0
 	for i := 0; (begun < *races || swaps.Load() == 0) && i < 100**races; i++ {
-		w, err := Create(dest, killSchema(), Options{ShardBytes: 1, Overwrite: true, Journal: &store.Journal{Resume: i%2 == 0}})
+		w, err := Create(dest, tokenSchema(), Options{ShardBytes: 1, Overwrite: true, Journal: &store.Journal{Resume: i%2 == 0}})
 		if err == nil {
 			begun++
 			err = raceBuild(w, i)
@@ -183,11 +183,11 @@ func TestRacesForTheStage(t *testing.T) {
 }
 
 func raceBuild(w store.Writer, n int) error {
-	r := store.NewRecord(killSchema())
+	r := store.NewRecord(tokenSchema())
 	var err error
 	for i := 0; i < 5 && err == nil; i++ {
 		runtime.Gosched() // with one CPU, the other user runs here
-		fillKill(r, i)
+		fillTokens(r, i)
 		if err = w.Append(r); err == nil {
 			err = w.Checkpoint(nil)
 		}

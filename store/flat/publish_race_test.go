@@ -25,7 +25,7 @@ func TestBuildersExcludeEachOther(t *testing.T) {
 	for range 3 {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
-				w, err := Create(dest, killSchema(), Options{ShardBytes: 1, Overwrite: true, Journal: &store.Journal{}})
+				w, err := Create(dest, tokenSchema(), Options{ShardBytes: 1, Overwrite: true, Journal: &store.Journal{}})
 				if err == nil {
 					err = raceBuild(w, 1)
 				}

@@ -178,14 +178,14 @@ func TestRaggedSchemas(t *testing.T) {
 }
 
 func TestAppendAllocatesNothing(t *testing.T) {
-	for name, s := range map[string]store.Schema{"fixed": testSchema(), "ragged": killSchema()} {
+	for name, s := range map[string]store.Schema{"fixed": testSchema(), "ragged": tokenSchema()} {
 		w, err := Create(filepath.Join(t.TempDir(), "ds"), s, Options{})
 		require.NoError(t, err)
 		r := store.NewRecord(s)
 		i := 0
 		add := func() {
 			if name == "ragged" {
-				fillKill(r, i)
+				fillTokens(r, i)
 			}
 			i++
 			require.NoError(t, w.Append(r))

@@ -22,16 +22,16 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// addRecords appends records a to b of killSchema.
+// addRecords appends records a to b of tokenSchema.
 func addRecords(t testing.TB, w store.Writer, a, b int, split func(int) string) {
 	t.Helper()
 	killNumbered(split).add(t, w, a, b)
 }
 
-// killNumbered makes the records of killSchema, in those splits if there are any.
+// killNumbered makes the records of tokenSchema, in those splits if there are any.
 func killNumbered(split func(int) string) numbered {
-	return numbered{killSchema(), func(r *store.Record, i int) {
-		fillKill(r, i)
+	return numbered{tokenSchema(), func(r *store.Record, i int) {
+		fillTokens(r, i)
 		if split != nil {
 			r.Split = split(i)
 		}
@@ -41,7 +41,7 @@ func killNumbered(split func(int) string) numbered {
 // makeDataset writes records a to b with those options.
 func makeDataset(t testing.TB, dest string, a, b int, opts Options) *store.Manifest {
 	t.Helper()
-	split := killSplit
+	split := trainOrVal
 	if opts.Splits == nil {
 		split = nil
 	}
@@ -59,7 +59,7 @@ func labels(t *testing.T, d *store.Dataset) (list []int) {
 
 func numbers(a, b int, split string) (list []int) {
 	for i := a; i < b; i++ {
-		if split == "" || killSplit(i) == split {
+		if split == "" || trainOrVal(i) == split {
 			list = append(list, i)
 		}
 	}
@@ -111,14 +111,14 @@ func TestEmptySplit(t *testing.T) {
 
 func TestWrongSplits(t *testing.T) {
 	for _, names := range [][]string{{"a", "a"}, {"../x"}, {""}} {
-		if _, err := Create(filepath.Join(t.TempDir(), "ds"), killSchema(), Options{Splits: names}); err == nil {
+		if _, err := Create(filepath.Join(t.TempDir(), "ds"), tokenSchema(), Options{Splits: names}); err == nil {
 			t.Errorf("%q: no error", names)
 		}
 	}
 	for _, splits := range [][]string{nil, trainVal} {
-		w, err := Create(filepath.Join(t.TempDir(), "ds"), killSchema(), Options{Splits: splits})
+		w, err := Create(filepath.Join(t.TempDir(), "ds"), tokenSchema(), Options{Splits: splits})
 		require.NoError(t, err)
-		r := store.NewRecord(killSchema())
+		r := store.NewRecord(tokenSchema())
 		r.Split = "test"
 		if err := w.Append(r); err == nil || !strings.Contains(err.Error(), `split "test"`) {
 			t.Errorf("%q: %v", splits, err)
@@ -223,7 +223,7 @@ func TestAppendClasses(t *testing.T) {
 func TestResumeRefusesAnotherBuild(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	first := &store.Journal{Inputs: map[string]string{"source": "a", "recipe": "r"}}
-	w, err := Create(dest, killSchema(), Options{Journal: first})
+	w, err := Create(dest, tokenSchema(), Options{Journal: first})
 	require.NoError(t, err)
 	addRecords(t, w, 0, 10, nil)
 	require.NoError(t, w.Checkpoint(json.RawMessage(`{"at": 10}`)))
@@ -231,7 +231,7 @@ func TestResumeRefusesAnotherBuild(t *testing.T) {
 	if !write.Unfinished(dest) {
 		t.Error("the build is not known to be unfinished")
 	}
-	wider := killSchema()
+	wider := tokenSchema()
 	wider.Fields[1].DType, wider.Fields[1].Storage = tensor.Int32, tensor.Int32.Descr()
 	for name, c := range map[string]struct {
 		schema store.Schema
@@ -239,11 +239,11 @@ func TestResumeRefusesAnotherBuild(t *testing.T) {
 		inputs map[string]string
 		says   string
 	}{
-		"source": {killSchema(), Options{}, map[string]string{"source": "b", "recipe": "r"}, "another source: a, and not b"},
-		"gone":   {killSchema(), Options{}, map[string]string{"source": "a"}, "another recipe: r, and not none"},
-		"new":    {killSchema(), Options{}, map[string]string{"source": "a", "recipe": "r", "seed": "1"}, "another seed: none, and not 1"},
-		"size":   {killSchema(), Options{ShardBytes: 1}, first.Inputs, "another shard size"},
-		"splits": {killSchema(), Options{Splits: trainVal}, first.Inputs, "another splits"},
+		"source": {tokenSchema(), Options{}, map[string]string{"source": "b", "recipe": "r"}, "another source: a, and not b"},
+		"gone":   {tokenSchema(), Options{}, map[string]string{"source": "a"}, "another recipe: r, and not none"},
+		"new":    {tokenSchema(), Options{}, map[string]string{"source": "a", "recipe": "r", "seed": "1"}, "another seed: none, and not 1"},
+		"size":   {tokenSchema(), Options{ShardBytes: 1}, first.Inputs, "another shard size"},
+		"splits": {tokenSchema(), Options{Splits: trainVal}, first.Inputs, "another splits"},
 		"schema": {wider, Options{}, first.Inputs, "another schema"},
 	} {
 		c.opts.Journal = &store.Journal{Inputs: c.inputs, Resume: true}
@@ -251,7 +251,7 @@ func TestResumeRefusesAnotherBuild(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	w, err = Create(dest, killSchema(), Options{Journal: &store.Journal{Inputs: first.Inputs, Resume: true}})
+	w, err = Create(dest, tokenSchema(), Options{Journal: &store.Journal{Inputs: first.Inputs, Resume: true}})
 	require.NoError(t, err)
 	defer w.Close()
 	if k := w.Kept(); !k.Resumed || k.Records != 10 || len(k.Notes) != 1 || string(k.Notes[0]) != `{"at":10}` {
@@ -263,11 +263,11 @@ func TestResumeRefusesAnotherBuild(t *testing.T) {
 func TestFreshBuildsForget(t *testing.T) {
 	for _, journal := range []*store.Journal{nil, {}} {
 		dest := filepath.Join(t.TempDir(), "ds")
-		w, err := Create(dest, killSchema(), Options{Journal: &store.Journal{}})
+		w, err := Create(dest, tokenSchema(), Options{Journal: &store.Journal{}})
 		require.NoError(t, err)
 		addRecords(t, w, 0, 600, nil)
 		require.NoError(t, errors.Join(w.Checkpoint(nil), w.Close()))
-		w, err = Create(dest, killSchema(), Options{Journal: journal})
+		w, err = Create(dest, tokenSchema(), Options{Journal: journal})
 		require.NoError(t, err)
 		if w.Kept().Resumed {
 			t.Error("it was resumed")
@@ -290,7 +290,7 @@ func TestCorruptJournals(t *testing.T) {
 	whole := makeDataset(t, filepath.Join(dir, "whole"), 0, 1500, Options{ShardBytes: 1})
 	kept := filepath.Join(dir, "kept")
 	opts := Options{ShardBytes: 1, Journal: &store.Journal{Resume: true}}
-	w, err := Create(kept, killSchema(), opts)
+	w, err := Create(kept, tokenSchema(), opts)
 	require.NoError(t, err)
 	for at := 0; at < 1400; at += 200 {
 		addRecords(t, w, at, at+200, nil)
@@ -310,7 +310,7 @@ func TestCorruptJournals(t *testing.T) {
 			dest := filepath.Join(dir, "corrupt")
 			stage[write.JournalName] = string(bad)
 			writeFolder(t, stageDir(dest), stage)
-			w, err := Create(dest, killSchema(), opts)
+			w, err := Create(dest, tokenSchema(), opts)
 			if err != nil {
 				refused++
 				if !errors.Is(err, store.ErrCorrupt) {
@@ -337,7 +337,7 @@ func TestCorruptStage(t *testing.T) {
 	dir := crash.MemoryDir(t)
 	opts := Options{ShardBytes: 1, Journal: &store.Journal{Resume: true}}
 	kept := filepath.Join(dir, "kept")
-	w, err := Create(kept, killSchema(), opts)
+	w, err := Create(kept, tokenSchema(), opts)
 	require.NoError(t, err)
 	addRecords(t, w, 0, 700, nil)
 	require.NoError(t, errors.Join(w.Checkpoint(nil), w.Close()))
@@ -349,12 +349,12 @@ func TestCorruptStage(t *testing.T) {
 		stage[name] = data[:len(data)-1]
 		dest := filepath.Join(dir, "corrupt")
 		writeFolder(t, stageDir(dest), stage)
-		if _, err := Create(dest, killSchema(), opts); err == nil {
+		if _, err := Create(dest, tokenSchema(), opts); err == nil {
 			t.Errorf("%s cut by a byte: resumed", name)
 		}
 		delete(stage, name)
 		writeFolder(t, stageDir(dest), stage)
-		if _, err := Create(dest, killSchema(), opts); err == nil {
+		if _, err := Create(dest, tokenSchema(), opts); err == nil {
 			t.Errorf("%s missing: resumed", name)
 		}
 	}
