@@ -44,8 +44,8 @@ func (o *chunkOrder) look(opts *Options, n int, src ChunkSource, fields []string
 			n = of.Epoch(n, seed, 0).Len()
 		}
 		o.order = fmt.Sprintf("%v; of Shuffle's randomness, batches have %.2f, and %d together %.2f",
-			order.Plan(), sampler.RandomnessOver(order, n, global, 1, seed), overBatches,
-			sampler.RandomnessOver(order, n, global, overBatches, seed))
+			order.Plan(), sampler.Randomness(order, n, global, 1, seed), overBatches,
+			sampler.Randomness(order, n, global, overBatches, seed))
 		return
 	}
 	if !shuffles(opts.Sampler) {

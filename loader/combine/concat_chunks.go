@@ -53,6 +53,3 @@ func (c *Concat) KeepChunks(order *sampler.ChunkShuffle) {
 		}
 	}
 }
-
-// Decoded adds up what the sources decoded.
-func (c *Concat) Decoded() int64 { return c.decoded() }

@@ -158,16 +158,6 @@ func (c *named) idOf(sources []string) string {
 	return c.kind + "(" + digest.Of(append([]any{sources}, c.how()...)...) + ")"
 }
 
-// decoded adds up how many bytes of chunks the members decoded.
-func (list members) decoded() (bytes int64) {
-	for _, m := range list {
-		if m.can.Chunks != nil {
-			bytes += m.can.Chunks.Decoded()
-		}
-	}
-	return bytes
-}
-
 // ids returns the identities of members; nil if one has none.
 func (list members) ids() []string {
 	ids := make([]string, len(list))

@@ -183,3 +183,13 @@ func (r *route) Bounds(field string, first, end int) (low, high float64, ok bool
 	}
 	return low, high, ok && known && err == nil
 }
+
+// Decoded adds up how many bytes of chunks the parts decoded.
+func (r *route) Decoded() (bytes int64) {
+	for _, m := range r.members {
+		if m.can.Chunks != nil {
+			bytes += m.can.Chunks.Decoded()
+		}
+	}
+	return bytes
+}

@@ -57,6 +57,3 @@ func (v *View) KeepChunks(order *sampler.ChunkShuffle) {
 		}
 	}
 }
-
-// Decoded adds up what the Sources decoded.
-func (v *View) Decoded() int64 { return v.decoded() }

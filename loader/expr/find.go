@@ -27,9 +27,6 @@ func Parse(text string) (*Filter, error) {
 	return &Filter{text, root}, nil
 }
 
-// String returns the text of the expression.
-func (f *Filter) String() string { return f.text }
-
 // Fields returns the names of the fields that the expression reads, each once, in the order of the text.
 func (f *Filter) Fields() []string {
 	var list []string

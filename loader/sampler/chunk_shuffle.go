@@ -19,7 +19,7 @@ import (
 // of a chunk. Every batch has records of all lanes, or of as many as it has records. If records reach into the
 // next chunks, a lane takes some chunks in their order, so that it decodes only one when it comes to the next.
 // Batches are as varied as the batches of Shuffle if there are as many lanes as records in a batch; [Randomness] measures
-// it. Over successive batches they are less so: [RandomnessOver].
+// it. Successive batches together are less so.
 //
 // As all Samplers it is a function of (seed, epoch, position). It keeps 8 bytes for each run of chunks in an epoch.
 type ChunkShuffle struct {

@@ -191,7 +191,7 @@ func TestChunkShuffleDecodesOnce(t *testing.T) {
 		_, needed = decodes(&l, c.axes, o, all, batch, int(c.memory))
 		got := float64(decoded) / float64(needed)
 		t.Logf("%-25s %v: decoded %.3f; randomness of a batch %.2f, of 16 %.2f", c.name, plan, got,
-			sampler.Randomness(o, l.Len(), batch*c.ranks, 5), sampler.RandomnessOver(o, l.Len(), batch*c.ranks, 16, 5))
+			sampler.Randomness(o, l.Len(), batch*c.ranks, 1, 5), sampler.Randomness(o, l.Len(), batch*c.ranks, 16, 5))
 		if got > c.most || got > plan.Decodes+0.05 {
 			t.Errorf("%s: %.3f decodes a chunk, the plan has %.3f, and at most %.2f were expected", c.name, got, plan.Decodes, c.most)
 		}

@@ -30,8 +30,8 @@ func ExampleNewChunkShuffle() {
 		return
 	}
 	fmt.Println(order.Plan())
-	fmt.Printf("randomness of a batch %.2f, of 16 successive ones together %.2f\n", sampler.Randomness(order, 8737, 32, 1),
-		sampler.RandomnessOver(order, 8737, 32, 16, 1))
+	fmt.Printf("randomness of a batch %.2f, of 16 successive ones together %.2f\n", sampler.Randomness(order, 8737, 32, 1, 1),
+		sampler.Randomness(order, 8737, 32, 16, 1))
 	// Output:
 	// 36 lanes, 3.3 GiB of decoded chunks: each chunk is decoded 1.14 times an epoch, and 21.1 times by Shuffle
 	// randomness of a batch 1.00, of 16 successive ones together 0.20
@@ -41,7 +41,7 @@ func ExampleNewChunkShuffle() {
 func ExampleRandomness() {
 	const n, batch = 1_000_000, 256
 	for _, run := range []int{1, 4, 16, 256} {
-		fmt.Printf("runs of %3d: %.2f\n", run, sampler.Randomness(sampler.Block{Size: run}, n, batch, 1))
+		fmt.Printf("runs of %3d: %.2f\n", run, sampler.Randomness(sampler.Block{Size: run}, n, batch, 1, 1))
 	}
 	// Output:
 	// runs of   1: 1.00

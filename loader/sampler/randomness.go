@@ -8,18 +8,17 @@ import "math"
 // of that many records touches, and compares the mean of up to 256 batches with what is
 // expected of a uniform one, batch*(1-(1-1/batch)^batch). In a dataset that is sorted by
 // class, this is how many classes a batch sees. The noise is below 0.02.
-func Randomness(s Sampler, n, batch int, seed uint64) float64 {
-	return randomness(s, n, batch, seed, 256)
-}
-
-// randomness measures up to most batches.
-func randomness(s Sampler, n, batch int, seed uint64, most int) float64 {
+//
+// together is how many successive batches count as one. The batches of a [ChunkShuffle] may each be as varied as the batches
+// of Shuffle, and successive batches still be of the same chunks.
+func Randomness(s Sampler, n, batch, together int, seed uint64) float64 {
+	batch *= together
 	seq := s.Epoch(n, seed, 0)
 	batches := seq.Len() / max(1, batch)
 	if batch < 2 || batches == 0 {
 		return 0
 	}
-	sample := min(batches, most)
+	sample := min(batches, max(8, min(256, (1<<16)/batch)))
 	dst, seen := make([]int, batch), make([]bool, batch)
 	touched := 0
 	for i := range sample {
@@ -35,10 +34,4 @@ func randomness(s Sampler, n, batch int, seed uint64, most int) float64 {
 	b := float64(batch)
 	expected := b * (1 - math.Pow(1-1/b, b))
 	return min(1, max(0, (float64(touched)/float64(sample)-1)/(expected-1)))
-}
-
-// RandomnessOver is Randomness of some successive batches together. The batches of a [ChunkShuffle] may each be as
-// varied as the batches of Shuffle, and successive batches still be of the same chunks.
-func RandomnessOver(s Sampler, n, batch, batches int, seed uint64) float64 {
-	return randomness(s, n, batch*batches, seed, max(8, min(256, (1<<16)/max(1, batch*batches))))
 }

@@ -50,7 +50,7 @@ func TestRegionsDiffer(t *testing.T) {
 
 func TestRegionsAreAsRandomAsAShuffle(t *testing.T) {
 	const n, batch = 1_000_000, 4096
-	if got := sampler.Randomness(sampler.Regions{Count: 64, Batch: batch}, n, batch, 1); got < 0.98 {
+	if got := sampler.Randomness(sampler.Regions{Count: 64, Batch: batch}, n, batch, 1, 1); got < 0.98 {
 		t.Errorf("randomness of a global batch: %.3f", got)
 	}
 }

@@ -48,13 +48,13 @@ func TestRandomness(t *testing.T) {
 		{sampler.Block{Size: 64}, 0, 0.02},
 		{sampler.Sequential{}, 0, 0.02},
 	} {
-		got := sampler.Randomness(c.order, n, batch, 1)
+		got := sampler.Randomness(c.order, n, batch, 1, 1)
 		if got < c.lo || got > c.hi || got > last+0.01 {
 			t.Errorf("%#v: %.3f; want %v to %v, not much more than before", c.order, got, c.lo, c.hi)
 		}
 		last = got
 	}
-	if got := sampler.Randomness(sampler.Shuffle{}, 10, 1, 1); got != 0 {
+	if got := sampler.Randomness(sampler.Shuffle{}, 10, 1, 1, 1); got != 0 {
 		t.Errorf("batches of one: %v", got)
 	}
 }
