@@ -19,7 +19,7 @@ import (
 var numberList = regexp.MustCompile(`^[0-9][0-9,\s-]*$`)
 
 // recordNumbers returns the numbers that a text such as 3,7,10-20 lists, or a file, or standard input as "-". They are
-// of some of n records; edit.Choose reports those that are out of range or given twice.
+// of some of n records; edit.Dataset.Choose reports those that are out of range or given twice.
 func recordNumbers(text string, stdin io.Reader, n int64) ([]int64, error) {
 	if text == "-" {
 		return readNumbers(stdin, n)

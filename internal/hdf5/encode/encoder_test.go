@@ -3,11 +3,7 @@ package encode
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -154,83 +150,5 @@ func TestEncodeErrors(t *testing.T) {
 		if _, _, err := e.Encode(make([]byte, n)); err == nil {
 			t.Errorf("%d bytes: no error", n)
 		}
-	}
-}
-
-const assemble = `
-import json, sys, h5py, numpy as np
-folder = sys.argv[1]
-spec = json.load(open(folder + "/spec.json"))
-with h5py.File(folder + "/x.h5", "w") as f:
-    for k, s in enumerate(spec):
-        d = f.create_dataset("d%d" % k, shape=(s["n"], s["width"]), dtype=s["dtype"], chunks=(s["per"], s["width"]),
-                             compression="gzip", compression_opts=s["level"], shuffle=s["shuffle"])
-        for i, mask in enumerate(s["masks"]):
-            d.id.write_direct_chunk((i * s["per"], 0), open(folder + "/%d-%d" % (k, i), "rb").read(), filter_mask=mask)
-with h5py.File(folder + "/x.h5") as f:
-    for k in range(len(spec)):
-        open(folder + "/back-%d" % k, "wb").write(f["d%d" % k][()].tobytes())
-`
-
-type assembled struct {
-	N       int      `json:"n"`
-	Width   int      `json:"width"`
-	Per     int      `json:"per"`
-	DType   string   `json:"dtype"`
-	Level   int      `json:"level"`
-	Shuffle bool     `json:"shuffle"`
-	Masks   []uint32 `json:"masks"`
-	data    []byte
-}
-
-// h5py must read from our chunks what went in, and so must package chunk.
-func TestEncodeAgainstH5py(t *testing.T) {
-	dir := t.TempDir()
-	noise := make([]byte, 1<<16)
-	for i, x := 0, uint64(1); i < len(noise); i++ {
-		x = x*6364136223846793005 + 1442695040888963407
-		noise[i] = byte(x >> 56)
-	}
-	list := []assembled{
-		{N: 16, Width: 1000, Per: 1, DType: "<f4", Level: 6, Shuffle: true, data: smooth(16000)},
-		{N: 16, Width: 1000, Per: 5, DType: "<f4", Level: 9, data: pixels(16000)},
-		{N: 64, Width: 1024, Per: 10, DType: "u1", Level: 1, data: h5test.Values(1, 1<<16)},
-		{N: 64, Width: 512, Per: 3, DType: "<u2", Level: 6, Shuffle: true, data: noise},
-		{N: 64, Width: 1024, Per: 64, DType: "u1", Level: 6, data: noise},
-	}
-	for k := range list {
-		list[k].write(t, dir, k)
-	}
-	spec, err := json.Marshal(list)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "spec.json"), spec, 0o600))
-	h5test.Run(t, "-c", assemble, dir)
-	file := readFile(t, filepath.Join(dir, "x.h5"))
-	for k, a := range list {
-		name := strconv.Itoa(k)
-		if !bytes.Equal(readFile(t, filepath.Join(dir, "back-"+name)), a.data) {
-			t.Errorf("dataset %d: h5py reads other bytes", k)
-		}
-		if !bytes.Equal(read(t, file, "d"+name), a.data) {
-			t.Errorf("dataset %d: package chunk reads other bytes", k)
-		}
-	}
-	if list[3].Masks[0] != 3 || list[4].Masks[0] != 1 || list[0].Masks[0] != 0 {
-		t.Errorf("masks %v, %v, %v", list[3].Masks, list[4].Masks, list[0].Masks)
-	}
-}
-
-// write makes the chunks of a dataset, one a file.
-func (a *assembled) write(t *testing.T, dir string, k int) {
-	t.Helper()
-	record := len(a.data) / a.N
-	e, err := NewEncoder(Recipe{Record: record, Elem: record / a.Width, Records: a.Per, Level: a.Level,
-		Shuffle: a.Shuffle})
-	require.NoError(t, err)
-	for i := 0; i*a.Per < a.N; i++ {
-		chunk, mask, err := e.Encode(a.data[i*a.Per*record : min(a.N, (i+1)*a.Per)*record])
-		require.NoError(t, err)
-		a.Masks = append(a.Masks, mask)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, strconv.Itoa(k)+"-"+strconv.Itoa(i)), chunk, 0o600))
 	}
 }

@@ -40,22 +40,3 @@ func TestBadPage(t *testing.T) {
 		t.Error("a page that is not there")
 	}
 }
-
-func TestMissing(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	if _, err := look(t.Context(), t.TempDir(), "x.html", false); !errors.Is(err, ErrMissing) {
-		t.Error(err)
-	}
-}
-
-// A Chromium that fails as it starts counts as missing, and the error has its output.
-func TestCannotStart(t *testing.T) {
-	bin := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(bin, names[0]), []byte("#!/bin/sh\necho no sandbox to be had >&2\n"),
-		0o777))
-	t.Setenv("PATH", bin)
-	if _, err := look(t.Context(), t.TempDir(), "x.html", false); !errors.Is(err, ErrMissing) ||
-		!strings.Contains(err.Error(), "no sandbox to be had") {
-		t.Error(err)
-	}
-}
