@@ -62,7 +62,7 @@ func KindOf(kind, records string) string {
 // unitFiles returns the files of a source that has a unit in each, in the order of units, or the only file of a folder or
 // glob without a declaration, which is read as itself; nil of any other source.
 func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records string) ([]string, error) {
-	if endings[kind] == nil {
+	if _, _, ok := source.SplitGeneration(path); ok || endings[kind] == nil { // which a dataset has
 		return nil, nil
 	}
 	files, err := source.Files(path)
