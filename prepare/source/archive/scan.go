@@ -498,8 +498,8 @@ func (c *memberColumn) decideNPY(m *memberScan, name string) error {
 // memberFieldName returns the usual name for an extension: what stands before the kind of
 // file, as in left.jpg, or a name for that kind.
 func memberFieldName(ext string) string {
-	if before, _, ok := cutLast(ext, "."); ok && !strings.HasPrefix(ext, "json.") {
-		return before
+	if i := strings.LastIndexByte(ext, '.'); i >= 0 && !strings.HasPrefix(ext, "json.") {
+		return ext[:i]
 	}
 	switch {
 	case plainImage(ext):
@@ -508,12 +508,4 @@ func memberFieldName(ext string) string {
 		return memberFields[ext]
 	}
 	return column.LastPart(ext)
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }

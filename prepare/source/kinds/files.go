@@ -115,15 +115,6 @@ func filesIn(root *vfs.Root, folder, kind string) (files []string) {
 // openUnitFiles opens a source of files with units.
 func openUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files []string, opts source.Options,
 	selection []column.Selection) (source.Source, error) {
-	s, err := newUnitFiles(ctx, root, path, kind, files, opts, selection)
-	if err != nil {
-		return nil, fmt.Errorf("source %s: %w", path, err)
-	}
-	return s, nil
-}
-
-func newUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files []string, opts source.Options,
-	selection []column.Selection) (source.Source, error) {
 	records := &unit.Records{Levels: []string{"*"}}
 	if opts.Records != "" {
 		var err error

@@ -87,7 +87,9 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	case len(files) == 1 && opts.Records == "":
 		s, err = open(ctx, root, files[0], opts, selection)
 	case files != nil:
-		s, err = openUnitFiles(ctx, root, path, kind, files, opts, selection)
+		if s, err = openUnitFiles(ctx, root, path, kind, files, opts, selection); err != nil {
+			err = fmt.Errorf("source %s: %w", path, err)
+		}
 	default:
 		if files = partitionFiles(root, path, kind); files != nil {
 			s, err = openPartitions(ctx, root, path, kind, files, opts, selection)
@@ -149,24 +151,19 @@ var openers = map[string]openFunc{
 // openFolder opens a folder of images. One that seemed to be of images as it is large may be of LabelMe.
 func openFolder(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	s, err := openImages(ctx, root, path, opts, selection)
-	if err != nil && opts.Kind != "imagefolder" && ctx.Err() == nil && source.IsLabelMe(root, path) {
+	err := fmt.Errorf("source %s: --fields: a folder of images has no columns", path)
+	alone := opts.Kind == "imagefolder"
+	if selection == nil {
+		var s *folder.Folder
+		if s, err = folder.Open(ctx, root, path, folder.Options{IsImage: opts.IsImage, Seen: opts.Seen, Alone: alone,
+			Hold: opts.Places}); err == nil {
+			return s, nil
+		}
+	}
+	if !alone && ctx.Err() == nil && source.IsLabelMe(root, path) {
 		return labels.Labelme(ctx, root, path, opts, selection)
 	}
-	return s, err
-}
-
-func openImages(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
-	source.Source, error) {
-	if selection != nil {
-		return nil, fmt.Errorf("source %s: --fields: a folder of images has no columns", path)
-	}
-	s, err := folder.Open(ctx, root, path, folder.Options{IsImage: opts.IsImage, Seen: opts.Seen,
-		Alone: opts.Kind == "imagefolder", Hold: opts.Places})
-	if err != nil {
-		return nil, err // not s, which would be a Source that is not nil
-	}
-	return s, nil
+	return nil, err
 }
 
 type openFunc func(ctx context.Context, root *vfs.Root, path string, opts source.Options,
