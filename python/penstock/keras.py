@@ -127,11 +127,7 @@ class Data(DataAdapter):
             raise Error(f"field {names!r} is bfloat16, which NumPy does not have; prepare it as float32")
         return value
 
-    def get_numpy_iterator(self) -> Iterator[tuple[Any, ...]]:
-        """Return an iterator over an epoch, as Keras asks for it."""
-        return self._batches()
-
-    get_jax_iterator = get_numpy_iterator
+    get_numpy_iterator = get_jax_iterator = _batches  # as Keras asks for them
 
     def get_torch_dataloader(self) -> Iterator[tuple[Any, ...]]:
         """Return an iterator over an epoch, of tensors on Keras' device."""

@@ -112,7 +112,7 @@ class Permutation:
     """A permutation of the numbers below its length, or a part of a longer one.
 
     It is indexed with an integer, a slice, or an array of positions, and gives an int or an
-    array of int64.
+    array of int64. Without more, each number is in its own place.
     """
 
     def __init__(self, n: int) -> None:
@@ -145,7 +145,7 @@ class Permutation:
         return self[:].astype(dtype or np.int64, copy=False)
 
     def _at(self, positions: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        return positions
 
 
 class _Table(Permutation):

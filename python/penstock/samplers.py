@@ -464,27 +464,27 @@ class _Over:
         return self.first(n - left, Shuffle() if sampler.shuffle else None), options
 
 
-class _Noticed(int):
+class _SeenEpoch(int):
     """An epoch of a DistributedSampler that was looked at: one that is assigned later is another object, though it may be equal."""
 
 
-class Announced:
+class EpochAnnouncements:
     """A DistributedSampler of torch, whose set_epoch says the epoch of the next loop, also if it is the number of the last one."""
 
     def __init__(self, sampler: Any) -> None:
         self._sampler = sampler
-        self._noticed: Any = None
+        self._seen: Any = None
         if sampler.epoch == 0:  # as it is made: epochs are counted until set_epoch is called
             self.said()
 
     def said(self) -> int | None:
         """Return the epoch that was set since this was asked last; None if none was."""
         epoch = self._sampler.epoch
-        if epoch is self._noticed:
+        if epoch is self._seen:
             return None
-        if type(epoch) is not _Noticed:  # another DataLoader with this sampler may have looked first
-            epoch = self._sampler.epoch = _Noticed(epoch)
-        self._noticed = epoch
+        if type(epoch) is not _SeenEpoch:  # another DataLoader with this sampler may have looked first
+            epoch = self._sampler.epoch = _SeenEpoch(epoch)
+        self._seen = epoch
         return int(epoch)
 
 

@@ -187,16 +187,13 @@ def collate(batch: Any) -> Any:
 
 def convert(fields: Mapping[str, Field], batch: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arrays of a batch as tensors over the same memory, text as lists of str."""
-    return {name: _convert(fields.get(name), values) for name, values in batch.items()}
+    ragged = {name for name, f in fields.items() if f.ragged}
+    return {name: _ragged(values) if name in ragged else tensor(values) for name, values in batch.items()}
 
 
 def converter_of(f: Field) -> Callable[[np.ndarray], torch.Tensor]:
     """Return what converts an array of a field of fixed size."""
     return tensor if f.dtype == "bfloat16" else torch.from_numpy
-
-
-def _convert(f: Field | None, values: Any) -> Any:
-    return _ragged(values) if f is not None and f.ragged else tensor(values)
 
 
 def _ragged(batch: Ragged) -> Jagged | list[str] | list[list[torch.Tensor]]:

@@ -1428,7 +1428,7 @@ def _one(choice: RandomChoice, t: Any) -> dict[str, Any]:
     return entries[0]
 
 
-_NOTHING = {"Identity", "ToPureTensor"}
+_NO_OPERATION = {"Identity", "ToPureTensor"}
 BATCH = {c.__name__: c for c in (MixUp, CutMix, LabelSmoothing, PadToLargest, RandomChoice)}
 _RECORD: dict[str, type[Transform]] = {
     c.__name__: c
@@ -1447,7 +1447,7 @@ _TO_KIND = {"ToImage": "Image", "PILToTensor": "Tensor", "ToTensor": "Tensor"}
 _OF_TENSORS = {"ToDtype", "ConvertImageDtype", "Normalize", "LinearTransformation", "RandomErasing"}
 #: Operations that the engine does on floats, too, and those that leave images as they are.
 _OF_FLOATS = (
-    {"CenterCrop", "RandomHorizontalFlip", "RandomVerticalFlip", "Normalize", "LinearTransformation", "RandomErasing"} | _NOTHING | set(_TO_KIND)
+    {"CenterCrop", "RandomHorizontalFlip", "RandomVerticalFlip", "Normalize", "LinearTransformation", "RandomErasing"} | _NO_OPERATION | set(_TO_KIND)
 )
 
 
@@ -1565,7 +1565,7 @@ def _entries(t: Any, known: Mapping[str, type[Transform]], kind: str) -> list[di
     if isinstance(t, Mapping):
         return [dict(t)]
     if module.startswith("torchvision.transforms"):
-        if name in _NOTHING:
+        if name in _NO_OPERATION:
             return []
         if name in known:
             return _of_torchvision(known[name], t, kind).to_json()
@@ -1629,7 +1629,7 @@ _BEFORE = (
 
 def _parameters(c: type[Transform], t: Any) -> dict[str, Any]:
     """Return the parameters of a transform of torchvision, each of which c must have."""
-    values, taken = {}, {f.name for f in fields(c)}  # type: ignore[arg-type]
+    values, known = {}, {f.name for f in fields(c)}  # type: ignore[arg-type]
     for p in inspect.signature(type(t).__init__).parameters.values():
         if p.name == "self" or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             continue
@@ -1640,7 +1640,7 @@ def _parameters(c: type[Transform], t: Any) -> dict[str, Any]:
         if not hasattr(t, p.name):
             raise UnsupportedError(f"{c.__name__}: this torchvision does not say what {p.name} is; take penstock.transforms.{c.__name__}")
         value = getattr(t, p.name)
-        if p.name in taken:
+        if p.name in known:
             values[p.name] = value
         elif value is not p.default and value != p.default:
             raise UnsupportedError(f"{c.__name__}: {p.name}={value!r}: penstock has no such parameter; leave it out")

@@ -71,7 +71,7 @@ class DeviceTest(unittest.TestCase):
         for where, name, mistake in (
             (device.Stage, "put", forgets),
             (device.Stage, "take", lambda stage, staged: staged[0]),
-            (device.Copies, "settled", lambda copies, slots, wait: slots),
+            (device.PendingCopies, "settled", lambda copies, slots, wait: slots),
         ):
             with self.subTest(name=name), self.assertRaises(AssertionError):
                 want = self.wanted("images", 64, True)

@@ -202,7 +202,7 @@ class LoopsTest(data.Copied):
                 gc.collect()
                 list(dl)
                 self.assertLessEqual(len(dl._engine.session._freed) + len(dl._engine.session._pending), dl._engine.session._slots)
-                self.assertEqual(dl._engine.session._held - len(dl._engine.session._freed), 0)
+                self.assertEqual(dl._engine.session._slots_in_use - len(dl._engine.session._freed), 0)
 
     def test_interrupts_at_random_times(self):
         """SIGINT comes from a timer, wherever the process is."""

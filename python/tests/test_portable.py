@@ -86,7 +86,7 @@ class PortableTest(unittest.TestCase):
             with self.subTest(at=at), self.assertRaises(penstock.Error):
                 slot.array(at, rows, 100)
         del slot, near
-        self.assertEqual((memory.held(), len(freed)), ([3], 0))
+        self.assertEqual((memory.used(), len(freed)), ([3], 0))
         kept = far[50:].reshape(5, 10).T
         del far
         self.assertEqual((kept.sum(), len(freed)), (100, 0))
@@ -116,9 +116,9 @@ class PortableTest(unittest.TestCase):
         for n in (100, 3 << 20):
             slot = send(n)
             file.grow(file.size + mmap.ALLOCATIONGRANULARITY)  # the first piece of the next slot
-            self.assertEqual(set(reader.slot(*slot).array(0, n).tolist()), {n % 251})
+            self.assertEqual(set(reader.slot(*slot)(0, n).tolist()), {n % 251})
         slot = send(5 << 20)
-        self.assertEqual(set(reader.slot(*slot).array(0, 5 << 20).tolist()), {(5 << 20) % 251})
+        self.assertEqual(set(reader.slot(*slot)(0, 5 << 20).tolist()), {(5 << 20) % 251})
 
     def test_files_have_no_name_and_one_reader(self):
         with loader("images", 100):

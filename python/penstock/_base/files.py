@@ -206,19 +206,19 @@ def _process_folder(parent: str) -> tuple[Owner, str, Any]:
 
     _sweep(parent)
     folder = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
-    held = open(os.path.join(folder, _LOCK), "x")  # noqa: SIM115  # it stays open as long as this process lives
+    lock_file = open(os.path.join(folder, _LOCK), "x")  # noqa: SIM115  # it stays open as long as this process lives
     if fcntl is not None:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    finalize(remove, remove, folder, held)
-    return Owner(), folder, held
+        fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finalize(remove, remove, folder, lock_file)
+    return Owner(), folder, lock_file
 
 
-def remove(folder: str, held: Any = None) -> None:
+def remove(folder: str, lock: Any = None) -> None:
     """Remove a temporary folder, and let go of its lock."""
     import shutil
 
-    if held is not None:
-        held.close()
+    if lock is not None:
+        lock.close()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import subprocess
 
 #: Of mmap(2); Python has no name for it.
-_MAP_FIXED = 0x10
+MAP_FIXED = 0x10
 #: So that memory which nobody writes to needs no room.
-_NORESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+NORESERVE: int = getattr(mmap, "MAPNORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 
 class Owner:
@@ -89,10 +89,10 @@ def finalize(thing: Any, end: Callable[..., object], *args: Any, leave: Callable
 
 def leaving(thing: Any, leave: Callable[..., object], *args: Any) -> Finalizer:
     """Have a child of a fork call ``leave(*args)`` at once, if ``thing`` exists and the finalizer was not called."""
-    return finalize(thing, _nothing, *args, leave=leave)
+    return finalize(thing, _do_nothing, *args, leave=leave)
 
 
-def _nothing(*_: object) -> None:
+def _do_nothing(*_: object) -> None:
     pass
 
 
@@ -114,7 +114,7 @@ def shared(memory: mmap.mmap) -> mmap.mmap:
 class Holder(Protocol):
     """Knows which parts of shared memory something in this process refers to."""
 
-    def held(self) -> Iterable[tuple[int, int]]:
+    def used(self) -> Iterable[tuple[int, int]]:
         """Return addresses and lengths."""
 
 
@@ -156,7 +156,7 @@ def _before() -> None:
     if memory:
         import ctypes
     for holder in list(_holders) if memory else ():
-        for address, n in holder.held():
+        for address, n in holder.used():
             first = address // mmap.PAGESIZE * mmap.PAGESIZE
             end = -(-(address + n) // mmap.PAGESIZE) * mmap.PAGESIZE
             pages[first] = max(pages.get(first, 0), end - first)
@@ -173,8 +173,8 @@ def _in_parent() -> None:
 def _in_child() -> None:
     global _forks
     _forks += 1
-    for held in list(_locks):
-        held._at_fork_reinit()
+    for each in list(_locks):
+        each._at_fork_reinit()
     mapped, kept = _kept[threading.get_ident()].pop()
     _kept.clear()
     for memory in mapped:
@@ -196,7 +196,7 @@ def _make_private(memory: mmap.mmap) -> None:
     call = ctypes.CDLL(None).mmap
     call.restype, call.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    how = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE | _MAP_FIXED
+    how = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE | MAP_FIXED
     if call(address, len(memory), mmap.PROT_READ | mmap.PROT_WRITE, how, -1, 0) != address:
         call(address, len(memory), 0, how, -1, 0)
 

@@ -53,7 +53,7 @@ Wanted = Union[bool, Callable[[Progress], object], None]
 class Display:
     """Shows Progress. It is closed at the end of the work."""
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: Progress) -> object:
         """Show it."""
 
     def say(self, text: str) -> None:
@@ -68,7 +68,9 @@ def display(wanted: Wanted) -> Display | None:
     if wanted is None:
         wanted = sys.stderr is not None and (sys.stderr.isatty() or in_notebook())
     if callable(wanted):
-        return _Callback(wanted)
+        shown = Display()
+        shown.show = wanted  # type: ignore[assignment,method-assign] # whose exceptions end the work
+        return shown
     if not isinstance(wanted, bool):
         raise TypeError(f"progress is {wanted!r:.100}; it must be True, False, None, or a function of a penstock.Progress")
     if not wanted:
@@ -100,16 +102,6 @@ def follow(lines: Iterable[bytes], shown: Display | None, other: Callable[[bytes
 def in_notebook() -> bool:
     """Whether this process is the kernel of a notebook."""
     return "ipykernel" in sys.modules
-
-
-class _Callback(Display):
-    """A function of the user's. Its exceptions end the work."""
-
-    def __init__(self, function: Callable[[Progress], object]) -> None:
-        self._function = function
-
-    def show(self, progress: Progress) -> None:
-        self._function(progress)
 
 
 class _Bar(Display):

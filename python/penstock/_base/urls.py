@@ -62,25 +62,25 @@ def _options(found: re.Match[str]) -> str:
 
 
 #: URLs in temporary files for programs, by the name of a variable of the environment that stands for each.
-_held: dict[str, str] = {}
+_hidden: dict[str, str] = {}
 
 
 def hold(url: str, names: list[str]) -> str:
     """Return a name by which programs that are started from now on know a URL, and add it to those that are to be released."""
     names.append(f"PENSTOCK_URL_{os.urandom(8).hex()}")
-    _held[names[-1]] = url
+    _hidden[names[-1]] = url
     return names[-1]
 
 
 def value(name: str) -> str:
     """Return the URL of a name of ``hold``, which may have a folder in front; another text is returned as it is."""
-    return _held.get(os.path.basename(name), name)
+    return _hidden.get(os.path.basename(name), name)
 
 
 def release(names: list[str]) -> None:
     """Forget names of ``hold``."""
     for name in names:
-        _held.pop(name, None)
+        _hidden.pop(name, None)
 
 
 def hidden(command: Sequence[str]) -> dict[str, Any]:
@@ -90,4 +90,4 @@ def hidden(command: Sequence[str]) -> dict[str, Any]:
     """
     names = {f"PENSTOCK_URL_{i}": argument for i, argument in enumerate(command) if i and "://" in argument}
     arguments = [name if (name := f"PENSTOCK_URL_{i}") in names else argument for i, argument in enumerate(command)]
-    return {"args": arguments, **({"env": {**os.environ, **_held, **names}} if names or _held else {})}
+    return {"args": arguments, **({"env": {**os.environ, **_hidden, **names}} if names or _hidden else {})}

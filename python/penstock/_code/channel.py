@@ -17,15 +17,16 @@ _LENGTH = struct.Struct("<Q")
 _CHUNK = 1 << 16
 
 
-class Closed(Exception):
+class ChannelClosed(Exception):
     """The other end is closed, or its process has ended."""
 
 
 class Channel:
-    """One end of a pair of sockets. Messages are bytes, in order."""
+    """One end of a pair of sockets. Messages are bytes, in order, each after its length."""
 
-    def __init__(self, end: socket.socket) -> None:
+    def __init__(self, end: socket.socket, length: struct.Struct = _LENGTH) -> None:
         self._socket: socket.socket | None = end
+        self._length = length
         self._received = bytearray()
         self._unsent: deque[memoryview] = deque()
 
@@ -34,8 +35,8 @@ class Channel:
 
     def send(self, message: bytes) -> None:
         """Send a message: all of it, or, if this end does not block, what the socket takes now. ``flush`` sends the rest."""
-        data = _LENGTH.pack(len(message)) + message if len(message) < _CHUNK else None
-        self._unsent.extend(memoryview(part) for part in ((data,) if data is not None else (_LENGTH.pack(len(message)), message)))
+        length = self._length.pack(len(message))
+        self._unsent.extend(map(memoryview, (length + message,) if len(message) < _CHUNK else (length, message)))
         self.flush()
 
     def flush(self) -> bool:
@@ -46,7 +47,7 @@ class Channel:
             except (BlockingIOError, InterruptedError):
                 return False
             except OSError as e:
-                raise Closed from e
+                raise ChannelClosed from e
             if sent == len(self._unsent[0]):
                 self._unsent.popleft()
             else:
@@ -57,29 +58,32 @@ class Channel:
         """Send what waits, and return whether some of it has to wait longer."""
         try:
             return not self.flush()
-        except Closed:
+        except ChannelClosed:
             self._unsent.clear()  # what the worker sent before it ended is still there to be read
             return False
 
     def receive(self) -> bytes | None:
         """Return the next message; None if this end does not block and none has arrived."""
-        while True:
-            if len(self._received) >= _LENGTH.size:
-                (length,) = _LENGTH.unpack_from(self._received)
-                end = _LENGTH.size + length
-                if len(self._received) >= end:
-                    message = bytes(memoryview(self._received)[_LENGTH.size : end])
-                    del self._received[:end]
-                    return message
+        while not self.complete:
             try:
                 data = self._open().recv(_CHUNK)
             except (BlockingIOError, InterruptedError):
                 return None
             except OSError as e:
-                raise Closed from e
+                raise ChannelClosed from e
             if not data:
-                raise Closed
+                raise ChannelClosed
             self._received += data
+        end = self._length.size + self._length.unpack_from(self._received)[0]
+        message = bytes(memoryview(self._received)[self._length.size : end])
+        del self._received[:end]
+        return message
+
+    @property
+    def complete(self) -> bool:
+        """Whether a whole message has been received."""
+        got, size = len(self._received), self._length.size
+        return got >= size and got >= size + self._length.unpack_from(self._received)[0]
 
     def ready(self) -> bool:
         """Return whether a message, or a part of one, has arrived."""
@@ -100,7 +104,7 @@ class Channel:
 
     def _open(self) -> socket.socket:
         if self._socket is None:
-            raise Closed
+            raise ChannelClosed
         return self._socket
 
 

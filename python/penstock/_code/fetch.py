@@ -63,7 +63,7 @@ class Task:
     order: Any = None
 
 
-class Stopped(Exception):
+class Cancelled(Exception):
     """The loader does not want the batch any more."""
 
 
@@ -73,19 +73,19 @@ class Meter:
     def __init__(self, numbers: Any) -> None:
         self.numbers = numbers
         #: Nanoseconds in the dataset, in collate, and in copying; and on cores, in the first two.
-        self.spent = [0, 0, 0, 0]
+        self.times = [0, 0, 0, 0]
         self._since = self._cpu = 0
 
     def start(self) -> None:
-        self.spent = [0, 0, 0, 0]
+        self.times = [0, 0, 0, 0]
         self._since, self._cpu = time.perf_counter_ns(), time.process_time_ns()
         self.numbers[Board.phase] = 2
 
     def next(self, phase: int) -> None:
         """End a phase, and begin the next one."""
         now, cpu = time.perf_counter_ns(), time.process_time_ns()
-        self.spent[phase] += now - self._since
-        self.spent[3] += cpu - self._cpu
+        self.times[phase] += now - self._since
+        self.times[3] += cpu - self._cpu
         self._since, self._cpu = now, cpu
         self.numbers[Board.phase] = phase + 3 if phase < 2 else 0
         self.numbers[Board.place] = 0
@@ -186,7 +186,7 @@ class MapFetcher(Fetcher):
         for i in records:
             numbers[Board.place] = len(samples)
             if numbers[Board.stop]:
-                raise Stopped
+                raise Cancelled
             samples.append(dataset[i])
         return samples
 
@@ -213,9 +213,9 @@ class IterableFetcher(Fetcher):
     def __init__(self, work: Work, meter: Meter, state: Mapping[str, Any] | None = None) -> None:
         self._work, self._meter = work, meter
         state = state or {}
-        self._taken, self._ended = int(state.get("taken", 0)), bool(state.get("ended", False))
+        self._read, self._ended = int(state.get("taken", 0)), bool(state.get("ended", False))
         self._begun: Mapping[str, Any] | None = state.get("begun")  # the random numbers before iter(), for one without a state
-        skip = "iterator" not in state and "dataset" not in state and self._taken > 0
+        skip = "iterator" not in state and "dataset" not in state and self._read > 0
         with randomness.undisturbed() if skip else contextlib.nullcontext():
             if skip and self._begun is not None:
                 randomness.restore(randomness.decode(self._begun))
@@ -229,10 +229,10 @@ class IterableFetcher(Fetcher):
                     raise Error("the state is of a dataset whose iterator has load_state_dict, and this one has none")
                 self._iterator.load_state_dict(state["iterator"])
             if skip:
-                _log.info("%s has no state_dict: its first %d samples are read again, and passed over", type(work.dataset).__name__, self._taken)
-                passed = sum(1 for _ in itertools.islice(self._iterator, self._taken))
-                if passed < self._taken:
-                    raise Error(f"the state is after {self._taken} samples of a worker, and the dataset has {passed}: it is another dataset")
+                _log.info("%s has no state_dict: its first %d samples are read again, and passed over", type(work.dataset).__name__, self._read)
+                passed = sum(1 for _ in itertools.islice(self._iterator, self._read))
+                if passed < self._read:
+                    raise Error(f"the state is after {self._read} samples of a worker, and the dataset has {passed}: it is another dataset")
 
     def fetch(self, task: Task) -> Any:
         """Return the next batch; raise StopIteration if there is none."""
@@ -245,7 +245,7 @@ class IterableFetcher(Fetcher):
             samples = self._samples(len(task.records))
         else:
             samples = next(self._iterator)
-            self._taken += 1
+            self._read += 1
         meter.next(0)
         batch = work.collate(samples)
         meter.next(1)
@@ -257,19 +257,19 @@ class IterableFetcher(Fetcher):
         while len(samples) < n:
             numbers[Board.place] = len(samples)
             if numbers[Board.stop]:
-                raise Stopped
+                raise Cancelled
             try:
                 samples.append(next(self._iterator))
             except StopIteration:
                 self._ended = True
                 break
-            self._taken += 1
+            self._read += 1
         if not samples or (self._work.drop_last and len(samples) < n):
             raise StopIteration
         return samples
 
     def state(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"taken": self._taken, "ended": self._ended}
+        found: dict[str, Any] = {"taken": self._read, "ended": self._ended}
         if stateful(self._iterator):
             found["iterator"] = self._iterator.state_dict()
         if stateful(self._work.dataset) and self._iterator is not self._work.dataset:
@@ -350,7 +350,7 @@ class SeededFetcher(Fetcher):
         numbers = self._meter.numbers
         numbers[Board.place] = place
         if numbers[Board.stop]:
-            raise Stopped
+            raise Cancelled
         if True in self._drawn:
             number = randomness.record_seed(self._seed, epoch, i)
             for generator, drawn in zip(self._generators, self._drawn):

@@ -244,7 +244,7 @@ def _source(a: Any, output: str) -> tuple[np.ndarray, Callable[[np.ndarray], Any
     if isinstance(a, np.ndarray):
         a = a.view(np.ndarray)
         if output != "torch":
-            return a, _same
+            return a, np.asarray
         import torch
 
         return a, torch.from_numpy
@@ -256,11 +256,7 @@ def _source(a: Any, output: str) -> tuple[np.ndarray, Callable[[np.ndarray], Any
         like = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[a.dtype.itemsize]
         dtype = a.dtype
         source, wrap = a.view(like).numpy(), lambda rows: torch.from_numpy(rows).view(dtype)
-    return source, wrap if output == "torch" else _same
-
-
-def _same(rows: np.ndarray) -> np.ndarray:
-    return rows
+    return source, wrap if output == "torch" else np.asarray
 
 
 def _numbers(batch: Any) -> np.ndarray | None:

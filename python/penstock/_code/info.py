@@ -1,4 +1,7 @@
-"""Which worker this process is."""
+"""Which worker this process is.
+
+``penstock.get_worker_info`` is torch's get_worker_info for programs without torch; here, torch's is told the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The engine of a DataLoader whose dataset is Python code: epochs, and states."""
+"""The engine of a DataLoader whose dataset is Python code: epochs, and states.
+
+Each iter() makes a plan of batches and a loop that carries it out: in this process, by workers, or by gathering rows
+of arrays.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +37,7 @@ class UserLoader(Engine):
     """Batches of a user's dataset: see the package."""
 
     _ordered: Any = None  # penstock's order; None without a seed
+    plan_class: type[TorchPlan] = TorchPlan  # of the order without a seed
 
     def __init__(
         self,
@@ -103,7 +108,7 @@ class UserLoader(Engine):
     def __len__(self) -> int:
         signature = self._signature
         if self._ordered is not None:
-            return len(SeededPlan(self._ordered, signature.batched, self.epoch))
+            return len(SeededPlan(self._ordered, self.epoch))
         if not signature.iterable:
             return len(self._index_sampler)
         n = self._promised = len(signature.dataset)
@@ -163,8 +168,9 @@ class UserLoader(Engine):
         """Return the batches of a loop that begins, whose workers have a seed if it is known."""
         within = _within(self.epochs.loaded)
         if self._ordered is None:
-            return TorchPlan(self._index_sampler, replace(self._signature, num_workers=workers), epoch, base_seed, within, self._torch, self.gathers)
-        return SeededPlan(self._ordered, self._signature.batched, epoch, base_seed, within)
+            options = replace(self._signature, num_workers=workers)
+            return self.plan_class(self._index_sampler, options, epoch, base_seed, within, self._torch, self.gathers)
+        return SeededPlan(self._ordered, epoch, base_seed, within)
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next loop is, also to whatever asks for it."""
@@ -254,7 +260,12 @@ def _refuse(signature: Signature, seed: int | None, world_size: int, on_error: s
             f"{type(signature.dataset).__name__} is a DataPipe, which torch's own DataLoader shuffles and divides over workers; "
             "give an IterableDataset or a Dataset, or take torch.utils.data.DataLoader for it"
         )
-    if signature.iterable and signature.num_workers and _is_iterator(signature.dataset):
+    if (
+        signature.iterable
+        and signature.num_workers
+        and hasattr(signature.dataset, "__next__")
+        and type(signature.dataset).__module__ in ("builtins", "itertools")
+    ):
         raise ValueError(
             f"dataset is a {type(signature.dataset).__name__}, an iterator, of which each of {signature.num_workers} workers would yield all items: "
             "give num_workers=0, or an object whose __iter__ takes its share by penstock.get_worker_info()"
@@ -272,11 +283,6 @@ def _refuse(signature: Signature, seed: int | None, world_size: int, on_error: s
         raise ValueError(
             "rank and world_size are for datasets that are indexed: have the dataset's __iter__ take its share, by rank and get_worker_info()"
         )
-
-
-def _is_iterator(dataset: Any) -> bool:
-    """Return whether a dataset is an iterator of Python's own, such as a generator, which cannot know of workers."""
-    return hasattr(dataset, "__next__") and type(dataset).__module__ in ("builtins", "itertools")
 
 
 def _pass_epoch(listener: Any, epoch: int) -> None:

@@ -83,9 +83,9 @@ class Loop:
 
     def __next__(self) -> Any:
         with self._lock:
-            return self._taken()
+            return self._measured()
 
-    def _taken(self) -> Any:
+    def _measured(self) -> Any:
         started = time.perf_counter_ns()
         self._began = self._began or started
         try:
@@ -190,7 +190,7 @@ class SerialLoop(Loop):
         task = self._plan.next()
         with self._private():
             batch = self._fetcher.fetch(task)
-        self._measures.add(self._meter.spent)
+        self._measures.add(self._meter.times)
         self._skipped(self._fetcher.skipped)
         self._plan.delivered(task, 0)
         return batch if self._pins is None else self._pins.pinned(batch)
@@ -255,8 +255,8 @@ class ParallelLoop(Loop):
         return self._pool.open
 
     @property
-    def pids(self) -> list[int]:
-        return self._pool.pids
+    def pids(self) -> list[int | None]:
+        return [process.pid for process in self._pool]
 
     def _give(self) -> None:
         """Give the next task to a worker, if there is one and a worker has room for it."""
@@ -302,8 +302,9 @@ class ParallelLoop(Loop):
 
     def _batch(self, task: int, number: int, reply: Reply) -> Any:
         """Return the batch of a reply."""
-        if self._pins is not None and self._pins.begun(task):
-            return self._pins.result(task)
+        ahead = None if self._pins is None else self._pins.take(task)
+        if ahead is not None:
+            return ahead.result()
         batch = self._pool.unpacked(number, reply)
         return batch if self._pins is None else self._pins.pinned(batch)
 
@@ -356,7 +357,7 @@ class ParallelLoop(Loop):
             self._snapshots[number] = self._decoded(number, reply.snapshot)
         batch = self._batch(task_number, number, reply) if reply.kind == worker.DATA else None
         self._pool.alive()  # or a signal came meanwhile, whose handler forked, and this is the child, with memory of its own
-        self._measures.add(reply.spent, reply.stacks)
+        self._measures.add(reply.times, reply.stacks)
         self._skipped(reply.skipped)
         self._give()
         if reply.kind == worker.FAILED:

@@ -1,4 +1,7 @@
-"""A dataset of a function's results for a list of inputs, computed by several processes."""
+"""A dataset of a function's results for a list of inputs, computed by several processes.
+
+It is ``penstock.map``: tasks.py runs the function, and a Writer takes the records in the order of the inputs.
+"""
 
 from __future__ import annotations
 
@@ -203,7 +206,7 @@ class _Work(tasks.Work):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_codec": None}
 
-    def make(self, first: int, task: list[Any], made: tasks.Made) -> None:
+    def make(self, first: int, task: list[Any], made: tasks.EncodedRecords) -> None:
         if self._codec is None:
             self._codec = codec.Codec(self.fields)
         for call in _calls(self.function, task):
@@ -216,12 +219,8 @@ class _Work(tasks.Work):
             made.add(parts)
 
     def failure(self, e: Exception) -> str:
-        return _failure(e)
-
-
-def _failure(e: Exception) -> str:
-    if isinstance(e, codec.Unreadable):
-        return f'{e}; on_error="skip" leaves such inputs out'
-    if isinstance(e, Error):
-        return str(e)
-    return f'{type(e).__name__}: {e}; on_error="skip" leaves such inputs out\n{"".join(traceback.format_tb(e.__traceback__))}'
+        if isinstance(e, codec.Unreadable):
+            return f'{e}; on_error="skip" leaves such inputs out'
+        if isinstance(e, Error):
+            return str(e)
+        return f'{type(e).__name__}: {e}; on_error="skip" leaves such inputs out\n{"".join(traceback.format_tb(e.__traceback__))}'

@@ -1,4 +1,8 @@
-"""Measurements of a loader of user code, in numbers and in a sentence."""
+"""Measurements of a loader of user code, in numbers and in a sentence.
+
+``DataLoader.stats`` returns the numbers, and ``diagnose`` the sentence: whether training, the dataset or collate_fn
+limits the loop.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,9 @@ from .._engine.threads import cores
 from .profile import Stack, hottest
 
 #: A wait shorter than this share of the loop is not what limits it.
-_WAITS = 0.05
+WAITS = 0.05
 #: The share of the time of workers from which there are too few of them.
-_BUSY = 0.7
+BUSY = 0.7
 
 
 @dataclass
@@ -47,12 +51,12 @@ class Measures:
         self._names = f"{type(dataset).__name__}.{method}", getattr(collate, "__qualname__", type(collate).__name__)
         self._dataset = None if signature.iterable or signature.collate_fn is not None else dataset
 
-    def add(self, spent: Any, stacks: Mapping[Stack, int] | None = None) -> None:
+    def add(self, times: Any, stacks: Mapping[Stack, int] | None = None) -> None:
         """Count the times of a batch."""
-        self.dataset_ns += spent[0]
-        self.collate_ns += spent[1]
-        self.copy_ns += spent[2]
-        self.cpu_ns += spent[3]
+        self.dataset_ns += times[0]
+        self.collate_ns += times[1]
+        self.copy_ns += times[2]
+        self.cpu_ns += times[3]
         if stacks:
             self._stacks.update(stacks)
 
@@ -71,7 +75,7 @@ class Measures:
         if self.batches < 2 or not self.loop_ns:
             return "too few batches to say what limits the loop: iterate further"
         share = self.wait_ns / self.loop_ns
-        if share < _WAITS:
+        if share < WAITS:
             return f"the training step limits the loop: it waits for batches {share:.0%} of the time"
         busy = self.dataset_ns + self.collate_ns + self.copy_ns
         parts = {self._names[0]: self.dataset_ns, self._names[1]: self.collate_ns, "copying to shared memory": self.copy_ns}
@@ -90,7 +94,7 @@ class Measures:
             text += f", in this process; num_workers={n} would use all cores"
         else:
             text += f"; {self.workers} worker{'s are' if self.workers > 1 else ' is'} busy {min(load, 1):.0%} of the time"
-            if load < _BUSY:
+            if load < BUSY:
                 return f"{text}: give more prefetch_factor, or find what else uses the CPU"
             if self._waits():
                 text += f", mostly for something else than a core: {enough}"

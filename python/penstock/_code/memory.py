@@ -14,6 +14,7 @@ import mmap
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,14 +60,14 @@ class Board:
         return self.numbers[self.task], self.numbers[self.place], self.PHASES[phase] if 0 <= phase < len(self.PHASES) else "?"
 
 
+@dataclass(eq=False)
 class _Place:
     """Where a slot of a worker is in the file, and how long it is."""
 
-    __slots__ = ("at", "lent", "number", "size")
-
-    def __init__(self, number: int, at: int, size: int) -> None:
-        self.number, self.at, self.size = number, at, size
-        self.lent: Lent | None = None  # the batch that it had last in this process
+    number: int
+    at: int
+    size: int
+    lent: Lent | None = None  # the batch that it had last in this process
 
 
 class Room:
@@ -243,9 +244,9 @@ class Reader:
     def close(self) -> None:
         """Forget the file. Only slots that something refers to keep their memory, until nothing does."""
         if self._file.fd >= 0:
-            held = sorted(self._places[number] for number, lent in list(self._maps.areas.lent.items()) if lent() is not None)
+            in_use = sorted(self._places[number] for number, lent in list(self._maps.areas.lent.items()) if lent() is not None)
             at = 0
-            for first, end in [*held, (self._file.size, 0)]:
+            for first, end in [*in_use, (self._file.size, 0)]:
                 self._maps.vacate(at, first)
                 at = end
         self._file.close()

@@ -6,6 +6,7 @@ pickle leaves out of its stream, goes to a slot, if it is not there already. In 
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
 import sys
@@ -120,15 +121,10 @@ def _transposed(buffer: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
     return _array(buffer, dtype, shape).T
 
 
-_names: dict[Any, str] = {}
-
-
+@functools.cache
 def _name(dtype: Any) -> str:
     """Return the name of a torch.dtype."""
-    found = _names.get(dtype)
-    if found is None:
-        found = _names[dtype] = str(dtype).rsplit(".", 1)[1]
-    return found
+    return str(dtype).rsplit(".", 1)[1]
 
 
 def _reduced_tensor(torch: Any, value: Any) -> Any:

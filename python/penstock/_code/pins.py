@@ -1,4 +1,8 @@
-"""Copies of batches in page-locked memory: torch's, and a thread that makes them while the training step runs."""
+"""Copies of batches in page-locked memory: torch's, and a thread that makes them while the training step runs.
+
+It is for batches of Python code; those of a feeding process are in memory that _engine/pinned.py locks, without a
+copy.
+"""
 
 from __future__ import annotations
 
@@ -58,13 +62,9 @@ class Pins:
             self._thread = ThreadPoolExecutor(1, "pt_data_pin", *of_device)
         self._ahead[number] = self._thread.submit(self._pin, batch, self._kind)
 
-    def begun(self, number: int) -> bool:
-        """Whether the batch is being pinned, or is."""
-        return number in self._ahead
-
-    def result(self, number: int) -> Any:
-        """Return a batch that was begun."""
-        return self._ahead.pop(number).result()
+    def take(self, number: int) -> Future[Any] | None:
+        """Return what has the pinned batch in the end; None if it was not begun."""
+        return self._ahead.pop(number, None)
 
     def close(self) -> None:
         """Forget the batches that were begun."""

@@ -1,4 +1,8 @@
-"""What a loop asks of the plan that it carries out, and a plan of tasks of any kind."""
+"""What a loop asks of the plan that it carries out, and a plan of tasks of any kind.
+
+A Plan gives Tasks in order, is told which of them were delivered, and has the part of a loader's state that says so.
+plans.py has the plans of datasets, _engine/recording.py those of batches that a feeding process makes.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,8 @@ class Plan:
     light = False
     #: The seed of the workers.
     base_seed = 0
+    #: How many batches of the epoch are yielded.
+    steps = 0
     #: A bound of all record numbers, if they may be had as ``arrays``, before they are due; else None.
     below: int | None = None
 
@@ -44,20 +50,15 @@ class Plan:
 
     def passed(self) -> None:
         """Take note that the next batch of ``arrays`` is yielded."""
-        raise NotImplementedError
-
-    @property
-    def steps(self) -> int:
-        """The number of batches of the epoch that are yielded, of a plan with a state."""
-        return 0
+        self.steps += 1
 
     def state(self) -> dict[str, Any]:
         """Return where the loop is; nothing if the plan has no state."""
         return {}
 
 
-class Tasks(Plan):
-    """Tasks of any kind, for any worker that has room. ``due`` is the first part of the task whose result comes next: its number."""
+class TaskPlan(Plan):
+    """TaskPlan of any kind, for any worker that has room. ``due`` is the first part of the task whose result comes next: its number."""
 
     fixed = False
 

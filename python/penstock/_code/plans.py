@@ -1,4 +1,8 @@
-"""Which batches a loop has, in which order, and where it is: torch's rules, or penstock's order."""
+"""Which batches a loop has, in which order, and where it is: torch's rules, or penstock's order.
+
+Without a seed, TorchPlan asks torch's samplers, and draws what torch's DataLoader draws; with one, SeededPlan has the
+order of the Go loader.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,6 @@ class TorchPlan(Plan):
         self._sampled = sampled(index_sampler, options.generator, arrays)
         self.below = getattr(self._sampled, "below", None)
         self._every, self._iterable = options.snapshot_every_n_steps, options.iterable
-        self._step = 0
         self._number = self._start = 0
         self._next = 0
         self._order: Any = None
@@ -48,7 +51,7 @@ class TorchPlan(Plan):
         else:
             self._sampled.load(state["order"])
         if state is not None:
-            self._step = self._start = int(state["step"])
+            self.steps = self._start = int(state["step"])
             self._next = int(state.get("next", 0))
             self._order = state.get("order")
 
@@ -64,24 +67,17 @@ class TorchPlan(Plan):
         return Task(0, records, self.epoch, snapshot=wanted, order=None if self._iterable else self._sampled.state())
 
     def delivered(self, task: Task, number: int) -> None:
-        self._step, self._order = self._step + 1, task.order
+        self.steps, self._order = self.steps + 1, task.order
         self._next = (number + 1) % max(1, self._workers)
 
     def arrays(self) -> Iterator[np.ndarray]:
         return self._sampled.rest()  # type: ignore[no-any-return]
 
-    def passed(self) -> None:
-        self._step += 1
-
-    @property
-    def steps(self) -> int:
-        return self._step
-
     def state(self) -> dict[str, Any]:
         order = self._order
         if (order is None or self.below is not None) and not self._iterable and self._sampled.begun:
-            order = self._sampled.state(self._step)
-        return {"epoch": self.epoch, "step": self._step, "base_seed": self.base_seed, "next": self._next, "order": order}
+            order = self._sampled.state(self.steps)
+        return {"epoch": self.epoch, "step": self.steps, "base_seed": self.base_seed, "next": self._next, "order": order}
 
 
 class SeededPlan(Plan):
@@ -90,12 +86,12 @@ class SeededPlan(Plan):
     fixed = False
     light = True
 
-    def __init__(self, ordered: Ordered, batched: bool, epoch: int, base_seed: int | None = None, state: Mapping[str, Any] | None = None) -> None:
-        self._ordered, self._batched, self._epoch, self.base_seed = ordered, batched, epoch, base_seed or 0
-        self._step: int = state["step"] if state else 0
+    def __init__(self, ordered: Ordered, epoch: int, base_seed: int | None = None, state: Mapping[str, Any] | None = None) -> None:
+        self._ordered, self._epoch, self.base_seed = ordered, epoch, base_seed or 0
+        self.steps = state["step"] if state else 0
         self._done: set[int] = set(state.get("done", ())) if state else set()
         self.below = None if self._done else ordered.records
-        self._steps: Iterator[Any] = iter(())
+        self._numbered: Iterator[Any] = iter(())
 
     def __len__(self) -> int:
         self._ordered.set_epoch(self._epoch)
@@ -103,33 +99,26 @@ class SeededPlan(Plan):
 
     def begin(self) -> None:
         done = frozenset(self._done)
-        self._steps = ((k, records) for k, records in enumerate(self.arrays(), self._step) if k not in done)
+        self._numbered = ((k, records) for k, records in enumerate(self.arrays(), self.steps) if k not in done)
 
     begin_serial = begin
 
     def arrays(self) -> Iterator[np.ndarray]:
-        self._ordered.set_epoch(self._epoch, self._step)
+        self._ordered.set_epoch(self._epoch, self.steps)
         return iter(self._ordered)
 
-    def passed(self) -> None:
-        self._step += 1
-
     def next(self) -> Task:
-        step, records = next(self._steps)
+        step, records = next(self._numbered)
         return Task(0, records, self._epoch, step)
 
     def delivered(self, task: Task, number: int) -> None:
         self._done.add(task.step)
-        while self._step in self._done:
-            self._done.discard(self._step)
-            self._step += 1
-
-    @property
-    def steps(self) -> int:
-        return self._step
+        while self.steps in self._done:
+            self._done.discard(self.steps)
+            self.steps += 1
 
     def state(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"epoch": self._epoch, "step": self._step}
+        found: dict[str, Any] = {"epoch": self._epoch, "step": self.steps}
         return {**found, "done": sorted(self._done)} if self._done else found
 
 
@@ -137,8 +126,7 @@ def _draw(generator: Any, torch: bool) -> int:
     """Draw a base seed."""
     if not torch:
         draw = np.random if generator is None else generator
-        number: int = int(draw.randint(0, 1 << 62)) if hasattr(draw, "randint") else int(draw.integers(0, 1 << 62))
-        return number
+        return int(draw.randint(0, 1 << 62) if hasattr(draw, "randint") else draw.integers(0, 1 << 62))
     from torch import empty, int64
 
     return int(empty((), dtype=int64).random_(generator=generator).item())

@@ -2,7 +2,7 @@
 
 A Pool belongs to the process that made it and to one thread at a time. In a fork of that process the workers are only let go of:
 ending them there would end them for the parent. When a pool ends, each worker finishes the record that it has begun, and is ended
-after some seconds if it does not. Process is what programs see of a worker, also after its end.
+after some seconds if it does not.
 """
 
 from __future__ import annotations
@@ -16,64 +16,24 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._base import forks
 from .._base.errors import Error
 from .._base.program import uninterrupted
 from . import channel, failure, worker
-from .channel import Closed
+from .channel import ChannelClosed
 from .fetch import Task, Work
 from .memory import Board, Reader, memory_file
 from .worker import Reply
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
 
 #: How long a worker that is asked to end may take to finish the record that it has begun.
 _PATIENCE = 5.0
 _LOOK = 1.0
 _DUMP_SECONDS = 5.0
-
-
-class Process:
-    """A worker process as programs look at it, which they may do after its end, too: then nothing of the system is kept for it."""
-
-    def __init__(self, process: Any) -> None:
-        self._process: Any = process
-        self.pid: int = process.pid
-        self.name: str = process.name
-        self.daemon = True
-        self._code: int | None = None
-
-    @property
-    def exitcode(self) -> int | None:
-        """The exit code; None while it is running."""
-        return self._code if self._process is None else self._process.exitcode
-
-    def is_alive(self) -> bool:
-        return self._process is not None and bool(self._process.is_alive())
-
-    def join(self, timeout: float | None = None) -> None:
-        if self._process is not None:
-            self._process.join(timeout)
-
-    def terminate(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-
-    def leave(self) -> None:
-        """Forget the process, in a fork of its parent: it would be ended at the exit."""
-        forks.disown([self._process])
-        self._process = None
-
-    def close(self) -> None:
-        """Keep the exit code of a process that has ended, and nothing else."""
-        if self._process is not None:
-            code = self._process.exitcode
-            self._process.close()
-            self._process, self._code = None, code
 
 
 class _Handle:
@@ -95,7 +55,7 @@ class _Handle:
         try:
             process = context.Process(target=worker.run, args=(work, number, file, self._theirs, state, os.getpid() if forked else None), daemon=True)
             process.start()
-            self.process = Process(process)
+            self.process = process
         except (TypeError, AttributeError, pickle.PicklingError):
             warnings.warn(
                 "Got pickle error when attempting to start a worker Process. This might be because the worker Process arguments are not picklable. "
@@ -107,17 +67,6 @@ class _Handle:
         finally:
             file.close()
             self._theirs.close()
-
-    def close(self) -> None:
-        self.channel.close()
-        self.reader.close()
-
-    def leave(self) -> None:
-        """Close the descriptors, in a fork of this process."""
-        self.channel.leave()
-        self.reader.leave()
-        if self.process is not None:
-            self.process.leave()
 
 
 class Pool:
@@ -138,10 +87,6 @@ class Pool:
         except BaseException:
             self.close()
             raise
-
-    @property
-    def pids(self) -> list[int]:
-        return [w.process.pid for w in self._workers]
 
     @property
     def open(self) -> bool:
@@ -183,9 +128,9 @@ class Pool:
         while not self._replies:
             self.alive()
             for number in needed:
-                gone = self._workers[number].ended
-                if gone is not None:
-                    raise gone
+                ended = self._workers[number].ended
+                if ended is not None:
+                    raise ended
             left = _LOOK if deadline is None else min(_LOOK, deadline - time.monotonic())
             if left <= 0:
                 raise RuntimeError(self._late(seconds or 0, needed))
@@ -228,7 +173,7 @@ class Pool:
 
     def _tell(self, at: _Handle, message: bytes) -> None:
         if at.ended is None:
-            with contextlib.suppress(Closed):  # it has ended, which is seen when it is listened to
+            with contextlib.suppress(ChannelClosed):  # it has ended, which is seen when it is listened to
                 at.channel.send(message)
 
     def _listen(self, seconds: float) -> None:
@@ -242,7 +187,7 @@ class Pool:
                     self._take(at, Reply(*pickle.loads(message)))
                 if ready:
                     continue
-            except Closed:
+            except ChannelClosed:
                 pass
             at.ended = self._post_mortem(at)
 
@@ -295,7 +240,7 @@ class Pool:
             before = now
         return before
 
-    def __iter__(self) -> Iterator[Process]:
+    def __iter__(self) -> Iterator[BaseProcess]:
         """Iterate over the processes."""
         return (w.process for w in self._workers)
 
@@ -303,7 +248,9 @@ class Pool:
 def _leave(workers: list[_Handle]) -> None:
     """Let go of workers in a fork of the loader's process."""
     for at in workers:
-        at.leave()
+        at.channel.leave()
+        at.reader.leave()
+    forks.disown(at.process for at in workers)  # which would be ended at the exit
 
 
 @uninterrupted()
@@ -312,7 +259,8 @@ def _end(workers: list[_Handle]) -> None:
     for at in workers:
         with contextlib.suppress(ValueError):
             at.board.numbers[Board.stop] = 1
-        at.close()
+        at.channel.close()
+        at.reader.close()
     deadline = time.monotonic() + _PATIENCE
     started = [at.process for at in workers if at.process is not None]
     for process in started:
@@ -324,6 +272,5 @@ def _end(workers: list[_Handle]) -> None:
         for process in left:
             process.join(_PATIENCE)
     for process in started:
-        with contextlib.suppress(ValueError):
-            process.close()
+        process._popen.close()  # its descriptors: programs may ask the process for its exit code later, which ``close`` of it forgets
     workers.clear()

@@ -1,8 +1,8 @@
 """Which records the batches of an epoch have: torch's samplers, or penstock's order.
 
-``of`` returns sampler and batch_sampler as torch's DataLoader would have them. Sampled is one epoch of any sampler, and has a state to go
-on from: the sampler's own, if it has state_dict, and otherwise the generators' state before the epoch and how much was drawn since. Drawn
-is an epoch of torch's own BatchSampler over its own samplers as arrays, with the same draws; subclasses take Sampled, as they may do
+``of`` returns sampler and batch_sampler as torch's DataLoader would have them. SamplerEpoch is one epoch of any sampler, and has a state to go
+on from: the sampler's own, if it has state_dict, and otherwise the generators' state before the epoch and how much was drawn since. ArrayEpoch
+is an epoch of torch's own BatchSampler over its own samplers as arrays, with the same draws; subclasses take SamplerEpoch, as they may do
 anything.
 """
 
@@ -137,7 +137,7 @@ def makes_generator(index_sampler: Any) -> bool:
     return False
 
 
-class Sampled:
+class SamplerEpoch:
     """One epoch of a sampler: what it gives, one after the other, and a state from which it can go on.
 
     A sampler, batch sampler or iterator with state_dict and load_state_dict is asked for its state after each batch. Others are
@@ -267,7 +267,7 @@ class Sampled:
             _set_generator_state(self._generator, encoded["generator"])
 
 
-class Drawn:
+class ArrayEpoch:
     """One epoch of torch's BatchSampler over its RandomSampler or SequentialSampler, as arrays: the same draws, without a list of integers.
 
     Its state has the seed, or the state of the sampler's generator, that the epoch is drawn from.
@@ -369,7 +369,7 @@ class Drawn:
 
 def sampled(index_sampler: Any, generator: Any, arrays: bool) -> Any:
     """Return an epoch of a sampler: of arrays, whose batches need no lists, where its draws are known."""
-    return Drawn(index_sampler) if arrays and Drawn.takes(index_sampler) else Sampled(index_sampler, generator)
+    return ArrayEpoch(index_sampler) if arrays and ArrayEpoch.takes(index_sampler) else SamplerEpoch(index_sampler, generator)
 
 
 def check_random(encoded: Any, generator: Any, made: bool = False) -> None:
@@ -457,7 +457,7 @@ class Ordered(order.Batches):
 def permutation(sampler: samplers.Sampler | None, n: int, seed: int, epoch: int) -> Any:
     """Return the record numbers of an epoch, to be indexed with arrays: what the loader in Go has for the same sampler."""
     if sampler is None or isinstance(sampler, samplers.Sequential):
-        return _All(n)
+        return order.Permutation(n)
     if isinstance(sampler, samplers.Shuffle):
         return order.shuffle(n, seed, epoch)
     if isinstance(sampler, samplers.Block):
@@ -478,29 +478,14 @@ def permutation(sampler: samplers.Sampler | None, n: int, seed: int, epoch: int)
     )
 
 
-class _All:
-    """Numbers below n, as they are."""
-
-    def __init__(self, n: int) -> None:
-        self._n = n
-
-    def __len__(self) -> int:
-        return self._n
-
-    def __getitem__(self, positions: np.ndarray) -> np.ndarray:
-        return positions
-
-
-class _Part:
+class _Part(order.Permutation):
     """The numbers of a part, in an order of their places."""
 
     def __init__(self, part: Any, places: Any) -> None:
+        super().__init__(len(places))
         self._part, self._places = part, places
 
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __getitem__(self, positions: np.ndarray) -> np.ndarray:
+    def _at(self, positions: np.ndarray) -> np.ndarray:
         found: np.ndarray = self._part[self._places[positions]]
         return found
 

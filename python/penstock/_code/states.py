@@ -1,4 +1,7 @@
-"""What states of a loader of user code hold: each value is compared with what the run can have before it is used."""
+"""What states of a loader of user code hold: each value is compared with what the run can have before it is used.
+
+A state comes from a checkpoint, which may be of another run, of another release, or a stranger's.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from .._engine.states import POSITION, check_identity, checking, only
 from .._engine.wire import Malformed, number, part, shown
 from . import randomness
 from .fetch import stateful
-from .sampling import Drawn, check_random, generator_of, makes_generator, owners
+from .sampling import ArrayEpoch, check_random, generator_of, makes_generator, owners
 
 #: Batches that may be under way, of which a state with in_order=False does not have all.
 _UNDER_WAY = 1 << 16
@@ -77,11 +80,11 @@ class Run:
         for n in range(len(states)):
             self._check_worker(part({"workers": states[n] or {}}, "workers", dict))
         if signature.iterable:
-            self._check_taken(sum(s.get("taken", 0) for s in states if s), step, max(1, workers))
+            self._check_samples(sum(s.get("taken", 0) for s in states if s), step, max(1, workers))
 
     def _check_order(self, order: Mapping[str, Any], step: int) -> None:
         """Raise Malformed for what a sampler's order after ``step`` batches cannot be."""
-        drawn = Drawn(self.index_sampler) if self.arrays and Drawn.takes(self.index_sampler) else None
+        drawn = ArrayEpoch(self.index_sampler) if self.arrays and ArrayEpoch.takes(self.index_sampler) else None
         only(set(order), _ORDER if drawn is None else ("given", "drawn"))
         given = number(order, "given", step if self.signature.in_order else 0, step if self.signature.in_order else step + _UNDER_WAY)
         if drawn is not None:
@@ -111,7 +114,7 @@ class Run:
             if name in worker:
                 randomness.decode(worker[name])
 
-    def _check_taken(self, taken: int, step: int, workers: int) -> None:
+    def _check_samples(self, taken: int, step: int, workers: int) -> None:
         """Compare the samples that were read with the batches that were yielded: each worker has read at most one batch that it did not yield."""
         size = self.signature.batch_size or 1
         most = (step + workers) * size

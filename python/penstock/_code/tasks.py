@@ -1,4 +1,8 @@
-"""Tasks of one function, whose results come in order: the worker processes of a loader do them, or this process does."""
+"""Tasks of one function, whose results come in order: the worker processes of a loader do them, or this process does.
+
+``penstock.map`` and ``Dataset.add_column`` compute records by it: a kind of Work makes the bytes that preprocess
+reads.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ Answer = tuple[int, bytes, int, Union[str, None]]
 _AHEAD = 4
 
 
-class Made:
+class EncodedRecords:
     """The bytes of records, and their number."""
 
     __slots__ = ("data", "records")
@@ -39,7 +43,7 @@ class Made:
 class Work:
     """The work of one process. A kind of work has ``make`` and ``failure``."""
 
-    def make(self, first: int, task: Any, made: Made) -> None:
+    def make(self, first: int, task: Any, made: EncodedRecords) -> None:
         """Add the records of a task, from number first on. Those before an exception are kept."""
         raise NotImplementedError
 
@@ -49,7 +53,7 @@ class Work:
 
     def __getitem__(self, task: Task) -> Answer:
         """Make the records of a task, up to the first that fails."""
-        made, failed = Made(), None
+        made, failed = EncodedRecords(), None
         try:
             self.make(*task, made)
         except Exception as e:
@@ -68,11 +72,11 @@ def answers(work: Work, tasks: Iterator[Task], workers: int) -> Generator[Answer
     from .fetch import Work as Workers
     from .loops import ParallelLoop
     from .measure import Measures
-    from .plan import Tasks
+    from .plan import TaskPlan
 
     with randomness.undisturbed():
         seed = random.getrandbits(62)
-    plan, shared = Tasks(tasks), Workers(work, False, False, _as_it_is, False, workers, base_seed=seed)
+    plan, shared = TaskPlan(tasks), Workers(work, False, False, _as_it_is, False, workers, base_seed=seed)
     options = SimpleNamespace(
         num_workers=workers, prefetch_factor=_AHEAD, multiprocessing_context=None, timeout=0, in_order=True, persistent_workers=False,
         snapshot_every_n_steps=1, pin_memory=False,

@@ -1,4 +1,7 @@
-"""Records of a dataset that waits for a network or a disk: several at a time, by threads, or by tasks of one event loop."""
+"""Records of a dataset that waits for a network or a disk: several at a time, by threads, or by tasks of one event loop.
+
+``DataLoader(concurrency=...)`` uses it in each process, and ``async def __getitem__`` always.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import Any
 
 from .._base.errors import Error
 from . import randomness
-from .fetch import Fetcher, MapFetcher, Meter, SeededFetcher, Stopped, Task, Work, records_of, seed_of, whole
+from .fetch import Cancelled, Fetcher, MapFetcher, Meter, SeededFetcher, Task, Work, records_of, seed_of, whole
 from .memory import Board
 
 
@@ -130,7 +133,7 @@ class ThreadsFetcher(Fetcher):
                 while not future.done():
                     wait([future], _LOOK)
                     if numbers[Board.stop]:
-                        raise Stopped
+                        raise Cancelled
                 samples.append(future.result())
         except BaseException:
             for future in futures:

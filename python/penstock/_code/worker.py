@@ -1,4 +1,7 @@
-"""The main loop of a worker process: tasks from the loader, user code, results into slots, until the loader closes the connection."""
+"""The main loop of a worker process: tasks from the loader, user code, results into slots, until the loader closes the connection.
+
+pool.py has the other end. Results are packed by packing.py into the memory of memory.py.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ from typing import Any, NamedTuple
 from .._base.forks import leaving
 from .._engine.sharedfile import SharedFile
 from . import collate, failure, info, packing, profile, randomness
-from .channel import Channel, Closed
-from .fetch import IterableFetcher, Meter, Stopped, Task, Work
+from .channel import Channel, ChannelClosed
+from .fetch import Cancelled, IterableFetcher, Meter, Task, Work
 from .memory import DUMP, Board, Writer
 from .threads import indexed
 
@@ -39,7 +42,7 @@ class Reply(NamedTuple):
     #: A packing.Packed, a failure.Failure, or None.
     payload: Any = None
     #: Nanoseconds in the dataset, in collate, and in copying.
-    spent: tuple[int, ...] = (0, 0, 0, 0)
+    times: tuple[int, ...] = (0, 0, 0, 0)
     #: A pickled state of the worker after the task, if it was asked for.
     snapshot: bytes | None = None
     #: The records that on_error passed over, and why.
@@ -61,7 +64,7 @@ def run(work: Work, worker_id: int, file: SharedFile, end: socket.socket, state:
     worker = _Worker(work, worker_id, file, seen)
     channel = Channel(end)
     leaving(worker, _leave, channel)
-    with contextlib.suppress(Closed, Stopped):
+    with contextlib.suppress(ChannelClosed, Cancelled):
         worker.begin(state)
         waiting = deque[Any]()
         while True:
@@ -168,7 +171,7 @@ class _Worker:
         room = collate.room = self._writer.room(self._size) if self._size else None
         try:
             payload, kind = self._fetcher.fetch(task), DATA
-        except Stopped:
+        except Cancelled:
             raise
         except Exception as e:
             self._ended = isinstance(e, StopIteration) and self._work.iterable
@@ -181,7 +184,7 @@ class _Worker:
             self._writer.give_back([room.number])
         self._meter.stop()
         snapshot = self._snapshot() if task.snapshot else None
-        return Reply(task.number, kind, payload, tuple(self._meter.spent), snapshot, tuple(self._fetcher.skipped), self._profile.take())
+        return Reply(task.number, kind, payload, tuple(self._meter.times), snapshot, tuple(self._fetcher.skipped), self._profile.take())
 
     def _caught(self, task: Task, e: Exception) -> Any:
         _, place, phase = self._board.read()
@@ -198,7 +201,7 @@ class _Worker:
                 self._writer.give_back([room.number])
             return failure.unpicklable(e, self._where, f"batch {task.number}"), FAILED
         self._size = max(self._size, sum(-(-n // 64) * 64 for _, _, n in packed.buffers))
-        self._meter.spent[2] = time.perf_counter_ns() - began
+        self._meter.times[2] = time.perf_counter_ns() - began
         return tuple(packed), DATA
 
     def _snapshot(self) -> bytes:

@@ -1,4 +1,7 @@
-"""The gain of a loop that follows an advice, and how sentences say it."""
+"""The gain of a loop that follows an advice, and how sentences say it.
+
+The sentences of ``diagnose`` are made in _code/measure.py for own datasets, and in functions/costs.py for functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Attributes of a DataLoader that show more than its arguments."""
+"""Attributes of a DataLoader that show more than its arguments.
+
+Frameworks read the arguments from ``vars(loader)`` to make another DataLoader, and people read the attributes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 PROTECTED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
 
 
-class Shown:
+class Attribute:
     """An attribute that is kept as the argument, and shown as what it stands for.
 
     ``vars(loader)`` has the argument, so that frameworks can make another DataLoader of it; ``loader.name`` returns

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 else:
     V, W = TypeVar("V", covariant=True), TypeVar("W")
 
-_INT64 = Rows(np.dtype(np.int64))
-_BOOL = Rows(np.dtype(np.bool_))
+INT64 = Rows(np.dtype(np.int64))
+BOOL = Rows(np.dtype(np.bool_))
 
 
 class Batch(Generic[V]):
@@ -122,12 +122,12 @@ class LoaderBatch(Generic[V]):
     @property
     def indices(self) -> np.ndarray:
         """The numbers of the records in the dataset or its split, or of the rows that were packed."""
-        return self._array("indices", _INT64)
+        return self._array("indices", INT64)
 
     @property
     def mask(self) -> np.ndarray:
         """False for records that only fill up a batch: see drop_last, and on_error. Evaluations leave them out."""
-        return self._array("mask", _BOOL)
+        return self._array("mask", BOOL)
 
     def to(self, device: Any, non_blocking: bool = False) -> Self:
         """Return the same batch with its tensors on a device; other values stay as they are."""
@@ -302,8 +302,8 @@ class BatchTuple(LoaderBatch[V], tuple[V, ...]):
 def _class(names: tuple[str, ...]) -> type[BatchTuple[Any]]:
     """Return the class of named tuples of these names."""
     places = {name: i for i, name in enumerate(names)}
-    taken = set(dir(LoaderBatch)) | {"keys", "values", "items", "get"}
-    named = [name for name in names if name.isidentifier() and not keyword.iskeyword(name) and name not in taken and not name.startswith("_")]
+    reserved = set(dir(LoaderBatch)) | {"keys", "values", "items", "get"}
+    named = [name for name in names if name.isidentifier() and not keyword.iskeyword(name) and name not in reserved and not name.startswith("_")]
     members = {name: property(operator.itemgetter(places[name])) for name in named}
     return type(
         "LoaderBatch", (BatchTuple,), {**members, "_fields": names, "_places": places, "__match_args__": tuple(named), "__module__": __name__}

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 from .. import samplers
 from .._base.errors import Error
 from .._base.options import Align, OnError, Output, Prepare, Verify, choice, count
-from .._read.dataset import Samples, has_type, open_dataset, open_prepared
+from .._read.dataset import SampleDataset, has_type, open_dataset, open_prepared
 from .._read.formats import with_records
 from ..samplers import MAX_SEED, Sampler
 from . import frameworks, launcher, subject
-from .attributes import PROTECTED, Shown
+from .attributes import PROTECTED, Attribute
 from .feeding import FeedLoader
 from .pack import Pack
 from .request import Request, ranks, seed_of
@@ -371,16 +371,29 @@ class DataLoader(_Base[B]):
                 "pin_memory_device is deprecated and ignored, as in torch; device= puts batches on a device", DeprecationWarning, stacklevel=2
             )
         self._prefetcher: Any = None
-        self._progress: frameworks.Prepared | None = None  # by Accelerate
+        self._progress: frameworks.Preparation | None = None  # by Accelerate
         self._kind = subject.engine(arguments)
         self._engine: Any = self._made()
         if output == "jax" and device is not None:
             self._check_sharding()
         self.__initialized = True
 
-    dataset, sampler, batch_sampler, fields, collate_fn, num_workers = Shown(), Shown(), Shown(), Shown(), Shown(), Shown()
-    rank, world_size, seed, drop_last = Shown(), Shown(), Shown(), Shown()
-    generator, prefetch_factor, persistent_workers, timeout, pin_memory = Shown(), Shown(), Shown(), Shown(), Shown()
+    dataset, sampler, batch_sampler, fields, collate_fn, num_workers = (
+        Attribute(),
+        Attribute(),
+        Attribute(),
+        Attribute(),
+        Attribute(),
+        Attribute(),
+    )
+    rank, world_size, seed, drop_last = Attribute(), Attribute(), Attribute(), Attribute()
+    generator, prefetch_factor, persistent_workers, timeout, pin_memory = (
+        Attribute(),
+        Attribute(),
+        Attribute(),
+        Attribute(),
+        Attribute(),
+    )
 
     def _made(self) -> Any:
         """Return the engine."""
@@ -400,7 +413,7 @@ class DataLoader(_Base[B]):
         if request.subject.records is not None and not isinstance(given["dataset"], (list, tuple)):
             self._given = given["dataset"]
         dataset = self._opened(given["dataset"], engine)
-        self._held = {"rank": 0, "world_size": 1, "fields": engine.fields, "dataset": dataset}
+        self._in_effect = {"rank": 0, "world_size": 1, "fields": engine.fields, "dataset": dataset}
         self._shown(signature, engine)
         self._place = self._resolved(given["device"])
         return engine
@@ -413,24 +426,24 @@ class DataLoader(_Base[B]):
         options = request.options
         self._signature = signature
         #: Values in effect where an argument was left out or resolved; attributes show these.
-        self._held = {name: options[name] for name in ("rank", "world_size", "seed", "drop_last")}
+        self._in_effect = {name: options[name] for name in ("rank", "world_size", "seed", "drop_last")}
         if signature.num_workers is None:
-            self._held["num_workers"] = _cores()
+            self._in_effect["num_workers"] = _cores()
         if signature.generator is not None:
             self._arguments |= {"seed": options["seed"], "generator": None}
         self._public(
             {**self._arguments, "sampler": request.sampler, "batch_size": options["batch_size"], "prefetch_factor": signature.prefetch_factor}
         )
         self.__multiprocessing_context = signature.multiprocessing_context
-        self._paths, self._split, self._several = request.subject.paths, request.subject.split, isinstance(self._arguments["dataset"], (list, tuple))
-        self._given = None if request.subject.records is None or self._several else self._arguments["dataset"]  # an object that says what it has
+        self._paths, self._split, several = request.subject.paths, request.subject.split, isinstance(self._arguments["dataset"], (list, tuple))
+        self._given = None if request.subject.records is None or several else self._arguments["dataset"]  # an object that says what it has
         # A pickled copy gets rank, world_size and seed as they are resolved here, so that its order is the same.
         self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
         engine = request.engine(self._fed)
         self._named = subject.named(self._arguments)
-        self._held["fields"] = engine.session.fields
+        self._in_effect["fields"] = engine.session.fields
         if self._of_torch and signature.collate_fn is None:
-            self._held["collate_fn"] = frameworks.not_collated
+            self._in_effect["collate_fn"] = frameworks.not_collated
         return engine
 
     def _fed(self, request: Request) -> FeedLoader:
@@ -476,9 +489,9 @@ class DataLoader(_Base[B]):
         engine = UserLoader(signature, seed=seed, rank=rank, world_size=world_size, last=self._last, on_error=given["on_error"], output=output)
         rank, world_size = engine.part
         self._signature = signature
-        self._held = {"rank": rank, "world_size": world_size}
-        if isinstance(dataset, Samples):
-            self._held["dataset"] = dataset.of
+        self._in_effect = {"rank": rank, "world_size": world_size}
+        if isinstance(dataset, SampleDataset):
+            self._in_effect["dataset"] = dataset.of
         self._shown(signature, engine)
         self._place = self._resolved(given["device"])
         return engine
@@ -549,7 +562,7 @@ class DataLoader(_Base[B]):
             # torch makes no tensors of arrays of bfloat16, nor of numbers of uint64, and none that may be written to of arrays of files.
             wanted = has_type(dataset, ("bfloat16", "uint64") if default else ("bfloat16",)) or (default and given["batch_size"] is None)
             tensors = wanted and given["output"] == "torch"
-            return Samples(dataset, tensors) if tensors or (not default and hasattr(dataset, "__getitems__")) else dataset
+            return SampleDataset(dataset, tensors) if tensors or (not default and hasattr(dataset, "__getitems__")) else dataset
         opened: Any
         if given["output"] == "torch":
             from ..torch import TorchDataset
@@ -557,7 +570,7 @@ class DataLoader(_Base[B]):
             opened = TorchDataset(os.fsdecode(dataset), fields, split)
         else:
             opened = open_dataset(os.fsdecode(dataset), fields, split)
-        return opened if given["collate_fn"] is None else Samples(opened, tensors=False)
+        return opened if given["collate_fn"] is None else SampleDataset(opened, tensors=False)
 
     def _distributed(self, signature: Signature, rank: int, world_size: int) -> Any:
         """Return the sampler of a rank where there is no seed: torch's."""
@@ -624,17 +637,17 @@ class DataLoader(_Base[B]):
         """Return what an attribute shows whose argument is given."""
         if self._of_torch and name in _OF_TORCH and (self._ordered or self._progress) and frameworks.accelerate_asks():
             if self._drawn is None:
-                object.__setattr__(self, "_drawn", frameworks.Drawn(self))
+                object.__setattr__(self, "_drawn", frameworks.SkippingParts(self))
             return self._drawn.part(name)
         if not isinstance(self._engine, FeedLoader):
-            return self._held.get(name, given)
+            return self._in_effect.get(name, given)
         if name == "dataset":
             return self._opened(given, self._engine)
         if name == "sampler" and self._of_torch:
-            if "sampler" not in self._held:
-                self._held["sampler"] = frameworks.sampler_of(self, given, self.rank, self.world_size)
-            return self._held["sampler"]
-        return self._held.get(name, given)
+            if "sampler" not in self._in_effect:
+                self._in_effect["sampler"] = frameworks.sampler_of(self, given, self.rank, self.world_size)
+            return self._in_effect["sampler"]
+        return self._in_effect.get(name, given)
 
     def _opened(self, given: Any, engine: Any) -> Any:
         """Return the dataset that was given or, of a path, opened in this process too: for its length, its classes or single records."""
@@ -929,7 +942,7 @@ class DataLoader(_Base[B]):
 
 #: Attributes that a copy makes for itself.
 _KEPT = frozenset(
-    ("_arguments", "_engine", "_signature", "_prefetcher", "_progress", "_held", "_of_torch", "_paths", "_split", "_several", "_given", "_place",
+    ("_arguments", "_engine", "_signature", "_prefetcher", "_progress", "_in_effect", "_of_torch", "_paths", "_split", "_given", "_place",
      "_last", "_kind", "_drawn", "_warned")
 )  # fmt: skip
 

@@ -119,7 +119,7 @@ class Stage:
         return values
 
 
-class Copied:
+class DirectStage:
     """Copies batches to a device when they are put, where torch has no streams that are known here: MPS, XPU, HPU."""
 
     def __init__(self, device: torch.device, finish: Mapping[str, Finish]) -> None:
@@ -134,9 +134,9 @@ class Copied:
         return staged
 
 
-def stage_of(device: torch.device, finish: Mapping[str, Finish], ahead: int = AHEAD) -> Stage | Copied:
+def stage_of(device: torch.device, finish: Mapping[str, Finish], ahead: int = AHEAD) -> Stage | DirectStage:
     """Return what copies batches to a device."""
-    return Stage(device, finish, ahead) if device.type == "cuda" else Copied(device, finish)
+    return Stage(device, finish, ahead) if device.type == "cuda" else DirectStage(device, finish)
 
 
 class Prefetcher:
@@ -188,7 +188,7 @@ class Prefetcher:
         staged = getattr(getattr(self.loader, "_engine", None), "staged", None)
         return self._iterate(stage) if staged is None else staged(stage, self._ahead)
 
-    def _iterate(self, stage: Stage | Copied) -> Iterator[Any]:
+    def _iterate(self, stage: Stage | DirectStage) -> Iterator[Any]:
         self._state = None
         waiting: deque[tuple[Any, Any]] = deque()
         failure: Exception | None = None
@@ -228,7 +228,7 @@ class Prefetcher:
         self.loader.set_epoch(epoch)  # type: ignore[attr-defined]
 
 
-class Copies:
+class PendingCopies:
     """Knows when copies are done that the trainer queued from batches of page-locked memory."""
 
     def __init__(self) -> None:

@@ -1,4 +1,7 @@
-"""Which batch of which epoch a loader yields next."""
+"""Which batch of which epoch a loader yields next.
+
+All engines have an Epochs: it knows what set_epoch said, which state was loaded, and where the last loop is.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class Epochs:
 
     def __init__(self, sampler: Any) -> None:
         # The epoch that is set in a DistributedSampler of torch is said, too.
-        self._announced = samplers.Announced(sampler) if type(sampler).__name__ == "DistributedSampler" else None
+        self._announced = samplers.EpochAnnouncements(sampler) if type(sampler).__name__ == "DistributedSampler" else None
         #: The state with which the next loop begins, if one was loaded.
         self.loaded: Position | None = None
         #: The epoch of the next loop, if it was said.

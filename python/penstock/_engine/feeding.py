@@ -1,4 +1,7 @@
-"""Loops over the batches that a feeding process makes: which batch comes next, and which epoch."""
+"""Loops over the batches that a feeding process makes: which batch comes next, and which epoch.
+
+FeedLoader is the engine of a DataLoader over prepared datasets; session.py has the messages and the memory.
+"""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ _NO_WORKERS = {
 }  # fmt: skip
 
 
-class Drawn:
+class SkippingParts:
     """The parts of a DataLoader of which Accelerate's skip_first_batches makes torch's: it yields the batches of this one.
 
     Torch's DataLoader asks the batch sampler for the records of a batch, and then calls collate_fn with them. Here the first counts
@@ -149,7 +149,7 @@ class Drawn:
         raise Error(f"the epoch ended before its batch {self._step}")
 
 
-class Prepared:
+class Preparation:
     """What Accelerate's prepare makes of a DataLoader: the part of the data of this process, and the state of loops that it asks for.
 
     ``made`` is what Accelerate makes of torch's DataLoader of as many records; this loader divides its records in the same way.
@@ -183,7 +183,7 @@ class Prepared:
             self.made.set_epoch(self.made.iteration)
 
 
-def prepared(loader: Any) -> Prepared | None:
+def prepared(loader: Any) -> Preparation | None:
     """Return what the Accelerator that asks makes of a DataLoader; None if it should build its own of it.
 
     It builds torch's DataLoader over a dataset of Python that its first process alone reads, or that is iterated over by several, which
@@ -223,7 +223,7 @@ def prepared(loader: Any) -> Prepared | None:
         size = loader.batch_size // (batches.num_processes if batches.split_batches else 1)
         last = "equal" if dispatches else "full" if batches.even_batches else "uneven"
         loader._divide(batches.process_index, batches.num_processes, size, last)
-    return Prepared(asks, made, not ordered)
+    return Preparation(asks, made, not ordered)
 
 
 def not_collated(samples: Any) -> Any:

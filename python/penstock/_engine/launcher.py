@@ -1,4 +1,7 @@
-"""Which of several processes that train together this one is, as their launcher says it."""
+"""Which of several processes that train together this one is, as their launcher says it.
+
+It is for ``rank="auto"``, and for the warning of a DataLoader that would give all processes the same data.
+"""
 
 from __future__ import annotations
 

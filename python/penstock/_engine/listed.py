@@ -1,4 +1,8 @@
-"""Batches that a batch_sampler lists: the feeding process makes the records, and workers of Python put them together."""
+"""Batches that a batch_sampler lists: the feeding process makes the records, and workers of Python put them together.
+
+The engine is that of a user's own dataset, with its epochs and states; the numbers of records in its tasks are
+replaced by the records.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,9 @@ from .._base.dataclass import dataclass
 from .._code.fetch import Task, Work
 from .._code.loader import UserLoader
 from .._code.plan import Plan
+from .._code.plans import TorchPlan
 from .._code.randomness import record_seed
-from ..functions.record import CollateAlone, Given, Recorder, Recording, Sent
+from ..functions.record import BatchRecord, CollateAlone, RecordBatch, Recorder, Recording
 from . import subject
 from .recording import as_they_are
 from .request import Request
@@ -24,23 +29,15 @@ from .signature import Signature
 _RECORDS, _LISTS = 1 << 16, 1 << 12
 
 
-class _Fed(Plan):
+class _ListedPlan(TorchPlan):
     """A plan whose tasks have the records that a feeding process makes, in place of their numbers."""
 
-    def __init__(self, of: Any, loader: ListedLoader, parallel: bool) -> None:
-        self._of, self._loader, self._parallel = of, loader, parallel
+    loader: ListedLoader
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._tasks: deque[Task] = deque()
-        self._records: Iterator[Sent] = iter(())
-        self.base_seed = of.base_seed
-
-    def __len__(self) -> int:
-        return len(self._of)
-
-    def begin(self) -> None:
-        self._of.begin()
-
-    def begin_serial(self) -> None:
-        self._of.begin_serial()
+        self._records: Iterator[BatchRecord] = iter(())
 
     def next(self) -> Task:
         if not self._tasks:
@@ -54,26 +51,15 @@ class _Fed(Plan):
         order: list[int] = []
         while len(order) < _RECORDS and len(self._tasks) < _LISTS:
             try:
-                task = self._of.next()
+                task = super().next()
             except StopIteration:
                 break
-            task.records = subject.numbers("batch_sampler", list(task.records), self._loader.records).tolist()
+            task.records = subject.numbers("batch_sampler", list(task.records), self.loader.records).tolist()
             order += task.records
             self._tasks.append(task)
         if not self._tasks:
             raise StopIteration
-        self._records = self._loader.made(order, max(1, len(self._tasks[0].records)), self._of.epoch, self._parallel)
-
-    def delivered(self, task: Task, number: int) -> None:
-        self._of.delivered(task, number)
-
-    @property
-    def steps(self) -> int:
-        return int(self._of.steps)
-
-    def state(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._of.state()
-        return found
+        self._records = self.loader.made(order, max(1, len(self._tasks[0].records)), self.epoch, self._workers > 0)
 
 
 @dataclass(frozen=True)
@@ -89,6 +75,8 @@ class ListedLoader(UserLoader):
 
     Epochs, states and workers are managed as for a dataset of Python code; the records come from a feeding process.
     """
+
+    plan_class = _ListedPlan
 
     def __init__(self, request: Request, signature: Signature, torch: bool) -> None:
         recording: Recording = request.recording
@@ -113,7 +101,7 @@ class ListedLoader(UserLoader):
             self._session.close()
             raise
 
-    def made(self, order: list[int], size: int, epoch: int, parallel: bool) -> Iterator[Sent]:
+    def made(self, order: list[int], size: int, epoch: int, parallel: bool) -> Iterator[BatchRecord]:
         """Yield records in an order, as a feeding process makes them, which gets ``size`` ready at a time."""
         self._session.close()
         options = {**self._request.options, "batch_size": size}
@@ -125,7 +113,7 @@ class ListedLoader(UserLoader):
             batch, at = session.next_batch(at)
             indices = batch.indices.tolist()
             keys = {place: [record_seed(options["seed"], epoch, record, place=place) for record in indices] for place in self._recording.places}
-            yield from Given(dict(batch.items()), session.fields, indices, keys, parallel).records()
+            yield from RecordBatch(dict(batch.items()), session.fields, indices, keys, parallel).records()
 
     def _planned(self, epoch: int, workers: int) -> tuple[Plan, Work]:
         plan, work = super()._planned(epoch, workers)
@@ -135,7 +123,10 @@ class ListedLoader(UserLoader):
         return plan, replace(work, dataset=self._recorder, collate=collate)
 
     def _plan(self, epoch: int, workers: int, base_seed: int | None) -> Plan:
-        return _Fed(super()._plan(epoch, workers, base_seed), self, workers > 0)
+        plan = super()._plan(epoch, workers, base_seed)
+        assert isinstance(plan, _ListedPlan)
+        plan.loader = self
+        return plan
 
     def _identity(self) -> dict[str, Any]:
         return {**super()._identity(), "seed": self._request.options["seed"], "functions": self._recording.names}

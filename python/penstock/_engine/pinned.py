@@ -1,4 +1,8 @@
-"""Page-locked memory, which CUDA devices read while the CPU continues."""
+"""Page-locked memory, which CUDA devices read while the CPU continues.
+
+It calls NVIDIA's driver by ctypes: so torch, JAX and CuPy all know of the memory, and none of them has to be
+installed.
+"""
 
 from __future__ import annotations
 

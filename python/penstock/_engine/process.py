@@ -1,4 +1,7 @@
-"""The feeding process: how it is started, found and ended."""
+"""The feeding process: how it is started, found and ended.
+
+It is the command ``penstock feed``, a child of this process, or one that others started and that listens at a socket.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Loops over batches whose records go through functions of the user: the feeding process makes them, workers of Python finish them."""
+"""Loops over batches whose records go through functions of the user: the feeding process makes them, workers of Python finish them.
+
+RecordLoader is a FeedLoader whose batches are tasks for the workers of _code/loops.py. functions/record.py has what
+they do.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +18,14 @@ from .._base.errors import Error
 from .._base.expected import WHOLE, checked
 from .._code.fetch import Task, Work
 from .._code.loops import Loop, ParallelLoop, SerialLoop
-from .._code.measure import Measures
+from .._code.measure import BUSY, WAITS, Measures
 from .._code.pins import Pins, device
-from .._code.plan import Plan, Tasks
+from .._code.plan import Plan, TaskPlan
 from .._code.randomness import record_seed
 from .._read.field import STORAGE, Field, from_json
 from .._read.ragged import Ragged
 from ..functions.call import name_of
-from ..functions.record import Collate, First, Given, Recorder, Recording
+from ..functions.record import Collate, ProbeRecord, RecordBatch, Recorder, Recording
 from .batch import made
 from .feeding import FeedLoader
 from .states import check_mapping
@@ -30,13 +34,10 @@ from .wire import Malformed, shown
 #: How many records say what functions make: mostSamples in Go.
 FIRST = 16
 
-#: The share of a loop that it waits, and the share of the time of workers, from which functions are its limit.
-_WAITS, _BUSY = 0.05, 0.7
-
 _log = logging.getLogger("penstock")
 
 
-class _Ahead(Plan):
+class _FeedPlan(Plan):
     """The batches of the feeding process from a position on, as tasks of workers. ``at`` is the position after what was delivered."""
 
     fixed = False
@@ -53,16 +54,16 @@ class _Ahead(Plan):
         task.records[0].given.results = self._loader.results
         return task
 
-    def first(self, records: int) -> list[First]:
+    def first(self, records: int) -> list[ProbeRecord]:
         """Return the records that come first, which come again."""
-        found: list[First] = []
+        found: list[ProbeRecord] = []
         while len(found) < records:
             try:
                 task = self._next()
             except StopIteration:
                 break
             self._kept.append(task)
-            found += [First(sent.given, sent.place) for sent in task.records[: records - len(found)]]
+            found += [ProbeRecord(sent.given, sent.place) for sent in task.records[: records - len(found)]]
         return found
 
     def _next(self) -> Task:
@@ -76,7 +77,7 @@ class _Ahead(Plan):
             raise StopIteration from None
         message: dict[str, Any] = {"epoch": batch.epoch, "step": batch.step, "indices": batch.indices.copy(), "mask": batch.mask.copy()}
         indices, keys = message["indices"].tolist(), self._loader.keys(message)
-        given = Given(dict(batch.items()), session.fields, indices, keys, pickled=self._loader.parallel)
+        given = RecordBatch(dict(batch.items()), session.fields, indices, keys, pickled=self._loader.workers > 0)
         return Task(0, given.records(), batch.epoch, batch.step, order=(message, self._asked))
 
     def delivered(self, task: Task, number: int) -> None:
@@ -92,7 +93,7 @@ class RecordLoader(FeedLoader):
         self._names, self._seed, self._rank, self._world = recording.names, options["seed"], options["rank"], options["world_size"]
         self._batch, self._repeats = options["batch_size"], _repeats(request.order)
         self._recorder = Recorder(recording.steps, recording.ends, options["on_error"], recording.workers == 0)
-        self._samples = recording.samples
+        self._samples, self.workers = recording.samples, recording.workers
         #: The fields that functions make; None if that is not known yet.
         self.results: dict[str, Field] | None = None
         self._places = recording.places
@@ -113,7 +114,7 @@ class RecordLoader(FeedLoader):
         self._pins = None if kind is None else Pins(kind)
         # Workers start before there is a feeding process, whose connection they would inherit.
         self._parallel: Any = ParallelLoop(Plan(), self._work, self._measures, self._loop_options) if recording.workers else None
-        self._made: tuple[_Ahead, Loop] | None = None  # what comes next, if that is known
+        self._made: tuple[_FeedPlan, Loop] | None = None  # what comes next, if that is known
         self._records = self._passed = 0
         try:
             super().__init__(replace(request, options=options, convert=as_they_are, each=None, pinning=None, copies=None))
@@ -121,11 +122,6 @@ class RecordLoader(FeedLoader):
         except BaseException:
             self.close()
             raise
-
-    @property
-    def parallel(self) -> bool:
-        """Whether workers call the functions."""
-        return self._parallel is not None
 
     def keys(self, message: Mapping[str, Any]) -> dict[int, list[int]]:
         """Return the seeds of the records of a batch, by the place of a function."""
@@ -155,12 +151,12 @@ class RecordLoader(FeedLoader):
             _log.warning("record %s: %s; on_error=%r puts another one, or zeros, in its place", message["indices"][place], why, self._work.on_error)
         return self._finished(values, message), plan.at
 
-    def _begun(self, at: dict[str, Any]) -> tuple[_Ahead, Loop]:
+    def _begun(self, at: dict[str, Any]) -> tuple[_FeedPlan, Loop]:
         """Have the workers begin at a position."""
-        plan = _Ahead(self, at)
+        plan = _FeedPlan(self, at)
         if self.results is None and self._samples is None:
             first = plan.first(FIRST)
-            for results, _ in self._loop(Tasks(iter([first] if first else []))):
+            for results, _ in self._loop(TaskPlan(iter([first] if first else []))):
                 self.results = results
         return plan, self._loop(plan)
 
@@ -206,13 +202,13 @@ class RecordLoader(FeedLoader):
     def stats(self) -> dict[str, Any]:
         found, own = super().stats(), self._measures.numbers()
         busy = own["dataset_ns"] + own["collate_ns"] + own["copy_ns"]
-        limited = own["batches"] > 1 and own["wait_ns"] > _WAITS * own["loop_ns"] and busy > _BUSY * own["loop_ns"] * max(1, own["workers"])
+        limited = own["batches"] > 1 and own["wait_ns"] > WAITS * own["loop_ns"] and busy > BUSY * own["loop_ns"] * max(1, own["workers"])
         diagnose = own.pop("diagnose")
         return {**found, "records": own, "skipped": found["skipped"] + self._passed, "diagnose": diagnose if limited else found["diagnose"]}
 
     def explain(self) -> str:
         """Return a table of the steps, where each runs, and its cost."""
-        workers, n = self._work.num_workers, self._records
+        workers, n = self.workers, self._records
         where = f"{workers} Python worker{'s' * (workers > 1)}" if workers else "this process"
         cost = f"{self._measures.dataset_ns / n / 1e3:.0f}" if n else "-"
         return self.session.explain([("records", where, cost, ", ".join([*self._names, *self._ends]))])

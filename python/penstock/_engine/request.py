@@ -1,4 +1,7 @@
-"""The parameters of a DataLoader: their checks, and what the first message to the feeding process says of them."""
+"""The parameters of a DataLoader: their checks, and what the first message to the feeding process says of them.
+
+signature.py checks those that torch has too, in torch's words.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,6 @@ class Request:
 
     subject: subject.Subject
     order: samplers.Sampler
-    implied: Mapping[str, Any]  # what torch's sampler says besides: rank, world_size, seed, drop_last
     pack: Pack | None
     options: dict[str, Any]  # of the first message, without the order and the pack, which have arrays
     exact: int | None  # how many records the datasets must have; None if any number will do
@@ -128,7 +130,6 @@ class Request:
         return cls(
             subject=of,
             order=of.ordered(order),
-            implied=implied,
             pack=given.pack,
             options=options,
             exact=exact,
@@ -225,7 +226,7 @@ def _converter(output: str, device: Any) -> tuple[Any, Any, Any, int]:
     if output == "numpy":
         if device is not None:
             raise ValueError('device is for output="torch" and "jax": NumPy has no arrays on devices')
-        return _arrays, _unchanged, None, 0
+        return _arrays, lambda _: None, None, 0
     if output == "jax":
         from ..jax import AHEAD, converter
 
@@ -240,10 +241,6 @@ def _converter(output: str, device: Any) -> tuple[Any, Any, Any, int]:
 
     found = devices.resolve(device)
     return convert, converter_of, *((None, 0) if found.type == "cpu" else (found, devices.AHEAD if found.type == "cuda" else 0))
-
-
-def _unchanged(_: object) -> None:
-    """Return what converts an array of a field of fixed size to NumPy's: nothing has to."""
 
 
 def _arrays(_: object, values: dict[str, Any]) -> dict[str, Any]:
@@ -305,10 +302,10 @@ def _pinning(asked: bool, output: str, device: Any) -> tuple[Pinning | Unpinned 
 
     if not torch.cuda.is_available() or (device is not None and device.type != "cuda"):
         return Unpinned("torch finds no CUDA device" if device is None else "batches are copied to no CUDA device"), None
-    from .device import Copies
+    from .device import PendingCopies
 
     if device is None:
-        return Pinning(torch.cuda.current_device()), Copies()
+        return Pinning(torch.cuda.current_device()), PendingCopies()
     return Pinning(device.index), None
 
 
@@ -353,10 +350,10 @@ def _last(what: str, **options: Any) -> None:
 def _samples(given: Any, signature: Signature) -> Any:
     """Return how the user's code, or torch's default, makes batches of records."""
     from .._code import collate
-    from ..functions.record import Samples
+    from ..functions.record import Collation
 
     function = signature.collate_fn or collate.default(signature.batched, given.output == "torch")
-    return Samples(function, batch_kind(given.batch_type), given.output == "torch", signature.batched)
+    return Collation(function, batch_kind(given.batch_type), given.output == "torch", signature.batched)
 
 
 def _of_batches(transforms: Any) -> list[dict[str, Any]]:

@@ -1,4 +1,7 @@
-"""Memory that is used again: new memory of many MB costs more than what is written to it, as the system clears each page."""
+"""Memory that is used again: new memory of many MB costs more than what is written to it, as the system clears each page.
+
+It is for the batches of a TorchDataset.
+"""
 
 from __future__ import annotations
 

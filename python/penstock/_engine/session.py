@@ -1,4 +1,8 @@
-"""A session with a feeding process: the handshake, requests, and the memory in which batches come."""
+"""A session with a feeding process: the handshake, requests, and the memory in which batches come.
+
+docs/feed.md has the protocol. Batches of fields of fixed size are announced in shared memory (positions.py), others
+by messages (wire.py).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from .._read.field import STORAGE, Field, from_json, shape_of
 from .._read.formats import exists
 from .._read.ragged import Ragged, batch_of, numbered
 from . import process
-from .batch import BatchDict, BatchTuple, LoaderBatch, made
+from .batch import BOOL, INT64, BatchDict, BatchTuple, LoaderBatch, made
 from .positions import FIXED, Positions
 from .request import MAX_SLOTS, ManyRows, Request
 from .shared import Layout, Lent, Rows, SharedMemory, Slot
@@ -42,8 +46,6 @@ _OTHER_RELEASE = ("json: unknown field", "which this feed does not know", "of th
 _BUSY = "another thread uses this DataLoader now, which is for one thread: make a DataLoader for each, or have one thread put batches into a queue"
 
 _INT32 = Rows(np.dtype(np.int32))
-_INT64 = Rows(np.dtype(np.int64))
-_BOOL = Rows(np.dtype(np.bool_))
 #: Layouts of batches that are known at most: each pair of a slot and a buffer has one.
 _MOST_LAYOUTS = 1024
 
@@ -73,7 +75,7 @@ class Session:
         self.waits = Waits()
         self._files = Files()
         self._layouts: dict[bytes, Layout] = {}
-        self._held = 0
+        self._slots_in_use = 0
         self._number = self._answered = 0  # of the last request, and of the last that was answered
         self._positions: Positions | None = None  # where batches are shown, if they do not come as messages
         # Of the position after a ticket, where later batches were yielded; None while a start is not answered.
@@ -91,7 +93,7 @@ class Session:
             try:
                 with uninterrupted():
                     connection, memory = self._open(request, arrays)
-                    self._wire = Wire(connection, redacted(request.socket or ", ".join(self._paths)), self.child)
+                    self._wire = Wire(connection, redacted(request.socket or ", ".join(self._paths)), self.child, passes=memory is None)
                     self._finalizer = forks.finalize(self, _end, self._wire, memory, self.child, self._workers, leave=_leave)
                 if self._workers is not None:
                     self._wire.meanwhile = self._workers.meanwhile
@@ -132,8 +134,6 @@ class Session:
             self._workers.handed_over()
 
     def _greet(self, request: Request, options: dict[str, Any], arrays: _ArrayFile, memory: SharedMemory | None) -> None:
-        if memory is None:
-            self._wire.expect_descriptors()
         descriptor = None if memory is not None or arrays.file is None else arrays.file.fd
         hello = {"version": VERSION, "options": options, "positions": True}
         if memory is None and request.viewing:
@@ -250,14 +250,14 @@ class Session:
         self.stream = None
         if self._copies is not None:
             self._copies.wait()
-        held = self._memory.held()
+        used = self._memory.used()
         self._pending.clear()
         for _ in range(len(self._freed)):  # it takes back all but those that are held
-            if (lent := self._freed.popleft()).number in held:
+            if (lent := self._freed.popleft()).number in used:
                 self._freed.append(lent)
-        self._held = len(held)
+        self._slots_in_use = len(used)
         self._done = None  # what comes before the answer is nobody's
-        asked = self._ask({"start": dict(state), "held": held})
+        asked = self._ask({"start": dict(state), "held": used})
         with self._checking():
             answer = part({"started": self._receive("started", asked, self._patience())}, "started", dict)
             self._failure = None  # of batches that nobody wants any more
@@ -308,7 +308,7 @@ class Session:
         if self.stream is not at and self.stream != at:
             self.start({**self.identity, **at})
         self.stream = None
-        if 2 * len(self._freed) >= self._slots or self._held >= self._slots:
+        if 2 * len(self._freed) >= self._slots or self._slots_in_use >= self._slots:
             self._release()
         if self._positions is not None:
             try:
@@ -367,10 +367,10 @@ class Session:
 
     def _hold(self) -> bool:
         """Count a slot that the feeding process filled, and return whether its batch has to be copied: no slot would be left to fill."""
-        self._held += 1
-        if self._held > self._slots:
+        self._slots_in_use += 1
+        if self._slots_in_use > self._slots:
             raise self._too_many()
-        return self._held - len(self._freed) >= self._slots
+        return self._slots_in_use - len(self._freed) >= self._slots
 
     def _too_many(self) -> Malformed:
         return Malformed(f"more batches than the shared memory has slots for, which are {self._slots}")
@@ -409,8 +409,8 @@ class Session:
         if copy:
             self.copied += 1
             values = {name: v.copy() for name, v in values.items()}
-            message["indices"] = slot.array(message["indices"], _INT64, count).copy()
-            message["mask"] = slot.array(message["mask"], _BOOL, count).copy()
+            message["indices"] = slot.array(message["indices"], INT64, count).copy()
+            message["mask"] = slot.array(message["mask"], BOOL, count).copy()
         batch: LoaderBatch = made(self.kind, self._convert(self.fields, values), message, None if copy else slot)
         return batch
 
@@ -426,7 +426,7 @@ class Session:
                 values[name] = self._files.array(i, file, at, rows, count)
             else:
                 values[name] = lent.array(at, rows, count).copy() if copy else lent.array(at, rows, count)
-        message["indices"], message["mask"] = lent.array(indices, _INT64, count).copy(), lent.array(mask, _BOOL, count).copy()
+        message["indices"], message["mask"] = lent.array(indices, INT64, count).copy(), lent.array(mask, BOOL, count).copy()
         if self._files.copied > copied:
             self.copied += 1
         else:
@@ -443,8 +443,8 @@ class Session:
         areas, at = self._memory.mapped(number(message, "size")), number(message, "indices")
         slot = Slot(areas, number(message, "slot", 0, self._slots - 1), self._freed, at)
         numbers: dict[str, Any] = message
-        indices = slot.array(at, _INT64, count)
-        mask = slot.array(number(message, "mask"), _BOOL, count)
+        indices = slot.array(at, INT64, count)
+        mask = slot.array(number(message, "mask"), BOOL, count)
         values = {f.name: _values(slot, f, r, count, place) for f, r, place in zip(self.fields.values(), self._rows, places)}
         for name, v in values.items():
             if isinstance(v, Ragged) and v.is_images:
@@ -489,9 +489,9 @@ class Session:
         slots = [self._freed.popleft().number for _ in range(len(self._freed))]
         if self._copies is not None:  # a Stage has waited for its own
             staged, slots = (slots, []) if self.staged else ([], slots)
-            slots = staged + self._copies.settled(slots, wait=not staged and self._held >= self._slots)
+            slots = staged + self._copies.settled(slots, wait=not staged and self._slots_in_use >= self._slots)
         if slots:
-            self._held -= len(slots)
+            self._slots_in_use -= len(slots)
             if self._positions is None:
                 self._wire.send({"release": slots})
             elif self._positions.give_back(slots):
@@ -587,7 +587,7 @@ def _values(slot: Slot, f: Field, rows: Rows, count: int, place: Any) -> np.ndar
     if not f.ragged:
         return slot.array(at, rows, count)
     total = number(place, "rows") if "rows" in place else 0
-    return batch_of(f, slot.array(at, rows, total), _ends(slot.array(number(place, "offsets"), _INT64, count + 1), total))
+    return batch_of(f, slot.array(at, rows, total), _ends(slot.array(number(place, "offsets"), INT64, count + 1), total))
 
 
 def _ends(offsets: np.ndarray, last: int) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""Memory that a feeding process shares with this one, and arrays over it."""
+"""Memory that a feeding process shares with this one, and arrays over it.
+
+A Slot is the place of one batch. It is free again when no array over it is left, which a weak reference notices.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class SharedMemory:
         self._file, self._pinning = file, pinning
         self._areas = Areas()
 
-    def held(self) -> list[int]:
+    def used(self) -> list[int]:
         """Return the numbers of the slots that something refers to."""
         return [number for number, lent in list(self._areas.lent.items()) if lent() is not None]
 
@@ -66,7 +69,7 @@ class Areas:
         self.lent: dict[int, Lent] = {}
         hold(self)
 
-    def held(self) -> list[tuple[int, int]]:
+    def used(self) -> list[tuple[int, int]]:
         """Return where bytes are that arrays of batches have, and how many: a forked child keeps them."""
         slots = [lent() for lent in list(self.lent.values())]
         return [place for slot in slots if slot is not None for place in slot.addresses()]

@@ -1,4 +1,7 @@
-"""A file without a name, which processes share as memory."""
+"""A file without a name, which processes share as memory.
+
+On Linux it is anonymous memory, elsewhere a file in the temporary folder that nobody else can open.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The subject of a DataLoader: datasets, and the records of them that torch's Subset and ConcatDataset name."""
+"""The subject of a DataLoader: datasets, and the records of them that torch's Subset and ConcatDataset name.
+
+``engine`` decides which engine loads a dataset, and ``resolve`` says what a feeding process is asked for.
+"""
 
 from __future__ import annotations
 

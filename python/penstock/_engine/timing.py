@@ -337,17 +337,13 @@ def _lines(r: Report) -> list[str]:
         cells = (_quantile(values, 0.5), _quantile(values, 0.9), max(values), sum(values))
         lines.append(f"  {name:8}" + "".join(f"{_time(v):>10}" for v in cells) + (f"   {r.waiting:.0%} of the loop" if name == "wait" else ""))
     lines.append(f"  first batch after {', '.join(_time(s.wait) for s in first[:5])}{' ...' if first[5:] else ''}, which the table leaves out")
-    cores = [f"{_counted(r, name)} {spent / r.seconds:.2f}" for name, spent in r.cpu.items() if r.seconds]
+    numbers = {name: f"{n} " for name, n in r.processes.items() if n > 1}
+    cores = [f"{numbers.get(name, '')}{name} {spent / r.seconds:.2f}" for name, spent in r.cpu.items() if r.seconds]
     lines += textwrap.wrap(f"CPU, in cores: {', '.join(cores)}", _WIDTH - 2, initial_indent="  ", subsequent_indent="    ")
     if r.device is not None:
         busy = "use not known (pip install pynvml)" if r.device["busy"] is None else f"{r.device['busy']:.0f} % busy"
         lines.append(f"  {r.device['name']}: {busy}, {r.device['memory'] / (1 << 30):.2f} GiB at most")
     return [*lines, "", *textwrap.wrap(r.diagnosis, _WIDTH, subsequent_indent="  ")]
-
-
-def _counted(r: Report, name: str) -> str:
-    n = r.processes.get(name, 1)
-    return name if n == 1 else f"{n} {name}"
 
 
 def _quantile(values: Sequence[float], q: float) -> float:

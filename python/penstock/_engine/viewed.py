@@ -1,4 +1,8 @@
-"""Arrays over the files of a dataset, in place of copies: batches whose records follow each other there."""
+"""Arrays over the files of a dataset, in place of copies: batches whose records follow each other there.
+
+The feeding process passes the descriptor of a file, and says where a batch is in it; both are checked before memory
+is mapped.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +60,7 @@ class Files:
             raise CorruptError(f"{file.path}: it was truncated to {size} bytes, and a batch has {n} bytes from byte {at} on")
         if n == 0:
             return np.empty((count, *rows.shape), rows.dtype)
-        if not (file.has(at, n) or self._map(file, at, n, size)):
+        if not ((file._next <= at and at + n <= file._end) or self._map(file, at, n, size)):
             self.copied += 1
             return file.read(at, rows, count)
         return file.view(at, n, rows, count)
@@ -91,10 +95,6 @@ class _File:
         self._mapping: mmap.mmap | None = None
         # The bytes of the file that it maps, and the first that no array has yet.
         self._start = self._end = self._next = 0
-
-    def has(self, at: int, n: int) -> bool:
-        """Return whether n bytes at an offset are mapped, and no array has one of them."""
-        return self._next <= at and at + n <= self._end
 
     def map(self, at: int, n: int, size: int) -> mmap.mmap:
         """Map n bytes at an offset, and what follows them."""

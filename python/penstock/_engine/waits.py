@@ -1,4 +1,7 @@
-"""How much of a loop is spent waiting for batches."""
+"""How much of a loop is spent waiting for batches.
+
+``stats`` sends it to the feeding process, whose diagnosis says what limits the loop.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _MAX_NUMBER = (1 << 63) - 1
 _NOW: int = getattr(socket, "MSG_DONTWAIT", 0)
 
 #: The errors of a connection whose other end has ended.
-_GONE = (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
+_LOST = (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
 
 
 #: The bytes that are received at once.
@@ -88,9 +88,12 @@ def shown(value: Any) -> str:
 
 
 class Wire:
-    """A connection to a feeding process, which may be a child of this process."""
+    """A connection to a feeding process, which may be a child of this process.
 
-    def __init__(self, connection: socket.socket, name: str, child: subprocess.Popen[bytes] | None) -> None:
+    With ``passes``, descriptors come with some messages: "welcome" and "file", which have them as "descriptor" then.
+    """
+
+    def __init__(self, connection: socket.socket, name: str, child: subprocess.Popen[bytes] | None, passes: bool) -> None:
         self._connection, self.name, self._child = connection, name, child
         # An interrupt (Ctrl-C) may come between any two steps. Bytes are sent and received by one call that also notes
         # them, and each of these is set by one assignment: no message is cut in two, and none is lost.
@@ -99,7 +102,7 @@ class Wire:
         # the descriptors that came with those bytes.
         self._incoming: tuple[bytes, list[Any], int, list[int]] = (b"", [], 0, [])
         self._ended: dict[str, Any] | None = None  # the message that is the last
-        self._passes = False  # whether descriptors may come
+        self._passes = passes
         self._seconds: float | None = -1.0  # the timeout of the connection
         #: Called while this process waits, until something can be received or a time of time.monotonic.
         self.meanwhile: Callable[[socket.socket, float | None], None] | None = None
@@ -125,7 +128,7 @@ class Wire:
                 sent.append(socket.send_fds(self._connection, [frame], [descriptor]))
             while (at := sum(sent)) < len(frame):
                 sent.extend(map(self._connection.send, (memoryview(frame)[at:],)))
-        except _GONE:
+        except _LOST:
             pass  # what it said before it went is still to be read
         except socket.timeout:
             raise Error(f"{self.name}: the feeding process has not read a request in {_UNREAD:g} s; end it, and start it again") from None
@@ -168,10 +171,6 @@ class Wire:
         except OSError:
             pass  # which a receive reports
         return True
-
-    def expect_descriptors(self) -> None:
-        """Say that descriptors come with some messages: "welcome" and "file", which have them as "descriptor" then."""
-        self._passes = True
 
     def descriptor(self, message: dict[str, Any]) -> int:
         """Return the descriptor that came with a message."""
@@ -230,7 +229,7 @@ class Wire:
                 parts.extend(map(self._connection.recvmsg, (_PIECE,), (socket.CMSG_SPACE(_INT.size),), (socket.MSG_CMSG_CLOEXEC,)))
                 if sum(1 for _ in _descriptors(parts)) > _MOST_DESCRIPTORS:
                     raise Error(f"{self.name}: it passed several descriptors: what answers there is not a feed")
-        except _GONE:
+        except _LOST:
             parts.append(b"")
         except socket.timeout:
             if deadline is None or time.monotonic() < deadline:

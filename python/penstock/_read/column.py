@@ -11,7 +11,6 @@ import contextlib
 import ctypes
 import errno
 import functools
-import io
 import mmap
 import os
 import sys
@@ -22,6 +21,7 @@ import numpy as np
 from .._base.dataclass import dataclass
 from .._base.errors import CorruptError, Error
 from .._base.files import open_in
+from .._base.forks import MAP_FIXED, NORESERVE
 from ..bfloat16 import is_bfloat16
 from .field import STORAGE
 
@@ -34,9 +34,6 @@ HEADER_BYTES = 4096
 
 _WILLNEED: int | None = getattr(mmap, "MADV_WILLNEED", None)
 _PAGE_SHIFT = mmap.PAGESIZE.bit_length() - 1
-#: Of mmap(2) on Linux; Python has no name for it.
-_MAP_FIXED = 0x10
-_NORESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000)
 
 #: The size up to which rows are read as what they are. Of more, only a part may be touched.
 _LARGE = 16 << 20
@@ -195,7 +192,8 @@ def _map(extent: Extent, column: Column, size: int, start: int) -> tuple[mmap.mm
     """Check the file of an extent, and map its bytes from start on; of a mapping without a descriptor, say which file it is."""
     global _with_descriptors
     with open_in(extent.folder, extent.path) as f:
-        read_as_asked(f)
+        if hasattr(os, "posix_fadvise"):  # else the system marks a page after what is asked for, and a touch of that reads ahead
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
         reserve(f.fileno())
         status = os.fstat(f.fileno())
         check_inside(extent.path, extent.offset, size, status.st_size)
@@ -209,16 +207,10 @@ def _map(extent: Extent, column: Column, size: int, start: int) -> tuple[mmap.mm
         if reads or sys.platform != "linux":
             made = mmap.mmap(file, length, access=mmap.ACCESS_READ if reads else mmap.ACCESS_COPY, offset=start)
         else:
-            made = mmap.mmap(file, length, flags=mmap.MAP_PRIVATE | _NORESERVE, prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=start)
+            made = mmap.mmap(file, length, flags=mmap.MAP_PRIVATE | NORESERVE, prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=start)
         _with_descriptors += 1
         weakref.finalize(made, _closed)
         return made, None
-
-
-def read_as_asked(f: io.IOBase) -> None:
-    """Have the system read what is asked for of a file, and no more. Else it marks a page after that, and a touch of this one reads ahead."""
-    if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
 
 
 def reserve(descriptor: int) -> None:
@@ -242,12 +234,12 @@ def _map_without(file: int, length: int, start: int, reads: bool) -> mmap.mmap:
         made = mmap.mmap(-1, length, access=mmap.ACCESS_READ)
         prot, flags = mmap.PROT_READ, mmap.MAP_SHARED
     else:
-        prot, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | _NORESERVE
+        prot, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | NORESERVE
         made = mmap.mmap(-1, length, flags=flags | mmap.MAP_ANONYMOUS, prot=prot)
     address = np.frombuffer(made, np.uint8).__array_interface__["data"][0]
     call = ctypes.CDLL(None, use_errno=True).mmap
     call.restype, call.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
-    if call(address, length, prot, flags | _MAP_FIXED, file, start) != address:
+    if call(address, length, prot, flags | MAP_FIXED, file, start) != address:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return made
 

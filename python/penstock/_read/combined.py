@@ -15,11 +15,11 @@ import numpy as np
 
 from .._base.errors import Error, MissingError
 from .._base.values import kind_of
-from .fetched import fetched, is_fetched
+from .fetched import FetchedRagged, FetchedRecords, is_fetched
 from .field import Field, from_json
 from .found import Matches, found, joined, of_table
 from .ragged import ConcatenatedRagged, RaggedRecords, SelectedRagged
-from .reader import Opened, shared
+from .reader import OpenedDataset, shared
 from .records import Concatenated, Piece, Places, Records, Rows, Runs, Selected, as_they_are, numbers_of
 from .source import Chosen, Source, asked, check_source
 
@@ -34,7 +34,7 @@ class Kind:
     a copy does not ask again; None if that is nothing.
     """
 
-    opened: Opened | None = None
+    opened: OpenedDataset | None = None
     computed: Any = None
 
     def __init__(self, parts: Sequence[Source], fields: dict[str, Field], records: Mapping[str, Records | RaggedRecords], count: int) -> None:
@@ -212,13 +212,13 @@ def _selected(base: Records | RaggedRecords, field: Field, rows: Rows) -> Record
     return SelectedRagged(base, field, rows) if isinstance(base, RaggedRecords) else Selected(base, field, rows)
 
 
-def _read_rest(view: Mapping[str, Any], fields: dict[str, Field], records: dict[str, Any], count: int) -> Opened:
+def _read_rest(view: Mapping[str, Any], fields: dict[str, Field], records: dict[str, Any], count: int) -> OpenedDataset:
     """Open a view in the program, and add its fields to some; the program reads those that are not mapped here."""
-    opened, places = Opened(shared(), {"view": view}), Places([Piece(0, 0, count)])
+    opened, places = OpenedDataset(shared(), {"view": view}), Places([Piece(0, 0, count)])
     for f in map(from_json, opened.found["fields"]):
         fields.setdefault(f.name, f)
         if is_fetched(records.get(f.name)):  # one request has all that are read
-            records[f.name] = fetched(opened, f, places, as_they_are)
+            records[f.name] = (FetchedRagged if f.ragged else FetchedRecords)(opened, f, places, as_they_are)
     return opened
 
 

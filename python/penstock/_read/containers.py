@@ -1,4 +1,8 @@
-"""HDF5 files, Zarr and .npy files: the program says what they are, and where their rows lie as they are."""
+"""HDF5 files, Zarr and .npy files: the program says what they are, and where their rows lie as they are.
+
+Arrays whose rows lie back to back in a file are mapped here. What is compressed or chunked the program reads: see
+fetched.py.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,12 @@ from . import generations
 from .column import Extent
 from .field import Field, from_json
 from .layout import Layout, column_names
-from .reader import Opened, named, shared
+from .reader import OpenedDataset, named, shared
 
 
 def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:
     """Find the arrays of an HDF5 file, a .npy file or a folder of Zarr: Zarr that penstock wrote in a generation, by default in the newest."""
-    opened = Opened(shared(), named(path if generation is None else generations.at(path, generation), wanted))
+    opened = OpenedDataset(shared(), named(path if generation is None else generations.at(path, generation), wanted))
     found = opened.found
     mapped = found.get("columns", {})
     manifest = found.get("manifest") or {}

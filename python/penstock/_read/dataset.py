@@ -21,13 +21,13 @@ from .._base.values import tensor
 from .._write import changing
 from . import flat, generations
 from .column import Column, memory
-from .fetched import fetched
+from .fetched import FetchedRagged, FetchedRecords
 from .field import SOURCE_NAME, Field, chosen, from_json, listed, shown
 from .formats import file_of, is_dataset, locate, stamp, with_records
-from .generations import Held
+from .generations import GenerationLock
 from .layout import Layout, column_names, select
 from .ragged import RaggedRecords
-from .reader import NoDatasetError, Opened, Reader, named, verify
+from .reader import NoDatasetError, OpenedDataset, Reader, named, verify
 from .records import Piece, Places, Records
 from .source import Source
 from .view import View, Viewable, is_view, read
@@ -36,7 +36,7 @@ from .view import View, Viewable, is_view, read
 _ATTEMPTS = 16
 
 
-class Samples:
+class SampleDataset:
     """Records of a map-style dataset in lists, as functions of Python take them that put samples together.
 
     With ``tensors``, they have tensors, and not arrays.
@@ -100,8 +100,8 @@ class Dataset(Viewable):
         self.path = self._folder if self._generation is None else generations.at(self._folder, self._generation)
         self.split, self.mode = split, mode
         self._cache_dir = cache_dir
-        self._opened: Opened | None = None  # the program has it open, as some of its records are read, and not mapped
-        self._held: Held | None = None
+        self._opened: OpenedDataset | None = None  # the program has it open, as some of its records are read, and not mapped
+        self._lock: GenerationLock | None = None
         self._columns: dict[str, Column] = {}
         self._names: Any = None
         self._chosen = chosen(fields)
@@ -432,7 +432,7 @@ class Dataset(Viewable):
             self._opened.close()
         for column in self._columns.values():
             column.close()
-        self._held = None
+        self._lock = None
 
     def __enter__(self) -> Dataset:
         return self
@@ -471,12 +471,12 @@ class Dataset(Viewable):
         flags = [] if self._cache_dir is None else [f"--cache-dir={os.fsdecode(self._cache_dir)}"]
         reader = Reader(*flags)
         try:
-            self._adopt_fetched(Opened(reader, named(self.__dict__.get("_place", self.path), self._chosen, self.split), owned=True))
+            self._adopt_fetched(OpenedDataset(reader, named(self.__dict__.get("_place", self.path), self._chosen, self.split), owned=True))
         except BaseException:
             reader.close()
             raise
 
-    def _adopt_fetched(self, program: Opened) -> None:
+    def _adopt_fetched(self, program: OpenedDataset) -> None:
         opened = program.found
         folder, manifest = opened.get("folder", ""), opened.get("manifest") or {}
         named = generations.named_by(self.path, folder) if folder and self._generation is None else None
@@ -497,7 +497,9 @@ class Dataset(Viewable):
         if self._id:
             generation = flat.find(self._folder, self._id) or generation
         layout = locate(self._folder, self._chosen) if generation is None else locate(self._folder, self._chosen, generation)
-        self._held = Held(self._folder, layout.manifest["generation"]) if "generation" in layout.manifest and os.path.isdir(self._folder) else None
+        self._lock = (
+            GenerationLock(self._folder, layout.manifest["generation"]) if "generation" in layout.manifest and os.path.isdir(self._folder) else None
+        )
         return layout
 
     def check_place(self) -> None:
@@ -561,7 +563,7 @@ class Dataset(Viewable):
         columns = [self._columns[name] for name in column_names(f) if name in self._columns]
         if not columns:
             assert self._opened is not None
-            return fetched(self._opened, f, self._places, self._numbers)
+            return (FetchedRagged if f.ragged else FetchedRecords)(self._opened, f, self._places, self._numbers)
         return RaggedRecords(f, columns[0], columns[1], self._places) if f.ragged else Records(f, columns[0], self._places)
 
 

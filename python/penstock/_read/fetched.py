@@ -1,4 +1,8 @@
-"""Records that the program reads: records of a bucket, and of local files that cannot be mapped."""
+"""Records that the program reads: records of a bucket, and of local files that cannot be mapped.
+
+FetchedRecords and FetchedRagged are fields like Records and RaggedRecords; JointRead has one request for all fields
+of a record.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 from .._engine.batch import Batch
 from .field import Field
 from .ragged import DerivedRagged, Ragged, batch_of
-from .reader import Opened
+from .reader import OpenedDataset
 from .records import Derived, Places
 
 #: About how many bytes of records are asked for at a time.
@@ -23,21 +27,15 @@ _RAGGED = 8192
 Numbers = Callable[[np.ndarray], np.ndarray]
 
 
-def fetched(opened: Opened, field: Field, places: Places, numbers: Numbers) -> FetchedRecords | FetchedRagged:
-    """Return a field whose records are read when they are indexed."""
-    made = FetchedRagged if field.ragged else FetchedRecords
-    return made(opened, field, places, numbers)
-
-
 def is_fetched(records: Any) -> bool:
     """Report whether records of a field are read, and not mapped; no records are to be read."""
     return records is None or isinstance(records, (FetchedRecords, FetchedRagged))
 
 
-class Fetched:
+class JointRead:
     """The records of a Dataset or a View some fields of which are read: all of these are one request."""
 
-    def __init__(self, opened: Opened, records: Mapping[str, Any], shown: Sequence[str], places: Places, numbers: Numbers) -> None:
+    def __init__(self, opened: OpenedDataset, records: Mapping[str, Any], shown: Sequence[str], places: Places, numbers: Numbers) -> None:
         self._opened, self._records, self._shown, self._places, self._numbers = opened, records, shown, places, numbers
         self._asked = [records[name].field for name in shown if is_fetched(records[name])]
         self._mapped = [name for name in shown if all(name != f.name for f in self._asked)]
@@ -75,7 +73,7 @@ class FetchedRecords(Derived):
 
     mapped = False
 
-    def __init__(self, opened: Opened, field: Field, places: Places, numbers: Numbers) -> None:
+    def __init__(self, opened: OpenedDataset, field: Field, places: Places, numbers: Numbers) -> None:
         super().__init__(field, field.numpy, field.shape, places.count)
         self._opened, self._numbers = opened, numbers
 
@@ -96,7 +94,7 @@ class FetchedRecords(Derived):
 class FetchedRagged(DerivedRagged):
     """A field of variable length that is read when it is indexed."""
 
-    def __init__(self, opened: Opened, field: Field, places: Places, numbers: Numbers) -> None:
+    def __init__(self, opened: OpenedDataset, field: Field, places: Places, numbers: Numbers) -> None:
         super().__init__(field, field.numpy, places.count)
         self._opened, self._numbers = opened, numbers
 

@@ -1,4 +1,8 @@
-"""Fields: the parts of a dataset's record."""
+"""Fields: the parts of a dataset's record.
+
+A Field is the type, the shape and the meaning of one part, such as images or their labels. ``from_json`` makes it of
+an entry of a manifest or of a message, which a stranger may have written: all of it is checked there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The format of the dataset at a path."""
+"""The format of the dataset at a path.
+
+``locate`` looks at the names of files, has flat.py or containers.py read what is there, and returns a Layout.
+``stamp`` tells a dataset from one that has replaced it at its path.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Records that a program finds: those for which an expression holds, and those with the same key."""
+"""Records that a program finds: those for which an expression holds, and those with the same key.
+
+The program reads files, so a table in memory that is joined is written to a temporary dataset first.
+"""
 
 from __future__ import annotations
 
@@ -88,10 +91,10 @@ def _column(name: Any, values: Any) -> Any:
         return values
     if array.dtype.kind not in "biuf":
         return values
-    for given, held in zip(values, array.tolist() if array.ndim == 1 else ()):
-        if held != given and given == given:
+    for given, stored in zip(values, array.tolist() if array.ndim == 1 else ()):
+        if stored != given and given == given:
             raise TypeError(
-                f"join: column {name!r}: {given!r} would be {held!r} next to its other values: give an array, of the type that it is to have"
+                f"join: column {name!r}: {given!r} would be {stored!r} next to its other values: give an array, of the type that it is to have"
             )
     return array
 

@@ -177,13 +177,13 @@ def _number(path: str, generation: int | str) -> int:
     return known[generation]
 
 
-class Held:
+class GenerationLock:
     """The lock of a generation, until this object is collected."""
 
     def __init__(self, path: str, generation: int) -> None:
-        held = _lease(path, generation)
-        if held is not None:
-            weakref.finalize(self, os.close, held)
+        descriptor = _lease(path, generation)
+        if descriptor is not None:
+            weakref.finalize(self, os.close, descriptor)
 
 
 def _descriptor(folder: str, path: str) -> int:
@@ -202,19 +202,19 @@ def _lease(path: str, generation: int) -> int | None:
     for _ in range(_ATTEMPTS):
         try:
             try:
-                held = _descriptor(path, own)
+                descriptor = _descriptor(path, own)
             except FileNotFoundError:
-                held = _descriptor(path, os.path.join(path, newest_name(path) or "manifest.json"))
+                descriptor = _descriptor(path, os.path.join(path, newest_name(path) or "manifest.json"))
         except OSError as e:
             raise explained(path, e) from e
-        reserve(held)
+        reserve(descriptor)
         try:
-            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError as e:
             if e.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                os.close(held)
+                os.close(descriptor)
                 break
-        if not os.path.exists(own) or os.path.samestat(os.stat(own), os.fstat(held)):
-            return held
-        os.close(held)
+        if not os.path.exists(own) or os.path.samestat(os.stat(own), os.fstat(descriptor)):
+            return descriptor
+        os.close(descriptor)
     raise Error(f"{path}: generation {generation} was removed while it was being opened")

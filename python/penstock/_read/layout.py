@@ -1,4 +1,7 @@
-"""The parts of a dataset on disk, in any format."""
+"""The parts of a dataset on disk, in any format.
+
+flat.py and containers.py find out where the rows of arrays lie, and say it as a Layout, which a Dataset maps.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class Layout:
     digest: str = ""  # of samples of the bytes of a .npy file, which has no manifest with an id
     coordinates: dict[str, str] = field(default_factory=dict)  # the arrays that are coordinates, by the name of the axis
     found_splits: Any = None  # the splits of a file without a manifest
-    opened: Any = None  # of the columns that are not mapped: the dataset that the program has open, a reader.Opened
+    opened: Any = None  # of the columns that are not mapped: the dataset that the program has open, a reader.OpenedDataset
 
     def __post_init__(self) -> None:
         #: Ranges [first, end) of records, by name.

@@ -1,4 +1,7 @@
-"""Fields of which every record holds another number of rows: tokens, boxes, text, files."""
+"""Fields of which every record holds another number of rows: tokens, boxes, text, files.
+
+Ragged is a batch of such records, and RaggedRecords the field: records.py with an array of offsets more.
+"""
 
 from __future__ import annotations
 

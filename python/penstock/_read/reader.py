@@ -63,7 +63,7 @@ class Reader:
 
     def ask(self, message: Mapping[str, Any]) -> Any:
         """Send a request that is answered by a line, and return it. Raise Error if the answer is one."""
-        return self.request(_line(message), _whole)
+        return self.request(_line(message), lambda answer, _: answer)
 
     def request(self, text: bytes, receive: Callable[[Any, Any], _T], starts: int = 0) -> _T:
         """Send a request, and return what ``receive`` makes of the object that answers it, None of a read, and of the stream after that.
@@ -135,10 +135,6 @@ def _line(message: Mapping[str, Any]) -> bytes:
     return json.dumps(message, default=np.ndarray.tolist).encode() + b"\n"
 
 
-def _whole(answer: Any, _: Any) -> Any:
-    return answer
-
-
 def _ended() -> NoReturn:
     raise Error("the program that reads it ended; read it again")
 
@@ -170,7 +166,7 @@ def named(path: str, fields: Sequence[str] | None, split: str | None = None) -> 
     return {name: value for name, value in asked.items() if value is not None}
 
 
-class Opened:
+class OpenedDataset:
     """A dataset or a view that the program has open, or only described, as all its arrays can be mapped.
 
     ``asked`` says what: see ``named``, or a view in JSON. ``found`` describes it: its format, manifest, fields, number of

@@ -1,4 +1,9 @@
-"""A field over all shards of a dataset."""
+"""A field of fixed size over all shards of a dataset, or of a view.
+
+Places says in which extent of which file a record is. Records are mapped: a slice is a view of a file where that has
+it in one piece. Derived fields have the same methods, and take their values from other fields: Selected and
+Concatenated are those of views.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from typing import Any, Union
 
 import numpy as np
 
+from .._base.dataclass import dataclass
 from .column import Column
 from .field import Field
 
@@ -23,13 +29,13 @@ _MEMORY_SPEED, _MEMORY_TIME = 2e9, 2e-5
 _AHEAD = 32 << 20
 
 
+@dataclass
 class Piece:
     """Records that are back to back: ``count`` of extent ``part``, from ``start`` on."""
 
-    __slots__ = ("count", "part", "start")
-
-    def __init__(self, part: int, start: int, count: int) -> None:
-        self.part, self.start, self.count = part, start, count
+    part: int
+    start: int
+    count: int
 
 
 class Places:

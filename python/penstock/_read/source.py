@@ -11,10 +11,10 @@ import numpy as np
 from .._base import urls
 from .._base.errors import Error, MissingError
 from .._engine.batch import Batch
-from .fetched import Fetched, Numbers, is_fetched
+from .fetched import JointRead, Numbers, is_fetched
 from .field import Field, listed
 from .ragged import RaggedRecords
-from .reader import Opened
+from .reader import OpenedDataset
 from .records import Places, Records
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ class Source:
     def _many(self, records: np.ndarray) -> Batch[Any]:
         return Batch({name: self._records[name].take(records) for name in self.fields}, len(records))
 
-    def _read_together(self, opened: Opened | None, numbers: Numbers) -> None:
+    def _read_together(self, opened: OpenedDataset | None, numbers: Numbers) -> None:
         """Have the fields of records that are read, if there are some, be one request."""
         if opened is not None and any(is_fetched(self._records[name]) for name in self.fields):
-            together = Fetched(opened, self._records, list(self.fields), self._places, numbers)
+            together = JointRead(opened, self._records, list(self.fields), self._places, numbers)
             self._one, self._many, self._range = together.one, together.many, together.range  # type: ignore[method-assign]
 
     def indices(self, key: Any) -> np.ndarray:

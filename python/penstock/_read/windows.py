@@ -18,7 +18,7 @@ from ..samplers import MAX_SEED
 from .combined import Kind
 from .field import Field, from_json
 from .groups import are_missing, borders
-from .reader import Opened, shared
+from .reader import OpenedDataset, shared
 from .records import Derived, Records
 from .source import Source, asked, check_source
 
@@ -263,7 +263,7 @@ def described(
 def _placed(parts: Sequence[Source], by: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the program says of windows."""
     reads = bool(by.get("group"))
-    opened = Opened(shared(), {"view": {"window": [asked(part, reads) for part in parts], "by": by}})
+    opened = OpenedDataset(shared(), {"view": {"window": [asked(part, reads) for part in parts], "by": by}})
     opened.close()
     return opened.found
 

@@ -25,7 +25,7 @@ from .._base.options import count, flag
 from .._base.program import find, popen
 from .._base.values import kind_of
 from .._code import tasks
-from .._code.tasks import Made, answers
+from .._code.tasks import EncodedRecords, answers
 from .._read import frames, generations
 from .._read.field import Field
 from .._read.flat import fields_of, read_manifest
@@ -393,7 +393,7 @@ class _Source:
         if self._function is not None:
             yield from self._computed(Work(self, encoding), first)
             return
-        made, last = Made(), time.monotonic()
+        made, last = EncodedRecords(), time.monotonic()
         whole = encoding.joins and self._iterator is None and not isinstance(self._values, (list, tuple))
         blocks = self._blocks(encoding, first) if whole else self._single(first)
         for values, n in blocks:
@@ -405,7 +405,7 @@ class _Source:
             if len(made.data) >= _CHUNK or time.monotonic() - last > _FLUSH:
                 yield bytes(made.data), made.records
                 first += made.records
-                made, last = Made(), time.monotonic()
+                made, last = EncodedRecords(), time.monotonic()
         yield bytes(made.data), made.records
 
     def _blocks(self, encoding: Plain, first: int) -> Iterator[tuple[Any, int]]:
@@ -435,7 +435,7 @@ class _Source:
             else:
                 yield from (dict(zip(arrays, values)) for values in zip(*arrays.values()))
 
-    def make(self, first: int, n: int, encoding: Plain, made: Made) -> None:
+    def make(self, first: int, n: int, encoding: Plain, made: EncodedRecords) -> None:
         """Add the values of n records, which the function computes."""
         assert self._function is not None
         if self._batched:
@@ -487,7 +487,7 @@ class Plain:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_encode": None}
 
-    def add(self, values: Any, n: int, made: Made) -> None:
+    def add(self, values: Any, n: int, made: EncodedRecords) -> None:
         """Add the values of n records. Those before one that does not fit are kept."""
         if self.joins and n > 1:
             whole = Field(self.field.name, self.field.dtype, (n, *self.field.shape))
@@ -499,7 +499,7 @@ class Plain:
         for value in values:
             self.add_value(value, made)
 
-    def add_value(self, value: Any, made: Made) -> None:
+    def add_value(self, value: Any, made: EncodedRecords) -> None:
         """Add the value of a record."""
         if self._encode is None:
             self._encode = codec.encoder(self.field)
@@ -511,7 +511,7 @@ class Messages(Plain):
 
     joins = False
 
-    def add_value(self, value: Any, made: Made) -> None:
+    def add_value(self, value: Any, made: EncodedRecords) -> None:
         if self._encode is None:
             self._encode = codec.Codec([self.field]).encode
         made.add(self._encode({self.field.name: value}))
@@ -523,7 +523,7 @@ class Work(tasks.Work):
     def __init__(self, source: _Source, encoding: Plain) -> None:
         self._source, self._encoding = source, encoding
 
-    def make(self, first: int, task: int, made: Made) -> None:
+    def make(self, first: int, task: int, made: EncodedRecords) -> None:
         self._source.make(first, task, self._encoding, made)
 
     def failure(self, e: Exception) -> str:

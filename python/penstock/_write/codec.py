@@ -280,7 +280,8 @@ def _read(path: Any) -> bytes:
     if not name or b"\0" in name or len(name) > _LONGEST_NAME:
         raise ValueError(f"{path!r:.80} is not the path of a file")
     try:
-        with open(path, "rb", opener=_without_waiting) as f:
+        # Without O_NONBLOCK, a named pipe would wait for a writer.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as f:
             status = os.fstat(f.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise Unreadable(os.fsdecode(path), "is not a file")
@@ -289,11 +290,6 @@ def _read(path: Any) -> bytes:
             return name + b"\0" + f.read()
     except OSError as e:
         raise Unreadable(os.fsdecode(path), (e.strerror or str(e)).lower()) from None
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; a named pipe would wait for a writer."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _label(f: Field) -> _Encoder:

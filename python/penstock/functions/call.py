@@ -1,4 +1,8 @@
-"""Functions of the user: the values that they take, and how they are called."""
+"""Functions of the user: the values that they take, and how they are called.
+
+A Step is one function, with the kind of value that its annotation or library says; a Call is several that follow each
+other.
+"""
 
 from __future__ import annotations
 

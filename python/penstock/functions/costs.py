@@ -6,13 +6,12 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._code.measure import BUSY
 from .._engine.advice import more_at_once, times_as_fast
 
 _WIDTH = 80
 _TOO_EARLY = 8  # batches
 
-#: The share of the time of workers from which user code is the limit.
-_BUSY = 0.7
 _MOST_CORES = 0.7  # of them in use: the rest is not free to use
 _MORE_READY = 8  # times as many batches are advised to wait ready
 _MOST_SLOTS = 256
@@ -89,7 +88,7 @@ def diagnose(stats: Mapping[str, Any], workers: int) -> str:
         return sentence
     slowest = max(reports, key=lambda r: r["worker"])
     share = sum(r["worker"] for r in reports) / (max(1, workers) * together)
-    if share < _BUSY:
+    if share < BUSY:
         if not sentence.startswith("transforms wait"):
             return sentence
         factor = (min(_MORE_READY * (loader.get("Prefetch") or 1), _MOST_SLOTS) - 2) // max(1, workers)

@@ -1,4 +1,8 @@
-"""The steps that may follow a function of records: the conversion of an image to a tensor, with the engine's numbers."""
+"""The steps that may follow a function of records: the conversion of an image to a tensor, with the engine's numbers.
+
+Functions of records come after all that the engine does, so these steps are done again here, to the last bit as in
+Go.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Pipelines with functions: which part the engine does, and which a function."""
+"""Pipelines with functions: which part the engine does, and which a function.
+
+The JSON of a pipeline has a step "Function" with a number where a Call comes: the feeding process sends the values to
+workers there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The processes that call functions, or this one in their place."""
+"""The processes that call functions, or this one in their place.
+
+The feeding process inherits a socket to each worker, and memory that all share, and talks to them without this
+process.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +25,11 @@ from typing import Any
 
 from .._base import forks
 from .._base.errors import Error
+from .._code.channel import ChannelClosed
 from .._code.randomness import undisturbed
 from .._engine.sharedfile import SharedFile
 from .call import Call
-from .worker import Finished, Worker
+from .worker import Worker
 
 #: How many seconds workers have to exit on their own.
 _ENDING = 2.0
@@ -123,7 +128,7 @@ def _end(processes: list[Any], ends: list[socket.socket], memory: SharedFile) ->
     processes.clear()
 
 
-class Here:
+class InProcess:
     """This process in place of workers, for a debugger and plain tracebacks: it calls functions while it waits for a batch."""
 
     number = 0
@@ -170,7 +175,7 @@ class Here:
                     self._worker.step() if self._begun else self._worker.begin()
                     self._begun = True
                     self.exception = self._worker.raised or self.exception
-            except Finished:
+            except ChannelClosed:
                 self._connection.close()
 
 
@@ -195,7 +200,7 @@ def _work(connection: socket.socket, memory: SharedFile, payload: Callable[[], A
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal, for the trainer
     threading.Thread(target=_watch, args=(connection, parent), daemon=True).start()
     worker = None
-    with contextlib.suppress(Finished):
+    with contextlib.suppress(ChannelClosed):
         try:
             calls, init = payload()
             _one_thread()
@@ -235,14 +240,14 @@ def _readable(sockets: Sequence[socket.socket], seconds: float | None) -> list[A
 def _watch(connection: socket.socket, parent: int) -> None:
     """End this process soon after the feeding process, or the parent, has gone, whatever its function does."""
     if hasattr(select, "poll"):
-        _until_gone(connection, parent)
+        _until_ended(connection, parent)
     else:
-        _until_gone_on_windows(connection)
+        _until_ended_on_windows(connection)
     time.sleep(_ENDING / 2)
     os._exit(1)
 
 
-def _until_gone(connection: socket.socket, parent: int) -> None:
+def _until_ended(connection: socket.socket, parent: int) -> None:
     poll = select.poll()
     poll.register(connection, 0)  # its end is reported always
     starter, pidfd = os.getppid(), -1
@@ -253,7 +258,7 @@ def _until_gone(connection: socket.socket, parent: int) -> None:
         pass
 
 
-def _until_gone_on_windows(connection: socket.socket) -> None:
+def _until_ended_on_windows(connection: socket.socket) -> None:
     """Look each second: no call there waits for the end of a connection whose messages another thread receives."""
     parent = multiprocessing.parent_process()
     sentinels = [] if parent is None else [parent.sentinel]

@@ -1,4 +1,8 @@
-"""Functions of whole records: the fields that they take, and the fields of their results."""
+"""Functions of whole records: the fields that they take, and the fields of their results.
+
+The feeding process makes a batch (RecordBatch), workers call the functions for its records (Recorder) and put the
+results (RecordResult) together (Collate). _engine/recording.py and _engine/listed.py have the loops.
+"""
 
 from __future__ import annotations
 
@@ -208,7 +212,7 @@ class Recording:
     init: Any = None
     pin_memory: bool = False
     prefetch_factor: int | None = None
-    samples: Samples | None = None  # how the user's code makes a batch of records; None makes one as the engine does
+    samples: Collation | None = None  # how the user's code makes a batch of records; None makes one as the engine does
 
     @property
     def names(self) -> list[str]:
@@ -226,7 +230,7 @@ class Recording:
 
 
 @dataclass(frozen=True)
-class Samples:
+class Collation:
     """Batches that the user's code makes of records: what collate_fn or torch's default_collate returns of a list of them."""
 
     collate: Callable[[Any], Any]
@@ -234,18 +238,18 @@ class Samples:
     torch: bool  # whether records have tensors, and not arrays
     batched: bool = True  # whether collate takes a list of records, and not one
 
-    def batch(self, made: Sequence[Made]) -> Any:
+    def batch(self, made: Sequence[RecordResult]) -> Any:
         records = [self._record(m) for m in made]
         seed_random(sum(m.sent.key() for m in made) & MASK)
         return self.collate(records if self.batched else records[0])
 
-    def _record(self, m: Made) -> Any:
+    def _record(self, m: RecordResult) -> Any:
         of: Any = self.kind
         values = {name: np.zeros(0) if x is UNTYPED else x for name, x in m.values.items()}
         return of._of({name: tensor(np.asarray(x)) if self.torch and not isinstance(x, (str, list)) else x for name, x in values.items()})
 
 
-class Given:
+class RecordBatch:
     """Records of a batch on their way to functions. Those for a worker are pickled at once, so that their slot is free.
 
     ``keys`` are the seeds of their random numbers, by the place of a function. ``results`` are the fields that functions make of
@@ -269,14 +273,14 @@ class Given:
             self._pickled = b""
         return values
 
-    def records(self) -> list[Sent]:
-        return [Sent(self, place) for place in range(len(self.indices))]
+    def records(self) -> list[BatchRecord]:
+        return [BatchRecord(self, place) for place in range(len(self.indices))]
 
 
-class Sent:
+class BatchRecord:
     """A record of those."""
 
-    def __init__(self, given: Given, place: int) -> None:
+    def __init__(self, given: RecordBatch, place: int) -> None:
         self.given, self.place = given, place
 
     def key(self, of: int = PLACE) -> int:
@@ -291,10 +295,10 @@ class Sent:
 UNTYPED = np.zeros(0, "V1")
 
 
-class Made:
+class RecordResult:
     """The results of functions for a record, and the names of those that have any number of rows; ``why`` says that they failed."""
 
-    def __init__(self, sent: Sent, values: dict[str, Any], rows: Set[str], error: Exception | None = None) -> None:
+    def __init__(self, sent: BatchRecord, values: dict[str, Any], rows: Set[str], error: Exception | None = None) -> None:
         self.sent, self.values, self.rows, self.error = sent, values, rows, error
         self.why = "" if error is None else f"{type(error).__name__}: {error}"
 
@@ -308,7 +312,7 @@ class Recorder:
         self._declared = {f.name: f for step in steps for f in step.makes}
         self._files: set[str] = set()  # fields of image files that no function takes as pixels
         self._batched = any(step.batched for step in steps)
-        self._given: weakref.ref[Given] | None = None  # whose records are made
+        self._given: weakref.ref[RecordBatch] | None = None  # whose records are made
         self._ahead: dict[int, tuple[dict[str, Any], Set[str]]] = {}  # of them, results before they are due, by place
         self._alone = 0  # the place up to which no others are made together
 
@@ -317,13 +321,13 @@ class Recorder:
         for step in self._steps[:1]:
             step.of(fields)
 
-    def __getitem__(self, sent: Sent) -> Made:
+    def __getitem__(self, sent: BatchRecord) -> RecordResult:
         if self._here:
             with undisturbed():
                 return self._made(sent)
         return self._made(sent)
 
-    def _made(self, sent: Sent) -> Made:
+    def _made(self, sent: BatchRecord) -> RecordResult:
         """Return the results for a record, which may have been made together with others."""
         given, place = sent.given, sent.place
         if not self._batched:
@@ -333,15 +337,15 @@ class Recorder:
         if place not in self._ahead and place >= self._alone:
             self._alone = min(place + AT_ONCE, len(given.indices))
             with contextlib.suppress(Exception):  # of a record, which is found one by one
-                self._ahead.update(zip(range(place, self._alone), self._values([Sent(given, p) for p in range(place, self._alone)])))
+                self._ahead.update(zip(range(place, self._alone), self._values([BatchRecord(given, p) for p in range(place, self._alone)])))
         try:
-            return Made(sent, *(self._ahead.pop(place, None) or self._values([sent])[0]))
+            return RecordResult(sent, *(self._ahead.pop(place, None) or self._values([sent])[0]))
         except Exception as e:
-            if self._on_error == "fail" and not isinstance(sent, First):
+            if self._on_error == "fail" and not isinstance(sent, ProbeRecord):
                 raise
-            return Made(sent, {}, frozenset(), e)
+            return RecordResult(sent, {}, frozenset(), e)
 
-    def _values(self, sents: Sequence[Sent]) -> list[tuple[dict[str, Any], Set[str]]]:
+    def _values(self, sents: Sequence[BatchRecord]) -> list[tuple[dict[str, Any], Set[str]]]:
         """Return the results for records of a batch, and the names of those that have any number of rows."""
         given = sents[0].given
         if not self._steps:  # a record is as the engine made it
@@ -354,7 +358,7 @@ class Recorder:
         layouts = [dict(images) for _ in sents]
         return [self._finished(*each) for each in zip(sents, self._called(self._resolved, sents, layouts), layouts)]
 
-    def _finished(self, sent: Sent, record: dict[str, Any], layouts: Mapping[str, str]) -> tuple[dict[str, Any], Set[str]]:
+    def _finished(self, sent: BatchRecord, record: dict[str, Any], layouts: Mapping[str, str]) -> tuple[dict[str, Any], Set[str]]:
         """Return results as a batch takes them, and the names of those that have any number of rows."""
         given, rows = sent.given, set[str]()
         results, own = given.results or {}, {step.field for step in self._steps if isinstance(step, OfField)}
@@ -375,7 +379,7 @@ class Recorder:
             files &= {step.field for step in self._steps if isinstance(step, OfField)}
         return files - {step.field for step in self._steps if isinstance(step, OfField) and step.decodes}
 
-    def _called(self, steps: Sequence[Record | OfField], sents: Sequence[Sent], layouts: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+    def _called(self, steps: Sequence[Record | OfField], sents: Sequence[BatchRecord], layouts: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
         """Return what functions make of records: of each one by one, unless one of the functions is batched."""
         given = sents[0].given
         records = [
@@ -399,7 +403,7 @@ class Recorder:
                 records[group] = self._of_records(step, first, records[group], layouts[group])
         return records
 
-    def _of_records(self, step: Record, first: Sent, records: list[dict[str, Any]], layouts: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+    def _of_records(self, step: Record, first: BatchRecord, records: list[dict[str, Any]], layouts: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
         if library_of(step.function) != "albumentations":
             return step.apply(records)
         own, fields, before = seeding(step.function), first.given.fields, records[0]
@@ -408,7 +412,7 @@ class Recorder:
             records = [{name: _rows_last(x, layouts[0], name) for name, x in before.items()}]
         return [{name: _retyped(x, before.get(name), fields.get(name)) for name, x in step.apply(records)[0].items()}]
 
-    def _check(self, sent: Sent, results: Mapping[str, Field], record: dict[str, Any]) -> None:
+    def _check(self, sent: BatchRecord, results: Mapping[str, Field], record: dict[str, Any]) -> None:
         """Refuse results that are not of the fields that the first records, or declarations, say."""
         if record.keys() != results.keys():
             raise WrongOutput(
@@ -431,7 +435,7 @@ class Recorder:
     def _functions(self) -> str:
         return ", ".join(step.label for step in self._steps)
 
-    def settled(self, first: Sequence[Made]) -> dict[str, Field]:
+    def settled(self, first: Sequence[RecordResult]) -> dict[str, Field]:
         """Return the fields of results, as the first records have them. They have any number of rows if they are lists, or differ in that."""
         good = [m.values for m in first if not m.why]
         if self._on_error == "fail" and first[0].error is not None:
@@ -440,7 +444,7 @@ class Recorder:
             raise UnsupportedError(f"record {first[0].sent!r}: {first[0].why}; the first {len(first)} records failed, so that none says what comes")
         return {name: self._declared.get(name) or self._settled(name, [v[name] for v in good if name in v], first) for name in good[0]}
 
-    def _settled(self, name: str, values: Sequence[Any], first: Sequence[Made]) -> Field:
+    def _settled(self, name: str, values: Sequence[Any], first: Sequence[RecordResult]) -> Field:
         if isinstance(values[0], str):
             return Field(name, "uint8", ragged=True, content="utf-8")
         arrays = [x for x in values if not isinstance(x, str)]
@@ -454,7 +458,7 @@ class Recorder:
         rows = rows or (not is_image and of.ndim > 0 and (len({x.shape[:1] for x in arrays}) > 1 or not len(of)))
         return Field(name, element_type(of.dtype), of.shape[1:] if rows else of.shape, ragged=rows)
 
-    def _plain(self, sent: Sent, name: str, x: Any, f: Field | None, of: Field | None, layout: str) -> Any:
+    def _plain(self, sent: BatchRecord, name: str, x: Any, f: Field | None, of: Field | None, layout: str) -> Any:
         """Return a result as a batch takes it: an array, or a string. ``f`` is the field before, and ``of`` the type that lists have."""
         if isinstance(x, str):
             return x
@@ -485,7 +489,7 @@ class Recorder:
         return x
 
 
-class First(Sent):
+class ProbeRecord(BatchRecord):
     """A record that says what functions make. If a function fails for another one than the first, that is an error of its batch."""
 
 
@@ -540,7 +544,7 @@ def is_rows(f: Field | None) -> bool:
     return f is not None and f.ragged and not f.is_bytes
 
 
-def _complete(made: Sequence[Made], on_error: str) -> tuple[Sequence[Made], list[tuple[int, str]]]:
+def _complete(made: Sequence[RecordResult], on_error: str) -> tuple[Sequence[RecordResult], list[tuple[int, str]]]:
     """Return the records of a batch, others in the place of those that failed, and the places of these, with why."""
     failed = [(place, m.why) for place, m in enumerate(made) if m.why]
     good = [m for m in made if not m.why]
@@ -553,13 +557,13 @@ def _complete(made: Sequence[Made], on_error: str) -> tuple[Sequence[Made], list
     return made, failed
 
 
-def _other(failed: Made, good: Sequence[Made], on_error: str) -> Made:
+def _other(failed: RecordResult, good: Sequence[RecordResult], on_error: str) -> RecordResult:
     """Return what takes the place of a record that failed: another one of its batch, which its random numbers choose, or zeros."""
     sent = failed.sent
     other = good[sent.key() % len(good)]
     if on_error == "backfill":
         return other
-    return Made(sent, {name: _zeros(x, name in other.rows) for name, x in other.values.items()}, other.rows)
+    return RecordResult(sent, {name: _zeros(x, name in other.rows) for name, x in other.values.items()}, other.rows)
 
 
 def _zeros(x: Any, rows: bool) -> Any:
@@ -584,11 +588,11 @@ class Collate:
     Of the first records, it is the fields of their results.
     """
 
-    def __init__(self, on_error: str, samples: Samples | None, here: bool, recorder: Recorder) -> None:
+    def __init__(self, on_error: str, samples: Collation | None, here: bool, recorder: Recorder) -> None:
         self._on_error, self._samples, self._here, self._recorder = on_error, samples, here, recorder
 
-    def __call__(self, made: Sequence[Made]) -> tuple[Any, list[tuple[int, str]]]:
-        if isinstance(made[0].sent, First):
+    def __call__(self, made: Sequence[RecordResult]) -> tuple[Any, list[tuple[int, str]]]:
+        if isinstance(made[0].sent, ProbeRecord):
             return self._recorder.settled(made), []
         made, failed = _complete(made, self._on_error)
         if self._samples is not None:
@@ -602,7 +606,7 @@ class Collate:
 class CollateAlone(Collate):
     """A Collate that returns a batch alone, and keeps the numbers of records that failed, with why, until the next one."""
 
-    def __call__(self, made: Sequence[Made]) -> Any:
+    def __call__(self, made: Sequence[RecordResult]) -> Any:
         batch, failed = super().__call__(made)
         self.skipped = [(made[place].sent.given.indices[made[place].sent.place], why) for place, why in failed]
         return batch

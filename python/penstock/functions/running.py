@@ -1,4 +1,8 @@
-"""Functions of a DataLoader: who calls them, and what a failure of one is here."""
+"""Functions of a DataLoader: who calls them, and what a failure of one is here.
+
+An exception of a function comes back as text with the name of its type; here it is an Error that is of that type,
+too.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Any
 
 from .._base.errors import Error
 from .call import Call
-from .processes import Here, Processes
+from .processes import InProcess, Processes
 
 
 @dataclass(frozen=True)
@@ -22,14 +26,14 @@ class Functions:
     context: Any = None  # of multiprocessing, or its name
     init: Callable[[int], object] | None = None
 
-    def start(self) -> Processes | Here:
+    def start(self) -> Processes | InProcess:
         """Start the workers."""
         if self.workers == 0:
-            return Here(self.calls)
+            return InProcess(self.calls)
         return Processes(self.calls, self.workers, self.context, self.init)
 
 
-def failure(said: str, raised: Any, workers: Processes | Here) -> Error:
+def failure(said: str, raised: Any, workers: Processes | InProcess) -> Error:
     """Return the error of a batch that a function may be the reason of, which is also of the type that the function raised."""
     if not isinstance(raised, dict):
         return Error(said)
@@ -37,7 +41,7 @@ def failure(said: str, raised: Any, workers: Processes | Here) -> Error:
     if raised.get("ended"):
         return Error(f"{said}: {workers.ending(number)}; make a new DataLoader, and load_state_dict to continue where this one was")
     error = _typed(str(raised.get("type")))(said)
-    if isinstance(workers, Here) and workers.exception is not None:
+    if isinstance(workers, InProcess) and workers.exception is not None:
         error.__cause__, workers.exception = workers.exception, None
     return error
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from .._base.forks import leaving
 from .._base.values import element_type
+from .._code.channel import Channel
 from .._code.randomness import Seeds, seed_random
 from .._engine.sharedfile import SharedFile
 from .._read.field import STORAGE, numpy_type
@@ -28,15 +29,11 @@ VERSION = 1
 _LENGTH = struct.Struct("<I")
 _TASK = struct.Struct("<BxHIQQ")
 _RECORD = struct.Struct("<QQqqQII")
-_DONE = struct.Struct("<IBxxxIQQ")
+_DONE = struct.Struct("<BxxxIQQ")
 _TASK_KIND, _DONE_KIND = 1, 2
 _TEXT = "utf-8"
 _MOST_TEXT = 1 << 16  # of an exception and its traceback
 _SMALL = 1 << 13  # bytes of a record that are copied in less time than generators are seeded
-
-
-class Finished(Exception):
-    """The feeding process has gone."""
 
 
 class Worker:
@@ -46,10 +43,9 @@ class Worker:
     """
 
     def __init__(self, connection: socket.socket, memory: SharedFile, calls: Sequence[Call]) -> None:
-        self._connection, self._calls = connection, calls
+        self._channel, self._calls = Channel(connection, _LENGTH), calls
         leaving(self, connection.close)
         self._memory, self._random = _File(memory), Seeds()
-        self._pending = b""
         self._makers: dict[int, _Maker] = {}
         self._number = 0
         self._at: Any = None
@@ -69,11 +65,10 @@ class Worker:
     @property
     def ready(self) -> bool:
         """Whether step has a message that need not be waited for."""
-        data = self._pending
-        return len(data) >= _LENGTH.size and len(data) >= _LENGTH.size + _LENGTH.unpack_from(data)[0]
+        return self._channel.complete
 
     def step(self) -> None:
-        """Wait for a message, and do what it asks for. Raise Finished at the end."""
+        """Wait for a message, and do what it asks for. Raise ChannelClosed at the end."""
         message = self._next()
         if message[0] == _TASK_KIND:
             self._task(message)
@@ -111,7 +106,7 @@ class Worker:
         except Exception as e:
             self._report(e, done)
         else:
-            self._write(_DONE.pack(_DONE.size - _LENGTH.size, _DONE_KIND, count, inside, perf_counter_ns() - began))
+            self._channel.send(_DONE.pack(_DONE_KIND, count, inside, perf_counter_ns() - began))
         finally:
             at[0] = 0
 
@@ -133,31 +128,13 @@ class Worker:
         self._send({"raised": {"done": done, "type": _named(kind), "text": said[:_MOST_TEXT], "traceback": text[-_MOST_TEXT:]}})
 
     def _send(self, message: dict[str, Any]) -> None:
-        body = json.dumps(message).encode("utf-8", "backslashreplace")
-        self._write(_LENGTH.pack(len(body)) + body)
-
-    def _write(self, frame: bytes) -> None:
-        try:
-            self._connection.sendall(frame)
-        except OSError:
-            raise Finished from None
+        self._channel.send(json.dumps(message).encode("utf-8", "backslashreplace"))
 
     def _next(self) -> bytes:
-        data = self._pending
-        need = _LENGTH.size
-        while True:
-            if len(data) >= need:
-                need = _LENGTH.size + _LENGTH.unpack_from(data)[0]
-                if len(data) >= need:
-                    self._pending = data[need:]
-                    return data[_LENGTH.size : need]
-            try:
-                more = self._connection.recv(1 << 16)
-            except OSError:
-                raise Finished from None
-            if not more:
-                raise Finished
-            data += more
+        """Wait for a message, and return it."""
+        message = self._channel.receive()
+        assert message is not None
+        return message
 
 
 def _named(kind: type) -> str:
