@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/loader/internal/fill"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // Stats counts the work of a Loader since New: a snapshot of numbers, ready for expvar.Func or
@@ -69,6 +70,13 @@ type Stats struct {
 	Cheaper string // which order would decode less than half as much; "" if none would
 
 	Reads []FieldReads // how the Source reads, if it says so
+}
+
+// MixedStats counts the records of one source of a sampler.Mix.
+type MixedStats struct {
+	Records int     // of the source
+	Drawn   int     // of all ranks, in all steps before a State
+	Epochs  float64 // Drawn/Records: how often each record came, on average
 }
 
 // Quantiles are times that a given percentage of all does not exceed, up to an eighth more than
@@ -289,6 +297,20 @@ func (ld *Loader) Stats() Stats {
 		st.Unpinned = p.Why()
 	}
 	return st
+}
+
+// Mixed returns how many records of each source of a [sampler.Mix] came before an epoch's step, in all epochs; nil of
+// other Samplers. The position may be of any State of this run: the order is a function, so nothing is counted.
+func (ld *Loader) Mixed(epoch, step int) (list []MixedStats) {
+	m := sampler.MixOf(ld.setup.order.Load().Sampler)
+	if m == nil {
+		return nil
+	}
+	drawn := m.Seen(epoch, step)
+	for i, n := range m.Sizes() {
+		list = append(list, MixedStats{n, drawn[i], float64(drawn[i]) / float64(max(1, n))})
+	}
+	return list
 }
 
 // Order says what the order of a Source in chunks costs: how often a chunk is decoded, and how random a ChunkShuffle

@@ -22,7 +22,7 @@ func TestSetWeights(t *testing.T) {
 	require.NoError(t, err)
 	set := map[int][]float64{5: {1, 0, 1}, 6: {3, 1, 0}, 20: {0, 0, 1}}
 	// run goes on from a State for some steps, and returns the records of each and the State after it.
-	run := func(st *loader.State, ranks, steps int) (out [][]int, after loader.State) {
+	run := func(st *loader.State, ranks, steps int) (out [][]int, after loader.State, mixed []loader.MixedStats) {
 		for rank := range ranks {
 			ld, err := loader.New(all, loader.Options{BatchSize: global / ranks, Sampler: mix, Seed: 5, Workers: rank%3 + 1,
 				World: loader.World{Rank: rank, Size: ranks}})
@@ -46,6 +46,7 @@ func TestSetWeights(t *testing.T) {
 					}
 				}
 			}
+			mixed = ld.Mixed(ld.State().Epoch, ld.State().Step)
 			text, err := json.Marshal(ld.State())
 			if err == nil {
 				after = loader.State{}
@@ -56,9 +57,9 @@ func TestSetWeights(t *testing.T) {
 			}
 			require.NoError(t, ld.Close())
 		}
-		return out, after
+		return out, after, mixed
 	}
-	want, _ := run(nil, 1, 40)
+	want, _, _ := run(nil, 1, 40)
 	for step, records := range want {
 		for _, r := range records {
 			source, _ := all.Locate(r)
@@ -71,13 +72,23 @@ func TestSetWeights(t *testing.T) {
 	at := 0
 	for i, ranks := range []int{1, 2, 3, 4, 6, 12, 1} {
 		steps := []int{3, 2, 1, 9, 8, 10, 7}[i]
-		got, after := run(st, ranks, steps)
+		got, after, mixed := run(st, ranks, steps)
 		for step := range got {
 			if !slices.Equal(got[step], want[at+step]) {
 				t.Errorf("%d ranks, step %d: %v, not %v", ranks, at+step, got[step], want[at+step])
 			}
 		}
 		st, at = &after, at+steps
+		drawn := make([]int, 3)
+		for _, r := range slices.Concat(want[:at]...) {
+			source, _ := all.Locate(r)
+			drawn[source]++
+		}
+		for i, n := range all.Sizes() {
+			if w := (loader.MixedStats{Records: n, Drawn: drawn[i], Epochs: float64(drawn[i]) / float64(n)}); mixed[i] != w {
+				t.Errorf("after step %d, source %d: %+v, not %+v", at, i, mixed[i], w)
+			}
+		}
 	}
 
 	ld, err := loader.New(all, loader.Options{BatchSize: global, Sampler: mix, Seed: 5})

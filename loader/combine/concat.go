@@ -95,11 +95,13 @@ func (c *Concat) Locate(record int) (source, number int) {
 	return i, record - c.start(i)
 }
 
-// SizesOf returns the numbers of records of the sources that src has one after the other, if it is a Concat, or a View
-// of some fields of all records of one; nil for other Sources.
+// SizesOf returns the numbers of records of the sources that src has one after the other, if it is a Concat, a Packed
+// of one with Pack.Sizes, or a View of some fields of all records of one; nil for other Sources.
 func SizesOf(src loader.Source) []int {
 	switch s := src.(type) {
 	case *Concat:
+		return s.Sizes()
+	case *Packed:
 		return s.Sizes()
 	case *View:
 		if s.kind == "select" && s.rows.all() {

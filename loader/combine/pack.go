@@ -28,6 +28,11 @@ type Pack struct {
 	// apart
 	MaxOpenRows int
 
+	// Sizes are the records of datasets that the Source has one after the other, as of a Concat: a row has records of one
+	// of them, and the rows of the first come first, so that a sampler.Mix of Packed.Sizes draws rows of each in proportion
+	// to weights. None packs records of all together
+	Sizes []int
+
 	Sampler sampler.Sampler // in which records are packed, as it is in Epoch with Seed; nil means Sequential
 	Seed    uint64          // of Sampler
 	Epoch   int             // of Sampler: another number packs other records together
@@ -75,7 +80,7 @@ func (k Pack) withDefaults(src loader.Source) Pack {
 
 // parameters returns what distinguishes the rows from others of the same Source.
 func (k Pack) parameters() []any {
-	return []any{k.Length, k.Fields, k.Pad, k.Overflow, k.MaxOpenRows, sampler.ID(k.Sampler), k.Seed, k.Epoch}
+	return []any{k.Length, k.Fields, k.Pad, k.Overflow, k.MaxOpenRows, sampler.ID(k.Sampler), k.Seed, k.Epoch, k.Sizes}
 }
 
 // validate reports everything that is wrong with k.
@@ -93,6 +98,9 @@ func (k Pack) validate(src loader.Source) error {
 	}
 	if src.Len() > maxPacked {
 		errs = append(errs, fmt.Errorf("the Source has %d records; %d are the most", src.Len(), uint32(maxPacked)))
+	}
+	if n := len(k.Sizes); n > 0 && (slices.Min(k.Sizes) < 0 || cumulative(k.Sizes)[n-1] != src.Len()) {
+		errs = append(errs, fmt.Errorf("the Sizes are %v, and the Source has %d records", k.Sizes, src.Len()))
 	}
 	if len(k.Fields) == 0 {
 		errs = append(errs, errors.New("the Source has no field of variable length"))

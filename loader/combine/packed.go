@@ -93,6 +93,18 @@ func (p *Packed) Len() int { return len(p.plan.ends) }
 // Segments.
 func (p *Packed) Specs() []tensor.Spec { return p.specs }
 
+// Sizes returns the number of rows of each dataset of Pack.Sizes; nil without these.
+func (p *Packed) Sizes() []int {
+	if len(p.plan.pack.Sizes) == 0 {
+		return nil
+	}
+	sizes, last := slices.Clone(p.plan.bounds), 0
+	for i, end := range sizes {
+		sizes[i], last = end-last, end
+	}
+	return sizes
+}
+
 // of returns the Source.
 func (p *Packed) of() *member { return &p.members[0] }
 

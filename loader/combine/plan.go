@@ -12,6 +12,7 @@ type plan struct {
 	pack   Pack
 	pieces []Piece
 	ends   []int // pieces of the rows up to each
+	bounds []int // rows up to the end of each dataset, see Pack.Sizes
 	used   int   // elements of all pieces
 	long   int   // records that do not fit into a row
 	open   []openRow
@@ -23,10 +24,12 @@ type openRow struct {
 	pieces []Piece
 }
 
-// newPlan packs records of these lengths. For each record it looks at every open row.
+// newPlan packs records of these lengths, one dataset after the other. For each record it looks at every open row.
 func newPlan(k Pack, lengths []int) (*plan, error) {
 	p := &plan{pack: k}
 	seq := k.Sampler.Epoch(len(lengths), k.Seed, k.Epoch)
+	datasets := cumulative(k.Sizes)
+	later := make([][]uint32, max(0, len(k.Sizes)-1)) // the records of all datasets but the first, in their order
 	var some [256]int
 	for pos := 0; pos < seq.Len(); pos += len(some) {
 		indices := some[:min(len(some), seq.Len()-pos)]
@@ -36,11 +39,20 @@ func newPlan(k Pack, lengths []int) (*plan, error) {
 				len(lengths))
 		}
 		for _, r := range indices {
-			p.record(r, lengths[r])
+			if i, _ := slices.BinarySearch(datasets, r+1); i > 0 {
+				later[i-1] = append(later[i-1], uint32(r))
+			} else {
+				p.record(r, lengths[r])
+			}
 		}
 	}
-	for len(p.open) > 0 {
-		p.shut(0)
+	p.shutAll()
+	for i := range later {
+		for _, r := range later[i] {
+			p.record(int(r), lengths[r])
+		}
+		p.shutAll()
+		later[i] = nil
 	}
 	if p.long > 0 && k.Overflow == OverflowFail {
 		return nil, fmt.Errorf("%d records have more than Length %d elements; let overflow be \"truncate\" or "+
@@ -48,6 +60,25 @@ func newPlan(k Pack, lengths []int) (*plan, error) {
 	}
 	p.open, p.spare = nil, nil
 	return p, nil
+}
+
+// cumulative returns the sums of the first numbers, up to each.
+func cumulative(list []int) []int {
+	sums := make([]int, len(list))
+	total := 0
+	for i, n := range list {
+		total += n
+		sums[i] = total
+	}
+	return sums
+}
+
+// shutAll closes the open rows, at the end of a dataset.
+func (p *plan) shutAll() {
+	for len(p.open) > 0 {
+		p.shut(0)
+	}
+	p.bounds = append(p.bounds, len(p.ends))
 }
 
 // record packs a record of n elements. An empty one is in no row.

@@ -490,6 +490,20 @@ func (m *Mix) Seen(epoch, step int) []int {
 	return out
 }
 
+// Sizes returns the number of records of each source.
+func (m *Mix) Sizes() []int { return slices.Clone(m.size) }
+
+// MixOf returns the Mix that s is, or that a [Subset] has inside; nil of other Samplers.
+func MixOf(s Sampler) *Mix {
+	switch s := s.(type) {
+	case *Mix:
+		return s
+	case Subset:
+		return MixOf(s.Inner)
+	}
+	return nil
+}
+
 // Reweigh returns s with other weights from some steps on, and rows with what was drawn before them. Rows that
 // are over at a step are left out. s must be a [Mix] that repeats, or a [Subset] of one.
 func Reweigh(s Sampler, rows []MixWeights, step int) (Sampler, []MixWeights, error) {

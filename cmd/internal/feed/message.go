@@ -36,6 +36,11 @@ type request struct {
 	Number int   `json:"number,omitempty"` // with Start and Stats: the answer has it, too
 
 	times // with Stats
+	// with Stats: the batch that the client takes next, if it asks what came of mixed datasets before it
+	At *struct {
+		Epoch int `json:"epoch"`
+		Step  int `json:"step"`
+	} `json:"at,omitempty"`
 
 	Metrics map[string]string `json:"metrics,omitempty"` // with Stats: labels of the metrics that the answer has, too
 }
@@ -169,7 +174,8 @@ type statistics struct {
 
 	Metrics string `json:"metrics,omitempty"` // for Prometheus, if they were asked for
 
-	Functions []functionReport `json:"functions,omitempty"`
+	Mixed     []loader.MixedStats `json:"mixed,omitempty"` // of each dataset of a mix
+	Functions []functionReport    `json:"functions,omitempty"`
 
 	Prepared []*rawcache.Choice `json:"prepared,omitempty"` // of raw samples: what is stored of them, and why
 }
@@ -223,10 +229,13 @@ func parseRequest(text []byte) (request, error) {
 	if parts != 1 {
 		return q, fmt.Errorf("a message with %d parts; it is one of hello, start, release, stats and awake", parts)
 	}
+	if q.At != nil && (q.At.Epoch < 0 || q.At.Step < 0) {
+		return q, fmt.Errorf("batch %d of epoch %d", q.At.Step, q.At.Epoch)
+	}
 	if q.Start == nil && q.Held != nil || q.Start == nil && !q.Stats && q.Number != 0 ||
-		!q.Stats && (q.times != (times{}) || q.Metrics != nil) {
-		return q, errors.New("a message with held, number, times or metrics; held belongs to start, number to start and " +
-			"stats, and times and metrics to stats")
+		!q.Stats && (q.times != (times{}) || q.Metrics != nil || q.At != nil) {
+		return q, errors.New("a message with held, number, times, at or metrics; held belongs to start, number to start and " +
+			"stats, and times, at and metrics to stats")
 	}
 	return q, nil
 }

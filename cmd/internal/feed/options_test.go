@@ -165,7 +165,7 @@ func TestPack(t *testing.T) {
 		{pack{Length: 40, Overflow: "truncate", Fields: []string{"tokens"}, Pad: map[string]float64{"tokens": -1}}, combine.Pack{Length: 40, Overflow: combine.OverflowTruncate, Fields: []string{"tokens"}, Pad: map[string]float64{"tokens": -1}}},
 		{pack{Length: 40, Overflow: "split"}, combine.Pack{Length: 40, Overflow: combine.OverflowSplit}},
 	} {
-		got, fields, err := c.p.of(t.Context(), sampled{src: ds})
+		got, fields, err := c.p.of(t.Context(), sampled{src: ds}, false)
 		require.NoError(t, err)
 		want, err := combine.NewPacked(t.Context(), ds, c.want)
 		require.NoError(t, err)

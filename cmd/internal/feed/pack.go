@@ -25,8 +25,8 @@ var overflows = map[string]combine.Overflow{
 	"split": combine.OverflowSplit,
 }
 
-// of packs a source, and returns the fields of its rows too.
-func (p *pack) of(ctx context.Context, s sampled) (*combine.Packed, []store.Field, error) {
+// of packs a source, and returns the fields of its rows too. Rows that are mixed have records of one dataset each.
+func (p *pack) of(ctx context.Context, s sampled, mixed bool) (*combine.Packed, []store.Field, error) {
 	overflow, ok := overflows[p.Overflow]
 	if !ok {
 		return nil, nil, fmt.Errorf("pack: overflow is %q; it must be fail, truncate or split", p.Overflow)
@@ -35,10 +35,12 @@ func (p *pack) of(ctx context.Context, s sampled) (*combine.Packed, []store.Fiel
 	if err != nil {
 		return nil, nil, fmt.Errorf("pack: %w", err)
 	}
-	packed, err := combine.NewPacked(ctx, s.src, combine.Pack{
-		Length: p.Length, Fields: p.Fields, Pad: p.Pad, Overflow: overflow, MaxOpenRows: p.MaxOpenRows, Sampler: order,
-		Seed: p.Seed, Epoch: p.Epoch,
-	})
+	k := combine.Pack{Length: p.Length, Fields: p.Fields, Pad: p.Pad, Overflow: overflow, MaxOpenRows: p.MaxOpenRows,
+		Sampler: order, Seed: p.Seed, Epoch: p.Epoch}
+	if mixed {
+		k.Sizes = combine.SizesOf(s.src)
+	}
+	packed, err := combine.NewPacked(ctx, s.src, k)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -168,7 +168,7 @@ var mixEnds = map[string]sampler.MixEnds{"": sampler.MixRepeat, "repeat": sample
 func (s sampled) mix(k *samplerOption) (sampler.Sampler, error) {
 	sizes := combine.SizesOf(s.src)
 	if sizes == nil {
-		return nil, errors.New("mix draws from several datasets; give a list of two or more, or a concat, that is not packed")
+		return nil, errors.New("mix draws from several datasets; give a list of two or more, or a concat")
 	}
 	if s.kept != nil {
 		end, at := 0, 0

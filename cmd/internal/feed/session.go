@@ -340,7 +340,7 @@ func (s *session) listen(ctx context.Context) error {
 		case q.Start != nil:
 			err = s.restart(q)
 		case q.Stats:
-			err = s.write(reply{Stats: s.statistics(q.times, q.Metrics), Number: q.Number})
+			err = s.write(reply{Stats: s.statistics(&q), Number: q.Number})
 		case q.Awake && s.positions != nil:
 			s.positions.wake()
 		case s.positions != nil:
@@ -357,12 +357,16 @@ func (s *session) listen(ctx context.Context) error {
 	}
 }
 
-// statistics returns what the session did for a client, whose loops took such times, with metrics if there are labels.
-func (s *session) statistics(of times, labels map[string]string) *statistics {
-	stats := of.divide(s.ld.Stats())
+// statistics returns what the session did for a client, with metrics if there are labels.
+func (s *session) statistics(q *request) *statistics {
+	stats := q.divide(s.ld.Stats())
+	var mixed []loader.MixedStats
+	if q.At != nil {
+		mixed = s.ld.Mixed(q.At.Epoch, q.At.Step)
+	}
 	return &statistics{
-		Metrics: metrics(of.own(stats), labels),
-		Loader:  stats, Diagnose: diagnosis(stats, s.clientWorkers) + s.subject.prepared(), Prepared: s.subject.choices,
+		Metrics: metrics(q.own(stats), q.Metrics), Mixed: mixed,
+		Loader: stats, Diagnose: diagnosis(stats, s.clientWorkers) + s.subject.prepared(), Prepared: s.subject.choices,
 		Shared: s.arena.bytes(), Direct: s.direct, Watched: s.watched,
 		Functions: reportsOf(s.subject.stats),
 	}

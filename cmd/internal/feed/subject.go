@@ -110,7 +110,7 @@ func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []str
 	ranks := max(1, o.WorldSize)
 	of := sampled{src: s.src, global: o.BatchSize * ranks, ranks: ranks, kept: kept, arrays: numbers}
 	if o.Pack != nil {
-		if s.packed, fields, err = o.Pack.of(ctx, of); err != nil {
+		if s.packed, fields, err = o.Pack.of(ctx, of, o.Sampler != nil && o.Sampler.Kind == "mix"); err != nil {
 			return fmt.Errorf("feed: options: %w", err)
 		}
 		s.src, of.src, of.kept = s.packed, s.packed, nil

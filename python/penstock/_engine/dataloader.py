@@ -881,6 +881,8 @@ class DataLoader(_Base[B]):
         the loop, ``viewed`` counts batches that are mappings of files, ``copied`` those that were
         copied because the others were still referred to, ``skipped`` those records that on_error passed over, and ``pinned`` says whether memory
         is page-locked, or why not.
+        With ``samplers.Mix``, ``mixed`` has of each dataset its ``Records`` (rows, with ``pack=``), how many were ``Drawn`` by all
+        ranks since the run began, before a resume too, and the quotient as ``Epochs``.
         Of raw samples, ``prepared`` says what the cache stores of each source, and why.
         """
         stats: dict[str, Any] = self._engine.stats()

@@ -156,8 +156,9 @@ class FeedLoader(Engine):
     def stats(self) -> dict[str, Any]:
         """Return the numbers of the feeding process, and of this end."""
         pinned = "not asked for" if self._pinning is None else self._pinning.state
-        session = self.session
-        return {**session.stats(), "copied": session.copied, "viewed": session.viewed, "skipped": session.skipped, "pinned": pinned}
+        session, at = self.session, self.epochs.position
+        of = session.stats(at={"epoch": at["epoch"], "step": at["step"]})
+        return {**of, "copied": session.copied, "viewed": session.viewed, "skipped": session.skipped, "pinned": pinned}
 
     def metrics(self, labels: Mapping[str, str]) -> str:
         """Return the numbers of the feeding process for Prometheus."""

@@ -14,6 +14,8 @@ from ..samplers import Arrays, Sampler
 class Pack:
     """How records of variable length are put into rows of ``length`` elements, each record in one piece.
 
+    With ``samplers.Mix``, a row has records of one dataset, and the weights are the shares of rows.
+
     A batch then has rows: the packed fields with shape (length, ...), "positions" (which count the
     elements of each record from 0) and "segments" (which number the records of a row from 1; 0 is
     padding), both int32, and "cu_seqlens": where the records of all rows start, if rows are one

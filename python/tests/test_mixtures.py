@@ -1,0 +1,159 @@
+"""Random mixtures, buckets and packed rows: interrupted and continued on other ranks and workers, beside a run in one piece.
+
+PENSTOCK_MIXTURES=FIRST:COUNT runs the programs of other numbers: a failure names the number that reproduces it.
+"""
+
+import math
+import os
+import random
+import tempfile
+import unittest
+
+import numpy as np
+
+import penstock
+from penstock.samplers import Bucket, ClassBalanced, Mix, Shuffle, Weighted
+
+from . import data
+
+setUpModule = data.name_programs
+
+FIRST, COUNT = map(int, os.environ.get("PENSTOCK_MIXTURES", "0:24").split(":"))
+SIZES = {"a": 90, "b": 31, "c": 7, "d": 160, "e": 1}
+
+
+def doubled(values):
+    return values * 2
+
+
+class Program:
+    """Datasets, an order, packing, a function, and weights that are set on the way."""
+
+    def __init__(self, number, folder):
+        r = self.random = random.Random(number)
+        self.names = r.sample(list(SIZES), r.randint(2, 4))
+        self.sources = [os.path.join(folder, name) for name in self.names]
+        self.sizes = [SIZES[name] for name in self.names]
+        self.nested = r.random() < 0.3
+        self.batch, self.set = 24, {}
+        self.options = {"seed": r.randrange(9), "output": "numpy"}
+        kind = r.choice(["mix"] * 6 + ["bucket", "balanced", "once"])
+        self.mix = kind == "mix"
+        self.sampler = getattr(self, f"_{kind}")(r)
+        if self.mix and r.random() < 0.4:
+            self.options["pack"] = penstock.Pack(
+                r.choice([16, 40]), ["tokens"], overflow="split", max_open_rows=r.choice([1, 8]), sampler=r.choice([None, Shuffle()]), seed=3
+            )
+        elif r.random() < 0.1:
+            self.options["transforms"] = {"x": doubled}
+
+    def _weights(self, r):
+        weights = [r.choice([0, 1, 2, 5.5]) for _ in self.sizes]
+        weights[r.randrange(len(weights))] = 1
+        return weights
+
+    def _mix(self, r):
+        self.share = self._weights(r)
+        if r.random() < 0.25:
+            self.share = [w or 1 for w in self.share]
+            return Mix(self.share, ends="rescale")
+        if r.random() < 0.4:
+            self.set = {r.randrange(2, 12): self._weights(r)}
+        weights, options = self.share, {"per_batch": r.random() < 0.2, "num_samples": r.choice([None, 100, 240])}
+        if r.random() < 0.4:
+            weights, options["interpolate"], self.share = {0: self.share, r.randrange(1, 9): self._weights(r)}, r.random() < 0.5, None
+        if options["per_batch"] or self.set:
+            self.share = None
+        return Mix(weights, **options)
+
+    def _bucket(self, r):
+        return Bucket(r.randint(1, 5), "tokens", budget=r.choice([None, 1300]), multiple=24)
+
+    def _balanced(self, r):
+        return ClassBalanced("kind", r.choice([None, 100]))
+
+    def _once(self, r):
+        return Weighted([r.choice([1, 3]) for _ in range(sum(self.sizes))], min(60, sum(self.sizes)), replacement=False)
+
+    def loader(self, ranks=1, rank=0, workers=0):
+        sources, sampler = self.sources, self.sampler
+        if self.nested:
+            views = [penstock.open(s) for s in sources]
+            sources = views[0].concat(*views[1:])
+        if isinstance(sampler, Bucket) and sampler.budget:
+            sampler = Bucket(sampler.buckets, sampler.field, sampler.budget / ranks, sampler.multiple)
+        of = {"rank": rank, "world_size": ranks, "num_workers": workers, **self.options}
+        return penstock.DataLoader(sources, self.batch // ranks, sampler=sampler, **of)
+
+    def records(self, batch):
+        """Return what a batch has: of each row of the mixture, all its values."""
+        names = [n for n, _ in batch.items() if n in ("x", "tokens", "segments")]
+        rows = [tuple(np.asarray(v).tobytes() for v in row) for row in zip(*[list(batch[n]) for n in names])]
+        return [row for row, real in zip(rows, batch.mask) if real]
+
+
+class MixturesTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        r = np.random.default_rng(7)
+        fields = [penstock.Field("x", "int32"), penstock.Field("kind", "int64", classes=["u", "v"]), penstock.Field("tokens", "int32", ragged=True)]
+        for k, (name, size) in enumerate(SIZES.items()):
+            with penstock.Writer(os.path.join(self.folder, name), fields) as w:
+                for i in range(size):
+                    x = 1000 * k + i
+                    w.append({"x": x, "kind": i % 3 // 2, "tokens": np.full(r.integers(1, 50), x)})
+
+    def test_random(self):
+        for number in range(FIRST, FIRST + COUNT):
+            with self.subTest(number=number):
+                self.one(Program(number, self.folder))
+
+    def one(self, p):
+        with p.loader() as dl:
+            for step, weights in p.set.items():
+                dl.set_weights(weights, step=step)
+            start, whole, steps = dl.state_dict(), [], len(dl)
+            for _ in range(2):
+                whole += [p.records(b) for b in dl]
+            mixed = dl.stats().get("mixed")
+        self.assertEqual(len(whole), 2 * steps)
+        if p.mix:
+            self.counts(p, whole, mixed)
+        state, got = start, []
+        while len(got) < len(whole):
+            ranks, workers = p.random.choice([1, 2, 3, 4, 6, 8]), p.random.choice([0, 1, 3, 5])
+            n = min(p.random.randint(1, steps), steps - len(got) % steps)
+            parts = [[] for _ in range(n)]
+            for rank in range(ranks):
+                with p.loader(ranks, rank, workers) as dl:
+                    dl.load_state_dict(state)
+                    batches = iter(dl)
+                    for part in parts:
+                        part += p.records(next(batches))
+                    if (len(got) + n) % steps == 0:
+                        self.assertIsNone(next(batches, None))
+                    after = dl.state_dict()
+            state = after
+            got += parts
+        for step, (batch, want) in enumerate(zip(got, whole)):
+            if len(want) < p.batch:  # its parts are not one after the other
+                batch, want = sorted(batch), sorted(want)
+            self.assertTrue(batch == want, f"step {step}: {len(batch)} records, not the {len(want)} of a run in one piece")
+
+    def counts(self, p, whole, mixed):
+        """The records of each dataset are those that stats() counts, and of each batch what the weights promise."""
+        order = [list(SIZES).index(name) for name in p.names]
+        of = [[np.frombuffer(row[0], np.int32)[0] // 1000 // (2 if "transforms" in p.options else 1) for row in batch] for batch in whole]
+        counts = [[batch.count(k) for k in order] for batch in of]
+        self.assertEqual(np.sum(counts, 0).tolist(), [m["Drawn"] for m in mixed])
+        if p.share is not None and p.sampler.ends == "repeat":
+            for batch in counts:
+                for n, w in zip(batch, p.share):
+                    want = w / sum(p.share) * p.batch
+                    self.assertTrue(math.floor(want - 1e-6) <= n <= math.ceil(want + 1e-6), (n, want))
+
+
+if __name__ == "__main__":
+    unittest.main()
