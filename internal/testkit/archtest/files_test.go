@@ -47,8 +47,6 @@ var touches = map[string]string{
 	"internal/vfs Root.open os.OpenFile":                        "for reading what the user named, or with --outside; other paths go through the os.Root",
 	"internal/sys/private Move os.Rename":                       "systems without renameat, where links need a privilege",
 	"internal/sys/private UserFolder os.MkdirAll":               "the folder --spool, which the user names, or the system's",
-	"remote/mirror opener.fetchMetadata os.Rename":              "in the folder of a mirror, to which nobody else may write, see makeCache",
-	"remote/mirror opener.skeleton os.Rename":                   "in the folder of a mirror, to which nobody else may write, see makeCache",
 	"remote/mirror makeCache os.MkdirAll":                       "the cache, which the user names, or the user's own; who owns it is checked then",
 	"remote/mirror removeIdle os.OpenFile":                      "in the cache, to which nobody else may write, see makeCache",
 	"remote/mirror removeIdle os.RemoveAll":                     "in the cache, to which nobody else may write, see makeCache; it follows no link",
