@@ -238,7 +238,7 @@ class View(Viewable):
             """Return the method of a Dataset that changes it, of raw samples that are opened through a view: it says what to do."""
             samples = self.__dict__.get("_samples")
             if not samples or name not in _CHANGES:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             from .._write.changing import refuse_cached  # which starts programs, as few views do
 
             return lambda *_, **__: refuse_cached(samples)
