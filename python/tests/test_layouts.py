@@ -7,6 +7,7 @@ refusal offers; converted, by the command or program in its refusal; or refused.
 
 import collections
 import io
+import json
 import os
 import re
 import shlex
@@ -315,6 +316,17 @@ def pcam_folder(folder):
     put(folder + "/camelyonpatch_level_2_split_valid_x.h5", {"x": some(5, 6, 6, 3, dtype="u1")})
     put(folder + "/camelyonpatch_level_2_split_valid_y.h5", {"y": some(5, 1, 1, 1, dtype="u1", high=2)})
     return folder, []
+
+
+@layout()
+def captions_of_images(folder):
+    with h5py.File(path := folder + "/karpathy.h5", "w") as f:
+        f["features"] = some(6, 8)
+        f["captions"] = np.array([[f"a {w} <of> é {i}" for w in ("cat", "dog", "bird")] for i in range(6)], h5py.string_dtype())
+        f["tags"] = np.array([[b"x", b"yz"]] * 6, "S4")
+    features = h5py.File(path)["features"][:]
+    captions = [json.dumps([f"a {w} <of> é {i}" for w in ("cat", "dog", "bird")], ensure_ascii=False, separators=(",", ":")) for i in range(6)]
+    return path, [{"features": x, "captions": c.replace("<", "\\u003c").replace(">", "\\u003e"), "tags": '["x","yz"]'} for x, c in zip(features, captions)]
 
 
 @layout()

@@ -144,6 +144,7 @@ store/hdf5_reader.go preprocess SOURCE DEST
 prepare/append_target.go preprocess
 store/write/bucket/home.go preprocess
 store/npy_reader.go preprocess
+store/zarr_reader.go preprocess
 store/open.go inspect
 store/write/appending.go preprocess
 store/write/extend.go inspect show --recipe

@@ -3,10 +3,12 @@ package hdf5
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
@@ -27,6 +29,7 @@ type part struct {
 	// of an enumeration that is renumbered: the number of each class, ascending
 	numbers []int64
 	chars   bool // the elements of a record are the letters of a text
+	texts   bool // a record is several texts, which become one: their JSON array
 }
 
 // stride is an axis of a part: n elements, bytes apart.
@@ -107,9 +110,7 @@ func (p *part) fieldOf(name string) (f source.Field, err error) {
 		p.chars = true
 		return source.ContentField(name, tensor.Text), nil
 	case t.Class == meta.String || t.VlenString:
-		if p.count() != 1 {
-			return refuse("%v: a record of several strings cannot become a field", t)
-		}
+		p.texts = p.count() != 1
 		return source.ContentField(name, tensor.Text), nil
 	case t.Class == meta.Enum && !t.IsBool() && p.count() == 1:
 		if names := t.Classes(); names != nil {
@@ -166,6 +167,8 @@ func (p *part) count() int64 {
 func (p *part) value(buf, record []byte, native bool, heap *meta.Heap) ([]byte, error) {
 	from := len(buf)
 	switch t := p.typ; {
+	case p.texts:
+		return p.items(buf, record, heap)
 	case t.Class == meta.Vlen:
 		return p.list(buf, record, heap)
 	case t.Class == meta.String:
@@ -227,6 +230,26 @@ func (p *part) renumber() error {
 	}
 	p.label, p.field.Field = true, source.LabelField(p.field.Name, names).Field
 	return nil
+}
+
+// items appends the JSON array of the texts of a record, as lists of texts of other sources are stored. JSON is UTF-8, so
+// that a text of other bytes is refused: it would lose them.
+func (p *part) items(buf, record []byte, heap *meta.Heap) ([]byte, error) {
+	elements := p.gather(nil, record[p.at:])
+	one := part{typ: p.typ, field: p.field}
+	list := make([]string, 0, p.count())
+	for ; len(elements) > 0; elements = elements[p.typ.Size:] {
+		text, err := one.value(nil, elements, true, heap)
+		if err == nil && !utf8.Valid(text) {
+			err = source.ValueError("text %d of a record is no UTF-8: %.20q", len(list), text)
+		}
+		if err != nil {
+			return buf, err
+		}
+		list = append(list, string(text))
+	}
+	b, err := json.Marshal(list)
+	return append(buf, b...), err
 }
 
 // list appends an element of variable length, whose reference a record has.
