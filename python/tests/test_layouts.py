@@ -324,9 +324,11 @@ def captions_of_images(folder):
         f["features"] = some(6, 8)
         f["captions"] = np.array([[f"a {w} <of> é {i}" for w in ("cat", "dog", "bird")] for i in range(6)], h5py.string_dtype())
         f["tags"] = np.array([[b"x", b"yz"]] * 6, "S4")
-    features = h5py.File(path)["features"][:]
-    captions = [json.dumps([f"a {w} <of> é {i}" for w in ("cat", "dog", "bird")], ensure_ascii=False, separators=(",", ":")) for i in range(6)]
-    return path, [{"features": x, "captions": c.replace("<", "\\u003c").replace(">", "\\u003e"), "tags": '["x","yz"]'} for x, c in zip(features, captions)]
+    with h5py.File(path) as f:
+        features = f["features"][:]
+    texts = [[f"a {w} <of> é {i}" for w in ("cat", "dog", "bird")] for i in range(6)]
+    captions = [json.dumps(t, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e") for t in texts]
+    return path, [{"features": x, "captions": c, "tags": '["x","yz"]'} for x, c in zip(features, captions)]
 
 
 @layout()
