@@ -18,24 +18,25 @@ type Bucket interface {
 	// Stat returns an object's size and version.
 	Stat(ctx context.Context, key string) (Object, error)
 
-	// ReadRange returns the bytes [off, off+n) of an object, fewer where it ends before; n of -1
-	// means all that follow. If etag is not empty and the object has another one now, the error is
-	// ErrChanged. The reader ends early with an error if the connection does; it must be closed.
+	// ReadRange returns the bytes [off, off+n) of an object, fewer if the object ends before; n of -1 means all bytes
+	// from off on. If etag is not empty and the object has another one by now, the error is ErrChanged: two ranges of
+	// different versions must never be joined. If the connection breaks, reading ends early with an error. The caller
+	// closes the reader.
 	ReadRange(ctx context.Context, key string, off, n int64, etag string) (Body, error)
 
-	// ListPage returns objects whose keys start with prefix, in order of their keys, from
-	// where the token of the page before says; a nil token is the first page. If delimiter is
-	// not empty, keys that have it after the prefix come as one Object with Folder set, up to
-	// and with the delimiter.
+	// ListPage returns objects whose keys start with prefix, in the order of their keys, from the place that the token
+	// of the previous page names; a nil token is the first page. If delimiter is not empty, all keys that have it after
+	// the prefix are joined into one Object with Folder set, whose key ends with the delimiter.
 	ListPage(ctx context.Context, prefix, delimiter string, token []byte) (Page, error)
 
-	// NewWriter returns a writer of one object, which exists from its Commit on, and replaces an existing one.
+	// NewWriter returns a writer of one object. The object appears with the writer's Commit, and replaces an existing
+	// one.
 	NewWriter(ctx context.Context, key string, opts WriteOptions) (Writer, error)
 
 	// Copy copies an object inside the store, without a download. It replaces an existing object.
 	Copy(ctx context.Context, from, to string) error
 
-	// Delete removes an object. It is ErrNotFound where there is none.
+	// Delete removes an object. A missing object is ErrNotFound.
 	Delete(ctx context.Context, key string) error
 
 	// Close lets go of connections. Readers and writers must be closed before.
@@ -46,13 +47,13 @@ type Bucket interface {
 type Object struct {
 	Key      string
 	Size     int64
-	ETag     string    // names the version; empty where the store does not report (in listings it may not)
-	Modified time.Time // when it was written; zero where the store does not say, and of what was read
-	Folder   bool      // no object, but what keys have in common; only of listings
+	ETag     string    // names the version; empty if the store does not report it, as in some listings
+	Modified time.Time // when it was written; zero if the store does not say, and in the Object of a Body
+	Folder   bool      // in listings: not an object but the common start of several keys
 }
 
-// Body is the content of a part of an object, and the object that it is of, as far as the
-// store said: a Size of -1 and an empty ETag are unknown.
+// Body is the content of a part of an object, with a description of the object as far as the store gave one: a Size of
+// -1 and an empty ETag are unknown.
 type Body struct {
 	io.ReadCloser
 	Object Object
@@ -66,10 +67,10 @@ type Page struct {
 
 // WriteOptions configures a Writer.
 type WriteOptions struct {
-	IfNotExist  bool   // Commit is ErrExists where there is an object already
+	IfNotExist  bool   // Commit is ErrExists if an object with the key exists
 	ContentType string // empty means application/octet-stream
-	PartBytes   int    // of a part that is sent at once; 0 means what suits the store
-	Parts       int    // that are sent at a time, where the store takes several; 0 means what suits it
+	PartBytes   int    // size of a part that is sent at once; 0 means what suits the store
+	Parts       int    // parts that are sent at a time, if the store takes several; 0 means what suits the store
 }
 
 // Writer writes an object: Write as often as you like, then Commit. Close without Commit
@@ -81,8 +82,7 @@ type Writer interface {
 	Close() error
 }
 
-// NameOf returns where an object of a bucket is, for people: the key comes before the options
-// of the bucket's name.
+// NameOf returns the name of an object of a bucket for people: the key comes before the options of the bucket's name.
 func NameOf(b Bucket, key string) string {
 	name, options, ok := strings.Cut(b.String(), "?")
 	name = strings.TrimSuffix(name, "/") + "/" + key

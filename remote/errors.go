@@ -13,7 +13,7 @@ import (
 // Errors that callers branch on. Each is also the like error of package io/fs, if there is one.
 var (
 	ErrNotFound error = sentinel{"there is no such object", fs.ErrNotExist}
-	// where the store distinguishes that from a missing object
+	// Stores that do not distinguish a missing bucket return ErrNotFound.
 	ErrNoBucket    error = sentinel{"there is no such bucket", nil}
 	ErrPermission  error = sentinel{"access denied", fs.ErrPermission}
 	ErrExists      error = sentinel{"there is an object already", fs.ErrExist}
@@ -42,13 +42,13 @@ type Error struct {
 	// Policy.Total.
 	After time.Duration
 
-	Absent bool // nothing listens there, or the host has no address
+	Absent bool // nothing listens at the address, or the host has none
 
 	cause error // of a context
 }
 
-// NewError describes a failed request. Of cause it keeps the text, redacted, and whether it
-// was the end of a context.
+// NewError describes a failed request. It keeps the text of cause, without secrets, and whether cause was the end of a
+// context, but not cause itself, whose own text may contain credentials.
 func NewError(op, object string, kind, cause error) *Error {
 	e := &Error{Op: op, Object: Redact(object), Kind: kind}
 	if cause != nil {
@@ -63,8 +63,8 @@ func NewError(op, object string, kind, cause error) *Error {
 	return e
 }
 
-// isAbsent reports whether a request failed as nothing listens at the address, or the host's
-// name has none.
+// isAbsent reports whether a request failed because nothing listens at the address, or because the host's name has no
+// address. Waiting does not help then.
 func isAbsent(err error) bool {
 	var dns *net.DNSError
 	var own *Error

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Policy says how package mirror treats a store that does not answer as it should. The zero value of
-// every field is usable.
+// Policy says how package mirror treats a store that fails or does not answer. The zero value of every field is usable.
 type Policy struct {
-	Attempts int // of one request; 0 means 8
-	// after which a request is given up, with all attempts, not counting pauses that the store asks for; 0 means 1 minute
+	Attempts int // attempts of one request; 0 means 8
+	// Total is the time after which a request is given up, with all its attempts; pauses that the store asks for do not
+	// count. 0 means 1 minute.
 	Total   time.Duration
-	Stall   time.Duration // without a single byte, after which an attempt is given up; 0 means 10 seconds
+	Stall   time.Duration // time without a single byte after which an attempt is given up; 0 means 10 seconds
 	Backoff time.Duration // pause before the second attempt, then twice as long each time, up to 5 seconds; 0 means 50 ms
 
 	// Retry is called with a sentence for each attempt that failed and is repeated. It may be nil.
@@ -20,7 +20,7 @@ type Policy struct {
 	Retry func(text string)
 }
 
-// Validate reports every field that cannot be.
+// Validate reports every field with a negative value.
 func (p Policy) Validate() error {
 	var errs []error
 	for _, f := range []struct {

@@ -10,16 +10,16 @@ import (
 // redacted stands where a secret was.
 const redacted = "REDACTED"
 
-// secretName ends with what a name has whose value is a secret.
+// secretName matches the end of the name of an option or header whose value is a secret.
 const secretName = `[\w.-]*(?:secret|token|passw(?:or)?d|passphrase|signature|credential|access[_-]?key(?:[_-]?id)?|account[_-]?key|api[_-]?key|shared[_-]?key|private[_-]?key|\bpwd|\bpass|_pwd|_pass|\bsas|_sas|\bsig|\bkey|\bauth|\bcode_verifier)`
 
-// inSecretNames are strings one of which every match of secretName contains, in lower case.
+// inSecretNames are lower-case strings, at least one of which is in every match of secretName.
 var inSecretNames = []string{
 	"secret", "token", "pass", "sig", "credential", "key", "pwd", "sas", "auth", "code_verifier",
 }
 
-// secret describes one kind of secrets in URLs, headers and the messages of SDKs. A text that contains
-// none of the strings of needs, in lower case, has none: most texts have no secret, and the patterns are slow.
+// secret describes one kind of secrets in URLs, headers and the messages of SDKs. A text without any of the strings of
+// needs, in lower case, cannot match: most texts have no secret, and the patterns are slow.
 type secret struct {
 	needs   []string
 	pattern *regexp.Regexp
@@ -51,9 +51,9 @@ var secrets = []secret{
 	{[]string{"akia", "asia"}, regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), redacted},
 }
 
-// Redact returns text without the passwords, keys and signatures that it can be seen to have: user, password and
-// options of URLs, options and headers whose names say so, ids of AWS keys. All that SDKs and servers say goes through
-// it.
+// Redact returns text without the passwords, keys and signatures that it can recognize: user, password and options of
+// URLs, options and headers whose names say so, ids of AWS keys. Everything that SDKs and servers say goes through
+// Redact, as messages end up in logs and bug reports.
 func Redact(text string) string {
 	text = RedactURLs(text)
 	lower := strings.ToLower(text)
@@ -66,24 +66,26 @@ func Redact(text string) string {
 	return text
 }
 
-// unquoted are characters that end a URL in a text. [ParseURL] refuses them in a login and in options.
+// unquoted are the characters that end a URL in a text. [ParseURL] refuses them in a login and in options, since
+// RedactURLs would stop at them and leave the rest of the secret.
 const unquoted = " \t\r\n\"'<>`"
 
-// login is user:password@ of a URL, also where the password was not escaped. query is what follows the ? of one.
+// login matches user:password@ in a URL, even if the password is not escaped. query matches the options after the ? of
+// a URL.
 var (
 	login = regexp.MustCompile(`(://)(?:[^/?#\s"'@:]*:[^\s"']*|[^/?#\s"'@]*)@`)
 	query = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.-]*)(://[^?` + unquoted + `]*\?)([^` + unquoted + `]+)`)
 )
 
-// open are the options of buckets that everybody may see; closing is what may follow a URL in a sentence.
+// open matches options of buckets that are no secrets. closing matches punctuation that may follow a URL in a sentence.
 var (
 	open = regexp.MustCompile(`^(?:region|endpoint|profile|anonymous|use_path_style|storage_account|domain|protocol|` +
 		`localemu)=[\w.:/+-]*$`)
 	closing = regexp.MustCompile(`[.,;:!?)\]}\\]*$`)
 )
 
-// RedactURLs returns text without the users, passwords and options of URLs, but for options of buckets that everybody
-// may see, such as a region. All that is printed and may have a URL in it goes through it or [Redact].
+// RedactURLs returns text without the users, passwords and options of URLs, except for options of buckets that are no
+// secrets, such as a region. Everything that is printed and may contain a URL goes through RedactURLs or [Redact].
 func RedactURLs(text string) string {
 	if !strings.Contains(text, "://") {
 		return text
@@ -104,8 +106,8 @@ func RedactURLs(text string) string {
 	})
 }
 
-// possible reports whether a text, which is given in lower case, may match. Beyond ASCII there are letters that
-// match an s or a k in a pattern.
+// possible reports whether a text, given in lower case, may match. A text with letters beyond ASCII always may: some of
+// them match an s or a k in a pattern that ignores case.
 func (s secret) possible(lower string) bool {
 	return slices.ContainsFunc(s.needs, func(word string) bool { return strings.Contains(lower, word) }) ||
 		strings.ContainsFunc(lower, func(r rune) bool { return r >= utf8.RuneSelf })

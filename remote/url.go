@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// schemes are the schemes of URLs that name objects.
+// schemes are the schemes of URLs that can name objects.
 var schemes = []string{"s3", "gs", "azblob", "hdfs", "https", "http", "hf", "file"}
 
 // SchemeList names the schemes of URLs, for people.
@@ -21,10 +21,10 @@ func SchemeList() string {
 	return strings.Join(schemes[:last], "://, ") + ":// and " + schemes[last] + "://"
 }
 
-// URL is where an object or a folder of objects is: s3://bucket/key?options. The opener of the
-// bucket parses what follows the "?". Of file:///data/train/ds the bucket is the folder
-// /data/train, and the key is ds. Of https://host/a/b the bucket is host, and the Query belongs to
-// each request. Of hf://datasets/NAME@REV/a/b it is datasets/NAME@REV.
+// URL is the place of an object or a folder of objects: s3://bucket/key?options. The opener of the bucket parses the
+// options after "?". In file:///data/train/ds the bucket is the folder /data/train, and the key is ds. In
+// https://host/a/b the bucket is host, and the Query belongs to each request. In hf://datasets/NAME@REV/a/b the bucket
+// is datasets/NAME@REV.
 type URL struct {
 	Scheme string
 	Bucket string
@@ -34,8 +34,8 @@ type URL struct {
 	raw    string // Query as it was given
 }
 
-// IsURL reports whether text is to be taken for a URL and not for a path: it starts with one
-// of the known schemes, in any case, and "://".
+// IsURL reports whether text is a URL and not a path: it starts with one of the known schemes, in upper or lower case,
+// and "://".
 func IsURL(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
 	return ok && slices.Contains(schemes, strings.ToLower(scheme))
@@ -53,7 +53,7 @@ func ParseURL(text string) (*URL, error) {
 	if err != nil {
 		var inner *url.Error
 		if errors.As(err, &inner) {
-			err = inner.Err // the text around it is the URL itself
+			err = inner.Err // the text of the outer error has the URL, and so its secrets
 		}
 		return nil, fmt.Errorf("remote: %s: %s", Redact(text), Redact(err.Error()))
 	}
@@ -97,11 +97,11 @@ func (u *URL) splitFile(of *url.URL) error {
 	return nil
 }
 
-// hubPath is NAME@REV/PATH, where NAME has one or two parts. A revision with a slash is one of the Hub's own
-// branches, or has it escaped.
+// hubPath matches NAME@REV/PATH, where NAME has one or two parts. A revision with a slash must be one of the Hub's own
+// branches; in any other revision the slash is escaped.
 var hubPath = regexp.MustCompile(`^/([\w.-]+(?:/[\w.-]+)?)(?:@(refs/(?:convert|pr)/[\w.-]+|[^/@]+))?(?:/(.*))?$`)
 
-// splitHub takes apart what Hugging Face's libraries write for a file of a dataset.
+// splitHub takes apart the form that Hugging Face's libraries use for a file of a dataset.
 func (u *URL) splitHub(of *url.URL) error {
 	m := hubPath.FindStringSubmatch(of.EscapedPath())
 	if of.Host != "datasets" || of.User != nil || m == nil {
@@ -133,11 +133,11 @@ func (u *URL) container() string {
 	return "bucket"
 }
 
-// ReadOnly reports whether nothing can be written there.
+// ReadOnly reports whether nothing can be written to the URL.
 func (u *URL) ReadOnly() bool { return u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "hf" }
 
-// Driver returns the URL of the bucket as its opener takes it: with the options,
-// without the key. It may hold secrets.
+// Driver returns the URL of the bucket in the form that its opener takes: with the options and without the key. It may
+// contain secrets.
 func (u *URL) Driver() *url.URL {
 	if u.Scheme == "file" {
 		return &url.URL{Scheme: u.Scheme, Path: u.Bucket, RawQuery: u.Query.Encode()}
@@ -145,15 +145,14 @@ func (u *URL) Driver() *url.URL {
 	return &url.URL{Scheme: u.Scheme, User: u.user, Host: u.Bucket, RawQuery: u.raw}
 }
 
-// Name returns the bucket as Bucket.String does: scheme, bucket and the endpoint, if there is
-// one.
+// Name returns the bucket like Bucket.String: scheme, bucket and the endpoint, if there is one.
 func (u *URL) Name() string {
 	if u.Scheme == "file" {
 		return "file://" + u.Bucket
 	}
 	name := u.Scheme + "://" + u.Bucket
 	if strings.HasPrefix(u.Scheme, "http") {
-		if u.raw != "" { // it may be a signature, and says what the server answers
+		if u.raw != "" { // the query may be a signature and decides what the server answers, so a digest stands for it
 			sum := sha256.Sum256([]byte(u.raw))
 			name += "?query=" + hex.EncodeToString(sum[:6])
 		}
@@ -180,8 +179,7 @@ func (u *URL) Join(parts ...string) *URL {
 	return &out
 }
 
-// String returns the URL for people: without user, password, and all options but the
-// harmless ones.
+// String returns the URL for people, without user, password and options.
 func (u *URL) String() string {
 	text := u.Scheme + "://" + u.Bucket
 	if u.Key != "" {

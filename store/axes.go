@@ -8,8 +8,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// recordAxes are the lengths of the arrays of a file that are not coordinates, and the arrays that are, by the name of
-// the axis. An array of one axis that has the name of this axis is its coordinates, as in netCDF.
+// recordAxes tells the records of a file that another program wrote from the coordinates of its axes. lengths are the
+// lengths of the arrays that are not coordinates, and coordinates are the others, by the name of the axis. An array of
+// one axis that has the name of this axis is its coordinates, as in netCDF.
 type recordAxes struct {
 	lengths     []int64
 	coordinates map[string]string
@@ -26,7 +27,8 @@ func (r *recordAxes) add(dims []string, name string, records int64) {
 	r.coordinates[dims[0]] = strings.TrimPrefix(name, "/")
 }
 
-// isOther reports whether an array is the coordinates of an axis that is not the one of the records.
+// isOther reports whether an array is the coordinates of an axis other than the records' axis. Such an array has
+// another length and is no field.
 func (r recordAxes) isOther(dims []string, name string, records int64) bool {
 	return isCoordinate(dims, name) && len(r.lengths) > 0 && !slices.Contains(r.lengths, records)
 }
@@ -35,8 +37,8 @@ func isCoordinate(dims []string, name string) bool {
 	return len(dims) == 1 && dims[0] == path.Base(name)
 }
 
-// namedAxes returns the names of the axes of a field whose records have a shape, nil if there are none. A complex
-// number has an axis of its own, which is the last one.
+// namedAxes returns the names of the axes of a field whose records have a shape; nil if no axis has a name. The numbers
+// of complex values are one more axis, the last one, which has no name.
 func namedAxes(dims []string, shape tensor.Shape) []string {
 	if len(dims) == 0 || len(dims) > len(shape)+1 || strings.Join(dims, "") == "" {
 		return nil

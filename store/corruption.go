@@ -5,21 +5,20 @@ import (
 	"path/filepath"
 )
 
-// CorruptionError is a run of records whose bytes are not what was written, or a file that cannot
-// be read.
+// CorruptionError describes a run of records whose bytes are not what was written, or a file that cannot be read.
 type CorruptionError struct {
-	Field       string // empty: of the manifest
+	Field       string // empty for a fault of the manifest
 	Array       string // "tokens.offsets"; the field's name where its records have one length
 	Shard       int    // number of the extent; 0 in an HDF5 file
 	Path        string // of the file
 	Offset      int64  // of the first byte that may be wrong
 	First, Last int64  // records that one checksum covers, both included
 	Err         error
-	Asked       int64 // the record that was read, where not all were
+	Asked       int64 // the record that the caller read, if it read one
 }
 
-// Record returns the record that was asked for, of those that the checksum covers; where none was
-// asked for, the first.
+// Record returns the record that the caller read, if the checksum covers it, and otherwise the first record that it
+// covers.
 func (e *CorruptionError) Record() int { return int(max(e.Asked, e.First)) }
 
 // Error names everything that is known.

@@ -2,8 +2,8 @@ package store
 
 import "github.com/penstock/penstock/internal/layout"
 
-// Dataset is a dataset on disk whose every extent is inside its file. It holds no open
-// files and may be shared.
+// Dataset describes a dataset on disk, all of whose extents are known to be inside their files. It holds no open files
+// and may be shared.
 type Dataset struct {
 	Path     string    // as it was opened
 	Format   string    // "flat", "hdf5", "zarr" or "npy"
@@ -12,7 +12,7 @@ type Dataset struct {
 	Records  int64     //
 	Manifest *Manifest // of all records and fields; nil for a file that penstock did not write
 
-	layout layout.Dataset // where its columns are
+	layout layout.Dataset // where the columns are
 	names  *Dataset       // see SourceNames
 }
 

@@ -13,8 +13,8 @@ import (
 	"slices"
 )
 
-// Deleted says which records of a dataset a generation leaves out. Their values stay in the files, and their
-// places there are the same in all generations.
+// Deleted lists the records of a dataset that a generation leaves out. Their values stay in the files, and the places
+// of all records stay the same in all generations, so a delete writes a manifest and nothing else.
 type Deleted struct {
 	Records int64 `json:"records"` // how many
 
@@ -25,13 +25,13 @@ type Deleted struct {
 	// Without names columns that were written after records had been deleted, and have no values for some of them.
 	Without []string `json:"without,omitempty"`
 
-	// Lacking says which these are, as Bits does, by column. A column of Without that is not in it has no value for any
-	// deleted record.
+	// Lacking has, by column, the deleted records without a value, encoded like Bits. A column of Without that is
+	// missing here has no value for any deleted record.
 	Lacking map[string][]byte `json:"lacking,omitempty"`
 }
 
-// NewDeleted returns what a manifest of that many stored records says of some that are deleted: record i is bit i%64 of
-// word i/64. It is nil if none is.
+// NewDeleted returns the description of the deleted records among that many stored records: record i is bit i%64 of
+// word i/64. It is nil if no record is deleted.
 func NewDeleted(words []uint64, records int64) *Deleted {
 	d := new(Deleted)
 	for _, w := range words {
@@ -47,12 +47,13 @@ func NewDeleted(words []uint64, records int64) *Deleted {
 func compressed(words []uint64, records int64) []byte {
 	var b bytes.Buffer
 	z := zlib.NewWriter(&b)
-	_, _ = z.Write(packed(words, records)) // to memory, which never fails
+	_, _ = z.Write(packed(words, records)) // a write to memory never fails
 	_ = z.Close()
 	return b.Bytes()
 }
 
-// Lack says that a column has no values for some of the deleted records, which Words has as deleted.
+// Lack records that a column has no values for some of the deleted records. words marks these, and deleted marks all
+// deleted records.
 func (d *Deleted) Lack(column string, words, deleted []uint64, records int64) {
 	d.Without = append(d.Without, column)
 	if slices.Equal(words, deleted) {
@@ -64,8 +65,8 @@ func (d *Deleted) Lack(column string, words, deleted []uint64, records int64) {
 	d.Lacking[column] = compressed(words, records)
 }
 
-// Lacks returns the deleted ones of that many stored records for which a column has no values, as Words does; nil if it
-// has values for all.
+// Lacks returns the deleted records, among that many stored records, for which a column has no values, as Words does;
+// nil if it has values for all.
 func (d *Deleted) Lacks(column string, records int64) ([]uint64, error) {
 	if d == nil || !slices.Contains(d.Without, column) {
 		return nil, nil
@@ -87,7 +88,7 @@ func (d *Deleted) Lacks(column string, records int64) ([]uint64, error) {
 	return words, nil
 }
 
-// packed returns the bits as bytes.
+// packed returns the bits as bytes, of which the last one may have unused bits.
 func packed(words []uint64, records int64) []byte {
 	out := make([]byte, 0, 8*len(words))
 	for _, w := range words {
@@ -96,7 +97,8 @@ func packed(words []uint64, records int64) []byte {
 	return out[:(records+7)/8]
 }
 
-// Words returns the deleted ones of that many stored records: record i is bit i%64 of word i/64. nil has none.
+// Words returns the deleted records among that many stored records: record i is bit i%64 of word i/64. A nil Deleted
+// has none.
 func (d *Deleted) Words(records int64) ([]uint64, error) {
 	if d == nil {
 		return make([]uint64, (records+63)/64), nil
@@ -111,13 +113,13 @@ func (d *Deleted) Words(records int64) ([]uint64, error) {
 	return words, nil
 }
 
-// unpacked returns the bits that compressed has written, and how many are 1.
+// unpacked is the inverse of compressed. It also returns how many bits are 1.
 func unpacked(data []byte, records int64) (words []uint64, n int64, err error) {
 	z, err := zlib.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, 0, err
 	}
-	// A small manifest can name any number of records: memory grows with what there is of them.
+	// A small hostile manifest can claim any number of records, so memory grows with the data and not with the claim.
 	var block [1 << 16]byte
 	for size := (records + 7) / 8; ; {
 		count, err := io.ReadFull(z, block[:])
@@ -142,7 +144,7 @@ func unpacked(data []byte, records int64) (words []uint64, n int64, err error) {
 	return words, n, nil
 }
 
-// Extended returns what d is of a dataset that records were added to.
+// Extended returns the description of the same deleted records after the dataset has grown from records to that many.
 func (d *Deleted) Extended(records, to int64) (*Deleted, error) {
 	if d == nil {
 		return nil, nil
@@ -164,7 +166,8 @@ func (d *Deleted) Extended(records, to int64) (*Deleted, error) {
 	return out, nil
 }
 
-// ID returns the id of a dataset of that many stored records, which have the id stored, without those that are deleted.
+// ID returns the identity of the dataset without its deleted records. stored is the identity with them, and records is
+// the number of stored records.
 func (d *Deleted) ID(stored string, records int64) (string, error) {
 	if d == nil {
 		return stored, nil
@@ -179,8 +182,8 @@ func (d *Deleted) ID(stored string, records int64) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// check reports what cannot be of a manifest of that many stored records, without looking at each of them: that is for
-// Words, once the files are known to have that many.
+// check refuses a description that cannot belong to that many stored records, without looking at each record. Words
+// looks at each, once the files are known to have as many: the number in a manifest may be a lie that costs memory.
 func (d *Deleted) check(records int64) error {
 	switch {
 	case d == nil:

@@ -7,19 +7,20 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// maxManifest bounds the memory that opening a dataset can take.
+// maxManifest limits the memory that a hostile manifest can take.
 const maxManifest = 1 << 30
 
-// maxTag bounds the file of a tag.
+// maxTag limits the size of a tag's file, which has one short JSON object.
 const maxTag = 1 << 16
 
-// OpenFlat reads the manifest of a flat dataset and checks every file's size and header
-// against it. It does not read payloads: see the verification of package mmapds.
+// OpenFlat reads the manifest of a flat dataset and compares every file's size and header with it. After that, every
+// record is inside its file: mapping past the end of a truncated file would end the process with a signal at the first
+// access. OpenFlat does not read payloads: see the verification of package mmapds.
 //
-// A fault in a file is ErrCorrupt, a manifest of a newer version ErrUnsupported, a folder
-// without manifest fs.ErrNotExist.
+// A damaged file is ErrCorrupt, a manifest of a newer version ErrUnsupported, a folder without a manifest
+// fs.ErrNotExist.
 //
-// The path may end with a generation, as ds@3 or ds@TAG does; otherwise it is the newest.
+// The path may end with a generation, as ds@3 or ds@TAG does; otherwise the newest one is opened.
 func OpenFlat(path string) (*Dataset, error) {
 	folder, generation, _ := layout.SplitGeneration(path)
 	return openFlat(folder, generation)
@@ -36,8 +37,8 @@ func openFlat(path, generation string) (*Dataset, error) {
 	return newFlat(path, m), nil
 }
 
-// readFlat is OpenFlat for a folder that need not be one of the system's, whose manifest holds
-// data. It looks at no other file: what is read there must be compared with the checksums.
+// readFlat is OpenFlat for a folder that may be in a bucket, and whose manifest is data. It looks at no other file, so
+// the sizes of files are not checked: whoever reads the files must compare the bytes with the checksums.
 func readFlat(path string, data []byte) (*Dataset, error) {
 	m, err := DecodeManifest(data)
 	if err == nil && len(m.Shards) == 0 {

@@ -17,21 +17,22 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// Tag is a name of a generation, as a file of its own has it.
+// Tag is a name of a generation, as the file of the tag stores it.
 type Tag struct {
 	Name       string `json:"-"`
 	Generation int    `json:"generation"`
-	ID         string `json:"id"` // of the generation's manifest
+	ID         string `json:"id"` // ID in the generation's manifest
 }
 
-// Folder is the folder of a dataset, flat or Zarr, in which its generations are listed: one of the machine, or of the
-// objects of a bucket. Its errors do not name it. It may also be an HDF5 file of the machine, which has one generation.
+// Folder is the folder of a dataset, flat or Zarr, in which its generations are listed: a folder of the machine, or the
+// objects of a bucket. Its errors do not name it. A Folder may also be an HDF5 file of the machine, which has one
+// generation.
 type Folder struct {
-	FS   fs.FS  // nil of a file
-	Name string // as commands take it
+	FS   fs.FS  // nil for a file
+	Name string // the path or URL, as commands take it
 }
 
-// FolderAt returns a folder of the machine, or a file.
+// FolderAt returns the Folder for a folder or file of the machine.
 func FolderAt(path string) Folder {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		return Folder{nil, path}
@@ -52,7 +53,8 @@ func Generations(path string) ([]int, error) {
 	return numbers, nil
 }
 
-// Generations is the function of that name for a dataset in any folder.
+// Generations is like the function [Generations], for a dataset in any folder. A generation newer than the manifest in
+// the folder is found by newest, so the newest number comes from there and not from the list.
 func (f Folder) Generations() ([]int, error) {
 	if f.FS == nil {
 		return nil, noList(f.Name)
@@ -84,7 +86,7 @@ func Tags(path string) ([]Tag, error) {
 	return tags, nil
 }
 
-// Tags is the function of that name for a dataset in any folder.
+// Tags is like the function [Tags], for a dataset in any folder.
 func (f Folder) Tags() ([]Tag, error) {
 	if f.FS == nil {
 		return nil, noList(f.Name)
@@ -156,7 +158,8 @@ func (f Folder) Find(generation string) (m *Manifest, text []byte, err error) {
 	return m, text, err
 }
 
-// number resolves the name of a generation: digits, or a tag.
+// number returns the number of a generation that is given as digits or by a tag. A tag is never only digits, so the two
+// cannot be confused.
 func (f Folder) number(generation string) (int, error) {
 	if n, err := strconv.Atoi(generation); err == nil {
 		return n, nil
@@ -176,7 +179,8 @@ func (f Folder) number(generation string) (int, error) {
 }
 
 // newest reads the newest manifest of a dataset: the manifest in its folder, or the manifest of a later generation
-// whose writer was killed after the commit and before it replaced the manifest in the folder.
+// whose writer was killed after the commit and before it replaced the manifest in the folder. Generations are numbered
+// without gaps behind the newest one, so looking for the next number until there is none finds all of them.
 func (f Folder) newest() (m *Manifest, text []byte, err error) {
 	name := layout.ManifestName
 	m, text, err = f.read(name)
@@ -189,7 +193,7 @@ func (f Folder) newest() (m *Manifest, text []byte, err error) {
 		next := layout.GenerationName(m.Generation + 1)
 		later, laterText, laterErr := f.read(next)
 		if errors.Is(laterErr, fs.ErrNotExist) || errors.Is(laterErr, fs.ErrPermission) {
-			break // a store may say the latter of what is not there, where listing is not allowed
+			break // where listing is not allowed, a store may answer "permission denied" for a missing object
 		}
 		if err = laterErr; err == nil && later.Generation != m.Generation+1 {
 			err = fmt.Errorf("%s is of generation %d: %w", next, later.Generation, ErrCorrupt)
@@ -221,7 +225,7 @@ func (f Folder) read(name string) (m *Manifest, text []byte, err error) {
 	return m, text, nil
 }
 
-// readBounded returns the content of a file of at most that many bytes.
+// readBounded returns the content of a file of at most most bytes; a larger file is an error before it is read.
 func (f Folder) readBounded(name string, most int64) ([]byte, error) {
 	file, err := f.FS.Open(name)
 	if err != nil {
@@ -231,8 +235,8 @@ func (f Folder) readBounded(name string, most int64) ([]byte, error) {
 	return vfs.ReadWhole(file, most)
 }
 
-// ReadGeneration reads the manifest of a generation of the dataset at path, and when that was committed, which is also
-// returned if the manifest is corrupt.
+// ReadGeneration reads the manifest of a generation of the dataset at path, and the time of its commit. The time is
+// returned even if the manifest is corrupt.
 func ReadGeneration(path string, generation int) (*Manifest, time.Time, error) {
 	if isURL(path) {
 		return nil, time.Time{}, fmt.Errorf("store: generation %d of %q: %w", generation, path, notLocal())
@@ -244,7 +248,7 @@ func ReadGeneration(path string, generation int) (*Manifest, time.Time, error) {
 	return m, at, nil
 }
 
-// Generation is [ReadGeneration] for a dataset in any folder.
+// Generation is like [ReadGeneration], for a dataset in any folder.
 func (f Folder) Generation(n int) (*Manifest, time.Time, error) {
 	m, err := f.Manifest(strconv.Itoa(n))
 	if err == nil && m.Change != nil && m.Change.Time != nil {
@@ -260,7 +264,7 @@ func (f Folder) Generation(n int) (*Manifest, time.Time, error) {
 	return m, at, nil
 }
 
-// timeOf returns when a generation was committed whose manifest does not say so.
+// timeOf returns when a generation was committed, by its file, if the manifest does not say so.
 func (f Folder) timeOf(n int) (time.Time, error) {
 	if f.FS == nil {
 		info, err := os.Stat(f.Name)

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// openHDF5File opens an HDF5 file, see [layout.OpenHDF5File]. The caller closes the file.
+// openHDF5File opens an HDF5 file and reads its metadata, see [layout.OpenHDF5File]. The caller closes the file.
 func openHDF5File(path, generation string) (*os.File, *meta.File, error) {
 	f, err := vfs.OpenRegular(path)
 	if err != nil {
@@ -28,7 +28,7 @@ func openHDF5File(path, generation string) (*os.File, *meta.File, error) {
 	return f, file, nil
 }
 
-// hdf5Manifest reads the manifest in a file. The error is fs.ErrNotExist if it has none.
+// hdf5Manifest reads the manifest in an HDF5 file. The error is fs.ErrNotExist if the file has none.
 func hdf5Manifest(file *meta.File) (*Manifest, []byte, error) {
 	text, err := layout.HDF5Text(file, layout.HDF5Manifest)
 	if err != nil {
@@ -41,7 +41,7 @@ func hdf5Manifest(file *meta.File) (*Manifest, []byte, error) {
 	return m, text, nil
 }
 
-// findInHDF5 is Folder.Find for a file.
+// findInHDF5 is Folder.Find for an HDF5 file.
 func findInHDF5(path, generation string) (*Manifest, []byte, error) {
 	f, file, err := openHDF5File(path, generation)
 	if errors.Is(err, meta.ErrNotHDF5) {
@@ -58,7 +58,7 @@ func findInHDF5(path, generation string) (*Manifest, []byte, error) {
 	return m, text, err
 }
 
-// noList says why no generations of the file at path are listed.
+// noList returns the error of listing generations of the file at path.
 func noList(path string) error {
 	if _, _, err := findInHDF5(path, ""); err != nil {
 		return err

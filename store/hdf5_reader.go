@@ -18,9 +18,9 @@ import (
 // OpenHDF5 finds the datasets of an HDF5 file: the datasets that its manifest lists or, in a file that penstock did not
 // write, the datasets that opts names.
 //
-// It returns the same errors as OpenFlat. If data of a foreign file cannot be mapped (chunked, compressed, of a foreign
-// type, ...), the error is ErrUnsupported, gives the reason, and names the command that makes a file that can be
-// mapped. For a view of a flat dataset the error is also ErrView, and names the dataset.
+// OpenHDF5 returns the same errors as OpenFlat. If data of a foreign file cannot be mapped (chunked, compressed, of a
+// foreign type, ...), the error is ErrUnsupported, gives the reason, and names the command that makes a file that can
+// be mapped. For a view of a flat dataset the error is also ErrView, and names the dataset.
 //
 // The path may end with the number of the only generation.
 func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {
@@ -44,7 +44,7 @@ func openHDF5(path, generation string, opts OpenOptions) (*Dataset, error) {
 	return readHDF5(path, file, opts)
 }
 
-// found describes a file that is not HDF5.
+// found describes, for an error, what a file is that is not HDF5.
 func found(err error) string {
 	if e := (*meta.Error)(nil); errors.As(err, &e) {
 		return "; it " + e.Msg
@@ -52,8 +52,8 @@ func found(err error) string {
 	return ""
 }
 
-// readHDF5 is OpenHDF5 for a file whose metadata is read already. Its Extents have that path, which
-// need not be one of the system's.
+// readHDF5 is OpenHDF5 for a file whose metadata has been read. The extents of the dataset have that path, which may be
+// the name of an object in a bucket.
 func readHDF5(path string, file *meta.File, opts OpenOptions) (*Dataset, error) {
 	d := &Dataset{Path: path, Format: "hdf5", layout: layout.Dataset{File: file}}
 	err := refuseView(path, file)
@@ -67,7 +67,7 @@ func readHDF5(path string, file *meta.File, opts OpenOptions) (*Dataset, error) 
 }
 
 // locateIn finds the columns of a file that penstock wrote, by its manifest. The attribute "complete" is written last:
-// a file without it is the rest of a build that was killed, although every dataset may be there.
+// a file without it is left from a build that was killed, although every dataset may be in it.
 func locateIn(file *meta.File, d *Dataset, opts OpenOptions) error {
 	m, _, err := hdf5Manifest(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,7 +96,7 @@ func isOne(a *meta.Attr) bool {
 	return ok && n == 1
 }
 
-// locateColumn finds a column and its checksums, and compares them with the manifest.
+// locateColumn finds a column and its checksums, and compares both with the manifest.
 func locateColumn(file *meta.File, d *Dataset, c *layout.Column) error {
 	data, err := file.Dataset(c.Path())
 	if err != nil {
@@ -131,7 +131,7 @@ func locateColumn(file *meta.File, d *Dataset, c *layout.Column) error {
 	return nil
 }
 
-// mappedRows makes sure that n rows can be mapped.
+// mappedRows makes sure that n rows can be mapped. No rows need no space in the file, so their place does not matter.
 func mappedRows(data *meta.Dataset, n int64) error {
 	if n == 0 {
 		return nil
@@ -139,7 +139,8 @@ func mappedRows(data *meta.Dataset, n int64) error {
 	return mappable(data)
 }
 
-// sameShape makes sure that a dataset holds n rows of spec. bfloat16 is stored as its bits.
+// sameShape makes sure that a dataset has n rows of spec. HDF5 has no bfloat16, which is stored as its bits, so the
+// storage types are compared.
 func sameShape(data *meta.Dataset, spec tensor.Spec, n int64) error {
 	got, err := data.Spec()
 	if err != nil {
@@ -152,7 +153,8 @@ func sameShape(data *meta.Dataset, spec tensor.Spec, n int64) error {
 	return nil
 }
 
-// mappable is meta's, with what to do about it.
+// mappable reports, like [meta.Dataset.Mappable], whether a dataset can be mapped. It also refuses elements that are
+// not aligned, which a view as a typed array cannot have, and adds to the error what to do about it.
 func mappable(data *meta.Dataset) error {
 	err := data.Mappable()
 	if err == nil && !data.Aligned() {
@@ -169,8 +171,9 @@ func mappable(data *meta.Dataset) error {
 	return fmt.Errorf("%w; make a file that can be: %s", err, line)
 }
 
-// locateForeign takes datasets of numbers with one common number of records. Without fields, the coordinates of other
-// axes and what cannot be read are left out, and any other dataset of that many records is an error.
+// locateForeign takes datasets of numbers with one common number of records. Without fields, it leaves out the
+// coordinates of other axes and data that cannot be read, and any other dataset of that many records is an error: users
+// would not notice that values of each record are missing.
 func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	fields := opts.Fields
 	if siblings := file.Siblings(); siblings != nil && fields == nil {
@@ -219,7 +222,7 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 		if d.Schema.Index(name) >= 0 {
 			continue
 		}
-		data, err := file.Dataset("/" + name) // over soft links
+		data, err := file.Dataset("/" + name) // Dataset follows soft links
 		if err != nil || !isNumbers(data) {
 			return noField(name, known)
 		}
@@ -236,7 +239,7 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	return leftOut(others, d.Records, known)
 }
 
-// leftOut is an error for a dataset that is not numbers and has a value for each record, such as a string.
+// leftOut returns an error for a dataset that is not numbers and has a value for each record, such as a string.
 func leftOut(others []*meta.Dataset, records int64, known []string) error {
 	for _, data := range others {
 		if data.Null || len(data.Dims) == 0 || data.Records() != records || data.Type.Class == meta.Reference {
@@ -250,7 +253,7 @@ func leftOut(others []*meta.Dataset, records int64, known []string) error {
 	return nil
 }
 
-// axesOf returns the lengths of the arrays that are not coordinates.
+// axesOf returns the axes of a file's datasets of numbers.
 func axesOf(file *meta.File) (axes recordAxes) {
 	for data := range file.Data() {
 		if isNumbers(data) && !data.IsDimension() {
@@ -260,8 +263,8 @@ func axesOf(file *meta.File) (axes recordAxes) {
 	return axes
 }
 
-// beginsAsFile reports whether the first row of bytes begins as an image file. What cannot be read is reported by those
-// who need it.
+// beginsAsFile reports whether the first row of bytes begins like an image file. A row that cannot be read is not an
+// error here: whoever reads the rows reports it.
 func beginsAsFile(data *meta.Dataset) bool {
 	r, err := chunk.NewReader(data.Reader(), data, chunk.Options{})
 	if err != nil || r.Len() == 0 {
@@ -271,14 +274,15 @@ func beginsAsFile(data *meta.Dataset) bool {
 	return r.Records(context.Background(), row, 0, 1) == nil && layout.IsPhoto(row)
 }
 
-// isNumbers distinguishes data from names, scalars and the like.
+// isNumbers reports whether a dataset may be numbers with an axis of records, unlike names and scalars. A dataset with
+// an error counts, so that the error is reported.
 func isNumbers(data *meta.Dataset) bool {
 	return !data.Null && len(data.Dims) > 0 && (data.Err != nil || data.Type.DType() != tensor.Invalid)
 }
 
-// addForeign enters a dataset that another program wrote, or returns why its elements are not records that can be
-// mapped. A row of bytes that begins like an image file is refused, though it could be mapped: it is a file padded with
-// zeros, and users mean its pixels.
+// addForeign adds a dataset that another program wrote, or returns why its elements are not records that can be mapped.
+// A row of bytes that begins like an image file is refused, though it could be mapped: it is a file padded with zeros,
+// and users mean its pixels.
 func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error {
 	unmapped := mappable(data)
 	if packed = packed && errors.Is(unmapped, meta.ErrUnsupported) && len(data.External) == 0; unmapped != nil && !packed {

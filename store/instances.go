@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// ImageOf returns the position of the image that a mask, boxes or keypoints lie on: the one that the field
-// names, or the only one. It is -1 if the schema has no images and the field names none.
+// ImageOf returns the position of the image that a mask, boxes or keypoints lie on: the image that the field names, or
+// the only one. It is -1 if the schema has no images and the field names none.
 func (s Schema) ImageOf(f tensor.Spec) (int, error) {
 	var images []string
 	last := -1
@@ -34,11 +34,11 @@ func (s Schema) ImageOf(f tensor.Spec) (int, error) {
 	}
 }
 
-// CheckInstances returns an error if fields of the same instances have different numbers of rows in a record; rows
-// returns the number of rows of the field at a position.
+// CheckInstances returns an error if fields of the same instances have different numbers of rows in a record: row i of
+// the boxes and row i of the labels are one object. rows returns the number of rows of the field at a position.
 func (s Schema) CheckInstances(rows func(field int) int) error {
 	for i, f := range s.Fields {
-		if f.Instances == "" || f.IsBytes() { // how many masks a file has, only its decoder knows
+		if f.Instances == "" || f.IsBytes() { // only its decoder knows how many masks an encoded file has
 			continue
 		}
 		first := slices.IndexFunc(s.Fields, func(g Field) bool { return g.Instances == f.Instances && !g.IsBytes() })

@@ -13,50 +13,50 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// Manifest describes a dataset's content and how it was made. It has no dates in it, so the
-// same input and recipe give the same bytes.
+// Manifest describes a dataset's content and how it was made. A new dataset has no dates in it, so the same input and
+// recipe give the same bytes.
 type Manifest struct {
 	Format     string  `json:"format"`           // "penstock"
 	Version    int     `json:"version"`          // 1; 2 with fields that lie on images; 3 with files of other names; 4 with Deleted
 	Generation int     `json:"generation"`       // 1; one more with each change
-	Parent     int     `json:"parent,omitempty"` // the generation that this one was made from
-	Change     *Change `json:"change,omitempty"` // how it was made; nil of a new dataset
+	Parent     int     `json:"parent,omitempty"` // the generation that this generation was made from
+	Change     *Change `json:"change,omitempty"` // how the generation was made; nil for a new dataset
 	ID         string  `json:"id"`               // 32 hex digits over schema and content
-	Records    int64   `json:"records"`          // that are stored, deleted ones included
+	Records    int64   `json:"records"`          // stored records, deleted ones included
 	Fields     []Field `json:"fields"`           //
-	Splits     []Split `json:"splits,omitempty"` // each record is in one of them, if there are any
-	Shards     []Shard `json:"shards,omitempty"` // of a flat dataset; others have none
-	// records that are left out; nil if none is
+	Splits     []Split `json:"splits,omitempty"` // if there are any, each record is in exactly one
+	Shards     []Shard `json:"shards,omitempty"` // for a flat dataset only
+	// The records that this generation leaves out; nil if there are none.
 	Deleted *Deleted `json:"deleted,omitempty"`
-	// of Zarr: the names of the arrays, or groups, of fields that have other names, by field
+	// For Zarr, by field: the names of arrays, or groups, that differ from the name of their field.
 	Arrays map[string]string `json:"arrays,omitempty"`
-	// of Zarr: the CRC32Cs of the zarr.json files, by their paths
+	// For Zarr: the CRC32Cs of the zarr.json files, by their paths.
 	Metadata map[string]string `json:"metadata,omitempty"`
-	// by array, of those in an HDF5 file or Zarr that are compressed
+	// By array: how arrays of an HDF5 file or of Zarr are compressed; arrays that are not compressed are missing.
 	Storage    map[string]*Storage    `json:"storage,omitempty"`
 	Statistics map[string]*Statistics `json:"statistics,omitempty"` // by field
 	Recipe     *Recipe                `json:"recipe,omitempty"`     //
 	Source     *SourceInfo            `json:"source,omitempty"`     //
 	Skipped    []Skipped              `json:"skipped,omitempty"`    // in the order of the source
-	// the state of statistics and identity, from which an append continues
+	// The state of statistics and identity, from which an append continues without reading a record.
 	BuilderState []byte `json:"ledger,omitempty"`
 }
 
-// Change is how a generation came from its parent.
+// Change says how a generation was made from its parent.
 type Change struct {
 	// "append", "normalize", "add column", "set column", "drop column", "rename column", "delete", "restore records",
 	// "erase" or "restore"
 	Operation string     `json:"operation"`
-	Columns   []string   `json:"columns,omitempty"` // the fields; of a rename the old name and the new one
-	From      int        `json:"from,omitempty"`    // of a restore: the generation that was restored
-	Records   int64      `json:"records,omitempty"` // of a delete and of a restore of records: how many
-	Where     string     `json:"where,omitempty"`   // the condition that chose them
+	Columns   []string   `json:"columns,omitempty"` // the fields; for a rename, the old and the new name
+	From      int        `json:"from,omitempty"`    // for a restore: the generation that was restored
+	Records   int64      `json:"records,omitempty"` // for a delete and a restore of records: how many
+	Where     string     `json:"where,omitempty"`   // the condition that chose the records
 	By        string     `json:"by,omitempty"`      // the command or call
-	Time      *time.Time `json:"time,omitempty"`    // of the commit; nil: the file's modification time
+	Time      *time.Time `json:"time,omitempty"`    // time of the commit; if nil, the file's modification time counts
 	Write     string     `json:"write,omitempty"`   // random hex digits, by which a writer knows its own commit
 }
 
-// Split is a part of the records with a name, such as "train".
+// Split is a named part of the records, such as "train".
 type Split struct {
 	Name   string     `json:"name"`
 	Ranges [][2]int64 `json:"ranges"` // records [first, end), in order; empty ones are left out
@@ -71,25 +71,26 @@ func (s Split) Records() int64 {
 	return n
 }
 
-// Shard is a run of records that have files of their own: First is its first record, Count how many they are, and Files
-// has for every column its payload, then its checksums.
+// Shard is a run of records that have files of their own. First is the number of the first record, Count the number of
+// records, and Files lists for every column its payload and then its checksums.
 type Shard = layout.Shard
 
-// File is one file of a flat dataset: the Field that it is of, its Name inside the folder, the Rows of values of a
+// File is one file of a flat dataset: the Field it belongs to, its Name inside the folder, the Rows of values of a
 // ragged field, and Bytes and CRC32C of the whole file.
 type File = layout.File
 
-// Storage says how an array of an HDF5 file or Zarr is compressed. The file itself says it, too;
-// here it stands with the reasons.
+// Storage says how an array of an HDF5 file or of Zarr is compressed. The array's own metadata says so, too; only the
+// manifest has the reasons.
 type Storage struct {
-	Filter string `json:"filter"` // "gzip" or, of Zarr, "zstd"
-	Level  int    `json:"level"`  // 1 to 9, of zstd to 22
-	// before it, the first bytes of all elements were put first, then the second bytes, ...
+	Filter string `json:"filter"` // "gzip" or, in Zarr, "zstd"
+	Level  int    `json:"level"`  // 1 to 9, for zstd to 22
+	// Whether bytes were shuffled before compression: the first bytes of all elements come first, then the second
+	// bytes, and so on.
 	Shuffle   bool   `json:"shuffle"`
-	ChunkRows int64  `json:"chunk_rows"` // that are compressed together
+	ChunkRows int64  `json:"chunk_rows"` // rows that are compressed together
 	Bytes     int64  `json:"bytes"`      // of all rows
-	Stored    int64  `json:"stored"`     // what became of them
-	Encoder   string `json:"encoder"`    // another one makes other bytes of the same rows
+	Stored    int64  `json:"stored"`     // bytes of all rows after compression
+	Encoder   string `json:"encoder"`    // another encoder makes other bytes of the same rows
 	Reason    string `json:"reason"`     // why this level and shuffle were chosen
 }
 
@@ -111,13 +112,13 @@ type SourceInfo struct {
 	Inputs      string `json:"inputs,omitempty"` // digest of what a program made the samples of, in order
 }
 
-// Skipped is a sample that is not in the dataset, and why.
+// Skipped is a sample of the source that is not in the dataset, and the reason.
 type Skipped struct {
 	Sample string `json:"sample"` // its path inside the source
 	Reason string `json:"reason"`
 }
 
-// Live returns how many records there are without deleted ones.
+// Live returns how many records there are, not counting deleted ones.
 func (m *Manifest) Live() int64 {
 	if m.Deleted == nil {
 		return m.Records
@@ -125,7 +126,7 @@ func (m *Manifest) Live() int64 {
 	return m.Records - m.Deleted.Records
 }
 
-// LiveSplits returns the splits with the numbers that records have without deleted ones.
+// LiveSplits returns the splits with record numbers that do not count deleted records, as readers number records.
 func (m *Manifest) LiveSplits() ([]Split, error) {
 	if m.Deleted == nil {
 		return m.Splits, nil
@@ -188,7 +189,8 @@ func seal(text []byte) []byte {
 	return append(append(text, layout.HexCRC(layout.CRC32C(text))...), sealTail...)
 }
 
-// checkSeal makes sure that every byte of a manifest is as it was written.
+// checkSeal makes sure that every byte of a manifest is as it was written. A manifest that was edited by hand could
+// contradict the files, and every later error would point at the files.
 func checkSeal(text []byte) error {
 	body, ok := bytes.CutSuffix(text, []byte(sealTail))
 	at := len(body) - 8
@@ -201,10 +203,9 @@ func checkSeal(text []byte) error {
 	return nil
 }
 
-// DecodeManifest reads what Encode wrote and checks all that can be checked without the
-// files. A manifest of a newer version is ErrUnsupported, any other fault ErrCorrupt, a
-// single changed byte included. Unknown keys are ignored, so that a later minor addition
-// stays readable.
+// DecodeManifest reads what Encode wrote and checks everything that can be checked without the files. A manifest of a
+// newer version is ErrUnsupported; any other fault, down to a single changed byte, is ErrCorrupt. Unknown keys are
+// ignored, so that a later minor addition stays readable.
 func DecodeManifest(data []byte) (*Manifest, error) {
 	m, err := parseManifest(data)
 	if err != nil {
@@ -222,7 +223,7 @@ func parseManifest(data []byte) (*Manifest, error) {
 	m := new(Manifest)
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(m); err != nil {
-		if err == io.EOF { // which would be the end of something else for those who read this error
+		if err == io.EOF { // callers take a bare io.EOF for the end of their own input
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, fmt.Errorf("not a manifest: %w: %w", err, ErrCorrupt)

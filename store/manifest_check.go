@@ -11,10 +11,12 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// maxBytes is more than any column has.
+// maxBytes limits the bytes of a column that a manifest claims. No column has as many, and offsets below it cannot
+// overflow.
 const maxBytes = 1 << 62
 
-// Validate checks all that can be checked without the files.
+// Validate checks everything that can be checked without the files. Names and numbers come from a file that anybody may
+// have written, and are safe to use as paths, offsets and sizes only afterwards.
 func (m *Manifest) Validate() error {
 	if m.Records < 1 || m.Records > layout.MaxRecords {
 		return fmt.Errorf("%d records", m.Records)
@@ -47,7 +49,7 @@ func (m *Manifest) Validate() error {
 	return m.checkShards()
 }
 
-// checkArrays checks that every renamed array belongs to a field, and that no two fields have one array.
+// checkArrays checks that every renamed array belongs to a field, and that no two fields share an array.
 func (m *Manifest) checkArrays() error {
 	stored := make(map[string]string)
 	for _, f := range m.Fields {
@@ -64,7 +66,7 @@ func (m *Manifest) checkArrays() error {
 	return nil
 }
 
-// checkSplits makes sure that each record is in one split, if there are any.
+// checkSplits makes sure that each record is in exactly one split, if there are splits.
 func (m *Manifest) checkSplits() error {
 	if len(m.Splits) == 0 {
 		return nil
@@ -104,8 +106,9 @@ func (m *Manifest) SplitNames() []string {
 	return names
 }
 
-// checkShards makes sure that the shards cover [0, Records) once, and that each names for
-// every column a payload and a checksum file of the right size, by a plain file name.
+// checkShards makes sure that the shards cover the records [0, Records) once, and that each shard names for every
+// column a payload and a checksum file of the right size, by a plain file name: a name with a path could read files
+// outside of the dataset.
 func (m *Manifest) checkShards() error {
 	columns := layout.Columns(m.Schema().Specs())
 	names := make(map[string]bool, 2*len(columns)*len(m.Shards))

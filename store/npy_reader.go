@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// isNPY reports whether a file begins as .npy files do.
+// isNPY reports whether a file begins like a .npy file.
 func isNPY(path string) bool {
 	f, err := vfs.OpenRegular(path)
 	if err != nil {
@@ -26,8 +26,8 @@ func isNPY(path string) bool {
 	return err == nil && string(head) == npy.Magic
 }
 
-// OpenNPY opens a .npy file as a dataset of one field, which has the name of the file: its records are along the first
-// axis. An array that cannot be mapped, as it is big endian or in Fortran order, is ErrUnsupported.
+// OpenNPY opens a .npy file as a dataset of one field, which has the name of the file. Its records are along the first
+// axis. An array that cannot be mapped, because it is big endian or in Fortran order, is ErrUnsupported.
 func OpenNPY(path string) (*Dataset, error) {
 	d, err := openNPY(path)
 	if err != nil {
@@ -42,7 +42,7 @@ func openNPY(path string) (*Dataset, error) {
 		return nil, errors.Unwrap(err)
 	}
 	defer f.Close()
-	vfs.Random(f) // else a page after the header is marked, and a touch of it has the system read ahead
+	vfs.Random(f) // otherwise a page after the header is marked for readahead, and the first access to it reads far ahead
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

@@ -17,18 +17,18 @@ import (
 
 // OpenOptions configures Open. The zero value is usable.
 type OpenOptions struct {
-	// Fields opens only these, in this order; nil means all. In an HDF5 file that penstock did
-	// not write, a field's name is the dataset's path, such as "train/images".
+	// Fields opens only the fields of these names, in this order; nil means all. In an HDF5 file that penstock did not
+	// write, a field's name is the dataset's path, such as "train/images".
 	Fields []string
 
-	// Split opens only the records of that split, numbered from 0; empty means all.
+	// Split opens only the records of the split of that name, numbered from 0; empty means all.
 	Split string
 
-	// Generation opens that generation of a dataset; 0 is the newest, or the one that the path names.
+	// Generation opens the generation of that number; 0 is the newest, or the one that the path names.
 	Generation int
 
-	// Packed says that the caller undoes filters: data of Zarr, or of an HDF5 file that penstock did not write, may
-	// be chunked, compressed or big endian. Without it that is ErrUnsupported.
+	// Packed says that the caller can decode chunks: data of Zarr, or of an HDF5 file that penstock did not write, may
+	// be chunked, compressed or big endian. Without Packed such data is ErrUnsupported.
 	Packed bool
 }
 
@@ -81,7 +81,7 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 	return d, nil
 }
 
-// isURL reports whether a path is the URL of an object, as s3://bucket/ds.
+// isURL reports whether a path is the URL of an object, such as s3://bucket/ds.
 func isURL(path string) bool { return urlStart.MatchString(path) }
 
 var urlStart = regexp.MustCompile(`^[a-z][a-z0-9]*://`)
@@ -92,7 +92,8 @@ func notLocal() error {
 		"edit.InBucket changes it, as commands do, such as: %s: %w", shell.Penstock("inspect", "URL"), ErrUnsupported)
 }
 
-// at returns the path of a dataset without its generation, and the generation; "" is the newest.
+// at splits a path into the path of the dataset and the generation, which may also come from the options; "" is the
+// newest. Path and options that name different generations are an error.
 func (o OpenOptions) at(path string) (folder, generation string, err error) {
 	folder, generation, named := layout.SplitGeneration(path)
 	switch {
@@ -114,7 +115,7 @@ func init() {
 		return readZarr(path, files, manifest)
 	}
 	layout.OpenHDF5 = func(path string, file *meta.File, fields []string, filters layout.Filters) (any, error) {
-		// of an error, a nil *Dataset
+		// with an error, readHDF5 returns a nil *Dataset
 		return readHDF5(path, file, OpenOptions{Fields: fields, Packed: filters == layout.Undone})
 	}
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// Record is one sample on its way into a Writer: the bytes of every field, in schema
-// order, little endian, C order. The caller that fills it owns it; writers copy.
+// Record is one sample on its way into a Writer: the bytes of every field, in schema order, little endian, C order. The
+// caller owns the Record, and writers copy its bytes.
 //
-// The value of a ragged field has any number of whole rows and starts out empty: append to
-// Values[i][:0], or set Values[i] to memory that is aligned for the field's type.
+// The value of a ragged field has any number of whole rows and starts out empty: append to Values[i][:0], or set
+// Values[i] to memory that is aligned for the field's type.
 type Record struct {
 	Values [][]byte
 	Split  string // the split that the record belongs to; empty in a dataset without splits
 
 	sums   []digest.Value
-	stored []int64 // rows of values that are stored already, -1 elsewhere; nil: there are none
+	stored []int64 // rows of values that are stored already, -1 for other fields; nil if no value is stored
 	filled bool
 	meter  moments.Meter
 }
@@ -43,9 +43,8 @@ func NewRecord(s Schema) *Record {
 	return r
 }
 
-// Summarize computes checksums and statistics of the record's present values, to save Append the
-// work. It may run concurrently with other records' Summarize; call it last, after every change of
-// Values.
+// Summarize computes checksums and statistics of the record's present values, so that Append need not. It may run
+// concurrently with the Summarize of other records. Call it last, after every change of Values.
 func (r *Record) Summarize(s Schema) {
 	for i := range s.Fields {
 		r.summarize(i, s.Fields[i].Spec)
@@ -66,7 +65,7 @@ func (r *Record) summarize(field int, spec tensor.Spec) {
 	r.meter.Measure(spec, run, r.Values[field], d.Channels)
 }
 
-// check panics where a Record does not fit, which only a programming error can bring about.
+// check panics if a Record does not fit the schema, which only a programming error can cause.
 func (r *Record) check(fields []tensor.Spec) {
 	if len(r.Values) != len(fields) || len(r.sums) != len(fields) {
 		panic("store: record was not made by NewRecord for this schema")

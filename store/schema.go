@@ -18,7 +18,7 @@ type Field struct {
 	tensor.Spec
 	Storage       string         `json:"storage"`                 // NumPy type string of the bytes on disk, such as "<f4"
 	Classes       []string       `json:"classes,omitempty"`       // names of the values 0, 1, ... of a label field
-	Normalization *Normalization `json:"normalization,omitempty"` // of an image field, where one was asked for
+	Normalization *Normalization `json:"normalization,omitempty"` // for an image field that has one
 }
 
 // MarshalJSON writes the keys in the order of docs/format.md.
@@ -101,9 +101,9 @@ func (s Schema) RecordBytes() int {
 	return n
 }
 
-// Validate reports every problem of the schema: no fields, a name that no field can have, a name used twice or below
-// another one, a bad type or shape, a storage type that is not the type's own, a content that its values cannot have,
-// two fields of source names, boxes on an image that is not there, a normalization that is not finite.
+// Validate reports every problem of the schema: no fields, a name that no field can have, a name that is used twice or
+// below another one, a bad type or shape, a storage type that does not belong to the type, a content that its values
+// cannot have, two fields of source names, boxes on an image that does not exist, a normalization that is not finite.
 func (s Schema) Validate() error {
 	if len(s.Fields) == 0 {
 		return errors.New("no fields: a dataset needs at least one")
@@ -161,7 +161,8 @@ func (f Field) validate() error {
 	return f.Normalization.validate(f)
 }
 
-// validate may be called on nil.
+// validate refuses normalizations that do not fit the channels of f or have numbers that are not finite. A nil
+// Normalization is valid.
 func (n *Normalization) validate(f Field) error {
 	if n == nil {
 		return nil

@@ -16,7 +16,7 @@ func (d *Dataset) Select(names []string) (*Dataset, error) {
 	if i := layout.SourceNames(d.Schema.Specs()); i >= 0 && (len(names) != 1 || names[0] != d.Schema.Fields[i].Name) {
 		out.names = d.SourceNames()
 	}
-	places := make(map[string]int, len(d.Schema.Fields)) // of the fields that were not asked for yet
+	places := make(map[string]int, len(d.Schema.Fields)) // positions of the fields that were not selected yet
 	for i, f := range d.Schema.Fields {
 		places[f.Name] = i
 	}
@@ -41,8 +41,8 @@ func (d *Dataset) Select(names []string) (*Dataset, error) {
 	return &out, nil
 }
 
-// SourceNames returns the field of source names alone, with the records that d has, even if it was
-// not selected. It is nil if the dataset has no such field.
+// SourceNames returns a dataset of the field of source names alone, with the records of d, even if the field was not
+// selected: errors name a record by it. It is nil if the dataset has no such field.
 func (d *Dataset) SourceNames() *Dataset {
 	if i := layout.SourceNames(d.Schema.Specs()); i >= 0 {
 		names, err := d.Select([]string{d.Schema.Fields[i].Name})
@@ -54,8 +54,7 @@ func (d *Dataset) SourceNames() *Dataset {
 	return d.names
 }
 
-// WithoutSourceNames returns the dataset without its field of source names, where it has another
-// one.
+// WithoutSourceNames returns the dataset without its field of source names, if it has another field.
 func (d *Dataset) WithoutSourceNames() *Dataset {
 	i := layout.SourceNames(d.Schema.Specs())
 	if i < 0 || len(d.Schema.Fields) == 1 {
@@ -71,10 +70,11 @@ func noField(name string, known []string) error {
 	return layout.WithMark(fmt.Errorf("it has no field %q%s", name, suggest.Hint(name, known)), ErrMissing)
 }
 
-// inSplit returns the dataset with only the records of a split, which get the numbers 0, 1,
-// ... in the order that they have in the dataset. In an HDF5 file it reads some offsets.
+// inSplit returns the dataset with only the records of a split, which get the numbers 0, 1, ... in their order in the
+// dataset. In an HDF5 file it reads some offsets.
 //
-// Checksums that cover records of another split, too, are left out.
+// Checksums that also cover records of another split are left out: comparing them would read and blame records that are
+// not in the split.
 func (d *Dataset) inSplit(name string) (*Dataset, error) {
 	split, err := d.findSplit(name)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// refuseView is an error for a view, which says where the dataset is.
+// refuseView returns an error for a view, which says where the dataset behind it is; nil for any other file.
 func refuseView(path string, file *meta.File) error {
 	a, ok := file.Root.Attrs.Get("format")
 	if !ok {

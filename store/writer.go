@@ -2,13 +2,13 @@ package store
 
 import "encoding/json"
 
-// Writer makes a dataset out of records. It serves one goroutine at a time.
+// Writer makes a dataset of records. It serves one goroutine at a time.
 //
-// Nothing is found under the destination's name before Commit returns nil, and everything
-// is found there afterwards, also after a power cut.
+// Before Commit returns nil, nothing has the destination's name. Afterwards the whole dataset has it, even after a
+// power cut.
 type Writer interface {
-	// Append adds the next record. The Record is the caller's again when it returns. After
-	// an error the Writer can only be closed.
+	// Append adds the next record. The caller may change the Record when Append returns. After an error the Writer can
+	// only be closed.
 	Append(r *Record) error
 
 	// Commit makes the dataset durable and publishes it. At least one record must have been
@@ -20,8 +20,7 @@ type Writer interface {
 	// it does nothing.
 	Checkpoint(note json.RawMessage) error
 
-	// Kept describes the records kept from the build that is resumed. The caller appends those that
-	// follow.
+	// Kept describes the records that a resumed build has kept. The caller appends the records that follow them.
 	Kept() Kept
 
 	// Close discards what was not committed. It removes the files, unless the build has a Journal: then it can be
@@ -39,16 +38,18 @@ type Info struct {
 	// normalization that its own statistics ask for, for the reader to apply.
 	NormalizeByStatistics bool
 
-	// NormalizeSplit is the split whose statistics these are; "" stands for the statistics of all records.
+	// NormalizeSplit is the split whose statistics NormalizeByStatistics uses; "" means all records. Statistics of the
+	// training split keep the test records out of training.
 	NormalizeSplit string
 }
 
-// Journal makes a build survive its process: whatever happens to it, the records up to the last
-// Checkpoint are kept, and a build with the same options continues after them. The dataset that it
-// ends with has the bytes of a build that was never interrupted.
+// Journal makes a build survive its process: whatever happens to the process, the records up to the last Checkpoint are
+// kept, and a build with the same options continues after them. The resulting dataset has the same bytes as after a
+// build that was never interrupted.
 type Journal struct {
-	// Inputs describes all that the records depend on and the Writer does not know: the source, the
-	// recipe, the version of the program. A build that began with other inputs is not resumed.
+	// Inputs describes everything that the records depend on and that the Writer does not know: the source, the recipe,
+	// the version of the program. A build that began with other inputs is not resumed: half of its records would be
+	// made differently.
 	Inputs map[string]string
 
 	// Resume continues an existing build. Without it, or if there is none, the build starts over.
@@ -58,6 +59,6 @@ type Journal struct {
 // Kept describes a resumed build at its last checkpoint.
 type Kept struct {
 	Resumed bool              // there was a build to continue
-	Records int64             // appended by it; the caller continues after them
-	Notes   []json.RawMessage // of all its checkpoints, in order
+	Records int64             // records that the build appended; the caller continues after them
+	Notes   []json.RawMessage // notes of all checkpoints of the build, in order
 }

@@ -16,9 +16,9 @@ import (
 )
 
 // OpenZarr finds the arrays of a folder of Zarr, of version 2 or 3: the arrays of its manifest or, in a folder that
-// penstock did not write, the arrays that opts names, or all arrays of numbers, which must have one length then. A
-// field has the path of its array; an array that is all there is has the name of the folder. Arrays whose chunks are
-// whole records without a codec can be mapped, others need opts.Packed.
+// penstock did not write, the arrays that opts names, or all arrays of numbers, which then must have one length. A
+// field has the path of its array; a folder that is itself an array gives the field its name. Arrays whose chunks are
+// whole records without a codec can be mapped; others need opts.Packed.
 //
 // The path may end with a generation, as in OpenFlat. The errors are the same as OpenFlat's.
 func OpenZarr(path string, opts OpenOptions) (*Dataset, error) {
@@ -29,7 +29,7 @@ func OpenZarr(path string, opts OpenOptions) (*Dataset, error) {
 	return openZarr(folder, generation, opts)
 }
 
-// openZarr opens a folder by its manifest or, where penstock did not write it, by its metadata.
+// openZarr opens a folder by its manifest, or by its Zarr metadata if penstock did not write it.
 func openZarr(path, generation string, opts OpenOptions) (*Dataset, error) {
 	d := &Dataset{Path: path, Format: "zarr"}
 	d.layout.Arrays = make(map[string]*zarr.Array)
@@ -50,7 +50,7 @@ func openZarr(path, generation string, opts OpenOptions) (*Dataset, error) {
 	return d, nil
 }
 
-// readZarr is OpenZarr for files of penstock that need not be the system's, whose manifest is read already.
+// readZarr is OpenZarr for files that penstock wrote, whose manifest is data. The files may be in a bucket.
 func readZarr(path string, files zarr.Files, data []byte) (*Dataset, error) {
 	d := &Dataset{Path: path, Format: "zarr"}
 	d.layout.Arrays = make(map[string]*zarr.Array)
@@ -153,7 +153,7 @@ func (d *Dataset) addArray(name string, spec tensor.Spec, a *zarr.Array, opts Op
 	return nil
 }
 
-// locateZarr finds the columns of the manifest in files.
+// locateZarr finds the columns of the manifest among the arrays of a folder.
 func (d *Dataset) locateZarr(files zarr.Files) error {
 	arrays, err := d.readNodes(files)
 	if err != nil {
@@ -171,8 +171,9 @@ func (d *Dataset) locateZarr(files zarr.Files) error {
 	return nil
 }
 
-// readNodes compares all files of metadata with the manifest, and returns the arrays of the generation by path. In a
-// bucket, those that each generation replaces may be of another one, and are not read.
+// readNodes compares all files of metadata with the manifest, and returns the arrays of the generation by path. The
+// files that each generation replaces may belong to a newer generation. In a bucket these are not read at all: nothing
+// tells whether a writer is replacing them at the moment.
 func (d *Dataset) readNodes(files zarr.Files) (map[string]*zarr.Array, error) {
 	_, here := files.(vfs.Folder)
 	arrays := make(map[string]*zarr.Array)
@@ -215,7 +216,7 @@ func (d *Dataset) superseded(name, crc string) bool {
 	return false
 }
 
-// locateArray finds the rows and checksums of a column, and compares the arrays with the manifest.
+// locateArray finds the rows and checksums of a column, and compares both arrays with the manifest.
 func (d *Dataset) locateArray(c *layout.Column, a, sums *zarr.Array) error {
 	if a == nil || sums == nil {
 		return fmt.Errorf("it, or the array of its checksums, is missing: %w", ErrCorrupt)
@@ -249,7 +250,8 @@ func (d *Dataset) locateArray(c *layout.Column, a, sums *zarr.Array) error {
 	return nil
 }
 
-// sameArray makes sure that an array has n rows of spec. bfloat16 is stored as its bits.
+// sameArray makes sure that an array has n rows of spec. Zarr has no bfloat16, which is stored as its bits, so the
+// storage types are compared.
 func sameArray(a *zarr.Array, spec tensor.Spec, n int64) error {
 	got, err := a.Spec()
 	if err != nil {
@@ -262,13 +264,13 @@ func sameArray(a *zarr.Array, spec tensor.Spec, n int64) error {
 	return nil
 }
 
-// extent returns where the rows of an array are that a file of the folder has.
+// extent returns the place of an array's rows in a file of the folder.
 func (d *Dataset) extent(e zarr.Extent) layout.Extent {
 	return layout.Extent{Path: filepath.Join(d.Path, filepath.FromSlash(e.Name)), Folder: filepath.Clean(d.Path),
 		Offset: e.Offset, Count: e.Count}
 }
 
-// extentsOf returns the rows of the shards of an array.
+// extentsOf returns the rows of each shard of an array.
 func (d *Dataset) extentsOf(a *zarr.Array, packed bool) (list []layout.Extent, err error) {
 	n := a.Records()
 	switch {

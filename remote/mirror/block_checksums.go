@@ -8,11 +8,11 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// foreign reports whether the dataset has no checksums of an extent, and it was not compared with
-// one when the dataset was opened.
+// foreign reports whether the dataset has no checksums of an extent that is fetched block by block. Metadata was
+// compared when the dataset was opened.
 func (x *extent) foreign() bool { return x.SumsPath == "" && !x.metadata }
 
-// makeArrived makes the file, without content, if it is needed; what it has stays.
+// makeArrived makes the file of arrival checksums, if an extent needs it. An existing file keeps its content.
 func (s *checksums) makeArrived(g *grid) error {
 	for _, x := range g.extents {
 		if x.foreign() {
@@ -22,8 +22,9 @@ func (s *checksums) makeArrived(g *grid) error {
 	return nil
 }
 
-// of returns the checksum that a block in the mirror must have; known is false where there is
-// none.
+// of returns the checksum that a block in the mirror must have; known is false if there is none. A block without a
+// checksum in the dataset is compared with its checksum on arrival, which finds damage on this machine's disk but not
+// on the way.
 func (s *checksums) of(ctx context.Context, x *extent, block int64) (want uint32, known bool, err error) {
 	if x.foreign() {
 		f, err := s.files.root.Open(arrivedName)
@@ -45,7 +46,7 @@ func (s *checksums) of(ctx context.Context, x *extent, block int64) (want uint32
 	return sums.Of(block), true, nil
 }
 
-// noteArrived notes the checksums of blocks that came.
+// noteArrived stores the checksums of blocks that have arrived, if the dataset has none.
 func (s *checksums) noteArrived(x *extent, from, to int64, data []byte) error {
 	if !x.foreign() {
 		return nil
@@ -58,7 +59,7 @@ func (s *checksums) noteArrived(x *extent, from, to int64, data []byte) error {
 	return s.writeArrived(x, from, crcs...)
 }
 
-// writeArrived writes the checksums of blocks from one on.
+// writeArrived writes the arrival checksums of blocks from from on.
 func (s *checksums) writeArrived(x *extent, from int64, crcs ...uint32) error {
 	if !x.foreign() {
 		return nil

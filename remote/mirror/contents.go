@@ -13,20 +13,21 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// contents lists the parts of an HDF5 file that are fetched when they are needed, and those that Open fetches.
+// contents lists the parts of an HDF5 file that are fetched when they are needed; Open fetches all others.
 type contents struct {
 	file   *meta.File
 	plain  []part            // large arrays that can be mapped; tidy
-	packed []part            // chunks of large arrays, and pieces of such that are in one but cannot be mapped; tidy
-	chunks map[string][]part // the same by path of the array, as they come
-	known  []part            // what something refers to besides; tidy
+	packed []part            // chunks of large arrays, and pieces of large contiguous arrays that cannot be mapped; tidy
+	chunks map[string][]part // the same by path of the array, in the order of the array
+	known  []part            // other parts that something in the file refers to; tidy
 }
 
-// smallParts is the largest number of parts of an array that is fetched with the metadata, if it
-// has less than metadataPiece bytes.
+// smallParts is the largest number of parts of an array that is fetched with the metadata. Such an array also has less
+// than metadataPiece bytes.
 const smallParts = 64
 
-// contents looks at all arrays of an HDF5 file.
+// contents sorts all arrays of an HDF5 file into those kinds. Overlapping arrays are refused: a block that is fetched
+// and checked for one of them would overwrite bytes of the other.
 func (op *opener) contents(r io.ReaderAt, size int64) (*contents, error) {
 	file, err := meta.Open(r, size)
 	if errors.Is(err, meta.ErrNotHDF5) {
@@ -52,7 +53,7 @@ func (op *opener) contents(r io.ReaderAt, size int64) (*contents, error) {
 	return c, nil
 }
 
-// wants reports whether an array may be of a field that is opened.
+// wants reports whether an array may belong to a field that is opened.
 func (op *opener) wants(path string) bool {
 	name := strings.TrimPrefix(path, "/")
 	return op.cache.opts.Fields == nil || slices.ContainsFunc(op.cache.opts.Fields, func(f string) bool {
@@ -69,7 +70,7 @@ func (c *contents) add(data *meta.Dataset, size int64, wanted bool) error {
 		return nil
 	}
 	numbers := len(data.Dims) > 0 && !data.Null && data.Type.DType() != tensor.Invalid
-	payload := numbers || !wanted // nobody reads what is not wanted
+	payload := numbers || !wanted // an array that is not wanted is never read, whatever its type
 	if l.Kind == meta.Chunked {
 		return c.addChunks(data, payload, wanted)
 	}
@@ -88,8 +89,7 @@ func (c *contents) add(data *meta.Dataset, size int64, wanted bool) error {
 	return nil
 }
 
-// addChunks takes the chunks of an array. That the index of one that nobody wants cannot be read
-// is no error.
+// addChunks adds the chunks of an array. An index that cannot be read is no error for an array that is not wanted.
 func (c *contents) addChunks(data *meta.Dataset, payload, wanted bool) error {
 	table, err := data.Chunks()
 	if !wanted && (errors.Is(err, meta.ErrCorrupt) || errors.Is(err, meta.ErrUnsupported)) {
@@ -119,12 +119,12 @@ func (c *contents) pack(path string, list []part) {
 	c.packed = append(c.packed, list...)
 }
 
-// strayBytes is the most between two payloads that counts as unused if nothing refers to it:
-// aligned chunks have gaps between them.
+// strayBytes is the largest gap between two payloads that counts as unused if nothing refers to it: chunks that are
+// aligned have such gaps.
 const strayBytes = 4 << 10
 
-// metadata returns the parts that Open fetches: all but the payloads and the gaps between
-// them. Parts in have may hold metadata, and are not gaps.
+// metadata returns the parts that Open fetches: everything but the payloads and the gaps between them. Parts in have
+// are fetched already and may hold metadata, so a gap that touches one is kept.
 func (c *contents) metadata(have []part, size int64) []part {
 	payloads := tidy(slices.Concat(c.plain, c.packed), 0)
 	rest := minus([]part{{0, size}}, payloads)
@@ -133,5 +133,5 @@ func (c *contents) metadata(have []part, size int64) []part {
 	})
 }
 
-// isMetadata reports whether a path is of an object of a penstock dataset that is not its records.
+// isMetadata reports whether a path is an object of a penstock dataset other than its records.
 func isMetadata(path string) bool { return strings.HasPrefix(path, "/penstock/") }

@@ -17,21 +17,21 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Dataset is a dataset in a bucket: a Dataset of package mmapds, whose records are fetched when they
-// are needed, or before. Its methods may be called from any goroutine.
+// Dataset is a dataset in a bucket: a Dataset of package mmapds whose records are fetched when they are needed, or
+// earlier. Its methods may be called from any goroutine.
 type Dataset struct {
 	*mmapds.Dataset
 	cache *cache
 	done  atomic.Bool
 }
 
-// cache is the mirror of a dataset and what fetches into it: the Pager of package mmapds.
+// cache is the mirror of a dataset and everything that fetches into it: the Pager of package mmapds.
 type cache struct {
 	opts   Options
 	client *requests.Client
-	name   string        // where the dataset lies, for people
-	folder store.Folder  // in which its generations are listed
-	trip   time.Duration // what the first answer of the store took
+	name   string        // the place of the dataset, for people
+	folder store.Folder  // lists the generations of the dataset
+	trip   time.Duration // the time until the store's first answers
 
 	files    files
 	sums     checksums
@@ -48,7 +48,7 @@ type cache struct {
 
 var _ mmapds.GenerationPager = (*cache)(nil)
 
-// Home implements mmapds.GenerationPager. It has no options, which would stand before a generation.
+// Home implements mmapds.GenerationPager. The name has no options: mmapds appends a generation to it.
 func (d *cache) Home() string {
 	name, _, _ := strings.Cut(d.folder.Name, "?")
 	return name
@@ -59,17 +59,18 @@ func (d *cache) ReadGeneration(n int) (*store.Manifest, error) {
 	return d.folder.Manifest(strconv.Itoa(n))
 }
 
-// fetches is the time that fetches have: until Close.
+// fetches is the context of all fetches, which ends with Close.
 type fetches struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 }
 
-// Open opens the dataset under a key of a bucket: a flat folder, an HDF5 file, or Zarr that penstock wrote.
-// Open reads its manifest and fetches no records yet, but for fields that are compressed in Zarr. The bucket is
-// the Dataset's from then on, and closed with it.
+// Open opens the dataset under a key of a bucket: a flat folder, an HDF5 file, or Zarr that penstock wrote. It reads
+// the manifest and fetches no records yet, except for fields that are compressed in Zarr. From then on the bucket
+// belongs to the Dataset, and is closed with it.
 //
-// Errors of the bucket are errors of package remote; a manifest that cannot be true is store.ErrCorrupt.
+// Errors of the bucket are errors of package remote; a manifest that contradicts itself or its files is
+// store.ErrCorrupt.
 func Open(ctx context.Context, b remote.Bucket, key string, opts Options) (*Dataset, error) {
 	opts, err := opts.resolve()
 	if err != nil {
@@ -90,7 +91,8 @@ func Open(ctx context.Context, b remote.Bucket, key string, opts Options) (*Data
 }
 
 // open plans the mirror from the metadata in the bucket, then prepares files in the cache, then opens the dataset on
-// them. How long the plan took is the round trip of this link, from which the sizes of requests follow.
+// them. The time that the plan takes is the round trip of this link, by which the engine decides when to send requests
+// in advance.
 func (op *opener) open(ctx context.Context, key string) (*mmapds.Dataset, error) {
 	if err := makeCache(op.cache.opts.CacheDir); err != nil {
 		return nil, err
@@ -132,7 +134,7 @@ func (op *opener) open(ctx context.Context, key string) (*mmapds.Dataset, error)
 	return ds, nil
 }
 
-// settle prepares what reading needs.
+// settle prepares the parts of the cache that reading needs.
 func (op *opener) settle() {
 	op.cache.index.settle(op.cache.evictor.limit)
 	op.cache.segments.init(op.cache.index.grid.segments)
@@ -140,11 +142,12 @@ func (op *opener) settle() {
 	op.cache.engine.init(op.cache)
 }
 
-// fetchSplit fetches the offsets that say where a split begins and ends in the values of ragged fields.
+// fetchSplit fetches the offsets at which a split begins and ends in the values of ragged fields: opening a split reads
+// them.
 func (op *opener) fetchSplit(ctx context.Context, whole *store.Dataset) (*use, error) {
 	var need []blocks
 	for _, c := range layout.Of(whole).Columns {
-		// shards of a folder have one split each
+		// in a folder each shard belongs to one split, so no offsets are needed
 		if op.cache.opts.Split == "" || whole.Manifest == nil || c.Part != layout.Offsets || c.Packed || len(c.Extents) != 1 {
 			continue
 		}
@@ -168,22 +171,21 @@ func (op *opener) fetchSplit(ctx context.Context, whole *store.Dataset) (*use, e
 	return u, err
 }
 
-// Name returns where the dataset lies, without credentials.
+// Name returns the place of the dataset, without credentials.
 func (d *Dataset) Name() string { return d.cache.name }
 
 // Dir returns the folder of the mirror.
 func (d *Dataset) Dir() string { return d.cache.files.dir }
 
-// Path returns what a Complete mirror can be opened by, as a local dataset: its folder, or the
-// file in it.
+// Path returns the path by which a Complete mirror can be opened as a local dataset: its folder, or the file in it.
 func (d *Dataset) Path() string { return d.cache.files.path }
 
-// Complete reports whether all fields that are open are in the mirror and were compared with
-// their checksums, so that nothing more will be fetched.
+// Complete reports whether all open fields are in the mirror and were compared with their checksums, so that no more
+// requests are needed.
 func (d *Dataset) Complete() bool { return d.cache.Complete() }
 
-// Close waits for all leases, ends what is being fetched, and lets go of the mirror, which
-// stays for the next time. Close of a closed Dataset does nothing and returns mmapds.ErrClosed.
+// Close waits for all leases, ends running fetches, and closes the mirror, whose files stay for the next time. Close of
+// a closed Dataset does nothing and returns mmapds.ErrClosed.
 func (d *Dataset) Close() error {
 	if !d.done.CompareAndSwap(false, true) {
 		return mmapds.ErrClosed
@@ -196,7 +198,7 @@ func (d *Dataset) Close() error {
 	return errors.Join(append(errs, d.cache.close())...)
 }
 
-// close ends what is being fetched. Nobody reads any more.
+// close ends running fetches. No reader is left.
 func (d *cache) close() error {
 	d.engine.wait()
 	var errs []error
@@ -206,7 +208,7 @@ func (d *cache) close() error {
 	return errors.Join(append(errs, d.files.close(), d.client.Close())...)
 }
 
-// DescribeReads says how a field is read, for people.
+// DescribeReads describes to people how a field is read.
 func (d *Dataset) DescribeReads(field string) (how, why string, resident float64) {
 	how, why, resident = d.Dataset.DescribeReads(field)
 	st := d.Stats()

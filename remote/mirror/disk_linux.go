@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// punch gives the disk blocks of a part of a file back.
+// punch frees the disk blocks of a part of a file. The part reads as zeros afterwards.
 func punch(f *os.File, off, n int64) error {
 	return fallocate(f, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
 }
 
-// fallocate is fallocate(2), once more where a signal has ended it.
+// fallocate calls fallocate(2), and repeats it if a signal has interrupted it.
 func fallocate(f *os.File, mode uint32, off, n int64) error {
 	for {
 		if err := unix.Fallocate(int(f.Fd()), mode, off, n); err != unix.EINTR {
@@ -22,7 +22,7 @@ func fallocate(f *os.File, mode uint32, off, n int64) error {
 	}
 }
 
-// diskBytes returns what a file takes on disk.
+// diskBytes returns how much disk space a file takes, which for a sparse file is less than its size.
 func diskBytes(info os.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Blocks * 512
@@ -30,7 +30,7 @@ func diskBytes(info os.FileInfo) int64 {
 	return info.Size()
 }
 
-// isFull reports whether err is a fault of the disk: data may still be held in memory then.
+// isFull reports whether err says that the disk is full or broken. Training can then go on with blocks held in memory.
 func isFull(err error) bool {
 	for _, e := range []error{unix.ENOSPC, unix.EDQUOT, unix.EFBIG, unix.EIO, unix.EROFS} {
 		if errors.Is(err, e) {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// engine fetches blocks: first those that a goroutine waits for, then those that will be needed, in
-// the order in which they were requested.
+// engine fetches blocks: first the blocks that a goroutine waits for, then blocks that will be needed, in the order in
+// which they were requested.
 type engine struct {
 	d *cache
 
@@ -20,18 +20,18 @@ type engine struct {
 	jobs    map[int64]*job // by block; from when it is asked for until it is present
 	now     []*job
 	later   []*job
-	sent    int // jobs begun that nobody waited for
-	allowed int // how many of those may have begun, while something else runs
+	sent    int // jobs in advance that have begun
+	allowed int // how many jobs in advance may have begun while other jobs run
 	running int
 	flying  int64 // bytes that running jobs will bring
 	limit   limiter
 	stopped bool
-	timers  []*time.Timer // of allow
-	room    sync.Cond     // there is less in later
+	timers  []*time.Timer // timers that call allow
+	room    sync.Cond     // signals that later has become shorter
 	all     sync.WaitGroup
-	unasked atomic.Int64 // wanted blocks that were not asked for, or in vain; or by other processes
+	unasked atomic.Int64 // wanted blocks that this process has not requested, or whose request failed
 
-	mostLater int // jobs that may be waiting
+	mostLater int // limit of the queue later
 }
 
 // job is a run of blocks that is fetched in one request.
@@ -40,36 +40,35 @@ type job struct {
 	state jobState // under the engine's mu
 	done  chan struct{}
 	err   error
-	held  map[int64][]byte // what is not in the mirror
+	held  map[int64][]byte // blocks for which the mirror has no room
 }
 
 // jobState is how far a job is. It only grows.
 type jobState int
 
 const (
-	jobAhead  jobState = iota // asked for in advance, in later
+	jobAhead  jobState = iota // requested in advance, in the queue later
 	jobUrgent                 // somebody waits for it: in now, and maybe in later, where it is passed over
 	jobTaken                  // off the queues: under way, done, failed, or part of another job
 )
 
-// flyingBytes bounds the memory of requests under way. That many
-// awaited bytes may be under way whatever the limit on requests is: a batch and what comes before it, but not
-// several, which would all be late.
+// flyingBytes limits the memory of requests under way. urgentBytes of awaited blocks may be under way whatever the
+// limit on requests is: that is a batch and the blocks before it. If several batches were under way at once, all of
+// them would be late.
 const (
 	flyingBytes = 128 << 20
 	urgentBytes = 18 << 20
 )
 
-// smallBytes is the size of a request that nobody waits for, before the speed of the link is known.
-// Of smaller ones more may be under way.
+// smallBytes is the size of a request in advance before the speed of the link is known. More requests may be under way
+// while they are smaller.
 const smallBytes = 512 << 10
 
-// leading is how many requests that nobody waits for may begin three quarters of a round trip after
-// the first batch was asked for: they fill the link while it is idle, from the end of the batch
-// until the answers to later requests arrive.
+// leading is how many requests in advance may begin three quarters of a round trip after the first batch was requested.
+// They fill the link while it would be idle: from the end of the batch until the answers to later requests arrive.
 const leading = 4
 
-// unlimited is more requests than there are.
+// unlimited is more than the number of requests ever is.
 const unlimited = math.MaxInt
 
 func (e *engine) init(d *cache) {
@@ -86,9 +85,9 @@ func (e *engine) joins(x *extent, from, to int64) bool {
 	return x.joins(from, to, e.d.opts.requestBytes)
 }
 
-// demand returns the jobs of blocks that somebody waits for: the jobs under way, and new jobs for the rest. The blocks
-// of along will be needed next, so the missing blocks of along are asked for, too. The blocks of one call come before
-// the blocks of later calls.
+// demand returns the jobs of blocks that a goroutine waits for: jobs under way, and new jobs for the rest. The missing
+// blocks of along, which will be needed next, are requested, too. The blocks of one call come before the blocks of
+// later calls.
 func (e *engine) demand(ranges, along []blocks) (list []*job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,14 +101,13 @@ func (e *engine) demand(ranges, along []blocks) (list []*job) {
 	if e.allowed == 0 && e.d.trip > 0 && e.timers == nil {
 		e.timers = []*time.Timer{
 			time.AfterFunc(e.d.trip*3/4, func() { e.allow(leading) }),
-			time.AfterFunc(e.d.trip, func() { e.allow(unlimited) }), // the batch's bytes come about now
+			time.AfterFunc(e.d.trip, func() { e.allow(unlimited) }), // the bytes of the batch arrive about now
 		}
 	}
 	return list
 }
 
-// allow lets n requests that nobody waits for follow the first batch, so that the link has
-// something to do when that is through.
+// allow lets n requests in advance follow the first batch, so that the link is not idle when the batch has arrived.
 func (e *engine) allow(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,8 +115,8 @@ func (e *engine) allow(n int) {
 	e.pumpLocked()
 }
 
-// needLocked appends the jobs of blocks, if it has not just appended them. Adjacent blocks come
-// in one request, whether it was named before or not.
+// needLocked appends the jobs of blocks to list, each once. Adjacent blocks come in one request, even if some of them
+// were already queued in another.
 func (e *engine) needLocked(list []*job, r blocks) []*job {
 	for b := r.from; b < r.to; b++ {
 		j := e.jobs[r.x.base+b]
@@ -139,11 +137,11 @@ func (e *engine) needLocked(list []*job, r blocks) []*job {
 	return list
 }
 
-// bridgeBytes is a gap that costs less than another request.
+// bridgeBytes is the largest gap between two ranges that is cheaper to fetch than another request.
 const bridgeBytes = 128 << 10
 
-// bridgeLocked joins ranges that are next to one another, where what lies between them will be needed
-// and is not here.
+// bridgeLocked joins ranges with small gaps between them, if the gap is missing and will be needed anyway: that is
+// certain only while the whole dataset fits in the cache.
 func (e *engine) bridgeLocked(ranges []blocks) []blocks {
 	if len(ranges) < 2 || !e.d.index.fits || e.d.memory.active() {
 		return ranges
@@ -163,7 +161,7 @@ func (e *engine) bridgeLocked(ranges []blocks) []blocks {
 	return out
 }
 
-// absentLocked reports whether none of blocks [from, to) is here, or under way, or waited for.
+// absentLocked reports whether none of the blocks [from, to) is present, under way, or waited for.
 func (e *engine) absentLocked(x *extent, from, to int64) bool {
 	for b := from; b < to; b++ {
 		if j := e.jobs[x.base+b]; e.d.index.state.has(x.base+b) || j != nil && j.state > jobAhead {
@@ -173,15 +171,15 @@ func (e *engine) absentLocked(x *extent, from, to int64) bool {
 	return true
 }
 
-// crowded says what to do while more than enough is asked for.
+// crowded says what to do while the queue of requests in advance is full.
 type crowded int
 
 const (
 	waits  crowded = iota // wait, until the context is done
-	leaves                // ask for no more
+	leaves                // request no more blocks
 )
 
-// ahead asks for blocks that will be needed.
+// ahead requests blocks that will be needed.
 func (e *engine) ahead(ctx context.Context, ranges []blocks, when crowded) {
 	stop := context.AfterFunc(ctx, e.wake)
 	defer stop()
@@ -215,7 +213,7 @@ func (e *engine) wake() {
 	e.room.Broadcast()
 }
 
-// maxLater bounds what is asked for in advance, in jobs.
+// maxLater limits the queue of requests in advance, in jobs.
 const maxLater = 4096
 
 // widenLocked extends a job that is about to start by adjacent blocks that were not fetched. If the
@@ -246,7 +244,7 @@ func (e *engine) widenLocked(j *job) {
 // growth limits a request to this fraction of what was fetched before it.
 const growth = 16
 
-// absorbLocked makes a block one of a job's, unless it is here, under way, or waited for.
+// absorbLocked adds a block to a job, unless the block is present, under way, or waited for.
 func (e *engine) absorbLocked(j *job, block, low, high int64) bool {
 	at := j.x.base + block
 	other := e.jobs[at]
@@ -257,7 +255,7 @@ func (e *engine) absorbLocked(j *job, block, low, high int64) bool {
 		e.unasked.Add(-1)
 	case other == j || other.state > jobAhead || other.from < low || other.to > high:
 		return false
-	default: // nobody waits for it, and it lies in the window, so that all of it will be taken
+	default: // no goroutine waits for the other job, and all of its blocks are in the window, so this job takes them over
 		other.state = jobTaken
 		for b := other.from; b < other.to; b++ {
 			delete(e.jobs, j.x.base+b)
@@ -303,8 +301,8 @@ func (e *engine) pumpLocked() {
 	}
 }
 
-// pickLocked takes the next job off its queue, if it may run. Until something came, only what is
-// waited for does, so that the first batch has the link for itself.
+// pickLocked takes the next job off its queue, if it may run. Until the first answer has arrived, only awaited jobs
+// run, so that the first batch has the link for itself.
 func (e *engine) pickLocked() *job {
 	for len(e.now) > 0 && e.now[0].state == jobTaken {
 		e.now = e.now[1:]
@@ -336,15 +334,15 @@ func (e *engine) pickLocked() *job {
 	return j
 }
 
-// fullLocked reports whether enough is under way: as many requests as the limit says, or, while they
-// are small, as many as bring about as much.
+// fullLocked reports whether enough is under way: as many requests as the limit says or, while requests are small, as
+// many as bring about the same number of bytes.
 func (e *engine) fullLocked() bool {
 	return e.running >= e.limit.most || e.flying > flyingBytes || e.running >= e.limit.now &&
 		e.flying > int64(e.limit.now)*smallBytes
 }
 
-// run fetches a job in its goroutine and wakes who waits for it. If the fetch failed, the error may be one of a dataset
-// that was replaced in the bucket, which tells the user more than a missing object.
+// run fetches a job in its goroutine and wakes the goroutines that wait for it. If the fetch failed, the error may be
+// that the dataset was replaced in the bucket, which tells the user more than a missing object.
 func (e *engine) run(j *job, n int64) {
 	defer e.all.Done()
 	err := e.d.fetcher.fetch(e.d.fetches.ctx, j)
@@ -361,7 +359,7 @@ func (e *engine) run(j *job, n int64) {
 	e.pumpLocked()
 }
 
-// finishLocked ends a job.
+// finishLocked ends a job. The blocks of a failed job count as not requested again.
 func (e *engine) finishLocked(j *job, err error) {
 	j.err = err
 	if err != nil {
@@ -379,7 +377,7 @@ var errClosed = errors.New("mirror: the dataset is closed")
 
 func (d *cache) closed() bool { return d.fetches.ctx.Err() != nil }
 
-// stop fails what waits.
+// stop ends all queued jobs with an error. Jobs under way go on.
 func (e *engine) stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -401,7 +399,7 @@ func (e *engine) stop() {
 	}
 }
 
-// wait stops, and waits for what is under way.
+// wait calls stop, and waits for the jobs under way.
 func (e *engine) wait() {
 	e.stop()
 	e.all.Wait()

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// use is the right to read blocks: until its end they stay. Those that had no room in the
-// mirror it holds.
+// use is the right to read blocks: until Release they stay in the mirror. It also holds the blocks for which the mirror
+// has no room.
 type use struct {
 	d      *cache
 	ranges []blocks
 	held   map[int64][]byte
-	came   map[int64]int // how often which block came with a chunk that was wrong
+	came   map[int64]int // by block: how often it arrived with a damaged chunk
 }
 
 // InFiles implements mmapds.Held.
@@ -38,19 +38,19 @@ func (u *use) Again(ctx context.Context, err error) error {
 	if err != nil {
 		return err
 	}
-	u.Release() // what is held for again stays
+	u.Release() // the blocks that again holds stay
 	u.held = again.held
 	return nil
 }
 
-// ensure has blocks in the mirror, or held, and known to be right. Missing blocks are fetched
-// together.
+// ensure brings blocks into the mirror, or holds them in memory, and checks them. Missing blocks are fetched together.
 func (d *cache) ensure(ctx context.Context, ranges []blocks) (*use, error) {
 	return d.ensureAlong(ctx, ranges, nil)
 }
 
-// ensureAlong is ensure for blocks that others will be needed with: if it has to wait, those
-// that along returns are asked for as well.
+// ensureAlong is like ensure. If it has to wait, it also requests the blocks that along returns, which will be needed
+// soon. Blocks can be evicted between their arrival and the claim of a reader, so it looks again after each wait, and
+// gives up after 100 rounds.
 func (d *cache) ensureAlong(ctx context.Context, ranges []blocks, along func() []blocks) (*use, error) {
 	if d.closed() {
 		return nil, errClosed
@@ -76,8 +76,8 @@ func (d *cache) ensureAlong(ctx context.Context, ranges []blocks, along func() [
 	}
 }
 
-// missing asks for the blocks of a use that are not there, and checks those that are and were
-// not yet.
+// missing requests the blocks of a use that are not present, and checks those that are present and were not checked
+// yet.
 func (d *cache) missing(ctx context.Context, u *use, along func() []blocks) ([]*job, error) {
 	var need, next []blocks
 	for _, r := range u.ranges {
@@ -111,7 +111,7 @@ func (d *cache) missing(ctx context.Context, u *use, along func() []blocks) ([]*
 	return d.engine.demand(need, next), nil
 }
 
-// hold keeps a block's bytes for the time of one call, where the mirror has no room for it on disk.
+// hold keeps the bytes of a block until Release, if the mirror has no room for the block on disk.
 func (u *use) hold(block int64, data []byte) {
 	if u.held == nil {
 		u.held = make(map[int64][]byte)
@@ -119,7 +119,7 @@ func (u *use) hold(block int64, data []byte) {
 	u.held[block] = data
 }
 
-// await waits for jobs, and takes from them what is not in the mirror.
+// await waits for jobs, and takes over the blocks for which the mirror has no room.
 func (d *cache) await(ctx context.Context, jobs []*job, u *use) error {
 	began := time.Now()
 	defer func() { d.counts.waited.Add(int64(time.Since(began))) }()

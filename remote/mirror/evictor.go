@@ -15,19 +15,19 @@ import (
 	"github.com/penstock/penstock/internal/sys/usage"
 )
 
-// evictor keeps all mirrors of a cache folder within their bound: mirrors that nobody has open
-// go first, those unused for longest before others; then the segments of the own mirror that
-// were not used for longest. Segments in use are never taken.
+// evictor keeps all mirrors of a cache folder within their limit. It removes mirrors that no process has open first,
+// those unused for longest before others; then segments of its own mirror that were not used for longest. Segments in
+// use are never removed.
 type evictor struct {
 	dir, own string
 	limit    int64
 
 	mu      sync.Mutex
-	used    int64 // of all mirrors, when they were looked at, and of this process since
+	used    int64 // bytes of all mirrors when look measured them, plus what this process has added since
 	looked  time.Time
-	looking time.Duration // that a look takes
+	looking time.Duration // the time that look takes
 
-	segments *segments // of the own mirror
+	segments *segments // segments of this process's mirror
 	evicted  *atomic.Int64
 }
 
@@ -36,7 +36,8 @@ var errNoRoom = errors.New("all that CacheBytes allows is in use")
 var mirrorName = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // newEvictor returns the evictor of one mirror, which shares the folder of the cache with all others. Without a limit,
-// all mirrors together may take 90 % of the room that is free or theirs: a full disk would stop other programs.
+// all mirrors together may take 90 % of the disk space that is free or that they have: a full disk would stop other
+// programs.
 func newEvictor(dir, own string, limit int64, s *segments, evicted *atomic.Int64) *evictor {
 	k := &evictor{dir: dir, own: own, limit: limit, segments: s, evicted: evicted}
 	k.look()
@@ -50,7 +51,8 @@ func newEvictor(dir, own string, limit int64, s *segments, evicted *atomic.Int64
 	return k
 }
 
-// look measures all mirrors.
+// look measures the disk space of all mirrors. Other processes change it, too, so the count is only an estimate between
+// two looks.
 func (k *evictor) look() {
 	began := time.Now()
 	k.used = 0
@@ -75,7 +77,7 @@ func (k *evictor) mirrors() (names []string) {
 }
 
 func folderBytes(dir string) (n int64) {
-	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error { // what cannot be seen is not counted
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error { // a folder that cannot be read does not count
 		if err != nil || e.IsDir() {
 			return nil
 		}
@@ -87,11 +89,11 @@ func folderBytes(dir string) (n int64) {
 	return n
 }
 
-// room sees to it that n more bytes are within the bound.
+// room makes room for n more bytes within the limit.
 func (k *evictor) room(n int64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for range 2 { // what was counted is more than there is, where pages were counted twice
+	for range 2 { // used is too high if a page was counted for two blocks, so measure and try again
 		if k.used+n > k.limit && time.Since(k.looked) >= 20*k.looking {
 			k.look()
 		}
@@ -106,14 +108,15 @@ func (k *evictor) room(n int64) error {
 	return nil
 }
 
-// free takes out at least n bytes, and reports whether it could.
+// free removes at least n bytes, and reports whether it could.
 func (k *evictor) free(n int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.evict(n) >= n
 }
 
-// evict takes out n bytes and a little more, and returns how many it were.
+// evict removes n bytes and a little more, so that the next block does not need to evict again, and returns how many
+// bytes it removed.
 func (k *evictor) evict(n int64) (freed int64) {
 	n += min(k.limit/64, 64<<20)
 	for _, name := range k.idle() {
@@ -130,7 +133,7 @@ func (k *evictor) evict(n int64) (freed int64) {
 	return freed
 }
 
-// idle returns the other mirrors, those that were not open for longest first.
+// idle returns the other mirrors, those that were not used for longest first.
 func (k *evictor) idle() []string {
 	type mirror struct {
 		name string
@@ -150,7 +153,8 @@ func (k *evictor) idle() []string {
 	return names
 }
 
-// removeIdle removes a mirror that nobody has open, and returns what it took.
+// removeIdle removes a mirror that no process has open, and returns the disk space that it had. It renames the folder
+// first: a process that opens the mirror at this moment makes a new one instead of finding half of the old one.
 func removeIdle(dir string) int64 {
 	f, err := os.OpenFile(filepath.Join(dir, stateName), os.O_RDWR, 0)
 	if err != nil {
@@ -162,21 +166,21 @@ func removeIdle(dir string) int64 {
 		return 0
 	}
 	n := folderBytes(dir)
-	gone := dir + ".gone" // a process that waits for the lock sees that the name is another's
+	gone := dir + ".gone" // a process that waits for the lock then finds another folder under the name
 	if os.RemoveAll(gone) != nil || os.Rename(dir, gone) != nil {
 		return 0
 	}
-	_ = os.RemoveAll(gone) // what is left of it the next one removes
+	_ = os.RemoveAll(gone) // the next removeIdle removes what is left
 	return n
 }
 
-// pages returns how many bytes the pages have that a part of a file has something of.
+// pages returns the bytes of all pages that a part of a file touches.
 func pages(off, n int64) int64 {
 	page := int64(os.Getpagesize())
 	return (off+n+page-1)/page*page - off/page*page
 }
 
-// fullness says why blocks are held in memory.
+// fullness returns the reason why blocks are held in memory.
 func fullness(dir string, err error) string {
 	if errors.Is(err, errNoRoom) {
 		return err.Error()

@@ -15,8 +15,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// waitOther is how long another process may take to fetch a block, before it is fetched a
-// second time.
+// waitOther is how long another process may take to fetch a block before this process fetches it, too: that process may
+// be stopped or hang.
 const waitOther = 30 * time.Second
 
 // fetcher brings blocks of one version of a dataset from its bucket into the mirror.
@@ -28,11 +28,12 @@ type fetcher struct {
 
 // version distinguishes the dataset that was opened from another one in its place.
 type version struct {
-	etag string // of an HDF5 file: no other version of it is read
-	seal seal   // of a flat dataset
+	etag string // for an HDF5 file: no other version of the object is read
+	seal seal   // for a flat dataset
 }
 
-// fetch brings the blocks of a job that are not there.
+// fetch fetches the blocks of a job that are not present. The lock on the blocks keeps other processes of this machine
+// from fetching them at the same time.
 func (f *fetcher) fetch(ctx context.Context, j *job) error {
 	from, n := lockBlocks+j.x.base+j.from, j.to-j.from
 	if !f.c.index.state.lock.try(from, n) {
@@ -61,18 +62,18 @@ func (f *fetcher) fetch(ctx context.Context, j *job) error {
 	return nil
 }
 
-// tries is how often blocks are fetched whose bytes are not what their checksums say: once is
-// an accident on the way.
+// tries is how often blocks are fetched that differ from their checksums. A single difference may be an accident on the
+// way; after several, the object itself is damaged.
 const tries = 3
 
-// fetchRun fetches blocks [from, to) in one request, checks them and stores them.
+// fetchRun fetches blocks [from, to) in one request, compares them with their checksums and stores them.
 func (f *fetcher) fetchRun(ctx context.Context, j *job, from, to int64) error {
 	off, n := j.x.span(from, to)
 	if n > largeBytes {
 		return f.fetchLarge(ctx, j.x, from)
 	}
 	sums := make(chan error, 1)
-	go func() { // at the same time as the data: one round trip less
+	go func() { // at the same time as the data, which saves a round trip
 		_, err := f.c.sums.load(ctx, j.x)
 		sums <- err
 	}()
@@ -104,7 +105,7 @@ func (f *fetcher) fetchRun(ctx context.Context, j *job, from, to int64) error {
 	return f.put(j, from, to, data)
 }
 
-// compare returns the first of blocks [from, to) that is not what its checksum says, or -1.
+// compare returns the first of blocks [from, to) that differs from its checksum, or -1.
 func (f *fetcher) compare(x *extent, from, to int64, data []byte) int64 {
 	sums := x.sums.Load()
 	if sums == nil {
@@ -119,7 +120,7 @@ func (f *fetcher) compare(x *extent, from, to int64, data []byte) int64 {
 	return -1
 }
 
-// object names the object that an extent is a copy of, in the version that was opened.
+// object returns the object that an extent is a copy of, in the version that was opened.
 func (f *fetcher) object(x *extent) remote.Object {
 	return remote.Object{Key: x.object, ETag: f.version.etag}
 }
@@ -139,7 +140,9 @@ func (f *fetcher) explain(ctx context.Context, x *extent, err error) error {
 	return err
 }
 
-// put stores blocks that are right: in the mirror, or where that has no room, in memory.
+// put stores blocks that are correct: in the mirror, or in memory if the mirror has no room. The arrival checksum is
+// written before the block is marked as present: after a crash, a block that is marked but has no checksum could not be
+// checked.
 func (f *fetcher) put(j *job, from, to int64, data []byte) error {
 	x := j.x
 	mine := []blocks{{x, from, to}}
@@ -164,7 +167,7 @@ func (f *fetcher) put(j *job, from, to int64, data []byte) error {
 	return nil
 }
 
-// store writes blocks from one on to their place. Nobody reads them before their bits are set.
+// store writes blocks to their place, from block from on. No reader reads them before their bits are set.
 func (f *fetcher) store(x *extent, from int64, data []byte) error {
 	off := x.offset(from)
 	if err := f.c.evictor.room(pages(off, int64(len(data)))); err != nil {
@@ -177,7 +180,7 @@ func (f *fetcher) store(x *extent, from int64, data []byte) error {
 	return err
 }
 
-// hold keeps blocks in memory.
+// hold keeps blocks in memory, for which the mirror has no room.
 func (f *fetcher) hold(j *job, from, to int64, data []byte, why error) {
 	if j.held == nil {
 		j.held = make(map[int64][]byte)
@@ -194,8 +197,8 @@ func (f *fetcher) hold(j *job, from, to int64, data []byte, why error) {
 // largeBytes limits one request; a larger record takes several.
 const largeBytes = 64 << 20
 
-// fetchLarge fetches one large block piece by piece, so that memory does not grow with the
-// size that a manifest says.
+// fetchLarge fetches one large block piece by piece. Memory must not grow with the size that a manifest claims, so the
+// size is compared with the object first.
 func (f *fetcher) fetchLarge(ctx context.Context, x *extent, block int64) error {
 	off, n := x.span(block, block+1)
 	if o, err := f.client.Stat(ctx, x.object); err != nil {
@@ -239,22 +242,22 @@ func (f *fetcher) fetchLarge(ctx context.Context, x *extent, block int64) error 
 	return nil
 }
 
-// seal distinguishes a manifest from another one under its key.
+// seal distinguishes the manifest that was opened from another one under its key.
 type seal struct {
-	keys []string // one of which has it, the newest's or its generation's; nil of HDF5, whose requests name a version
+	keys []string // keys of the newest manifest and of the generation; nil for HDF5, whose requests name a version
 	crc  uint32
 }
 
-// newSeal returns the seal of a dataset: its manifest's checksum, and where the manifest is. While it is the newest
-// generation, the manifest is in the folder of the dataset, under the name newest; its generation's name always holds
-// it.
+// newSeal returns the seal of a dataset: the checksum of its manifest, and the keys at which the manifest may be. The
+// newest generation's manifest is in the folder of the dataset, under the name newest, and every generation's manifest
+// has a name of its own.
 func newSeal(key, newest string, m *store.Manifest, text []byte) seal {
 	return seal{[]string{path.Join(key, newest), path.Join(key, layout.GenerationName(m.Generation))}, layout.CRC32C(text)}
 }
 
-// ifReplaced says of blocks that are wrong or not there that the dataset was replaced since it was
-// opened, if it was: its manifest is another one by now, or none while a new dataset is sent. A later generation does
-// not replace it.
+// ifReplaced replaces the error of a wrong or missing block if the dataset was replaced since it was opened: its
+// manifest is another one by now, or missing while a new dataset is being sent. A later generation does not count,
+// since it leaves the files of earlier ones in place.
 func (f *fetcher) ifReplaced(ctx context.Context, err error) error {
 	if f.version.seal.keys == nil || !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, remote.ErrNotFound) {
 		return err

@@ -17,18 +17,18 @@ import (
 // stateName is the file of a mirror that holds its state.
 const stateName = "state"
 
-// Owns reports whether a file of a mirror's folder, by its name, is the mirror's own and not the dataset's.
+// Owns reports whether a file in a mirror's folder, by its name, belongs to the mirror and not to the dataset.
 func Owns(name string) bool { return name == stateName || name == metadataName || name == arrivedName }
 
 // files are the files of a mirror, in its folder.
 type files struct {
 	dir  string // the folder
-	path string // in it, of the dataset
+	path string // path of the dataset in the folder
 	root *os.Root
-	hdf5 *os.File // of an HDF5 dataset
+	hdf5 *os.File // open file of an HDF5 dataset
 }
 
-// close lets go of them.
+// close closes the open files and the folder.
 func (m *files) close() error {
 	var errs []error
 	if m.hdf5 != nil {
@@ -40,7 +40,7 @@ func (m *files) close() error {
 	return errors.Join(errs...)
 }
 
-// readAt fills p with bytes of the dataset, whatever is held in memory in their place.
+// readAt fills p with bytes of the dataset from the mirror's files, even if blocks held in memory replace them.
 func (m *files) readAt(path string, p []byte, off int64) error {
 	if path != m.path || m.hdf5 == nil {
 		return m.readFile(path, p, off)
@@ -49,7 +49,7 @@ func (m *files) readAt(path string, p []byte, off int64) error {
 	return err
 }
 
-// name returns what the file at a path is called in the mirror.
+// name returns the name in the mirror of the file at a path.
 func (m *files) name(path string) string {
 	return strings.TrimPrefix(path, m.dir+string(filepath.Separator))
 }
@@ -65,7 +65,7 @@ func (m *files) readFile(path string, p []byte, off int64) error {
 	return err
 }
 
-// readAll reads a file of the mirror that has size bytes.
+// readAll reads at most size bytes of a file of the mirror.
 func (m *files) readAll(name string, size int64) ([]byte, error) {
 	f, err := m.root.Open(name)
 	if err != nil {
@@ -75,7 +75,7 @@ func (m *files) readAll(name string, size int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, size))
 }
 
-// write writes bytes of an existing file.
+// write writes bytes into an existing file.
 func (m *files) write(name string, off int64, data []byte) error {
 	f, err := m.root.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
@@ -86,7 +86,7 @@ func (m *files) write(name string, off int64, data []byte) error {
 	return err
 }
 
-// stretch gives a file its length, and leaves what it has: another process may have it mapped.
+// stretch gives a file its length and keeps its content: another process may have the file mapped.
 func (m *files) stretch(name string, size int64) error {
 	f, err := m.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -95,7 +95,7 @@ func (m *files) stretch(name string, size int64) error {
 	return errors.Join(f.Truncate(size), f.Close())
 }
 
-// alone does what one process at a time may do before the mirror has a state.
+// alone runs do while no other process sets up the mirror, which has no state yet.
 func (m *files) alone(do func(lock locks) error) error {
 	state, err := m.root.OpenFile(stateName, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -106,7 +106,7 @@ func (m *files) alone(do func(lock locks) error) error {
 	return lock.setup(m.dir, func() error { return do(lock) })
 }
 
-// setup does in a mirror what one process at a time may do.
+// setup runs do while no other process sets up the mirror.
 func (l locks) setup(dir string, do func() error) error {
 	if !l.wait(lockSetup, 1, setupLimit) {
 		return fmt.Errorf("%s: another process has been setting it up for %v", dir, setupLimit)
@@ -115,7 +115,8 @@ func (l locks) setup(dir string, do func() error) error {
 	return do()
 }
 
-// makeCache makes the folder of all mirrors. No other user may change its content.
+// makeCache makes the folder of all mirrors. It refuses a folder that other users may write to: they could replace
+// blocks that were already checked.
 func makeCache(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("the cache: %w", err)
@@ -139,7 +140,8 @@ func makeCache(dir string) error {
 	return nil
 }
 
-// openFolder makes and opens the folder of a mirror, which has files of this user alone. It opens only files inside.
+// openFolder makes and opens the folder of a mirror, which must have files of this user alone. Only files inside of it
+// can be opened through the result.
 func openFolder(dir string) (*os.Root, error) {
 	parent, name, err := private.Parent(dir)
 	if err != nil {
@@ -149,13 +151,14 @@ func openFolder(dir string) (*os.Root, error) {
 	return private.MakeTrusted(parent, name)
 }
 
-// folderName returns the name of a mirror: the same for the same content from the same place.
+// folderName returns the name of a mirror's folder: the same for the same content from the same place, so that
+// processes share a mirror and a changed dataset gets a new one.
 func folderName(parts ...string) string {
 	sum := sha256.Sum256([]byte(stateMagic + "\x00" + strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 
-// sparse makes a file of zeros that takes no room, with a header.
+// sparse makes a file with a header and zeros after it, which take no disk space.
 func sparse(root *os.Root, name string, size int64, header []byte) error {
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -165,7 +168,7 @@ func sparse(root *os.Root, name string, size int64, header []byte) error {
 	return errors.Join(err, f.Truncate(size), f.Close())
 }
 
-// merge joins blocks that lie side by side, whatever their order was.
+// merge sorts ranges of blocks and joins those that touch.
 func merge(ranges []blocks) []blocks {
 	slices.SortFunc(ranges, func(a, b blocks) int {
 		if n := a.x.base - b.x.base; n != 0 {
@@ -184,15 +187,15 @@ func merge(ranges []blocks) []blocks {
 	return out
 }
 
-// arrivedName is the file of a mirror with the CRC32Cs that blocks had when they came, by number, 4
-// bytes each: of those that the dataset has no checksums of. One is written after its block, and
-// before the block is said to be there.
+// arrivedName is the file of a mirror with the CRC32Cs that blocks had on arrival, 4 bytes each, by the number of the
+// block, for blocks of which the dataset has no checksums. A checksum is written after its block, and before the block
+// is marked as present.
 const arrivedName = "arrived"
 
 // hdf5Name is the file of a mirror of an HDF5 file.
 const hdf5Name = "data.h5"
 
-// metadataName is the file that lists the parts of an HDF5 file that Open fetched: the CRC32C of
-// all of it, in 8 hex digits, and how many parts it has; then a line for each, with its offset and
-// its length. A later process does not fetch these parts again.
+// metadataName is the file that lists the parts of an HDF5 file that Open has fetched, so that a later process need not
+// fetch them again. The first line is the CRC32C of all parts, in 8 hex digits, and their number. Then comes a line for
+// each part, with its offset and its length.
 const metadataName = "metadata"

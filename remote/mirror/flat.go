@@ -18,22 +18,23 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// opener makes a mirror of what lies under a key of a bucket.
+// opener makes a mirror of the dataset under a key of a bucket.
 type opener struct{ cache *cache }
 
-// plan is how a dataset becomes a mirror.
+// plan says how a dataset becomes a mirror.
 type plan struct {
-	folder  string // of the mirror, in the cache
-	file    string // in that, which is opened; empty is the folder itself
+	folder  string // folder of the mirror, in the cache
+	file    string // file in that folder that is opened; empty means the folder itself
 	prepare func(ctx context.Context) (*store.Dataset, error)
 }
 
 func (p *plan) path(dir string) string { return filepath.Join(dir, p.file) }
 
-// maxManifest is the limit of package store.
+// maxManifest limits the memory that a hostile manifest can take. Package store has the same limit.
 const maxManifest = 1 << 30
 
-// plan finds out what lies under a key.
+// plan finds out what kind of dataset is under a key. Requests that may be needed are sent at the same time, as each
+// answer takes a round trip.
 func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	if strings.HasSuffix(key, ".h5") || strings.HasSuffix(key, ".hdf5") {
 		return op.planHDF5(ctx, key)
@@ -44,7 +45,7 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	}
 	reading, cancel := context.WithCancel(ctx)
 	objects := op.cache.client.Folder(reading, key)
-	later := objects.Prefetch(layout.GenerationName(2)) // of most datasets there is none
+	later := objects.Prefetch(layout.GenerationName(2)) // most datasets have no second generation
 	defer func() { _ = later() }()
 	defer cancel()
 	var other *others
@@ -75,13 +76,13 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	return op.planZarr(key, m, data), nil
 }
 
-// others are the objects that may lie under a key that has no manifest. All is asked for at a time, together with the
-// manifest of Zarr: it may be a folder of raw samples, whose reader waits for this.
+// others are the answers for a key without a manifest. All requests are sent at the same time, together with the one
+// for Zarr's manifest: the key may be a folder of raw samples, whose reader waits for the result.
 type others struct {
 	all     sync.WaitGroup
-	foreign [3]error // of the files of Zarr that penstock did not write
+	foreign [3]error // answers for the files of Zarr that penstock did not write
 	hdf5    *plan
-	err     error // of hdf5
+	err     error // error of hdf5
 }
 
 // lookForOthers asks, while the manifest is on its way, whether the key is something else: Zarr of another program, or
@@ -100,12 +101,12 @@ func (op *opener) lookForOthers(ctx context.Context, key string) *others {
 	return o
 }
 
-// rawFiles are the ends of names of files that are not HDF5. In others its signature is looked for, which may be far
-// after the beginning, so that a large one takes ten round trips.
+// rawFiles are the extensions of files that are not HDF5. A file with another extension is searched for HDF5's
+// signature, which may be far from the beginning, so that a large file takes ten round trips.
 var rawFiles = []string{".tar", ".tgz", ".gz", ".zst", ".bz2", ".xz", ".zip", ".parquet", ".arrow", ".feather", ".csv",
 	".tsv", ".jsonl", ".ndjson", ".json", ".tfrecord", ".mds", ".npy", ".npz"}
 
-// plan returns the plan of what was found, or absent where that is nothing.
+// plan returns the plan of what was found, or the error absent if that is nothing.
 func (o *others) plan(absent error) (*plan, error) {
 	o.all.Wait()
 	switch {
@@ -147,7 +148,7 @@ func (op *opener) skeleton(whole *store.Dataset, m *store.Manifest, data []byte)
 		if _, err := store.OpenFlat(op.cache.files.dir); err == nil {
 			return nil
 		}
-		op.cache.index.state.clear() // somebody has been here
+		op.cache.index.state.clear() // another program has changed the files, so no block counts as present
 	}
 	for k := range layout.Of(whole).Columns {
 		c := &layout.Of(whole).Columns[k]

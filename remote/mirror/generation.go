@@ -15,8 +15,8 @@ import (
 // cannot be read.
 var ErrGeneration = errors.New("no such generation")
 
-// SplitGeneration takes a key such as ds@3 or ds@baseline apart, where nothing has that key and ds is a dataset.
-// Otherwise folder is the key.
+// SplitGeneration splits a key such as ds@3 or ds@baseline into dataset and generation, if the bucket has no object or
+// dataset of the whole key and ds is a dataset. Otherwise folder is the whole key.
 func SplitGeneration(ctx context.Context, b remote.Bucket, key string) (folder, generation string, err error) {
 	return splitGeneration(ctx, requests.NewClient(b, remote.Policy{}), key)
 }
@@ -37,7 +37,8 @@ func splitGeneration(ctx context.Context, c *requests.Client, key string) (folde
 	return key, "", nil
 }
 
-// has reports whether there is one of some objects under a key. A store may deny access to what is not there.
+// has reports whether at least one of some objects exists under a key. A store may answer "permission denied" for a
+// missing object, so that counts as missing.
 func has(ctx context.Context, c *requests.Client, key string, names ...string) (bool, error) {
 	for _, name := range names {
 		_, err := c.Stat(ctx, path.Join(key, name))

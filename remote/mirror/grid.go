@@ -10,25 +10,26 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Limits that only a hostile manifest exceeds.
+// Limits that only a hostile manifest exceeds: the state of a mirror has a bit for each block, and memory an entry for
+// each extent.
 const (
-	maxBlocks  = 1 << 36 // a bit of the state each
+	maxBlocks  = 1 << 36 // one bit of the state for each
 	maxExtents = 1 << 24
 )
 
-// A segment is the unit of eviction from the mirror: one block, or as many as have segmentBytes.
-// Datasets that would have more than maxSegments have larger segments.
+// A segment is the unit of eviction from the mirror: one block, or as many blocks as have segmentBytes. Datasets that
+// would have more than maxSegments get larger segments, as each segment has an entry in the state.
 const (
 	segmentBytes = 256 << 10
 	maxSegments  = 1 << 24
 )
 
-// grid divides the files of a dataset into blocks: what a checksum covers, what is fetched,
-// and what has a bit in the state. Blocks are numbered over all extents.
+// grid divides the files of a dataset into blocks. A block is covered by one checksum, is fetched as a whole, and has a
+// bit in the state. Blocks are numbered over all extents.
 type grid struct {
 	extents []*extent
 	files   map[string][]*extent // the extents of a file, by its path
-	// chunks of the columns that are packed; nil if there are none, or they came with the metadata
+	// The chunks of all packed columns; nil if there are none, or if they came with the metadata.
 	packed   *extent
 	blocks   int64
 	segments int64

@@ -16,17 +16,18 @@ import (
 	"github.com/penstock/penstock/store/write/bucket"
 )
 
-// Dataset is a dataset to change, in a folder or in a bucket. Several goroutines may call its methods at once.
+// Dataset is a dataset that can be changed, in a folder or in a bucket. Several goroutines may call its methods at
+// once.
 type Dataset struct {
 	name   string // for messages
 	home   write.Home
 	lists  lister
 	local  bool
 	bucket *bucket.Home // nil for a folder
-	remote *inBucket    // the same
+	remote *inBucket    // nil for a folder, too
 }
 
-// inBucket is where a dataset in a bucket is.
+// inBucket is the place of a dataset in a bucket.
 type inBucket struct {
 	ctx    context.Context
 	bucket remote.Bucket
@@ -41,13 +42,14 @@ type lister interface {
 	Tags() ([]store.Tag, error)
 }
 
-// At returns the dataset at a local path. Of an HDF5 file, records and manifest are read, and all else is refused.
+// At returns the dataset at a local path. For an HDF5 file, records and manifest can be read, and every change is
+// refused.
 func At(path string) *Dataset {
 	return &Dataset{name: path, home: write.Dir(path), lists: local(path), local: true}
 }
 
 // InBucket returns the dataset, flat or Zarr, under a key of a bucket, which the caller closes. The context ends all
-// requests of its methods. Columns are built in a folder of this user in spool, the system's folder of temporary files
+// requests of the methods. Columns are built in a folder of this user in spool, the system's folder of temporary files
 // if spool is empty, and then sent.
 func InBucket(ctx context.Context, b remote.Bucket, key, spool string) *Dataset {
 	home := bucket.New(ctx, b, key, spool)
@@ -58,14 +60,14 @@ func InBucket(ctx context.Context, b remote.Bucket, key, spool string) *Dataset 
 // Which says which records are opened.
 type Which int
 
-// Records without the deleted ones, or all stored records.
+// Live are the records that are not deleted, All are all stored records.
 const (
 	Live Which = iota
 	All
 )
 
-// Records opens the records of a generation, 0 for the newest one, with some fields; nil means all. Those in a bucket
-// are fetched when they are read. The caller calls end.
+// Records opens the records of a generation, 0 for the newest one, with some fields; nil means all. Records in a bucket
+// are fetched when they are read. The caller calls end when the records are no longer needed.
 func (d *Dataset) Records(generation int, fields []string, which Which) (ds *mmapds.Dataset, end func() error,
 	err error) {
 	if d.local {
@@ -89,7 +91,8 @@ func (d *Dataset) Records(generation int, fields []string, which Which) (ds *mma
 	return m.Dataset, m.Close, nil
 }
 
-// lent is a bucket that its user does not close.
+// lent is a bucket whose Close does nothing: the reader that it is lent to closes its bucket, and the caller still
+// needs it.
 type lent struct{ remote.Bucket }
 
 func (lent) Close() error { return nil }
@@ -105,7 +108,7 @@ func (d *Dataset) Manifest(generation string) (*store.Manifest, error) {
 
 // AppendOptions configures Append. The zero value is usable.
 type AppendOptions struct {
-	ShardBytes int64          // of the largest field of a shard; 0 means 256 MiB
+	ShardBytes int64          // size of the largest field of a shard; 0 means 256 MiB
 	Splits     []string       // the dataset's splits, then new ones; each Record names one
 	Journal    *store.Journal // nil: an append that does not reach Commit leaves nothing on this machine
 }
@@ -134,7 +137,8 @@ func (d *Dataset) check() error {
 	return d.home.Check()
 }
 
-// notFlat returns err, the error of reading a manifest, or a better one.
+// notFlat returns err, the error of reading a manifest, or a more helpful error if the dataset has no generations at
+// all.
 func (d *Dataset) notFlat(err error) error {
 	if d.local {
 		return NotFlat(layout.Folder(d.name), err)
@@ -145,7 +149,7 @@ func (d *Dataset) notFlat(err error) error {
 	return err
 }
 
-// local is a local dataset, by its path.
+// local is the path of a local dataset, whose generations it lists.
 type local string
 
 func (p local) Manifest(generation string) (*store.Manifest, error) {

@@ -33,8 +33,8 @@ type Options struct {
 	By string // the author of the change in the log: a command, a call
 
 	// Of is the generation to whose records the values of AddColumn and SetColumn belong; 0 is the newest one. Records
-	// that were deleted before get no values from AddColumn, and keep their values in SetColumn. The error
-	// says so if others were appended or restored.
+	// that were deleted in that generation get no values from AddColumn, and keep their values in SetColumn. If records
+	// were appended or restored since, the change is an error: they have no values.
 	Of int
 
 	// Journal keeps the values of AddColumn and SetColumn that were written before an error or the end of the process,
@@ -43,7 +43,7 @@ type Options struct {
 }
 
 // Values returns the values of a column in the order of the records, from that number on: the bytes of the field's
-// shape, little endian, or of a ragged field any number of rows. They are copied. An error ends the column.
+// shape, little endian, or any number of rows for a ragged field. The bytes are copied. An error ends the column.
 type Values func(first int64) iter.Seq2[[]byte, error]
 
 // AddColumn adds a field with a value for each record to the dataset. It writes the column and a manifest, and
@@ -59,8 +59,8 @@ func (d *Dataset) AddColumn(f store.Field, values Values, opts Options) (*store.
 	return m, nil
 }
 
-// SetColumn replaces the values and the type of an existing field. Earlier generations keep theirs,
-// and so do deleted records, if the type stays the same.
+// SetColumn replaces the values and the type of an existing field. Earlier generations keep their values. Deleted
+// records keep theirs, too, if the type stays the same.
 func (d *Dataset) SetColumn(f store.Field, values Values, opts Options) (*store.Manifest, error) {
 	m, err := d.putColumn(f, values, write.Existing, opts)
 	if err != nil {
@@ -96,7 +96,8 @@ func (d *Dataset) putColumn(f store.Field, values Values, replace write.Replace,
 	return m, errors.Join(err, c.Close(), end())
 }
 
-// keepOld keeps the values of deleted records in a column that is set, if these can be values of the field.
+// keepOld gives the column that is set the values of deleted records, if these are values of the new type. Without
+// them, Undelete would be refused after the change.
 func keepOld(d *Dataset, f store.Field, o *write.ColumnOptions) (end func() error, err error) {
 	end = func() error { return nil }
 	m, err := d.Manifest("")
@@ -118,14 +119,15 @@ func keepOld(d *Dataset, f store.Field, o *write.ColumnOptions) (end func() erro
 	return ended, nil
 }
 
-// fits reports whether values of the field old are values of f.
+// fits reports whether values of the field old are also values of f.
 func fits(old, f store.Field) bool {
 	return old.DType == f.DType && old.Ragged == f.Ragged && slices.Equal(old.Shape, f.Shape) &&
 		old.Content == f.Content && old.Layout == f.Layout &&
 		len(old.Classes) <= len(f.Classes) && slices.Equal(old.Classes, f.Classes[:len(old.Classes)])
 }
 
-// valueAt returns a function that reads the value of a record in the only field of a dataset.
+// valueAt returns a function that reads the value of a record in the only field of a dataset. The function reuses its
+// memory.
 func valueAt(ds *mmapds.Dataset) write.Old {
 	f := ds.Schema().Fields[0]
 	offsets, value := make([]int64, 2), []byte{}
@@ -141,7 +143,8 @@ func valueAt(ds *mmapds.Dataset) write.Old {
 	}
 }
 
-// CheckColumn refuses a column of the dataset with manifest m before its values are computed.
+// CheckColumn refuses a column that the dataset with manifest m cannot have, before hours are spent on computing its
+// values.
 func CheckColumn(m *store.Manifest, f store.Field, replace write.Replace) error {
 	i := m.Schema().Index(f.Name)
 	switch {
@@ -162,7 +165,8 @@ func CheckColumn(m *store.Manifest, f store.Field, replace write.Replace) error 
 	return store.Schema{Fields: fields}.Validate()
 }
 
-// NotFlat returns err, the error of reading the manifest at path, or a better one if the dataset has no generations.
+// NotFlat returns err, the error of reading the manifest at path, or a more helpful error if the dataset has no
+// generations at all.
 func NotFlat(path string, err error) error {
 	if is := notFlat(path); is != nil {
 		return is
@@ -170,7 +174,7 @@ func NotFlat(path string, err error) error {
 	return err
 }
 
-// notFlat says why the dataset at path has no manifest of generations.
+// notFlat returns why the dataset at path has no generations; nil if it has.
 func notFlat(path string) error {
 	d, err := store.Open(path, store.OpenOptions{Packed: true})
 	switch {
@@ -182,10 +186,12 @@ func notFlat(path string) error {
 	return err
 }
 
-// keepEvery is how often values are made durable, so that a later call continues after them.
+// keepEvery is how often values are made durable, so that a later call continues after them. A shorter time would cost
+// more waiting for the disk, a longer one more work after an interruption.
 const keepEvery = 10 * time.Second
 
-// fill writes the values and commits the column.
+// fill writes the values and commits the column. After an error it makes the values so far durable: with a Journal a
+// later call continues after them.
 func fill(c *write.ColumnWriter, f store.Field, values Values, replace write.Replace, opts Options) (*store.Manifest,
 	error) {
 	if c.Next() < c.Records() {
@@ -253,8 +259,8 @@ func (d *Dataset) restore(generation string, opts Options) (*store.Manifest, err
 	return write.Restore(d.home, old, store.Change{Operation: "restore", From: old.Generation, By: opts.By})
 }
 
-// Tag names a generation, which can then be opened as path@name. Prune keeps it. A
-// tag is never moved: the error is store.ErrExist if the name is taken.
+// Tag names a generation, which can then be opened as path@name and which Prune keeps. A tag is never moved, as
+// somebody may rely on what it names: the error is store.ErrExist if the name is in use.
 func (d *Dataset) Tag(name string, generation int) error {
 	if err := d.tag(name, generation); err != nil {
 		return fmt.Errorf("store: tag %q of %q: %w", name, d.name, err)
@@ -275,7 +281,7 @@ func (d *Dataset) tag(name string, generation int) error {
 	}
 	text, err := json.Marshal(struct {
 		store.Tag
-		Write string `json:"write"` // by which this call knows its own
+		Write string `json:"write"` // by which this call recognizes its own tag when the answer was lost
 	}{store.Tag{Generation: m.Generation, ID: m.ID}, write.RandomTag() + write.RandomTag()})
 	if err != nil {
 		return err

@@ -10,15 +10,16 @@ import (
 	"github.com/penstock/penstock/store/zarr"
 )
 
-// erasure is what is left of deleted records in the newest generation.
+// erasure describes the values of deleted records that the newest generation still has.
 type erasure struct {
-	columns []string // that have values of some
-	records int64    // that have values in some column
-	where   string   // the condition by which they were deleted
+	columns []string // columns with values of deleted records
+	records int64    // deleted records with a value in some column
+	where   string   // the condition by which the records were deleted, which may quote their values
 }
 
-// erasureAfter returns what will be left once earlier generations are removed. While another generation is kept, its
-// files have the values, too, and nothing is erased.
+// erasureAfter returns which values of deleted records will be left once earlier generations are removed. If another
+// generation is kept, its files have the values, too, so nothing is erased: rewriting the newest generation's columns
+// would cost time and erase nothing.
 func (d *Dataset) erasureAfter(opts PruneOptions) (e erasure, err error) {
 	m, err := d.Manifest("")
 	if err != nil || m.Deleted == nil {
@@ -64,9 +65,9 @@ func (d *Dataset) erasureAfter(opts PruneOptions) (e erasure, err error) {
 	return e, nil
 }
 
-// erase writes each column without values of deleted records, as a generation of its own: a kill leaves the columns
-// that come after it for the next prune. The newest generation
-// then has no Change.Where, the condition by which records were deleted: if no column needs writing, a generation is
+// erase writes each column without the values of deleted records, and commits each as a generation of its own. A crash
+// leaves the remaining columns for the next prune. The newest generation then has no Change.Where, the condition by
+// which records were deleted, as it may contain values of these records: if no column needs writing, a generation is
 // committed for that alone.
 func (d *Dataset) erase(e erasure, by string) error {
 	change := store.Change{Operation: "erase", Records: e.records, By: by}
@@ -82,7 +83,7 @@ func (d *Dataset) erase(e erasure, by string) error {
 	return err
 }
 
-// eraseColumn writes a column again. Deleted records get zeros, or no rows.
+// eraseColumn writes a column again, in which deleted records have zeros, or no rows.
 func (d *Dataset) eraseColumn(name string, change store.Change) error {
 	m, err := d.Manifest("")
 	if err != nil {
@@ -90,7 +91,7 @@ func (d *Dataset) eraseColumn(name string, change store.Change) error {
 	}
 	i := m.Schema().Index(name)
 	if i < 0 || m.Deleted == nil {
-		return nil // another writer came between
+		return nil // another writer has changed the dataset in between
 	}
 	ds, end, err := d.Records(m.Generation, []string{name}, Live)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 // PruneOptions says which generations Prune keeps besides the newest one, those with tags, and those that are open. The
 // zero value keeps no others.
 type PruneOptions struct {
-	Last   int           // the newest ones, as many as this
+	Last   int           // how many of the newest generations
 	Within time.Duration // generations that were the newest at some time in this span
-	Keep   []int         // these
+	Keep   []int         // numbers of generations
 	DryRun bool          // remove nothing, and report what would be removed
 	By     string        // the author of an erasure in the log: a command, a call
 }
@@ -22,16 +22,16 @@ type PruneOptions struct {
 // Pruned describes the generations and files that Prune removed, or would remove.
 type Pruned = write.Pruned
 
-// Prune removes generations of the dataset, and the files that no kept generation lists. A generation that a
-// process of this machine has open is kept, and reported. Processes of other machines are not seen: for them, Within
-// has to cover the time for which they have datasets open.
+// Prune removes generations of the dataset, and the files that no kept generation lists. A generation that a process of
+// this machine has open is kept, and reported. Processes of other machines are not seen: for them, Within has to cover
+// the time for which they have datasets open.
 //
-// Where only the newest generation is kept, no file and no log has anything of deleted records afterwards: columns with
-// values of such records are written again first, which makes generations, takes room for one column at a time, and
-// gives the dataset another id. Records that are left keep their places.
+// If only the newest generation is kept, no file and no log has anything of deleted records afterwards. To that end
+// Prune writes columns with values of such records again, which makes generations, takes space for one column at a
+// time, and gives the dataset another id. The other records keep their places.
 //
-// In a bucket it is not known which generations are open, and which files belong to columns that are being written. So
-// Prune keeps the generations that were the newest within Within, and the files that were written within it.
+// A bucket does not tell which generations are open, or which files belong to columns that are being written. So Prune
+// keeps the generations that were the newest within Within, and the files that were written within it.
 func (d *Dataset) Prune(opts PruneOptions) (*Pruned, error) {
 	p, err := d.prune(opts)
 	if err != nil {
@@ -70,7 +70,8 @@ func (d *Dataset) prune(opts PruneOptions) (*Pruned, error) {
 	return p, err
 }
 
-// pruneFiles removes generations and files.
+// pruneFiles removes generations and files. A generation was the newest one until the next one was committed, so Within
+// is compared with the time of the next one.
 func (d *Dataset) pruneFiles(opts PruneOptions, dry write.DryRun) (*Pruned, error) {
 	log, err := d.log()
 	if err != nil {
@@ -101,7 +102,7 @@ type Entry struct {
 	Time       time.Time     `json:"time"` // of the commit
 	Change     *store.Change `json:"change,omitempty"`
 	Tags       []string      `json:"tags,omitempty"`
-	Corrupt    string        `json:"corrupt,omitempty"` // why its manifest cannot be read; nothing else is known of it
+	Corrupt    string        `json:"corrupt,omitempty"` // why the manifest cannot be read; then only Generation, Time and Tags are set
 }
 
 // Log returns the generations that the dataset keeps, the newest first.
@@ -138,8 +139,8 @@ func (d *Dataset) log() ([]Entry, error) {
 	return log, nil
 }
 
-// entryOf returns the log's entry of a generation, without its tags. If its manifest cannot be read, the entry says
-// why.
+// entryOf returns the log's entry of a generation, without its tags. A manifest that cannot be read is an entry with
+// the reason, as one damaged generation must not hide the others.
 func entryOf(lists lister, n int) (Entry, error) {
 	m, at, err := lists.Generation(n)
 	if write.Unreadable(err) && !at.IsZero() {

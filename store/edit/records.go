@@ -10,17 +10,16 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// Chosen is a set of records of a generation, by the places at which they are stored, which are the same in later
-// generations: see mmapds.Dataset.Stored. Record i is bit i%64 of word i/64.
+// Chosen is a set of records of a generation, by the places at which they are stored: see mmapds.Dataset.Stored. Places
+// are the same in later generations, while numbers change with each delete. Record i is bit i%64 of word i/64.
 type Chosen struct {
 	Generation int      // 0 is the newest one
-	Words      []uint64 // of all stored records, deleted ones included
-	Where      string   // what the log says about why these
+	Words      []uint64 // a bit for each stored record, deleted ones included
+	Where      string   // the condition that chose the records, for the log
 }
 
-// Choose returns the records with these numbers in a generation of the dataset, counted from 0 and
-// without deleted records; generation 0 is the newest one. The error says so if a number is out of range or given
-// twice.
+// Choose returns the records with these numbers in a generation of the dataset, counted from 0 and without deleted
+// records; generation 0 is the newest one. A number that is out of range or given twice is an error.
 func (d *Dataset) Choose(generation int, numbers []int64) (c Chosen, err error) {
 	m, err := manifestOf(d.lists, generation)
 	if err != nil {
@@ -54,7 +53,7 @@ func chosenOf(m *store.Manifest, numbers []int64) (c Chosen, err error) {
 	return c, nil
 }
 
-// storedOf returns a function that finds the place at which a record of a generation is stored.
+// storedOf returns a function that finds the place at which the record with a number is stored.
 func storedOf(m *store.Manifest) (func(number int64) int64, error) {
 	if m.Deleted == nil {
 		return func(number int64) int64 { return number }, nil
@@ -64,7 +63,7 @@ func storedOf(m *store.Manifest) (func(number int64) int64, error) {
 		return nil, err
 	}
 	for k := range words {
-		words[k] = ^words[k] // numbers beyond the last record come after all others, and are not looked up
+		words[k] = ^words[k] // bits after the last record become 1, too, and come after all others, where no number leads
 	}
 	live := subset.New(words)
 	return func(number int64) int64 { return int64(live.At(int(number))) }, nil
@@ -78,10 +77,10 @@ func manifestOf(lists lister, generation int) (*store.Manifest, error) {
 	return lists.Manifest(strconv.Itoa(generation))
 }
 
-// Delete leaves records out of the next generation of the dataset: it writes a manifest and nothing
-// else. Their values stay in the files, for earlier generations and for [Dataset.Undelete]; for files without them, copy
-// the dataset. Records that are deleted already stay so. If others are deleted, appended or restored meanwhile, all
-// changes are kept.
+// Delete leaves records out of the next generation of the dataset: it writes a manifest and nothing else. Their values
+// stay in the files, for earlier generations and for [Dataset.Undelete]; [Dataset.Prune] or a copy of the dataset
+// removes them. Records that are deleted already stay deleted. If other records are deleted, appended or restored
+// meanwhile, all changes are kept.
 func (d *Dataset) Delete(records Chosen, opts Options) (*store.Manifest, error) {
 	m, err := d.mark(records, write.Delete, store.Change{Operation: "delete", By: opts.By})
 	if err != nil {
@@ -90,8 +89,8 @@ func (d *Dataset) Delete(records Chosen, opts Options) (*store.Manifest, error) 
 	return m, nil
 }
 
-// Undelete takes deleted records back into the next generation. The error lists records for which a column has no
-// values because it was written while they were deleted.
+// Undelete restores deleted records in the next generation. The error lists records for which a column has no values
+// because it was written while they were deleted.
 func (d *Dataset) Undelete(records Chosen, opts Options) (*store.Manifest, error) {
 	m, err := d.mark(records, write.Undelete, store.Change{Operation: "restore records", By: opts.By})
 	if err != nil {

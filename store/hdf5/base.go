@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// base is the file that records are appended to, as far as it is compressed.
+// base is the file that records are appended to, opened to read its compressed columns.
 type base struct {
 	data *store.Dataset
 	file *os.File
@@ -33,8 +33,8 @@ func (b *base) close() {
 	b.file.Close()
 }
 
-// packs returns how the columns of the base, to which others are joined, are compressed.
-// Chunks that have fewer rows than they would like, as there were no more, get more now.
+// packs returns how the columns of the base, to which records are appended, are compressed. A chunk that has all rows
+// of a short column gets more rows now, up to the usual number.
 func (b *base) packs(columns []layout.Column) ([]*choice, error) {
 	out := make([]*choice, len(columns))
 	for k := range columns {
@@ -61,7 +61,8 @@ func (b *base) packs(columns []layout.Column) ([]*choice, error) {
 	return out, nil
 }
 
-// recipeOf returns how the chunks of a dataset, which this package wrote, were made.
+// recipeOf returns how the chunks of a dataset that this package wrote were made. Chunks by other filters are refused:
+// a file in which half of a column is compressed differently could not be made by a single build.
 func recipeOf(d *meta.Dataset, c *layout.Column) (encode.Recipe, error) {
 	r, ok := encode.RecipeOf(d, c.Spec.RecordBytes(), c.Spec.DType.Size())
 	if !ok {
@@ -71,11 +72,11 @@ func recipeOf(d *meta.Dataset, c *layout.Column) (encode.Recipe, error) {
 	return r, nil
 }
 
-// copyBytes is about how much of the base is inflated at a time.
+// copyBytes is about how many bytes of the base are decompressed at a time.
 const copyBytes = 8 << 20
 
-// copyColumn adds the rows of a column of the base. Whole chunks that are made in the same way are
-// taken over as they are; they are inflated all the same, for their checksums.
+// copyColumn adds the rows of a column of the base. Complete chunks of the same recipe are copied without compressing
+// them again. They are decompressed all the same, because the checksums of blocks are over the rows.
 func (b *base) copyColumn(to *array, c *layout.Column) error {
 	d, err := layout.Of(b.data).Object(c, b.file)
 	if err != nil {
@@ -117,7 +118,7 @@ func (b *base) copyColumn(to *array, c *layout.Column) error {
 	return nil
 }
 
-// copyChunks takes over chunks, which rows were inflated from.
+// copyChunks copies compressed chunks as they are. rows are their decompressed rows, for the checksums.
 func (b *base) copyChunks(to *array, chunks []meta.Chunk, rows []byte) error {
 	n := to.object.Chunked.Bytes()
 	for _, c := range chunks {

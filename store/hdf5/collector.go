@@ -9,18 +9,17 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// collector is the container for records whose places are not known before the last one
-// has come: a write.ShardWriter keeps them in arrays, and Commit copies these into a file.
+// collector is the container for records whose places in the file are known only after the last record: a
+// write.ShardWriter keeps them in plain files, and Commit copies these into an HDF5 file.
 type collector struct {
 	shards *write.ShardWriter
 	stage  *write.Stage
 	opts   Options
-	base   *store.Dataset // what is appended to, or nil
+	base   *store.Dataset // the dataset that is appended to; nil for a new one
 }
 
-// newCollector keeps records in .npy files first, for all builds that cannot write an HDF5 file from its beginning: the
-// number of records, the splits or the sizes of chunks are known only at the end, and a chunked dataset is indexed by
-// then.
+// newCollector begins a build that keeps records in .npy files first. It serves every build that cannot write an HDF5
+// file from its beginning: the number of records, the splits or the sizes of chunks are known only at the end.
 func newCollector(stage *write.Stage, schema store.Schema, opts Options) (w *collector, err error) {
 	w = &collector{stage: stage, opts: opts}
 	o := write.ShardOptions{Splits: opts.Splits, Journal: opts.journal(), Scratch: true, Reword: pathless}
@@ -52,8 +51,8 @@ func (w *collector) Commit(info store.Info) (*store.Manifest, error) {
 	return m, pathless(err)
 }
 
-// commit copies the staged files into one HDF5 file and publishes it. Shards are a matter of the staging area, so the
-// manifest loses them.
+// commit copies the staged files into one HDF5 file and publishes it. Shards exist only in the staging directory, so
+// the manifest does not list them.
 func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	m, err := w.shards.Finish(info)
 	if err != nil {
@@ -73,7 +72,8 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	return m, file.publish(m, w.stage, stagedName)
 }
 
-// gather copies the rows of the base, then the parts, into a file that is complete but for the manifest.
+// gather copies the rows of the base, and then the rows of the parts, into a file that is complete but for the
+// manifest.
 func (w *collector) gather(parts [][]layout.Column, m *store.Manifest) (file *staged, err error) {
 	var from *base
 	if w.base != nil {
@@ -116,7 +116,8 @@ func (w *collector) gather(parts [][]layout.Column, m *store.Manifest) (file *st
 	return file, nil
 }
 
-// choices says how the columns are compressed: as in the base, or as was asked for.
+// choices returns how the columns are compressed: as in the base, or as the options ask. Without compression every
+// choice is nil.
 func (w *collector) choices(columns []layout.Column, parts [][]layout.Column, from *base) ([]*choice, error) {
 	switch {
 	case from != nil:
@@ -129,7 +130,7 @@ func (w *collector) choices(columns []layout.Column, parts [][]layout.Column, fr
 	return w.opts.Compress.packs(columns, func(k int, r encode.Recipe) ([]byte, error) { return sampleOf(parts[0], k, r) })
 }
 
-// fill copies array k.
+// fill copies array k into the file.
 func (w *collector) fill(file *staged, k int, parts [][]layout.Column, from *base) error {
 	a := &file.arrays[k]
 	if a.object.Chunked == nil {
@@ -146,7 +147,7 @@ func (w *collector) fill(file *staged, k int, parts [][]layout.Column, from *bas
 	})
 }
 
-// collect copies column k of all parts.
+// collect copies column k of all parts into an array.
 func collect(a *array, parts [][]layout.Column, k int) error {
 	return pathless(write.ConcatRows(parts, k, func(rows []byte) error { return a.append(rows, layout.CRC32C(rows)) }))
 }
@@ -157,7 +158,8 @@ func (w *collector) note(text string) {
 	}
 }
 
-// journal returns the one of the build, which depends on the compression, too.
+// journal returns the journal of the build. Its inputs include the compression: a build that began with another one is
+// not resumed.
 func (o *Options) journal() *store.Journal {
 	if o.Journal == nil || o.Compress == nil {
 		return o.Journal

@@ -15,16 +15,16 @@ import (
 
 const writeBuffer = 1 << 20
 
-// column writes the bytes of one dataset, from its first one on, at their place in the file.
+// column writes the bytes of one dataset, from the first one on, at their place in the file.
 type column struct {
 	file  *os.File
 	start int64 // offset of the dataset's bytes in the file
-	room  int64 // how many they are
-	done  int64 // how many of them are written
+	room  int64 // bytes that the dataset has
+	done  int64 // bytes that are written
 	buf   []byte
 }
 
-// append adds b, which is written at once if it is large, with its like if it is small.
+// append writes a large block immediately and buffers small blocks until the buffer is full.
 func (c *column) append(b []byte) error {
 	if int64(len(b)) > c.room-c.done-int64(len(c.buf)) {
 		return errors.New("more bytes than the dataset has")
@@ -53,8 +53,7 @@ func (c *column) write(b []byte) error {
 	return pathless(err)
 }
 
-// copyFrom takes over all that another column has written, by the system's own copy where
-// there is one.
+// copyFrom copies everything that another column has written, by the system's own copy where it has one.
 func (c *column) copyFrom(from *column) error {
 	if from.done > c.room {
 		return errors.New("more bytes than the dataset has")
@@ -70,7 +69,7 @@ func (c *column) copyFrom(from *column) error {
 	return pathless(err)
 }
 
-// pathless drops the name of the file under construction, which the user never sees.
+// pathless drops the path from an error: the path of the file under construction means nothing to the user.
 func pathless(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return fmt.Errorf("%s: %w", p.Op, p.Err)
@@ -78,15 +77,16 @@ func pathless(err error) error {
 	return err
 }
 
-// array writes the rows of one of the dataset's columns and the checksums of their blocks.
+// array writes the rows of one of the dataset's columns and the checksums of their blocks. Chunks go through pack, and
+// contiguous rows through values.
 type array struct {
 	meta         layout.Column
 	object       *encode.Object
-	pack         *write.ChunkPipeline // that makes its chunks, while it does
+	pack         *write.ChunkPipeline // compresses and writes the chunks; nil for a contiguous array
 	stored       int64                // bytes of the chunks
-	values, sums column               // of chunks only sums
+	values, sums column               // a chunked array uses only sums
 	blocks       write.BlockSums
-	word         [4]byte // a checksum; here, so that it is not allocated
+	word         [4]byte // a checksum; a field, so that it is not allocated
 }
 
 func newArray(meta layout.Column, object *encode.Object) array {
@@ -105,7 +105,7 @@ func (a *array) append(rows []byte, crc uint32) error {
 	return a.values.append(rows)
 }
 
-// flushSums writes the checksums of blocks that are complete. They are a dataset of their own, in the same file.
+// flushSums writes the checksums of blocks that are complete. They are a dataset of their own in the same file.
 func (a *array) flushSums() error {
 	for _, crc := range a.blocks.Done {
 		binary.LittleEndian.PutUint32(a.word[:], crc)
@@ -117,7 +117,7 @@ func (a *array) flushSums() error {
 	return nil
 }
 
-// finish ends the last block and writes what is buffered.
+// finish ends the last block and writes everything that is buffered.
 func (a *array) finish() error {
 	a.blocks.End()
 	return errors.Join(a.flushSums(), a.values.flush(), a.sums.flush())

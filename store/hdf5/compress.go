@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// check reports what cannot be.
+// check refuses settings that exclude each other or are out of range.
 func (c *Compression) check() error {
 	switch {
 	case c == nil:
@@ -28,7 +28,8 @@ func (c *Compression) check() error {
 	return nil
 }
 
-// text returns the settings that a resumed build must share with the one before it.
+// text returns the settings that a resumed build must share with the interrupted one. They include the deflate
+// implementation: another one makes other bytes of the same rows.
 func (c *Compression) text() string {
 	if c == nil {
 		return ""
@@ -36,10 +37,11 @@ func (c *Compression) text() string {
 	return fmt.Sprintf("%+v by %s", *c, encode.Backend)
 }
 
-// smallPart of the bytes of a dataset is not worth compressing.
+// smallPart decides which arrays are compressed: an array with less than 1/smallPart of the dataset's bytes is not
+// worth it.
 const smallPart = 64
 
-// packs decides for each column how it is compressed; a nil one is not.
+// packs decides how each column is compressed; nil for a column that is not.
 func (c *Compression) packs(columns []layout.Column, sample func(k int, r encode.Recipe) ([]byte, error)) (
 	[]*choice, error) {
 	total := int64(0)
@@ -69,7 +71,7 @@ func (c *Compression) packs(columns []layout.Column, sample func(k int, r encode
 	return out, nil
 }
 
-// chunkRows returns how many rows a chunk has.
+// chunkRows returns how many rows a chunk of the column has.
 func (c *Compression) chunkRows(column layout.Column) int {
 	size := int64(column.Spec.RecordBytes())
 	n := int64(encode.ChunkRecords(column.Rows, int(size)))
@@ -82,17 +84,17 @@ func (c *Compression) chunkRows(column layout.Column) int {
 	return int(min(n, column.Rows, math.MaxInt32))
 }
 
-// choice is how a column is compressed.
+// choice says how a column is compressed, and why.
 type choice struct {
 	encode.Choice
-	sample int // bytes that were tried; 0 if the choice was made before
+	sample int // size of the sample; 0 if the choice was not made by a sample
 }
 
-// manyChunks is where listing them begins to take libhdf5 before 1.14 minutes, as its time
-// grows with the square of their number.
+// manyChunks is the number of chunks from which on libhdf5 before 1.14 takes minutes to list them, as its time grows
+// with the square of the number.
 const manyChunks = 1 << 16
 
-// note words the choice for people.
+// note describes the choice for people.
 func (c *choice) note(column layout.Column) string {
 	chunks := (column.Rows + int64(c.Records) - 1) / int64(c.Records)
 	rows := "1 row"
@@ -126,14 +128,14 @@ func (c *choice) storage(column layout.Column, stored int64) *store.Storage {
 	}
 }
 
-// Limits of a sample: chunks, evenly spread over the column, and bytes, unless
-// one chunk has more.
+// Limits of a sample: the number of chunks, evenly spread over the column, and their bytes, unless one chunk is larger.
 const (
 	sampleChunks = 16
 	sampleBytes  = 4 << 20
 )
 
-// sampleOf reads a sample of column k of the parts, which no other run reads differently.
+// sampleOf reads a sample of column k of the parts. Its rows depend on nothing but the column, so that two builds of
+// the same records choose alike and write the same bytes.
 func sampleOf(part []layout.Column, k int, r encode.Recipe) ([]byte, error) {
 	column := &part[k]
 	all := max(1, column.Rows/int64(r.Records)) // whole chunks, unless there is none
@@ -151,7 +153,7 @@ func sampleOf(part []layout.Column, k int, r encode.Recipe) ([]byte, error) {
 	return sample, nil
 }
 
-// readRows fills b with the rows of a column, which is not packed, from first on.
+// readRows fills b with the rows of a column from first on. The column must not be packed.
 func readRows(c *layout.Column, first int64, b []byte) error {
 	size := int64(c.Spec.RecordBytes())
 	for len(b) > 0 {

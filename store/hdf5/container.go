@@ -8,47 +8,48 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// The place of a dataset's metadata in the file.
+// Places of penstock's own metadata in the file.
 const (
 	metadataGroup = "/penstock"
 	manifestPath  = layout.HDF5Manifest
 )
 
-// Alignment of objects in the file: payloads start at pages, so that they can be mapped; the rest
-// where its own type needs.
+// Alignment of objects in the file. Payloads start at pages, so that they can be mapped; other objects at the alignment
+// of their type.
 const (
 	pageAlign  = 4096
 	smallAlign = 8
 )
 
-// container writes all of an HDF5 file but the elements of contiguous datasets, which others
-// write at the places that it gives them. It does not keep the file open between calls.
+// container writes everything of an HDF5 file except the elements of contiguous datasets, which the caller writes at
+// the places that the container assigns. A container does not keep the file open between calls, so the caller's writes
+// never meet its caches.
 type container interface {
-	// create makes the file with those objects, which have no elements yet, and gives each
-	// contiguous one that has some its At.
+	// create makes the file with those objects, which have no elements yet, and sets At of each contiguous object that
+	// has elements.
 	create(path string, objects []encode.Object) error
 
-	// locate does so for a file that create made with the same objects.
+	// locate sets At of the objects of a file that create made with the same objects. A resumed build uses it.
 	locate(path string, objects []encode.Object) error
 
-	// chunks opens a dataset for its chunks. There is one open at a time, and nothing else is
-	// called until it is closed.
+	// chunks opens a dataset to write its chunks. Only one dataset is open at a time, and no other method is called
+	// until it is closed.
 	chunks(path string, o *encode.Object) (write.ChunkWriter, error)
 
-	// complete adds attributes to the objects, adds more objects, with their Data, and marks the
-	// file complete when all else is in it.
+	// complete adds attributes to the objects, adds more objects, with their Data, and marks the file complete after
+	// everything else is in it.
 	complete(path string, objects, more []encode.Object, root []encode.Attribute) error
 
-	// name names the writer of the file, and the version of its layout. The container that began a
-	// build continues it.
+	// name returns the name of the writer of the file, and the version of its layout. Only the container that began a
+	// build continues it, as each lays out files in its own way.
 	name() string
 }
 
-// writtenBy is the option of a build that has the name of its container.
+// writtenBy is the option of a build that records the name of its container.
 const writtenBy = "writer of HDF5"
 
-// continuing returns the container that continues the build in a stage: the one that began it, or for a new build the
-// first.
+// continuing returns the container that continues the build in a stage: the one that began it, or the first one for a
+// new build.
 func continuing(stage *write.Stage, opts Options) (container, error) {
 	known := opts.containers()
 	name := ""
@@ -67,7 +68,7 @@ func continuing(stage *write.Stage, opts Options) (container, error) {
 		"that has both (one that is built with cgo), or start over without resuming", name, known[0].name())
 }
 
-// completeAttribute marks a file that has everything else.
+// completeAttribute returns the attribute that marks a complete file.
 func completeAttribute() encode.Attribute { return encode.Integer("complete", 1) }
 
 // payload describes the HDF5 dataset that holds the rows of a column. checksums describes the dataset that holds the

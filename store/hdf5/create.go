@@ -8,18 +8,17 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// Create begins a dataset in the HDF5 file dest, or with opts.Append a file that has what
-// dest has and more, and takes dest's place.
+// Create begins a dataset in the HDF5 file dest. With opts.Append it begins a file that has the records of dest and
+// more, and that takes the place of dest.
 //
-// If the number of records is given and nothing else is asked for, the file is made at once
-// and records are written to their places in it; the disk space is taken, where the file
-// system can do that. If fewer records come, Commit copies them into a file of the right
-// size, for which there must be space. In all other cases (ragged fields, splits, an append,
-// an unknown number, compression) the records are collected in arrays first, and Commit copies
-// these into the file: there must be space for both. The result is the same, byte for byte.
+// If the number of records is given and no other option needs more, the file is made at once and records are written to
+// their places in it; its disk space is reserved, where the file system can do that. If fewer records come, Commit
+// copies them into a file of the right size, for which there must be space. In all other cases (ragged fields, splits,
+// an append, an unknown number, compression) the records are collected in plain files first, and Commit copies these
+// into the file: there must be space for both. The result is the same, byte for byte.
 //
-// The Writer holds up to 2 MiB of memory a column and split. An error can wrap
-// store.ErrExist, store.ErrBusy or the system's error number.
+// The Writer holds up to 2 MiB of memory for each column and split. An error can wrap store.ErrExist, store.ErrBusy or
+// the system's error number.
 func Create(dest string, schema store.Schema, opts Options) (store.Writer, error) {
 	if err := check(schema, opts); err != nil {
 		return nil, fmt.Errorf("store: create %q: %w", dest, err)
@@ -36,7 +35,8 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	return w, nil
 }
 
-// begin chooses between writing records to their places in the HDF5 file and collecting them first.
+// begin chooses between writing records to their places in the HDF5 file and collecting them first. A file that is
+// replaced must still have the seal of its metadata: what another program added to it would be lost.
 func begin(stage *write.Stage, schema store.Schema, opts Options) (store.Writer, error) {
 	if opts.Append || opts.Replaces != nil {
 		if err := checkSealed(stage); err != nil {
@@ -73,7 +73,7 @@ func direct(schema store.Schema, opts Options) bool {
 	return opts.Records > 0 && !opts.Append && opts.Splits == nil && opts.Compress == nil
 }
 
-// check reports what cannot be written.
+// check refuses schemas and options that cannot be written.
 func check(schema store.Schema, opts Options) error {
 	if err := schema.Validate(); err != nil {
 		return err

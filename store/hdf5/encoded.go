@@ -8,8 +8,8 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// encoded is the container of package encode: the objects of a complete file are written after all
-// rows, and its head last of all. It needs no C.
+// encoded is the container of package encode, without C. It writes the objects of a complete file after all rows, and
+// the head last.
 type encoded struct{}
 
 func (encoded) name() string { return "penstock 1" }
@@ -19,7 +19,7 @@ func (encoded) locate(_ string, objects []encode.Object) error {
 	return err
 }
 
-// create makes a file of the full size with no metadata in it. Metadata come last, by complete: until then it is no
+// create makes a file of the full size without metadata. complete writes the metadata last: until then the file is no
 // HDF5 file, and no reader can take it for one.
 func (encoded) create(path string, objects []encode.Object) error {
 	end, err := encode.Place(objects, encode.HeadSize)
@@ -33,7 +33,7 @@ func (encoded) create(path string, objects []encode.Object) error {
 	return pathless(errors.Join(f.Truncate(end), f.Close()))
 }
 
-// chunks returns a writer of chunks, which are appended to the file. Where they landed is kept for the index.
+// chunks returns a writer that appends chunks to the file and records their places for the index.
 func (encoded) chunks(path string, o *encode.Object) (write.ChunkWriter, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -46,7 +46,7 @@ func (encoded) chunks(path string, o *encode.Object) (write.ChunkWriter, error) 
 	return &chunkFile{f, info.Size(), o.Chunked}, nil
 }
 
-// chunkFile appends chunks to the file.
+// chunkFile appends chunks to the file and records their places in to.
 type chunkFile struct {
 	file *os.File
 	end  int64
@@ -64,7 +64,7 @@ func (c *chunkFile) Write(_ int64, chunk []byte, mask uint32) error {
 
 func (c *chunkFile) Close() error { return pathless(c.file.Close()) }
 
-// complete appends the metadata, syncs, and only then writes the superblock at the beginning of the file. A kill in
+// complete appends the metadata, syncs, and only then writes the superblock at the beginning of the file. A crash in
 // between leaves a file that does not open; the other order could leave one whose superblock leads to missing bytes.
 func (encoded) complete(path string, objects, more []encode.Object, root []encode.Attribute) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -84,7 +84,7 @@ func (encoded) complete(path string, objects, more []encode.Object, root []encod
 	if _, err := f.WriteAt(body, info.Size()); err != nil {
 		return pathless(err)
 	}
-	if err := f.Sync(); err != nil { // a reader that finds the head finds all that it leads to
+	if err := f.Sync(); err != nil { // a reader that finds the head must find everything that it refers to
 		return pathless(err)
 	}
 	_, err = f.WriteAt(head, 0)

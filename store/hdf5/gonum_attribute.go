@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/encode"
 )
 
-// attributed is an object that can have attributes: gonum's groups and datasets.
+// attributed is an object that can have attributes: a group or a dataset of gonum.
 type attributed interface {
 	CreateAttribute(name string, dtype *hdf5.Datatype, space *hdf5.Dataspace) (*hdf5.Attribute, error)
 }

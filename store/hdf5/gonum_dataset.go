@@ -16,7 +16,7 @@ import (
 
 func free(s *C.char) { C.free(unsafe.Pointer(s)) }
 
-// late reports whether the bytes of a dataset get their place by allocate and not by create.
+// late reports whether allocate gives the dataset its place in the file, and not create.
 func late(o *encode.Object) bool { return o.Align > smallAlign }
 
 // create makes the dataset in f, with its Data if that is not nil.
@@ -59,7 +59,7 @@ func create(f file, o *encode.Object) error {
 	return nil
 }
 
-// chunks returns how the rows of the dataset are cut and filtered.
+// chunksOf returns how the rows of the dataset are cut and filtered.
 func chunksOf(o *encode.Object) *C.h5x_chunks {
 	c := &C.h5x_chunks{level: C.uint(o.Chunked.Level)}
 	if o.Chunked.Shuffle {
@@ -72,7 +72,7 @@ func chunksOf(o *encode.Object) *C.h5x_chunks {
 	return c
 }
 
-// allocate gives a late dataset its place.
+// allocate gives a late dataset its place in the file.
 func allocate(f file, o *encode.Object) error {
 	h, err := f.h.OpenDataset(o.Path)
 	if err != nil {

@@ -25,9 +25,8 @@ import (
 	"gonum.org/v1/hdf5"
 )
 
-// executor is the one goroutine that calls libhdf5, which is not safe for threads in every
-// build, runs one call at a time in any, and keeps its error stack and the switch of its
-// error output by thread.
+// executor is the one goroutine that calls libhdf5. The library is not safe for threads in every build, runs one call
+// at a time in any build, and keeps its error stack and the switch of its error output by thread.
 var executor = sync.OnceValue(func() chan<- func() {
 	calls := make(chan func())
 	go func() {
@@ -39,8 +38,8 @@ var executor = sync.OnceValue(func() chan<- func() {
 	return calls
 })
 
-// do runs f on the executor. Everything below this line in the package that calls C or
-// gonum runs inside such an f; f must not call do.
+// do runs f on the executor. Everything below this line in the package that calls C or gonum runs inside such an f. f
+// must not call do: the executor would wait for itself.
 func do(f func() error) error {
 	done := make(chan error, 1)
 	executor() <- func() {
@@ -56,8 +55,8 @@ func do(f func() error) error {
 	return <-done
 }
 
-// unusable, which belongs to the executor, is set when libhdf5 keeps a handle on memory that
-// it has freed. The next call could be the one that steps on it.
+// unusable, which belongs to the executor, is set when libhdf5 keeps a handle on memory that it has freed. The next
+// call could use that handle, so every later call returns the error instead.
 var unusable error
 
 // Version names the libhdf5 in use, for example "HDF5 1.10.8".
@@ -76,7 +75,8 @@ func Version() string {
 // systemError finds the number of a failed system call in libhdf5's text.
 var systemError = regexp.MustCompile(`\berrno = ([1-9][0-9]*)\b`)
 
-// explain makes an error of libhdf5's words: the system's, where a system call failed.
+// explain makes an error of libhdf5's text: the system's error if a system call failed, so that callers can test for a
+// full disk.
 func explain(what, text string) error {
 	if m := systemError.FindStringSubmatch(text); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil {
@@ -93,8 +93,7 @@ func failed(what string, e *C.h5x_error) error {
 	return explain(what, C.GoString(&e.text[0]))
 }
 
-// gonumFailed explains an error of the gonum call that was the last one into the library.
-// Gonum's own text is just "code -1".
+// gonumFailed explains an error of the last gonum call into the library. Gonum's own text is only "code -1".
 func gonumFailed(what string) error {
 	var e C.h5x_error
 	C.h5x_last_error(&e)
@@ -107,7 +106,7 @@ type file struct {
 	path string
 }
 
-// access states for which kind of access a file is opened.
+// access says for which kind of access a file is opened.
 type access int
 
 const (
@@ -116,9 +115,8 @@ const (
 	reading // libhdf5 writes nothing
 )
 
-// session is a file from open to close: use runs on the executor, and every handle is
-// closed when session returns. New objects start at multiples of align. After an error the
-// file is good for nothing.
+// session opens a file, runs use on the executor, and closes the file with every handle. New objects start at multiples
+// of align. After an error the file is unusable.
 func session(path string, what access, align uint64, use func(f file) error) error {
 	return do(func() error {
 		f, err := openFile(path, what, align)
@@ -133,7 +131,7 @@ func session(path string, what access, align uint64, use func(f file) error) err
 	})
 }
 
-// openFile opens by the shim, for its properties, and hands the file to gonum.
+// openFile opens a file through the shim, which sets properties that gonum cannot set, and hands it to gonum.
 func openFile(path string, what access, align uint64) (file, error) {
 	name := C.CString(path)
 	defer free(name)
@@ -171,12 +169,12 @@ func closeFile(id C.hid_t) error {
 	return nil
 }
 
-// close flushes and closes. Handles that are still open would be closed with the file and so hide a
-// bug in penstock: they are counted first.
+// close flushes and closes the file. Handles that are still open would be closed with the file and so hide a bug in
+// penstock: they are counted first.
 //
-// A file that cannot be flushed is abandoned: H5Fclose would fail to flush it, too, free its memory
-// and keep its handle, which the next file would use. It costs one descriptor and some memory, and
-// no disk space.
+// A file that cannot be flushed is abandoned. H5Fclose would fail to flush it, too, free its memory and keep its
+// handle, which the next file would use. An abandoned file costs one descriptor and some memory, and, as it is
+// truncated, no disk space.
 func (f file) close() error {
 	n := C.h5x_open_handles(C.hid_t(f.h.ID()))
 	if err := f.flush(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// named holds the types that gonum has a name for. BFloat16 is stored as its bits.
+// named maps types to those that gonum has a name for. BFloat16 is stored as its bits.
 var named = map[tensor.DType]*hdf5.Datatype{
 	tensor.Uint8:    hdf5.T_STD_U8LE,
 	tensor.Int8:     hdf5.T_STD_I8LE,
@@ -29,8 +29,8 @@ var named = map[tensor.DType]*hdf5.Datatype{
 	tensor.Float64:  hdf5.T_IEEE_F64LE,
 }
 
-// openType returns the type of an element, which the caller closes. Its size is e's: with that, and the
-// number of elements, the length of every buffer is known before it goes to C.
+// openType returns the type of an element, which the caller closes. Its size is compared with e's: the length of every
+// buffer that goes to C follows from that size, and C would read or write past a shorter one.
 func openType(e encode.Element) (*hdf5.Datatype, error) {
 	t, err := makeType(e)
 	if err != nil {
@@ -72,8 +72,7 @@ func adopt(id C.hid_t, x *C.h5x_error) (*hdf5.Datatype, error) {
 	return wrap(hdf5.NewDatatype, int64(id)), nil
 }
 
-// wrap calls a constructor of gonum that takes a C.hid_t. That type has no name outside
-// gonum, but it can be inferred.
+// wrap calls a constructor of gonum that takes a C.hid_t. That type has no name outside of gonum, so it is inferred.
 func wrap[ID ~int32 | ~int64, T any](construct func(ID) T, id int64) T {
 	return construct(ID(id))
 }

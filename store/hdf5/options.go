@@ -10,18 +10,18 @@ type Options struct {
 	Overwrite bool           // replace an existing file or flat dataset
 	Append    bool           // add to the existing file, which must have this schema
 	Splits    []string       // names of the splits; each Record names one
-	Journal   *store.Journal // nil: a build that does not come to Commit leaves nothing
+	Journal   *store.Journal // nil: a build that ends before Commit leaves nothing
 
 	// Replaces describes the file that is overwritten by its next generation; nil begins a new dataset. Records come in
-	// the order that they have, and Splits are all of its splits.
+	// the order of that file, and Splits are all of its splits.
 	Replaces *Replacement
 
-	// Compress has records deflated; nil stores them as they are, for readers to map. An append stores
-	// new records like the existing ones, and takes no Compress.
+	// Compress compresses records by deflate; nil stores them as they are, so that readers can map them. An append
+	// stores new records like the existing ones, and takes no Compress.
 	Compress *Compression
 
-	// Workers is how many goroutines deflate; 0 means GOMAXPROCS. The file is the same for any
-	// number. Each, and one more, holds up to four chunks and 2 MB of memory.
+	// Workers is how many goroutines compress; 0 means GOMAXPROCS. The file is the same for any number. There is one
+	// slot more than Workers, each with up to four chunks and 2 MB of memory.
 	Workers int
 
 	// Commit calls Note with a line about each array that it compresses: how, why, and the
@@ -30,18 +30,19 @@ type Options struct {
 	Note     func(text string)
 	Progress func(n int64) error
 
-	by []container // what writes files, see containers; nil: those
+	by []container // the containers to use; nil means the package's containers
 }
 
-// Replacement describes a file that its next generation overwrites. Recipe, source and list of skipped samples stay.
+// Replacement describes a file that its next generation overwrites. The recipe, the source and the list of skipped
+// samples stay.
 type Replacement struct {
-	Base    *store.Manifest           // of the file; while it has another one, Create fails with store.ErrBusy
-	Change  store.Change              // the difference
+	Base    *store.Manifest           // manifest of the file; if the file has another one by now, Create fails with store.ErrBusy
+	Change  store.Change              // the change that makes the generation
 	Splits  []store.Split             // which records are in which split
 	Storage map[string]*store.Storage // how columns are compressed, by their names; Compress is nil
 }
 
-// containers returns those that can write the file, the one for new files first.
+// containers returns the containers that can write the file; the first one writes new files.
 func (o *Options) containers() []container {
 	if o.by != nil {
 		return o.by
@@ -49,25 +50,24 @@ func (o *Options) containers() []container {
 	return containers
 }
 
-// Compression asks for chunks of whole records, or of whole rows of a ragged field, compressed by
-// gzip, which HDF5 calls deflate. The zero value chooses everything automatically.
+// Compression asks for chunks of whole records, or of whole rows of a ragged field, compressed by gzip, which HDF5
+// calls deflate. The zero value chooses everything automatically.
 //
-// Compressed are the arrays that have 1/64 of the dataset's bytes or more. The others, which
-// labels usually are, would gain nothing, and so stay where they can be mapped, as do the
-// offsets of ragged fields.
+// Arrays with 1/64 of the dataset's bytes or more are compressed. Smaller arrays, which labels usually are, would gain
+// nothing and can still be mapped, as can the offsets of ragged fields.
 type Compression struct {
-	// Level is 1 (fast) to 9 (small). 0 takes, by a sample of the records, the lowest that makes
-	// at most 1 % more than 9 does.
+	// Level is 1 (fast) to 9 (small). 0 takes the lowest level that, for a sample of the records, makes at most 1 %
+	// more bytes than 9.
 	Level int
 
-	// ChunkRecords is how many records share a chunk, ChunkBytes about how many bytes of them do;
-	// only one can be given. Without, and in values of ragged fields without ChunkBytes, a chunk
-	// is one record, or as many as make 64 KiB, more where there would be more than 65,536 chunks.
+	// ChunkRecords is how many records share a chunk, ChunkBytes about how many bytes of records do; only one can be
+	// given. Without both, and in values of ragged fields without ChunkBytes, a chunk has one record, or as many as fit
+	// in 64 KiB, and more if there would be more than 65,536 chunks.
 	ChunkRecords int64
 	ChunkBytes   int64
 
-	// Shuffle says whether the first bytes of all elements come first, then their second bytes,
-	// and so on. The zero value does that where it makes a sample of the records smaller.
+	// Shuffle says whether the first bytes of all elements come first, then their second bytes, and so on. The zero
+	// value shuffles if that makes a sample of the records smaller.
 	Shuffle Shuffle
 }
 

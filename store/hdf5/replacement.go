@@ -13,8 +13,8 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// checkSealed refuses a file that another program has changed, or whose metadata is corrupt: what that program added
-// would not be in the file which takes its place. The destination must stay the file that was checked.
+// checkSealed refuses a file that another program has changed, or whose metadata is damaged: what that program added
+// would be missing in the file that takes its place. The stage then expects exactly the file that was checked.
 func checkSealed(stage *write.Stage) error {
 	f, err := vfs.OpenRegular(stage.Dest())
 	if err != nil {
@@ -34,7 +34,8 @@ func checkSealed(stage *write.Stage) error {
 	return layout.WithoutPath(err)
 }
 
-// check makes sure that the destination is the file that is replaced. The stage keeps other writers out.
+// check makes sure that the destination is still the file that is to be replaced. From then on the lock of the stage
+// keeps other writers out, so a file system without locks is refused.
 func (r *Replacement) check(stage *write.Stage) error {
 	if r == nil {
 		return nil
@@ -53,7 +54,7 @@ func (r *Replacement) check(stage *write.Stage) error {
 	return nil
 }
 
-// next makes m the manifest of the generation that replaces r.Base.
+// next makes m the manifest of the generation that replaces r.Base. A nil Replacement changes nothing.
 func (r *Replacement) next(m *store.Manifest) {
 	if r == nil {
 		return
@@ -62,7 +63,7 @@ func (r *Replacement) next(m *store.Manifest) {
 	m.Recipe, m.Source, m.Skipped = r.Base.Recipe, r.Base.Source, r.Base.Skipped
 }
 
-// choices says how the columns are compressed.
+// choices returns how the columns are compressed, as r.Storage describes.
 func (r *Replacement) choices(columns []layout.Column) []*choice {
 	out := make([]*choice, len(columns))
 	for k, c := range columns {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve takes disk space for the first size bytes of f and for extra bytes after them,
-// without making f longer than size. A file system that cannot do that is not an error.
+// reserve allocates disk space for the first size bytes of f and for extra bytes after them, without making f longer
+// than size. A file system that cannot do that is not an error.
 func reserve(f *os.File, size, extra int64) error {
 	fd := int(f.Fd())
 	if !hasRoom(fd, size+extra) {
@@ -24,8 +24,8 @@ func reserve(f *os.File, size, extra int64) error {
 	return err
 }
 
-// hasRoom reports whether the file can grow to that many bytes. Asking first is kind to
-// others: a reservation that fails can have taken all there was for a moment.
+// hasRoom reports whether the disk has space for the file to grow to that many bytes. A reservation that fails can have
+// taken all free space for a moment, in which other programs fail, so the free space is asked for first.
 func hasRoom(fd int, bytes int64) bool {
 	var file unix.Stat_t
 	var disk unix.Statfs_t

@@ -10,15 +10,15 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// arrayState is how far a column is written, as a checkpoint keeps it.
+// arrayState is how far a column is written at a checkpoint.
 type arrayState struct {
 	Values int64  `json:"values"` // bytes
 	Sums   int64  `json:"sums"`   // bytes
 	Block  int    `json:"block"`  // bytes in the open block
-	CRC32C uint32 `json:"crc32c"` // of them
+	CRC32C uint32 `json:"crc32c"` // checksum of the bytes in the open block
 }
 
-// sync makes all rows durable and says how far the columns are.
+// sync waits until all rows are on disk, and returns how far the columns are written.
 func (s *staged) sync() (json.RawMessage, error) {
 	var list []arrayState
 	for i := range s.arrays {
@@ -57,8 +57,8 @@ func reopen(with container, path string, columns []layout.Column, state json.Raw
 	return s, nil
 }
 
-// restore continues an array after the rows that a checkpoint counted. Rows after them may be in the file, and are
-// overwritten.
+// restore continues an array after the rows that a checkpoint counted. The file may have later rows of the interrupted
+// build, which are overwritten. The counts come from a journal, so they are compared with the size of the dataset.
 func (a *array) restore(state arrayState) error {
 	if state.Values < 0 || state.Values > a.values.room || state.Sums < 0 || state.Sums > a.sums.room {
 		return fmt.Errorf("%s: %d bytes and %d of checksums do not fit: %w", a.meta.Path(), state.Values, state.Sums,
@@ -68,7 +68,8 @@ func (a *array) restore(state arrayState) error {
 	return a.blocks.Reopen(state.Block, state.CRC32C)
 }
 
-// resume continues the build that is in the stage, or begins one.
+// resume continues the build in the stage, or begins one. If the interrupted build was completing its file, the
+// structure of the file is put back first, and a copy of it that was being trimmed is removed.
 func (w *writer) resume() error {
 	if !w.checkpointer.Kept().Resumed {
 		if err := w.checkpointer.Clear(); err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// slack is the space reserved beyond the structure for the attributes and manifest that Commit
-// adds. Commit reserves again, when it knows their size.
+// slack is the space that is reserved beyond the structure for the attributes and the manifest that Commit adds. Commit
+// reserves again when it knows their size.
 const slack = 256 << 10
 
-// staged is an HDF5 file under construction. Its container has let go of it, so records can be
-// written at the places that it gave them.
+// staged is an HDF5 file under construction. Its container does not have it open, so records can be written at the
+// places that the container assigned.
 type staged struct {
 	path      string
 	container container
@@ -28,8 +28,8 @@ type staged struct {
 	size      int64 // bytes of the structure, payload included
 }
 
-// arrange describes the objects of columns. recipes[k], if
-// there are recipes and it is not nil, says how column k is compressed.
+// arrange describes the objects of columns: for each column its rows and the checksums of their blocks. If recipes is
+// not nil, recipes[k] says how column k is compressed; nil for a column that is not.
 func arrange(columns []layout.Column, recipes []*encode.Recipe) (objects []encode.Object) {
 	for k, c := range columns {
 		rows, sums := payload(c), encode.Object{
@@ -44,7 +44,7 @@ func arrange(columns []layout.Column, recipes []*encode.Recipe) (objects []encod
 	return objects
 }
 
-// fixedColumns returns the columns of n records that have one length.
+// fixedColumns returns the columns of n records of a schema without ragged fields.
 func fixedColumns(schema store.Schema, n int64) []layout.Column {
 	columns := layout.Columns(schema.Specs())
 	for k := range columns {
@@ -53,8 +53,8 @@ func fixedColumns(schema store.Schema, n int64) []layout.Column {
 	return columns
 }
 
-// newStaged makes the file path with room for the rows of the columns and reserves the disk
-// space. Space for compressed columns is reserved when they are compressed.
+// newStaged makes the file path with room for the rows of the columns, and reserves its disk space. Space for
+// compressed columns is not reserved, as their sizes are not known yet.
 func newStaged(with container, path string, columns []layout.Column, recipes []*encode.Recipe) (*staged, error) {
 	s := &staged{path: path, container: with, objects: arrange(columns, recipes)}
 	if err := with.create(path, s.objects); err != nil {
@@ -70,7 +70,7 @@ func newStaged(with container, path string, columns []layout.Column, recipes []*
 	return s, nil
 }
 
-// open opens the file to write records.
+// open opens the file for writing records.
 func (s *staged) open(columns []layout.Column) error {
 	file, err := os.OpenFile(s.path, os.O_RDWR, 0)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *staged) open(columns []layout.Column) error {
 	return nil
 }
 
-// place takes over where a dataset is, and how large it is.
+// place sets the file, start and size of a column to those of its dataset. A chunked dataset has no place of its own.
 func (c *column) place(file *os.File, o *encode.Object) (err error) {
 	c.file, c.start = file, o.At
 	if o.Chunked == nil {
@@ -97,8 +97,8 @@ func (c *column) place(file *os.File, o *encode.Object) (err error) {
 	return err
 }
 
-// reserve reserves disk space for the whole file and extra bytes after it, so that a full disk is
-// found now and not by libhdf5. If the system cannot reserve, nothing happens.
+// reserve reserves disk space for the whole file and extra bytes after it, so that a full disk is found now: libhdf5
+// can fail silently when the disk is full at the wrong moment. If the system cannot reserve, nothing happens.
 func (s *staged) reserve(extra int64) error {
 	info, err := s.file.Stat()
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *staged) reserve(extra int64) error {
 	return nil
 }
 
-// append adds a record, whose fields all have one length.
+// append adds a record of a schema without ragged fields.
 func (s *staged) append(r *store.Record, sums []uint32) error {
 	for i := range s.arrays {
 		if err := s.arrays[i].append(r.Values[i], sums[i]); err != nil {
@@ -121,7 +121,7 @@ func (s *staged) append(r *store.Record, sums []uint32) error {
 	return nil
 }
 
-// packArray has the rows of a compressed array come from fill, and makes its chunks of them.
+// packArray makes the chunks of a compressed array from the rows that fill adds.
 func (s *staged) packArray(a *array, workers int, reported func(n int64) error, fill func() error) error {
 	to, err := s.container.chunks(s.path, a.object)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *staged) packArray(a *array, workers int, reported func(n int64) error, 
 	return err
 }
 
-// finish writes what is still in memory.
+// finish writes everything that is still in memory.
 func (s *staged) finish() error {
 	for i := range s.arrays {
 		if err := s.arrays[i].finish(); err != nil {
@@ -153,7 +153,7 @@ func (s *staged) finish() error {
 	return nil
 }
 
-// copyFrom takes over the records and checksums of another file, which must be finished.
+// copyFrom copies the records and checksums of another file, which must be finished.
 func (s *staged) copyFrom(from *staged) error {
 	for i := range s.arrays {
 		if err := s.arrays[i].values.copyFrom(&from.arrays[i].values); err != nil {
@@ -166,7 +166,7 @@ func (s *staged) copyFrom(from *staged) error {
 	return nil
 }
 
-// close lets go of the file, which the stage removes.
+// close closes the file, which the stage removes later.
 func (s *staged) close() {
 	if s.file != nil {
 		s.file.Close()

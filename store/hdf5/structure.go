@@ -11,20 +11,20 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// structure is all of a staged file except rows and checksums: the metadata that its container has
-// written, and changes when it completes the file.
+// structure has all bytes of a staged file except rows and checksums: the metadata that the container has written, and
+// that it changes when it completes the file. The journal keeps it, so that an interrupted completion can be undone.
 type structure struct {
 	Size  int64 `json:"size"` // of the file
 	Parts []gap `json:"parts"`
 }
 
-// gap is a range of bytes between columns.
+// gap is a range of bytes between the columns of a file.
 type gap struct {
 	At    int64  `json:"at"`
 	Bytes []byte `json:"bytes"`
 }
 
-// structure reads it from the file.
+// structure reads the structure of the file.
 func (s *staged) structure() (json.RawMessage, error) {
 	info, err := s.file.Stat()
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *staged) structure() (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// columns returns those that have a place, in the order of their places.
+// columns returns the columns that have a place in the file, in the order of their places.
 func (s *staged) columns() (list []*column) {
 	for i := range s.arrays {
 		for _, c := range []*column{&s.arrays[i].values, &s.arrays[i].sums} {
@@ -57,7 +57,7 @@ func (s *staged) columns() (list []*column) {
 	return list
 }
 
-// read adds what is between two places, unless that is nothing.
+// read adds the bytes between two places, if there are any.
 func (s *structure) read(f *os.File, from, to int64) error {
 	if from >= to {
 		return nil
@@ -70,14 +70,14 @@ func (s *structure) read(f *os.File, from, to int64) error {
 	return nil
 }
 
-// putBack gives the file of a stage, which its container may have been completing, its structure back, for
-// good. The rows stay as they are.
+// putBack durably restores the structure of the file in a stage, which its container may have been completing when the
+// process was killed. The rows stay as they are.
 func putBack(stage *write.Stage, state json.RawMessage) error {
 	var s structure
 	if err := json.Unmarshal(state, &s); err != nil {
 		return fmt.Errorf("the structure of the file: %v: %w", err, store.ErrCorrupt)
 	}
-	f, err := stage.Folder.Reopen(stagedName) // it may have been about to be published
+	f, err := stage.Folder.Reopen(stagedName) // the file may be read-only, as it was about to be published
 	if err != nil {
 		return pathless(err)
 	}

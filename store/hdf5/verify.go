@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// verify reads the structure of the finished file once more, by the reader
-// of package mmapds, and compares it with what was meant.
+// verify reads the structure of the finished file once more, with the parser that readers use, and compares it with
+// what was meant to be written.
 func (s *staged) verify(m *store.Manifest) error {
 	err := s.compare(m)
 	if err != nil {
@@ -20,8 +20,8 @@ func (s *staged) verify(m *store.Manifest) error {
 	return nil
 }
 
-// compare opens the finished file as a reader would, by package meta and not by the writer's tables, and compares all
-// that it finds with what was written. libhdf5 can fail silently when a disk is full at the wrong moment.
+// compare opens the finished file like a reader, by package meta and not by the writer's own tables, and compares
+// everything that it finds with what was written. libhdf5 can fail silently when a disk is full at the wrong moment.
 func (s *staged) compare(m *store.Manifest) error {
 	info, err := s.file.Stat()
 	if err != nil {
@@ -51,8 +51,8 @@ func (s *staged) compare(m *store.Manifest) error {
 	return sameManifest(f, m)
 }
 
-// check verifies that a dataset has the type and shape it was made with, is at its place, and is
-// completely written.
+// check verifies that a dataset has the type and shape that it was created with, is at its place, and is completely
+// written.
 func (c *column) check(f *meta.File, want *encode.Object) error {
 	d, err := f.Dataset(want.Path)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *column) check(f *meta.File, want *encode.Object) error {
 	return nil
 }
 
-// same compares type and dimensions.
+// same compares the type and dimensions of a dataset with the ones that were asked for.
 func same(is *meta.Dataset, want *encode.Object) error {
 	if is.Type.DType().Descr() != want.Element.DType.Descr() || !slices.Equal(is.Dims, want.Dims) {
 		return fmt.Errorf("%s is %v %v, not %v %v", want.Path, is.Type, is.Dims, want.Element.DType, want.Dims)
@@ -79,8 +79,8 @@ func same(is *meta.Dataset, want *encode.Object) error {
 	return nil
 }
 
-// checkChunks verifies that a compressed dataset has the type and shape it was made with, and all
-// of its chunks.
+// checkChunks verifies that a compressed dataset has the type and shape that it was created with, and all of its
+// chunks.
 func (a *array) checkChunks(f *meta.File, want *encode.Object) error {
 	d, err := f.Dataset(want.Path)
 	if err != nil {

@@ -10,27 +10,27 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// writer is the container for records whose number is known and whose places are fixed.
+// writer is the container for records whose number is known in advance, so that their places in the file are fixed.
 type writer struct {
 	schema       store.Schema
 	stage        *write.Stage
 	container    container
 	manifest     *write.ManifestBuilder
-	records      int64 // what the structure has room for
+	records      int64 // how many records the file has room for
 	file         *staged
-	checkpointer *write.Checkpointer // nil: no journal
+	checkpointer *write.Checkpointer // nil without a journal
 	replaces     *Replacement
 	kept         store.Kept
 	sums         []uint32
 }
 
-// The file's names in its stage: with room for what was announced, and for what came.
+// Names of the file in its stage: with room for the records that were announced, and with the records that came.
 const (
 	stagedName  = "data.h5"
 	trimmedName = "trimmed.h5"
 )
 
-// newWriter begins a file of at most opts.Records records, or continues one.
+// newWriter begins a file of at most opts.Records records, or continues an interrupted one.
 func newWriter(stage *write.Stage, schema store.Schema, opts Options) (*writer, error) {
 	container, err := continuing(stage, opts)
 	if err != nil {
@@ -104,7 +104,8 @@ func (w *writer) Commit(info store.Info) (*store.Manifest, error) {
 	return m, w.file.publish(m, w.stage, name)
 }
 
-// end notes how to get the file back as it is now, before its container completes it.
+// end records in the journal how to restore the file as it is now, before its container completes it: a kill in the
+// middle of the completion would leave a file that neither opens nor continues.
 func (w *writer) end() error {
 	if w.checkpointer == nil {
 		return nil
@@ -116,7 +117,7 @@ func (w *writer) end() error {
 	return w.checkpointer.End(undo)
 }
 
-// publish completes the file, seals its metadata and gives it its name.
+// publish completes the file, checks it as a reader would, seals its metadata, and gives it its name.
 func (s *staged) publish(m *store.Manifest, stage *write.Stage, name string) error {
 	if err := s.complete(m); err != nil {
 		return err
@@ -135,7 +136,7 @@ func (s *staged) publish(m *store.Manifest, stage *write.Stage, name string) err
 	return stage.PublishFile(name)
 }
 
-// moveTo copies the records into a new file, of those columns, and continues in it.
+// moveTo copies the records into a new file with room for those columns, and continues in that file.
 func (w *writer) moveTo(columns []layout.Column) error {
 	file, err := newStaged(w.container, w.stage.Folder.Through(trimmedName), columns, nil)
 	if err != nil {

@@ -9,13 +9,12 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// openPacked returns a reader of a column that is packed. It stays open until the verification
-// ends.
+// openPacked returns a reader of a packed column. Its file stays open until the verification ends.
 func (v *verifier) openPacked(c *layout.Column) (*chunk.Reader, error) {
 	if v.pool == nil {
 		v.pool = chunk.NewPool(v.opts.Workers)
 	}
-	if v.data.Format == "zarr" { // whose chunks are in files of their own
+	if v.data.Format == "zarr" { // Zarr has its chunks in separate files
 		return layout.Of(v.data).OpenColumn(c, nil, nil, chunk.Options{Pool: v.pool})
 	}
 	f, err := vfs.OpenRegular(v.data.Path)
@@ -35,8 +34,8 @@ func (v *verifier) closePacked() {
 	}
 }
 
-// chunkBlocks returns how many blocks of per rows a chunk of a packed column has a part of, so
-// that no chunk is inflated twice without need; 0 for others.
+// chunkBlocks returns how many blocks of per rows a chunk of a packed column touches, so that a job has whole chunks
+// and none is decompressed twice; 0 for columns that are not packed.
 func chunkBlocks(r *chunk.Reader, per int64) int64 {
 	if r == nil {
 		return 0
@@ -44,7 +43,7 @@ func chunkBlocks(r *chunk.Reader, per int64) int64 {
 	return (r.ChunkRecords() + per - 1) / per
 }
 
-// read fills b with rows of the job's extent from a row on.
+// read fills b with rows of the job's extent, from a row on.
 func (j *job) read(b []byte, row int64) error {
 	if j.packed == nil {
 		return j.extent.ReadFile(j.extent.Path, b, j.extent.Offset+row*int64(j.column.Spec.RecordBytes()))
@@ -53,8 +52,8 @@ func (j *job) read(b []byte, row int64) error {
 	return j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes()))
 }
 
-// offset returns where a row of the job's extent is; of a packed column, where the chunk does
-// that err is of, or that has the row.
+// offset returns the place of a row of the job's extent in its file. In a packed column it is the place of the chunk
+// that err blames, or of the chunk with the row.
 func (j *job) offset(row int64, err error) int64 {
 	if bad := (*chunk.Error)(nil); errors.As(err, &bad) {
 		return bad.Offset
@@ -65,8 +64,9 @@ func (j *job) offset(row int64, err error) int64 {
 	return j.extent.Offset + row*int64(j.column.Spec.RecordBytes())
 }
 
-// localize finds out which rows of a job, whose column is packed, cannot be made or are not
-// what they were. Blocks that have the same fault are one corruption.
+// localize finds the rows of a job in a packed column that cannot be decoded or differ from their checksums. It reads
+// block by block, and joins neighboring blocks with the same error into one corruption: a damaged chunk is one fault
+// and not one for each of its blocks.
 func (v *verifier) localize(j *job, payload []byte) {
 	size := int64(j.column.Spec.RecordBytes())
 	per := layout.BlockRecords(int(size))
@@ -97,7 +97,7 @@ type fault struct {
 	err         error
 }
 
-// blockFault returns the error of the block that begins at a row.
+// blockFault returns the error of the block that begins at a row; nil if the block is intact.
 func (v *verifier) blockFault(j *job, rows []byte, row int64) error {
 	if err := j.read(rows, row); err != nil {
 		return err

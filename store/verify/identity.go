@@ -12,8 +12,8 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// identity computes the id of a dataset from the checksums of its records, which come in
-// order. Methods may be called on nil.
+// identity computes the id of a dataset from the checksums of its records, which have to come in order. Methods may be
+// called on nil.
 type identity struct {
 	manifest *store.Manifest
 	digests  [][]hash.Hash // by split and field
@@ -21,17 +21,18 @@ type identity struct {
 	failed   bool
 	entry    [12]byte // scratch
 	next     []int64  // by field: the record that comes next
-	open     []piece  // by field: what there is of it
+	open     []piece  // by field: the part of that record that jobs have had so far
 }
 
-// piece is a part of a record: its CRC32C and length, and whether the record ends with it.
+// piece is a part of a record in one job: its CRC32C and length, and whether the record ends with it. A record of a
+// ragged field may span several jobs.
 type piece struct {
 	crc  uint32
 	ends bool
 	n    int64 // bytes
 }
 
-// newIdentity returns nil if d is not a whole dataset that penstock wrote.
+// newIdentity returns nil if d is not a complete dataset that penstock wrote: the id covers all records and fields.
 func newIdentity(d *store.Dataset) *identity {
 	m := d.Manifest
 	if m == nil || m.Records != d.Records || !reflect.DeepEqual(d.Schema.Fields, m.Fields) {
@@ -55,7 +56,7 @@ func (id *identity) fail() {
 	}
 }
 
-// add takes the records of a job.
+// add enters the records of a job, and joins pieces of records that span jobs.
 func (id *identity) add(j *job) {
 	if id == nil || id.failed || j.column.Part == layout.Offsets {
 		return
@@ -78,8 +79,7 @@ func (id *identity) add(j *job) {
 	j.crcs, j.digest, j.ends = nil, nil, nil
 }
 
-// records enters what the next records of a field have, size bytes each, in the digests of
-// their splits.
+// records enters the next records of a field in the digests of their splits. entries has size bytes for each record.
 func (id *identity) records(f int, entries []byte, size int64) {
 	for len(entries) > 0 && !id.failed {
 		part := id.splits.Of(id.next[f])
@@ -108,7 +108,8 @@ func (id *identity) String() string {
 	return out.String()
 }
 
-// checkIdentity compares the id of the records with the manifest's.
+// checkIdentity compares the id of the records with the manifest's id. It finds blocks that were exchanged together
+// with their checksums.
 func (v *verifier) checkIdentity() {
 	id := v.identity
 	if id == nil || id.failed {
@@ -127,7 +128,7 @@ func (v *verifier) checkIdentity() {
 	}
 }
 
-// digestRecords computes the checksums of the records, or their parts, in the payload.
+// digestRecords computes the checksums of the records in the payload, or of their parts.
 func (j *job) digestRecords(payload []byte) {
 	size := int64(j.column.Spec.RecordBytes())
 	switch j.column.Part {

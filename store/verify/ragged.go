@@ -13,9 +13,9 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// splitValues cuts an extent of values into jobs with the ends of their records, which it
-// reads from the offsets. Offsets that cannot be right are a corruption, and then the blocks
-// alone are checked.
+// splitValues cuts an extent of values into jobs, and gives each the ends of its records, which it reads from the
+// offsets. Offsets that cannot be right are reported as a corruption. The values are then checked by blocks alone, as
+// no record is known to begin or end anywhere.
 func (v *verifier) splitValues(c *layout.Column, k int, e layout.Extent, packed *chunk.Reader) iter.Seq[*job] {
 	size := c.Spec.RecordBytes()
 	offsets := layout.Of(v.data).Column(c.Field, layout.Offsets)
@@ -49,8 +49,8 @@ type ends struct {
 	file *os.File
 	r    *bufio.Reader
 	walk layout.Walk
-	left int64 // offsets that were not taken
-	next int64 // the rows before the end that comes next, if left is not 0
+	left int64 // offsets that no job has had
+	next int64 // where the next record ends, in rows, if left is not 0
 }
 
 func openEnds(x layout.Extent, at *layout.RaggedExtent) (*ends, error) {
@@ -93,7 +93,8 @@ func (e *ends) advance() error {
 	return err
 }
 
-// take gives a job the ends that are in its rows; the last job gets all that are left.
+// take gives a job the ends that are in its rows. The last job gets all remaining ones, since records without rows may
+// end after the last row.
 func (e *ends) take(j *job, last bool) error {
 	_, to := j.rows()
 	for e.left > 0 && (last || e.next <= to) {
@@ -108,7 +109,7 @@ func (e *ends) take(j *job, last bool) error {
 	return nil
 }
 
-// records returns which records rows [first, last] of a job's extent belong to.
+// records returns the first and last record that rows [first, last] of a job's extent belong to.
 func (v *verifier) records(j *job, first, last int64) (int64, int64) {
 	switch j.column.Part {
 	case layout.Offsets:

@@ -22,28 +22,28 @@ import (
 
 // Options configures Dataset. The zero value is usable.
 type Options struct {
-	Workers  int           // that read in parallel; 0 means GOMAXPROCS
+	Workers  int           // how many goroutines read; 0 means GOMAXPROCS
 	Progress func(n int64) // called with n more bytes checked, from one goroutine at a time; may be nil
-	// called with each corruption, in no order, from one goroutine at a time; may be nil
+	// Corrupt is called with each corruption, in no order, from one goroutine at a time. It may be nil.
 	Corrupt func(*store.CorruptionError)
 }
 
 // Result reports the work that Dataset did.
 type Result struct {
-	Bytes       int64 // of columns compared with their checksums
+	Bytes       int64 // bytes of columns that were compared with their checksums
 	Blocks      int64
 	Corruptions int64
-	// Identity says that the dataset's id was computed from its records, and compared with the
-	// one in the manifest: so data, checksums and manifest belong together. It is not done
-	// for a part of a dataset, and not where there are corruptions.
+	// Identity says that the dataset's id was computed from its records, and compared with the id in the manifest:
+	// data, checksums and manifest then belong together. The id is not computed for a part of a dataset, or if there
+	// are corruptions.
 	Identity bool
 	// Unchecked lists fields without checksums, as in HDF5 files that other programs wrote.
 	Unchecked []string
 }
 
-// Dataset reads every record of a dataset from disk, compares it with its CRC32C, and all of
-// them with the dataset's id. It holds about 3 MiB a worker. The error is non-nil if it
-// could not finish; corruptions are not errors, they are counted and reported.
+// Dataset reads every record of a dataset from disk, compares it with its CRC32C, and all records together with the
+// dataset's id. It takes about 3 MiB of memory for each worker. The error is non-nil if the verification could not
+// finish; corruptions are counted and reported, and are no errors.
 func Dataset(ctx context.Context, d *store.Dataset, opts Options) (Result, error) {
 	v := &verifier{data: d, opts: opts, identity: newIdentity(d)}
 	if v.opts.Workers <= 0 {
@@ -72,11 +72,11 @@ func Dataset(ctx context.Context, d *store.Dataset, opts Options) (Result, error
 type verifier struct {
 	data     *store.Dataset
 	opts     Options
-	identity *identity // nil: it is not computed
+	identity *identity // nil if the id is not computed
 	mu       sync.Mutex
 	result   Result
-	files    []*os.File  // of packed columns
-	pool     *chunk.Pool // that inflates them
+	files    []*os.File  // open files of packed columns
+	pool     *chunk.Pool // goroutines that decompress packed columns
 }
 
 // job is a run of whole blocks of one extent, and the ends of the records in it.
@@ -86,15 +86,15 @@ type job struct {
 	extent layout.Extent
 	first  int64         // block
 	n      int64         // blocks
-	record int64         // number of the first record that ends or begins in them
+	record int64         // number of the first record that ends or begins in the blocks
 	ends   []int64       // of values: rows at which records end, from the extent's first row on
 	crcs   []byte        // for the identity: uint32 of each record
-	digest []piece       // the same for values, whose records may begin or end in other jobs
-	packed *chunk.Reader // of the rows, where the column is packed
+	digest []piece       // for the identity: parts of records of values, which may begin or end in other jobs
+	packed *chunk.Reader // reader of the rows if the column is packed; otherwise nil
 	done   chan struct{}
 }
 
-// rows returns the rows of the extent that the job has.
+// rows returns the range of rows in the extent that the job checks.
 func (j *job) rows() (from, to int64) {
 	per := layout.BlockRecords(j.column.Spec.RecordBytes())
 	return j.first * per, min((j.first+j.n)*per, j.extent.Count)
@@ -175,8 +175,7 @@ func (v *verifier) split(c *layout.Column, k int, e layout.Extent, packed *chunk
 	}
 }
 
-// checkSums checks a file of checksums as a whole, so that corruption of it is not taken for
-// corruption of the records.
+// checkSums checks a file of checksums as a whole, so that damage to the checksums is not blamed on the records.
 func (v *verifier) checkSums(j *job) {
 	e := j.extent
 	if e.SumsCRC32C == "" {
@@ -197,7 +196,7 @@ func (v *verifier) work(ctx context.Context, jobs <-chan *job) {
 	}
 }
 
-// collect takes the jobs in order.
+// collect enters the jobs into the identity in the order of records, whatever the order in which workers finish.
 func (v *verifier) collect(order <-chan *job) {
 	for j := range order {
 		<-j.done
@@ -207,7 +206,7 @@ func (v *verifier) collect(order <-chan *job) {
 	}
 }
 
-// check compares the blocks of a job; it returns its buffer for the next one.
+// check compares the blocks of a job with their checksums. It returns its buffer for the next job.
 func (v *verifier) check(j *job, buf []byte) []byte {
 	size := int64(j.column.Spec.RecordBytes())
 	from, to := j.rows()
@@ -243,7 +242,8 @@ func (v *verifier) check(j *job, buf []byte) []byte {
 	return buf
 }
 
-// corrupt reports rows of an extent, numbered from its first, as the records they are of.
+// corrupt reports a fault in rows of an extent, numbered from the extent's first row, as a fault of the records that
+// they belong to.
 func (v *verifier) corrupt(j *job, first, last int64, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Append is [CreateAppend] at the place that the dataset has for it.
+// Append begins an append like [CreateAppend], in the staging directory that home.Spool chooses. Closing the writer
+// also removes the folders that Spool made for it.
 func Append(home Home, schema store.Schema, opts ShardOptions) (store.Writer, error) {
 	dest, free, err := home.Spool(appendSpool)
 	if err != nil {
@@ -30,14 +31,17 @@ func Append(home Home, schema store.Schema, opts ShardOptions) (store.Writer, er
 	return w, nil
 }
 
-// appendSpool is not the name of a field.
+// appendSpool stands in for the name of a field in Home.Spool: the staging directory of an append is found like the
+// staging directory of a column.
 const appendSpool = "+records"
 
 // CreateAppend begins an append to a flat dataset. It reads Splits, ShardBytes and Journal of opts. The shards are
 // built at dest, a path of this machine, and become files of the dataset on Commit, under names with random digits, so
-// that two writers never have one name. If another writer commits meanwhile, the records follow the other writer's.
+// that two writers never choose one name. If another writer commits meanwhile, Commit lists the new shards after the
+// other writer's shards.
 //
-// With a Journal that says Resume it continues an append that was left, from the generation that it was begun with.
+// With a Journal that says Resume, CreateAppend continues an interrupted append from the generation that the append
+// began with.
 func CreateAppend(home Home, dest string, schema store.Schema, opts ShardOptions) (store.Writer, error) {
 	w, err := createAppend(home, dest, schema, opts)
 	if err != nil {
@@ -66,14 +70,14 @@ func createAppend(home Home, dest string, schema store.Schema, opts ShardOptions
 type appending struct {
 	home   Home
 	stage  *Stage
-	base   *store.Manifest // that the shards were begun with
-	schema store.Schema    // of the records, with the classes that they add
+	base   *store.Manifest // the generation after whose shards the new shards are numbered
+	schema store.Schema    // of the appended records; a list of classes may be longer than in base
 	splits []string
 	shards *ShardWriter
 }
 
-// newAppending begins at the newest generation, or with a journal at the generation that the append was begun with: the
-// journal's shards were numbered after it.
+// newAppending begins at the newest generation. With a journal that says Resume, it begins at the generation of the
+// interrupted append: the shards in the stage, and their file names, were numbered after the shards of that generation.
 func newAppending(home Home, stage *Stage, schema store.Schema, opts ShardOptions) (*appending, error) {
 	a := &appending{home: home, stage: stage, schema: schema, splits: opts.Splits}
 	var err error
@@ -97,7 +101,9 @@ func errZarrAppend(name string) error {
 		"which takes more: %s: %w", shell.Rewrite(name, ""), store.ErrUnsupported)
 }
 
-// begunWith returns the generation that the append in the stage was begun with, or the newest one for a new append.
+// begunWith returns the generation that the append in the stage began with, or the newest one for a new append. If
+// Prune has removed that generation, the append cannot be resumed: the saved state of statistics and identity includes
+// its records.
 func (a *appending) begunWith(j *store.Journal) (*store.Manifest, error) {
 	generation := ""
 	if j != nil && j.Resume {
@@ -113,7 +119,9 @@ func (a *appending) begunWith(j *store.Journal) (*store.Manifest, error) {
 // Close implements Container.
 func (a *appending) Close() error { return a.shards.Close() }
 
-// Commit implements Container.
+// Commit implements Container. It finishes and closes the shards, publishes their files, and commits the generation
+// that lists them last. A crash before the last step leaves files that no generation lists, which Prune removes; no
+// generation ever lists a file that is missing.
 func (a *appending) Commit(info store.Info) (*store.Manifest, error) {
 	built, err := a.shards.Finish(info)
 	if err == nil {
@@ -130,7 +138,8 @@ func (a *appending) Commit(info store.Info) (*store.Manifest, error) {
 	return m, a.stage.Abort()
 }
 
-// tagged gives the files of shards names that no file of the dataset has ever had.
+// tagged gives the files of shards names with a random tag, which no file of the dataset has ever had. Two appends that
+// run at once number their shards alike, and the tag keeps one from replacing the files of the other.
 func tagged(shards []store.Shard) (files []Published, out []store.Shard) {
 	tag := RandomTag()
 	for _, s := range shards {
@@ -145,7 +154,9 @@ func tagged(shards []store.Shard) (files []Published, out []store.Shard) {
 	return files, out
 }
 
-// publish makes the files part of the dataset and commits the generation that lists them.
+// publish makes the files part of the dataset, announces one of them in the stage, and commits the generation that
+// lists them. After a failed commit the files are removed again, unless the commit may have succeeded: a generation
+// could list them.
 func (a *appending) publish(files []Published, next func(*store.Manifest) (*store.Manifest, error)) (*store.Manifest,
 	error) {
 	var names []string
@@ -166,7 +177,9 @@ func (a *appending) publish(files []Published, next func(*store.Manifest) (*stor
 	return m, err
 }
 
-// onto returns the generation that has the shards after the records of base.
+// onto returns the manifest of the generation that has the shards after the records of base. If another writer changed
+// the dataset since the append began, statistics and identity are computed again by replay: both depend on the order of
+// records, and the saved state follows the older generation.
 func (a *appending) onto(base *store.Manifest, shards []store.Shard, info store.Info) (*store.Manifest, error) {
 	whole, err := Extend(base, a.schema, a.splits)
 	if err != nil {
@@ -191,7 +204,8 @@ func (a *appending) onto(base *store.Manifest, shards []store.Shard, info store.
 	return m, m.Validate()
 }
 
-// place enters the shards after the shards of base, and their records in the splits.
+// place lists the new shards after the shards of base, numbers their records from base.Records on, and adds the new
+// records to the splits.
 func (a *appending) place(m, base *store.Manifest, shards []store.Shard) {
 	next := base.Records
 	m.Shards = slices.Clone(base.Shards)
@@ -208,19 +222,20 @@ func (a *appending) place(m, base *store.Manifest, shards []store.Shard) {
 	}
 }
 
-// announcedName is the file of a stage that says how an append is found that was committed before its process was
-// killed.
+// announcedName is the file in a staging directory that names one file of an append about to be committed. After a
+// crash, the next attempt looks for that file in newer generations, and so learns whether the commit happened.
 const announcedName = "build.append"
 
-// announcement is its content.
+// announcement is the content of the file announcedName, as JSON.
 type announcement struct {
-	Generation int    `json:"generation"` // that the append was begun with
-	File       string `json:"file"`       // that the generation which it made lists
+	Generation int    `json:"generation"` // the generation that the append began with
+	File       string `json:"file"`       // a file that the generation of this append lists, if it was committed
 }
 
-// announce records in the staging directory a file that the next manifest will list, before the commit. An answer can
-// be lost, by a crash or by a network: committedBefore then finds out on the next attempt whether the commit happened,
-// so that no record is appended twice.
+// announce records in the staging directory a file that the next manifest will list, before the commit. The answer to a
+// commit can be lost, by a crash or by a network: committedBefore then finds out on the next attempt whether the commit
+// happened, so that no record is appended twice. The staging directory is synced here, because an announcement that a
+// power cut loses is none.
 func (a *appending) announce(file string) error {
 	text, err := json.Marshal(announcement{a.base.Generation, file})
 	if err == nil {
@@ -232,8 +247,8 @@ func (a *appending) announce(file string) error {
 	return errors.Join(err, a.stage.Folder.sync())
 }
 
-// DiscardCommitted reports whether the append that a process has left at dest was committed before that was killed.
-// Then it removes what is left.
+// DiscardCommitted reports whether an append that a killed process left at dest was committed before the kill. If so,
+// it removes the staging directory: resuming the append would add the same records again.
 func DiscardCommitted(home Home, dest string) (bool, error) {
 	if !Unfinished(dest) {
 		return false, nil
@@ -249,8 +264,9 @@ func DiscardCommitted(home Home, dest string) (bool, error) {
 	return false, errors.Join(err, stage.Release())
 }
 
-// committedBefore reports whether an append whose outcome is unknown was committed: whether a generation after the one
-// that it began with lists the file that it announced. Names of files have random digits, so no other append has it.
+// committedBefore reports whether an append whose outcome is unknown was committed: whether a generation newer than the
+// one that the append began with lists the announced file. The file name has random digits, so no other append has the
+// same name. A manifest that cannot be read is skipped.
 func committedBefore(home Home, stage *Stage) (bool, error) {
 	text, err := stage.Folder.root.ReadFile(announcedName)
 	if errors.Is(err, fs.ErrNotExist) {

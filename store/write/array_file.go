@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// arrayFile writes one column of the open shard: an .npy file whose header comes last, when
-// its length is known, and the checksums of its blocks.
+// arrayFile writes one column of the open shard and computes the checksums of its blocks. The header of an .npy file
+// contains the number of rows, so create leaves room for the header and close fills it in.
 type arrayFile struct {
 	spec  tensor.Spec
 	frame *Frame // nil for a .npy file
@@ -21,39 +21,40 @@ type arrayFile struct {
 	file  *os.File
 	at    int64 // bytes written
 	sent  int64 // bytes that the system has begun to write to the disk
-	held  int64 // bytes that have room on the disk, see reserve
+	held  int64 // end of the disk space that is reserved for the file, see reserve
 	buf   []byte
 	rows  int64
-	word  [8]byte // an offset; here, so that it is not allocated
+	word  [8]byte // an offset; a field, so that no offset is allocated
 	words []byte  // offsets of a block
 }
 
-// Bytes are written up to the last multiple of a piece, and the rest with the next ones: then the
-// system finds large pages, which saves it more than gathering costs. Less is gathered of large
-// rows, which have largeRow bytes or more.
+// Gathering. Rows are written up to the last multiple of a piece, and the rest waits for the next rows: the page cache
+// then finds large pages, which saves more than copying rows into buf costs. Rows of largeRow bytes or more use the
+// smaller piece, so that fewer of their bytes are copied.
 const (
 	smallPiece = 256 << 10
 	largePiece = 1 << 20
 	largeRow   = 64 << 10
 )
 
-// A scratch file of leastReserve bytes gets room for as many again, and so on up to mostReserve. Others get room when
-// the system writes them to the disk, which is in large pieces.
+// A scratch file that has leastReserve bytes reserves disk space for as many bytes again, and so on, at most
+// mostReserve at a time (see reserve). Other files get their space when the system writes them to the disk, which is in
+// large pieces.
 const (
 	leastReserve = 1 << 20
 	mostReserve  = 64 << 20
 )
 
-// A file that has writeBehind more bytes has the system begin to write these to the disk. Then little is left to wait
-// for when the file is complete. It gets no room before: ext4 would join that with room that is being written, and
-// warn.
+// writeBehind is how many new bytes of a file are gathered in the page cache before the system is told to begin writing
+// them to the disk. Little is then left to wait for when the file is complete and synced. Such a file reserves no
+// space: ext4 would join the reserved space with space that is being written, and log a warning.
 const writeBehind = 8 << 20
 
 func newArrayFile(spec tensor.Spec, in stagedFiles) arrayFile {
 	return arrayFile{spec: spec, in: in, sums: NewBlockSums(spec.RecordBytes())}
 }
 
-// create begins an empty array.
+// create begins an empty array and leaves room for the header, which close writes.
 func (a *arrayFile) create(name string) (err error) {
 	if a.file, err = a.in.Create(name); err != nil {
 		return err
@@ -69,7 +70,7 @@ func (a *arrayFile) append(b []byte, crc uint32) error {
 	return a.gather(b)
 }
 
-// gather adds whole rows, whose checksums were entered.
+// gather adds whole rows whose checksums the caller has already entered.
 func (a *arrayFile) gather(b []byte) error {
 	a.rows += int64(len(b) / a.spec.RecordBytes())
 	end := a.at + int64(len(a.buf)+len(b))
@@ -94,7 +95,7 @@ func (a *arrayFile) piece() int64 {
 	return largePiece
 }
 
-// write writes what was gathered, and b.
+// write writes the gathered bytes and then b.
 func (a *arrayFile) write(b []byte) error {
 	n := int64(len(a.buf) + len(b))
 	if a.in.scratch && a.at+n > a.held && a.at >= leastReserve {
@@ -109,7 +110,8 @@ func (a *arrayFile) write(b []byte) error {
 	return err
 }
 
-// writeBoth writes head and tail and returns how much of them.
+// writeBoth writes head and then tail, by one call of the system where it has one for two buffers. It returns how many
+// bytes were written.
 func writeBoth(f *os.File, head, tail []byte) (done int, err error) {
 	if len(head) > 0 && len(tail) > 0 {
 		done = writeAtOnce(f, head, tail)
@@ -128,7 +130,7 @@ func writeBoth(f *os.File, head, tail []byte) (done int, err error) {
 	return done, err
 }
 
-// sync makes all rows durable.
+// sync writes the gathered rows and waits until all rows are on disk.
 func (a *arrayFile) sync() error {
 	if err := a.write(nil); err != nil {
 		return err
@@ -136,8 +138,9 @@ func (a *arrayFile) sync() error {
 	return a.file.Sync()
 }
 
-// close finishes the array and returns the checksums of the file and of its blocks; these
-// are overwritten by the next array.
+// close finishes the array and returns the checksums of the file and of its blocks. The checksum of the file is
+// combined from those of header, rows and padding, so the file is not read again. blocks is overwritten by the next
+// array. A file without rows gets one zero byte after the header, as NumPy cannot map an empty file.
 func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 	crc = a.sums.all()
 	a.sums.End()
@@ -164,7 +167,7 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 	return CombineCRC32C(crc, layout.CRC32C(make([]byte, pad)), pad), a.sums.Done, a.in.complete(file)
 }
 
-// header returns what is before the rows.
+// header returns the bytes before the rows.
 func (a *arrayFile) header() []byte {
 	if a.frame != nil {
 		return a.frame.Index(a.rows)
@@ -172,8 +175,9 @@ func (a *arrayFile) header() []byte {
 	return layout.Header(a.spec, a.rows)
 }
 
-// resume continues an array whose first rows, with checksum crc, were made durable. It truncates
-// the file after them.
+// resume continues an array whose first rows, with checksum crc, were on disk at a checkpoint. What a crash left after
+// them is truncated. The kept rows are read again, which restores the checksums of their blocks, and a different
+// checksum of all of them is an error: new rows after damaged ones would hide the damage.
 func (a *arrayFile) resume(name string, rows int64, crc uint32) error {
 	path := a.in.Path(name)
 	f, err := a.in.Reopen(name)
@@ -212,7 +216,7 @@ func (a *arrayFile) reread(size int64) error {
 	return nil
 }
 
-// abandon closes the file as it is.
+// abandon closes the file without writing its header.
 func (a *arrayFile) abandon() {
 	if a.file != nil {
 		a.file.Close()
@@ -220,7 +224,8 @@ func (a *arrayFile) abandon() {
 	}
 }
 
-// writeSums writes a checksum file and returns the CRC32C of all of it.
+// writeSums writes a checksum file and returns the CRC32C of all its bytes. A file without blocks gets one zero byte,
+// as NumPy cannot map an empty file.
 func writeSums(in stagedFiles, name string, blocks []uint32) (uint32, error) {
 	text := layout.SumsHeader(int64(len(blocks)))
 	for _, b := range blocks {

@@ -22,7 +22,8 @@ func NewBlockSums(rowBytes int) BlockSums {
 	return BlockSums{size: int(layout.BlockRecords(rowBytes)) * rowBytes}
 }
 
-// Add takes the next bytes, whose CRC32C the caller has at hand.
+// Add enters the next bytes, whose CRC32C the caller knows. If they are exactly one block, crc is its checksum, and no
+// byte is read again.
 func (s *BlockSums) Add(b []byte, crc uint32) {
 	if s.in == 0 && len(b) == s.size {
 		s.Done = append(s.Done, crc)
@@ -44,7 +45,7 @@ func (s *BlockSums) write(b []byte) {
 	}
 }
 
-// End closes a block that is not full. Without one it does nothing.
+// End closes a block that is not full, such as the last one of a column. Without an open block it does nothing.
 func (s *BlockSums) End() {
 	if s.in > 0 {
 		s.Done = append(s.Done, s.open)
@@ -52,11 +53,10 @@ func (s *BlockSums) End() {
 	}
 }
 
-// Open returns the bytes in the block that is not full, and their checksum: Reopen continues from
-// these.
+// Open returns how many bytes the block that is not full has, and their checksum. Reopen continues from both.
 func (s *BlockSums) Open() (n int, crc uint32) { return s.in, s.open }
 
-// Reopen continues a block that has n bytes, fewer than a full one.
+// Reopen continues a block that has n bytes, fewer than a full block. n comes from a file, so it is checked.
 func (s *BlockSums) Reopen(n int, crc uint32) error {
 	if n < 0 || n >= s.size {
 		return fmt.Errorf("a block of %d bytes has %d already: %w", s.size, n, store.ErrCorrupt)
@@ -65,7 +65,8 @@ func (s *BlockSums) Reopen(n int, crc uint32) error {
 	return nil
 }
 
-// all returns the checksum of all bytes so far, if Done was never cut.
+// all returns the checksum of all bytes so far, combined from the checksums of blocks. It is right only if no caller
+// has taken checksums out of Done.
 func (s *BlockSums) all() uint32 {
 	crc, shift := uint32(0), newCRCShift(int64(s.size))
 	for _, b := range s.Done {

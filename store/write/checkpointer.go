@@ -6,8 +6,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Checkpointer is the journal of a build whose records another Writer stores, which has a
-// state of its own.
+// Checkpointer keeps the journal of a build whose records go to a Writer other than a [ShardWriter], which has a state
+// of its own.
 type Checkpointer struct {
 	stage   *Stage
 	journal *journal
@@ -15,8 +15,8 @@ type Checkpointer struct {
 	last    *history // nil: there is nothing to continue
 }
 
-// NewCheckpointer looks for a build in the stage that can be resumed. It must have the same fields,
-// options and inputs; otherwise the error states the differences.
+// NewCheckpointer looks in the stage for a build that can be resumed. That build must have the same fields, options and
+// inputs; otherwise the error states the differences.
 func NewCheckpointer(stage *Stage, schema store.Schema, options map[string]string, j *store.Journal) (
 	*Checkpointer, error) {
 	k := &Checkpointer{stage: stage, head: &buildEntry{Format: 1, Fields: schema.Fields, Options: options,
@@ -34,7 +34,7 @@ func NewCheckpointer(stage *Stage, schema store.Schema, options map[string]strin
 	return k, nil
 }
 
-// Kept returns what there is to continue.
+// Kept returns what a resumed build had at its last checkpoint; nothing in a new build.
 func (k *Checkpointer) Kept() store.Kept {
 	if k.last == nil {
 		return store.Kept{}
@@ -42,9 +42,9 @@ func (k *Checkpointer) Kept() store.Kept {
 	return store.Kept{Resumed: true, Records: k.last.last.Records, Notes: k.last.notes}
 }
 
-// State restores the manifest as it was at the last checkpoint. It returns the Writer's state, and
-// the argument of End if the Writer had begun to end the build. That must be undone for
-// good before Begin forgets it.
+// State restores the manifest as it was at the last checkpoint. It returns the Writer's state, and the argument of End
+// if the Writer had begun to end the build. The Writer has to undo that ending, durably, before it calls Begin: Begin
+// cuts the journal after the checkpoint, and the argument with it.
 func (k *Checkpointer) State(l *ManifestBuilder) (state, undo json.RawMessage, err error) {
 	if err := l.Restore(k.last.last.BuilderState); err != nil {
 		return nil, nil, err
@@ -52,7 +52,7 @@ func (k *Checkpointer) State(l *ManifestBuilder) (state, undo json.RawMessage, e
 	return k.last.last.State, k.last.undo, nil
 }
 
-// Clear forgets what there is, and removes it.
+// Clear forgets an interrupted build, and removes its files.
 func (k *Checkpointer) Clear() error {
 	k.last = nil
 	return k.stage.Folder.clear(nil)
@@ -68,7 +68,8 @@ func (k *Checkpointer) Begin() (err error) {
 	return err
 }
 
-// Checkpoint records in the journal that the records up to now, whose metadata is l, are on disk.
+// Checkpoint records in the journal that the records so far, whose metadata is l, are on disk. The Writer has synced
+// its files before; the names of files in the stage are synced here.
 func (k *Checkpointer) Checkpoint(l *ManifestBuilder, state, note json.RawMessage) error {
 	if err := k.stage.Folder.sync(); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (k *Checkpointer) Checkpoint(l *ManifestBuilder, state, note json.RawMessag
 		entry{Checkpoint: &checkpoint{Records: l.Records(), BuilderState: l.State(), State: state, Note: note}})
 }
 
-// End records in the journal that the build is about to end, and how to undo that.
+// End records in the journal, durably, that the build is about to end, and how to undo what the end changes.
 func (k *Checkpointer) End(undo json.RawMessage) error { return k.journal.commit(entry{Undo: undo}) }
 
 // Close closes the journal, which stays. It is safe to call twice, and on nil.

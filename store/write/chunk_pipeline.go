@@ -2,20 +2,21 @@ package write
 
 // ChunkEncoder encodes rows as chunks, one at a time.
 type ChunkEncoder interface {
-	// Encode returns the chunk of rows; the last chunk may have fewer. It is valid until the next call. mask says which
-	// filters of HDF5 it did not go through.
+	// Encode returns the encoded chunk of rows; the last chunk may have fewer rows than the others. The bytes are valid
+	// until the next call. mask says which filters of HDF5 were skipped for this chunk.
 	Encode(rows []byte) (chunk []byte, mask uint32, err error)
 }
 
 // ChunkWriter takes the chunks of an array, in order.
 type ChunkWriter interface {
-	// Write adds the chunk that begins at a row and did not go through the filters of mask.
+	// Write stores the chunk that begins at a row. mask is what Encode returned with the chunk.
 	Write(row int64, chunk []byte, mask uint32) error
 	Close() error
 }
 
-// ChunkPipeline writes the rows of one array in chunks: several goroutines encode these, and they are written in their
-// order.
+// ChunkPipeline writes the rows of one array in chunks. Several goroutines encode chunks; the goroutine that calls
+// Append writes them, in the order of their rows. Once every slot of the ring is in use, Append waits for the oldest
+// chunk, so memory is bounded by the number of slots.
 type ChunkPipeline struct {
 	records  int64 // of a chunk
 	to       ChunkWriter
@@ -28,7 +29,8 @@ type ChunkPipeline struct {
 	reported func(n int64) error
 }
 
-// slot is a chunk on its way.
+// slot is a chunk between Append and the ChunkWriter. Each slot has an encoder of its own, because an encoded chunk is
+// valid only until the next call of its encoder, and has to wait until all earlier chunks are written.
 type slot struct {
 	encoder ChunkEncoder
 	rows    []byte
@@ -38,20 +40,21 @@ type slot struct {
 	done    chan struct{}
 }
 
-// packBytes is about how much memory the chunks of a ChunkPipeline may take, unless one takes more.
+// packBytes is about how much memory the slots of a ChunkPipeline may take together. A slot counts as four times the
+// rows of a chunk and 1 MiB. There is at least one slot, even if a chunk is larger than the limit.
 const packBytes = 512 << 20
 
 // ChunkPipelineOptions configures NewChunkPipeline.
 type ChunkPipelineOptions struct {
-	Records, RowBytes int                          // of a chunk, of a row
+	Records, RowBytes int                          // records of a chunk, bytes of a row
 	First             int64                        // the row that the first chunk begins at
-	Workers           int                          // that encode
-	Encoder           func() (ChunkEncoder, error) // makes one for each of them, and one more
+	Workers           int                          // goroutines that encode
+	Encoder           func() (ChunkEncoder, error) // makes the encoder of a slot; there is one slot more than Workers
 	Reported          func(n int64) error          // called with n more bytes of rows written; may be nil
 }
 
-// NewChunkPipeline begins an array whose chunks go to a ChunkWriter, which Close closes. After an error it is the
-// caller's.
+// NewChunkPipeline begins an array whose chunks go to a ChunkWriter. Closing the pipeline closes the ChunkWriter, too.
+// After an error the caller has to close it.
 func NewChunkPipeline(to ChunkWriter, opts ChunkPipelineOptions) (*ChunkPipeline, error) {
 	p := &ChunkPipeline{records: int64(opts.Records), row: opts.First, to: to, reported: opts.Reported}
 	bytes := opts.Records * opts.RowBytes
@@ -69,7 +72,7 @@ func NewChunkPipeline(to ChunkWriter, opts ChunkPipelineOptions) (*ChunkPipeline
 	return p, nil
 }
 
-// encode makes the chunks of jobs until there are no more.
+// encode encodes the chunks of jobs until the channel is closed.
 func encode(jobs <-chan *slot) {
 	for s := range jobs {
 		s.chunk, s.mask, s.err = s.encoder.Encode(s.rows)
@@ -80,7 +83,7 @@ func encode(jobs <-chan *slot) {
 // Stored returns the bytes of the chunks that were written.
 func (p *ChunkPipeline) Stored() int64 { return p.stored }
 
-// Append adds rows.
+// Append adds rows, and submits each chunk that they fill.
 func (p *ChunkPipeline) Append(b []byte) error {
 	for len(b) > 0 {
 		s := p.slots[(p.oldest+p.busy)%len(p.slots)]
@@ -106,7 +109,8 @@ func (p *ChunkPipeline) submit(s *slot) error {
 	return p.drain()
 }
 
-// drain writes the oldest chunk.
+// drain waits for the oldest chunk and writes it. Later chunks wait for it even if they are encoded already, since a
+// ChunkWriter takes chunks in order.
 func (p *ChunkPipeline) drain() error {
 	s := p.slots[p.oldest]
 	<-s.done
@@ -119,7 +123,7 @@ func (p *ChunkPipeline) drain() error {
 	return p.Write(s.chunk, s.mask, n)
 }
 
-// Write writes the next chunk, which encodes n bytes of rows.
+// Write writes a chunk that is encoded already as the next one. The chunk encodes n bytes of rows.
 func (p *ChunkPipeline) Write(chunk []byte, mask uint32, n int) error {
 	err := p.to.Write(p.row, chunk, mask)
 	p.row += p.records
@@ -130,7 +134,7 @@ func (p *ChunkPipeline) Write(chunk []byte, mask uint32, n int) error {
 	return err
 }
 
-// Flush writes all that is left; the last chunk may have fewer rows than the others.
+// Flush writes the chunks that are left. The last chunk may have fewer rows than the others.
 func (p *ChunkPipeline) Flush() error {
 	if s := p.slots[(p.oldest+p.busy)%len(p.slots)]; len(s.rows) > 0 {
 		p.busy++
@@ -144,7 +148,8 @@ func (p *ChunkPipeline) Flush() error {
 	return nil
 }
 
-// Close ends the goroutines and lets go of the file.
+// Close ends the goroutines and closes the ChunkWriter. Chunks that were submitted and not written are dropped: Flush
+// writes them.
 func (p *ChunkPipeline) Close() error {
 	close(p.jobs)
 	for ; p.busy > 0; p.busy-- {

@@ -12,13 +12,13 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// ArrayWriter writes columns of generations of Zarr.
+// ArrayWriter writes columns of a dataset in Zarr as arrays.
 type ArrayWriter interface {
-	// Frame returns the form of stage files that become files of the field's array without a copy, and how many records
-	// each has. A nil Frame says that Write copies the values.
+	// Frame returns the form in which files of the stage can become files of the field's array without a copy, and how
+	// many records each file has. A nil Frame says that Write has to copy the values.
 	Frame(base *store.Manifest, in store.Folder, f store.Field) (*Frame, []int64, error)
 
-	// Write writes a column as arrays of a name into the stage, where its shards are in files.
+	// Write writes a column, whose shards are files of the stage, as arrays in the stage.
 	Write(base *store.Manifest, in store.Folder, stage *Stage, c ArrayColumn) (*Arrays, error)
 }
 
@@ -26,7 +26,7 @@ type ArrayWriter interface {
 type ArrayColumn struct {
 	store.Field
 	Shards []store.Shard
-	Framed bool   // the files of the shards have the Frame
+	Framed bool   // the files of the shards have the form that Frame returned
 	Stored string // the name of the arrays
 }
 
@@ -55,7 +55,9 @@ type ArrayHome interface {
 
 var _ ArrayHome = Dir("")
 
-// commitArrays makes the column arrays of a dataset in Zarr.
+// commitArrays publishes the arrays of a column and then commits the generation that lists them. The name of the arrays
+// stays reserved until the commit is done: a Prune in between would take arrays that no generation lists for those of a
+// killed writer.
 func (c *ColumnWriter) commitArrays(replace Replace, change store.Change) (m *store.Manifest, err error) {
 	home, ok := c.home.(ArrayHome)
 	if !ok {
@@ -83,8 +85,9 @@ func (c *ColumnWriter) commitArrays(replace Replace, change store.Change) (m *st
 	return m, err
 }
 
-// NameArrays implements ArrayHome. It returns the name of the field, unless an array has that name, or had it in
-// another generation: then it returns the name with random digits.
+// NameArrays implements ArrayHome. It returns the name of the field, or the name with random digits if an array has or
+// had that name in any generation. Until release is called, a lock on the folder of generations keeps Prune from
+// running.
 func (d Dir) NameArrays(f store.Field) (name string, release func() error, err error) {
 	root, err := openDataset(string(d))
 	if err != nil {
@@ -106,7 +109,9 @@ func (d Dir) NameArrays(f store.Field) (name string, release func() error, err e
 	return name, held.Close, nil
 }
 
-// PublishArrays implements ArrayHome.
+// PublishArrays implements ArrayHome. The folders of checksums move first and the field's folder last. After a crash in
+// between, FindOrphans finds the checksums, which only penstock writes; a folder with a plain name and no checksums
+// could be another program's, and would stay.
 func (d Dir) PublishArrays(stage *Stage, a *Arrays) error {
 	root, err := openDataset(string(d))
 	if err != nil {

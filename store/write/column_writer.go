@@ -14,8 +14,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// ColumnWriter writes the values of one field, for all records of a dataset, to files next to the others.
-// The dataset stays as it is until Commit. It serves one goroutine.
+// ColumnWriter writes the values of one field, for all records of a dataset, to new files next to the files of the
+// other fields. The dataset stays as it is until Commit. A ColumnWriter serves one goroutine.
 type ColumnWriter struct {
 	home     Home
 	free     func() // removes what Home.Spool made
@@ -40,7 +40,7 @@ const (
 	columnRecords = 1 << 16
 )
 
-// Old returns the value that a column has of a deleted record, by its place. It is valid until the next call.
+// Old returns the value that a column has for the deleted record at a place. The bytes are valid until the next call.
 type Old func(place int64) ([]byte, error)
 
 // ColumnOptions configures a ColumnWriter.
@@ -49,13 +49,15 @@ type ColumnOptions struct {
 	Journal *store.Journal // with Resume, a build of this field that stopped is continued, if the same records are deleted
 	Arrays  ArrayWriter    // for a dataset of Zarr; nil elsewhere
 
-	// Old has the values of deleted records in a column that is set, except of those that are marked in Lacks. nil has
-	// none.
+	// Old returns the values of deleted records in a column that is replaced. With these values in the new column, too,
+	// Undelete can restore the records. Lacks marks deleted records without a value. A nil Old has no values.
 	Old   Old
 	Lacks []uint64
 }
 
-// CreateColumn begins a column of a dataset.
+// CreateColumn begins a column of a dataset. The journal's options include the set of deleted records and the
+// generation of the last append: an interrupted build that is continued after either has changed would give values to
+// other records.
 func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, error) {
 	if err := home.Check(); err != nil {
 		return nil, err
@@ -107,7 +109,8 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 	return c, nil
 }
 
-// frame has the stage have files that the container takes over, if it can.
+// frame asks the container in which form files of the stage become files of an array without a copy, and has the
+// ShardWriter write that form.
 func (c *ColumnWriter) frame(o *ShardOptions) error {
 	if c.arrays == nil {
 		return nil
@@ -120,7 +123,8 @@ func (c *ColumnWriter) frame(o *ShardOptions) error {
 	return nil
 }
 
-// readBase returns the manifest of a generation, 0 for the newest one, and its deleted records; nil if there are none.
+// readBase returns the manifest of a generation, 0 for the newest one, and the set of its deleted records, nil if there
+// are none.
 func readBase(home Home, generation int) (base *store.Manifest, deleted []uint64, err error) {
 	name := ""
 	if generation > 0 {
@@ -133,7 +137,7 @@ func readBase(home Home, generation int) (base *store.Manifest, deleted []uint64
 	return base, deleted, err
 }
 
-// DiscardColumn removes the files of a column whose writer was killed after committing it.
+// DiscardColumn removes the staging directory of a column whose writer was killed after it had committed the column.
 func DiscardColumn(home Home, name string) error {
 	dest, free, err := home.Spool(name)
 	if err != nil {
@@ -150,7 +154,8 @@ func DiscardColumn(home Home, name string) error {
 	return stage.Abort()
 }
 
-// cutsOf returns how many records each shard has.
+// cutsOf returns how many records each shard of a column has: as many as the shards of the dataset, since a shard's
+// entry in the manifest lists files of all columns. A dataset without shards (Zarr, HDF5) is one piece.
 func cutsOf(m *store.Manifest) []int64 {
 	if len(m.Shards) == 0 {
 		return []int64{m.Records}
@@ -162,7 +167,9 @@ func cutsOf(m *store.Manifest) []int64 {
 	return cuts
 }
 
-// leaveOut has deleted records without values get zeros, or no rows.
+// leaveOut prepares the value of deleted records that have none: zeros in a fixed field, no rows in a ragged one. It
+// also counts the values that a resumed column has: next counts stored records, deleted ones included, and appended
+// only the others.
 func (c *ColumnWriter) leaveOut() {
 	c.appended = c.next
 	if c.deleted == nil {
@@ -183,7 +190,8 @@ func marked(words []uint64, row int64) bool {
 	return words != nil && words[row/64]>>(row%64)&1 == 1
 }
 
-// Next returns the number of the record whose value comes next: 0, unless the column is one that was left.
+// Next returns the number of the record whose value comes next, not counting deleted records: 0, unless the column is
+// resumed.
 func (c *ColumnWriter) Next() int64 { return c.appended }
 
 // Records returns how many records the dataset has, without deleted ones.
@@ -213,7 +221,8 @@ func CheckValue(f store.Field, value []byte) error {
 	return nil
 }
 
-// skip adds the old values of the deleted records that come next, or zeros.
+// skip adds values for the deleted records that come next: their old values, or zeros. Every column has a row for each
+// stored record, so that row i is the same record in all columns and a delete rewrites no file.
 func (c *ColumnWriter) skip() error {
 	for c.next < c.base.Records && marked(c.deleted, c.next) {
 		value, err := c.left(c.next)
@@ -227,7 +236,7 @@ func (c *ColumnWriter) skip() error {
 	return nil
 }
 
-// left returns the value that a deleted record has.
+// left returns the value that is stored for a deleted record.
 func (c *ColumnWriter) left(place int64) ([]byte, error) {
 	if marked(c.missing, place) {
 		return c.zeros, nil
@@ -235,7 +244,8 @@ func (c *ColumnWriter) left(place int64) ([]byte, error) {
 	return c.old(place)
 }
 
-// add adds the value of the next stored record. Statistics do not count it if the record has none.
+// add adds the value of the next stored record to the block. Statistics leave out values that stand for none, and a
+// block is of one split, so the block is written whenever either changes.
 func (c *ColumnWriter) add(value []byte) error {
 	if missing := marked(c.missing, c.next); missing != c.shards.manifest.noValues {
 		if err := c.flush(); err != nil {
@@ -257,7 +267,7 @@ func (c *ColumnWriter) add(value []byte) error {
 	return nil
 }
 
-// flush writes what was gathered.
+// flush writes the gathered block to the shards.
 func (c *ColumnWriter) flush() error {
 	b := c.block
 	if b.N == 0 {
@@ -276,7 +286,8 @@ func sizesOf(f store.Field) string {
 	return fmt.Sprintf("%d bytes", f.RecordBytes())
 }
 
-// Checkpoint makes all values so far durable, so that a later writer can continue after them, with a note.
+// Checkpoint makes all values so far durable, together with a note of the caller, so that a later writer can continue
+// after them.
 func (c *ColumnWriter) Checkpoint(note json.RawMessage) error {
 	if err := c.flush(); err != nil {
 		return err
@@ -323,12 +334,13 @@ func (c *ColumnWriter) commit(replace Replace, change store.Change) (*store.Mani
 	return m, nil
 }
 
-// edited returns the field without what the container has of it.
+// edited returns the field for Editing, with the state of its statistics and identity and without files or arrays.
 func (c *ColumnWriter) edited() editedField {
 	return editedField{Field: c.field, of: c.shards.manifest}
 }
 
-// publish makes the files of the column files of the dataset.
+// publish makes the files of the column files of the dataset, under names with a random tag: the files of the column
+// that it may replace belong to earlier generations and stay.
 func (c *ColumnWriter) publish() (files [][]store.File, err error) {
 	tag, all := RandomTag(), []Published{}
 	for _, s := range c.shards.sections[0].shards {
@@ -343,7 +355,8 @@ func (c *ColumnWriter) publish() (files [][]store.File, err error) {
 	return files, c.home.Publish(c.stage, all)
 }
 
-// unpublish removes the files of a column that was not committed. If that is not known, they stay.
+// unpublish removes the files of a column that was not committed. If the outcome of the commit is unknown, the files
+// stay: a generation may list them, and Prune removes them if none does.
 func (c *ColumnWriter) unpublish(files [][]store.File, why error) error {
 	if mayBeListed(why) {
 		return nil
@@ -366,7 +379,8 @@ const (
 	Existing
 )
 
-// put makes a column part of the dataset.
+// put makes a column part of the next generation. It refuses a column that was begun before other records were appended
+// or records changed their split: its values would belong to other records.
 func (e *Editing) put(c *ColumnWriter, f editedField, replace Replace) error {
 	if e.Base.Records != c.base.Records || Shared(e.Base, c.base) != c.base.Records ||
 		!slices.EqualFunc(e.Base.Splits, c.base.Splits, sameSplit) {
@@ -380,7 +394,8 @@ func (e *Editing) put(c *ColumnWriter, f editedField, replace Replace) error {
 	return e.set(f, replace)
 }
 
-// Put adds a field or replaces one, of a dataset whose files are written anew.
+// Put adds or replaces a field of a dataset whose files are written anew. A field that is replaced keeps how its column
+// is compressed.
 func (e *Editing) Put(f store.Field, replace Replace) error {
 	next := editedField{Field: f}
 	if i := e.Base.Schema().Index(f.Name); i >= 0 {
@@ -389,7 +404,7 @@ func (e *Editing) Put(f store.Field, replace Replace) error {
 	return e.set(next, replace)
 }
 
-// set enters a field.
+// set adds a field at the end, or replaces the field of its name.
 func (e *Editing) set(f editedField, replace Replace) error {
 	i := e.Base.Schema().Index(f.Name)
 	switch {
@@ -405,7 +420,8 @@ func (e *Editing) set(f editedField, replace Replace) error {
 	return nil
 }
 
-// checkGone makes sure that all records have values that are not deleted.
+// checkGone makes sure that the column has a value for every record that is not deleted. Records that were deleted
+// after the column began have values, too. Records that were restored since may have none, so the column is refused.
 func (e *Editing) checkGone(c *ColumnWriter) error {
 	if c.deleted == nil {
 		delete(e.withoutValues, c.field.Name) // it has values for all
@@ -423,14 +439,14 @@ func (e *Editing) checkGone(c *ColumnWriter) error {
 
 func sameSplit(a, b store.Split) bool { return a.Name == b.Name && slices.Equal(a.Ranges, b.Ranges) }
 
-// Close gives up what was not committed. With a Journal the values up to the last Checkpoint are kept.
+// Close discards a column that was not committed. With a Journal the values up to the last Checkpoint are kept.
 func (c *ColumnWriter) Close() error {
 	err := errors.Join(c.shards.Close(), c.stage.Leave())
 	c.free()
 	return err
 }
 
-// Columns that are being written have a stage in the dataset's folder.
+// Names of the staging directory of a column, which is in the folder of the dataset.
 const (
 	ColumnName  = ".column" // follows the name of the field
 	columnStage = ColumnName + ".building"

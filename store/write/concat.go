@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// ConcatColumns returns the columns that parts of a dataset, one after the other, make. Offsets
-// have one row less for each extent but the first, as one's end is the next one's start.
+// ConcatColumns returns the columns that parts of a dataset make, one part after the other. A column of offsets has one
+// row less for each extent but the first: the end of one extent is the start of the next.
 func ConcatColumns(parts [][]layout.Column) []layout.Column {
 	out := make([]layout.Column, len(parts[0]))
 	for k := range out {
@@ -27,11 +27,11 @@ func ConcatColumns(parts [][]layout.Column) []layout.Column {
 	return out
 }
 
-// collectBuffer is about how many bytes are copied at a time.
+// collectBuffer is about how many bytes ConcatRows copies at a time.
 const collectBuffer = 1 << 20
 
-// ConcatRows gives the rows of column k of all parts, one after the other, to a function, whole rows at a time. Offsets
-// count from the first row of the column then.
+// ConcatRows gives the rows of column k of all parts, one part after the other, to a function, whole rows at a time.
+// Offsets are changed to count from the first row of the joined column.
 func ConcatRows(parts [][]layout.Column, k int, to func(rows []byte) error) error {
 	size := parts[0][k].Spec.RecordBytes()
 	c := collecting{size: int64(size), to: to, buf: make([]byte, max(size, collectBuffer-collectBuffer%size))}
@@ -55,7 +55,7 @@ func ConcatRows(parts [][]layout.Column, k int, to func(rows []byte) error) erro
 	return nil
 }
 
-// collecting is the copy of one column.
+// collecting is the copy of one column by ConcatRows.
 type collecting struct {
 	size    int64 // of a row
 	to      func(rows []byte) error
@@ -64,7 +64,7 @@ type collecting struct {
 	started bool  // the first offset is written
 }
 
-// rows copies an extent, changed in pieces by change if that is not nil.
+// rows copies an extent. If change is not nil, it changes each piece before the piece is passed on.
 func (c *collecting) rows(e layout.Extent, change func(piece []byte) ([]byte, error)) error {
 	f, err := e.Open()
 	if err != nil {
@@ -90,7 +90,8 @@ func (c *collecting) rows(e layout.Extent, change func(piece []byte) ([]byte, er
 	return nil
 }
 
-// offsets copies an extent of offsets, to count from the first row of the column.
+// offsets copies an extent of offsets, changed to count from the first row of the joined column. Offsets come from
+// files that another program may have damaged, so each is checked against the one before by a Walk.
 func (c *collecting) offsets(e layout.Extent, x *layout.RaggedExtent) error {
 	first := true
 	var w layout.Walk
@@ -108,7 +109,7 @@ func (c *collecting) offsets(e layout.Extent, x *layout.RaggedExtent) error {
 			binary.LittleEndian.PutUint64(b, uint64(c.base+w.Row()))
 		}
 		if first && c.started {
-			piece = piece[8:] // it is the end of the extent before
+			piece = piece[8:] // the first offset repeats the end of the previous extent
 		}
 		first, c.started = false, true
 		return piece, nil

@@ -17,7 +17,7 @@ import (
 // Its records carry only the values that statistics need, see SetStored of package digest. It keeps no journal.
 type Concatenation struct {
 	Parts func() ([]*store.Manifest, error) // the datasets' manifests, once all records were appended
-	// Take puts a file of a dataset into the stage, under its new name.
+	// Take puts a file of the dataset with that number in Parts into the stage, under a new name.
 	Take func(dataset int, from store.File, to string) error
 
 	stage    *Stage
@@ -27,7 +27,8 @@ type Concatenation struct {
 }
 
 // Concatenable reports whether the statistics of a field can be added up from the statistics of datasets. Statistics of
-// bytes are sums of integers; the last bits of other statistics depend on where the records are cut.
+// bytes are sums of integers, which do not depend on the order. The last bits of other statistics depend on where the
+// records are cut, so a concatenation would differ from the same records written one by one.
 func Concatenable(f store.Field) bool { return isByte(f.DType) }
 
 // NewConcatenation begins a dataset in a stage.
@@ -36,7 +37,7 @@ func NewConcatenation(stage *Stage, schema store.Schema) *Concatenation {
 		sums: make([]uint32, len(schema.Fields))}
 }
 
-// Append enters a record, whose files come later.
+// Append enters a record into identity and statistics. Its values are in files that Commit takes over.
 func (a *Concatenation) Append(r *store.Record) error { return a.manifest.Add(r, a.sums) }
 
 // Records implements [Records].
@@ -51,7 +52,8 @@ func (a *Concatenation) Kept() store.Kept { return store.Kept{} }
 // Close implements Container.
 func (a *Concatenation) Close() error { return nil }
 
-// Commit takes all files and publishes the dataset.
+// Commit takes all files and publishes the dataset. It refuses shards with more or fewer records than Append has
+// entered: the identity would be that of other records.
 func (a *Concatenation) Commit(info store.Info) (*store.Manifest, error) {
 	datasets, err := a.Parts()
 	if err != nil {
@@ -80,7 +82,8 @@ func (a *Concatenation) Commit(info store.Info) (*store.Manifest, error) {
 // gigabytes, which all wait and do not compute.
 const takenAtOnce = 16
 
-// takeAll takes the files of all datasets. After the first error it begins no others.
+// takeAll takes the files of all datasets, several at a time, and lists their shards, numbered in the new dataset.
+// After the first error no further file is taken.
 func (a *Concatenation) takeAll(datasets []*store.Manifest) (shards []store.Shard, records int64, err error) {
 	all, failed := errgroup.WithContext(context.Background())
 	all.SetLimit(takenAtOnce)
@@ -108,8 +111,8 @@ func (a *Concatenation) takeAll(datasets []*store.Manifest) (shards []store.Shar
 	return shards, records, errors.Join(err, all.Wait())
 }
 
-// files takes the files of a shard, which gets a new number. Those of fields that are only in the other dataset come
-// last, and stay where they are.
+// files takes the files of a shard under names that follow from its new number, and lists them. Fields that only the
+// other dataset has come last in its shards, and their files are not taken.
 func (a *Concatenation) files(s store.Shard, number int, take func(from store.File, to string)) (list []store.File,
 	err error) {
 	for k, c := range layout.Columns(a.schema.Specs()) {

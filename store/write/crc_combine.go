@@ -2,15 +2,15 @@ package write
 
 import "hash/crc32"
 
-// CombineCRC32C returns the checksum of a's bytes followed by b's, which are n.
+// CombineCRC32C returns the checksum of the bytes of a followed by the n bytes of b.
 func CombineCRC32C(a, b uint32, n int64) uint32 {
 	shift := newCRCShift(n)
 	return shift.join(a, b)
 }
 
-// crcShift appends checksums: crc(a+b) from crc(a), crc(b) and the length of b, which is
-// fixed. Appending n zero bytes to a is linear over GF(2), so it is a 32x32 bit matrix,
-// made by repeated squaring (the method of zlib's crc32_combine).
+// crcShift appends checksums: crc(a+b) from crc(a), crc(b) and the length of b, which is fixed. Appending n zero bytes
+// to a is linear over GF(2), so it is a 32x32 bit matrix, made by repeated squaring (the method of zlib's
+// crc32_combine).
 type crcShift [32]uint32
 
 // newCRCShift returns the matrix over GF(2) that appends n zero bytes to a CRC32C. Appending one bit is linear in the
@@ -35,7 +35,7 @@ func newCRCShift(n int64) crcShift {
 	return result
 }
 
-// apply multiplies the matrix by a checksum. The mask -(v&1) takes a column or not without a branch.
+// apply multiplies the matrix by a checksum. The mask -(v&1) adds a column or not without a branch.
 func (m *crcShift) apply(v uint32) uint32 {
 	var out uint32
 	for i := 0; v != 0; i, v = i+1, v>>1 {

@@ -12,7 +12,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// readDeleted reads which records of the newest generation are deleted.
+// readDeleted reads the set of deleted records of the newest generation, and for each column the deleted records
+// without a value.
 func (e *Editing) readDeleted() (err error) {
 	was := e.Base.Deleted
 	if was == nil {
@@ -31,7 +32,7 @@ func (e *Editing) readDeleted() (err error) {
 	return nil
 }
 
-// setWithoutValues says that a column has no values for these deleted records, and has values for all others.
+// setWithoutValues records the deleted records for which a column has no values. It has values for all others.
 func (e *Editing) setWithoutValues(name string, words []uint64) {
 	if e.withoutValues == nil {
 		e.withoutValues = make(map[string][]uint64)
@@ -39,7 +40,8 @@ func (e *Editing) setWithoutValues(name string, words []uint64) {
 	e.withoutValues[name] = words
 }
 
-// leftOut returns what the manifest says of deleted records.
+// leftOut returns the manifest's description of deleted records. Records that were restored are taken out of the sets
+// of records without values, and a set that becomes empty is not listed.
 func (e *Editing) leftOut() *store.Deleted {
 	d := store.NewDeleted(e.deleted, e.Base.Records)
 	if d == nil {
@@ -60,7 +62,8 @@ func (e *Editing) leftOut() *store.Deleted {
 }
 
 // Delete leaves the marked records of a generation out of the next generation of a dataset. Stored record i of
-// generation of is bit i%64 of word i/64. Records that were deleted before stay deleted.
+// generation of is bit i%64 of word i/64. Records that were deleted before stay deleted. No file is changed: values
+// stay where earlier generations and Undelete find them.
 func Delete(home Home, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
 	return mark(home, of, change, func(e *Editing) (n int64, err error) {
 		all := int64(0)
@@ -75,7 +78,7 @@ func Delete(home Home, of *store.Manifest, marked []uint64, change store.Change)
 	})
 }
 
-// CheckDelete refuses to delete n records where that many are left, if that makes no sense.
+// CheckDelete refuses to delete n records and leave that many, if nothing would be deleted or no record would be left.
 func CheckDelete(n, left int64) error {
 	switch {
 	case n == 0:
@@ -86,8 +89,8 @@ func CheckDelete(n, left int64) error {
 	return nil
 }
 
-// Undelete takes deleted records back into the next generation: the marked records of generation of, as in Delete. All
-// of them must have values in all columns: a column that was written after the delete has none for them.
+// Undelete restores deleted records in the next generation: the marked records of generation of, as in Delete. Every
+// column must have values for all of them; a column that was written after the delete has none.
 func Undelete(home Home, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
 	return mark(home, of, change, func(e *Editing) (n int64, err error) {
 		restored := make([]uint64, len(e.deleted))
@@ -103,7 +106,8 @@ func Undelete(home Home, of *store.Manifest, marked []uint64, change store.Chang
 	})
 }
 
-// checkWhole refuses records for which a column has no values.
+// checkWhole refuses to restore records for which a column has no values: readers would see zeros that nobody has
+// written.
 func (e *Editing) checkWhole(restored []uint64, n int64) error {
 	var columns []string
 	missing := make([]uint64, len(restored))
@@ -147,7 +151,8 @@ func places(words []uint64) (text string, n int64) {
 	return text, n
 }
 
-// mark commits a generation with other deleted records. f changes their marks, and returns how many it changed.
+// mark commits a generation with another set of deleted records. f changes the set and returns how many records it has
+// changed. After a concurrent commit f is called again, with that commit's set.
 func mark(home Home, of *store.Manifest, change store.Change, f func(e *Editing) (int64, error)) (*store.Manifest,
 	error) {
 	return commit(home, func(base *store.Manifest) (*store.Manifest, error) {
@@ -168,7 +173,8 @@ func mark(home Home, of *store.Manifest, change store.Change, f func(e *Editing)
 	})
 }
 
-// sameShards reports records of an earlier generation that do not have the same places in a later one.
+// sameShards refuses records that were chosen in an earlier generation and do not have the same places in base: other
+// records would be deleted or restored in their place.
 func sameShards(of, base *store.Manifest) error {
 	if Shared(of, base) == of.Records {
 		return nil
@@ -177,9 +183,10 @@ func sameShards(of, base *store.Manifest) error {
 		"%d, in which they were chosen; choose them again", base.Generation, of.Generation), store.ErrBusy)
 }
 
-// Shared returns how many stored records two generations of a dataset have in common: their first ones. After a restore
-// of an earlier generation, others may be appended in the places of those that it does not have, in files of their own.
-// If every column of the first shard was replaced, no file says so, and the places count.
+// Shared returns how many stored records two generations of a dataset have in common: the first ones of both. After a
+// restore of an earlier generation, other records may be appended at the places of those that it does not have, in
+// files of their own, so shards are compared by their files. If every column of the first shard was replaced, no file
+// tells, and the smaller number of records counts.
 func Shared(a, b *store.Manifest) (records int64) {
 	same := func(a, b store.Shard) bool {
 		return a.First == b.First && a.Count == b.Count && slices.ContainsFunc(a.Files, func(f store.File) bool {
@@ -198,8 +205,9 @@ func Shared(a, b *store.Manifest) (records int64) {
 	return records
 }
 
-// lastAppend returns the generation that appended the last records of m, or the first one that is kept after it: others
-// may have had their places. It is 0 if all records are in one shard.
+// lastAppend returns the generation that appended the last records of m, or the first kept generation after it. The
+// journal of a column stores the number: after a restore of an earlier generation, a new append can put other records
+// at the same places. The number is 0 if all records are in one shard.
 func lastAppend(home Home, m *store.Manifest) int {
 	if len(m.Shards) < 2 {
 		return 0

@@ -21,7 +21,7 @@ type StageOptions struct {
 	Keep      bool // what a build left in the stage stays there
 }
 
-// destination is the place of a dataset, and the names next to it while it is built.
+// destination is the path of a dataset, and the names beside it (staging directory, lock, journal) that a build uses.
 type destination struct {
 	path   string   // absolute
 	stage  string   // name of the stage, in parent
@@ -39,7 +39,8 @@ func StageDir(dest string) string {
 	return filepath.Join(filepath.Dir(dest), "."+filepath.Base(dest)+".building")
 }
 
-// acquire locks the destination. On a file system without locks nobody is kept out.
+// acquire locks the destination for this process. On a file system without locks no other builder is kept out, which
+// Stage.Locked reports.
 func (d *destination) acquire() (err error) {
 	d.lock, err = Lock(d.parent, lockName(d.stage))
 	switch {
@@ -51,7 +52,7 @@ func (d *destination) acquire() (err error) {
 	return err
 }
 
-// unlock lets others build.
+// unlock lets other processes build the destination.
 func (d *destination) unlock() {
 	if d.lock != nil {
 		Unlock(d.parent, lockName(d.stage), d.lock)
@@ -59,8 +60,8 @@ func (d *destination) unlock() {
 	}
 }
 
-// tidy removes what a build left that was killed when it had published all; then it
-// reports true.
+// tidy removes what is left of a build that was killed after it had published everything, and reports whether there was
+// such a build. The caller holds the lock, so no living process is at work in the staging directory.
 func (d *destination) tidy() (done bool, err error) {
 	if done, err := d.removePublished(); done || err != nil {
 		return done, err
@@ -73,7 +74,7 @@ func (d *destination) tidy() (done bool, err error) {
 		return false, err
 	}
 	if info.IsDir() {
-		_ = d.parent.Remove(d.stage) // if it is empty
+		_ = d.parent.Remove(d.stage) // fails unless the directory is empty
 	}
 	folder, err := private.Open(d.parent, d.stage)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +121,7 @@ func (d *destination) committed(stage *os.Root) (bool, error) {
 	return true, errors.Join(forward(dest, m.Generation), stage.Remove(layout.ManifestName))
 }
 
-// removePublished removes a stage whose content is published, and reports whether it existed.
+// removePublished removes a staging directory whose content is published, and reports whether there was one.
 func (d *destination) removePublished() (bool, error) {
 	name := publishedName(d.stage)
 	folder, err := private.Open(d.parent, name)
@@ -132,13 +133,13 @@ func (d *destination) removePublished() (bool, error) {
 	}
 	defer folder.Close()
 	if d.resumesAppend() {
-		d.unlock() // before the folder, which alone tells the next process that the records are there already
+		d.unlock() // before the removal: while the folder exists, the next process learns from it that the records were appended
 	}
 	return true, private.Remove(d.parent, name, folder)
 }
 
-// resumesAppend reports whether the build is an append that goes on where another process left it. It has nothing to do
-// where that process had published all.
+// resumesAppend reports whether the build is an append that continues an interrupted one. If that one had published
+// everything, nothing is left to append, and OpenStage returns store.ErrCommitted.
 func (d *destination) resumesAppend() bool { return d.opts.Append && d.opts.Keep }
 
 // check refuses to write over what is not a dataset. A folder without a manifest may be anybody's, and replacing it
@@ -178,13 +179,14 @@ func (d *destination) check() error {
 	return nil
 }
 
-// retire gives the stage, which is used up, another name: while it is removed, nobody takes it for one that was
-// just begun.
+// retire renames a staging directory whose content is published. Removing a directory takes many steps, and a process
+// that opened the half-removed directory under its old name would take it for a new build.
 func (d *destination) retire() error { return d.parent.Rename(d.stage, publishedName(d.stage)) }
 
-// replace moves what has a name in a folder to the destination. A folder cannot be renamed over
-// another one, so the two change places, in one step where the system can do that, and the old one
-// is removed.
+// replace moves the file or folder of a name to the destination. A folder cannot be renamed over another one, so the
+// two change places, in one step where the system has one, and then the old one is removed. Elsewhere the old one is
+// moved aside first: a crash between the two renames leaves no dataset at the destination, and the old one in
+// STAGE.old. A replaced file hands its owner, group and permissions on to the new one.
 func (d *destination) replace(from *os.Root, name string) error {
 	dest := d.name()
 	info, err := d.parent.Lstat(dest)

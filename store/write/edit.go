@@ -11,8 +11,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Editing is the next generation of a dataset while it is made from the newest one: the same records, with
-// other columns. No file of the dataset is changed.
+// Editing is the next generation of a dataset while it is made from the newest one: the same records, with other
+// columns or marks. No file of the dataset is changed, since readers of earlier generations have the files mapped; a
+// generation lists other files.
 type Editing struct {
 	Base   *store.Manifest // the newest generation
 	fields []editedField
@@ -28,13 +29,13 @@ type Editing struct {
 // editedField is a field with its files and what the manifest says of its values.
 type editedField struct {
 	store.Field
-	files [][]store.File   // by shard; nil of Zarr and HDF5
-	array storedField      // of Zarr and HDF5
-	of    *ManifestBuilder // has the state of its statistics and identity,
-	at    int              // as its field of that number
+	files [][]store.File   // by shard; nil for Zarr and HDF5
+	array storedField      // for Zarr and HDF5
+	of    *ManifestBuilder // has the state of the field's statistics and identity
+	at    int              // the number of the field in that builder
 }
 
-// mostAttempts limits how often a change is made again that another one came before.
+// mostAttempts limits how often a change is made again because another writer committed first.
 const mostAttempts = 10
 
 // Edit commits the generation that f makes from the newest one of a dataset, and returns its manifest.
@@ -52,14 +53,17 @@ func Edit(home Home, change store.Change, f func(e *Editing) error) (*store.Mani
 	})
 }
 
-// Restore commits the content of an earlier generation as the next generation. It holds the earlier generation
-// meanwhile, so that no Prune removes its files.
+// Restore commits the content of an earlier generation as the next generation. It holds the earlier generation until
+// the commit is done: a concurrent Prune could remove its files after the new manifest was made and before it is
+// committed.
 func Restore(home Home, old *store.Manifest, change store.Change) (*store.Manifest, error) {
 	release, held := home.Hold(old)
 	if release == nil {
 		return nil, held
 	}
 	m, err := commit(home, func(base *store.Manifest) (*store.Manifest, error) {
+		// The newest generation may have its manifest in the folder alone, where Hold does not find it. Prune never
+		// removes it.
 		if held != nil && base.Generation != old.Generation {
 			return nil, held
 		}
@@ -70,7 +74,8 @@ func Restore(home Home, old *store.Manifest, change store.Change) (*store.Manife
 	return m, errors.Join(err, release())
 }
 
-// commit commits the generation that next returns for the newest one.
+// commit commits the generation that next makes from the newest one. If another writer commits first, next is called
+// again with that writer's generation.
 func commit(home Home, next func(base *store.Manifest) (*store.Manifest, error)) (*store.Manifest, error) {
 	if err := home.Check(); err != nil {
 		return nil, err
@@ -92,14 +97,16 @@ func commit(home Home, next func(base *store.Manifest) (*store.Manifest, error))
 	return nil, fmt.Errorf("%d others were committed before this change could be; run it again: %w", mostAttempts, lost)
 }
 
-// stamped returns a change with the time and a number of its own.
+// stamped returns a change with the time and a random number. By the number, two manifests of otherwise equal changes
+// differ, and a writer recognizes its own commit when the answer to it was lost.
 func stamped(change store.Change) *store.Change {
 	now := time.Now().UTC().Truncate(time.Second)
 	change.Time, change.Write = &now, RandomTag()+RandomTag()
 	return &change
 }
 
-// NewEditing begins the generation that follows base.
+// NewEditing begins the generation that follows base. It restores the state of statistics and identity from the
+// manifest, so no record is read.
 func NewEditing(base *store.Manifest) (*Editing, error) {
 	if len(base.BuilderState) == 0 {
 		return nil, fmt.Errorf("its manifest has no ledger, from which the id of its columns is computed: %w",
@@ -135,7 +142,8 @@ func NewEditing(base *store.Manifest) (*Editing, error) {
 	return e, nil
 }
 
-// manifest returns the manifest of the next generation, with the fields as they are now.
+// manifest returns the manifest of the next generation, with the fields as they are now. Its shards list the files of
+// the fields in the order of the fields, as readers find files by position.
 func (e *Editing) manifest(change store.Change) (*store.Manifest, error) {
 	m := *e.Base
 	m.Parent, m.Generation, m.Change = m.Generation, m.Generation+1, stamped(change)
@@ -166,7 +174,8 @@ func (e *Editing) manifest(change store.Change) (*store.Manifest, error) {
 	return &m, nil
 }
 
-// summarize computes the statistics and the id of m from what is known of its fields.
+// summarize computes the statistics and the id of m from the saved state of each field. Fields have separate states, so
+// a column can be added, dropped or replaced without reading another one.
 func (e *Editing) summarize(m *store.Manifest) (err error) {
 	b := NewManifestBuilder(m.Schema(), e.splits...)
 	m.Statistics = make(map[string]*store.Statistics)
@@ -186,8 +195,8 @@ func (e *Editing) summarize(m *store.Manifest) (err error) {
 	return err
 }
 
-// Content returns the fields as they are now, the name that each has in Base, "" for a field that was Put, and how the
-// columns are compressed, for a file that is written anew.
+// Content describes a file that is written anew: the fields as they are now, the name that each field has in Base (""
+// for a field that was Put), and how the columns are compressed.
 func (e *Editing) Content() (fields []store.Field, origins []string, storage map[string]*store.Storage) {
 	storage = make(map[string]*store.Storage)
 	for _, f := range e.fields {
@@ -197,7 +206,7 @@ func (e *Editing) Content() (fields []store.Field, origins []string, storage map
 	return fields, origins, storage
 }
 
-// find returns the position of a field.
+// find returns the position of the field that has the name in Base.
 func (e *Editing) find(name string) (int, error) {
 	if i := e.Base.Schema().Index(name); i >= 0 {
 		return i, nil
@@ -205,7 +214,7 @@ func (e *Editing) find(name string) (int, error) {
 	return 0, fmt.Errorf("it has no column %q; it has %s", name, fieldNames(e.Base))
 }
 
-// Drop leaves columns out.
+// Drop leaves columns out of the next generation. Their files stay for earlier generations.
 func (e *Editing) Drop(names ...string) error {
 	for _, name := range names {
 		if _, err := e.find(name); err != nil {
@@ -222,7 +231,8 @@ func (e *Editing) Drop(names ...string) error {
 	return nil
 }
 
-// Rename gives a column another name. Its files keep theirs.
+// Rename gives a column another name. The column's files and arrays keep their names, under which earlier generations
+// list them. Fields whose images are in the column refer to the new name.
 func (e *Editing) Rename(name, to string) error {
 	i, err := e.find(name)
 	if err != nil {

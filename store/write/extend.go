@@ -10,9 +10,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Extend returns the schema of the dataset with manifest m when records of schema, in those splits, are
-// appended to it, or an error that says why they cannot be. Both may have names at the end of
-// their lists that the dataset has not.
+// Extend returns the schema of the dataset with manifest m after records of schema are appended to it in the given
+// splits, or an error that says why they cannot be. The lists of classes and of splits may be longer than the
+// dataset's, if they begin alike: stored numbers keep their meaning.
 func Extend(m *store.Manifest, schema store.Schema, splits []string) (store.Schema, error) {
 	var errs []error
 	was, is := namesInOrder(m.Fields), namesInOrder(schema.Fields)
@@ -56,12 +56,13 @@ func namesInOrder(fields []store.Field) (names []string) {
 	return names
 }
 
-// without returns the names that are not in others.
+// without returns the names that are not among others.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// extend says why values of f are not values of old.
+// extend returns why values of f cannot be appended to values of old; nil if they can. Readers normalize a field in one
+// way for all records, so a field without a normalization takes over the one of old.
 func extend(old, f store.Field) error {
 	if len(old.Classes) > 0 && len(f.Classes) == 0 {
 		return fmt.Errorf("field %q has the classes %s, and the new records have numbers without classes", old.Name,
@@ -85,7 +86,7 @@ func extend(old, f store.Field) error {
 	return nil
 }
 
-// brief describes a field to people, without its name.
+// brief describes a field in messages, without its name.
 func brief(f store.Field) string {
 	return strings.TrimSpace(fmt.Sprintf("%v %v %v", f.DType, f.Shape, f.Layout))
 }

@@ -35,7 +35,8 @@ func makeFolder(parent *os.Root, path string) (*Folder, error) {
 
 func (f *Folder) close() error { return errors.Join(f.root.Close(), f.handle.Close()) }
 
-// clear removes all files but those to keep: the journal first, as it lists the others.
+// clear removes all files but those in keep. The journal goes first, and durably, as it lists the others: after a crash
+// in between, no build is resumed with files that are missing.
 func (f *Folder) clear(keep map[string]bool) error {
 	if !keep[JournalName] {
 		if err := f.drop(JournalName); err != nil {
@@ -54,13 +55,13 @@ func (f *Folder) drop(name string) error {
 	return errors.Join(err, f.sync())
 }
 
-// sync waits until the names in the folder are on disk.
+// sync waits until the names of the files in the folder are on disk. Syncing a file does not sync its name.
 func (f *Folder) sync() error { return SyncRoot(f.root) }
 
-// Root returns the open folder itself; the Stage closes it.
+// Root returns the open folder itself, which the Stage closes.
 func (f *Folder) Root() *os.Root { return f.root }
 
-// Reopen opens a file of the folder, which may have been finished, for reading and writing.
+// Reopen opens a file of the folder for reading and writing. A finished file is read-only, and is made writable first.
 func (f *Folder) Reopen(name string) (*os.File, error) {
 	info, err := f.root.Lstat(name)
 	if err != nil {
@@ -74,13 +75,13 @@ func (f *Folder) Reopen(name string) (*os.File, error) {
 	return f.root.OpenFile(name, os.O_RDWR, 0)
 }
 
-// Create makes a new file in the folder, or in a folder of it.
+// Create makes a new file in the folder, or in a folder inside it.
 func (f *Folder) Create(name string) (*os.File, error) {
 	return private.Create(f.root, name, 0o666)
 }
 
-// Link gives a finished file of the same user, which must be on disk, a second name in the stage. If the file
-// cannot be linked, as between file systems, it is copied.
+// Link gives a finished file of the same user, which must be on disk, a second name in the stage. A file that cannot be
+// linked, as between file systems, is copied, and the copy is synced.
 func (f *Folder) Link(path, name string) error {
 	if os.Link(path, f.Through(name)) == nil {
 		return nil
@@ -100,9 +101,9 @@ func (f *Folder) Link(path, name string) error {
 	return SyncFile(to)
 }
 
-// Through returns a path of a file in the stage that leads through the open folder, where the system has such,
-// and so to this stage even if folders above it are renamed. It is for libraries that take paths only, and
-// is good in this process until the stage is closed.
+// Through returns a path of a file in the stage that leads through the open folder, where the system has such paths
+// (Linux). The path leads to this stage even if folders above it are renamed. It serves libraries that accept only
+// paths, and is valid in this process until the stage is closed.
 func (f *Folder) Through(name string) string {
 	if dir := private.Through(f.handle); dir != "" {
 		return filepath.Join(dir, name)
@@ -121,10 +122,10 @@ func (f *Folder) WriteFile(name string, data []byte) error {
 // stagedFiles are the files of shards in a stage.
 type stagedFiles struct {
 	*Folder
-	scratch bool // they are copied and then removed, and need not be on disk
+	scratch bool // the files are copied and then removed, and need not be on disk
 }
 
-// write writes a file.
+// write creates a file with that content and completes it.
 func (f stagedFiles) write(name string, data []byte) error {
 	to, err := f.Create(name)
 	if err != nil {
@@ -137,7 +138,7 @@ func (f stagedFiles) write(name string, data []byte) error {
 	return f.complete(to)
 }
 
-// complete closes a file, which is on disk then unless it is scratch.
+// complete closes a file. Unless the files are scratch, the file is on disk and read-only then.
 func (f stagedFiles) complete(file *os.File) error {
 	if f.scratch {
 		return file.Close()
@@ -145,7 +146,8 @@ func (f stagedFiles) complete(file *os.File) error {
 	return SyncFile(file)
 }
 
-// SyncFile waits until f is on disk, makes it read-only for those who can read it, and closes it.
+// SyncFile waits until f is on disk, removes all write permissions, and closes f. A finished file never changes:
+// generations list its checksum, and readers have it mapped.
 func SyncFile(f *os.File) error {
 	err := f.Sync()
 	if info, statErr := f.Stat(); statErr != nil {
@@ -166,7 +168,8 @@ func SyncRoot(folder *os.Root) error {
 	return ignoreNoSync(d.Sync())
 }
 
-// widen gives the folder the permissions that a new one gets here.
+// widen gives the folder the permissions that a new folder gets here. A staging directory is closed to other users, and
+// a published dataset should not be. A trial folder shows what the umask and the access list of the place give.
 func (f *Folder) widen() error {
 	const like = "build.mode"
 	if err := f.root.Mkdir(like, 0o777); err != nil {
@@ -179,6 +182,7 @@ func (f *Folder) widen() error {
 	return f.root.Chmod(".", info.Mode())
 }
 
+// removeIfThere removes a file. A missing file is no error, since a kill may have come at any step.
 func removeIfThere(folder *os.Root, name string) error {
 	if err := folder.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -2,13 +2,13 @@ package write
 
 import "github.com/penstock/penstock/internal/layout"
 
-// Frame writes the bytes around the rows in the files of a column which become files of a container of another kind as
-// they are. nil is the frame of a .npy file: a header.
+// Frame describes the bytes around the rows in a column's files, where the files become files of another container
+// without a copy. A nil Frame is the form of a .npy file: a header.
 type Frame struct {
-	Name  string                  // differs between frames that differ: a build is continued with the same one
+	Name  string                  // unique to this form: a build is resumed only with the same Frame
 	Head  int64                   // bytes before the rows
-	Index func(rows int64) []byte // which these are, in a file of that many rows
-	Pad   int64                   // zeros follow the rows up to a multiple of as many bytes, unless it is 0
+	Index func(rows int64) []byte // the bytes before the rows of a file with that many rows
+	Pad   int64                   // zeros after the rows fill up to a multiple of Pad bytes; 0 means none
 }
 
 // head returns the number of bytes before the rows.
@@ -19,7 +19,7 @@ func (f *Frame) head() int64 {
 	return f.Head
 }
 
-// padding returns how many zeros follow as many bytes of rows.
+// padding returns how many zeros follow that many bytes of rows.
 func (f *Frame) padding(rowBytes int64) int64 {
 	if f == nil || f.Pad == 0 {
 		return 0

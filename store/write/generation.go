@@ -18,18 +18,20 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// ErrLost is the error of CommitGeneration when another writer has made the generation.
+// ErrLost is the error of CommitGeneration when another writer has committed the generation of that number first.
 var ErrLost = errors.New("another change has become that generation")
 
-// ErrUnknown marks a commit whose manifest could not be read back after its request had failed. Then nothing that it
-// lists may be removed.
+// ErrUnknown marks a commit whose request failed and whose manifest could not be read back, so its outcome is unknown.
+// No file that the manifest lists may be removed then.
 var ErrUnknown = errors.New("it may have been committed, and cannot be read")
 
-// errBehind marks a commit after which manifest.json could not be replaced.
+// errBehind marks a commit that succeeded and did not replace manifest.json. Readers of penstock find the generation
+// anyway.
 var errBehind = errors.New("is committed, but the manifest in the folder, which other programs read, could not be " +
 	"replaced yet; the next change does that")
 
-// Committed returns the error of a commit that has been made, and then failed with err to replace the manifest.
+// Committed returns the error of a commit that has succeeded and then failed with err to replace the manifest in the
+// folder; nil if err is nil.
 func Committed(generation int, err error) error {
 	if err == nil {
 		return nil
@@ -37,12 +39,16 @@ func Committed(generation int, err error) error {
 	return fmt.Errorf("generation %d %w: %w", generation, errBehind, err)
 }
 
-// mayBeListed reports whether a generation may list the files of a change, whose error err is.
+// mayBeListed reports whether a generation may list the files of a change that ended with err. Such files must stay.
 func mayBeListed(err error) bool { return errors.Is(err, ErrUnknown) || errors.Is(err, errBehind) }
 
 // CommitGeneration makes m the newest generation of the dataset at path. m's files are in the folder and on disk, and
 // base is the newest generation so far. One link gives the manifest the name of the generation, and is the
 // compare-and-swap of concurrent writers: if the name exists, the error is ErrLost, and nothing has changed.
+//
+// The manifest is on disk before the link, and manifest.json is replaced after it. A crash before the link leaves a
+// temporary file, which Prune removes. A crash after the link leaves an older manifest.json, which the next change or
+// [Forward] replaces.
 //
 // NFS can report that a link failed although the server made it. The manifest has a random number in it, by which a
 // writer then recognizes its own commit.
@@ -79,7 +85,7 @@ func CommitGeneration(path string, base, m *store.Manifest) error {
 	return errors.Join(err, removeIfThere(root, temporary))
 }
 
-// manifestOf is [layout.Manifest] of an open folder.
+// manifestOf returns the path of the manifest in an open folder, flat or of Zarr, like [layout.Manifest] for a path.
 func manifestOf(root *os.Root) string {
 	if _, err := root.Lstat(layout.ManifestName); err != nil {
 		if _, err := root.Lstat(layout.ZarrManifest); err == nil {
@@ -89,8 +95,8 @@ func manifestOf(root *os.Root) string {
 	return layout.ManifestName
 }
 
-// holdGenerations makes the folder of generations if it is missing, and keeps others from removing any until the file
-// is closed.
+// holdGenerations makes the folder of generations if it is missing, and locks it together with other writers until the
+// file is closed. Prune locks it alone, so no generation is removed meanwhile.
 func holdGenerations(root *os.Root) (*os.File, error) {
 	if err := root.Mkdir(layout.Generations, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -105,8 +111,9 @@ func holdGenerations(root *os.Root) (*os.File, error) {
 	return f, nil
 }
 
-// HoldForReplacement keeps others from changing the dataset at path, a folder whose newest generation is base, until
-// the file is closed: another folder takes its place. The error is store.ErrBusy if another one changes it.
+// HoldForReplacement locks the dataset at path, a folder whose newest generation is base, until the file is closed,
+// because another folder is about to take its place: a change that was committed meanwhile would be lost with the old
+// folder. The error is store.ErrBusy if another process changes the dataset.
 func HoldForReplacement(path string, base *store.Manifest) (*os.File, error) {
 	if err := checkReplacement(path, base); err != nil {
 		return nil, err
@@ -126,8 +133,8 @@ func HoldForReplacement(path string, base *store.Manifest) (*os.File, error) {
 	return held, nil
 }
 
-// checkReplacement makes sure that nothing is lost when an append to Zarr at path makes a new folder, which takes its
-// place.
+// checkReplacement makes sure that nothing is lost when an append to Zarr at path makes a new folder, which takes the
+// place of the old one: the new folder has the newest generation only, so earlier generations and tags are refused.
 func checkReplacement(path string, base *store.Manifest) error {
 	numbers, err := store.Generations(path)
 	if err != nil {
@@ -153,7 +160,8 @@ func checkReplacement(path string, base *store.Manifest) error {
 	return nil
 }
 
-// stillThere makes sure that the open folder is the one at path.
+// stillThere makes sure that the open folder is the one at path. If another dataset has taken the place of the folder,
+// a commit into the old folder would be lost, so the error is ErrLost.
 func stillThere(path string, root *os.Root) error {
 	there, err := os.Stat(path)
 	if err != nil {
@@ -165,7 +173,7 @@ func stillThere(path string, root *os.Root) error {
 	return nil
 }
 
-// openDataset opens the folder of a dataset, which may be a link.
+// openDataset opens the folder of a dataset. path may be a symbolic link.
 func openDataset(path string) (*os.Root, error) {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -177,7 +185,7 @@ func openDataset(path string) (*os.Root, error) {
 // RandomTag returns 8 random hex digits.
 func RandomTag() string {
 	var b [4]byte
-	_, _ = rand.Read(b[:]) // which never fails
+	_, _ = rand.Read(b[:]) // rand.Read never fails
 	return hex.EncodeToString(b[:])
 }
 
@@ -194,8 +202,9 @@ func writeSynced(root *os.Root, name string, text []byte) error {
 	return SyncFile(f)
 }
 
-// keepGeneration gives the manifest of base the name of its generation, too. The file of a generation stays the one
-// that readers of that manifest have locked.
+// keepGeneration links the manifest of base to the name of its generation, where it stays when manifest.json is
+// replaced. A link, and not a copy: readers hold locks on the file that they have read the manifest from, and Prune has
+// to see these locks at the name of the generation.
 func keepGeneration(root *os.Root, base *store.Manifest) error {
 	name := manifestOf(root)
 	text, err := root.ReadFile(name)
@@ -209,7 +218,7 @@ func keepGeneration(root *os.Root, base *store.Manifest) error {
 	case m.Generation > base.Generation:
 		return ErrLost
 	case m.Generation < base.Generation:
-		return nil // its writer ended before it could replace this one
+		return nil // the writer of base ended before it could replace this manifest
 	}
 	link := func(to string) error { return root.Link(name, to) }
 	if err = claim(root, link, base.Generation, text); errors.Is(err, ErrLost) {
@@ -219,8 +228,10 @@ func keepGeneration(root *os.Root, base *store.Manifest) error {
 	return errors.Join(err, SyncRoot(root))
 }
 
-// claim gives a file on disk, whose content is text, the name of a generation by a link. If that exists with another
-// content, the error is ErrLost.
+// claim gives a file on disk, whose content is text, the name of a generation by a link. If the link fails, the file
+// that has the name decides: with the same content the link was made and its answer was lost, with another content
+// another writer was first, which is ErrLost. If no file has the name, the file system has no links, and the file is
+// copied.
 func claim(root *os.Root, link func(to string) error, generation int, text []byte) error {
 	to := layout.GenerationName(generation)
 	linked := link(to)
@@ -240,7 +251,8 @@ func claim(root *os.Root, link func(to string) error, generation int, text []byt
 	return syncGenerations(root)
 }
 
-// copyNew is claim on a file system without links. There, two writers at once are not kept apart by the system alone.
+// copyNew is claim on a file system without links. Looking for the name and renaming to it are two steps there, so two
+// writers at the same moment can both succeed.
 func copyNew(root *os.Root, name string, text []byte) error {
 	temporary := layout.Generations + "/." + RandomTag() + ".new"
 	if err := writeSynced(root, temporary, text); err != nil {
@@ -264,7 +276,10 @@ func syncFolder(root *os.Root, name string) error {
 	return SyncRoot(folder)
 }
 
-// forward replaces the manifest in a folder by the manifest of a generation, by one rename.
+// forward replaces the manifest in a folder by the manifest of a generation, by one rename: other programs, which know
+// no generations, read the old or the new one at any time. The new manifest is another link to the generation's file
+// where possible, so that a lock holds under both names. In Zarr the metadata that belongs to the manifest is replaced
+// before it.
 func forward(root *os.Root, generation int) error {
 	name := manifestOf(root)
 	if name == layout.ZarrManifest {
@@ -289,7 +304,7 @@ func forward(root *os.Root, generation int) error {
 	if err := root.Rename(temporary, name); err != nil {
 		return errors.Join(err, removeIfThere(root, temporary))
 	}
-	// a rename over another link to the same file does nothing
+	// a rename over another link to the same file does nothing and leaves the temporary name
 	err := errors.Join(removeIfThere(root, temporary), syncFolder(root, filepath.Dir(name)))
 	if err != nil || name == layout.ManifestName {
 		return err
@@ -328,8 +343,8 @@ func retryForward(root *os.Root, generation int) error {
 	return forward(root, newest)
 }
 
-// Forward replaces the manifest in the folder of the dataset at path by the newest generation's, if a writer was killed
-// before it could, and returns the newest manifest.
+// Forward replaces the manifest in the folder of the dataset at path by the manifest of the newest generation, if a
+// writer was killed before it could do so, and returns the newest manifest.
 func Forward(path string) (*store.Manifest, error) {
 	m, err := store.ReadManifest(path)
 	if err != nil {
@@ -350,7 +365,8 @@ func Forward(path string) (*store.Manifest, error) {
 	return m, forward(root, m.Generation)
 }
 
-// Taken returns the names of the files of all generations of the dataset at path.
+// Taken returns the names of all files that generations of the dataset at path list, which new files must not get. A
+// manifest that cannot be read may list any file of the folder, so all names in the folder count then.
 func Taken(path string) (map[string]bool, error) {
 	numbers, err := store.Generations(path)
 	if err != nil {
@@ -381,7 +397,7 @@ func Unreadable(err error) bool {
 	return errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnsupported)
 }
 
-// addEntries adds the names of all that is in a folder.
+// addEntries adds the names of all files and folders at path.
 func addEntries(names map[string]bool, path string) error {
 	entries, err := os.ReadDir(path)
 	for _, e := range entries {
@@ -390,7 +406,9 @@ func addEntries(names map[string]bool, path string) error {
 	return err
 }
 
-// createTag makes the file of a tag of m's generation, which fails with store.ErrExist if there is one.
+// createTag makes the file of a tag of m's generation, and fails with store.ErrExist if there is one. The folder of
+// generations is locked, so Prune cannot remove the generation before the tag protects it. The file gets its name by a
+// link, which never replaces another tag.
 func createTag(path string, m *store.Manifest, name string, text []byte) error {
 	root, err := openDataset(path)
 	if err != nil {

@@ -12,28 +12,29 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Home is where a dataset is that is changed: a folder of the machine, see [Dir], or objects of a bucket. Readers keep
-// the generation that they have opened, so nothing that a generation lists is ever replaced.
+// Home is the place of a dataset that is changed: a folder of the machine, see [Dir], or objects of a bucket. Readers
+// keep the generation that they have opened, so nothing that a generation lists is ever replaced.
 type Home interface {
-	// Folder is where its generations are listed.
+	// Folder returns the folder that lists the generations of the dataset.
 	Folder() store.Folder
 
-	// Check refuses what cannot be changed.
+	// Check refuses a dataset that cannot be changed.
 	Check() error
 
-	// Commit makes next the newest generation; its files exist and are durable. The newest one must be base, or the
-	// error is ErrLost, and nothing has changed.
+	// Commit makes next the newest generation. The files of next exist and are durable. If the newest generation is no
+	// longer base, the error is ErrLost, and nothing has changed.
 	Commit(base, next *store.Manifest) error
 
-	// Hold keeps others from removing a generation until release is called. The error is fs.ErrNotExist if that was
-	// done.
+	// Hold keeps other processes from removing a generation until release is called. The error is fs.ErrNotExist if the
+	// generation has been removed already.
 	Hold(m *store.Manifest) (release func() error, err error)
 
-	// Spool returns the path of a column that is built, of a Stage of this machine. When that is done, release removes
+	// Spool returns a path of this machine at which a column is built in a Stage. After the build, release removes
 	// folders that were made for it, if they are empty.
 	Spool(field string) (dest string, release func(), err error)
 
-	// Publish makes files of a Stage files of the dataset, durably, under names that no file there has ever had.
+	// Publish makes files of a Stage files of the dataset, durably, under names that no file of the dataset has ever
+	// had.
 	Publish(stage *Stage, files []Published) error
 
 	// Unpublish removes files that no generation lists.
@@ -46,7 +47,7 @@ type Home interface {
 	RemoveTag(name string) error
 }
 
-// Published is a file that becomes one of a dataset.
+// Published is a file of a stage that becomes a file of the dataset.
 type Published struct {
 	From string // its name in the stage
 	store.File
@@ -60,7 +61,7 @@ var _ Home = Dir("")
 // Folder implements Home.
 func (d Dir) Folder() store.Folder { return store.Folder{FS: vfs.Folder(d), Name: string(d)} }
 
-// Check implements Home. It refuses what keeps no generations, and a dataset with an append that was stopped.
+// Check implements Home. It refuses datasets that keep no generations, and a dataset with an interrupted append.
 func (d Dir) Check() error { return CheckChangeable(string(d)) }
 
 // CheckChangeable is Check for a dataset at a path of the machine.
@@ -88,7 +89,7 @@ func (d Dir) Commit(base, next *store.Manifest) error {
 	return CommitGeneration(string(d), base, next)
 }
 
-// Hold implements Home by a lock.
+// Hold implements Home by a lock that readers share and Prune has to take alone.
 func (d Dir) Hold(m *store.Manifest) (release func() error, err error) {
 	held, err := lease.Shared(string(d), filepath.Join(string(d), filepath.FromSlash(layout.GenerationName(m.Generation))))
 	switch {
@@ -100,13 +101,14 @@ func (d Dir) Hold(m *store.Manifest) (release func() error, err error) {
 	return held.Close, nil
 }
 
-// Spool implements Home: the stage is in the folder.
+// Spool implements Home. The stage is in the folder of the dataset, so that Publish can link files instead of copying
+// them.
 func (d Dir) Spool(field string) (dest string, release func(), err error) {
 	return filepath.Join(string(d), layout.FileName(field)+ColumnName), func() {}, nil
 }
 
-// Publish implements Home by links: the files keep their names in the stage, too, from which the column can be
-// continued until it is committed.
+// Publish implements Home by links. The files keep their names in the stage, so the column can be resumed if the commit
+// fails. The new names are on disk before a manifest lists them.
 func (d Dir) Publish(stage *Stage, files []Published) error {
 	for _, f := range files {
 		if err := stage.dest.parent.Link(filepath.Join(stage.dest.stage, f.From), f.Name); err != nil {

@@ -9,10 +9,11 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Identity computes the ID of a dataset from the digests of its fields.
+// Identity computes the ID of a dataset from the digests of its fields. [ManifestBuilder] specifies the ID.
 type Identity struct{ h hash.Hash }
 
-// NewIdentity begins with the fields, as a manifest has them.
+// NewIdentity begins an ID with the fields, as JSON like in a manifest: datasets with equal bytes and other names,
+// shapes or normalizations have different IDs.
 func NewIdentity(fields []store.Field) *Identity {
 	id := &Identity{sha256.New()}
 	text, err := json.Marshal(fields)
@@ -23,7 +24,8 @@ func NewIdentity(fields []store.Field) *Identity {
 	return id
 }
 
-// Split begins a split, whose fields come next.
+// Split begins a split. The digests of the fields in the split come next. The zero byte after the name keeps names of
+// different lengths apart.
 func (id *Identity) Split(name string) { id.h.Write(append([]byte(name), 0)) }
 
 // Field adds the digest of the next field: a SHA-256, see [ManifestBuilder].

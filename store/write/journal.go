@@ -15,23 +15,24 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// journal is that file while a build writes it: a line for the build, for each finished shard, for
-// each checkpoint, for the start of its commit. A line is the CRC32C of the rest in 8 hex digits, a
-// space, JSON, a newline. It counts only if a checkpoint follows.
+// journal writes the file [JournalName] of a build: one line for the build, one for each finished shard, one for each
+// checkpoint, and one for the start of the commit. A line is the CRC32C of the rest in 8 hex digits, a space, JSON, a
+// newline. A line about a shard counts only if a checkpoint follows, since only a checkpoint waits for the disk.
 type journal struct{ file *os.File }
 
-// entry is a line; it has one of these.
+// entry is one line of a journal. Exactly one member is set.
 type entry struct {
 	Build      *buildEntry `json:"build,omitempty"`
 	Shard      *shardEntry `json:"shard,omitempty"`
 	Checkpoint *checkpoint `json:"checkpoint,omitempty"`
 	Renames    []rename    `json:"renames,omitempty"`
-	Manifest   string      `json:"manifest,omitempty"` // the CRC32C of it, when its folder is about to be published
+	Manifest   string      `json:"manifest,omitempty"` // CRC32C of the manifest whose folder is about to be published
 
-	Undo json.RawMessage `json:"undo,omitempty"` // how a Writer that is not a ShardWriter gets back from its commit
+	Undo json.RawMessage `json:"undo,omitempty"` // how a Writer that is not a ShardWriter undoes a commit that it began
 }
 
-// buildEntry is the first line: what a build must have in common with one that it resumes.
+// buildEntry is the first line of a journal: what a build must have in common with the build that it resumes. Records
+// of other inputs or options behind the old records would make a dataset that no single command can make.
 type buildEntry struct {
 	Format  int               `json:"journal"` // 1
 	Fields  []store.Field     `json:"fields"`
@@ -57,8 +58,8 @@ type rename struct {
 	To   string `json:"to"`
 }
 
-// line returns the journal's line of an entry: the CRC32C of the text, a blank, and JSON. A kill in the middle of a
-// write leaves a line whose checksum is wrong or that has no end, and the journal ends before it.
+// line returns an entry as a line of a journal: the CRC32C of the text, a space, and JSON. A kill in the middle of a
+// write leaves a line without an end or with a wrong checksum, and the journal ends before that line.
 func (e entry) line() ([]byte, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -88,7 +89,8 @@ func (j *journal) commit(e entry) error {
 
 func (j *journal) close() error { return j.file.Close() }
 
-// WithInput returns a copy of j with one more thing that the records depend on.
+// WithInput returns a copy of j with one more input that the records depend on. A build with another value of the input
+// is not resumed.
 func WithInput(j *store.Journal, name, value string) *store.Journal {
 	more := *j
 	if more.Inputs = maps.Clone(j.Inputs); more.Inputs == nil {
@@ -98,7 +100,8 @@ func WithInput(j *store.Journal, name, value string) *store.Journal {
 	return &more
 }
 
-// createJournal begins one, durably.
+// createJournal begins a journal. Its first line, its name and the name of the staging directory are on disk before a
+// record is written.
 func createJournal(folder *Folder, parent *os.Root, head *buildEntry) (*journal, error) {
 	f, err := folder.Create(JournalName)
 	if err != nil {
@@ -112,7 +115,8 @@ func createJournal(folder *Folder, parent *os.Root, head *buildEntry) (*journal,
 	return j, nil
 }
 
-// announce notes in the journal of a folder which manifest is about to be published.
+// announce writes into the journal of a folder the checksum of the manifest that is about to be published. After a
+// crash, restoreJournal finds out by it whether the folder was published.
 func announce(folder *os.Root, manifest []byte) error {
 	f, err := folder.OpenFile(JournalName, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -122,7 +126,7 @@ func announce(folder *os.Root, manifest []byte) error {
 	return errors.Join(j.commit(entry{Manifest: layout.HexCRC(layout.CRC32C(manifest))}), f.Close())
 }
 
-// announced reports whether a journal announces the manifest of a folder, whose files read returns.
+// announced reports whether a journal announces the manifest of a folder. read returns files of the folder.
 func announced(journal []byte, read func(name string) ([]byte, error)) bool {
 	manifest, err := read(layout.ManifestName)
 	if err != nil {
@@ -150,7 +154,7 @@ func openJournal(folder *Folder, size int64) (*journal, error) {
 	}
 	err = f.Truncate(size)
 	if err == nil {
-		err = f.Sync() // or new lines and the end of old ones could become one line after a power cut
+		err = f.Sync() // or after a power cut the end of an old line could follow a new one
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -158,20 +162,20 @@ func openJournal(folder *Folder, size int64) (*journal, error) {
 	return &journal{f}, nil
 }
 
-// history is the content of a journal.
+// history is what a journal says of a build.
 type history struct {
 	build   *buildEntry
 	shards  map[int][]store.Shard // by section
 	last    *checkpoint           // nil: there is none
 	notes   []json.RawMessage
-	renames []rename        // of a commit that was begun after the last checkpoint
-	undo    json.RawMessage // of it
+	renames []rename        // renames of a commit that began after the last checkpoint
+	undo    json.RawMessage // how to undo that commit
 	size    int64           // of the journal up to the last checkpoint
 }
 
-// readJournal reads a journal up to its end or the first line that is corrupt or not whole:
-// every checkpoint is a state that can be resumed, also an earlier one. A journal whose
-// writer was killed before its first line was whole gives nil.
+// readJournal reads a journal up to its end or the first damaged line. Every checkpoint is a state that can be resumed,
+// also an earlier one, so damage loses only the records after the last intact checkpoint. A journal whose writer was
+// killed during the first line gives nil.
 func readJournal(data []byte) (*history, error) {
 	if bytes.IndexByte(data, '\n') < 0 {
 		return nil, nil
@@ -193,9 +197,9 @@ func readJournal(data []byte) (*history, error) {
 	return h, nil
 }
 
-// enter applies one entry to what is known of a build. size is where its line ends: what comes after the last
-// checkpoint is cut off when the build continues, since the files may not have the bytes that it speaks of. A
-// checkpoint makes all renames before it final.
+// enter applies one entry to the history of a build. size is where its line ends. Lines after the last checkpoint are
+// cut off when the build continues, since the files may not have the bytes that these lines describe. A checkpoint
+// makes all renames before it final.
 func (h *history) enter(e entry, size int64) {
 	switch {
 	case e.Build != nil:
@@ -212,7 +216,7 @@ func (h *history) enter(e entry, size int64) {
 	}
 }
 
-// nextEntry returns the first line of data and its length, which is 0 if it is not good.
+// nextEntry returns the first line of data and its length, which is 0 if the line is damaged.
 func nextEntry(data []byte) (e entry, n int) {
 	n = bytes.IndexByte(data, '\n') + 1
 	if n < 10 || data[8] != ' ' || string(data[:8]) != layout.HexCRC(layout.CRC32C(data[9:n])) ||
@@ -222,7 +226,7 @@ func nextEntry(data []byte) (e entry, n int) {
 	return e, n
 }
 
-// compare states how a build differs from the existing one.
+// compare returns an error that says how a build differs from the build in the stage; nil if they are alike.
 func (e *buildEntry) compare(old *buildEntry) error {
 	was, is := compact(old.Fields), compact(e.Fields)
 	errs := []error{differs("schema", was, is)}
@@ -240,7 +244,7 @@ func (e *buildEntry) compare(old *buildEntry) error {
 	return errors.Join(errs...)
 }
 
-// differs says in which member of their JSON two schemas or option sets are different. All of either would fill a
+// differs says in which member of their JSON two schemas or option sets differ. The complete JSON of both would fill a
 // screen, and the user has to find the one option that was typed differently.
 func differs(what, was, is string) error {
 	if was == is {
@@ -250,13 +254,13 @@ func differs(what, was, is string) error {
 	for same < min(len(was), len(is)) && was[same] == is[same] {
 		same++
 	}
-	// of the member of JSON that differs
+	// the start of the member of JSON that differs
 	begin := max(strings.LastIndex(was[:same], `,"`), strings.LastIndex(was[:same], `{"`)) + 1
 	return fmt.Errorf("the build there was begun with another %s: %s, and not %s", what, shorten(was, begin),
 		shorten(is, begin))
 }
 
-// shorten returns what is read of a text, from begin on if it is long.
+// shorten returns the part of a text that an error shows: 80 bytes, from begin on if the text is long.
 func shorten(s string, begin int) string {
 	const most = 80
 	if s == "" {
@@ -292,7 +296,8 @@ func BegunWith(folder *Folder, option string) string {
 	return h.build.Options[option]
 }
 
-// readHistory reads the journal of a build like head; nil if there is none.
+// readHistory reads the journal in the stage, and refuses a build that differs from head. It returns nil if there is no
+// journal.
 func readHistory(folder *Folder, head *buildEntry) (*history, error) {
 	data, err := folder.root.ReadFile(JournalName)
 	if errors.Is(err, fs.ErrNotExist) {

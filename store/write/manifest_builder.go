@@ -12,14 +12,13 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// ManifestBuilder computes the statistics and the identity of a dataset while it is written. Both
-// formats use it, so a dataset has the same ID in either.
+// ManifestBuilder computes the statistics and the identity of a dataset while it is written. The writers of all formats
+// use it, so equal records have the same ID in each.
 //
-// The ID is the first half of a SHA-256 over the fields as JSON and, for each split and
-// field, the SHA-256 of the CRC32Cs (little endian) of its records in order, each followed
-// by the number of rows (uint64) where the field is ragged. A split's name and a zero byte
-// come before its fields; a dataset without splits counts as one that has no name. How
-// records are spread over shards does not change it.
+// The ID is the first half of a SHA-256 over the fields as JSON and, for each split and field, the SHA-256 of the
+// CRC32Cs (little endian) of its records in order, each followed by the number of rows (uint64) where the field is
+// ragged. A split's name and a zero byte come before its fields; a dataset without splits counts as one split without a
+// name. How records are spread over shards does not change the ID.
 type ManifestBuilder struct {
 	schema   store.Schema
 	fields   []tensor.Spec // of the schema
@@ -37,9 +36,9 @@ func NewManifestBuilder(s store.Schema, splits ...string) *ManifestBuilder {
 	return l
 }
 
-// Add enters the next record, summarizing it if that was not done, and returns the CRC32C
-// of each value in sums, which is as long as the schema. A label outside its classes, or a
-// split that is not one of the dataset's, is an error, and then nothing was entered.
+// Add enters the next record, summarizing it if that was not done, and returns the CRC32C of each value in sums, which
+// is as long as the schema. A label outside its classes, or a split that is not one of the dataset's, is an error. All
+// checks come first, so that after an error nothing was entered: hashes cannot be undone.
 func (mb *ManifestBuilder) Add(r *store.Record, sums []uint32) error {
 	digests := digest.Of(r).Take(mb.fields)
 	split, err := mb.split(r.Split)
@@ -64,13 +63,15 @@ func (mb *ManifestBuilder) Add(r *store.Record, sums []uint32) error {
 	return nil
 }
 
-// checkInstances refuses a record whose instances have other numbers of rows in different fields.
+// checkInstances refuses a record in which fields of the same instances, such as boxes and their labels, have different
+// numbers of rows.
 func (mb *ManifestBuilder) checkInstances(r *store.Record) error {
 	d := digest.Of(r)
 	return mb.schema.CheckInstances(func(i int) int { return d.Rows(i, mb.fields[i]) })
 }
 
-// AddBlock enters records as as many calls of Add do, except that after an error none of them was entered.
+// AddBlock enters the records of a block, as many calls of Add would, except that after an error none of them was
+// entered.
 func (mb *ManifestBuilder) AddBlock(b *digest.Block) error {
 	if len(b.Values) != len(mb.schema.Fields) {
 		panic("store: block was not made by NewBlock for this schema")
@@ -139,8 +140,8 @@ func (mb *ManifestBuilder) Manifest(info store.Info) *store.Manifest {
 	return m
 }
 
-// normalization returns what brings uint8 values to mean 0 and standard deviation 1. A
-// channel of one value only is not scaled.
+// normalization returns what brings uint8 values to mean 0 and standard deviation 1. A channel in which all values are
+// equal is not scaled: its deviation is 0, and dividing by it would give NaN.
 func normalization(s *store.Statistics) *store.Normalization {
 	channels := s.Channels
 	if channels == nil {
@@ -157,7 +158,7 @@ func normalization(s *store.Statistics) *store.Normalization {
 	return n
 }
 
-// metadataOf returns the part of l.metadata for a split, or all if it is "" or not one of the splits.
+// metadataOf returns the part of mb.metadata for a split, or all of it if split is "" or not one of the splits.
 func (mb *ManifestBuilder) metadataOf(split string) []splitMetadata {
 	if i := slices.Index(mb.splits, split); i >= 0 {
 		return mb.metadata[i : i+1]
@@ -165,7 +166,7 @@ func (mb *ManifestBuilder) metadataOf(split string) []splitMetadata {
 	return mb.metadata
 }
 
-// statistics sums a field up over the splits of list.
+// statistics returns the statistics of field i, added up over the splits of list.
 func (mb *ManifestBuilder) statistics(i int, f store.Field, list []splitMetadata) *store.Statistics {
 	stats, labels := make([]moments.Moments, len(mb.metadata[0].stats[i])), make([]int64, len(f.Classes))
 	var all, lengths moments.Moments
@@ -190,7 +191,7 @@ func (mb *ManifestBuilder) statistics(i int, f store.Field, list []splitMetadata
 		m := momentsOf(lengths, tensor.Float64)
 		s.Lengths = &m
 	}
-	if hasLabels(f) && sumOf(labels) == all.N { // builds before counted int64 only, and an append may continue one
+	if hasLabels(f) && sumOf(labels) == all.N { // older builds counted int64 labels only, and an append may continue one
 		s.Labels = labels
 	}
 	return s
@@ -218,7 +219,7 @@ func (mb *ManifestBuilder) id(fields []store.Field) string {
 	return id.String()
 }
 
-// momentsOf returns the statistics of what was accumulated; of bytes if dtype is one.
+// momentsOf returns the accumulated statistics. Those of bytes come from exact sums of integers.
 func momentsOf(a moments.Moments, dtype tensor.DType) store.Moments {
 	m := store.Moments{Min: a.Min, Max: a.Max, NonFinite: a.NonFinite}
 	if isByte(dtype) {
@@ -249,9 +250,8 @@ func (mb *ManifestBuilder) State() []byte {
 	return b
 }
 
-// Restore takes over the metadata that State returned: of the same fields, with as many splits and
-// classes or, at the end of their lists, fewer. After an error, which is ErrCorrupt, the
-// ManifestBuilder is not usable.
+// Restore takes over the metadata that State returned, for the same fields, with as many splits and classes or, at the
+// end of their lists, fewer. After an error, which is ErrCorrupt, the ManifestBuilder is not usable.
 func (mb *ManifestBuilder) Restore(state []byte) error {
 	r := stateReader{b: state}
 	n := int(r.uint32())

@@ -10,11 +10,12 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// movingName is a file of the stage with the name of the one that is about to be moved out
-// of it as the last one: once that is gone, the rest can go.
+// movingName is a file of the stage that names the last file to be moved out of the stage. Once that file is no longer
+// in the stage, everything is published, and what is left of the stage can be removed.
 const movingName = "build.moving"
 
-// moving says which file leaves the stage last.
+// moving records durably which file leaves the stage last. It is called before any file moves: a crash in the middle of
+// the moves then looks different from a crash after all of them.
 func moving(f *Folder, name string) error {
 	text := name
 	if sum := manifestSum(f.root, name); sum != "" {
@@ -26,8 +27,8 @@ func moving(f *Folder, name string) error {
 	return f.sync()
 }
 
-// published reports whether the last file to be moved out of a stage is. A folder may have changed places with an old
-// dataset, which has another manifest.
+// published reports whether the last file has left the stage. A folder of the same name may be in the stage although it
+// was published: it has changed places with an old dataset, whose manifest differs from the recorded checksum.
 func published(folder *os.Root) bool {
 	text, err := folder.ReadFile(movingName)
 	if err != nil || len(text) == 0 {
@@ -41,7 +42,7 @@ func published(folder *os.Root) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// manifestSum returns the checksum of the manifest of a dataset that is a folder in another one; "" if there is none.
+// manifestSum returns the checksum of the manifest in a folder of the stage; "" if the folder has none.
 func manifestSum(folder *os.Root, name string) string {
 	for _, manifest := range manifests {
 		if text, err := folder.ReadFile(filepath.Join(name, manifest)); err == nil {

@@ -16,11 +16,11 @@ import (
 type NormalizationFunc func(f store.Field, own *store.Normalization) (*store.Normalization, error)
 
 // SetNormalization gives the uint8 images of the flat dataset at path a normalization that readers apply, in place of
-// one that they have. No record is read or written: the next generation has the same files, and the id that follows
-// from the normalization. Split is the one that own values are summed up over; "" means all records.
+// the present one. No record is read or written: the next generation has the same files, and another id, as the id
+// includes the normalization. Own values are summed up over the records of split, or over all records if split is "".
 //
-// It returns the new manifest. A dataset without such images, an HDF5 file, Zarr, and one without the state of its
-// statistics are ErrUnsupported; a dataset that another process builds or appends to is ErrBusy.
+// It returns the new manifest. A dataset without such images, an HDF5 file, Zarr, and a dataset without the state of
+// its statistics are ErrUnsupported; a dataset that another process builds or appends to is ErrBusy.
 func SetNormalization(path, split string, choose NormalizationFunc) (*store.Manifest, error) {
 	m, err := setNormalization(path, split, choose)
 	if err != nil {
@@ -40,7 +40,7 @@ func setNormalization(path, split string, choose NormalizationFunc) (*store.Mani
 	if err := CheckChangeable(path); err != nil {
 		return nil, err
 	}
-	stage, err := OpenStage(path, StageOptions{Append: true}) // keeps appends out
+	stage, err := OpenStage(path, StageOptions{Append: true}) // the lock of the stage keeps appends out
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func setNormalization(path, split string, choose NormalizationFunc) (*store.Mani
 	return m, errors.Join(err, stage.Abort())
 }
 
-// fixedKind returns what the dataset at path is if its normalization cannot be changed; "" of a flat folder.
+// fixedKind names the format of the dataset at path if its normalization cannot be changed; "" for a flat folder.
 func fixedKind(path string) string {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return "an HDF5 file"
@@ -61,7 +61,7 @@ func fixedKind(path string) string {
 	return ""
 }
 
-// normalize chooses the normalization of all fields of images whose values are not normalized yet.
+// normalize chooses the normalization of all image fields whose values are not normalized already.
 func (e *Editing) normalize(split string, choose NormalizationFunc) error {
 	if split != "" && !slices.Contains(e.splits, split) {
 		return fmt.Errorf("there is no split %q; there are: %q", split, e.splits)

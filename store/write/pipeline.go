@@ -20,8 +20,8 @@ func (w *writer) Append(r *store.Record) error {
 	return w.append(func() error { return w.records.Append(r) })
 }
 
-// AppendBlock appends the records of b to w, as that many calls of Append do. The caller may reuse the Block when it
-// returns.
+// AppendBlock appends the records of b to w, as that many calls of Append would. The caller may reuse the Block when
+// AppendBlock returns.
 func AppendBlock(w store.Writer, b *digest.Block) error {
 	if w, ok := w.(blockWriter); ok {
 		return w.AppendBlock(b)
@@ -115,7 +115,8 @@ func (w *ShardWriter) AppendBlock(r *digest.Block) error {
 	return nil
 }
 
-// enterShard enters the last shard of a section, which is full, into the journal.
+// enterShard enters the last shard of a section, which is full, into the journal. The line counts once a checkpoint
+// follows.
 func (w *ShardWriter) enterShard(section int) error {
 	if w.journal == nil {
 		return nil
@@ -124,8 +125,7 @@ func (w *ShardWriter) enterShard(section int) error {
 	return w.journal.write(entry{Shard: &shardEntry{section, shards[len(shards)-1]}})
 }
 
-// append adds a record, whose values have the checksums sums. It reports whether that was
-// the last of a shard.
+// append adds a record whose values have the checksums sums. It reports whether the record was the last one of a shard.
 func (s *section) append(r *store.Record, sums []uint32) (full bool, err error) {
 	if s.open == 0 {
 		if err := s.openShard(); err != nil {
@@ -144,7 +144,8 @@ func (s *section) append(r *store.Record, sums []uint32) (full bool, err error) 
 	return true, s.closeShard()
 }
 
-// full reports whether the open shard has all its records.
+// full reports whether the open shard has all its records. Without cuts, a shard ends at a multiple of step records
+// only, so that the files of fixed fields are whole pages.
 func (s *section) full() bool {
 	if s.cuts != nil {
 		return s.open == s.limit()
@@ -160,7 +161,8 @@ func (s *section) limit() int64 {
 	return s.size.records
 }
 
-// add appends what a record has for column k. Offsets come after their values.
+// add appends what a record has for column k. The column of offsets comes after the column of its values, whose number
+// of rows is where the record ends.
 func (s *section) add(k int, r *store.Record, sums []uint32) error {
 	c := &s.columns[k]
 	if c.Part != layout.Offsets {
@@ -169,8 +171,8 @@ func (s *section) add(k int, r *store.Record, sums []uint32) error {
 	return s.arrays[k].appendOffset(s.arrays[k-1].rows)
 }
 
-// appendRows adds the records of a block from the first on, up to the end of the open shard. It returns how
-// many those are, and whether the shard is full.
+// appendRows adds the records of a block from first on, up to the end of the open shard. It returns how many records it
+// has added, and whether the shard is full.
 func (s *section) appendRows(b *digest.Block, first int) (n int, full bool, err error) {
 	if s.open == 0 {
 		if err := s.openShard(); err != nil {
@@ -201,7 +203,9 @@ func (s *section) appendRows(b *digest.Block, first int) (n int, full bool, err 
 	return n, true, s.closeShard()
 }
 
-// room returns how many records of a block, from the first on, belong to the open shard.
+// room returns how many records of a block, from first on, the open shard takes. A ragged field can fill the shard
+// before the limit of records. The number of its rows only grows with records, so the record that fills the shard is
+// found by a binary search, and then rounded up to a multiple of step.
 func (s *section) room(b *digest.Block, first int) int {
 	n := int(min(int64(b.N-first), max(1, s.limit()-s.open)))
 	if s.cuts != nil {
@@ -212,7 +216,7 @@ func (s *section) room(b *digest.Block, first int) int {
 		if c.Part == layout.Whole {
 			continue
 		}
-		least := sort.Search(n, func(i int) bool { // records less one that make the shard full
+		least := sort.Search(n, func(i int) bool { // one less than the records that make the shard full
 			rows := int64(i + 1)
 			if c.Part != layout.Offsets {
 				rows = int64(b.Rows(c.Field, first, first+i+1))
@@ -227,7 +231,8 @@ func (s *section) room(b *digest.Block, first int) int {
 	return n
 }
 
-// appendOffsets adds where the values of n records end, whose rows are the last of those that were added.
+// appendOffsets adds the offsets at which the values of n records end. The column of values already has the rows of
+// these records, as its last ones.
 func (a *arrayFile) appendOffsets(b *digest.Block, field, first, n int, rows int64) error {
 	at := rows - int64(b.Rows(field, first, first+n))
 	a.words = slices.Grow(a.words[:0], 8*n)
@@ -239,9 +244,10 @@ func (a *arrayFile) appendOffsets(b *digest.Block, field, first, n int, rows int
 	return a.gather(a.words)
 }
 
-// appendRows adds rows, each of which has its checksum in sums.
+// appendRows adds rows, each of which has its checksum in sums. Where a block of checksums is exactly one row, these
+// are the block's checksums, and the bytes are not read again.
 func (a *arrayFile) appendRows(b []byte, sums []uint32) error {
-	if size := a.spec.RecordBytes(); a.sums.size == size { // a block of checksums is a row
+	if size := a.spec.RecordBytes(); a.sums.size == size { // each block of checksums is one row
 		a.sums.Done = append(a.sums.Done, sums[:len(b)/size]...)
 	} else {
 		a.sums.write(b)

@@ -20,16 +20,16 @@ import (
 
 // Pruned describes the generations and files that Prune removed, or would remove.
 type Pruned struct {
-	Generations []int `json:"generations"` // that are no longer kept
-	InUse       []int `json:"in_use"`      // that would not be kept, but are open in a process
-	Files       int64 `json:"files"`       // that no kept generation lists
-	Bytes       int64 `json:"bytes"`       // of those files
+	Generations []int `json:"generations"` // generations that are no longer kept
+	InUse       []int `json:"in_use"`      // generations that are kept only because a process has them open
+	Files       int64 `json:"files"`       // files that no kept generation lists
+	Bytes       int64 `json:"bytes"`       // the size of these files
 
 	// Erased is how many deleted records had values, and have none now.
 	Erased int64 `json:"erased,omitempty"`
 
-	// Postponed is how many deleted records have values in earlier generations alone, which are kept for now: a process
-	// has them open, or they were the newest lately.
+	// Postponed is how many deleted records have values in earlier generations only, which are kept for now: a process
+	// has these generations open, or one of them was the newest until recently.
 	Postponed int64 `json:"postponed,omitempty"`
 
 	// Corrupt are generations that are kept and cannot be read. While there are any, nothing is removed: a corrupt
@@ -40,8 +40,9 @@ type Pruned struct {
 // DryRun says whether Prune only reports.
 type DryRun bool
 
-// Prune removes generations of the dataset at path that keep does not name, and the files that only these list.
-// The newest generation stays, and so does each that is open in a process of this machine.
+// Prune removes generations of the dataset at path that keep does not name, and the files that only these list. The
+// newest generation stays, and so does each generation that is open in a process of this machine. First manifest.json
+// is brought to the newest generation: it must not name one that is removed.
 func Prune(path string, keep func(generation int) bool, dry DryRun) (*Pruned, error) {
 	if err := Dir(path).Check(); err != nil {
 		return nil, err
@@ -86,7 +87,8 @@ type pruning struct {
 	files []string   // to remove; of Zarr, folders
 }
 
-// lock keeps appends, commits and other calls of Prune out.
+// lock keeps appends, commits and other calls of Prune out: it takes the lock of builders and the lock on the folder of
+// generations. Without either, a file could be published after find has listed the files that are needed.
 func (p *pruning) lock() (unlock func(), err error) {
 	path, err := filepath.EvalSymlinks(p.path)
 	if err == nil {
@@ -128,7 +130,8 @@ func (p *pruning) lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// lockGenerations waits for no one: a commit takes a moment, and then Prune can be run again.
+// lockGenerations locks the folder of generations alone. It waits for no other process: a commit takes a moment, and
+// then Prune can be run again.
 func (p *pruning) lockGenerations() error {
 	f, err := p.root.Open(layout.Generations)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,7 +147,8 @@ func (p *pruning) lockGenerations() error {
 	return nil
 }
 
-// choose locks the generations that are to go.
+// choose locks the generations that are to be removed. Readers hold a lock on the generation that they have open, so a
+// generation that cannot be locked is in use and stays.
 func (p *pruning) choose(newest *store.Manifest, keep func(int) bool) error {
 	numbers, err := store.Generations(p.path)
 	if err != nil {
@@ -167,11 +171,12 @@ func (p *pruning) choose(newest *store.Manifest, keep func(int) bool) error {
 	return nil
 }
 
-// orphan is a name that a file of a column gets before it is committed.
+// orphan matches the names of files with a random tag, which the files of a column or an append get before its commit.
 var orphan = regexp.MustCompile(`^[A-Za-z0-9_.-]+\.[0-9a-f]{8}(\.crc)?\.npy$`)
 
-// find lists the files that no remaining generation needs: files of the pruned generations, and files of columns whose
-// writer was killed after it had given them their names.
+// find lists the files that no remaining generation needs: files of pruned generations, and files of columns and
+// appends whose writer was killed between publishing them and its commit. If a manifest that stays cannot be read,
+// nothing is removed, as it may list any file.
 func (p *pruning) find(newest *store.Manifest) error {
 	needed, pruned := NamesOf(newest), map[string]bool{}
 	numbers, err := store.Generations(p.path)
@@ -242,7 +247,8 @@ func NamesOf(m *store.Manifest) map[string]bool {
 	return names
 }
 
-// beingWritten returns the files of columns that are not committed yet.
+// beingWritten returns the files of columns that are not committed yet. A published file is a link to a file in the
+// column's staging directory, so it is recognized there whatever name it has in the dataset.
 func (p *pruning) beingWritten() (files []fs.FileInfo, err error) {
 	entries, err := private.Entries(p.root)
 	if err != nil {
@@ -268,8 +274,8 @@ func (p *pruning) beingWritten() (files []fs.FileInfo, err error) {
 	return files, nil
 }
 
-// removeStages removes what columns have left in the folder of a dataset whose writers were killed, unless they can be
-// continued.
+// removeStages removes the staging directories of columns whose writers were killed, unless the column can be resumed
+// or a living process holds the lock.
 func removeStages(folder *os.Root, path string) error {
 	entries, err := private.Entries(folder)
 	if err != nil {
@@ -298,7 +304,8 @@ func removeStages(folder *os.Root, path string) error {
 	return nil
 }
 
-// remove takes the generations out of the list for good before it removes files.
+// remove removes the manifests of generations, durably, before any file. A crash in between leaves files that no
+// generation lists, which the next Prune removes; the other order would leave a generation with missing files.
 func (p *pruning) remove() error {
 	for _, n := range p.Generations {
 		if err := p.root.Remove(layout.GenerationName(n)); err != nil {
@@ -319,7 +326,8 @@ func (p *pruning) remove() error {
 	return SyncRoot(p.root)
 }
 
-// removeTemporary removes what commits have left that were killed. None runs now.
+// removeTemporary removes temporary files that killed commits have left. The lock on the folder says that no commit is
+// running.
 func (p *pruning) removeTemporary() error {
 	folder, err := p.root.OpenRoot(layout.Generations)
 	if err != nil {

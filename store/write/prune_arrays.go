@@ -12,15 +12,18 @@ import (
 // taggedArray matches the name of an array whose field's own name was in use: the field's name and 8 random hex digits.
 var taggedArray = regexp.MustCompile(`\.[0-9a-f]{8}$`)
 
-// ChecksumGroup has the checksums of all columns: only penstock writes there.
+// ChecksumGroup is the group of the checksums of all columns. Only penstock writes there, so an array that no
+// generation needs and that has checksums there is penstock's own.
 const ChecksumGroup = metadataGroup + "/crc"
 
 // Orphans are the arrays of a field that no remaining generation needs.
 type Orphans struct{ Arrays, Checksums []string } // folders; the latter are removed last
 
-// FindOrphans returns the arrays of pruned generations, and arrays of columns whose writer was killed before it
-// committed them. top and sums are the names in the folder of a dataset in Zarr and in the folder of its checksums.
-// needed and pruned are the folders of the generations that stay and of the pruned ones.
+// FindOrphans returns the arrays of pruned generations, and the arrays of columns whose writer was killed before the
+// commit. top and sums are the names in the folder of a dataset in Zarr and in the folder of its checksums. needed and
+// pruned are the folders of the generations that stay and of the pruned ones. Other programs may keep arrays in the
+// same folder, so an array is taken only if a pruned generation lists it, its checksums are orphans, or its name has a
+// random tag.
 func FindOrphans(top, sums []string, needed, pruned map[string]bool) map[string]*Orphans {
 	found := make(map[string]*Orphans) // by name of the array, or group of a ragged field
 	of := func(name string) *Orphans {
@@ -43,7 +46,7 @@ func FindOrphans(top, sums []string, needed, pruned map[string]bool) map[string]
 	return found
 }
 
-// findArrays is find for Zarr.
+// findArrays is find for a dataset in Zarr.
 func (p *pruning) findArrays(needed, pruned map[string]bool) error {
 	folder, err := p.root.OpenRoot(ChecksumGroup)
 	if err != nil {
@@ -69,7 +72,7 @@ func (p *pruning) findArrays(needed, pruned map[string]bool) error {
 	return nil
 }
 
-// measure adds up the files in a folder.
+// measure adds the files in a folder to Files and Bytes.
 func (p *pruning) measure(name string) error {
 	return fs.WalkDir(p.root.FS(), name, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

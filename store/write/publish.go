@@ -11,8 +11,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// PublishFolder makes the stage itself the destination. Its files must be on disk already
-// (see SyncFile).
+// PublishFolder makes the stage itself the destination. The files of the stage must be on disk already (see SyncFile).
+// The journal is moved out first, as a published dataset has none, and removed last: until then an interrupted
+// publication can be resumed.
 func (s *Stage) PublishFolder() error {
 	if err := s.park(); err != nil {
 		return err
@@ -30,7 +31,8 @@ func (s *Stage) PublishFolder() error {
 	return errors.Join(removeIfThere(s.dest.parent, journalAside(s.dest.stage)), s.close())
 }
 
-// park moves the journal, if there is one, out of the folder.
+// park moves the journal, if there is one, out of the folder. The journal first announces the manifest: after a crash,
+// restoreJournal looks for that manifest at the destination and in the stage.
 func (s *Stage) park() error {
 	if _, err := s.Folder.root.Lstat(JournalName); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -49,7 +51,11 @@ func (s *Stage) park() error {
 }
 
 // PublishGeneration moves the named files of the stage into the destination, a folder whose newest manifest is base,
-// and then the new manifest, which becomes the next generation, and removes the rest.
+// then makes the manifest of the stage the next generation, and removes the rest of the stage.
+//
+// The moved files are synced before the manifest gets the number of the generation by a link, which is the commit.
+// After a crash before the link, a resumed build moves the files back, as its journal lists the renames. After a crash
+// behind the link, [OpenStage] for an append replaces manifest.json.
 func (s *Stage) PublishGeneration(base *store.Manifest, names ...string) error {
 	dest, err := private.Real(s.dest.parent, s.dest.name())
 	if err != nil {
@@ -91,13 +97,14 @@ func (s *Stage) PublishGeneration(base *store.Manifest, names ...string) error {
 	return s.Abort()
 }
 
-// linkTo makes the manifest of the stage a file of the destination, too.
+// linkTo gives the manifest of the stage a second name in the destination.
 func (s *Stage) linkTo(name string) error {
 	return s.dest.parent.Link(filepath.Join(s.dest.stage, layout.ManifestName),
 		filepath.Join(s.dest.name(), filepath.FromSlash(name)))
 }
 
-// PublishFile makes the named file of the stage, or a folder that has a manifest, the destination and removes the rest.
+// PublishFile makes the named file of the stage, or a folder that has a manifest, the destination, and removes the rest
+// of the stage.
 func (s *Stage) PublishFile(name string) error {
 	if err := moving(s.Folder, name); err != nil {
 		return err
@@ -114,7 +121,8 @@ func (s *Stage) PublishFile(name string) error {
 	return s.Abort()
 }
 
-// publish makes the folder the destination.
+// publish makes the folder the destination. It checks afterwards that the destination is the open folder: another user
+// of the parent folder could have put something else under the name of the stage.
 func (s *Stage) publish() error {
 	if err := s.dest.check(); err != nil {
 		return err

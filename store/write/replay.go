@@ -12,8 +12,8 @@ import (
 )
 
 // replay computes statistics and identity of base followed by the records in the stage. It is needed if another writer
-// appended to the dataset after this append began: statistics and identity depend on the order of records. schema
-// describes both.
+// has changed the dataset since this append began: the hashes and sums of this append continue from an older
+// generation. schema describes the records of both.
 func (a *appending) replay(base *store.Manifest, schema store.Schema) (*ManifestBuilder, error) {
 	b := NewManifestBuilder(schema, a.splits...)
 	if err := b.Restore(base.BuilderState); err != nil {
@@ -87,15 +87,15 @@ func (a *appending) replayShard(b *ManifestBuilder, records int64, number int, s
 	return nil
 }
 
-// columnReader reads the values of a column in their order.
+// columnReader reads the values of a column of the stage in their order.
 type columnReader struct {
 	layout.Column
 	file     *os.File
 	buffered *bufio.Reader
-	end      int64 // of the last record, of offsets
+	end      int64 // in a column of offsets, where the last record ends
 }
 
-// readRows reads how many rows the next record has; before the first one there is the offset 0.
+// readRows reads how many rows the next record has. The offset 0 comes before the first record.
 func (c *columnReader) readRows(rows *int64, first bool) error {
 	var word [8]byte
 	if first {

@@ -15,23 +15,25 @@ import (
 // syncsAtOnce is how many files of a shard wait for the disk at the same time.
 const syncsAtOnce = 16
 
-// maxBytes is more than any column has.
+// maxBytes limits the bytes of a column that a journal claims. No column has as many, and products of sizes below it do
+// not overflow.
 const maxBytes = 1 << 62
 
-// section is a sequence of shards that is written on its own: all of a dataset, or one of its
-// splits. Its file names begin with prefix until the dataset is finished.
+// section is a sequence of shards that is written on its own: all records of a dataset, or one of its splits. Splits
+// grow at the same time, and the final numbers of their shards are known only at the end, so file names begin with
+// prefix until the dataset is finished.
 type section struct {
 	schema  store.Schema
 	folder  stagedFiles
 	size    shardSize
 	cuts    []int64 // records of each shard; nil where size decides
 	prefix  string
-	number  int // of its first shard, for names
+	number  int // number of the first shard, for names
 	columns []layout.Column
 	arrays  []arrayFile   // by column
-	shards  []store.Shard // finished ones; First counts from the section's own start
+	shards  []store.Shard // finished shards; First counts from the section's own start
 	records int64         // in finished shards
-	open    int64         // in the open one
+	open    int64         // records in the open shard
 }
 
 func newSection(schema store.Schema, folder stagedFiles, size shardSize, prefix string, number int) section {
@@ -56,13 +58,13 @@ func (s *section) raggedFull() bool {
 // path returns where a file of this section is in the stage.
 func (s *section) path(name string) string { return s.folder.Path(s.prefix + name) }
 
-// files returns the entries of a column's files in a shard of this section, without CRCs.
+// files returns the manifest entries of a column's two files in a shard of this section, without CRCs.
 func (s *section) files(k int, shard int, rows int64) (payload, sums store.File) {
 	c := &s.columns[k]
 	return c.Files(s.number+shard, rows)
 }
 
-// openShard creates the files of the next shard, all at once. A dataset of many fields can exceed the process's limit
+// openShard creates the files of all columns of the next shard. A dataset of many fields can exceed the process's limit
 // of open files, for which the error has a command. The offsets of ragged fields begin with 0, so that record i always
 // has offsets i and i+1.
 func (s *section) openShard() error {
@@ -82,7 +84,7 @@ func (s *section) openShard() error {
 	return nil
 }
 
-// closeShard ends the files of a shard by their headers, whose length of rows is known only now, and enters the shard.
+// closeShard writes the headers of the shard's files, which contain the number of rows, and enters the shard.
 func (s *section) closeShard() error {
 	shard := store.Shard{First: s.records, Count: s.open, Files: make([]store.File, 2*len(s.arrays))}
 	if err := s.each(func(k int) error { return s.closeArray(k, shard.Files[2*k:2*k+2]) }); err != nil {
@@ -108,7 +110,7 @@ func (s *section) closeArray(k int, entries []store.File) error {
 	return err
 }
 
-// sync makes all records durable.
+// sync waits until all records of the open shard are on disk. Finished shards are there already.
 func (s *section) sync() error {
 	if s.open == 0 {
 		return nil
@@ -116,7 +118,8 @@ func (s *section) sync() error {
 	return s.each(func(k int) error { return s.arrays[k].sync() })
 }
 
-// each calls f for every column, for some at the same time: a dataset of 1,000 columns waits for the disk 2,000 times.
+// each calls f for every column, for several columns at the same time: closing a shard of 1,000 columns waits for the
+// disk 2,000 times.
 func (s *section) each(f func(k int) error) error {
 	var g errgroup.Group
 	g.SetLimit(syncsAtOnce)
@@ -145,8 +148,8 @@ type arrayState struct {
 	CRC32C uint32 `json:"crc32c"`
 }
 
-// state returns what a journal needs to continue the section: closed shards are final, and for the open one the rows of
-// each file and the checksums of its blocks, so that the files need not be read again.
+// state returns what a journal needs to continue the section. Finished shards are final. Of the open shard, it is the
+// number of rows of each file and their checksum, with which resume compares the rows that it finds.
 func (s *section) state() sectionState {
 	state := sectionState{Shards: len(s.shards), Open: s.open}
 	for k := range s.arrays {
@@ -157,8 +160,9 @@ func (s *section) state() sectionState {
 	return state
 }
 
-// restore continues after a checkpoint with the section's own shards of those that are
-// finished. It adds the names of all its files to keep.
+// restore continues the section after a checkpoint. shards are the finished shards that the journal lists for the
+// section. restore adds the names of all files of the section to keep. The journal may be damaged or of another build,
+// so all counts are checked before any file is opened.
 func (s *section) restore(state sectionState, shards []store.Shard, keep map[string]bool) error {
 	if state.Shards < 0 || state.Shards > len(shards) || state.Open < 0 || state.Open > 0 &&
 		len(state.Arrays) != len(s.arrays) {
@@ -187,7 +191,8 @@ func (s *section) restore(state sectionState, shards []store.Shard, keep map[str
 	return nil
 }
 
-// restoreShard takes over a finished shard whose files exist.
+// restoreShard takes over a finished shard. Its files must exist with the sizes that follow from the journal; their
+// bytes were on disk before the journal listed the shard.
 func (s *section) restoreShard(shard store.Shard, keep map[string]bool) error {
 	if shard.First != s.records || shard.Count < 1 || shard.Count > layout.MaxRecords-s.records ||
 		len(shard.Files) != 2*len(s.columns) {
@@ -223,8 +228,8 @@ type shardSize struct {
 	records, step, bytes int64
 }
 
-// newShardSize finds sizes at which a full shard of every fixed field is whole pages, so
-// that the shards of a field can be mapped side by side.
+// newShardSize finds sizes at which a full shard of every fixed field is whole pages, so that the shards of a field can
+// be mapped side by side, as one array.
 func newShardSize(s store.Schema, shardBytes int64) shardSize {
 	step, largest := int64(1), int64(0)
 	for _, f := range s.Fields {

@@ -15,22 +15,23 @@ import (
 
 // ShardOptions configures NewShardWriter: the options that the writers of all formats share.
 type ShardOptions struct {
-	ShardBytes int64           // of the largest field of a shard; 0 means 256 MiB
+	ShardBytes int64           // size of the largest field of a shard; 0 means 256 MiB
 	Splits     []string        // names of the splits, in the order that they get; each record then names one
 	Journal    *store.Journal  // nil: a build that ends early leaves nothing
 	Base       *store.Manifest // of the dataset that the records are appended to; nil for a new one
 	Cuts       []int64         // records of each shard, in the order in which all come; nil lets ShardBytes decide
 	Gone       []uint64        // records without values, the same when a column is resumed
 	Appended   int             // the generation that has the last of the records, the same when a column is resumed
-	Taken      map[string]bool // names that files of other generations have, so that new ones cannot
+	Taken      map[string]bool // names that files of other generations have, which new files must not get
 
 	// Scratch says that the shards are copied from the stage and then removed, so that they need not be on disk. With a
-	// Journal they are, as a later build may continue with them.
+	// Journal they are synced all the same, as a later build may continue with them.
 	Scratch bool
 
 	// Frame is the frame of the files, of a schema with one field that is not ragged; nil makes .npy files.
 	Frame *Frame
 
+	// Reword changes the errors of files, for a container whose users do not see these files. It may be nil.
 	Reword func(error) error // words the errors of files for a container whose users do not see these; may be nil
 }
 
@@ -117,7 +118,7 @@ func (w *ShardWriter) start() error {
 // Records returns how many records the dataset has so far, with those it is appended to.
 func (w *ShardWriter) Records() int64 { return w.manifest.Records() }
 
-// Kept returns what a resumed build had at its last checkpoint; nothing in a new one.
+// Kept returns what a resumed build had at its last checkpoint; nothing in a new build.
 func (w *ShardWriter) Kept() store.Kept { return w.kept }
 
 // Checkpoint makes all records durable, and a note of the caller's with them. Without a
@@ -129,8 +130,8 @@ func (w *ShardWriter) Checkpoint(note json.RawMessage) error {
 	return w.opts.reworded(w.checkpoint(note))
 }
 
-// checkpoint makes all records up to now durable, then the journal's entry that says so. Files come first: an entry
-// that is on disk before its records would have a resumed build continue behind a hole.
+// checkpoint makes all records so far durable, and then the journal's entry that says so. The files come first: an
+// entry that is on disk before its records would let a resumed build continue behind a hole.
 func (w *ShardWriter) checkpoint(note json.RawMessage) error {
 	c := checkpoint{Records: w.manifest.Records(), BuilderState: w.manifest.State(), Note: note}
 	for i := range w.sections {
@@ -145,8 +146,9 @@ func (w *ShardWriter) checkpoint(note json.RawMessage) error {
 	return w.journal.commit(entry{Checkpoint: &c})
 }
 
-// Finish ends the build and returns the manifest, whose last shards have the files that now
-// are in the stage under their names. Those of Base come before them.
+// Finish ends the build and returns the manifest. The shards of Base come first in the manifest, then the new shards,
+// whose files are in the stage under their final names. The journal lists the renames, on disk, before the first of
+// them: a resumed build undoes the renames that a crash has interrupted.
 func (w *ShardWriter) Finish(info store.Info) (*store.Manifest, error) {
 	if w.manifest.Records() == 0 {
 		return nil, errors.New("no records: an empty dataset cannot be mapped, so none is written")
@@ -183,8 +185,8 @@ func (w *ShardWriter) Finish(info store.Info) (*store.Manifest, error) {
 	return m, nil
 }
 
-// arrange enters the shards of all sections, one after the other, and where their records
-// come to be. It returns which file gets which name.
+// arrange lists the shards of all sections in the manifest, one section after the other, and gives them their final
+// record and shard numbers. It returns the renames of files that follow.
 func (w *ShardWriter) arrange(m *store.Manifest) (renames []rename) {
 	next, shards := int64(0), 0
 	if base := w.opts.Base; base != nil {
@@ -208,8 +210,8 @@ func (w *ShardWriter) arrange(m *store.Manifest) (renames []rename) {
 	return renames
 }
 
-// freeName returns the name of a file of the dataset: another one where a generation has a file of that name that is no
-// longer in the newest one.
+// freeName returns the name of a new file of the dataset. If an earlier generation has a file of that name, which the
+// newest one no longer lists, the new file gets a tag with its generation.
 func (w *ShardWriter) freeName(name string) string {
 	if w.opts.Taken[name] {
 		return layout.Tagged(name, fmt.Sprintf("g%d", w.opts.Base.Generation+1))
@@ -217,7 +219,7 @@ func (w *ShardWriter) freeName(name string) string {
 	return name
 }
 
-// renumber returns a shard with the number and first record that it has in the dataset.
+// renumber returns a shard with its final number and first record in the dataset, and the renames of its files.
 func (s *section) renumber(shard store.Shard, first int64, number int, free func(string) string) (store.Shard,
 	[]rename) {
 	out := store.Shard{First: first, Count: shard.Count}
@@ -236,7 +238,7 @@ func (s *section) renumber(shard store.Shard, first int64, number int, free func
 	return out, moved
 }
 
-// addSplit enters a split with the records that it had in base and [first, end).
+// addSplit enters a split with the records that it had in base and the records [first, end).
 func addSplit(m *store.Manifest, name string, base *store.Manifest, first, end int64) {
 	s := store.Split{Name: name, Ranges: [][2]int64{}}
 	if base != nil && len(m.Splits) < len(base.Splits) {
@@ -248,7 +250,8 @@ func addSplit(m *store.Manifest, name string, base *store.Manifest, first, end i
 	m.Splits = append(m.Splits, s)
 }
 
-// setVersion gives a manifest the first version whose readers know all that is in it.
+// setVersion gives a manifest the first version of the format whose readers know everything in it. A higher version
+// would keep older readers from datasets that they can read.
 func setVersion(m *store.Manifest) {
 	specs := m.Schema().Specs()
 	m.Version = layout.VersionOf(specs)
@@ -260,7 +263,7 @@ func setVersion(m *store.Manifest) {
 	}
 }
 
-// follow makes m the next generation of base.
+// follow makes m the next generation of base after an append. What the append does not say, such as the recipe, stays.
 func follow(m, base *store.Manifest) (err error) {
 	m.Generation, m.Change = base.Generation+1, &store.Change{Operation: "append"}
 	if m.Recipe == nil {
@@ -276,7 +279,7 @@ func follow(m, base *store.Manifest) (err error) {
 	return err
 }
 
-// Close lets go of the build's files, which stay in the stage.
+// Close closes the files of the build, which stay in the stage.
 func (w *ShardWriter) Close() error {
 	for i := range w.sections {
 		w.sections[i].abandon()
@@ -289,8 +292,8 @@ func (w *ShardWriter) Close() error {
 	return j.close()
 }
 
-// undo gives the files of a commit that did not come to its end their old names back. Those
-// of an append may be in the dataset's folder already.
+// undo gives files back the names that they had before an interrupted commit. The files of an append may be in the
+// folder of the dataset already. Names come from the journal, so a name that leads into another folder is refused.
 func (w *ShardWriter) undo(renames []rename) error {
 	folders := []*os.Root{w.stage.Folder.root}
 	if w.opts.Base != nil {
@@ -316,7 +319,7 @@ func (w *ShardWriter) undo(renames []rename) error {
 	return nil
 }
 
-// resume continues the build that is in the stage, or begins one.
+// resume continues the build in the stage if the journal asks for it, and otherwise begins a new one.
 func (w *ShardWriter) resume() error {
 	head := w.head()
 	var h *history
@@ -337,7 +340,7 @@ func (w *ShardWriter) resume() error {
 	if err := w.restore(h); err != nil {
 		return notResumed(err)
 	}
-	if err := w.stage.Folder.sync(); err != nil { // before the journal forgets what was undone
+	if err := w.stage.Folder.sync(); err != nil { // before the journal is cut, and no longer lists the renames that were undone
 		return err
 	}
 	w.journal, err = openJournal(w.stage.Folder, h.size)
@@ -347,7 +350,7 @@ func (w *ShardWriter) resume() error {
 // baseGeneration is the option of a build that appends: the number of the generation that it appends to.
 const baseGeneration = "generation appended to"
 
-// head describes this build.
+// head describes this build for the journal: everything that must be equal in a build that resumes it.
 func (w *ShardWriter) head() *buildEntry {
 	o := w.opts
 	options := map[string]string{"shard size": fmt.Sprint(o.ShardBytes), "splits": fmt.Sprintf("%q", o.Splits),
@@ -371,7 +374,8 @@ func (w *ShardWriter) head() *buildEntry {
 	return &buildEntry{Format: 1, Fields: w.schema.Fields, Options: options, Inputs: o.Journal.Inputs}
 }
 
-// restore brings the stage and the manifest back to the last checkpoint.
+// restore brings the stage and the manifest back to the last checkpoint, and removes all files that the checkpoint does
+// not know.
 func (w *ShardWriter) restore(h *history) error {
 	keep := map[string]bool{JournalName: true}
 	if h.last == nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// splitMetadata is the metadata of one split; without splits there is one.
+// splitMetadata is the identity and statistics of one split while it is written. A dataset without splits has one.
 type splitMetadata struct {
 	count   int64
 	ids     []hash.Hash
 	stats   [][]moments.Moments // by field and channel
 	lengths []moments.Moments
 	labels  [][]int64
-	entry   [12]byte // what goes into an id; here, so that it is not allocated
-	entries []byte   // the entries of a block, in memory that is used again
+	entry   [12]byte // the bytes of one record in an id; a field, so that they are not allocated
+	entries []byte   // the entries of a block; the memory is reused
 }
 
 func newSplitMetadata(s store.Schema) splitMetadata {
@@ -88,7 +88,7 @@ func (k *splitMetadata) summarizeBlock(s store.Schema, b *digest.Block) {
 	}
 }
 
-// countLabels counts values of classes, which checkLabels has seen.
+// countLabels counts class numbers. checkLabels has refused numbers without a class.
 func countLabels(counts []int64, f store.Field, values []byte) {
 	if !hasLabels(f) {
 		return
@@ -99,7 +99,8 @@ func countLabels(counts []int64, f store.Field, values []byte) {
 	}
 }
 
-// hasLabels reports whether values are class numbers. Masks are not: their pixels may have a number for none.
+// hasLabels reports whether values are class numbers. Masks are none: their pixels may have a number that stands for no
+// class.
 func hasLabels(f store.Field) bool {
 	return len(f.Classes) > 0 && !f.DType.IsFloat() && len(f.Shape) == 0 && f.Content == ""
 }
@@ -122,7 +123,7 @@ func checkLabels(f store.Field, values []byte) error {
 	return nil
 }
 
-// integer returns an element, a negative one as two's complement.
+// integer returns an integer element. A negative element is returned as two's complement.
 func integer(b []byte, dtype tensor.DType) (value uint64, negative bool) {
 	var wide [8]byte
 	copy(wide[:], b)

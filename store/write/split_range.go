@@ -8,18 +8,18 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// SplitRange is the records [First, End) of a split, which is one of a list.
+// SplitRange is a range of records [First, End) that belongs to a split. Split is its position in the list of splits.
 type SplitRange struct {
 	First, End int64
 	Split      int
 	Name       string
 }
 
-// SplitRanges are the ranges of all splits of a dataset, in order.
+// SplitRanges are the ranges of all splits of a dataset, in the order of records.
 type SplitRanges []SplitRange
 
-// SplitRangesOf returns the ranges of the splits of a dataset of that many records. Without splits there is one range,
-// of a split without a name.
+// SplitRangesOf returns the ranges of the splits of a dataset with that many records. A dataset without splits has one
+// range, of a split without a name.
 func SplitRangesOf(splits []store.Split, records int64) SplitRanges {
 	list := SplitRanges{}
 	for i, s := range splits {

@@ -11,9 +11,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// state appends the state of identity and statistics to b, as docs/format.md specifies it for the manifest: an append
-// continues from it without reading a record. SHA-256 can be interrupted and continued, and Go's state of it is part of
-// the format.
+// state appends the state of identity and statistics to b, in the form that docs/format.md specifies. An append
+// continues from this state without reading a record. A SHA-256 can be interrupted and continued, and Go's encoding of
+// its state is part of the format.
 func (k *splitMetadata) state(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(k.count))
 	for i := range k.ids {
@@ -47,7 +47,7 @@ func appendMoments(b []byte, a *moments.Moments) []byte {
 
 var errBadState = fmt.Errorf("the state of its metadata does not fit this schema: %w", store.ErrCorrupt)
 
-// restore is the inverse of state. The state comes from a manifest, which may be corrupt, so lengths are compared with
+// restore is the inverse of state. The state comes from a manifest, which may be damaged, so lengths are compared with
 // what the schema needs, and counts with their limits.
 func (k *splitMetadata) restore(r *stateReader) error {
 	k.count = int64(r.uint64())
@@ -87,8 +87,8 @@ type stateReader struct {
 	bad bool
 }
 
-// take returns the next n bytes. Past the end it returns nil, and keeps doing so, and sets bad: callers check once at
-// the end and not after each number.
+// take returns the next n bytes. Past the end it returns nil from then on and sets bad, so callers check once at the
+// end and not after each number.
 func (r *stateReader) take(n int) []byte {
 	if n < 0 || n > len(r.b) {
 		r.bad, r.b = true, nil

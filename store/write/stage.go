@@ -13,16 +13,15 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Stage is the place next to a destination where a dataset is built: the hidden folder
-// ".NAME.building". Publish renames its content to the destination; Abort removes it; Release
-// leaves it, for a later build to continue. A lock, which ends with the process, keeps a second
-// builder out, and a folder that a killed process left is taken over.
+// Stage is the place next to a destination where a dataset is built: the hidden folder ".NAME.building". Publish
+// renames its content to the destination; Abort removes it; Release leaves it, for a later build to continue. A lock,
+// which ends with the process, keeps a second builder out, and a folder that a killed process left is taken over.
 //
-// Others may know its name and be allowed to write next to it. So it must be a real folder of this
-// user that nobody else may write to, and all work in it goes through an open handle: see package
-// private.
+// Other users may know the name of the stage and be allowed to write next to it. So the stage must be a real folder of
+// this user that nobody else may write to, and all work in it goes through an open handle: see package private. A path
+// could lead to another user's folder by the time it is used.
 //
-// Every writer of this module builds in a Stage. It serves one goroutine.
+// Every writer of this module builds in a Stage. A Stage serves one goroutine.
 type Stage struct {
 	Folder *Folder // what is in it
 
@@ -30,11 +29,10 @@ type Stage struct {
 	done bool
 }
 
-// OpenStage prepares to build dest. An existing dest is ErrExist unless opts allow it, and
-// then it must be something that penstock can know to be a dataset: a folder with a
-// manifest, or a file. A dest that is being built is store.ErrBusy; one to append to that is not
-// there is fs.ErrNotExist; ErrCommitted says that what was kept of an append was killed only
-// when all was done.
+// OpenStage prepares to build dest. An existing dest is ErrExist unless opts allow it, and then it must be something
+// that penstock can know to be a dataset: a folder with a manifest, or a file. A dest that is being built is
+// store.ErrBusy. A missing dest to append to is fs.ErrNotExist. ErrCommitted says that an interrupted append had been
+// committed before its process was killed.
 func OpenStage(dest string, opts StageOptions) (*Stage, error) {
 	dest, err := filepath.Abs(dest)
 	if err != nil {
@@ -82,7 +80,7 @@ func (s *Stage) begin() error {
 	return s.takeOver()
 }
 
-// close lets go of all that is open.
+// close closes all open handles and releases the lock.
 func (s *Stage) close() (err error) {
 	if s.Folder != nil {
 		err = s.Folder.close()
@@ -91,8 +89,8 @@ func (s *Stage) close() (err error) {
 	return errors.Join(err, s.dest.parent.Close())
 }
 
-// CheckDest reports what OpenStage would. It leaves everything as it is, but for what a build
-// has left that was killed when it had published all: that it removes, as OpenStage does.
+// CheckDest reports the error that OpenStage would return, and leaves everything as it is. Only the remains of a build
+// that was killed after it had published everything are removed, as OpenStage does.
 func CheckDest(dest string, opts StageOptions) error {
 	abs, err := filepath.Abs(dest)
 	if err != nil {
@@ -110,7 +108,7 @@ func CheckDest(dest string, opts StageOptions) error {
 	return s.Release()
 }
 
-// Unfinished reports whether a build of dest that can be resumed has been left.
+// Unfinished reports whether an interrupted build of dest can be resumed.
 func Unfinished(dest string) bool {
 	dest, err := filepath.Abs(dest)
 	if err != nil {
@@ -124,8 +122,8 @@ func Unfinished(dest string) bool {
 	return false
 }
 
-// ReadUnfinished returns the inputs and the fields of a build of dest that was left, and what it has kept. The inputs
-// are nil if there is none.
+// ReadUnfinished returns the inputs and the fields of an interrupted build of dest, and what it has kept. The inputs
+// are nil if there is no such build.
 func ReadUnfinished(dest string) (inputs map[string]string, fields []store.Field, kept store.Kept,
 	err error) {
 	if dest, err = filepath.Abs(dest); err != nil {
@@ -165,16 +163,16 @@ func (s *Stage) takeOver() error {
 	return s.restoreJournal()
 }
 
-// LinkFrom makes a file of the destination, which is a folder, a file of the stage, too.
+// LinkFrom gives a file of the destination, which is a folder, a second name in the stage.
 func (s *Stage) LinkFrom(from, name string) error {
 	return s.dest.parent.Link(filepath.Join(s.dest.name(), filepath.FromSlash(from)), filepath.Join(s.dest.stage, name))
 }
 
-// Expect has PublishFile fail with store.ErrBusy if the destination is no longer the file that info describes: a
-// program that takes no locks of ours may have changed it meanwhile.
+// Expect has PublishFile fail with store.ErrBusy if the destination is no longer the file that info describes. A
+// program that does not take penstock's locks may change the file during the build, and its change would be lost.
 func (s *Stage) Expect(info fs.FileInfo) { s.dest.expected = info }
 
-// Locked reports whether the lock keeps other builders out. It cannot on a file system without locks.
+// Locked reports whether the lock keeps other builders out. On a file system without locks it does not.
 func (s *Stage) Locked() bool { return s.dest.lock != nil }
 
 // Dest returns the absolute path of the destination.
@@ -189,7 +187,8 @@ func (s *Stage) Abort() error {
 	return errors.Join(s.remove(), s.close())
 }
 
-// remove removes the stage.
+// remove removes the stage. If its content is published, the directory is renamed first (see retire); otherwise
+// movingName goes first, so that a removal that is interrupted does not look like a complete publication.
 func (s *Stage) remove() error {
 	if !published(s.Folder.root) {
 		return errors.Join(removeIfThere(s.Folder.root, movingName),
@@ -198,11 +197,11 @@ func (s *Stage) remove() error {
 	if err := s.dest.retire(); err != nil {
 		return err
 	}
-	s.dest.unlock() // first: a folder that is still there says that all is published
+	s.dest.unlock() // before the removal: while the folder exists, it says that everything is published
 	return private.Remove(s.dest.parent, publishedName(s.dest.stage), s.Folder.root)
 }
 
-// Release lets go of the stage and leaves what is in it. After a Publish it does nothing.
+// Release closes the stage and leaves its files. After a Publish it does nothing.
 func (s *Stage) Release() error {
 	if s.done {
 		return nil
@@ -211,7 +210,7 @@ func (s *Stage) Release() error {
 	return s.close()
 }
 
-// Leave is Release where the stage is kept for a later build, and Abort elsewhere.
+// Leave is Release if the stage is kept for a later build, and Abort otherwise.
 func (s *Stage) Leave() error {
 	if s.dest.opts.Keep {
 		return s.Release()
@@ -219,8 +218,9 @@ func (s *Stage) Leave() error {
 	return s.Abort()
 }
 
-// restoreJournal moves the journal back into the staging directory. If the directory is not the journal's own, because
-// that one has changed places with an old dataset, the publication was complete: journal and directory are removed.
+// restoreJournal moves the journal back into the staging directory after an interrupted publication. If the manifest
+// that the journal announces is at the destination, or not in the staging directory, the publication was complete and
+// the directory is an old dataset that has changed places with the new one: journal and directory are removed.
 func (s *Stage) restoreJournal() error {
 	aside := journalAside(s.dest.stage)
 	journal, err := private.ReadFile(s.dest.parent, aside, s.Folder.root)

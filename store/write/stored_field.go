@@ -18,7 +18,8 @@ type storedField struct {
 	storage  map[string]*store.Storage // by column
 }
 
-// storedIn returns what a manifest says of a field.
+// storedIn returns what a manifest says of a field's arrays. The metadata of the groups above the arrays belongs to it,
+// too: readers compare the checksum of every file of metadata.
 func storedIn(m *store.Manifest, f store.Field) storedField {
 	s := storedField{cmp.Or(m.Arrays[f.Name], f.Name), make(map[string]string), make(map[string]*store.Storage)}
 	folders := []string{s.name}
@@ -40,7 +41,7 @@ func storedIn(m *store.Manifest, f store.Field) storedField {
 	return s
 }
 
-// rename gives the columns the names that they have after their field was renamed. The arrays keep theirs.
+// rename changes the names of columns after their field was renamed. The arrays keep their names.
 func (s *storedField) rename(from, to string) {
 	storage := make(map[string]*store.Storage)
 	for column, how := range s.storage {
@@ -49,7 +50,7 @@ func (s *storedField) rename(from, to string) {
 	s.storage = storage
 }
 
-// putArrays replaces what m says of arrays: their names, where a field has another one, and the checksums of metadata.
+// putArrays replaces the names of arrays, for fields whose array has another name, and the checksums of metadata in m.
 func (e *Editing) putArrays(m *store.Manifest) {
 	m.Arrays, m.Metadata = nil, make(map[string]string)
 	for _, group := range []string{"", metadataGroup, metadataGroup + "/manifest", metadataGroup + "/crc"} {
@@ -69,7 +70,7 @@ func (e *Editing) putArrays(m *store.Manifest) {
 	}
 }
 
-// putStorage replaces what is said about how arrays are compressed.
+// putStorage replaces the descriptions of how arrays are compressed in m.
 func (e *Editing) putStorage(m *store.Manifest) {
 	m.Storage = nil
 	for _, f := range e.fields {

@@ -7,11 +7,12 @@ import (
 	"os"
 )
 
-// ignoreNoSync: such systems cannot sync a folder, and say so in their own ways.
+// ignoreNoSync passes every error of syncing a folder: systems other than Unix cannot sync one, and report that in
+// their own ways.
 func ignoreNoSync(error) error { return nil }
 
-// keepAccess: a file has the access list of its folder.
+// keepAccess does nothing: a new file gets the access list of its folder.
 func keepAccess(*os.Root, string, fs.FileInfo) error { return nil }
 
-// checkWritable: such systems have no such permission.
+// checkWritable passes every folder: there is no such permission.
 func checkWritable(string) error { return nil }

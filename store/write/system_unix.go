@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ignoreNoSync lets file systems pass that cannot sync a folder.
+// ignoreNoSync passes the errors of file systems that cannot sync a folder. Other errors of a sync stay errors: data
+// may be lost.
 func ignoreNoSync(err error) error {
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		return nil
@@ -19,8 +20,8 @@ func ignoreNoSync(err error) error {
 	return err
 }
 
-// keepAccess gives a file of a folder the owner, group and permissions of the file that it replaces. Where this user
-// may not choose that group, the group that the file gets has no permissions.
+// keepAccess gives a file of a folder the owner, group and permissions of the file that it replaces. If this user may
+// not set the group, the file's own group gets no permissions: it could be a larger group than the old one.
 func keepAccess(folder *os.Root, name string, old fs.FileInfo) error {
 	mode := old.Mode().Perm()
 	st, ok := old.Sys().(*syscall.Stat_t)
@@ -30,5 +31,5 @@ func keepAccess(folder *os.Root, name string, old fs.FileInfo) error {
 	return folder.Chmod(name, mode)
 }
 
-// checkWritable reports whether files in a folder may be replaced.
+// checkWritable returns an error if files in a folder may not be replaced.
 func checkWritable(folder string) error { return unix.Access(folder, unix.W_OK|unix.X_OK) }

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeAtOnce writes as much of head and tail as one call of the system does, and returns that. Why
-// it was not all, the next call says.
+// writeAtOnce writes as much of head and tail as one system call does, and returns how much that was. An error counts
+// as 0 bytes: the caller's next write meets it again and returns it.
 func writeAtOnce(f *os.File, head, tail []byte) int {
 	n, err := unix.Writev(int(f.Fd()), [][]byte{head, tail})
 	if err != nil {
@@ -16,8 +16,8 @@ func writeAtOnce(f *os.File, head, tail []byte) int {
 	return n
 }
 
-// startWriting has the system begin to write n bytes of a file from off on to the disk. It does not wait, and has no
-// effect on file systems that cannot.
+// startWriting has the system begin to write n bytes of a file, from off on, to the disk. It does not wait, and has no
+// effect on file systems that cannot do that.
 func startWriting(f *os.File, off, n int64) {
 	_ = unix.SyncFileRange(int(f.Fd()), off, n, unix.SYNC_FILE_RANGE_WRITE)
 }

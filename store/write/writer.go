@@ -9,13 +9,13 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Records is where a Writer puts records: the shards of a [ShardWriter], or the places that they have in a file.
+// Records is where a Writer puts records: the shards of a [ShardWriter], or their places in a file.
 type Records interface {
 	Append(r *store.Record) error
 	Checkpoint(note json.RawMessage) error
 	Kept() store.Kept
 
-	// Records returns how many records the dataset has so far, with those it is appended to.
+	// Records returns how many records the dataset has so far, including the records that it had before an append.
 	Records() int64
 }
 
@@ -23,18 +23,19 @@ type Records interface {
 type blockRecords interface {
 	Records
 
-	// AppendBlock adds the records of b, as many calls of Append would.
+	// AppendBlock adds the records of b, as that many calls of Append would.
 	AppendBlock(b *digest.Block) error
 }
 
-// Container makes a dataset of the records and publishes it. Close lets go of both.
+// Container makes a dataset of the records and publishes it. Close closes the files of both.
 type Container interface {
 	Commit(info store.Info) (*store.Manifest, error)
 	Close() error
 }
 
-// NewWriter returns the Writer of a container that is built in a stage. It names and keeps errors: after the first
-// one, and after Commit and Close, every call but Kept and Close returns it. Close leaves the stage, too.
+// NewWriter returns the Writer of a container that is built in a stage. The Writer adds the dataset's name to errors
+// and keeps them: after the first error, and after Commit and Close, every call but Kept and Close returns it. Close
+// leaves the stage, too.
 func NewWriter(stage *Stage, records Records, c Container) store.Writer {
 	return &writer{stage: stage, records: records, container: c, name: stage.Dest()}
 }

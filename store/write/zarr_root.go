@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Names in a dataset in Zarr: of the group of what is not a field, and of the array of bytes that is the manifest.
+// Names in a dataset in Zarr: the group of everything that is not a field, and the array of bytes that is the manifest.
 const (
 	metadataGroup = "penstock"
 	zarrManifest  = metadataGroup + "/manifest"
@@ -29,10 +29,10 @@ const (
 // generation's arrays by the root.
 type ZarrRoot struct{ Manifest, Node, Root []byte }
 
-// EncodeZarrRoot enters the checksums of its metadata into m and returns the files. Nodes are the metadata of all
-// groups and arrays but the root and the manifest, by path.
+// EncodeZarrRoot returns the files of a generation, and enters the checksums of its metadata into m. nodes is the
+// metadata of all groups and arrays but the root and the manifest, by path.
 func EncodeZarrRoot(m *store.Manifest, nodes map[string]json.RawMessage) (*ZarrRoot, error) {
-	// the checksums of both depend on the length of the manifest only, and so not on each other
+	// both checksums depend only on the manifest's length, which placeholders of the same length fix
 	m.Metadata[layout.ZarrNode], m.Metadata[manifestNode] = layout.HexCRC(0), layout.HexCRC(0)
 	text, err := m.Encode()
 	if err != nil {
@@ -65,7 +65,7 @@ func describe(m *store.Manifest, n int, nodes map[string]json.RawMessage) (r *Za
 	return r, err
 }
 
-// metadata returns the files of metadata.
+// metadata returns the files of metadata, which are replaced before the manifest.
 func (r *ZarrRoot) metadata() []NewestFile {
 	return []NewestFile{{layout.ZarrNode, r.Root}, {manifestNode, r.Node}}
 }
@@ -75,15 +75,15 @@ func (r *ZarrRoot) files() []NewestFile {
 	return append(r.metadata(), NewestFile{layout.ZarrManifest, r.Manifest})
 }
 
-// NewestFile is a file of a dataset that each generation replaces, for other programs.
+// NewestFile is a file of a dataset that each generation replaces. Other programs read it, as they know no generations.
 type NewestFile struct {
 	Name string
 	Text []byte
 }
 
-// EncodeGeneration returns the files that a generation replaces, in the order in which it does: its manifest is the
-// last one. The files that it lists are in a folder. Readers of penstock use the others only if they belong to the
-// manifest.
+// EncodeGeneration returns the files that a generation replaces, in the order in which they are replaced: the manifest
+// is the last one, so that whoever finds the new manifest finds its metadata, too. folder has the files that m lists.
+// Readers of penstock use the other files only if they match the manifest's checksums.
 func EncodeGeneration(folder fs.FS, m *store.Manifest) ([]NewestFile, error) {
 	if m.Metadata == nil {
 		text, err := m.Encode()
@@ -101,8 +101,8 @@ func EncodeGeneration(folder fs.FS, m *store.Manifest) ([]NewestFile, error) {
 	return r.files(), nil
 }
 
-// FilesOf is EncodeGeneration for a generation whose manifest, of that text, exists. The error is store.ErrCorrupt if
-// the metadata that it lists is another.
+// FilesOf is EncodeGeneration for a generation that exists, with the text of its manifest. The error is
+// store.ErrCorrupt if metadata in the folder differs from the manifest's checksums.
 func FilesOf(folder fs.FS, text []byte) ([]NewestFile, error) {
 	m, err := store.DecodeManifest(text)
 	if err != nil {
@@ -128,7 +128,8 @@ func FilesOf(folder fs.FS, text []byte) ([]NewestFile, error) {
 	return r.files(), nil
 }
 
-// ManifestName returns the file that has the manifest of the newest generation, which m is one of.
+// ManifestName returns the name of the file with the manifest of the newest generation, in the dataset that m is a
+// generation of.
 func ManifestName(m *store.Manifest) string {
 	if m.Metadata == nil {
 		return layout.ManifestName
@@ -136,7 +137,8 @@ func ManifestName(m *store.Manifest) string {
 	return layout.ZarrManifest
 }
 
-// nodesAtOnce is how many files of metadata are read at a time: each is a request in a bucket.
+// nodesAtOnce is how many files of metadata are read at the same time. In a bucket each is a request that waits for the
+// network.
 const nodesAtOnce = 16
 
 // readNodes reads the metadata of all groups and arrays of a generation, by path.
@@ -172,7 +174,8 @@ func checkNode(m *store.Manifest, name string, text []byte) error {
 }
 
 // replaceMetadata replaces the metadata in a folder of Zarr by the metadata of a generation. The caller replaces the
-// manifest afterwards. Each file is replaced in one step.
+// manifest afterwards. Each file is replaced by one rename, so a reader finds an old or a new file and never a part of
+// one.
 func replaceMetadata(root *os.Root, text []byte) error {
 	files, err := FilesOf(root.FS(), text)
 	if err != nil {

@@ -13,22 +13,24 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// array writes the shards of a column, and computes the checksums of its rows, which restart with each shard.
+// array writes the shards of a column, and computes the checksums of its rows. Blocks of checksums restart with each
+// shard, as each shard is a file that is read and verified on its own.
 type array struct {
 	stage  *write.Stage
 	opts   *Options
-	base   *base // what is appended to, or nil
+	base   *base // the dataset that is appended to; nil for a new one
 	meta   *layout.Column
 	grid   format.Grid
 	path   string
 	pack   *write.ChunkPipeline
-	left   int64 // rows of the shard that were not added
+	left   int64 // rows that the shard still needs
 	blocks write.BlockSums
 	sums   []uint32
 	stored int64 // bytes of all chunks
 }
 
-// write writes column k of the parts, after the rows of the base.
+// write writes column k of the parts, after the rows of the base. Full shards of the base are linked and only the rest
+// is copied.
 func (a *array) write(parts [][]layout.Column, k int) error {
 	linked, err := a.link(k)
 	if err != nil {
@@ -64,7 +66,7 @@ func (a *array) write(parts [][]layout.Column, k int) error {
 	return errors.Join(err, a.pack.Close())
 }
 
-// append adds rows.
+// append adds rows to checksums and chunks.
 func (a *array) append(rows []byte) error {
 	size := int64(a.meta.Spec.RecordBytes())
 	for len(rows) > 0 {
@@ -93,8 +95,9 @@ func (a *array) takeSums() {
 	a.blocks.Done = a.blocks.Done[:0]
 }
 
-// link takes over the full shards of the base, if they are cut in the same way and the file system has hard links. It
-// returns how many.
+// link gives the full shards of the base a second name in the stage, and returns how many. It links none if the base is
+// cut in another way, and stops where the file system has no hard links; the remaining rows are copied. Shards never
+// change, so old and new dataset can share their files.
 func (a *array) link(k int) (linked int64, err error) {
 	base := a.base
 	if base == nil || base.grids[a.meta.Name] != a.grid {
@@ -128,7 +131,7 @@ func (a *array) link(k int) (linked int64, err error) {
 // shards is the write.ChunkWriter of an array.
 type shards struct {
 	*array
-	file  *os.File // of the shard that is written; nil between them
+	file  *os.File // the shard that is being written; nil between shards
 	index format.Index
 	at    int64
 }
@@ -167,7 +170,7 @@ func (s *shards) Close() error {
 	return s.file.Close()
 }
 
-// shardName is the name of a shard of an array with rows of that many axes.
+// shardName returns the name of a shard of an array whose rows have that many axes.
 func shardName(number int64, axes int) string {
 	return fmt.Sprintf("c.%d", number) + strings.Repeat(".0", axes)
 }

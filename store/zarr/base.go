@@ -28,7 +28,7 @@ func openBase(path string) (*base, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := write.HoldForReplacement(path, data.Manifest) // refused before records are read
+	held, err := write.HoldForReplacement(path, data.Manifest) // a conflict is refused before records are read
 	if err != nil {
 		return nil, err
 	}
@@ -51,10 +51,10 @@ func openBase(path string) (*base, error) {
 
 func (b *base) close() { b.pool.Close() }
 
-// unpackBytes is about how much of the base is decompressed at a time.
+// unpackBytes is about how many bytes of the base are decompressed at a time.
 const unpackBytes = 8 << 20
 
-// unpack gives the rows of a column that is compressed to a function.
+// unpack decompresses the rows of a column and gives them to a function.
 func (b *base) unpack(c *layout.Column, to func(rows []byte) error) error {
 	r, err := layout.Of(b.data).OpenColumn(c, nil, nil, chunk.Options{Pool: b.pool})
 	if err != nil {

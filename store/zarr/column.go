@@ -13,14 +13,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Columns implements [write.ArrayWriter]: arrays of columns are cut like the existing ones, in shards of as many
-// records.
+// Columns implements [write.ArrayWriter]. Arrays of new columns are cut like the existing ones, in shards of as many
+// records, so that a shard of every column has the same records.
 type Columns struct{}
 
 var _ write.ArrayWriter = Columns{}
 
-// Frame implements write.ArrayWriter. It returns the frame of a shard whose chunks are stored without a codec: records
-// are written once, into the file that becomes the shard.
+// Frame implements write.ArrayWriter. For chunks that are stored without a codec it returns the form of a shard's file:
+// records are then written once, into the file that becomes the shard. Ragged fields have one shard whose size is not
+// known in advance, and compressed chunks have to be made first, so both are copied.
 func (Columns) Frame(base *store.Manifest, in store.Folder, f store.Field) (*write.Frame, []int64, error) {
 	columns := layout.Columns([]tensor.Spec{f.Spec})
 	if f.Ragged {
@@ -49,7 +50,7 @@ func (Columns) Frame(base *store.Manifest, in store.Folder, f store.Field) (*wri
 	}, cuts, nil
 }
 
-// gridsOf returns how the columns of a field are cut, which have their rows.
+// gridsOf returns how the columns of a field are cut. The number of rows of each column must be known.
 func gridsOf(base *store.Manifest, in store.Folder, f store.Field, columns []layout.Column) ([]format.Grid, error) {
 	per, err := shardsOf(base, in)
 	if err != nil {
@@ -62,7 +63,7 @@ func gridsOf(base *store.Manifest, in store.Folder, f store.Field, columns []lay
 	return list, nil
 }
 
-// optionsOf returns the options with which a field is written.
+// optionsOf returns the options for writing a field: a column that is replaced keeps how it was compressed.
 func optionsOf(base *store.Manifest, f store.Field) *Options {
 	opts := new(Options)
 	if s := storageOf(base, f); s != nil {
@@ -78,7 +79,7 @@ func (Columns) Write(base *store.Manifest, in store.Folder, stage *write.Stage, 
 	schema := store.Schema{Fields: []store.Field{f}}
 	m := &store.Manifest{Fields: append(schema.Fields, base.Fields...), Metadata: make(map[string]string)}
 	to := &folder{stage: stage, opts: optionsOf(base, f), manifest: m, nodes: make(map[string]json.RawMessage)}
-	if err := stage.Folder.Root().RemoveAll(stagedName); err != nil { // of a commit that was stopped
+	if err := stage.Folder.Root().RemoveAll(stagedName); err != nil { // left by an interrupted commit
 		return nil, err
 	}
 	if err := stage.Folder.Root().MkdirAll(staged(metadataGroup+"/crc"), 0o777); err != nil {
@@ -117,7 +118,8 @@ func (Columns) Write(base *store.Manifest, in store.Folder, stage *write.Stage, 
 	return out, nil
 }
 
-// adopt makes files of the stage, which have the Frame, the shards of a column. They keep their names there, too.
+// adopt links files of the stage, which have the form of Frame, as the shards of a column. The files keep their names
+// in the stage, too, from which an interrupted commit is resumed.
 func (f *folder) adopt(c *layout.Column, g format.Grid, shards []store.Shard, extents []layout.Extent) error {
 	path, err := f.arrayNode(c, g)
 	if err != nil {
@@ -140,7 +142,7 @@ func (f *folder) adopt(c *layout.Column, g format.Grid, shards []store.Shard, ex
 	return f.sums(c.SumsPath()[1:], sums)
 }
 
-// storageOf says how a field is compressed, nil if it is not, or is a new one.
+// storageOf returns how a field is compressed; nil if it is not compressed, or new.
 func storageOf(m *store.Manifest, f store.Field) *store.Storage {
 	for _, c := range layout.Columns([]tensor.Spec{f.Spec}) {
 		if s := m.Storage[c.Name]; s != nil && c.Part != layout.Offsets {
@@ -150,7 +152,8 @@ func storageOf(m *store.Manifest, f store.Field) *store.Storage {
 	return nil
 }
 
-// shardsOf returns how many records a shard of the dataset has: of a field that has several.
+// shardsOf returns how many records a shard of the dataset has, by the first field that has several shards. If every
+// field has one shard, that is the number of records.
 func shardsOf(m *store.Manifest, in store.Folder) (int64, error) {
 	for _, c := range layout.Columns(m.Schema().Specs()) {
 		if c.Part != layout.Whole {
@@ -173,7 +176,7 @@ func shardsOf(m *store.Manifest, in store.Folder) (int64, error) {
 	return m.Records, nil
 }
 
-// cutAs returns the grid of a column whose shards have as many records as the dataset's other shards.
+// cutAs returns the grid of a column with shards of per records, as many as the dataset's other shards have.
 func cutAs(per int64, c *layout.Column, g format.Grid) format.Grid {
 	if c.Part == layout.Whole {
 		g.Chunk, g.Shard = cut(c, g.Chunk, per)

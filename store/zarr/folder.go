@@ -15,16 +15,17 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// folder writes the folder of a dataset.
+// folder writes the folder of a dataset in Zarr.
 type folder struct {
 	stage    *write.Stage
 	opts     *Options
-	base     *base // what is appended to, or nil
+	base     *base // the dataset that is appended to; nil for a new one
 	manifest *store.Manifest
 	nodes    map[string]json.RawMessage // by path
 }
 
-// write writes all of it: the parts, after the rows of the base, then the manifest.
+// write writes the complete folder: the parts, after the rows of the base, and the manifest last, as it has the
+// checksums of all metadata. Afterwards the names in every folder are synced.
 func (f *folder) write(parts [][]layout.Column) error {
 	f.manifest.Metadata, f.nodes = make(map[string]string), make(map[string]json.RawMessage)
 	all := parts
@@ -78,7 +79,7 @@ func (f *folder) sync(path string) error {
 	return errors.Join(write.SyncRoot(root), root.Close())
 }
 
-// groups makes the groups.
+// groups makes the group of metadata, the groups of ragged fields, and the groups above fields whose names are paths.
 func (f *folder) groups() error {
 	paths := []string{metadataGroup, metadataGroup + "/crc"}
 	for _, field := range f.manifest.Fields {
@@ -98,7 +99,7 @@ func (f *folder) groups() error {
 	return nil
 }
 
-// group makes a group.
+// group makes the folder and metadata of a group.
 func (f *folder) group(path string) error {
 	text, err := format.EncodeGroup(struct{}{}, nil)
 	if err != nil {
@@ -122,7 +123,7 @@ func (f *folder) metadata(path string, text []byte) error {
 	return f.stage.Folder.WriteFile(staged(name), text)
 }
 
-// array writes column k of the parts, after the rows of the base, and its checksums.
+// array writes column k of the parts, after the rows of the base, and the column's checksums.
 func (f *folder) array(c *layout.Column, g format.Grid, parts [][]layout.Column, k int) error {
 	path, err := f.arrayNode(c, g)
 	if err != nil {
@@ -155,7 +156,7 @@ func (f *folder) arrayNode(c *layout.Column, g format.Grid) (path string, err er
 	return path, f.node(path, text)
 }
 
-// sums writes an array of checksums, which is one chunk.
+// sums writes an array of checksums, which is one chunk, so that a reader gets them with one request.
 func (f *folder) sums(path string, sums []uint32) error {
 	n := int64(len(sums))
 	text, err := format.EncodeArray(tensor.Spec{DType: tensor.Uint32}, n, format.Grid{Chunk: max(1, n)}, nil, struct{}{})
@@ -172,8 +173,9 @@ func (f *folder) sums(path string, sums []uint32) error {
 	return f.stage.Folder.WriteFile(staged(path+"/"+shardName(0, 0)), b)
 }
 
-// dimensions names the axes of a column, as the Python package does for xarray. xarray takes axes of one name for one
-// dimension of the group, so an axis that only one array has is named for that array. An axis that has a name keeps it.
+// dimensions names the axes of a column, like the Python package does for xarray. xarray takes axes of one name for one
+// dimension of the group, and refuses a group in which they differ in length, so an axis that only one array has is
+// named for that array. An axis that has a name keeps it.
 func dimensions(f store.Field, c *layout.Column, all []store.Field) []string {
 	switch c.Part {
 	case layout.Offsets:
@@ -190,7 +192,7 @@ func dimensions(f store.Field, c *layout.Column, all []store.Field) []string {
 	return list
 }
 
-// ofOneLength reports whether no axis of another length has the name that axis k of a field has.
+// ofOneLength reports whether all axes with the name of axis k of a field have one length.
 func ofOneLength(f store.Field, k int, all []store.Field) bool {
 	for _, g := range all {
 		for i := 1; i < len(g.Dims); i++ {

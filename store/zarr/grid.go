@@ -7,18 +7,19 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// About as many bytes are in a chunk, at most, unless one row has more: of one that is mapped, as other programs read
-// all of it, and of one that is compressed.
+// Largest size of a chunk, unless one row is larger: other programs read whole chunks. plainChunk is for chunks that
+// are mapped, and compressedChunk for compressed chunks, which this program, too, reads as a whole for one record.
 const (
 	plainChunk      = 1 << 20
 	compressedChunk = 64 << 10
 )
 
-// Other programs read the index of a shard for each access, so the only shard of a ragged field has at most mostChunks
-// chunks.
+// mostChunks limits the chunks in the only shard of a ragged field. Other programs read the index of a shard, which has
+// 16 bytes for each chunk, at each access.
 const mostChunks = 1 << 16
 
-// smallPart of the bytes of a dataset is not worth compressing.
+// smallPart decides which arrays are compressed: an array with less than 1/smallPart of the dataset's bytes is not
+// worth it.
 const smallPart = 64
 
 // grids returns how the columns are cut into chunks. An append cuts them like the columns of its base; base is nil for
@@ -43,7 +44,7 @@ func grids(schema store.Schema, columns []layout.Column, opts *Options, base *ba
 		if base != nil {
 			old := base.grids[c.Name]
 			g.Zstd = old.Zstd
-			if old.Chunk < layout.Of(base.data).Columns[k].Rows { // else it was as large as the dataset
+			if old.Chunk < layout.Of(base.data).Columns[k].Rows { // otherwise the chunk was only as large as the dataset was then
 				rows = old.Chunk
 			}
 			if c.Part == layout.Whole && base.data.Records > old.Shard {
@@ -56,8 +57,8 @@ func grids(schema store.Schema, columns []layout.Column, opts *Options, base *ba
 	return list
 }
 
-// shardRecords returns how many records a full shard has: whole pages of all fields that are not ragged, and a number
-// with many divisors.
+// shardRecords returns how many records a full shard has: whole pages of all fields that are not ragged, and a multiple
+// of 256, so that chunks of many sizes divide it.
 func shardRecords(schema store.Schema, shardBytes int64) int64 {
 	n := write.ShardRecords(schema, shardBytes)
 	if n > 256 {
@@ -66,8 +67,9 @@ func shardRecords(schema store.Schema, shardBytes int64) int64 {
 	return n
 }
 
-// cut returns how many rows a chunk of a column has, at most, and how many a shard. A column that is shorter than a
-// shard has one that is as long, and a ragged field has one in any case.
+// cut returns how many rows a chunk of a column has, and how many rows a shard has. chunk and shard are the most. A
+// column that is shorter than a shard gets one shard of its own length, and a ragged field always has one. In Zarr,
+// chunks have to divide the shard.
 func cut(c *layout.Column, chunk, shard int64) (int64, int64) {
 	n := max(1, c.Rows)
 	if c.Part != layout.Whole {
@@ -83,7 +85,7 @@ func cut(c *layout.Column, chunk, shard int64) (int64, int64) {
 	return chunk, shard
 }
 
-// rows returns how many rows of a column are compressed together, about.
+// rows returns about how many rows of a column are compressed together.
 func (c *Compression) rows(column *layout.Column) int64 {
 	size := int64(column.Spec.RecordBytes())
 	switch {

@@ -12,14 +12,14 @@ import (
 
 // Options configures Create. The zero value is usable.
 type Options struct {
-	ShardBytes int64          // of the largest field of a shard; 0 means 256 MiB
+	ShardBytes int64          // size of the largest field of a shard; 0 means 256 MiB
 	Overwrite  bool           // replace an existing dataset
 	Append     bool           // add to the existing dataset, which must have this schema
 	Splits     []string       // names of the splits; each Record names one
-	Journal    *store.Journal // nil: a build that does not come to Commit leaves nothing
+	Journal    *store.Journal // nil: a build that ends before Commit leaves nothing
 
-	// Compress has records compressed; nil stores them as they are, for readers to map. An append stores new records
-	// like the existing ones, and takes no Compress.
+	// Compress compresses records; nil stores them as they are, so that readers can map them. An append stores new
+	// records like the existing ones, and takes no Compress.
 	Compress *Compression
 
 	// Workers is how many goroutines compress; 0 means GOMAXPROCS. The files are the same for any number.
@@ -30,23 +30,23 @@ type Options struct {
 	Progress func(n int64) error
 }
 
-// Compression asks for chunks compressed by zstd. The zero value chooses everything automatically.
+// Compression compresses chunks by zstd. The zero value chooses everything automatically.
 //
-// Compressed are the arrays that have 1/64 of the dataset's bytes or more. The others, and the offsets of ragged
-// fields, stay where they can be mapped.
+// Arrays with 1/64 of the dataset's bytes or more are compressed. Smaller arrays, and the offsets of ragged fields, can
+// still be mapped.
 type Compression struct {
 	Level int // of zstd, 1 (fast) to 22 (small); 0 means 3
 
-	// ChunkRecords is how many records share a chunk, ChunkBytes about how many bytes of them do, at most; only one can be
-	// given. Without, a chunk is one record, or as many as make 64 KiB.
+	// ChunkRecords is how many records share a chunk, ChunkBytes about how many bytes at most; only one of them can be
+	// given. Without both, a chunk has one record, or as many as fit in 64 KiB.
 	ChunkRecords, ChunkBytes int64
 }
 
 // defaultLevel is the level that zstd's command line uses by default.
 const defaultLevel = 3
 
-// check refuses options that exclude each other, and what Zarr cannot hold: the decoders of other programs take chunks
-// of at most 2 GiB.
+// check refuses options that exclude each other, and schemas that Zarr cannot hold: the decoders of other programs
+// accept chunks of at most 2 GiB.
 func (o *Options) check(schema store.Schema) error {
 	if err := schema.Validate(); err != nil {
 		return err
@@ -80,7 +80,8 @@ func (o *Options) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// journal returns the one of the build, which depends on the compression, too.
+// journal returns the journal of the build. Its inputs include the compression: a build that began with another one is
+// not resumed.
 func (o *Options) journal() *store.Journal {
 	if o.Journal == nil || o.Compress == nil {
 		return o.Journal
@@ -88,4 +89,4 @@ func (o *Options) journal() *store.Journal {
 	return write.WithInput(o.Journal, "compression", fmt.Sprintf("%+v by zstd", *o.Compress))
 }
 
-const metadataGroup = "penstock" // has everything that is not a field
+const metadataGroup = "penstock" // the group of everything that is not a field

@@ -18,20 +18,21 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// container is the write.Container of a dataset in Zarr: a write.ShardWriter keeps the records in arrays, and Commit
-// copies these into the chunks of a folder.
+// container is the write.Container of a dataset in Zarr. A write.ShardWriter keeps the records in plain files, and
+// Commit copies them into the chunks of a folder.
 type container struct {
 	shards *write.ShardWriter
 	stage  *write.Stage
 	opts   Options
-	base   *base // what is appended to, or nil
+	base   *base // the dataset that is appended to; nil for a new one
 }
 
-// Create begins a dataset in the folder dest, or with opts.Append one that has what dest has and more, and takes dest's
-// place: shards that are full are in both, so an append copies no more than the last shard, and ragged fields.
+// Create begins a dataset in the folder dest. With opts.Append it begins a folder that has the records of dest and
+// more, and that takes the place of dest. Both folders share full shards, so an append copies no more than the last
+// shard, and ragged fields.
 //
-// Records are collected in arrays first, and Commit copies these into the folder: there must be space for both. The
-// Writer holds up to 2 MiB of memory a column and split.
+// Records are collected in plain files first, and Commit copies these into the folder, so there must be space for both.
+// The Writer holds up to 2 MiB of memory for each column and split.
 func Create(dest string, schema store.Schema, opts Options) (store.Writer, error) {
 	if err := opts.check(schema); err != nil {
 		return nil, fmt.Errorf("store: create %q: %w", dest, err)
@@ -64,7 +65,8 @@ func newContainer(stage *write.Stage, schema store.Schema, opts Options) (w *con
 	return w, err
 }
 
-// Commit implements write.Container.
+// Commit implements write.Container. It opens the finished folder as a reader would before the folder is published. An
+// append then locks the old dataset, so that no change is committed to it while the new folder takes its place.
 func (w *container) Commit(info store.Info) (*store.Manifest, error) {
 	m, err := w.shards.Finish(info)
 	if err != nil {

@@ -1,9 +1,9 @@
 package meta
 
-// Announcer is an interface that the io.ReaderAt of a file may implement. Before the package
-// reads a structure that has many parts, it calls Announce with the parts whose place it knows, so
-// that a source with slow reads can make them in parallel. The parts may be wrong, as the file may
-// be, but they are inside of the file, and are no more than may be read.
+// Announcer is an interface that the io.ReaderAt of a file may implement. Before the package reads a structure of many
+// parts, it calls Announce with the parts whose places it knows, so that a source with slow reads, such as a bucket,
+// can read them in parallel. The places may be wrong, as the file may be damaged, but they are inside of the file, and
+// are no more than may be read.
 type Announcer interface {
 	Announce(parts []Extent)
 }
@@ -14,7 +14,8 @@ func (s *source) Announced() bool {
 	return ok
 }
 
-// Announce reports where structures are that will be read next.
+// Announce tells the reader where the structures are that will be read next. Parts outside of the file, or beyond the
+// budget, are left out: a damaged file must not start more requests than a sound one.
 func (s *source) Announce(list []Extent) {
 	to, ok := s.R.(Announcer)
 	if !ok {
@@ -38,7 +39,7 @@ func (s *source) Announce(list []Extent) {
 	}
 }
 
-// extentAt returns n bytes at an address for announce; of more than can be, none.
+// extentAt returns n bytes at an address, for Announce; an empty extent if no structure can be that large.
 func extentAt(addr, n uint64, what string) Extent {
 	if addr > 1<<62 || n > maxStructure {
 		return Extent{What: what}
@@ -46,13 +47,13 @@ func extentAt(addr, n uint64, what string) Extent {
 	return Extent{Offset: int64(addr), Size: int64(n), What: what}
 }
 
-// Freely calls look, which reads some of what will be read again, so that it takes nothing of the
-// budget. Errors it leaves to who reads next.
+// Freely calls look, which reads ahead what will be read again, and restores the budget afterwards. Errors are ignored,
+// since the next read of the same bytes reports them.
 func (s *source) Freely(look func()) {
 	left, over := s.Left, s.Over
 	look()
 	s.Left, s.Over = left, over
 }
 
-// maxForetold is the largest number of nodes of one level that announce announces.
+// maxForetold is the largest number of nodes of one level that is announced.
 const maxForetold = 1 << 20

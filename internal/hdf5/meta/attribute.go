@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Attr is one attribute. Err says why Value has only Type, Dims and Raw, or less: its class
-// is only described, or it is too large; errors.Is(Err, ErrUnsupported) holds.
+// Attr is one attribute. If Err is not nil, its class is only described, or it is too large, and Value has only Type,
+// Dims and Raw, or less; errors.Is(Err, ErrUnsupported) holds.
 type Attr struct {
 	Name  string
 	Space Dataspace
@@ -28,7 +28,7 @@ func (a Attrs) Get(name string) (*Attr, bool) {
 	return &a[i], true
 }
 
-// attrs reads all attributes of an object, in its header and in dense storage.
+// attrs reads all attributes of an object: those in its header, and those in dense storage.
 func (p *messages) attrs(h *header) (Attrs, error) {
 	var list Attrs
 	for _, m := range h.Msgs {
@@ -109,7 +109,8 @@ func (p *messages) attr(c *cursor) (Attr, error) {
 	return a, err
 }
 
-// attrBody parses type and space, and decodes the rest of c as elements.
+// attrBody parses type and space, and decodes the rest of c as elements. The number of elements comes from the file, so
+// it is compared with the bytes that are left before any memory is allocated.
 func (p *messages) attrBody(a *Attr, c *cursor, typ, space message) error {
 	space.Typ = msgDataspace
 	space, err := p.resolve(space, "dataspace of attribute")
@@ -133,7 +134,8 @@ func (p *messages) attrBody(a *Attr, c *cursor, typ, space message) error {
 	return onlyFatal(a.Err)
 }
 
-// onlyFatal drops errors that concern one value or object only: valid, but not read.
+// onlyFatal drops errors of a value or object that is valid and that this package does not read. Such an error is kept
+// with the value or object, and the rest of the file stays readable.
 func onlyFatal(err error) error {
 	if errors.Is(err, ErrUnsupported) {
 		return nil

@@ -16,7 +16,7 @@ type btree1 struct {
 	Leaf    func(key *cursor, child uint64) error
 }
 
-// btree1Node is a node: its children, each after its key.
+// btree1Node is a node of a version 1 B-tree: its children, each after its key.
 type btree1Node struct {
 	level, count int
 	body         *cursor
@@ -27,7 +27,7 @@ func (t *btree1) size() uint64 {
 	return uint64(8 + 2*t.Src.OffSize + t.MaxKids*(t.KeySize+t.Src.OffSize) + t.KeySize)
 }
 
-// node reads the node at addr. level is the level it must have, -1 for any.
+// node reads the node at addr. level is the level that the node must have, -1 for any.
 func (t *btree1) node(addr uint64, level int) (n btree1Node, err error) {
 	s := t.Src
 	c := s.Read(addr, uint64(8+2*s.OffSize), t.What)
@@ -45,8 +45,9 @@ func (t *btree1) node(addr uint64, level int) (n btree1Node, err error) {
 	return n, nil
 }
 
-// Walk visits the node at addr and what is below it. level is the level it must have, -1
-// for the root; it falls by one from node to node, so a cycle is an error.
+// Walk visits the node at addr and all nodes below it. level is the level that the node must have, -1 for the root. The
+// level falls by one with each step down, so a node that leads back to an ancestor has the wrong level, and the walk
+// ends.
 func (t *btree1) Walk(addr uint64, level int) error {
 	if level < 0 && t.Src.Announced() {
 		t.Src.Freely(func() { t.announce(addr) })
@@ -65,7 +66,7 @@ func (t *btree1) Walk(addr uint64, level int) error {
 	return n.body.Err
 }
 
-// child goes down a level, or hands an entry of level 0 to Leaf.
+// child goes down a level, or passes an entry of level 0 to Leaf.
 func (t *btree1) child(key *cursor, addr uint64, level int) error {
 	if level > 0 {
 		return t.Walk(addr, level-1)
@@ -73,7 +74,8 @@ func (t *btree1) child(key *cursor, addr uint64, level int) error {
 	return t.Leaf(key, addr)
 }
 
-// announce reads the nodes above the leaves level by level, and announces where each level is.
+// announce reads the nodes above the leaves level by level, and announces the places of each level before it is read: a
+// tree of three levels then costs three round trips, and not one for each node.
 func (t *btree1) announce(root uint64) {
 	level, nodes := -1, []uint64{root}
 	for level != 0 && len(nodes) > 0 {
@@ -97,8 +99,8 @@ func (t *btree1) announce(root uint64) {
 	}
 }
 
-// extents returns where nodes are in the file. All nodes of a version 1 tree have one size, so they can be read ahead
-// before any of them is parsed.
+// extents returns the places of nodes in the file. All nodes of a version 1 tree have one size, so they can be
+// announced before any of them is parsed.
 func (t *btree1) extents(nodes []uint64) []Extent {
 	list := make([]Extent, len(nodes))
 	for i, addr := range nodes {

@@ -9,7 +9,7 @@ const (
 	treeChunkFilters = 11 // chunks with filters
 )
 
-// maxTreeDepth is more than any version 2 B-tree needs.
+// maxTreeDepth limits the recursion in a damaged tree. No sound version 2 B-tree is deeper.
 const maxTreeDepth = 24
 
 // btree2 walks a version 2 B-tree in key order.
@@ -59,8 +59,8 @@ func (t *btree2) Walk(addr uint64) error {
 	return c.Err
 }
 
-// check refuses trees that no writer makes before their nodes are read: nodes must have room for a record, since how
-// many records they hold follows from that, and the depth bounds the recursion of the walk.
+// check refuses trees that no writer makes, before their nodes are read. A node must have room for a record, since the
+// widths of counts follow from how many records fit, by a division. The depth limits the recursion of the walk.
 func (t *btree2) check(c *cursor, kind uint8, depth int) {
 	switch {
 	case c.Err != nil:
@@ -77,8 +77,8 @@ func (t *btree2) check(c *cursor, kind uint8, depth int) {
 // and checksum.
 const nodeFrame = 4 + 1 + 1 + 4
 
-// pointerSizes computes how wide the counts in child pointers are: as wide as the most
-// records that could be there need.
+// pointerSizes computes the widths of the counts in child pointers. The file does not store the widths: they follow
+// from the largest number of records that a child can have.
 func (t *btree2) pointerSizes(depth int) {
 	most := (t.nodeSize - nodeFrame) / uint64(t.recSize)
 	t.countSize = encSize(most)
@@ -99,7 +99,7 @@ func (t *btree2) pointerSize(depth int) int {
 	return t.Src.OffSize + t.countSize + t.totalSize[depth-1]
 }
 
-// node visits a node of n records; depth falls to 0 at the leaves.
+// node visits a node of n records. depth is 0 at the leaves.
 func (t *btree2) node(addr, n uint64, depth int) error {
 	recs, ptrs, err := t.read(addr, n, depth)
 	if err != nil {
@@ -109,7 +109,7 @@ func (t *btree2) node(addr, n uint64, depth int) error {
 	return t.visit(recs, ptrs, depth)
 }
 
-// read returns the records of a node, and its pointers.
+// read returns the records of a node, and the pointers to its children.
 func (t *btree2) read(addr, n uint64, depth int) (recs []byte, ptrs *cursor, err error) {
 	size := nodeFrame + n*uint64(t.recSize)
 	sig := "BTLF"
@@ -129,7 +129,7 @@ func (t *btree2) read(addr, n uint64, depth int) (recs []byte, ptrs *cursor, err
 	return recs, ptrs, c.Err
 }
 
-// visit goes through records and children in turn.
+// visit goes through children and records in turn, which is the order of keys.
 func (t *btree2) visit(recs []byte, ptrs *cursor, depth int) error {
 	for {
 		if depth > 0 {
@@ -159,17 +159,17 @@ func (t *btree2) child(ptrs *cursor, depth int) error {
 	return t.node(kid.addr, kid.n, depth-1)
 }
 
-// pointer reads the next of the pointers of a node of that depth.
+// pointer reads the next pointer of a node of that depth.
 func (t *btree2) pointer(ptrs *cursor, depth int) (child2, error) {
 	kid := child2{addr: ptrs.Addr(), n: ptrs.Uint(t.countSize)}
 	ptrs.Uint(t.totalSize[depth-1])
 	return kid, ptrs.Err
 }
 
-// child2 is a pointer to a node of a version 2 B-tree, with how many records that has.
+// child2 is a pointer to a node of a version 2 B-tree, and the number of records in that node.
 type child2 struct{ addr, n uint64 }
 
-// announce tells the source which nodes come next, as announce of btree1 does.
+// announce tells the source which nodes come next, level by level, like announce of btree1.
 func (t *btree2) announce(root child2, depth int) {
 	for nodes := []child2{root}; depth > 0; depth-- {
 		var below []child2

@@ -6,10 +6,10 @@ import (
 
 // Chunk is a stored piece of a chunked dataset.
 type Chunk struct {
-	Offset int64   // of its bytes in the file, user block included
+	Offset int64   // offset of the stored bytes in the file, user block included
 	Size   int64   // bytes stored
 	Mask   uint32  // bit i set: Filters[i] was not applied to this chunk
-	Coord  []int64 // its first element on each axis; shared, must not be changed
+	Coord  []int64 // the chunk's first element on each axis; shared, must not be changed
 }
 
 // ChunkTable lists the chunks of a dataset that are stored, in row-major order of their
@@ -21,10 +21,10 @@ type ChunkTable struct {
 	Index  []Extent // structures of the index, by offset
 }
 
-// maxChunks is the most chunks that a table holds.
+// maxChunks limits the chunks of a table, and so the memory that a chunk index can take.
 const maxChunks = 1 << 24
 
-// chunkParams locate the chunks.
+// chunkParams say where and how the chunks of a dataset are stored.
 type chunkParams struct {
 	Space    Dataspace
 	Layout   *Layout
@@ -32,7 +32,8 @@ type chunkParams struct {
 	GroupK   int  // half of the children of a full node of a version 1 B-tree
 }
 
-// Read fills an empty table.
+// Read fills an empty table. Memory for chunks is allocated by the smallest of the places of the grid, the size of the
+// file and a fixed limit, since the shape comes from the file.
 func (t *ChunkTable) Read(s *source, of chunkParams) error {
 	t.Bytes = of.Layout.Params.ElemSize
 	places := uint64(1)
@@ -60,7 +61,7 @@ type chunkReader struct {
 	room  []int64 // room for coordinates
 }
 
-// read goes through the index, whichever kind it is.
+// read reads the index of the dataset, whichever kind it is.
 func (r *chunkReader) read() error {
 	x := r.of.Layout.Params
 	if n, ok := r.of.Space.Elems(); x.Addr == undef || ok && n == 0 {
@@ -85,8 +86,8 @@ func (r *chunkReader) read() error {
 	return r.add(make([]uint64, len(r.of.Space.Dims)), x.Addr, size, x.Mask)
 }
 
-// add appends the chunk at grid coordinates, unless they are outside of the shape, as those
-// of a dataset that has shrunk may be.
+// add appends the chunk at grid coordinates. Coordinates outside of the shape are skipped: a dataset that has shrunk
+// may still have such chunks.
 func (r *chunkReader) add(grid []uint64, addr, size uint64, mask uint32) error {
 	coord := r.coords(len(grid))
 	partial := false
@@ -109,7 +110,8 @@ func (r *chunkReader) add(grid []uint64, addr, size uint64, mask uint32) error {
 	return nil
 }
 
-// coords returns room for the coordinates of one chunk.
+// coords returns memory for the coordinates of one chunk. It is cut from larger pieces: a table may have millions of
+// chunks, and an allocation for each would cost more than the coordinates.
 func (r *chunkReader) coords(n int) []int64 {
 	if len(r.room) < n {
 		r.room = make([]int64, n*min(max(64, cap(r.table.Chunks)-len(r.table.Chunks)), 1<<14))
@@ -117,7 +119,8 @@ func (r *chunkReader) coords(n int) []int64 {
 	return r.room[:n:n]
 }
 
-// check validates where a chunk is, and how large it is.
+// check refuses a chunk that is not inside of the file, has an impossible size, or exceeds the limits. Readers rely on
+// all of this.
 func (r *chunkReader) check(addr, size uint64) error {
 	bad := func(kind error, format string, args ...any) error {
 		return r.src.ErrorAt(kind, addr, "chunk", format, args...)
@@ -133,8 +136,8 @@ func (r *chunkReader) check(addr, size uint64) error {
 	return nil
 }
 
-// sort brings the chunks into row-major order, which most indexes already have, and
-// refuses two at one place.
+// sort brings the chunks into row-major order, which most indexes already have, and refuses two chunks at one place:
+// which of them a reader would get is not defined.
 func (r *chunkReader) sort() error {
 	list := r.table.Chunks
 	byCoord := func(a, b Chunk) int { return slices.Compare(a.Coord, b.Coord) }
@@ -194,8 +197,8 @@ func (r *chunkReader) btreeV2(addr uint64) error {
 	return t.Walk(addr)
 }
 
-// element reads what all indexes of layout version 4 hold for a chunk, in n bytes: the
-// address and, with filters, the stored size in what room is left, and the mask.
+// element reads what all indexes of layout version 4 store for a chunk, in n bytes: the address and, with filters, the
+// stored size and the mask. The width of the size is what is left of n.
 func (r *chunkReader) element(c *cursor, n int) (addr, size uint64, mask uint32) {
 	addr, size = c.Addr(), uint64(r.table.Bytes)
 	if !r.of.Filtered {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// cursor reads fields of one structure. The first failure sticks: every later read gives
-// zero, so a parser checks err once after a run of fields and before it uses a count.
+// cursor reads the fields of one structure. The first failure sticks, and every later read returns zero, so a parser
+// checks Err once after a run of fields, and always before it uses a count.
 type cursor struct {
 	Src  *source
 	B    []byte
@@ -32,7 +32,7 @@ func (c *cursor) Unsupported(format string, args ...any) { c.fail(ErrUnsupported
 // Left returns the bytes that are not read yet, 0 after a failure.
 func (c *cursor) Left() int { return len(c.B) - c.Pos }
 
-// Bytes returns the next n bytes, not a copy, or nil after a failure.
+// Bytes returns the next n bytes without copying them, or nil after a failure.
 func (c *cursor) Bytes(n uint64) []byte {
 	if c.Err != nil {
 		return nil
@@ -80,14 +80,14 @@ func (c *cursor) U64() uint64 { return c.Uint(8) }
 // Uint reads a little-endian number of n bytes, at most 8.
 func (c *cursor) Uint(n int) uint64 { return littleEndian(c.Bytes(uint64(n))) }
 
-// Addr reads an address; undefined is undef.
+// Addr reads an address. The undefined address of the file is returned as undef.
 func (c *cursor) Addr() uint64 { return c.ones(c.Src.OffSize) }
 
-// Length reads a size or count; all bits one is undef.
+// Length reads a size or count. A number of which all bits are one is returned as undef.
 func (c *cursor) Length() uint64 { return c.ones(c.Src.LenSize) }
 
-// ones returns an unsigned number of n bytes, where all ones stand for undef whatever the size. Addresses of a file
-// have the size that the superblock says, and "undefined address" is all ones in that size.
+// ones reads an unsigned number of n bytes. A number of which all bits are one is returned as undef, whatever its size:
+// addresses have the size that the superblock says, and "undefined address" has all bits set in that size.
 func (c *cursor) ones(n int) uint64 {
 	v := c.Uint(n)
 	if n < 8 && v == 1<<(8*n)-1 {
@@ -112,7 +112,7 @@ func (c *cursor) Version(lo, hi uint8) uint8 {
 	return v
 }
 
-// Cstring reads up to and including a NUL byte and returns what is before it.
+// Cstring reads up to and including a NUL byte, and returns the text before the NUL.
 func (c *cursor) Cstring() string {
 	if c.Err != nil {
 		return ""

@@ -19,23 +19,22 @@ type Dataset struct {
 	External   []ExternalFile // the data is in these files
 	Attrs      Attrs
 	HeaderAt   int64 // offset of the object header
-	HeaderSize int64 // bytes of it, continuation blocks included
+	HeaderSize int64 // bytes of the object header, continuation blocks included
 	Version    int   // of the object header, 1 or 2
-	Err        error // wraps ErrUnsupported: what of the description could not be read; nil if all was
+	Err        error // wraps ErrUnsupported: the part of the description that could not be read; nil if there is none
 
 	file *File
 }
 
-// In returns the dataset with its elements and its index in r, which reads the same file, or a copy
-// of it: Value, Chunks and Sources read through r. So a File can be kept when what it was opened
-// through is closed.
+// In returns the dataset with r as the reader of its elements and its index. r must read the same file, or a copy of
+// it. A File can then be kept after the reader that it was opened with is closed.
 func (d *Dataset) In(r io.ReaderAt) *Dataset {
 	file, data := *d.file, *d
 	file.r, data.file = r, &file
 	return &data
 }
 
-// Reader returns what the elements are read from.
+// Reader returns the reader of the file's bytes.
 func (d *Dataset) Reader() io.ReaderAt { return d.file.r }
 
 // ExternalFile is a part of a dataset that is in another file.
@@ -70,8 +69,8 @@ func (p *messages) dataset(h *header) (*Dataset, error) {
 	return d, p.settle(d, h.Addr)
 }
 
-// datasetMessage enters one message of an object header into d. Datatypes may be shared: the message is then a
-// reference to a committed datatype or to the heap of shared messages, and only resolved ones are parsed.
+// datasetMessage enters one message of an object header into d. A message may be shared: it is then a reference to a
+// committed datatype or to the heap of shared messages, and is resolved before it is parsed.
 func (p *messages) datasetMessage(d *Dataset, m message) (err error) {
 	switch m.Typ {
 	case msgDatatype:
@@ -137,8 +136,8 @@ func (p *messages) externalFiles(c *cursor) (list []ExternalFile) {
 	return list
 }
 
-// settle checks that shape, type, layout and fill value fit each other, and computes the
-// size where the layout message does not store it.
+// settle checks that shape, type, layout and fill value fit each other, and computes the size if the layout message
+// does not store it. Readers compute places from all four, and a contradiction would lead past the end of a buffer.
 func (p *messages) settle(d *Dataset, addr uint64) error {
 	l := &d.Layout
 	size, ok := valueSize(d.Type, d.Dataspace)
@@ -270,8 +269,8 @@ func (d *Dataset) Value(limit int64) (v Value, err error) {
 	return d.value(limit)
 }
 
-// value reads all elements of a small dataset, of contiguous or compact layout. Its budget is four times the limit, as
-// strings of variable length are larger than the references that the dataset stores.
+// value reads all elements of a small dataset of contiguous or compact layout. Its budget grows by four times the
+// limit, as strings of variable length are larger than the references that the dataset stores.
 func (d *Dataset) value(limit int64) (Value, error) {
 	l := d.Layout
 	switch {
@@ -297,11 +296,11 @@ func (d *Dataset) value(limit int64) (Value, error) {
 	return v, inPath(err, d.Path)
 }
 
-// fillLimit is how many bytes of a fill value are decoded.
+// fillLimit is the largest fill value that is decoded, in bytes.
 const fillLimit = 1 << 10
 
-// FillValue returns what elements have that were never written: what Value.Any returns for
-// one element. It is false where that is undefined, and for types that are only described.
+// FillValue returns the value of elements that were never written, as Value.Any returns it for one element. ok is false
+// if that value is undefined, or of a type that is only described.
 func (d *Dataset) FillValue() (any, bool) {
 	if d.Err != nil || d.Type == nil || d.Type.Class == Vlen || d.Type.Size > fillLimit ||
 		d.Fill.State == FillUndefined {
@@ -325,7 +324,7 @@ func (d *Dataset) Chunks() (t *ChunkTable, err error) {
 	return d.chunks()
 }
 
-// chunks reads the index of the chunks. d's dataspace and layout decide which of the index types of appendix C it is.
+// chunks reads the index of the chunks. The dataset's layout says which of the index types of appendix C it is.
 func (d *Dataset) chunks() (*ChunkTable, error) {
 	switch {
 	case d.Err != nil:

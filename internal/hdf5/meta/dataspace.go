@@ -3,7 +3,7 @@ package meta
 // noLimit is the length in MaxDims of an axis without limit.
 const noLimit = -1
 
-// maxRank is the most axes of an HDF5 dataspace.
+// maxRank is the largest number of axes in HDF5.
 const maxRank = 32
 
 // Dataspace is the shape of a dataset or attribute.
@@ -89,8 +89,8 @@ func maximum(c *cursor) int64 {
 	return int64(n)
 }
 
-// check refuses an axis that is longer than its maximum. Chunk indexes are computed from the maximum, so the elements
-// past it would have no place.
+// check refuses an axis that is longer than its maximum. The numbers of chunks are computed from the maximum, so
+// elements past it would have no place.
 func (d Dataspace) check(c *cursor) {
 	for i, m := range d.MaxDims {
 		if m != noLimit && m < d.Dims[i] {

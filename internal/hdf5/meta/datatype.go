@@ -54,7 +54,7 @@ type Datatype struct {
 	Size      int64 // bytes of an element as stored
 	BigEndian bool  // Fixed, Float, Bitfield of more than one byte
 	Signed    bool  // Fixed
-	Committed bool  // is a named datatype of the file
+	Committed bool  // the type is a named datatype of the file
 
 	BitOffset int // Fixed, Bitfield, Float: lowest bit that counts
 	Precision int // Fixed, Bitfield, Float: bits that count
@@ -71,7 +71,7 @@ type Datatype struct {
 	Members   []Member  // Compound, Enum
 }
 
-// floatFormat is where the parts of a floating-point number are, in bits.
+// floatFormat says where the parts of a floating-point number are, in bits.
 type floatFormat struct {
 	Sign              int
 	ExpLoc, ExpSize   int
@@ -86,11 +86,10 @@ type Member struct {
 	Name   string
 	Offset int64     // Compound: where the field starts in the element
 	Type   *Datatype // Compound
-	Value  int64     // Enum; of an unsigned base the same bits
+	Value  int64     // Enum; the same bits if the base is unsigned
 }
 
-// IsBool reports whether t is how h5py stores bool: an enum of one byte with FALSE 0 and
-// TRUE 1.
+// IsBool reports whether t is h5py's encoding of bool: an enum of one byte with FALSE 0 and TRUE 1.
 func (t *Datatype) IsBool() bool {
 	if t.Class != Enum || t.Size != 1 || len(t.Members) != 2 {
 		return false
@@ -101,7 +100,8 @@ func (t *Datatype) IsBool() bool {
 	return same(m[0], want[0]) && same(m[1], want[1]) || same(m[0], want[1]) && same(m[1], want[0])
 }
 
-// IsComplex reports whether t is a complex number: of HDF5 2.0, or as h5py stores it, a real and an imaginary part.
+// IsComplex reports whether t is a complex number: the class of HDF5 2.0, or h5py's compound of a real and an imaginary
+// part.
 func (t *Datatype) IsComplex() bool {
 	if t.Class == Complex {
 		return true
@@ -112,7 +112,7 @@ func (t *Datatype) IsComplex() bool {
 		m[0].Type.DType() == m[1].Type.DType() && m[0].Type.BigEndian == m[1].Type.BigEndian
 }
 
-// Part returns the type of the parts of a complex number.
+// Part returns the type of the real and the imaginary part of a complex number.
 func (t *Datatype) Part() *Datatype {
 	if t.Class == Complex {
 		return t.Base
@@ -120,8 +120,8 @@ func (t *Datatype) Part() *Datatype {
 	return t.Members[0].Type
 }
 
-// Classes returns the names of an enumeration whose values are 0 to n-1, nil for others: labels are numbers that count
-// their classes, and an enumeration keeps its numbers.
+// Classes returns the names of an enumeration whose values are 0 to n-1, and nil for any other type. Only such values
+// can be labels without changing a number.
 func (t *Datatype) Classes() []string {
 	if t.Class != Enum || t.IsBool() || t.Base.DType() == tensor.Invalid {
 		return nil
@@ -168,13 +168,14 @@ func (t *Datatype) DType() tensor.DType {
 	return tensor.Invalid
 }
 
-// Partial reports whether an integer has bits that do not count.
+// Partial reports whether an integer has bits that are not part of its value.
 func (t *Datatype) Partial() bool {
 	return t.Class == Fixed && t.Precision > 0 && t.Size <= 8 && (t.BitOffset != 0 || int64(t.Precision) != 8*t.Size)
 }
 
 // Shifts returns how far an integer, as a number of 8 bytes, has to be shifted to the left and then to the right, so
-// that the bits that count are left of it. Both are 0 for other types and where all of its bits count.
+// that only the bits of its value are left, with their sign. Both are 0 for other types, and for integers all of whose
+// bits count.
 func (t *Datatype) Shifts() (left, right int) {
 	if t.Class == Enum {
 		return t.Base.Shifts()

@@ -4,7 +4,8 @@ import (
 	"math/bits"
 )
 
-// maxTypeDepth is the most datatypes inside one another.
+// maxTypeDepth limits how deep datatypes are nested. A hostile file needs only a few bytes for a level, and each level
+// is a call.
 const maxTypeDepth = 32
 
 // parseDatatype reads a datatype message; it returns nil after a failure.
@@ -36,7 +37,7 @@ func parseType(c *cursor, depth int) *Datatype {
 	return t
 }
 
-// properties reads what follows the size; flags are the 24 class bits.
+// properties reads the fields after the size. flags are the 24 class bits.
 func (t *Datatype) properties(c *cursor, flags, version uint32, depth int) {
 	switch t.Class {
 	case Fixed, Bitfield:

@@ -1,8 +1,7 @@
 package meta
 
-// denseObjects visits the objects that a name index refers to: links or attributes. idOf
-// takes the heap id out of an index record, and whether the object is in the heap of shared
-// attributes, not in that at heapAddr.
+// denseObjects visits the objects that a name index refers to: links or attributes. idOf takes the heap id from an
+// index record, and whether the object is in the heap of shared attributes instead of the heap at heapAddr.
 func (p *messages) denseObjects(heapAddr, root uint64, kind uint8, idOf func(*cursor) (id []byte, shared bool),
 	visit func(*cursor) error) error {
 	own, err := readFractalHeap(p.src, heapAddr)

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Dimensions returns the names of the axes, as the HDF5 dimension scales specification has them: the label of an axis
-// (DIMENSION_LABELS) or, without one, the name of the first scale of the axis (DIMENSION_LIST), which is a dataset. A
-// scale of one axis has its own name. An axis without a name is ""; nil means that no axis has one.
+// Dimensions returns the names of the axes, as the HDF5 dimension scales specification defines them: the label of an
+// axis (DIMENSION_LABELS) or, without one, the name of the first scale of the axis (DIMENSION_LIST), which is a
+// dataset. The axis of a scale has the scale's own name. An axis without a name is ""; nil means that no axis has one.
 //
-// The attributes are notes of people: what cannot be read of them names no axis.
+// The attributes are only descriptions, so one that cannot be read names no axis and is no error.
 func (d *Dataset) Dimensions() []string {
 	names := make([]string, len(d.Dims))
 	if a, ok := d.Attrs.Get("DIMENSION_LABELS"); ok {

@@ -10,10 +10,10 @@ type Heap struct {
 	d     *Dataset
 	mu    sync.Mutex
 	heaps globalHeaps
-	held  int64 // bytes of them
+	held  int64 // bytes of the heaps that are kept
 }
 
-// heapBytes is how much of a file's heaps is kept, beyond the one that was read last.
+// heapBytes limits the heaps of a file that are kept in memory, beyond the one that was read last.
 const heapBytes = 16 << 20
 
 // Heap returns the Heap of the elements of a dataset of class Vlen, or with members of it.
@@ -22,8 +22,8 @@ func (d *Dataset) Heap() *Heap { return &Heap{d: d, heaps: globalHeaps{}} }
 // RefBytes returns the size of a stored reference.
 func (h *Heap) RefBytes() int { return 8 + h.d.file.Superblock.OffsetSize }
 
-// Elements returns how many elements a reference counts, and their bytes, size each. Nothing may change them. It
-// returns the same errors as Dataset.Value.
+// Elements returns how many elements a reference counts, and their bytes, size bytes each. The bytes are shared and
+// must not be changed. It returns the same errors as Dataset.Value.
 func (h *Heap) Elements(ref []byte, size int64) (n int64, b []byte, err error) {
 	defer guard(&err)
 	s := h.d.file.session(nil)
@@ -49,9 +49,9 @@ func (h *Heap) Elements(ref []byte, size int64) (n int64, b []byte, err error) {
 	return int64(count), p[:total:total], nil
 }
 
-// object returns an object of a global heap, from the collections that were read before where it can. Neighboring
-// elements mostly lie in one collection, so it is kept; when collections take more than heapBytes, all of them are
-// dropped, which is simpler than dropping the oldest and costs one read each.
+// object returns an object of a global heap, from the collections in memory if possible. Neighboring elements mostly
+// lie in one collection, so it is kept. When collections take more than heapBytes, all of them are dropped, which is
+// simpler than dropping the oldest and costs one read for each.
 func (h *Heap) object(s *source, addr uint64, index uint32) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

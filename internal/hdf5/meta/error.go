@@ -27,7 +27,7 @@ type Error struct {
 	Kind error  // ErrNotHDF5, ErrCorrupt, ErrUnsupported, or the error of the ReaderAt
 }
 
-// Error returns all of it in one line.
+// Error returns all parts of the error in one line.
 func (e *Error) Error() string {
 	if e.Kind == ErrNotHDF5 {
 		return fmt.Sprintf("%v: it %s", e.Kind, e.Msg)

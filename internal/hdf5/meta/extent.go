@@ -12,7 +12,7 @@ type Extent struct {
 	What   string // "superblock", "object header", "local heap", "data", ...
 }
 
-// tidyExtents sorts by offset and drops what is listed twice.
+// tidyExtents sorts extents by offset and drops extents that are listed twice.
 func tidyExtents(list []Extent) []Extent {
 	slices.SortFunc(list, func(a, b Extent) int {
 		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), cmp.Compare(a.What, b.What))

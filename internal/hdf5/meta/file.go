@@ -21,7 +21,7 @@ type File struct {
 	scales  map[int64]string // the names of dimension scales, by the offset of their header
 }
 
-// maxBytes is the most metadata that Open reads, whatever the size of the file.
+// maxBytes is the largest amount of metadata that Open reads, whatever the size of the file.
 const maxBytes = 1 << 30
 
 // Open reads the metadata of everything that hard links reach from the root group of a
@@ -37,8 +37,8 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	return (&File{r: r, Size: size}).open()
 }
 
-// guard is the last line of defence of what this package exports: it turns a panic into an
-// error. The tests go round it, so that they see one.
+// guard turns a panic in the parser into an error. Checks come first everywhere, and guard is for the one that was
+// forgotten: a hostile file must not end the process. Tests call the unexported functions, so that they see the panic.
 func guard(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("hdf5: parser failed: %v: %w", p, ErrCorrupt)
@@ -46,8 +46,8 @@ func guard(err *error) {
 }
 
 // open reads all groups and the headers of all objects, but no chunk index and no element. It spends from a budget that
-// follows from the size of the file: a corrupt or hostile file can describe more metadata than it has bytes, by links
-// to one group from many, and is refused instead of read for hours.
+// follows from the size of the file: a hostile file can describe more metadata than it has bytes, by linking many names
+// to one group, and is then refused instead of read for hours.
 func (f *File) open() (*File, error) {
 	off, err := findSuperblock(f.r, f.Size)
 	if err != nil {
@@ -87,7 +87,7 @@ func (f *File) open() (*File, error) {
 	return f, nil
 }
 
-// followSoft has soft links to datasets of this file be names of these, as they are for other programs.
+// followSoft makes each soft link to a dataset of this file a name of the dataset, as it is for other programs.
 func (f *File) followSoft() {
 	for l := range f.Walk() {
 		if l.Kind != Soft {
@@ -101,7 +101,8 @@ func (f *File) followSoft() {
 	}
 }
 
-// session returns a source with a fresh budget.
+// session returns a source with a new budget, which is 16 times the size of a small file and 1 MiB, and maxBytes for a
+// large one.
 func (f *File) session(trace *[]Extent) *source {
 	sb := f.Superblock
 	left := int64(maxBytes)
@@ -140,8 +141,7 @@ func (p *parser) extension() error {
 	return nil
 }
 
-// cacheImage refuses a file whose metadata is not in its places, but in an image of libhdf5's
-// cache.
+// cacheImage refuses a file whose metadata is in an image of libhdf5's cache, and not in its usual places.
 func (p *parser) cacheImage(m message) error {
 	c := m.Cursor(p.src, "metadata cache image message")
 	c.Version(0, 0)
@@ -163,7 +163,7 @@ func (f *File) All() iter.Seq[*Dataset] {
 	}
 }
 
-// Datasets returns what All visits.
+// Datasets returns the datasets that All visits.
 func (f *File) Datasets() []*Dataset {
 	var list []*Dataset
 	for d := range f.All() {
@@ -172,8 +172,8 @@ func (f *File) Datasets() []*Dataset {
 	return list
 }
 
-// Data visits the datasets that All visits, but for those that are not meant for readers: what cells of MATLAB refer
-// to, the indices of PyTables, and blocks of pandas.
+// Data visits the datasets that All visits, except for those that programs keep for themselves: the objects that cells
+// of MATLAB refer to, the indices of PyTables, and blocks of pandas.
 func (f *File) Data() iter.Seq[*Dataset] {
 	return func(yield func(*Dataset) bool) { f.Root.data(yield) }
 }
@@ -188,7 +188,7 @@ func (g *Group) data(yield func(*Dataset) bool) bool {
 	return true
 }
 
-// isInternal reports whether a group is not meant for readers.
+// isInternal reports whether a program keeps the group for itself.
 func (l *Link) isInternal() bool {
 	return l.Name == "#refs#" || l.Name == "#subsystem#" || strings.HasPrefix(l.Name, "_i_") || l.Group.IsFrame()
 }
@@ -221,7 +221,7 @@ func (g *Group) walk(yield func(*Link) bool) bool {
 	return true
 }
 
-// maxHops is the most soft links that a lookup follows.
+// maxHops limits the soft links that a lookup follows, as soft links can form a cycle.
 const maxHops = 32
 
 // Lookup returns the link at an absolute path, following soft links. The error says which
@@ -238,8 +238,8 @@ func (f *File) Lookup(name string) (*Link, error) {
 	return nil, refuse("path %q has more than %d soft links", name, maxHops)
 }
 
-// step goes along a clean path up to its end or its first soft link, for which it returns
-// the path with the link replaced.
+// step follows a clean path up to its end, or up to its first soft link, for which it returns the path with the link
+// replaced by its target.
 func (f *File) step(full string) (l *Link, next string, err error) {
 	l = &Link{Name: "/", Path: "/", Group: f.Root}
 	rest := strings.TrimPrefix(full, "/")
@@ -270,7 +270,7 @@ func (f *File) step(full string) (l *Link, next string, err error) {
 	return l, "", nil
 }
 
-// Dataset returns the dataset at a path, which may lead over soft links.
+// Dataset returns the dataset at a path. It follows soft links.
 func (f *File) Dataset(name string) (*Dataset, error) {
 	l, err := f.Lookup(name)
 	if err != nil {

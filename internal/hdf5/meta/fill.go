@@ -59,13 +59,13 @@ func parseFill(c *cursor) Fill {
 	return f
 }
 
-// parseFillOld reads the message of libhdf5 before 1.6: size and value only.
+// parseFillOld reads the fill value message of libhdf5 before 1.6, which has only size and value.
 func parseFillOld(c *cursor) (f Fill) {
 	f.value(c)
 	return f
 }
 
-// value reads size and value. A size of 0 is the default, one of -1 says undefined.
+// value reads size and value. Size 0 means the default, and size -1 means undefined.
 func (f *Fill) value(c *cursor) {
 	n := c.U32()
 	switch {

@@ -48,7 +48,7 @@ func (f Filter) String() string {
 	return f.Name + "(" + strings.ReplaceAll(params, " ", ", ") + ")"
 }
 
-// maxFilters is the most filters of a pipeline, as in libhdf5.
+// maxFilters is the largest number of filters in a pipeline, as in libhdf5.
 const maxFilters = 32
 
 // parseFilters reads the filter pipeline message (IV.A.2.l): the filters in the order in which a writer applied them.

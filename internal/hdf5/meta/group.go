@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// LinkKind is how a link names what it leads to.
+// LinkKind says how a link names its target.
 type LinkKind uint8
 
 // The kinds of links.
@@ -42,7 +42,7 @@ type Link struct {
 	Type    *Datatype // a committed datatype
 	Attrs   Attrs     // Hard: of the object
 	Object  Object    // Hard, unless Loop or Err: what is the same by whatever path it is reached
-	Loop    bool      // Hard: leads to a group that this link is inside of; not followed
+	Loop    bool      // Hard: the target is a group that contains this link; not followed
 	Target  string    // Soft, External: the path it names
 	File    string    // External: the file it names
 	Err     error     // Hard: wraps ErrUnsupported
@@ -51,8 +51,8 @@ type Link struct {
 // Object is a group, dataset or committed datatype, whatever its names.
 type Object struct {
 	HeaderAt int64     // offset of the object header, which no other object has
-	Links    int       // to it, from datasets to their committed type too, as stored
-	Modified time.Time // when it was last changed; zero if that is not stored
+	Links    int       // how many links lead to the object, as stored; datasets link to their committed type, too
+	Modified time.Time // when the object was last changed; zero if that is not stored
 }
 
 // Group is a folder of the file, as reached by one path.
@@ -90,7 +90,8 @@ func (g *Group) sorted() iter.Seq[*Link] {
 	}
 }
 
-// Limits of the tree of names.
+// Limits of the tree of names: its depth, as groups are read recursively, and its links, as many names can lead to one
+// object.
 const (
 	maxDepth = 128
 	maxLinks = 1 << 20
@@ -122,7 +123,7 @@ func (p *parser) group(o *object, path string) (*Group, error) {
 	return g, p.unique(g, o)
 }
 
-// unique refuses two links of one name, which no path could name.
+// unique refuses two links of one name in a group: a path with the name would be ambiguous.
 func (p *parser) unique(g *Group, o *object) error {
 	last := ""
 	for l := range g.sorted() {
@@ -134,7 +135,8 @@ func (p *parser) unique(g *Group, o *object) error {
 	return nil
 }
 
-// link turns an entry of the group at dir into a Link and follows it if it is hard.
+// link makes a Link from an entry of the group at dir, and follows it if it is hard. A link to a group that contains it
+// is not followed, since the tree of names would have no end.
 func (p *parser) link(raw rawLink, dir string) (Link, error) {
 	l := Link{Name: raw.name, Kind: raw.kind, Target: raw.target, File: raw.file}
 	l.Path = strings.TrimSuffix(dir, "/") + "/" + raw.name

@@ -80,7 +80,7 @@ func readHeader(s *source, addr uint64) (*header, error) {
 	return h, c.Err
 }
 
-// readV1 reads version 1: a prefix of 16 bytes, then messages.
+// readV1 reads a header of version 1: a prefix of 16 bytes, then messages.
 func (h *header) readV1(s *source, c *cursor) {
 	if c.Left() > 0 && c.B[0] == 0 {
 		c.Corrupt("there is none, as in a file whose writer ended without closing it")
@@ -99,7 +99,7 @@ func (h *header) readV1(s *source, c *cursor) {
 	c.Err = body.Err
 }
 
-// readV2 reads version 2: "OHDR", optional fields by flags, messages, checksum.
+// readV2 reads a header of version 2: "OHDR", optional fields by flags, messages, checksum.
 func (h *header) readV2(s *source, c *cursor) {
 	c.Signature("OHDR")
 	h.Version = int(c.Version(2, 2))
@@ -160,7 +160,7 @@ func (h *header) checked(c *cursor, prefix int) {
 	h.messages(c, end, int64(len(c.B)))
 }
 
-// messages splits c up to end into messages; a rest too small for one is a gap.
+// messages splits c, up to end, into messages. A rest that is too small for a message is a gap.
 func (h *header) messages(c *cursor, end int, size int64) {
 	head := 8
 	if h.Version == 2 {
@@ -222,8 +222,8 @@ func (m message) Cursor(s *source, what string) *cursor {
 	return &cursor{Src: s, B: m.Data, At: m.At, What: what}
 }
 
-// ModifiedAt returns when the object was last changed, zero if that is not stored: version 1 has
-// a message for it, with a version, 3 bytes and the seconds.
+// ModifiedAt returns when the object was last changed, zero if that is not stored. Version 1 stores it in a message: a
+// version, 3 bytes and the seconds.
 func (h *header) ModifiedAt(s *source) time.Time {
 	if m, ok := h.First(msgModified); ok {
 		c := m.Cursor(s, "modification time message")
@@ -237,8 +237,8 @@ func (h *header) ModifiedAt(s *source) time.Time {
 	return time.Unix(int64(h.modified), 0).UTC()
 }
 
-// LinkCount returns how many links there are to the object, as stored: in version 2 by a message, of
-// a version and the number, where there are several.
+// LinkCount returns how many links lead to the object, as stored. Version 2 stores the number in a message, if there
+// are several links.
 func (h *header) LinkCount(s *source) int {
 	if m, ok := h.First(msgLinks); ok {
 		c := m.Cursor(s, "reference count message")
@@ -260,8 +260,8 @@ func (h *header) First(typ uint16) (message, bool) {
 	return message{}, false
 }
 
-// Unknown returns an error if the header holds a message that a reader must understand
-// and this one does not.
+// Unknown returns an error if the header has a message that a reader must understand and that this package does not
+// know. Ignoring such a message could give wrong values.
 func (h *header) Unknown(s *source) error {
 	for _, m := range h.Msgs {
 		if (m.Typ > msgLast || m.Typ == msgBogus) && m.Flags&flagMustKnow != 0 {

@@ -19,8 +19,8 @@ type fractalHeap struct {
 	directRows int
 	rowBits    int // log2 of the bytes of row 0
 
-	blocks map[uint64][]byte   // what was read, by address
-	huge   map[uint64]objectAt // objects outside the heap by id, nil before the first is asked for
+	blocks map[uint64][]byte   // blocks that were read, by address
+	huge   map[uint64]objectAt // objects outside of the heap by id; nil until the first one is needed
 }
 
 // objectAt is where an object outside the heap is.
@@ -59,7 +59,7 @@ func readFractalHeap(s *source, addr uint64) (*fractalHeap, error) {
 	return h, c.Err
 }
 
-// check validates the doubling table, so that no shift or row is out of range later.
+// check validates the doubling table, so that no later shift, row or division is out of range.
 func (h *fractalHeap) check(c *cursor) {
 	pow2 := func(n uint64) bool { return n != 0 && n&(n-1) == 0 }
 	if c.Err != nil {
@@ -104,7 +104,7 @@ func (h *fractalHeap) Object(id []byte) (*cursor, error) {
 	return nil, c.Err
 }
 
-// tiny objects are in the id itself.
+// tiny returns an object that is stored in the id itself.
 func (h *fractalHeap) tiny(c *cursor, kind uint8) (*cursor, error) {
 	n := uint64(kind & 15)
 	if h.idLen-1 > 16 {
@@ -114,7 +114,7 @@ func (h *fractalHeap) tiny(c *cursor, kind uint8) (*cursor, error) {
 	return obj, c.Err
 }
 
-// hugeObject reads an object that is outside the heap's blocks.
+// hugeObject reads an object that is stored outside of the heap's blocks.
 func (h *fractalHeap) hugeObject(c *cursor) (*cursor, error) {
 	s := h.src
 	var at objectAt
@@ -180,8 +180,8 @@ func (h *fractalHeap) managed(c *cursor) (*cursor, error) {
 	return h.inBlock(addr, start, size, off, n)
 }
 
-// entry returns for an offset rel in a table of that many rows: the entry's index, where
-// its block starts, how many rows it has if it is a table in turn, and its size.
+// entry returns the table entry for an offset rel in a table of that many rows: its index, where its block starts, how
+// many rows the block has if it is a table itself, and its size.
 func (h *fractalHeap) entry(rel uint64, rows int) (i, start uint64, childRows int, size uint64, err error) {
 	row, rowStart := 0, uint64(0)
 	size = h.startSize
@@ -225,7 +225,8 @@ func (h *fractalHeap) indirect(addr, start uint64, rows int) ([]byte, error) {
 // blockHead is the bytes before a block's contents, checksum not counted.
 func (h *fractalHeap) blockHead() int { return 5 + h.src.OffSize + h.offBytes() }
 
-// blockStart checks what all blocks begin with: signature, version, owner, place.
+// blockStart checks the fields that all blocks begin with: signature, version, owner and place. A block that belongs to
+// another heap is refused, as after a torn write.
 func (h *fractalHeap) blockStart(c *cursor, sig string, start uint64) {
 	c.Signature(sig)
 	c.Version(0, 0)

@@ -45,8 +45,8 @@ func readGlobalHeap(s *source, addr uint64) (globalHeap, error) {
 	return g, c.Err
 }
 
-// next reads one object; it returns false at the free space, which comes last. Heads and
-// bodies start at multiples of 8 bytes.
+// next reads one object. It returns false at the free space, which comes last. Heads and bodies start at multiples of 8
+// bytes.
 func (g globalHeap) next(c *cursor) bool {
 	index := c.U16()
 	c.Skip(6)

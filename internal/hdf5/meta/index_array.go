@@ -42,7 +42,7 @@ func (r *chunkReader) grid() (*grid, error) {
 	return g, nil
 }
 
-// coord returns the grid coordinates of chunk i, valid until the next call.
+// coord returns the grid coordinates of chunk i. The result is valid until the next call.
 func (g *grid) coord(i uint64) []uint64 {
 	for p, n := range g.down {
 		g.at[g.order[p]] = i / n
@@ -51,7 +51,8 @@ func (g *grid) coord(i uint64) []uint64 {
 	return g.at
 }
 
-// implicit chunks are one after the other, all allocated.
+// implicit adds chunks that lie one after the other and are all allocated. The file has no index, so their total size
+// is compared with the file first.
 func (r *chunkReader) implicit(addr uint64) error {
 	g, err := r.grid()
 	if err != nil {
@@ -75,7 +76,7 @@ func (r *chunkReader) implicit(addr uint64) error {
 	return nil
 }
 
-// arrayPart reads elements first, first+1, ... of an array index from c up to n of them.
+// arrayPart reads n elements of an array index from c, numbered from first on.
 func (r *chunkReader) arrayPart(g *grid, c *cursor, first, n uint64, elem int) error {
 	for i := uint64(0); i < n && c.Err == nil; i++ {
 		addr, size, mask := r.element(c, elem)
@@ -89,7 +90,7 @@ func (r *chunkReader) arrayPart(g *grid, c *cursor, first, n uint64, elem int) e
 	return c.Err
 }
 
-// arrayClient checks the part that headers and blocks of both arrays begin with.
+// arrayClient checks the fields that headers and blocks of both kinds of arrays begin with.
 func (r *chunkReader) arrayClient(c *cursor, sig string) {
 	c.Signature(sig)
 	c.Version(0, 0)
@@ -102,7 +103,7 @@ func (r *chunkReader) arrayClient(c *cursor, sig string) {
 	}
 }
 
-// elemSize checks the bytes of an array element.
+// elemSize reads and checks the size of an array element.
 func (r *chunkReader) elemSize(c *cursor) int {
 	n := int(c.U8())
 	low, high := r.src.OffSize, r.src.OffSize
@@ -122,10 +123,11 @@ func (r *chunkReader) owner(c *cursor) {
 	}
 }
 
-// bit returns bit i of a bitmap, the highest of a byte first.
+// bit returns bit i of a bitmap. The highest bit of a byte comes first.
 func bit(p []byte, i uint64) bool { return p[i/8]&(0x80>>(i%8)) != 0 }
 
-// fixedArray reads a "FAHD" index: one block of elements, in pages if there are many.
+// fixedArray reads a "FAHD" index: one block of elements, in pages if there are many. The number of elements comes from
+// the file, so their size is compared with the file first.
 func (r *chunkReader) fixedArray(addr uint64) error {
 	c := r.src.Read(addr, uint64(4+1+1+1+1+r.src.LenSize+r.src.OffSize+4), "fixed array")
 	r.arrayClient(c, "FAHD")
@@ -148,7 +150,7 @@ func (r *chunkReader) fixedArray(addr uint64) error {
 	return r.fixedBlock(g, block, n, 1<<pageBits, elem)
 }
 
-// fixedBlock reads a "FADB" block. With pages it starts with a bitmap of those in use.
+// fixedBlock reads a "FADB" block. With pages, the block starts with a bitmap of the pages in use.
 func (r *chunkReader) fixedBlock(g *grid, addr, n, perPage uint64, elem int) error {
 	head := uint64(4 + 1 + 1 + r.src.OffSize)
 	if n <= perPage {
@@ -171,7 +173,7 @@ func (r *chunkReader) fixedBlock(g *grid, addr, n, perPage uint64, elem int) err
 	return r.pages(g, addr+uint64(len(c.B)), 0, n, perPage, elem, func(p uint64) bool { return bit(used, p) })
 }
 
-// pages reads those pages at addr that are in use, elements first to first+n in all.
+// pages reads the pages at addr that are in use. Together the pages have elements first to first+n.
 func (r *chunkReader) pages(g *grid, addr, first, n, perPage uint64, elem int, used func(p uint64) bool) error {
 	for p := uint64(0); p*perPage < n; p++ {
 		if used(p) {

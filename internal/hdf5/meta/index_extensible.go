@@ -16,7 +16,7 @@ type extArray struct {
 	minElems uint64
 	minPtrs  uint64
 	perPage  uint64
-	most     uint64 // elements that were ever used: no more need to be read
+	most     uint64 // number of elements that were ever used; the rest need not be read
 }
 
 // extensibleArray reads the index of a dataset with one unlimited axis (appendix C, "Extensible Array"): a header, an
@@ -121,7 +121,7 @@ func (a *extArray) directBlocks(c *cursor, s int, first uint64) (uint64, error) 
 	return first, c.Err
 }
 
-// super is a super block: where it is, its number, and the number of its first element.
+// super is a super block: its address, its number, and the number of its first element.
 type super struct {
 	addr   uint64
 	number int
@@ -151,8 +151,8 @@ func (a *extArray) pagesOf(elems uint64) uint64 {
 	return 0
 }
 
-// superParts returns the bytes of a super block's bitmap of pages, and of its addresses; ok is
-// false if the file has not as many.
+// superParts returns the bytes of a super block's bitmap of pages, and the bytes of its addresses. ok is false if the
+// file is smaller.
 func (a *extArray) superParts(number int) (bitmap, table uint64, ok bool) {
 	blocks, elems := a.shape(number)
 	bitmap, ok1 := product(blocks, (a.pagesOf(elems)+7)/8)
@@ -160,13 +160,13 @@ func (a *extArray) superParts(number int) (bitmap, table uint64, ok bool) {
 	return bitmap, table, ok1 && ok2 && bitmap <= uint64(a.r.src.Size) && table <= uint64(a.r.src.Size)
 }
 
-// superSize returns the bytes of a super block that is possible.
+// superSize returns the bytes of a super block for which superParts returns ok.
 func (a *extArray) superSize(number int) uint64 {
 	bitmap, table, _ := a.superParts(number)
 	return uint64(a.blockHead()) + bitmap + table + 4
 }
 
-// readSuper returns the bitmap of pages and the addresses that a super block has.
+// readSuper returns the bitmap of pages and the addresses in a super block.
 func (a *extArray) readSuper(s super) (used []byte, ptrs *cursor, err error) {
 	bitmap, table, ok := a.superParts(s.number)
 	if !ok {
@@ -182,7 +182,7 @@ func (a *extArray) readSuper(s super) (used []byte, ptrs *cursor, err error) {
 	return used, ptrs, c.Err
 }
 
-// blocks reads the data blocks of a super block; used is its bitmap of pages.
+// blocks reads the data blocks of a super block. used is the super block's bitmap of pages.
 func (a *extArray) blocks(ptrs *cursor, used []byte, first, blocks, elems, pages uint64) error {
 	for b := uint64(0); b < blocks && first < a.most; b++ {
 		addr := ptrs.Addr()
@@ -235,8 +235,8 @@ func (a *extArray) dataBlock(addr uint64, want int64, first, n uint64, used func
 	return a.r.pages(a.grid, addr+head+4, first, n, a.perPage, a.elem, used)
 }
 
-// announce reports where the blocks of an extensible array are, which c, in the index block, points
-// to; first is the number of the first element that is not there.
+// announce reports the places of the blocks of an extensible array. c is a cursor in the index block, at its pointers,
+// and first is the number of the first element that is not in the index block.
 func (a *extArray) announce(c cursor, first uint64) {
 	all, direct := a.superBlocks()
 	var list []Extent

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// layoutKind is how the elements of a dataset are stored.
+// layoutKind says how the elements of a dataset are stored.
 type layoutKind uint8
 
 // The layouts of HDF5.
@@ -25,7 +25,7 @@ func (k layoutKind) String() string {
 	return fmt.Sprintf("class %d", uint8(k))
 }
 
-// indexKind is how the chunks of a dataset are found.
+// indexKind says how the chunks of a dataset are found.
 type indexKind uint8
 
 // The chunk indexes of HDF5.
@@ -59,7 +59,7 @@ type Layout struct {
 	Size      int64     // Compact, Contiguous: bytes of the elements
 	ChunkDims []int64   // Chunked: elements of a chunk on each axis
 	Index     indexKind // Chunked
-	IndexAt   int64     // Chunked: where the index is, for SingleChunk and Implicit the data; -1 if there is none yet
+	IndexAt   int64     // Chunked: offset of the index, for SingleChunk and Implicit of the data; -1 before the first write
 
 	Params messageChunkParams
 }
@@ -205,8 +205,7 @@ func (l *Layout) chunkDims(c *cursor, n, width int) {
 	l.Params.ElemSize = int64(dims[n-1])
 }
 
-// compact notes where the elements are inside of the message: a compact dataset of some bytes has no storage of its
-// own.
+// compact records where the elements are inside of the message: a compact dataset has no storage of its own.
 func (l *Layout) compact(c *cursor, n uint64) {
 	at := c.At + int64(c.Pos)
 	if c.Bytes(n); c.Err == nil {
@@ -226,7 +225,7 @@ func (l *Layout) indexAddr(c *cursor, addr uint64) {
 	}
 }
 
-// offsetOf turns an address into an offset, which must be one.
+// offsetOf returns the file offset of an address, and refuses an address whose offset would overflow.
 func offsetOf(c *cursor, addr uint64) int64 {
 	if addr > uint64(1<<63-1-c.Src.Base) {
 		c.Corrupt("address 0x%x is out of range", addr)

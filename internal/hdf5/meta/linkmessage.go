@@ -1,6 +1,6 @@
 package meta
 
-// linkMessage parses a link message, which is also what dense groups keep in their heap.
+// linkMessage parses a link message. Dense groups store the same bytes in their heap.
 func linkMessage(c *cursor) (l rawLink, err error) {
 	c.Version(1, 1)
 	flags := c.U8()
@@ -32,7 +32,7 @@ func linkMessage(c *cursor) (l rawLink, err error) {
 	return l, c.Err
 }
 
-// external reads the value of an external link: flags, file name, path in it.
+// external reads the value of an external link: flags, file name, and the path in that file.
 func (l *rawLink) external(c *cursor) {
 	v := &cursor{Src: c.Src, B: c.Bytes(uint64(c.U16())), At: c.At, What: c.What}
 	v.Skip(1)
@@ -57,7 +57,7 @@ func (p *messages) compactLinks(h *header) (links []rawLink, err error) {
 	return links, nil
 }
 
-// denseLinks reads the links that a fractal heap holds, if the group has one, and whether the group tracks the order in
+// denseLinks reads the links in a fractal heap, if the group has one, and reports whether the group tracks the order in
 // which links are created.
 func (p *messages) denseLinks(m message) (links []rawLink, tracked bool, err error) {
 	c := m.Cursor(p.src, "link info message")

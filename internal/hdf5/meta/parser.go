@@ -1,18 +1,18 @@
 package meta
 
-// parser reads the objects of a file. Everything is read once by address; only the tree
-// of names grows with every link.
+// parser reads the objects of a file. Each object is read once, by its address; only the tree of names grows with every
+// link.
 type parser struct {
 	src     *source
 	sb      Superblock
 	shared  messages
 	objects map[uint64]*object
-	links   int      // that may still be added to the tree
-	trail   []uint64 // groups that the one being built is inside of
+	links   int      // how many links may still be added to the tree
+	trail   []uint64 // addresses of the groups that contain the one being built
 }
 
-// newParser returns a parser of the objects of a file. Links are limited by the size of the file, at one for 16 bytes,
-// so that a corrupt file takes no memory out of proportion to its size.
+// newParser returns a parser of the objects of a file. The number of links is limited by the size of the file, to one
+// for 16 bytes, so that a hostile file takes no memory out of proportion to its size.
 func newParser(s *source, sb Superblock) *parser {
 	return &parser{
 		src:     s,

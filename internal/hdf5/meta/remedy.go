@@ -4,14 +4,12 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// pluginPath has h5repack find the filters that others registered, as pip install hdf5plugin
-// brings them.
+// pluginPath lets h5repack find filters of other organizations, as pip install hdf5plugin installs them.
 const pluginPath = `HDF5_PLUGIN_PATH="$(python3 -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)')" `
 
-// Remedy returns a command line, mostly of HDF5's tools, that rewrites the file called from, so that in
-// the file called to the elements of the dataset are in chunks or in one piece of it, without
-// filters that package chunk does not undo. Both are words of a shell. It is "" for a
-// dataset that none of this is the matter with.
+// Remedy returns a command line, mostly of HDF5's tools, that rewrites the file from as the file to. In the file to,
+// the elements of the dataset are in the file itself, and without filters that package chunk cannot undo. from and to
+// are words of a shell. The command is "" for a dataset that needs no rewriting.
 func (d *Dataset) Remedy(from, to string) string {
 	if len(d.External) > 0 || d.Layout.Kind == Virtual {
 		return shell.Penstock("preprocess") + " " + from + " " + to
@@ -27,7 +25,7 @@ func (d *Dataset) Remedy(from, to string) string {
 	return path + "h5repack -f NONE " + from + " " + to
 }
 
-// Unreadable returns why no element of the dataset can be read here, nil if that is not known.
+// Unreadable returns why no element of the dataset can be read here; nil if no reason is known.
 func (d *Dataset) Unreadable() error {
 	if f, strange := d.unknownFilter(); strange && d.Err == nil {
 		return refuse("filter %v cannot be decoded here", f)

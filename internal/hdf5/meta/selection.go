@@ -4,14 +4,14 @@ import (
 	"slices"
 )
 
-// Selection is a part of a dataspace: on each axis the spans that it has.
+// Selection is a part of a dataspace: the spans that it has on each axis.
 type Selection struct {
 	All  bool // everything
 	Axes []AxisSelection
 }
 
-// AxisSelection is where a selection is on one axis: Count blocks of Block elements, Stride apart, or Spans where those
-// are not regular.
+// AxisSelection is a selection on one axis: Count blocks of Block elements, Stride apart, or Spans if the blocks are
+// not regular.
 type AxisSelection struct {
 	Start, Stride, Count, Block int64
 	Unlimited                   bool       // Count or Block is without limit
@@ -26,7 +26,7 @@ const (
 	selectAll
 )
 
-// parseSelection reads a serialized selection of elements. One of no elements has no axes.
+// parseSelection reads a serialized selection of elements. A selection of no elements has no axes.
 func parseSelection(c *cursor) (s Selection) {
 	kind, version := c.U32(), c.U32()
 	switch {
@@ -42,8 +42,8 @@ func parseSelection(c *cursor) (s Selection) {
 	return s
 }
 
-// hyperslabs reads what follows the version of hyperslabs: regular ones have start, stride, count
-// and block for each axis, others a number of blocks with two corners each.
+// hyperslabs reads the fields of hyperslabs after their version. Regular hyperslabs have start, stride, count and block
+// for each axis; others have a list of blocks with two corners each.
 func hyperslabs(c *cursor, version uint32) (s Selection) {
 	flags, width := uint8(0), 4
 	switch version {
@@ -83,7 +83,8 @@ func hyperslabs(c *cursor, version uint32) (s Selection) {
 	return s
 }
 
-// blockList reads hyperslabs that are listed by their corners.
+// blockList reads hyperslabs that are listed by their corners. Only lists that form a grid, the product of spans on
+// each axis, are accepted: readers go through a selection axis by axis.
 func blockList(c *cursor, rank, width int) (s Selection) {
 	n := c.Uint(width)
 	if numbers, ok := product(n, uint64(2*rank)); c.Err == nil && (!ok || numbers > uint64(c.Left())) {

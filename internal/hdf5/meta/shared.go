@@ -1,14 +1,13 @@
 package meta
 
-// A message with flagShared is not in its header: it names a committed datatype by the
-// address of another header, or an object in a heap of the shared message table.
-
-// messages reads the messages of object headers, including messages that several headers share.
+// messages reads the messages of object headers, including messages that several headers share. A message with
+// flagShared is not in its header: it names a committed datatype by the address of another header, or an object in a
+// heap of the shared message table.
 type messages struct {
 	src    *source
 	types  map[uint64]*Datatype    // committed datatypes
 	at     map[uint16]uint64       // heap of shared messages by message type
-	heaps  map[uint64]*fractalHeap // those that were read, by address
+	heaps  map[uint64]*fractalHeap // heaps that were read, by address
 	values globalHeaps
 }
 
@@ -17,7 +16,7 @@ func newMessages(s *source) messages {
 		heaps: map[uint64]*fractalHeap{}, values: globalHeaps{}}
 }
 
-// sharedRef is the body of such a message.
+// sharedRef is the body of a message with flagShared.
 type sharedRef struct {
 	addr   uint64 // of an object header, if id is nil
 	heapID []byte // in the shared message heap for the message's type
@@ -40,7 +39,8 @@ func (p *messages) sharedRef(m message, what string) (ref sharedRef, err error) 
 	return ref, c.Err
 }
 
-// resolve returns m itself, or the message that it stands for.
+// resolve returns m itself, or the message that a shared message m stands for. The target must not be shared in turn,
+// which ends chains and cycles after one step.
 func (p *messages) resolve(m message, what string) (message, error) {
 	if m.Flags&flagShared == 0 {
 		return m, nil
@@ -64,7 +64,7 @@ func (p *messages) resolve(m message, what string) (message, error) {
 	return target, nil
 }
 
-// datatype parses a datatype message, or follows it. Committed types are read once.
+// datatype parses a datatype message, or the message that it refers to. Each committed type is read once.
 func (p *messages) datatype(m message, what string) (*Datatype, error) {
 	committed := undef
 	if m.Flags&flagShared != 0 {

@@ -9,20 +9,20 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// Siblings are groups whose datasets have the same names, types and numbers of axes, or datasets of one type and of one
-// shape but for the first axis. Each is a record, or a sequence of records, as robots and medical devices write them.
-// They are not fields of one record, even where the lengths of their first axes are equal.
+// Siblings are groups whose datasets have the same names, types and numbers of axes, or datasets of one type whose
+// shapes differ in the first axis only. Each is a record, or a sequence of records, as robots and medical devices write
+// them. They are not fields of one record, even if the lengths of their first axes are equal.
 type Siblings struct {
-	Paths []string  // of all that are alike, wherever they are in the file
-	Inner *Siblings // siblings in them, which may be meant as well; nil if there are none
+	Paths []string  // paths of all siblings, wherever they are in the file
+	Inner *Siblings // siblings inside of these, which may be the records as well; nil if there are none
 
 	sum      uint64
 	count    int  // in one group
-	arrays   int  // in all of these
-	numbered bool // their names differ in numbers only
+	arrays   int  // arrays in all of these groups
+	numbered bool // the names differ in digits only
 }
 
-// LeastNumbered is how many datasets of one shape are siblings if their names differ in numbers: fewer are columns.
+// LeastNumbered is how many datasets of one shape, whose names differ in digits only, are siblings. Fewer are columns.
 const LeastNumbered = 8
 
 // Siblings returns the largest family of siblings in the file, nil if there is none. Groups that AnnData or
@@ -41,14 +41,14 @@ func (f *File) Siblings() *Siblings {
 	return best
 }
 
-// siblingScan looks for siblings.
+// siblingScan looks for siblings in a file.
 type siblingScan struct {
 	seed    maphash.Seed
 	alike   map[uint64]*family // by a hash of what they hold
 	lengths map[int64]int      // how many arrays have a length
 }
 
-// family is all groups of a file that hold the same, in whichever groups they are, or datasets that are alike.
+// family is all groups of a file with the same content, wherever they are, or datasets that are alike.
 type family struct {
 	paths []string
 	arrays
@@ -60,7 +60,7 @@ type arrays struct {
 	length int64 // of their first axes; -1 if these differ
 }
 
-// add joins the arrays of two groups. length is their common length, and -1 where there are several.
+// add joins the arrays of two groups. length is their common length, or -1 if they have several.
 func (a *arrays) add(b arrays) {
 	switch {
 	case b.count == 0:
@@ -72,7 +72,7 @@ func (a *arrays) add(b arrays) {
 	a.count += b.count
 }
 
-// scanned is what was found out about a group.
+// scanned is the result of scanning a group.
 type scanned struct {
 	sum  uint64 // a hash of what it holds; 0 where no dataset is in it
 	best *Siblings
@@ -152,7 +152,7 @@ func (s *siblingScan) group(g *Group) (found scanned) {
 	return found
 }
 
-// areSiblings reports whether datasets that are alike, all of a group, are no columns.
+// areSiblings reports whether datasets that are alike, and are all datasets of a group, are records and not columns.
 func (s *siblingScan) areSiblings(g *Group, f *Siblings, length int64) bool {
 	for i := range g.Links {
 		if d := g.Links[i].Dataset; d != nil && d.IsDimension() {
@@ -170,19 +170,20 @@ func larger(a, b *Siblings) *Siblings {
 	return a
 }
 
-// isDescribed reports whether AnnData or pandas says what a group is.
+// isDescribed reports whether AnnData or pandas describes a group by an attribute. Such a group is one table, and not a
+// record.
 func (g *Group) isDescribed() bool {
 	return slices.ContainsFunc(g.Attrs, func(a Attr) bool {
 		return a.Name == "encoding-type" || a.Name == "h5sparse_format" || a.Name == "pandas_type"
 	})
 }
 
-// shape returns a hash of a dataset's type and shape but for the first axis.
+// shape returns a hash of a dataset's type and of its shape without the first axis.
 func (s *siblingScan) shape(d *Dataset) uint64 {
 	return maphash.String(s.seed, fmt.Sprint(alike(d), d.Dims[1:]))
 }
 
-// alike says what siblings have in common: the type of numbers, and the number of axes. Their lengths may differ.
+// alike returns what siblings have in common: the type of numbers, and the number of axes. Their lengths may differ.
 func alike(d *Dataset) string {
 	if d.Err != nil {
 		return "?"
@@ -203,7 +204,7 @@ func Numberless(name string) string {
 	}, name)
 }
 
-// Refusal is the error of those who read arrays of a file alone.
+// Refusal returns the error of readers that take each array of a file as a field.
 func (s *Siblings) Refusal(file string) error {
 	return fmt.Errorf("%s and %s (%d in all) have the same datasets or shapes, so each is a record or a sequence of "+
 		"records: package raw reads them, and so do DataLoader and open in Python; to make a dataset of them, run: %s: %w",

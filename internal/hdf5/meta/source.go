@@ -10,11 +10,11 @@ import (
 // undef is the undefined address: all bits one, whatever the size of offsets in the file.
 const undef = ^uint64(0)
 
-// maxStructure is the most bytes of one metadata structure (a heap segment, a header).
+// maxStructure is the largest size of one metadata structure, such as a heap segment or a header.
 const maxStructure = 256 << 20
 
-// source reads metadata by address. Addresses are relative to base, errors speak of
-// offsets in the file. It is the only place that compares extents with the file size.
+// source reads metadata by address. Addresses are relative to Base, and errors name offsets in the file. source is the
+// only place that compares extents with the size of the file, so no parser can forget it.
 type source struct {
 	R       io.ReaderAt
 	Size    int64 // true size of the file
@@ -22,7 +22,7 @@ type source struct {
 	OffSize int   // bytes of an address: 2, 4 or 8
 	LenSize int   // bytes of a length: 2, 4 or 8
 	Left    int64 // bytes that may still be read or built
-	Over    bool  // left was not enough
+	Over    bool  // Left was not enough for a read
 	Lax     bool  // stored checksums are not compared: lets tests corrupt the bytes that they cover
 	Trace   *[]Extent
 }
@@ -36,7 +36,8 @@ func (s *source) Inside(addr, n uint64) bool {
 	return addr <= room && n <= room-addr
 }
 
-// Spend takes n bytes from the budget.
+// Spend takes n bytes from the budget, and reports whether the budget was large enough. An exhausted budget stays
+// exhausted.
 func (s *source) Spend(n int64) bool {
 	if n > s.Left {
 		s.Left, s.Over = 0, true
@@ -46,7 +47,8 @@ func (s *source) Spend(n int64) bool {
 	return true
 }
 
-// Read returns a cursor over n bytes at addr, which carries the error if there is one.
+// Read returns a cursor over n bytes at addr. The cursor carries the error if the bytes are outside of the file, too
+// many for a structure, or beyond the budget.
 func (s *source) Read(addr, n uint64, what string) *cursor {
 	c := &cursor{Src: s, At: s.Abs(addr), What: what}
 	switch {
@@ -65,7 +67,7 @@ func (s *source) Read(addr, n uint64, what string) *cursor {
 	return c
 }
 
-// ReadUpTo is read of at most n bytes: fewer where the file ends.
+// ReadUpTo is like Read, but returns fewer bytes if the file ends before n.
 func (s *source) ReadUpTo(addr, n uint64, what string) *cursor {
 	if room := uint64(s.Size - s.Base); addr < room {
 		n = min(n, room-addr)
@@ -73,7 +75,7 @@ func (s *source) ReadUpTo(addr, n uint64, what string) *cursor {
 	return s.Read(addr, n, what)
 }
 
-// Note records where a structure is, for File.Extents; n is cut at the end of the file.
+// Note records the place of a structure for File.Extents. n is cut at the end of the file.
 func (s *source) Note(addr, n uint64, what string) {
 	if s.Trace == nil || !s.Inside(addr, 0) {
 		return

@@ -11,7 +11,7 @@ const signature = "\x89HDF\r\n\x1a\n"
 // Superblock holds the facts that apply to the whole file.
 type Superblock struct {
 	Version    int   // 0 to 3
-	Offset     int64 // where it is
+	Offset     int64 // offset of the superblock in the file
 	Base       int64 // offset that addresses are relative to: the size of the user block
 	EOF        int64 // end of the HDF5 data as stored, as an offset in the file
 	OffsetSize int   // bytes of an address in the file
@@ -25,7 +25,8 @@ type Superblock struct {
 	chunkK    uint16 // B-tree nodes of chunks hold up to 2*chunkK children
 }
 
-// findSuperblock looks for the signature at 0, 512, 1024, 2048, ...
+// findSuperblock looks for the signature at offsets 0, 512, 1024, 2048, ..., as the format specifies: a user block of
+// another program may come before it.
 func findSuperblock(r io.ReaderAt, size int64) (int64, error) {
 	var b [len(signature)]byte
 	for off := int64(0); off <= size-int64(len(b)); off = max(512, off*2) {
@@ -40,8 +41,7 @@ func findSuperblock(r io.ReaderAt, size int64) (int64, error) {
 	return 0, &Error{What: "file", Msg: beginning(r, size), Kind: ErrNotHDF5}
 }
 
-// beginnings are the first bytes of other files that users meet under the name of an HDF5 file, and what to do with
-// them.
+// beginnings are the first bytes of files that users take for HDF5 files, and what to do with such a file.
 var beginnings = []struct{ bytes, text string }{
 	{"version https://git-lfs", "is a pointer of Git LFS; fetch the file itself: git lfs pull"},
 	{"<", "is a web page or XML; download the file itself"},
@@ -53,7 +53,7 @@ var beginnings = []struct{ bytes, text string }{
 	{"\x0e\x03\x13\x01", "is HDF4; convert it: h4toh5convert"},
 }
 
-// beginning says what a file without the signature begins with.
+// beginning describes a file without the signature by its first bytes.
 func beginning(r io.ReaderAt, size int64) string {
 	b := make([]byte, min(max(size, 0), 32))
 	n, err := r.ReadAt(b, 0)
@@ -96,8 +96,8 @@ func readSuperblock(s *source, off int64) (Superblock, error) {
 }
 
 // parseOld reads versions 0 and 1 (II.A). They have the order of the B-trees of groups and, in version 1, of chunks,
-// which the nodes themselves do not repeat: without it, nobody knows how long a node is. It returns the base address,
-// to which all addresses of the file are relative: a user block may come before.
+// which the nodes themselves do not repeat: without the order, the length of a node is not known. parseOld returns the
+// base address, to which all addresses of the file are relative: a user block may come before.
 func (sb *Superblock) parseOld(c *cursor) (base uint64) {
 	c.Skip(4) // versions of free space and root group, reserved, version of shared messages
 	sb.sizes(c)
@@ -134,7 +134,7 @@ func (sb *Superblock) parseNew(c *cursor) (base uint64) {
 	return base
 }
 
-// sizes reads the sizes of offsets and lengths, and makes c use them.
+// sizes reads the sizes of addresses and lengths, and makes c use them from then on.
 func (sb *Superblock) sizes(c *cursor) {
 	sb.OffsetSize, sb.LengthSize = int(c.U8()), int(c.U8())
 	for _, n := range []int{sb.OffsetSize, sb.LengthSize} {
@@ -151,9 +151,8 @@ func (sb *Superblock) sizes(c *cursor) {
 	}
 }
 
-// settle derives the base address and compares the stored end with the true size. If the superblock
-// is not at its base address (a user block was added later), its place counts, as in
-// libhdf5.
+// settle derives the base address and compares the stored end with the true size. If the superblock is not at its base
+// address, because a user block was added later, its place counts, as in libhdf5.
 func (sb *Superblock) settle(s *source, c *cursor, base uint64) error {
 	if base > uint64(s.Size) || sb.EOF < int64(base) {
 		c.Corrupt("base address %d and end of file %d do not fit a file of %d bytes", base, uint64(sb.EOF), s.Size)

@@ -7,7 +7,7 @@ type rawLink struct {
 	addr   uint64 // Hard
 	target string // Soft, External
 	file   string // External
-	order  int64  // of its creation, where the group tracks that
+	order  int64  // order of creation, if the group tracks it
 }
 
 // symbolTable reads the links of an old-format group: a B-tree over symbol table nodes
@@ -32,7 +32,7 @@ func (p *messages) symbolTable(m message, sb *Superblock) ([]rawLink, error) {
 	return links, t.Walk(root, -1)
 }
 
-// symbolNode appends the entries of one "SNOD".
+// symbolNode appends the entries of one "SNOD" node.
 func (p *messages) symbolNode(addr, leafK uint64, heap *localHeap, links []rawLink) ([]rawLink, error) {
 	entry := uint64(p.src.LenSize + p.src.OffSize + 24)
 	c := p.src.Read(addr, 8, "symbol table node")
@@ -55,9 +55,9 @@ func (p *messages) symbolNode(addr, leafK uint64, heap *localHeap, links []rawLi
 	return links, c.Err
 }
 
-// symbolEntry reads a symbol table entry (III.C): a name in the local heap, and the address of the object header. With
-// cache type 2 it is a soft link, whose target is in the heap, and the address means nothing. Cache type 1 repeats what
-// the header says, and is not used.
+// symbolEntry reads a symbol table entry (III.C): a name in the local heap, and the address of the object header. An
+// entry with cache type 2 is a soft link, whose target is in the heap, and its address means nothing. Cache type 1
+// repeats fields of the header, and is not used.
 func symbolEntry(c *cursor, heap *localHeap) (l rawLink, err error) {
 	nameOff := c.Length()
 	l.addr = c.Addr()

@@ -7,16 +7,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Value holds the elements of an attribute or a small dataset. Numbers are widened:
-// signed integers to int64, unsigned ones to uint64, floats of any size to float64. Slices
-// that it returns are shared and must not be changed.
+// Value holds the elements of an attribute or a small dataset. Numbers are widened: signed integers to int64, unsigned
+// ones to uint64, floats of any size to float64. Returned slices are shared and must not be changed.
 type Value struct {
 	Type *Datatype
 	Dims []int64 // empty for a scalar; the axes of an array type come last
 	Null bool    // has a type, but no elements
 	Raw  []byte  // the elements as stored
 
-	data any // []int64, []uint64, []float64, []bool, []string; nil if there is none of them
+	data any // []int64, []uint64, []float64, []bool, []string; nil if no element was decoded
 }
 
 // Any returns int64, uint64, float64, bool or string for a scalar and a slice of it
@@ -117,8 +116,8 @@ func valueSize(t *Datatype, sp Dataspace) (uint64, bool) {
 	return product(uint64(n), uint64(t.Size))
 }
 
-// decode interprets raw, which must hold exactly the elements. Values of classes that are
-// only described come with an ErrUnsupported error and Raw.
+// decode interprets raw, which must have exactly the bytes of the elements. A class that is only described gives an
+// ErrUnsupported error and Raw.
 func decode(s *source, hs globalHeaps, t *Datatype, sp Dataspace, raw []byte) (Value, error) {
 	v := Value{Type: t, Dims: sp.Dims, Null: sp.Null, Raw: raw}
 	elem := t
@@ -231,8 +230,8 @@ func convert[T any](words []uint64, f func(uint64) T) []T {
 	return out
 }
 
-// word returns the bits of an element of at most 8 bytes, which swapped says are in the other order. Shorter elements
-// are extended by zeros.
+// word returns the bits of an element of at most 8 bytes. swapped says that its bytes are in the other order. Shorter
+// elements are extended by zeros.
 func word(p []byte, swapped bool) uint64 {
 	if !swapped {
 		return littleEndian(p)

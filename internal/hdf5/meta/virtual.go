@@ -1,8 +1,8 @@
 package meta
 
-// VirtualSource is a dataset that a virtual one has elements of.
+// VirtualSource is a dataset that has elements of a virtual dataset.
 type VirtualSource struct {
-	File string // "." for the same file; may have a pattern such as %b in it
+	File string // "." for the same file; may contain a pattern such as %b
 	Path string
 }
 
@@ -12,7 +12,7 @@ type Mapping struct {
 	From, To Selection
 }
 
-// Sources returns the datasets that a virtual one has its elements of, each once, in the order of the file. The error
+// Sources returns the datasets that have elements of a virtual dataset, each once, in the order of the file. The error
 // wraps ErrUnsupported for a dataset that is not virtual, ErrCorrupt for a corrupt list, or comes from the ReaderAt.
 func (d *Dataset) Sources() (list []VirtualSource, err error) {
 	all, err := d.Mappings()
@@ -46,14 +46,15 @@ func (d *Dataset) Mappings() (list []Mapping, err error) {
 	return parseMappings(c), inPath(c.Err, d.Path)
 }
 
-// Flags of a source in version 1 of the list: what does not repeat is not stored.
+// Flags of a source in version 1 of the list, which does not store names again that an earlier source has.
 const (
 	sourceOfFile = 1 << iota // the file of another source
 	sourceOfPath             // the path of another source
 	sourceHere               // this file
 )
 
-// parseMappings reads the list: a version, a number, and for each source names and two selections.
+// parseMappings reads the list of mappings: a version, their number, and for each the names of the source and two
+// selections. It does not allocate by the number, which comes from the file, and ends with the bytes of the list.
 func parseMappings(c *cursor) (list []Mapping) {
 	version := c.Version(0, 1)
 	n := c.Length()
@@ -67,7 +68,7 @@ func parseMappings(c *cursor) (list []Mapping) {
 	return list
 }
 
-// virtualSource reads the names of the source that follows those in before.
+// virtualSource reads the names of the source that comes after those in before. It may refer only to earlier sources.
 func virtualSource(c *cursor, version uint8, before []Mapping) (v VirtualSource) {
 	flags := uint8(0)
 	if version > 0 {

@@ -18,11 +18,13 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
+// trim returns a path without slashes at its ends: HDF5 writes "/a/b", and people write "a/b".
 func trim(path string) string { return strings.Trim(path, "/") }
 
-// Columns returns the columns that are wanted, by default all that make a field, and
-// datasets and links that make none. By default, a dataset with records that cannot be read is an error, unless it
-// is not of numbers and its length differs from the length of the datasets of numbers.
+// Columns returns the selected columns, and the datasets and links that make none. Without a selection it returns all
+// columns that make a field. Then a dataset with records that cannot be read is an error, as a conversion that leaves
+// data out in silence would look complete. Excepted are datasets that cannot have a value for each record: those that
+// are not of numbers and differ in length from the datasets of numbers.
 func (f *File) Columns(selection []column.Selection) (columns []array.Column, bad array.Rejections, err error) {
 	if err := f.frame(); err != nil && len(selection) == 0 {
 		return nil, nil, err
@@ -34,7 +36,7 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 			lengths = append(lengths, d.Dims[0])
 		}
 	}
-	whole := make(map[string]bool) // columns that are all of a dataset of numbers
+	whole := make(map[string]bool) // columns that are a whole dataset of numbers
 	selection = append([]column.Selection(nil), selection...)
 	for d := range f.meta.Data() {
 		if len(selection) == 0 && d.IsDimension() {
@@ -80,7 +82,7 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 	return columns, bad, err
 }
 
-// enumerated is how an enumeration is read.
+// enumerated says how an enumeration is read.
 type enumerated uint8
 
 const (
@@ -89,8 +91,8 @@ const (
 	asLabel                     // a label whose classes are its names by ascending number
 )
 
-// enumerationWanted returns how a selection asks for an enumeration: by a type, which it takes from the selection, as no
-// other dataset is read as a type that is given.
+// enumerationWanted returns how a selection asks for an enumeration: by a type. It clears the type in the selection,
+// since the type is fulfilled here and no other dataset is read as a type that is given.
 func enumerationWanted(selection []column.Selection, d *meta.Dataset) enumerated {
 	if d.Err != nil || d.Type.Class != meta.Enum || d.Type.IsBool() {
 		return asItIs
@@ -111,7 +113,7 @@ func enumerationWanted(selection []column.Selection, d *meta.Dataset) enumerated
 	return asItIs
 }
 
-// expand replaces a dataset of several columns in a selection by those.
+// expand replaces a dataset that makes several columns, such as a compound, by these columns in a selection.
 func expand(selection []column.Selection, path string, columns []array.Column) (list []column.Selection) {
 	for _, w := range selection {
 		if trim(w.Column) != path || len(columns) == 1 && columns[0].Field.Origin == path {
@@ -129,13 +131,14 @@ func expand(selection []column.Selection, path string, columns []array.Column) (
 	return list
 }
 
-// unreadDataset is one that makes no column, and why.
+// unreadDataset is a dataset that makes no column, and the reason.
 type unreadDataset struct {
 	*meta.Dataset
 	err error
 }
 
-// split adds the datasets that cannot have a value for each record to bad, and returns those that people would miss.
+// split adds the datasets that cannot have a value for each record to bad, and returns as missed those that may hold
+// records. bad is only reported, missed is an error.
 func split(unread []unreadDataset, length int64, bad array.Rejections) (rejected, missed array.Rejections) {
 	for _, d := range unread {
 		r := array.Rejection{Name: d.Path, Err: d.err}
@@ -151,7 +154,7 @@ func split(unread []unreadDataset, length int64, bad array.Rejections) (rejected
 	return bad, missed
 }
 
-// lengthOf returns the records of the datasets of numbers, -1 if they are of several lengths or there are none.
+// lengthOf returns the number of records of the datasets of numbers; -1 if they differ or there are none.
 func lengthOf(columns []array.Column, whole map[string]bool) int64 {
 	length := int64(-1)
 	for _, c := range columns {
@@ -166,8 +169,8 @@ func lengthOf(columns []array.Column, whole map[string]bool) int64 {
 	return length
 }
 
-// ofOneLength leaves out what is not a dataset of numbers and has another length than those have: lists of names, and
-// the like.
+// ofOneLength leaves out columns that are not datasets of numbers and differ in length from those: lists of class names
+// and the like, which are no records.
 func ofOneLength(columns []array.Column, whole map[string]bool) (list []array.Column, bad array.Rejections) {
 	length := lengthOf(columns, whole)
 	for _, c := range columns {
@@ -181,7 +184,7 @@ func ofOneLength(columns []array.Column, whole map[string]bool) (list []array.Co
 	return list, bad
 }
 
-// Fields returns the fields that a dataset makes, or why it makes none; only what its description says.
+// Fields returns the fields that a dataset makes, or why it makes none. It reads only the dataset's metadata.
 func Fields(d *meta.Dataset) (list []source.Field, err error) {
 	all, err := parts(d)
 	for _, p := range all {
@@ -190,7 +193,9 @@ func Fields(d *meta.Dataset) (list []source.Field, err error) {
 	return list, err
 }
 
-// columns returns a dataset as columns.
+// columns returns a dataset as columns. A dataset of numbers is one column that is read straight into the rows of
+// records. Members of compounds, labels and texts share blocks, so that each record is read once for all of its
+// columns.
 func (f *File) columns(d *meta.Dataset, as enumerated) ([]array.Column, error) {
 	list, err := parts(d)
 	if err != nil {
@@ -226,12 +231,12 @@ func (f *File) columns(d *meta.Dataset, as enumerated) ([]array.Column, error) {
 	return columns, nil
 }
 
-// plain reports whether the bytes of a record are the value.
+// plain reports whether the bytes of a record are the value of the part, so that the record needs no decoding.
 func (p *part) plain() bool {
 	return p.name == "" && !p.label && p.typ.Class != meta.Vlen && p.typ.Class != meta.String
 }
 
-// whole returns a dataset of numbers as a column.
+// whole returns a dataset of numbers as one column.
 func (f *File) whole(d *meta.Dataset, r array.Records, field source.Field) array.Column {
 	c := array.Column{Field: field, Count: d.Records()}
 	attributes(&c.Field, d)
@@ -251,8 +256,8 @@ func (f *File) whole(d *meta.Dataset, r array.Records, field source.Field) array
 	return c
 }
 
-// attributes takes over what this module's writer notes, as is usual: the layout of
-// images and the names of classes.
+// attributes takes over the attributes that penstock and other programs write: the layout of images and the names of
+// classes.
 func attributes(f *source.Field, d *meta.Dataset) {
 	if a, ok := d.Attrs.Get("layout"); ok {
 		if text, ok := a.Value.Text(); ok && len(f.Shape) == 3 && (text == "NCHW" || text == "NHWC") {
@@ -266,7 +271,8 @@ func attributes(f *source.Field, d *meta.Dataset) {
 	}
 }
 
-// rowsPerRead returns how many records are in one row of chunks, 1 without chunks.
+// rowsPerRead returns how many records are in one row of chunks; 1 for a dataset without chunks. Reading fewer would
+// decompress each chunk several times.
 func rowsPerRead(d *meta.Dataset) int64 {
 	if len(d.Layout.ChunkDims) > 0 {
 		return max(1, d.Layout.ChunkDims[0])
@@ -274,7 +280,8 @@ func rowsPerRead(d *meta.Dataset) int64 {
 	return 1
 }
 
-// blockRecords returns how many records are read at once for columns that are parts of them.
+// blockRecords returns how many records are read at once for columns that are parts of records: about 256 KiB, in whole
+// rows of chunks unless such a row is larger than 32 MiB.
 func blockRecords(d *meta.Dataset, size int) int64 {
 	n := max(1, (256<<10)/int64(size))
 	if row := rowsPerRead(d); row > 1 && row*int64(size) <= 32<<20 {
@@ -283,7 +290,8 @@ func blockRecords(d *meta.Dataset, size int) int64 {
 	return n
 }
 
-// blocks reads records in blocks, which the columns of a dataset share.
+// blocks reads records in blocks. The columns of a compound share them: columns are read record by record, and each
+// member would otherwise read and decompress the same chunks again.
 type blocks struct {
 	ctx  context.Context
 	r    array.Records
@@ -291,10 +299,10 @@ type blocks struct {
 
 	mu    sync.Mutex
 	first int64
-	bytes []byte // of the block that was read last; they are not modified
+	bytes []byte // the last block; never modified, as cursors keep parts of it
 }
 
-// get returns the records of the block that has record i, and the number of its first.
+// get returns the block of records that record i is in, and the number of its first record.
 func (b *blocks) get(i int64) (records []byte, first int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -311,7 +319,7 @@ func (b *blocks) get(i int64) (records []byte, first int64, err error) {
 	return records, first, nil
 }
 
-// partColumn is the column of a part.
+// partColumn is the column of one part of a dataset's records.
 type partColumn struct {
 	part
 	blocks *blocks
@@ -333,15 +341,15 @@ func (c *partColumn) column(count int64) array.Column {
 	}
 }
 
-// partCursor gives one value after the other.
+// partCursor returns the values of a partColumn in order.
 type partCursor struct {
 	c         *partColumn
 	at, count int64
-	block     []byte // records from at on
-	end       int64  // of block
+	block     []byte // the records of the current block, from at on
+	end       int64  // the record after the block
 }
 
-// Next returns the next value, and reads a block of records when the last one is used up.
+// Next returns the next value. When the block is exhausted, it reads the next one.
 func (p *partCursor) Next() ([]byte, error) {
 	if p.at == p.count {
 		return nil, io.EOF

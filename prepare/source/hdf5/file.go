@@ -22,9 +22,9 @@ import (
 	"github.com/penstock/penstock/prepare/source/array"
 )
 
-// File is an open file that columns are read from.
+// File is an open HDF5 file that columns are read from.
 type File struct {
-	Hints []string // what people should know of columns that were opened
+	Hints []string // messages to people about columns that were opened
 
 	ctx   context.Context
 	path  string
@@ -32,19 +32,19 @@ type File struct {
 	meta  *meta.File
 	pool  *chunk.Pool
 	root  *vfs.Root
-	depth int  // of virtual datasets of virtual datasets
-	inner bool // the root is closed by somebody else
+	depth int  // how many virtual datasets led to this file
+	inner bool // the caller of Open closes the root
 
 	mu    sync.Mutex
 	named map[string]vfs.File // external files, by path
 }
 
-// New returns the File that f reads. Close closes f, too.
+// New returns a File for the open file f, whose metadata is file. Close closes f, too.
 func New(ctx context.Context, root *vfs.Root, path string, f vfs.File, file *meta.File) *File {
 	return &File{ctx: ctx, root: root, path: path, f: f, meta: file, pool: chunk.NewPool(0)}
 }
 
-// Open opens a file of another program whose root is closed by the caller.
+// Open opens a file that another program wrote. The caller closes root.
 func Open(ctx context.Context, root *vfs.Root, path string) (*File, error) {
 	f, size, err := source.OpenSized(ctx, root, path)
 	if err != nil {
@@ -59,7 +59,8 @@ func Open(ctx context.Context, root *vfs.Root, path string) (*File, error) {
 	return opened, nil
 }
 
-// Close lets go of the file, and of those that its datasets have elements in.
+// Close closes the file and the external files of its datasets. A file that a virtual dataset has opened (depth > 0)
+// shares pool and root with the first file, which closes both.
 func (f *File) Close() error {
 	err := f.f.Close()
 	for _, other := range f.named {
@@ -74,7 +75,9 @@ func (f *File) Close() error {
 	return err
 }
 
-// records returns the reader of a dataset, whose elements may be in other files.
+// records returns the reader of a dataset whose elements are in this file, in external files, or in other datasets.
+// External files together have the bytes of a contiguous dataset, so an ordinary reader reads them as one file from
+// offset 0.
 func (f *File) records(d *meta.Dataset) (array.Records, error) {
 	opts := chunk.Options{Pool: f.pool, References: true}
 	switch {
@@ -88,7 +91,7 @@ func (f *File) records(d *meta.Dataset) (array.Records, error) {
 	return chunk.NewReader(f.f, d, opts)
 }
 
-// place returns the path of a file that a dataset names, which is relative to the folder of f.
+// place returns the path of another file that a dataset names. A relative name starts at the folder of f.
 func (f *File) place(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -96,13 +99,14 @@ func (f *File) place(name string) string {
 	return filepath.Join(filepath.Dir(f.path), filepath.FromSlash(name))
 }
 
-// external reads the external files of a dataset, one after the other.
+// external reads the external files of a dataset, one after the other, as if they were one file.
 type external struct {
 	file  *File
 	files []meta.ExternalFile
 }
 
-// ReadAt implements io.ReaderAt.
+// ReadAt implements io.ReaderAt. Sizes and offsets come from the file, so they are compared with limits before they are
+// added. A negative size means that the part has no end.
 func (e *external) ReadAt(b []byte, off int64) (n int, err error) {
 	for _, part := range e.files {
 		if part.Size >= 0 && off >= part.Size {
@@ -138,7 +142,7 @@ func (e *external) read(name string, b []byte, off int64) error {
 	return nil
 }
 
-// open opens an external file once.
+// open opens an external file at its first use. The file stays open until Close, since every record may need it.
 func (f *File) open(name string) (vfs.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Hierarchy returns the groups and arrays of a file whose metadata alone is read.
+// Hierarchy returns the groups and arrays of a file of which only the metadata is read.
 func Hierarchy(f *meta.File) cells.Hierarchy { return hierarchy{&File{meta: f}} }
 
-// Cells returns the cells of a file of single cells as a unit; nil of any other file.
+// Cells returns the cells of a single-cell file (AnnData) as a unit; nil for any other file.
 func (f *File) Cells() unit.Unit { return cells.Of(hierarchy{f}) }
 
 // hierarchy implements cells.Hierarchy.
@@ -25,7 +25,7 @@ func (h hierarchy) Path() string             { return h.f.path }
 func (h hierarchy) Format() string           { return "h5ad" }
 func (h hierarchy) Context() context.Context { return h.f.ctx }
 
-// Kind implements cells.Hierarchy. A link that leads nowhere is missing.
+// Kind implements cells.Hierarchy. A link without a target counts as missing.
 func (h hierarchy) Kind(path string) cells.Kind {
 	l, err := h.f.meta.Lookup(path)
 	switch {
@@ -76,7 +76,7 @@ func (h hierarchy) UnitAttribute(name string) (unit.Attribute, bool) {
 	return (&unitOf{h.f, &meta.Link{Group: h.f.meta.Root}}).Attribute(name)
 }
 
-// Field implements cells.Hierarchy.
+// Field implements cells.Hierarchy. A compound is refused, as it makes more than one field.
 func (h hierarchy) Field(path string) (field source.Field, rows int64, err error) {
 	d, err := h.f.meta.Dataset(path)
 	if err != nil {
@@ -108,7 +108,8 @@ func (h hierarchy) Column(path string) (c array.Column, err error) {
 	return list[0], nil
 }
 
-// Numbers implements cells.Hierarchy.
+// Numbers implements cells.Hierarchy. It accepts only datasets of numbers with one axis, such as the parts of a sparse
+// matrix.
 func (h hierarchy) Numbers(path string) (array.Records, tensor.DType, error) {
 	d, err := h.f.meta.Dataset(path)
 	if err != nil {
@@ -125,7 +126,9 @@ func (h hierarchy) Numbers(path string) (array.Records, tensor.DType, error) {
 	return r, spec.DType, err
 }
 
-// Check implements cells.Hierarchy. Values of other files are not counted.
+// Check implements cells.Hierarchy. It refuses a dataset with more values than a file of this size can hold even if it
+// is compressed a thousandfold: readers allocate memory for all values, and the number comes from the file. Values in
+// other files are not checked.
 func (h hierarchy) Check(path string) error {
 	d, err := h.f.meta.Dataset(path)
 	if err != nil || d.Layout.Kind == meta.Virtual || len(d.External) > 0 {

@@ -10,8 +10,9 @@ import (
 	"github.com/penstock/penstock/prepare/source/array"
 )
 
-// unfollowed returns the links that lead to nothing that is read: missed may hold records, in another file or as an
-// object of an unknown kind; bad leads to nothing in this file.
+// unfollowed returns the links that lead to nothing that is read. missed are links that may hold records, in another
+// file or as an object of an unknown kind; of links to other files, only the first one is reported. bad are soft links
+// without a target in this file.
 func (f *File) unfollowed() (bad, missed array.Rejections) {
 	external := false
 	for l := range f.meta.Walk() {
@@ -29,8 +30,8 @@ func (f *File) unfollowed() (bad, missed array.Rejections) {
 	return bad, missed
 }
 
-// missed returns the error of a link that may hold records, in another file or as an object of an unknown kind; nil of
-// any other.
+// missed returns the error of a link that may hold records, in another file or as an object of an unknown kind; nil for
+// any other link.
 func (f *File) missed(l *meta.Link) error {
 	switch {
 	case l.Err != nil:
@@ -43,7 +44,7 @@ func (f *File) missed(l *meta.Link) error {
 	return nil
 }
 
-// externalLink is the error of a link to another file.
+// externalLink returns the error of a link to another file, which says how to read that file.
 func (f *File) externalLink(l *meta.Link) error {
 	ext := filepath.Ext(f.path)
 	return fmt.Errorf("a link to %s in the file %s, which is not followed: %w; give that file as the source, or copy all "+

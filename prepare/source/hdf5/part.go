@@ -18,24 +18,25 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// part is the part of an element of a dataset that becomes a field: all of it, or a member of a compound.
+// part is the part of a dataset's elements that becomes a field: the whole element, or a member of a compound.
 type part struct {
-	name  string // of the member, such as "/pos/x"; "" for all of an element
+	name  string // name of the member, such as "/pos/x"; "" for the whole element
 	typ   *meta.Datatype
 	at    int64
 	axes  []stride
 	field source.Field
 	label bool // the numbers of an enumeration that are its classes: 0 to n-1
-	// of an enumeration that is renumbered: the number of each class, ascending
+	// The number of each class, ascending, in an enumeration that is renumbered; otherwise nil.
 	numbers []int64
 	chars   bool // the elements of a record are the letters of a text
 	texts   bool // a record is several texts, which become one: their JSON array
 }
 
-// stride is an axis of a part: n elements, bytes apart.
+// stride is an axis of a part: n elements, which are that many bytes apart in a record.
 type stride struct{ n, bytes int64 }
 
-// mostParts is how many fields a dataset can make.
+// mostParts limits how many fields a dataset can make. Compounds in compounds multiply their members, so a small
+// hostile file could otherwise describe any number of fields.
 const mostParts = 4096
 
 // parts returns the fields that the elements of a dataset make.
@@ -59,20 +60,21 @@ func parts(d *meta.Dataset) (list []part, err error) {
 	return list, err
 }
 
-// strides returns the axes of an array of elements of that size.
+// strides returns the axes of an array in C order whose elements have that size.
 func strides(dims []int64, size int64) []stride {
 	list := make([]stride, len(dims))
 	for i := len(dims) - 1; i >= 0; i-- {
 		list[i] = stride{dims[i], size}
 		if dims[i] > 0 && size > math.MaxInt64/dims[i] {
-			size = 0 // more than a record can have, which the field refuses
+			size = 0 // the shape overflows; fieldOf refuses a record of that size
 		}
 		size *= dims[i]
 	}
 	return list
 }
 
-// expand returns the parts that p has members for.
+// expand returns the parts that p consists of: p itself, or the members of a compound. Arrays in the type become
+// further axes, and a complex number an axis of two.
 func (p part) expand(path string) (list []part, err error) {
 	for p.typ.Class == meta.Array {
 		p.axes = append(slices.Clone(p.axes), strides(p.typ.Dims, p.typ.Base.Size)...)
@@ -99,7 +101,8 @@ func (p part) expand(path string) (list []part, err error) {
 	return list, nil
 }
 
-// fieldOf returns the field of a part that has no members.
+// fieldOf returns the field of a part that is no compound. It adjusts p for how the value is read: letters that make a
+// text, classes of an enumeration, bytes of an opaque type.
 func (p *part) fieldOf(name string) (f source.Field, err error) {
 	refuse := func(format string, args ...any) (source.Field, error) {
 		return f, fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), meta.ErrUnsupported)
@@ -151,7 +154,7 @@ func (p *part) fieldOf(name string) (f source.Field, err error) {
 	return f, nil
 }
 
-// count returns how many elements a record has.
+// count returns how many elements a record has, or MaxInt64 if the product overflows.
 func (p *part) count() int64 {
 	n := int64(1)
 	for _, a := range p.axes {
@@ -163,7 +166,8 @@ func (p *part) count() int64 {
 	return n
 }
 
-// value appends the value that a record has, native says that its numbers are this machine's already.
+// value appends the value of the part in a record. native says that the numbers in the record have this machine's byte
+// order already.
 func (p *part) value(buf, record []byte, native bool, heap *meta.Heap) ([]byte, error) {
 	from := len(buf)
 	switch t := p.typ; {
@@ -196,7 +200,7 @@ func (p *part) value(buf, record []byte, native bool, heap *meta.Heap) ([]byte, 
 	return binary.LittleEndian.AppendUint64(buf[:from], uint64(class)), nil
 }
 
-// class returns the class of a number of an enumeration, and whether it has one.
+// class returns the class of a number in an enumeration, and whether the number has one.
 func (p *part) class(x int64) (int64, bool) {
 	if p.numbers == nil {
 		return x, x >= 0 && x < int64(len(p.field.Classes))
@@ -205,7 +209,7 @@ func (p *part) class(x int64) (int64, bool) {
 	return int64(at), ok
 }
 
-// compare compares two numbers of an enumeration, which are unsigned if its base is.
+// compare compares two numbers of an enumeration. Numbers of an unsigned base are compared as unsigned.
 func (p *part) compare(a, b int64) int {
 	if p.typ.Base.Signed {
 		return cmp.Compare(a, b)
@@ -213,7 +217,9 @@ func (p *part) compare(a, b int64) int {
 	return cmp.Compare(uint64(a), uint64(b))
 }
 
-// renumber makes an enumeration a label whose classes are the names in the order of their numbers.
+// renumber makes an enumeration a label whose classes are the names, ordered by their numbers. Labels have to be 0 to
+// n-1, as loss functions index by them, and the numbers of an enumeration may be any. Names or numbers that occur twice
+// are refused, since a value would have two classes.
 func (p *part) renumber() error {
 	members := slices.Clone(p.typ.Members)
 	slices.SortFunc(members, func(a, b meta.Member) int { return p.compare(a.Value, b.Value) })
@@ -252,7 +258,8 @@ func (p *part) items(buf, record []byte, heap *meta.Heap) ([]byte, error) {
 	return append(buf, b...), err
 }
 
-// list appends an element of variable length, whose reference a record has.
+// list appends a value of variable length. The record has only a reference into the file's heap, whose size and length
+// the heap checks.
 func (p *part) list(buf, record []byte, heap *meta.Heap) ([]byte, error) {
 	if int64(heap.RefBytes()) != p.typ.Size {
 		return buf, fmt.Errorf("references of %d bytes: %w", p.typ.Size, meta.ErrCorrupt)
@@ -274,11 +281,11 @@ func (p *part) list(buf, record []byte, heap *meta.Heap) ([]byte, error) {
 	return buf, nil
 }
 
-// gather appends the elements of a part.
+// gather appends the elements of a part, side by side.
 func (p *part) gather(buf, record []byte) []byte { return gatherAxes(buf, record, p.axes, p.typ.Size) }
 
-// gatherAxes appends the elements of a selection of a record. Axes whose elements lie side by side are joined first, so
-// that the innermost copy is as long as the selection allows.
+// gatherAxes appends the elements of a part of a record. Inner axes whose elements lie side by side are copied at once,
+// so that the innermost copy is as long as the part allows.
 func gatherAxes(buf, record []byte, axes []stride, size int64) []byte {
 	n, end := size, len(axes)
 	for end > 0 && axes[end-1].bytes == n { // side by side
@@ -295,14 +302,14 @@ func gatherAxes(buf, record []byte, axes []stride, size int64) []byte {
 	return buf
 }
 
-// decode converts numbers of a type to this machine's byte order.
+// decode converts numbers of a type to this machine's byte order, in place.
 func decode(t *meta.Datatype, b []byte) {
 	if f := chunk.Native(t); f != nil {
 		f(b)
 	}
 }
 
-// integer returns a number of an integer type.
+// integer returns a number of an integer type, with its sign if the type has one.
 func integer(t *meta.Datatype, b []byte) int64 {
 	var word [8]byte
 	copy(word[:], b)

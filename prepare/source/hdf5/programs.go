@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// frame returns an error if the file has a DataFrame in the fixed format of pandas, whose columns are in blocks by
-// their types and may be pickled.
+// frame returns an error if the file has a DataFrame in the fixed format of pandas. That format joins columns into
+// blocks by their types and may pickle them, and a pickle is a program that this package does not run.
 func (f *File) frame() error {
 	for l := range f.meta.Walk() {
 		if l.Group != nil && l.Group.IsFrame() {
@@ -24,7 +24,8 @@ func (f *File) frame() error {
 	return nil
 }
 
-// cellError returns what to do about a cell array of MATLAB, whose elements are elsewhere; nil of another dataset.
+// cellError returns an error with what to type for a cell array of MATLAB, whose elements are separate objects; nil for
+// any other dataset.
 func cellError(d *meta.Dataset) error {
 	a, ok := d.Attrs.Get("MATLAB_class")
 	if !ok || d.Err != nil || d.Type.Class != meta.Reference {
@@ -39,8 +40,9 @@ func cellError(d *meta.Dataset) error {
 		"h5write('%[1]s.h5', sprintf('/%%d', i), %[1]s{i}); end: %[2]w", name, meta.ErrUnsupported)
 }
 
-// columnsOfBlock returns the names of the n columns that a block of pandas' table format has, which is one array; nil if
-// they are not known. They are a pickled list of texts and whole numbers, of protocol 0, which is read and not run.
+// columnsOfBlock returns the names of the n columns in a block of pandas' table format, which is one array; nil if they
+// are not known. pandas stores the names as a pickle of protocol 0: a list of texts and whole numbers. The text of the
+// pickle is parsed and never executed, since a hostile pickle can run any code.
 func columnsOfBlock(d *meta.Dataset, block string, n int) (names []string) {
 	a, ok := d.Attrs.Get(block + "_kind")
 	if !ok {
@@ -66,7 +68,8 @@ func columnsOfBlock(d *meta.Dataset, block string, n int) (names []string) {
 	return names
 }
 
-// unpickled returns a text of protocol 0: bytes are Latin-1, and \u and four digits, or \U and eight, another character.
+// unpickled returns a text of pickle's protocol 0: bytes are Latin-1, and \u with four digits or \U with eight stands
+// for another character.
 func unpickled(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -7,23 +7,24 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// selection is where the elements of a selection are, in their order: on the last of axes they come in rows of width
-// elements.
+// selection maps the elements of a selection, in their order, to places in a dataset. Trailing axes that are selected
+// completely are joined into rows of width elements, so that a copy is as long as possible.
 type selection struct {
 	axes  []axis
 	width int64
 }
 
-// axis is the selection along one axis.
+// axis is the selection along one axis: regular blocks, or a list of spans.
 type axis struct {
 	start, stride, block int64      // regular
-	spans                [][2]int64 // otherwise: first element, and how many were before
-	count                int64      // of all elements
-	step                 int64      // elements of the dataset from one to the next
+	spans                [][2]int64 // of any other: first element of each span, and how many elements come before it
+	count                int64      // how many elements are selected
+	step                 int64      // distance, in elements of the dataset, between neighbors on this axis
 	length               int64
 }
 
-// newSelection returns the place of a selection in a dataset.
+// newSelection returns the places of a selection in a dataset of shape dims. Products of dims are compared with a limit
+// before they are computed: the shape comes from the file.
 func newSelection(s meta.Selection, dims []int64) (sel selection, err error) {
 	if !s.All && len(s.Axes) != len(dims) {
 		return sel, fmt.Errorf("a selection of %d axes of a dataset of %d: %w", len(s.Axes), len(dims), meta.ErrUnsupported)
@@ -45,7 +46,7 @@ func newSelection(s meta.Selection, dims []int64) (sel selection, err error) {
 		step *= dims[i]
 	}
 	sel.width = 1
-	for n := len(sel.axes); n > 1 && sel.axes[n-1].whole(); n-- { // rows that are whole are one
+	for n := len(sel.axes); n > 1 && sel.axes[n-1].whole(); n-- { // join axes that are selected completely
 		sel.width *= sel.axes[n-1].length
 		sel.axes = sel.axes[:n-1]
 	}
@@ -53,7 +54,8 @@ func newSelection(s meta.Selection, dims []int64) (sel selection, err error) {
 }
 
 // newAxis checks a selection of one axis, as a virtual dataset stores it, against the axis' length: regular (start,
-// stride, count, block) or a list of spans. Products of numbers from the file are avoided, as they could overflow.
+// stride, count, block) or a list of spans. Products of numbers from the file could overflow, so the checks subtract
+// and divide instead.
 func newAxis(s meta.AxisSelection, length int64) (a axis, err error) {
 	outside := fmt.Errorf("a selection outside of %d elements: %w", length, meta.ErrUnsupported)
 	if s.Unlimited {
@@ -83,11 +85,13 @@ func newAxis(s meta.AxisSelection, length int64) (a axis, err error) {
 	return a, nil
 }
 
+// whole reports whether all elements of the axis are selected, in their order.
 func (a *axis) whole() bool {
 	return a.count == a.length && a.spans == nil && a.start == 0 && a.block == a.count
 }
 
-// at returns the place of element k on the axis, and how many follow it there side by side, itself included.
+// at returns the place of selected element k on the axis, and how many selected elements lie side by side from it on,
+// itself included.
 func (a *axis) at(k int64) (place, run int64) {
 	if a.spans == nil {
 		in := k % a.block
@@ -101,12 +105,12 @@ func (a *axis) at(k int64) (place, run int64) {
 	return a.spans[i][0] + k - a.spans[i][1], end - k
 }
 
-// below returns how many elements come before a place.
+// below returns how many selected elements come before a place on the axis.
 func (a *axis) below(place int64) int64 {
 	return int64(sort.Search(int(a.count), func(k int) bool { p, _ := a.at(int64(k)); return p >= place }))
 }
 
-// row returns how many elements each place of the first axis has.
+// row returns how many selected elements belong to each place of the first axis.
 func (s *selection) row() int64 {
 	n := s.width
 	for _, a := range s.axes[1:] {
@@ -115,7 +119,8 @@ func (s *selection) row() int64 {
 	return n
 }
 
-// at returns the place of element k in the dataset, in C order, and how many follow it there side by side.
+// at returns the place of selected element k in the dataset, in C order, and how many selected elements lie side by
+// side from it on.
 func (s *selection) at(k int64) (place, run int64) {
 	in := k % s.width
 	k /= s.width

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/prepare/source/array"
 )
 
-// Stream reads records as bytes, whole rows of chunks at a time
-// where they are small enough, so that each chunk is inflated once.
+// Stream reads records as bytes. It reads whole rows of chunks at a time if these are small enough, so that each chunk
+// is decompressed once.
 type Stream struct {
 	ctx  context.Context
 	r    array.Records
@@ -17,7 +17,7 @@ type Stream struct {
 	rest []byte
 }
 
-// NewStream returns the Stream of records from number at on, step of which are in one row of chunks.
+// NewStream returns a Stream of the records from number at on. step is the number of records in one row of chunks.
 func NewStream(ctx context.Context, r array.Records, step, at int64) *Stream {
 	return &Stream{ctx: ctx, r: r, step: step, at: at}
 }
@@ -40,7 +40,7 @@ func (r *Stream) Read(p []byte) (int, error) {
 	if n := int64(len(p) / size); n >= min(r.step, left) {
 		n = min(n, left)
 		if err := r.r.Records(r.ctx, p[:int(n)*size], r.at, r.at+n); err != nil {
-			return 0, err // io.ReadFull would not return an error with all bytes
+			return 0, err // no bytes: io.ReadFull drops the error of a read that fills its buffer
 		}
 		r.at += n
 		return int(n) * size, nil

@@ -17,8 +17,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Units returns the groups and datasets of the file that a declaration names, in the order of their creation where the
-// file has that, and else of their names.
+// Units returns the groups and datasets of the file that a declaration names, in the order in which they were created
+// if the file has that order, and otherwise in the order of their names. A link to another file among them is an error:
+// its records would be missing.
 func (f *File) Units(records *unit.Records) ([]unit.Unit, error) {
 	links := []*meta.Link{{Path: "/", Group: f.meta.Root}}
 	for level := range records.Levels {
@@ -56,7 +57,7 @@ func (f *File) Units(records *unit.Records) ([]unit.Unit, error) {
 	return list, nil
 }
 
-// Unit returns the group or dataset at a path as a unit; "" is all of the file.
+// Unit returns the group or dataset at a path as a unit; "" is the whole file.
 func (f *File) Unit(path string) (unit.Unit, error) {
 	l, err := f.meta.Lookup(path)
 	switch {
@@ -70,7 +71,8 @@ func (f *File) Unit(path string) (unit.Unit, error) {
 	return &unitOf{f, l}, nil
 }
 
-// ordered returns the links of a group in the order of units.
+// ordered returns the links of a group in the order of units. A file without the order of creation lists links by name,
+// byte by byte; then unit.Compare sorts them, which compares numbers in names as numbers.
 func ordered(g *meta.Group) (list []*meta.Link) {
 	byName := true
 	for i := range g.Links {
@@ -84,7 +86,7 @@ func ordered(g *meta.Group) (list []*meta.Link) {
 	return list
 }
 
-// unitOf is a group, or a dataset, as a unit.
+// unitOf is a group or a dataset as a unit.
 type unitOf struct {
 	file *File
 	link *meta.Link
@@ -93,7 +95,7 @@ type unitOf struct {
 // Name implements unit.Unit.
 func (u *unitOf) Name() string { return trim(u.link.Path) }
 
-// datasets yields the datasets of the unit by their names in it.
+// datasets yields the datasets of the unit, with their names inside the unit.
 func (u *unitOf) datasets(yield func(name string, d *meta.Dataset) bool) {
 	if u.link.Dataset != nil {
 		yield(unit.Lone, u.link.Dataset)
@@ -109,12 +111,12 @@ func (u *unitOf) datasets(yield func(name string, d *meta.Dataset) bool) {
 	}
 }
 
-// nameOf returns the name in the unit of what is in it.
+// nameOf returns the name of a link inside the unit.
 func (u *unitOf) nameOf(l *meta.Link) string {
 	return strings.TrimPrefix(l.Path, strings.TrimSuffix(u.link.Path, "/")+"/")
 }
 
-// Members implements unit.Unit. A link whose data is missed is one that has an error.
+// Members implements unit.Unit. A link that may hold records and is not followed becomes a member with an error.
 func (u *unitOf) Members() (list []unit.Member, err error) {
 	if u.link.Group != nil {
 		for l := range u.link.Group.Walk() {
@@ -144,7 +146,7 @@ func (u *unitOf) Members() (list []unit.Member, err error) {
 	return list, nil
 }
 
-// meaning returns what netCDF says of numbers.
+// meaning returns the attributes by which netCDF says what stored numbers stand for, such as a scale.
 func meaning(d *meta.Dataset) string {
 	var words []string
 	for _, name := range unit.Meanings {
@@ -182,7 +184,7 @@ func (u *unitOf) Open(members []string) ([]array.Column, io.Closer, error) {
 	return columns, nil, nil
 }
 
-// withRows returns a dataset with an axis: one value becomes the only row.
+// withRows returns a dataset that has an axis of records: a scalar becomes a dataset of one row.
 func withRows(d *meta.Dataset) *meta.Dataset {
 	if d.Err != nil || d.Null || len(d.Dims) > 0 {
 		return d
@@ -192,7 +194,7 @@ func withRows(d *meta.Dataset) *meta.Dataset {
 	return &one
 }
 
-// Attribute implements unit.Unit.
+// Attribute implements unit.Unit. A name with a slash in front is an attribute of the file's root.
 func (u *unitOf) Attribute(name string) (a unit.Attribute, ok bool) {
 	attrs := u.link.Attrs
 	if u.link.Group != nil {
@@ -219,7 +221,8 @@ func (u *unitOf) Attribute(name string) (a unit.Attribute, ok bool) {
 	return a, false
 }
 
-// Names reports whether a selection names an object of the file, by its path from the top.
+// Names reports whether a selection names an object of the file by its path from the root. Only such a selection can be
+// meant for single datasets.
 func (f *File) Names(selection []column.Selection) bool {
 	return slices.ContainsFunc(selection, func(w column.Selection) bool {
 		_, err := f.meta.Lookup(w.Column)
@@ -227,8 +230,8 @@ func (f *File) Names(selection []column.Selection) bool {
 	})
 }
 
-// Lists returns the datasets of texts outside of units, as lists of at most so many names. One that cannot be read is
-// left out.
+// Lists returns the datasets of texts outside of units as lists of names, at most most names each. Lists that cannot be
+// read are left out: they are an offer to people and no records.
 func (f *File) Lists(records *unit.Records, most int) (lists []unit.List) {
 	for d := range f.meta.Data() {
 		if d.Err != nil || len(d.Dims) != 1 || d.Dims[0] < 1 || d.Dims[0] > int64(most) ||
@@ -242,8 +245,8 @@ func (f *File) Lists(records *unit.Records, most int) (lists []unit.List) {
 	return lists
 }
 
-// Guess returns where the records are in a file whose groups are alike, and the groups; nil in any other. In some files
-// only people know: the error has what to type. The arrays that are chosen decide.
+// Guess returns the declaration of records for a file whose groups are alike, and the groups; nil for any other file.
+// If the file does not tell which groups are the records, the error lists what to type. The selected arrays decide.
 func (f *File) Guess(selection []column.Selection) (*unit.Records, []unit.Unit, error) {
 	siblings := f.meta.Siblings()
 	if siblings == nil {
@@ -270,7 +273,8 @@ func (f *File) Guess(selection []column.Selection) (*unit.Records, []unit.Unit, 
 	return nil, nil, unit.Ambiguous(first, ways...)
 }
 
-// declare returns the declaration that names exactly these groups or datasets; nil if a glob cannot.
+// declare returns the declaration that names exactly these groups or datasets; nil if no glob does. The glob is applied
+// to the file again: one that also matches other groups would add records.
 func (f *File) declare(paths []string) (*unit.Records, []unit.Unit) {
 	var levels [][]string // the names on each level
 	for _, path := range paths {
@@ -297,7 +301,7 @@ func (f *File) declare(paths []string) (*unit.Records, []unit.Unit) {
 	return nil, nil
 }
 
-// starFor returns the name that all have, or *.
+// starFor returns the name that all names are equal to, or "*".
 func starFor(names []string) string {
 	if prefixOf(names) == names[0] {
 		return names[0]
@@ -305,7 +309,7 @@ func starFor(names []string) string {
 	return "*"
 }
 
-// prefixOf returns the name that all have, or what they begin with and *.
+// prefixOf returns the name that all names are equal to, or their common prefix and "*".
 func prefixOf(names []string) string {
 	prefix, same := names[0], true
 	for _, name := range names {

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// virtual reads a dataset whose elements are in others.
+// virtual reads a virtual dataset, whose elements are in other datasets, which are its origins.
 type virtual struct {
 	file   *File
 	data   *meta.Dataset
@@ -25,27 +25,30 @@ type virtual struct {
 	open map[string]*origin
 }
 
-// mapping is a part of it.
+// mapping says which elements of the virtual dataset are which elements of one origin.
 type mapping struct {
 	meta.VirtualSource
-	from meta.Selection // until the source is open
+	from meta.Selection // checked against the origin's shape once the origin is open
 	to   selection
 }
 
-// origin is a dataset that a virtual one has elements of.
+// origin is a dataset that has elements of a virtual dataset.
 type origin struct {
-	file *File // nil for one of the same file
+	file *File // nil for a dataset of the same file
 	data *meta.Dataset
 	array.Records
 }
 
+// Limits. A file can name any number of other files, and these can name it in turn: each limit keeps a hostile file
+// from using up descriptors or memory.
 const (
-	mostDepth   = 4        // of virtual datasets of virtual datasets
-	mostOrigins = 64       // that are open at once
-	originBytes = 16 << 20 // that are read of one at once
+	mostDepth   = 4        // virtual datasets that refer to virtual datasets
+	mostOrigins = 64       // origins that are open at once
+	originBytes = 16 << 20 // bytes of an origin that are read at once
 )
 
-// virtual returns the reader of a virtual dataset.
+// virtual returns the reader of a virtual dataset. All numbers in its mappings are checked here, before a record is
+// read.
 func (f *File) virtual(d *meta.Dataset) (array.Records, error) {
 	list, err := d.Mappings()
 	if err != nil {
@@ -82,8 +85,8 @@ func (f *File) virtual(d *meta.Dataset) (array.Records, error) {
 	return v, nil
 }
 
-// noPattern refuses names with a pattern such as file-%b.h5, which stands for any number of sources: how many there
-// are, the file does not say.
+// noPattern refuses names with a pattern such as file-%b.h5, which stands for any number of sources. The file does not
+// say how many there are, and a missing source would silently become fill values.
 func noPattern(v meta.VirtualSource) error {
 	for _, name := range []string{v.File, v.Path} {
 		for i := range len(name) - 1 {
@@ -98,7 +101,8 @@ func noPattern(v meta.VirtualSource) error {
 func (v *virtual) Len() int64       { return v.data.Dims[0] }
 func (v *virtual) RecordBytes() int { return int(v.record * v.data.Type.Size) }
 
-// Records implements Records.
+// Records implements array.Records. Elements that no origin has get the fill value, as in libhdf5. The lock keeps an
+// origin open while it is read: another read could close it to stay within mostOrigins.
 func (v *virtual) Records(ctx context.Context, dst []byte, a, b int64) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -116,7 +120,8 @@ func (v *virtual) Records(ctx context.Context, dst []byte, a, b int64) error {
 	return nil
 }
 
-// read copies what a part has of records [a, b).
+// read copies the elements of records [a, b) that the mapping has. The selections on both sides must have the same
+// number of elements.
 func (m *mapping) read(ctx context.Context, v *virtual, dst []byte, a, b int64) error {
 	first := &m.to.axes[0]
 	row := m.to.row()
@@ -145,8 +150,8 @@ func (m *mapping) read(ctx context.Context, v *virtual, dst []byte, a, b int64) 
 	return nil
 }
 
-// readRows copies elements from number from of the part on, as far as records of its source are side by side, and
-// returns how many.
+// readRows copies elements from number from of the mapping on, as long as the records of the origin lie side by side,
+// and returns how many it has copied. It reads at most originBytes at a time, or one record.
 func (m *mapping) readRows(ctx context.Context, v *virtual, o *origin, src *selection, dst []byte, first, from,
 	end int64) (int64, error) {
 	row := src.row()
@@ -169,7 +174,7 @@ func (m *mapping) readRows(ctx context.Context, v *virtual, o *origin, src *sele
 	return stop - from, nil
 }
 
-// origin opens a source once.
+// origin returns an origin, and opens it at its first use. When mostOrigins are open, all of them are closed first.
 func (v *virtual) origin(s meta.VirtualSource) (*origin, error) {
 	key := s.File + "\x00" + s.Path
 	if o := v.open[key]; o != nil {
@@ -186,7 +191,7 @@ func (v *virtual) origin(s meta.VirtualSource) (*origin, error) {
 	return o, nil
 }
 
-// closeOrigins closes the files of a virtual dataset, and of virtual datasets that it refers to.
+// closeOrigins closes the origins of a virtual dataset, and the origins of virtual datasets among them.
 func (v *virtual) closeOrigins() {
 	for _, o := range v.open {
 		inner, ok := o.Records.(*virtual)
@@ -209,8 +214,8 @@ func (v *virtual) Close() error {
 	return nil
 }
 
-// openOrigin opens a dataset that elements come from. "." is this file. The depth is counted along: two files can refer
-// to each other, and would be opened until no descriptor is left.
+// openOrigin opens an origin. The file name "." means this file. The depth grows with each step: two files can refer to
+// each other, and would be opened until no descriptor is left.
 func (v *virtual) openOrigin(s meta.VirtualSource) (*origin, error) {
 	if s.File == "." {
 		f := v.file
@@ -229,7 +234,8 @@ func (v *virtual) openOrigin(s meta.VirtualSource) (*origin, error) {
 	return o, nil
 }
 
-// originIn returns a dataset of an open file as a source.
+// originIn returns a dataset of an open file as an origin. A missing dataset is an error, although libhdf5 reads fill
+// values then: a conversion would contain values that nobody has measured.
 func (v *virtual) originIn(file *File, path string) (*origin, error) {
 	d, err := file.meta.Dataset(path)
 	if err != nil {
@@ -246,7 +252,8 @@ func (v *virtual) originIn(file *File, path string) (*origin, error) {
 	return &origin{data: d, Records: r}, err
 }
 
-// widen returns r, whose elements are of type from, as records of type to.
+// widen returns r, whose elements are of type from, as records of type to. It allows only conversions that keep every
+// value.
 func widen(r array.Records, from, to *meta.Datatype) (array.Records, error) {
 	a, b := from.DType(), to.DType()
 	switch {
@@ -259,7 +266,7 @@ func widen(r array.Records, from, to *meta.Datatype) (array.Records, error) {
 		"as one that is converted: h5repack -l CONTI OLD.h5 NEW.h5", from, to, meta.ErrUnsupported)
 }
 
-// other opens another HDF5 file.
+// other opens another HDF5 file that a dataset names. It shares pool and root with f.
 func (f *File) other(name string) (*File, error) {
 	path := f.place(name)
 	file, err := source.OpenUntil(f.ctx, f.root, path)

@@ -29,15 +29,15 @@ import (
 
 // Options configures a change. The zero value is usable.
 type Options struct {
-	edit.Options // Of is the only generation, or 0: another one is store.ErrBusy
+	edit.Options // Of is 0 or the file's generation; any other number is store.ErrBusy
 
-	// Begin is called before the new file is written, with about how many bytes it will have, and its records. Progress
-	// is called after each n more of these. Both may be nil.
+	// Begin is called before the new file is written, with about how many bytes it will have, and with its number of
+	// records. Progress is called after each n more records. Both may be nil.
 	Begin    func(bytes, records int64)
 	Progress func(n int64)
 
 	// Compressing is called when the records are collected and columns are about to be compressed, with about how many
-	// bytes they have. Compressed is called after each n more of these. Both may be nil.
+	// bytes these columns have. Compressed is called after each n more bytes. Both may be nil.
 	Compressing func(bytes int64)
 	Compressed  func(n int64)
 }
@@ -67,7 +67,7 @@ func put(path string, f store.Field, values edit.Values, replace write.Replace, 
 	})
 }
 
-// DropColumn leaves columns out.
+// DropColumn leaves columns out of the new file.
 func DropColumn(path string, names []string, opts Options) (*store.Manifest, error) {
 	change := store.Change{Operation: "drop column", Columns: names, By: opts.By}
 	return file(path).change(change, opts, func(c *changing) error { return c.next.Drop(names...) })
@@ -79,7 +79,8 @@ func RenameColumn(path, name, to string, opts Options) (*store.Manifest, error) 
 	return file(path).change(change, opts, func(c *changing) error { return c.next.Rename(name, to) })
 }
 
-// Delete leaves records out. Nothing of them is in the new file, neither what chose them nor opts.By.
+// Delete leaves records out of the new file. Nothing in the new file tells anything about them, neither the condition
+// that chose them nor opts.By.
 func Delete(path string, records edit.Chosen, opts Options) (*store.Manifest, error) {
 	opts.Of = records.Generation
 	return file(path).change(store.Change{Operation: "delete"}, opts, func(c *changing) error {
@@ -90,13 +91,13 @@ func Delete(path string, records edit.Chosen, opts Options) (*store.Manifest, er
 // file is the path of an HDF5 file.
 type file string
 
-// changing is a file and its next generation.
+// changing is an HDF5 file and its next generation, while the new file is made.
 type changing struct {
 	path    string
 	data    *mmapds.Dataset
 	base    *store.Manifest
 	next    *write.Editing
-	values  edit.Values // of the field that was put; or nil
+	values  edit.Values // values of the field that is added or replaced; or nil
 	deleted []uint64    // stored records that are left out; or nil
 	change  store.Change
 	opts    Options
@@ -111,14 +112,14 @@ func (f file) change(change store.Change, opts Options, edit func(c *changing) e
 }
 
 // replace writes the changed dataset beside the file and renames it over the file. It holds a shared lock of the old
-// file meanwhile, so that no program changes it while it is read, and verifies blocks as it reads them: a flipped bit
-// must not get a new checksum.
+// file meanwhile, so that no program changes the file while it is read, and verifies blocks as it reads them: a flipped
+// bit would get a new checksum, and never be found.
 func (f file) replace(change store.Change, opts Options, edit func(c *changing) error) (*store.Manifest, error) {
-	path, err := filepath.EvalSymlinks(layout.Folder(string(f))) // the file is replaced, not a link to it
+	path, err := filepath.EvalSymlinks(layout.Folder(string(f))) // the file itself is replaced, and not a symbolic link to it
 	if err != nil {
 		return nil, layout.WithoutPath(err)
 	}
-	held, err := lease.Shared("", path) // libhdf5 locks files that it changes alone
+	held, err := lease.Shared("", path) // libhdf5 locks a file exclusively while it changes it
 	if errors.Is(err, lease.ErrBusy) {
 		return nil, fmt.Errorf("another program has it open to change it: %w", store.ErrBusy)
 	}
@@ -126,14 +127,14 @@ func (f file) replace(change store.Change, opts Options, edit func(c *changing) 
 		return nil, layout.WithoutPath(err)
 	}
 	defer held.Close()
-	if runtime.GOOS == "windows" { // which has no such locks, and replaces no file that is open
+	if runtime.GOOS == "windows" { // Windows has no such locks, and cannot replace an open file
 		_ = held.Close()
 	}
 	m, err := store.ReadManifest(path)
 	if err != nil {
 		return nil, err
 	}
-	var names []string // also of the names of samples, which are no field unless they are asked for
+	var names []string // including the field of source names, which Open leaves out unless it is named
 	for _, f := range m.Fields {
 		names = append(names, f.Name)
 	}
@@ -162,22 +163,22 @@ func (f file) replace(change store.Change, opts Options, edit func(c *changing) 
 	return c.write()
 }
 
-// changeInput is the input of a build that changes a file, and of no other.
+// changeInput is a journal input that only a change of a file has, by which checkStopped tells it from an append.
 const changeInput = "change of an HDF5 file"
 
-// checkStopped refuses to remove what an append has left that was stopped.
+// checkStopped refuses to remove the staging directory of an interrupted append: its records would be lost.
 func checkStopped(path string) error {
 	if !write.Unfinished(path) {
 		return nil
 	}
 	inputs, _, _, err := write.ReadUnfinished(path)
 	if err == nil && inputs[changeInput] != "" {
-		return nil // Create continues it, or removes it
+		return nil // Create resumes that change, or starts it over
 	}
 	return errors.New("another write to it was stopped; finish that with --resume, or remove " + write.StageDir(path))
 }
 
-// delete leaves stored records out.
+// delete leaves stored records out of the new file.
 func (c *changing) delete(words []uint64) error {
 	if int64(len(words)) != (c.base.Records+63)/64 {
 		return errors.New("the words are not of as many records as it has stored")
@@ -198,7 +199,7 @@ func (c *changing) delete(words []uint64) error {
 	return write.CheckDelete(c.change.Records, left)
 }
 
-// isDeleted reports whether a record that data has is left out.
+// isDeleted reports whether this change leaves out a record of the old file.
 func (c *changing) isDeleted(record int) bool {
 	if c.deleted == nil {
 		return false
@@ -207,13 +208,13 @@ func (c *changing) isDeleted(record int) bool {
 	return c.deleted[place/64]>>(place%64)&1 != 0
 }
 
-// splits returns the splits with the numbers that records will have.
+// splits returns the splits with the record numbers of the new file.
 func (c *changing) splits() ([]store.Split, error) {
 	list, err := c.base.LiveSplits()
 	if err != nil || c.deleted == nil {
 		return list, err
 	}
-	before := make([]int64, c.data.Len()+1) // how many records stay of the first ones
+	before := make([]int64, c.data.Len()+1) // how many of the first i records stay
 	for i := range c.data.Len() {
 		before[i+1] = before[i]
 		if !c.isDeleted(i) {
@@ -232,14 +233,14 @@ func (c *changing) splits() ([]store.Split, error) {
 	return out, nil
 }
 
-// column is a field of the new file.
+// column is a field of the new file and where its values come from.
 type column struct {
 	store.Field
 	from  string // the name of the field in the old file; "" for the one that has new values
 	block block.Block
 }
 
-// write makes the new file.
+// write makes the new file and puts it in place of the old one.
 func (c *changing) write() (*store.Manifest, error) {
 	fields, origins, storage := c.next.Content()
 	columns := make([]column, len(fields))
@@ -267,7 +268,7 @@ func (c *changing) write() (*store.Manifest, error) {
 	if c.opts.Begin != nil {
 		c.opts.Begin(c.size(columns, records), records)
 	}
-	err = errors.Join(c.fill(w, columns, splits, records), c.data.Close()) // before the file is replaced
+	err = errors.Join(c.fill(w, columns, splits, records), c.data.Close()) // the old file is closed before it is replaced
 	var m *store.Manifest
 	if err == nil {
 		if c.opts.Compressing != nil && len(storage) > 0 {
@@ -278,7 +279,7 @@ func (c *changing) write() (*store.Manifest, error) {
 	return m, errors.Join(unnamed(err), w.Close())
 }
 
-// compressed returns how many bytes the compressed columns had in the old file.
+// compressed returns how many bytes the compressed columns had in the old file before compression.
 func compressed(storage map[string]*store.Storage) (bytes int64) {
 	for _, s := range storage {
 		bytes += s.Bytes
@@ -286,7 +287,7 @@ func compressed(storage map[string]*store.Storage) (bytes int64) {
 	return bytes
 }
 
-// unnamed returns the cause of an error of a Writer, which names the file as the errors of this package do.
+// unnamed returns the cause of a Writer's error: the Writer names the file, and so do the errors of this package.
 func unnamed(err error) error { return cmp.Or(errors.Unwrap(err), err) }
 
 // size returns about how many bytes the new file will have. A ragged column with new values is not counted.
@@ -310,7 +311,7 @@ func (c *changing) size(columns []column, records int64) (bytes int64) {
 	return bytes
 }
 
-// fill writes the records that are not there yet.
+// fill writes the records that the Writer does not have yet.
 func (c *changing) fill(w store.Writer, columns []column, splits []store.Split, records int64) error {
 	first := w.Kept().Records
 	next, stop := func() ([]byte, error, bool) { return nil, nil, true }, func() {}
@@ -364,7 +365,7 @@ func (c *changing) fill(w store.Writer, columns []column, splits []store.Split, 
 // keepEvery is how often values are made durable, so that a later call continues after them.
 const keepEvery = 10 * time.Second
 
-// append adds record k of the block that was read.
+// append adds record k of the block that was read last.
 func (c *changing) append(w store.Writer, r *store.Record, columns []column, value []byte, k int, split string) error {
 	for i := range columns {
 		f := &columns[i]
@@ -381,13 +382,13 @@ func (c *changing) append(w store.Writer, r *store.Record, columns []column, val
 	return w.Append(r)
 }
 
-// Limits of a block.
+// Limits of a block: bytes and number of the records that are read at once.
 const (
 	blockBytes   = 4 << 20
 	blockRecords = 1 << 16
 )
 
-// blocks returns the numbers in the old file of the records of the new one, from one of these on.
+// blocks yields the numbers, in the old file, of the records of the new file, from record first of the new file on.
 func (c *changing) blocks(first int64) iter.Seq[[]int] {
 	stored := int64(0)
 	for _, column := range layout.Of(c.data.Files()).Columns {
@@ -417,7 +418,7 @@ func (c *changing) blocks(first int64) iter.Seq[[]int] {
 	}
 }
 
-// read reads the values of records in the old file.
+// read reads the values of those records from the old file.
 func (c *changing) read(columns []column, numbers []int) error {
 	for i := range columns {
 		f := &columns[i]

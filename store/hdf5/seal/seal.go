@@ -49,7 +49,7 @@ func Append(f *os.File) error {
 	return err
 }
 
-// find reads the seal, which is the last bytes of a file: HDF5 allows bytes after its end of file address, and readers
+// find reads the seal, which is the last bytes of a file. HDF5 allows bytes after its end of file address, and readers
 // ignore them.
 func find(f io.ReaderAt, size int64) (seal [sealBytes]byte, err error) {
 	if size < sealBytes {
@@ -64,9 +64,8 @@ func find(f io.ReaderAt, size int64) (seal [sealBytes]byte, err error) {
 	return seal, nil
 }
 
-// Check compares the metadata of an HDF5 file of size bytes with its seal, and returns
-// how many bytes that vouches for. Without a seal the error is ErrNone; metadata that differ
-// are ErrCorrupt. The records are not read.
+// Check compares the metadata of an HDF5 file of size bytes with its seal, and returns how many bytes the seal covers.
+// Without a seal the error is ErrNone; metadata that differs is ErrCorrupt. The records are not read.
 func Check(f io.ReaderAt, size int64) (covered int64, err error) {
 	seal, err := find(f, size)
 	if err != nil {
@@ -87,8 +86,7 @@ func Check(f io.ReaderAt, size int64) (covered int64, err error) {
 	return n, nil
 }
 
-// sumMetadata returns the CRC32C of the seal for a file of size bytes, and how many bytes of
-// the file that covers.
+// sumMetadata returns the CRC32C that the seal has for a file of size bytes, and how many bytes of the file it covers.
 func sumMetadata(f io.ReaderAt, size int64) (sum uint32, covered int64, err error) {
 	file, err := meta.Open(f, size)
 	if err != nil {
@@ -118,7 +116,7 @@ func sumMetadata(f io.ReaderAt, size int64) (sum uint32, covered int64, err erro
 	return h.Sum, covered, nil
 }
 
-// gaps returns what is between extents, up to size.
+// gaps returns the ranges between extents, up to size.
 func gaps(rows [][2]int64, size int64) (list [][2]int64) {
 	at := int64(0)
 	for _, r := range append(rows, [2]int64{size, size}) {
@@ -128,7 +126,7 @@ func gaps(rows [][2]int64, size int64) (list [][2]int64) {
 	return list
 }
 
-// recordExtents returns where the columns of a file with a manifest have their bytes, [begin, end), sorted.
+// recordExtents returns the ranges [begin, end) of the columns' bytes in a file with a manifest, sorted.
 func recordExtents(file *meta.File) (list [][2]int64, err error) {
 	opened, err := layout.OpenHDF5("", file, nil, layout.Refused)
 	if err != nil {

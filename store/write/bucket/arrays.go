@@ -15,8 +15,8 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// NameArrays implements write.ArrayHome. The name has random digits, so that no other writer has it. [Home.Prune]
-// leaves young objects.
+// NameArrays implements write.ArrayHome. The name has random digits, so that no other writer chooses it. A bucket has
+// no locks, so nothing is reserved: [Home.Prune] leaves young objects alone.
 func (h *Home) NameArrays(f store.Field) (name string, release func() error, err error) {
 	return layout.FileName(f.Name) + "." + write.RandomTag(), func() error { return nil }, nil
 }
@@ -33,7 +33,7 @@ func (h *Home) PublishArrays(stage *write.Stage, a *write.Arrays) error {
 	return err
 }
 
-// filesOf lists the files of arrays.
+// filesOf lists the files of arrays in the stage, with their names in the dataset.
 func filesOf(stage *write.Stage, a *write.Arrays) (files []write.Published, err error) {
 	for _, folder := range a.Folders {
 		from := path.Join(a.Stage, folder)
@@ -68,7 +68,7 @@ func (h *Home) UnpublishArrays(a *write.Arrays) error {
 	return errors.Join(errs...)
 }
 
-// file is an object of the dataset, by its name there.
+// file is an object of the dataset. name is its name in the dataset.
 type file struct {
 	name string
 	remote.Object
@@ -86,8 +86,8 @@ func (h *Home) under(folder string) (files []file, err error) {
 	return files, nil
 }
 
-// findArrays is find for Zarr. All arrays of a field go, or none: while one object is young, the column may be one that
-// is being written.
+// findArrays is find for Zarr. Either all arrays of a field are removed or none: as long as one of their objects is
+// young, a writer may still be sending the others.
 func (p *pruning) findArrays() error {
 	pruned := make(map[string]bool)
 	for _, g := range p.pruned {
@@ -111,7 +111,7 @@ func (p *pruning) findArrays() error {
 	return nil
 }
 
-// folders lists the folders in one of the dataset.
+// folders lists the folders in a folder of the dataset.
 func (p *pruning) folders(name string) (names []string, err error) {
 	entries, err := p.home.objects.ReadDir(name)
 	for _, e := range entries {
@@ -122,7 +122,7 @@ func (p *pruning) folders(name string) (names []string, err error) {
 	return names, err
 }
 
-// take enters the objects in folders as those to remove, in this order, if all are old.
+// take lists the objects in folders as those to remove, in this order, if all of them are old.
 func (p *pruning) take(folders []string) error {
 	var all []file
 	for _, folder := range folders {

@@ -39,8 +39,8 @@ type Home struct {
 
 var _ write.ArrayHome = (*Home)(nil)
 
-// New returns the dataset under a key. The context ends all requests. Columns are built in a folder of this user in
-// spool, the system's folder of temporary files if that is empty.
+// New returns the dataset under a key. The context ends all requests. Columns are built on this machine before they are
+// sent, in a folder of this user in spool; an empty spool is the system's folder of temporary files.
 func New(ctx context.Context, b remote.Bucket, key, spool string) *Home {
 	if spool == "" {
 		spool = os.TempDir()
@@ -63,7 +63,7 @@ func (h *Home) Check() error {
 	return err
 }
 
-// ErrObject is the error of a change of one object.
+// ErrObject returns the error of a change of a dataset that is one object.
 func (h *Home) ErrObject() error {
 	return fmt.Errorf("it is one object, and a bucket cannot change a part of one; make a flat dataset of it, which "+
 		"changes: %s: %w", shell.Rewrite(h.client.Name(h.key), ""), store.ErrUnsupported)
@@ -75,7 +75,9 @@ func (h *Home) IsObject() bool {
 	return err == nil
 }
 
-// Commit implements write.Home.
+// Commit implements write.Home. The object with the number of the next generation is created only if there is none,
+// which is the compare-and-swap. Everything else comes before or does not matter to readers of penstock: a crash before
+// it leaves objects that Prune removes, a crash behind it an older manifest.json.
 func (h *Home) Commit(base, next *store.Manifest) error {
 	files, err := write.EncodeGeneration(h.objects, next)
 	if err != nil {
@@ -90,8 +92,9 @@ func (h *Home) Commit(base, next *store.Manifest) error {
 	return write.Committed(next.Generation, h.forward(next.Generation, files))
 }
 
-// keep gives the manifest of base the name of its generation, too, and makes sure that the store creates objects only
-// where there are none: it has to refuse to create that one again.
+// keep gives the manifest of base the name of its generation, and then asks the store to create the same object again,
+// which it has to refuse. A store that ignores the condition would let two writers commit the same generation, and one
+// of the changes would be lost without an error.
 func (h *Home) keep(base *store.Manifest) error {
 	name := layout.GenerationName(base.Generation)
 	text, err := fs.ReadFile(h.objects, name)
@@ -114,7 +117,7 @@ func (h *Home) keep(base *store.Manifest) error {
 	}
 }
 
-// newest returns the manifest in the folder, which must be base.
+// newest returns the text of the manifest in the folder, which must be base.
 func (h *Home) newest(base *store.Manifest) ([]byte, error) {
 	name := write.ManifestName(base)
 	text, err := fs.ReadFile(h.objects, name)
@@ -131,9 +134,9 @@ func (h *Home) newest(base *store.Manifest) ([]byte, error) {
 	return text, nil
 }
 
-// create creates an object. If there is an object with other content, the error is write.ErrLost. The answer to a
-// request may be lost and the request be repeated: then the object that is found has the same content, and create
-// succeeds.
+// create creates an object only if there is none. If there is an object with other content, the error is write.ErrLost.
+// The answer to a request may be lost and the request be repeated: then the object that is found has the same content,
+// and create succeeds.
 func (h *Home) create(name string, text []byte) error {
 	err := h.client.WriteAll(h.ctx, h.objects.Key(name), text, remote.WriteOptions{IfNotExist: true})
 	if err == nil || refused(err) {
@@ -149,15 +152,16 @@ func (h *Home) create(name string, text []byte) error {
 	return nil
 }
 
-// refused reports whether an error says that a request had no effect.
+// refused reports whether an error says for certain that a request had no effect. After any other error the object may
+// exist.
 func refused(err error) bool {
 	return errors.Is(err, remote.ErrPermission) || errors.Is(err, remote.ErrInvalid) ||
 		errors.Is(err, remote.ErrNoBucket) || errors.Is(err, remote.ErrNotFound)
 }
 
 // forward writes the files that each generation replaces (manifest.json and Zarr's root) for a generation, or for a
-// later one if there is one. Readers do not depend on forward: they also look for the generation after the one that
-// they found.
+// later one if there is one: two writers that forward at once may overtake each other, and the newest files have to be
+// written last. Readers do not depend on forward: they also look for the generation after the one that they found.
 func (h *Home) forward(generation int, files []write.NewestFile) error {
 	for {
 		for _, f := range files {
@@ -179,11 +183,11 @@ func (h *Home) forward(generation int, files []write.NewestFile) error {
 	}
 }
 
-// Spool implements write.Home: a folder for each dataset, the same for each process, so that a column that was stopped
-// can be resumed.
+// Spool implements write.Home. Each dataset has a folder of its own, which is the same for each process, so that a
+// column can be resumed after its process has stopped.
 func (h *Home) Spool(field string) (dest string, release func(), err error) {
 	var folder string
-	for range 100 { // another process may remove it, which was empty
+	for range 100 { // another process may remove the empty folder of the user in between
 		if folder, err = spoolFolder(h.spool, h.client.Name(h.key)); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -199,7 +203,8 @@ func (h *Home) Spool(field string) (dest string, release func(), err error) {
 	return filepath.Join(folder, layout.FileName(field)+write.ColumnName), release, nil
 }
 
-// spoolFolder makes the folder for the columns of a dataset.
+// spoolFolder makes the folder for the columns of a dataset. The name of the dataset enters by a checksum, as it may be
+// longer than a file name.
 func spoolFolder(spool, name string) (string, error) {
 	user, err := private.UserFolder(spool)
 	if err != nil {
@@ -217,7 +222,7 @@ func spoolFolder(spool, name string) (string, error) {
 // uploads is how many files are sent at a time.
 const uploads = 8
 
-// Publish implements write.Home.
+// Publish implements write.Home. It sends the files, several at a time, and then checks that all of them have arrived.
 func (h *Home) Publish(stage *write.Stage, files []write.Published) error {
 	all, ctx := errgroup.WithContext(h.ctx)
 	all.SetLimit(uploads)
@@ -232,14 +237,14 @@ func (h *Home) Publish(stage *write.Stage, files []write.Published) error {
 	return h.arrived(files)
 }
 
-// send sends a file of a stage.
+// send sends a file of a stage. Each attempt opens the file again, from its start.
 func (h *Home) send(ctx context.Context, stage *write.Stage, f write.Published) error {
 	open := func() (io.ReadCloser, error) { return stage.Folder.Root().Open(f.From) }
 	return h.client.WriteFrom(ctx, h.objects.Key(f.Name), f.Bytes, open, remote.WriteOptions{})
 }
 
-// arrived checks that the files exist: [Home.Prune] of another process removes those that were sent long ago
-// and that no generation lists.
+// arrived checks that the objects exist with their sizes, just before the manifest lists them: sending may take longer
+// than the age after which [Home.Prune] of another process removes objects that no generation lists.
 func (h *Home) arrived(files []write.Published) error {
 	for _, f := range files {
 		o, err := h.client.Stat(h.ctx, h.objects.Key(f.Name))
@@ -270,11 +275,13 @@ func (h *Home) remove(name string) error {
 	return nil
 }
 
-// holds are objects that keep Prune from removing the files of a generation for a moment, each of a process.
+// holds is the folder of objects that keep Prune from removing the files of a generation for a moment. Each process
+// that holds a generation has one.
 const holds = layout.Generations + "/holds"
 
-// Hold implements write.Home. The object exists before the generation is looked for, and Prune removes the generation
-// before it looks for such objects: one of the two sees the other.
+// Hold implements write.Home. Hold creates its object before it looks for the generation, and Prune removes the
+// generation before it looks for such objects. Whatever the order of the requests, one of the two sees the other: Hold
+// finds no generation, or Prune takes the generation back.
 func (h *Home) Hold(m *store.Manifest) (release func() error, err error) {
 	name := holds + "/" + write.RandomTag() + write.RandomTag() + ".json"
 	text, err := json.Marshal(store.Tag{Generation: m.Generation, ID: m.ID})
@@ -295,7 +302,8 @@ func (h *Home) Hold(m *store.Manifest) (release func() error, err error) {
 	return release, nil
 }
 
-// CreateTag implements write.Home.
+// CreateTag implements write.Home. The generation is looked for again after the tag exists, for the reason given at
+// Hold: Prune may have removed it in between.
 func (h *Home) CreateTag(m *store.Manifest, name string, text []byte) error {
 	if _, err := h.objects.Stat(layout.GenerationName(m.Generation)); errors.Is(err, fs.ErrNotExist) {
 		if err := h.keep(m); err != nil {

@@ -19,7 +19,8 @@ import (
 )
 
 // Prune removes the generations that keep does not name, and files that no generation lists and that are older than
-// age: a younger file may belong to a column that is being written. The newest generation stays.
+// age: a younger file may belong to a column that is being written. The newest generation stays. If a manifest that
+// stays cannot be read, nothing is removed, as it may list any file.
 func (h *Home) Prune(keep func(generation int) bool, age time.Duration, dry write.DryRun) (*write.Pruned, error) {
 	p := &pruning{home: h, before: time.Now().Add(-age), needed: make(map[string]bool)}
 	if err := p.read(keep); err != nil || len(p.Corrupt) > 0 {
@@ -53,14 +54,14 @@ type pruning struct {
 	files  []string // to remove
 }
 
-// generation is one that goes.
+// generation is a generation that is to be removed. The text of its manifest is kept for takeBack.
 type generation struct {
 	number   int
 	text     []byte          // of its manifest
 	manifest *store.Manifest // nil if that cannot be read
 }
 
-// read finds out what goes and what stays.
+// read decides which generations are removed, and lists the files that the others need.
 func (p *pruning) read(keep func(int) bool) error {
 	numbers, err := p.home.Folder().Generations()
 	if err != nil {
@@ -95,7 +96,7 @@ func (p *pruning) read(keep func(int) bool) error {
 	return nil
 }
 
-// generation reads the manifest of one.
+// generation reads the manifest of generation n. The newest generation may have its manifest in manifest.json only.
 func (p *pruning) generation(n int) (text []byte, m *store.Manifest, err error) {
 	if text, err = fs.ReadFile(p.home.objects, layout.GenerationName(n)); errors.Is(err, fs.ErrNotExist) && n == p.newest {
 		m, text, err = p.home.Folder().Find(strconv.Itoa(n))
@@ -114,7 +115,8 @@ func (p *pruning) need(m *store.Manifest) {
 	maps.Copy(p.needed, write.NamesOf(m))
 }
 
-// held returns the generations that processes hold. A hold of a process that was killed is removed after its time.
+// held returns the generations that processes hold. A hold that is older than the age of Prune belongs to a process
+// that was killed, and is removed.
 func (p *pruning) held() (numbers []int, err error) {
 	entries, err := fs.ReadDir(p.home.objects, holds)
 	if err != nil {
@@ -147,13 +149,13 @@ func (p *pruning) held() (numbers []int, err error) {
 }
 
 // removeGenerations removes manifests. Then it looks for tags and holds that were made meanwhile, and for generations
-// that came of them, and takes back what they need.
+// that were committed meanwhile, and takes back what they need.
 func (p *pruning) removeGenerations() error {
 	text, _, err := p.generation(p.newest)
 	if err != nil {
 		return err
 	}
-	// readers that come now must not find a manifest that goes, and a writer may have ended before it did this
+	// manifest.json must not name a generation that is removed, and a killed writer may have left it behind
 	files, err := write.FilesOf(p.home.objects, text)
 	if err == nil {
 		err = p.home.forward(p.newest, files)
@@ -208,8 +210,8 @@ func (p *pruning) takeBack() error {
 	}
 }
 
-// find lists the files that no generation needs which stays: arrays in the folder, of any name, as a Prune that was
-// killed may have left them.
+// find lists the files that no remaining generation needs: .npy objects in the folder, of any name, since an
+// interrupted Prune may have removed the manifest that listed them.
 func (p *pruning) find() error {
 	if p.zarr {
 		return p.findArrays()
@@ -227,7 +229,8 @@ func (p *pruning) find() error {
 	return nil
 }
 
-// old reports whether an object is too old to belong to a column that is being written.
+// old reports whether an object is too old to belong to a column that is being written. An object without a time counts
+// as young.
 func (p *pruning) old(o remote.Object) bool {
 	return !o.Modified.IsZero() && o.Modified.Before(p.before)
 }
