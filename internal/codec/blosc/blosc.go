@@ -32,7 +32,7 @@ const (
 	flagOneStream  = 1 << 4
 )
 
-// header begins a chunk.
+// header is the header of a chunk.
 type header struct {
 	flags     byte
 	element   int // bytes
@@ -40,8 +40,7 @@ type header struct {
 	block     int // bytes of the data in each block but the last
 }
 
-// Decode fills dst with the data of a chunk, which must be as long as dst. It may be called from any
-// goroutine.
+// Decode fills dst with the data of a chunk, which must be as long as dst. It may be called from any goroutine.
 func Decode(dst, chunk []byte) error {
 	h, chunk, err := parse(chunk)
 	switch {
@@ -61,13 +60,14 @@ func Decode(dst, chunk []byte) error {
 	return h.blocks(dst, chunk)
 }
 
-// Size returns how many bytes of data a chunk says that it has.
+// Size returns how many bytes of data a chunk claims to have. The number is untrusted, and Decode compares it with dst.
 func Size(chunk []byte) (int, error) {
 	h, _, err := parse(chunk)
 	return h.dataBytes, err
 }
 
-// parse reads the header of a chunk, and cuts the chunk to the size that the header gives.
+// parse reads the header of a chunk, and cuts the chunk to the size in the header. Both sizes are compared with the
+// bytes that exist before anything is sliced by them.
 func parse(chunk []byte) (header, []byte, error) {
 	if len(chunk) < headerBytes {
 		return header{}, nil, errors.New("blosc: the chunk is shorter than its header")
@@ -90,7 +90,8 @@ func parse(chunk []byte) (header, []byte, error) {
 	return h, chunk[:size], nil
 }
 
-// blocks decodes the blocks of a chunk, whose places follow the header.
+// blocks decodes the blocks of a chunk, whose places follow the header. The list of places must fit the chunk before it
+// is read.
 func (h *header) blocks(dst, chunk []byte) error {
 	n := (len(dst)-1)/h.block + 1
 	if n > (len(chunk)-headerBytes)/4 {
@@ -116,12 +117,12 @@ func (h *header) blocks(dst, chunk []byte) error {
 	return nil
 }
 
-// transforms says whether blocks are shuffled.
+// transforms reports whether blocks are shuffled.
 func (h *header) transforms() bool {
 	return h.flags&flagShuffle != 0 && h.element > 1 || h.flags&flagBitshuffle != 0
 }
 
-// decodeBlock decodes the block at chunk[at:], with scratch if it is shuffled.
+// decodeBlock decodes the block at chunk[at:]. A shuffled block is decompressed into scratch first.
 func (h *header) decodeBlock(dst, chunk []byte, at int, scratch []byte, decompress decompressor) error {
 	plain := dst
 	if scratch != nil {
@@ -136,8 +137,8 @@ func (h *header) decodeBlock(dst, chunk []byte, at int, scratch []byte, decompre
 	return nil
 }
 
-// unshuffle undoes the shuffle of a block. A block whose elements are no multiple of eight has its bits in
-// place.
+// unshuffle undoes the shuffle of a block. In a block whose number of elements is no multiple of eight, bits were not
+// shuffled.
 func (h *header) unshuffle(dst, src []byte) {
 	switch n := len(src) / h.element; {
 	case h.flags&flagShuffle != 0 && h.element > 1:
@@ -149,8 +150,8 @@ func (h *header) unshuffle(dst, src []byte) {
 	}
 }
 
-// streams decompresses the streams of a block, each of which follows its length. A full block may have
-// one for each byte of an element.
+// streams decompresses the streams of a block, each of which follows its length. A full block may have one stream for
+// each byte of an element.
 func (h *header) streams(dst, chunk []byte, at int, decompress decompressor) error {
 	n := 1
 	if h.flags&flagOneStream == 0 && h.element <= mostStreams && h.block/h.element >= leastElement && len(dst) == h.block {

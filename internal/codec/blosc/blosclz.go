@@ -4,7 +4,7 @@ import "errors"
 
 var errBlosclz = errors.New("corrupt blosclz data")
 
-// farthest is the distance from which on a match has 16 bits more for it.
+// farthest is the distance from which on a match stores 16 more bits of it.
 const farthest = 8191
 
 // blosclz fills dst from a stream of blosclz, which is a row of:
@@ -48,7 +48,7 @@ func blosclz(dst, src []byte) error {
 	return nil
 }
 
-// match reads the length and distance of a match whose token stands before src[in].
+// match reads the length and the distance of a match. Its token is the byte before src[in].
 func match(src []byte, in, token int) (n, distance, next int, ok bool) {
 	n, distance = token>>5+2, token&31<<8
 	for more := n == 7+2; more; in++ {
@@ -74,7 +74,7 @@ func match(src []byte, in, token int) (n, distance, next int, ok bool) {
 	return n, distance, in, true
 }
 
-// copyMatch fills b from its first distance bytes, over and over.
+// copyMatch repeats the first distance bytes of b until b is full.
 func copyMatch(b []byte, distance int) {
 	for at := distance; at < len(b); {
 		at += copy(b[at:], b[:at])

@@ -15,7 +15,7 @@ const (
 	filterSlots  = 6
 )
 
-// Filters of blosc 2.
+// Filters of blosc 2. filterTruncate has dropped bits, and nothing can be undone.
 const (
 	filterNone = iota
 	filterShuffle
@@ -33,17 +33,18 @@ const (
 	specialUninitialized
 )
 
-// chunk2 is a chunk of blosc 2: a header of blosc 1, and one of the same length after it.
+// chunk2 is a chunk of blosc 2: a header of blosc 1, a second header of the same length, and the data.
 type chunk2 struct {
 	header
 	version byte
-	stored  []byte // all of it, headers included
+	stored  []byte // all bytes of the chunk, headers included
 	filters [filterSlots]byte
 	meta    [filterSlots]byte
 	special byte
 }
 
-// parse2 reads the headers of a chunk.
+// parse2 reads the headers of a chunk, and refuses features that are not decoded here and sizes that do not fit its
+// bytes.
 func parse2(b []byte) (*chunk2, error) {
 	if len(b) < header2Bytes {
 		return nil, errors.New("blosc2: the chunk is shorter than its header")
@@ -73,7 +74,7 @@ func parse2(b []byte) (*chunk2, error) {
 	return c, nil
 }
 
-// decode fills dst, which has dataBytes.
+// decode fills dst, which has dataBytes bytes.
 func (c *chunk2) decode(dst []byte) error {
 	switch body := c.stored[header2Bytes:]; {
 	case len(dst) == 0:
@@ -90,7 +91,7 @@ func (c *chunk2) decode(dst []byte) error {
 	return c.blocks(dst)
 }
 
-// fill makes a chunk of one value.
+// fill decodes a chunk of one value, which has no blocks.
 func (c *chunk2) fill(dst, body []byte) error {
 	value := []byte{0}
 	switch c.special {
@@ -144,7 +145,7 @@ func (c *chunk2) blocks(dst []byte) error {
 	return nil
 }
 
-// undo undoes the filters of a block, the last one first.
+// undo undoes the filters of a block, the last filter first.
 func (c *chunk2) undo(dst []byte, first, end int, scratch []byte) error {
 	block := dst[first:end]
 	for i := filterSlots - 1; i >= 0; i-- {
@@ -176,8 +177,8 @@ func (c *chunk2) undo(dst []byte, first, end int, scratch []byte) error {
 	return nil
 }
 
-// undelta undoes the differences, by exclusive or, of a block from the chunk's first block, or of its elements from
-// each other in that.
+// undelta undoes the filter delta. The first block stores each element as the exclusive or with the element before it,
+// and all other blocks as the exclusive or with the first block.
 func undelta(dst []byte, first, end, element int) {
 	switch {
 	case element == 1, element == 2, element == 4, element == 8:
@@ -198,8 +199,8 @@ func undelta(dst []byte, first, end, element int) {
 	}
 }
 
-// streams decompresses the streams of a block. A full block may have one for each byte of an element. Streams of one
-// byte only have no data.
+// streams decompresses the streams of a block. A full block may have one stream for each byte of an element. A stream
+// of equal bytes has no data, and its length encodes the byte.
 func (c *chunk2) streams(dst []byte, at int, decompress decompressor) error {
 	n := 1
 	if c.flags&flagOneStream == 0 && len(dst) == c.block {

@@ -2,7 +2,7 @@ package blosc
 
 import "github.com/penstock/penstock/internal/codec/stream"
 
-// A decompressor fills dst, whose length it knows, from a stream.
+// decompressor fills dst, whose length is known, from a stream.
 type decompressor func(dst, src []byte) error
 
 // decompressors are the codecs of the format, by their number in the flags. 2 is snappy, which no version of blosc

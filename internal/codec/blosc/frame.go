@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// DecodeFrame decodes a contiguous frame of blosc 2 that has one chunk, as HDF5's filter 32026 stores, to the beginning
-// of dst, which it returns. Data of several axes, in blocks of such (b2nd), comes in C order.
+// DecodeFrame decodes a contiguous frame of blosc 2 with one chunk, as HDF5's filter 32026 stores it, to the beginning
+// of dst, and returns that part. Data of several axes, whose blocks have several axes, too (b2nd), is returned in C
+// order.
 //
 // The layout is described in https://github.com/Blosc/c-blosc2/blob/main/README_CFRAME_FORMAT.rst.
 func DecodeFrame(dst, frame []byte) ([]byte, error) {
@@ -31,14 +32,14 @@ func DecodeFrame(dst, frame []byte) ([]byte, error) {
 	return f.blocks(dst, c)
 }
 
-// frame is one super-chunk.
+// frame is a frame of blosc 2: a header and chunks.
 type frame struct {
 	b          []byte
 	headerSize int
 	data       uint64 // bytes
 	stored     uint64 // bytes of the chunks
 	element    int
-	axes       []axis // of data of several axes, else nil
+	axes       []axis // axes of data of several axes, otherwise nil
 }
 
 // axis is one axis of a chunk.
@@ -58,7 +59,7 @@ const (
 )
 
 // parseFrame reads the header of a frame: numbers of MessagePack at fixed places, big endian. Sizes are compared with
-// the bytes that there are before anything is sliced by them.
+// the number of bytes before anything is sliced by them.
 func parseFrame(b []byte) (f frame, err error) {
 	if len(b) < frameMetalayers || string(b[1:1+len(frameMagic)]) != frameMagic {
 		return f, errFrame
@@ -78,8 +79,8 @@ func parseFrame(b []byte) (f frame, err error) {
 	return f, err
 }
 
-// parseAxes finds the lengths of the axes of a chunk, and of the blocks in it, in the metalayer b2nd, where there is
-// one.
+// parseAxes reads the lengths of the axes of a chunk, and of the blocks in it, from the metalayer b2nd, if the frame
+// has one.
 func parseAxes(b []byte) ([]axis, error) {
 	p := msgpack{b: b[frameMetalayers:]}
 	p.skip(1 + 3) // an array, and a number
@@ -106,7 +107,7 @@ func parseAxes(b []byte) ([]axis, error) {
 	return nil, nil
 }
 
-// msgpack reads values of known types.
+// msgpack reads values of MessagePack whose types are known.
 type msgpack struct {
 	b      []byte
 	failed bool
@@ -138,7 +139,7 @@ func (p *msgpack) uint(n int) (x uint64) {
 	return x
 }
 
-// axes reads the lengths of all data, which is one chunk here, of chunks and of blocks.
+// axes reads the lengths of the axes of all data, which is one chunk here, of chunks and of blocks.
 func (p *msgpack) axes() ([]axis, error) {
 	n := int(p.next())
 	if n > 16 {
@@ -163,7 +164,8 @@ func (p *msgpack) axes() ([]axis, error) {
 	return list, nil
 }
 
-// chunk returns the chunk of a frame and how many bytes of data it has; no chunk if all are zero.
+// chunk returns the chunk of a frame and the number of bytes of its data. There is no chunk if all values are zero.
+// Products of lengths are limited, as they come from the file.
 func (f *frame) chunk() (*chunk2, uint64, error) {
 	data := uint64(1)
 	if f.axes == nil {
@@ -190,7 +192,7 @@ func (f *frame) chunk() (*chunk2, uint64, error) {
 	return c, data, err
 }
 
-// allZero makes sure that the index of a frame without chunks says that their values are zeros.
+// allZero makes sure that the index of a frame without chunks says that its values are zeros.
 func (f *frame) allZero() error {
 	index, err := parse2(f.b[f.headerSize:])
 	if err != nil {
@@ -210,7 +212,7 @@ func (f *frame) allZero() error {
 }
 
 // blocks decodes a chunk whose blocks have several axes, and fills dst with it in C order. Blocks at the edge are
-// filled up.
+// stored padded to full size.
 func (f *frame) blocks(dst []byte, c *chunk2) ([]byte, error) {
 	stored, size := uint64(f.element), f.element
 	for _, a := range f.axes {
@@ -235,10 +237,10 @@ func (f *frame) blocks(dst []byte, c *chunk2) ([]byte, error) {
 	return dst, nil
 }
 
-// oneRow reports whether the blocks, one after the other, are the chunk in C order: they are divided on one axis, and
-// those before it have one element.
+// oneRow reports whether the blocks, one after the other, are the chunk in C order: one axis is divided, and all axes
+// before it have blocks of one element.
 func (f *frame) oneRow() bool {
-	whole := true // all later axes are
+	whole := true // no later axis is divided
 	for i := len(f.axes) - 1; i >= 0; i-- {
 		a := f.axes[i]
 		if a.length%a.block != 0 || !whole && a.block != 1 {
@@ -249,7 +251,7 @@ func (f *frame) oneRow() bool {
 	return true
 }
 
-// place copies the rows of all blocks to their places.
+// place copies the rows of all blocks to their places in the chunk.
 func (f *frame) place(dst, src []byte) {
 	n := len(f.axes)
 	at, in := make([]int, n), make([]int, n) // the block's first element, and the row in it
@@ -271,7 +273,7 @@ func (f *frame) place(dst, src []byte) {
 	}
 }
 
-// advance counts up on axes from the last one on; false means that all are at 0 again.
+// advance counts up on the axes up to last, the last one fastest. It returns false if all counters are back at 0.
 func (f *frame) advance(at []int, last int, limit func(i int) (step, end int)) bool {
 	for i := last; i >= 0; i-- {
 		step, end := limit(i)

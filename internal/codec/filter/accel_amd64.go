@@ -6,7 +6,7 @@ package filter
 
 import "golang.org/x/sys/cpu"
 
-// useAVX2 chooses the kernels in assembly. Tests clear it to try the loops.
+// useAVX2 chooses the kernels in assembly. Tests clear it to test the Go loops.
 var useAVX2 = cpu.X86.HasAVX2
 
 // The Fast functions do as much as they can and return how many bytes or elements that is: all,
@@ -39,7 +39,7 @@ func transposeBitsFast(b []byte) (n int) {
 	return n
 }
 
-// unshuffleFast makes n elements of dst, if it knows their size.
+// unshuffleFast makes n elements of dst, and reports whether there is a kernel for their size.
 func unshuffleFast(dst, src []byte, n, size int) bool {
 	if !useAVX2 || n < 16 {
 		return false

@@ -2,17 +2,17 @@ package filter
 
 import "encoding/binary"
 
-// BitReader takes numbers out of a stream of bits, the highest first. After the end it returns
-// zeros, and Over reports that some of them were taken.
+// BitReader reads numbers from a stream of bits, the highest bit first. After the end it returns zeros, and Over
+// reports that: decoders check once after a run of numbers, and not for each.
 type BitReader struct {
 	Src []byte
 	at  int // bit
 }
 
-// Over reports whether bits after the end were taken.
+// Over reports whether bits after the end were read.
 func (r *BitReader) Over() bool { return r.at > 8*len(r.Src) }
 
-// Next takes a number of n bits, at most 64.
+// Next reads a number of n bits, at most 64.
 func (r *BitReader) Next(n int) uint64 {
 	if n == 0 {
 		return 0
@@ -26,7 +26,7 @@ func (r *BitReader) Next(n int) uint64 {
 	return x
 }
 
-// Word returns, and does not take, the next 57 bits or more, the first one highest.
+// Word returns the next 57 bits or more without consuming them. The first bit is the highest.
 func (r *BitReader) Word() (x uint64) {
 	i := r.at >> 3
 	if i+8 <= len(r.Src) {
@@ -42,5 +42,5 @@ func (r *BitReader) Word() (x uint64) {
 	return x << (r.at & 7)
 }
 
-// Skip takes n bits.
+// Skip consumes n bits.
 func (r *BitReader) Skip(n int) { r.at += n }

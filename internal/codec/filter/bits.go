@@ -9,7 +9,7 @@ func TransposeBits(b []byte) {
 	transposeBits(b[transposeBitsFast(b):])
 }
 
-// transposeBits exchanges single bits, then squares of two by two, then of four by four: Hacker's Delight 7-3.
+// transposeBits exchanges single bits, then squares of two by two, then squares of four by four: Hacker's Delight 7-3.
 func transposeBits(b []byte) {
 	for ; len(b) >= 8; b = b[8:] {
 		x := binary.LittleEndian.Uint64(b)

@@ -28,8 +28,8 @@ func Unbitshuffle(dst, src []byte, size int) {
 	copy(dst[n*size:], src[n*size:])
 }
 
-// unbitshuffleTiles makes n elements, a tile at a time: eight rows of bits to squares of 8 by 8 bits, those to bytes, and
-// bytes to elements.
+// unbitshuffleTiles makes n elements, one tile at a time, so that its intermediate bytes stay in the cache. Eight rows
+// of bits become squares of 8 by 8 bits, squares become bytes, and bytes become elements.
 func unbitshuffleTiles(dst, src []byte, n, size int) {
 	var planes [tileBytes]byte
 	most := tileBytes / size &^ 63
@@ -54,7 +54,7 @@ func unbitshuffleTiles(dst, src []byte, n, size int) {
 	}
 }
 
-// squares turns a part of eight rows, which are stride bytes apart, into squares of bits.
+// squares makes squares of bits from a part of eight rows, which are stride bytes apart.
 func squares(dst, src []byte, stride int) {
 	var rows [tileBytes]byte
 	n := len(dst) / 8

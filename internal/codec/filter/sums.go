@@ -2,7 +2,7 @@ package filter
 
 import "encoding/binary"
 
-// The most bytes to add up at a time: more could exceed 32 bits.
+// The most bytes that are added up before the sums are reduced. The sum of sums of more bytes could exceed 32 bits.
 const (
 	mostByteSums = 5536 // 173 blocks of 32
 	mostWordSums = 704  // 22 blocks

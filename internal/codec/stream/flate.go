@@ -21,7 +21,7 @@ type flate struct {
 	at      int    // next byte of in
 	done    int    // bytes of out that are written
 	buf     uint64 // bits that were loaded, the next one lowest
-	bits    uint   // of buf; above them are bits of in that will be loaded again, or zeros
+	bits    uint   // number of valid bits in buf; above them are bits that will be loaded again, or zeros
 	past    int    // zero bytes that were loaded after the end of in
 }
 
@@ -45,7 +45,7 @@ func (f *flate) Inflate(out, in []byte) error {
 	return err
 }
 
-// zlib is Inflate for streams of at most len(out) bytes. It returns how many they are.
+// zlib is Inflate for streams of at most len(out) bytes of data. It returns the number of bytes.
 func (f *flate) zlib(out, in []byte) (n int, err error) {
 	if len(in) < 2 || in[0]&15 != 8 || in[0] > 0x7f || in[1]&0x20 != 0 || binary.BigEndian.Uint16(in)%31 != 0 {
 		return 0, errors.New("no zlib stream")
@@ -67,7 +67,7 @@ func checksum(sum, stored uint32) error {
 	return nil
 }
 
-// blocks decodes the blocks at the start of in. It returns how many bytes they are, and the rest of in.
+// blocks decodes the blocks at the start of in. It returns the number of decoded bytes, and the rest of in.
 func (f *flate) blocks(out, in []byte) (n int, rest []byte, err error) {
 	f.in, f.out, f.at, f.done = in, out, 0, 0
 	f.buf, f.bits, f.past = 0, 0, 0
@@ -83,7 +83,8 @@ func (f *flate) blocks(out, in []byte) (n int, rest []byte, err error) {
 	return f.done, in[f.at:], nil
 }
 
-// need makes sure that buf has 32 bits, zeros where in has ended.
+// need makes sure that buf has 32 bits. After the end of in they are zeros, which cut detects later: a check for each
+// bit would cost more.
 func (f *flate) need() {
 	for f.bits < 32 {
 		if f.at < len(f.in) {
@@ -96,7 +97,7 @@ func (f *flate) need() {
 	}
 }
 
-// take returns the next n bits, of those that need has loaded.
+// take returns the next n bits, which need must have loaded.
 func (f *flate) take(n uint) uint32 {
 	v := uint32(f.buf) & (1<<n - 1)
 	f.drop(n)
@@ -108,10 +109,10 @@ func (f *flate) drop(n uint) {
 	f.bits -= n
 }
 
-// cut reports whether bits were used that in does not have.
+// cut reports whether bits after the end of in were used.
 func (f *flate) cut() bool { return uint(f.past)*8 > f.bits }
 
-// align goes back to the first byte of in that was not begun; it fails if in is too short.
+// align goes back to the first byte of in of which no bit was used. It fails if bits after the end of in were used.
 func (f *flate) align() bool {
 	if f.cut() {
 		return false
@@ -183,10 +184,10 @@ func (f *flate) fixedTables() {
 	buildTable(f.dist[:], distBits, l[288:], distSymbols[:])
 }
 
-// preOrder is the order in which the lengths of the codes for lengths come.
+// preOrder is the order in which a block stores the lengths of the codes for code lengths (RFC 1951, 3.2.7).
 var preOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
-// readTables reads the codes of a block.
+// readTables reads the codes of a block and builds their tables.
 func (f *flate) readTables() error {
 	f.need()
 	lits, dists, pres := int(f.take(5))+257, int(f.take(5))+1, int(f.take(4))+4

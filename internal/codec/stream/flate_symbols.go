@@ -2,8 +2,8 @@ package stream
 
 import "encoding/binary"
 
-// Room that the fast loop needs: for two loads of 8 bytes, and for four literals and the
-// longest copy, rounded up to whole words.
+// Bytes that the fast loop needs, as it does not check for the end: two loads of 8 bytes of input, and four literals
+// and the longest copy, rounded up to whole words, of output.
 const (
 	roomIn  = 16
 	roomOut = 4 + 258 + 8
@@ -23,7 +23,7 @@ func (f *flate) symbols() error {
 	}
 }
 
-// slow decodes one symbol near the end of in or out.
+// slow decodes one symbol near the end of in or out, with all checks.
 func (f *flate) slow() (end bool, err error) {
 	f.need()
 	e := f.lit[f.buf&(1<<litBits-1)]
@@ -88,7 +88,7 @@ func (f *flate) slowCopy(e uint32) error {
 	return nil
 }
 
-// fast decodes while in and out have room, so that no symbol needs to look for it.
+// fast decodes while in and out have room, so that no symbol needs to check for their ends.
 func (f *flate) fast() (end bool, err error) {
 	in, out, at, done, buf, bits := f.in, f.out, f.at, f.done, f.buf, f.bits
 	lit, dist := &f.lit, &f.dist
@@ -190,7 +190,7 @@ loop:
 	return end, err
 }
 
-// copyWords is CopyBack where up to 7 bytes after the copy may be overwritten.
+// copyWords is CopyBack for a place where up to 7 bytes after the copy may be overwritten.
 func copyWords(out []byte, at, back, n int) {
 	dst, src := out[at:at+n+7], out[at-back:]
 	if back < 8 {
@@ -211,7 +211,7 @@ func copyWords(out []byte, at, back, n int) {
 	}
 }
 
-// CopyBack repeats what is back bytes before at, byte by byte where that overlaps.
+// CopyBack copies n bytes from back bytes before at. An overlapping copy goes byte by byte, which repeats the bytes.
 func CopyBack(dst []byte, at, back, n int) {
 	if back >= n {
 		copy(dst[at:at+n], dst[at-back:])

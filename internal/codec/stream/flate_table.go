@@ -148,14 +148,14 @@ func (b *builder) build() {
 	b.long(code, n, left)
 }
 
-// double repeats the table for codes of n bits until it is one for more.
+// double repeats the table for codes of n bits until it is a table for codes of to bits.
 func (b *builder) double(n, to int) {
 	for ; n < to; n++ {
 		copy(b.table[1<<n:2<<n], b.table[:1<<n])
 	}
 }
 
-// long makes the subtables.
+// long fills the subtables, for codes that are longer than the index of the table.
 func (b *builder) long(code uint32, n, left int) {
 	prefix, start, end := ^uint32(0), 0, 1<<b.bits
 	for {

@@ -77,8 +77,8 @@ func fill(dst []byte, r io.Reader) error {
 	return exact(n, len(dst), err)
 }
 
-// fillUpTo reads a stream of at most len(dst) bytes up to its end, where the checksum is, and returns how many they
-// are.
+// fillUpTo reads a stream of at most len(dst) bytes and returns their number. It reads one byte more, because only at
+// its end does the stream compare its checksum.
 func fillUpTo(dst []byte, r io.Reader) (n int, err error) {
 	for err == nil && n < len(dst) {
 		var k int

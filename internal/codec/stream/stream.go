@@ -12,7 +12,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// ErrLength is the error of streams of more or less data than there can be.
+// ErrLength is the error of a stream with more or less data than the caller expects.
 var ErrLength = errors.New("a stream has another length than its data")
 
 // LZ4 fills dst from a block of LZ4.
@@ -23,14 +23,14 @@ func LZ4(dst, src []byte) error {
 
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
-// Scratch lends n bytes until Return is called with them.
+// Scratch lends a buffer of n bytes until Return is called with it.
 func Scratch(n int) *[]byte {
 	b := scratches.Get().(*[]byte)
 	*b = slices.Grow((*b)[:0], n)[:n]
 	return b
 }
 
-// Return takes back what Scratch has lent.
+// Return takes back a buffer that Scratch has lent.
 func Return(b *[]byte) { scratches.Put(b) }
 
 var (
@@ -45,7 +45,7 @@ func Zlib(dst, src []byte) error {
 	return f.Inflate(dst, src)
 }
 
-// ZlibUpTo decodes a stream of zlib to the beginning of dst, which it returns.
+// ZlibUpTo decodes a stream of zlib to the beginning of dst, and returns that part.
 func ZlibUpTo(dst, src []byte) ([]byte, error) {
 	f := flates.Get().(*flate)
 	defer flates.Put(f)

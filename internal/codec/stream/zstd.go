@@ -13,10 +13,10 @@ func Zstd(dst, src []byte) error {
 	return exact(len(b), len(dst), err)
 }
 
-// ZstdUpTo decodes frames of zstd to the beginning of dst, which it returns.
+// ZstdUpTo decodes frames of zstd to the beginning of dst, and returns that part.
 func ZstdUpTo(dst, src []byte) ([]byte, error) { return unzstd(dst, src) }
 
-// ZstdSize returns how many bytes a frame of zstd says that it stands for. A frame need not say so.
+// ZstdSize returns how many bytes of data a frame of zstd claims to have. A frame need not say so, which is an error.
 func ZstdSize(src []byte) (int, error) {
 	var h zstd.Header
 	err := h.Decode(src)
@@ -26,7 +26,7 @@ func ZstdSize(src []byte) (int, error) {
 	return int(h.FrameContentSize), err
 }
 
-// maxWindow is the longest that libzstd reads. Memory does not follow it: data in dst is its own window.
+// maxWindow is the longest window that libzstd accepts. It does not cost memory here: data in dst is its own window.
 const maxWindow = 1<<31 + 7<<28
 
 // zstdReader decodes frames that are at most as long as their destination, in any number of goroutines.
@@ -39,10 +39,10 @@ var zstdReader = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// overrun is how many bytes after the data the decoder may overwrite, if that is faster.
+// overrun is how many bytes after the data the decoder may overwrite, where that is faster than checking.
 const overrun = 64
 
-// unzstdGo is ZstdUpTo in Go.
+// unzstdGo is ZstdUpTo by the decoder in Go. It decodes into scratch memory, which has room for the overrun.
 func unzstdGo(dst, src []byte) ([]byte, error) {
 	scratch := Scratch(len(dst) + overrun)
 	defer Return(scratch)

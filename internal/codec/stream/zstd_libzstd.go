@@ -17,7 +17,7 @@ import (
 // ZstdBackend names what decodes zstd: "Go" or "libzstd".
 const ZstdBackend = "libzstd"
 
-// zstdMagic begins a frame. libzstd may also know older frames, which begin with other numbers.
+// zstdMagic is the number that begins a frame. libzstd may also know older frames, which begin with other numbers.
 const zstdMagic = 0xfd2fb528
 
 // zstdContext owns a decoder until it is collected.
@@ -34,7 +34,7 @@ var zstdContexts = sync.Pool{New: func() any {
 	return c
 }}
 
-// unzstd decodes a frame. The decoder in Go decodes anything else, such as several frames.
+// unzstd decodes a frame by libzstd. Other input, such as several frames, goes to the decoder in Go.
 func unzstd(dst, src []byte) ([]byte, error) {
 	c := zstdContexts.Get().(*zstdContext)
 	defer zstdContexts.Put(c)

@@ -9,51 +9,50 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// Advice judges how a dataset is stored, for who reads it by records, which are steps along
-// its first axis.
+// Advice judges how a dataset is stored, for readers of records, which are steps along its first axis.
 type Advice struct {
 	Records     int64 // length of the first axis
 	RecordBytes int64
-	Bytes       int64   // of all elements
-	Stored      int64   // bytes in the file for them, without index
-	Ratio       float64 // Stored over Bytes; 0 where there are none
+	Bytes       int64   // bytes of all elements
+	Stored      int64   // bytes of the elements as stored, without the index
+	Ratio       float64 // Stored divided by Bytes; 0 if there are no elements
 
 	// Of chunked layouts:
-	ChunkBytes   int64 // of a chunk when its filters are undone
-	ChunkRecords int64 // records that a chunk has a part of
-	PerRecord    int64 // chunks that have a part of a record
+	ChunkBytes   int64 // bytes of a chunk without filters
+	ChunkRecords int64 // records of which a chunk has a part
+	PerRecord    int64 // chunks that have a part of one record
 	Chunks       int64 // stored
 	Places       int64 // chunks of the whole shape; those not stored have the fill value
-	Smallest     int64 // stored bytes of a chunk
+	Smallest     int64 // stored bytes of the smallest chunk
 	Largest      int64
 
-	// Bytes of the chunks that have to be read over bytes of the records that are wanted, 1
-	// being the best: for one record alone, and for a batch of records drawn at random.
+	// Bytes of the chunks that have to be read divided by bytes of the wanted records: for one record alone, and for a
+	// batch of records drawn at random. 1 is the best.
 	Amplification      float64
 	BatchAmplification float64
 	Batch              int
 
-	// The time of a record that package mmapds reads at random, in nanoseconds of CPU time with the
-	// file in memory: as it is, and after it was rewritten, uncompressed, in one piece. They are
-	// estimates; see the constants of this file.
+	// The time in which package mmapds reads a record at random, in nanoseconds of CPU time with the file in memory: as
+	// the file is, and after it was rewritten, uncompressed, in one piece. Both are estimates; see the constants of
+	// this file.
 	Nanos          float64
 	ConvertedNanos float64
 
-	Problems []string // what is bad about it, most costly first; none if all is well
+	Problems []string // faults of the storage, most costly first; none if all is well
 }
 
-// Gain is how much faster one record is read at random after the file was rewritten. Less than
-// 1.05 is nothing.
+// Gain returns how much faster one record is read at random after the file was rewritten. A gain below 1.05 is within
+// the error of the estimate.
 func (a *Advice) Gain() float64 { return a.Nanos / a.ConvertedNanos }
 
-// The time of reading, in nanoseconds of one core of an AMD EPYC server:
-// fitted to BenchmarkAdvice, which compares predictions with measurements.
+// Costs of reading, in nanoseconds of one core of an AMD EPYC server, fitted to BenchmarkAdvice, which compares
+// predictions with measurements.
 const (
-	nanosRecord      = 400  // a record in one piece
-	nanosByte        = 0.04 // to copy one
-	nanosPacked      = 100  // more for a record that is not in one piece
-	nanosChunk       = 150  // each chunk that has a part of it
-	nanosRun         = 10   // each run of bytes that needs a copy of its own
+	nanosRecord      = 400  // to read a record in one piece
+	nanosByte        = 0.04 // to copy a byte
+	nanosPacked      = 100  // in addition, for a record that is not in one piece
+	nanosChunk       = 150  // for each chunk that has a part of the record
+	nanosRun         = 10   // for each run of bytes that is copied separately
 	nanosInflated    = 0.35 // deflate: a byte of the chunk ...
 	nanosDeflated    = 2.4  // ... and one of its stored bytes
 	nanosLZF         = 1.5  // a byte of the chunk
@@ -70,15 +69,15 @@ var nanosCodec = map[uint16]float64{
 	meta.FilterBlosc: 1, meta.FilterBlosc2: 1, meta.FilterBitshuffle: 1.4,
 }
 
-// manyChunks is where listing them begins to take libhdf5 before 1.14 minutes, as its time
-// grows with the square of their number.
+// manyChunks is the number of chunks from which on libhdf5 before 1.14 takes minutes to list them, as its time grows
+// with the square of the number.
 const manyChunks = 1 << 16
 
-// libraryCache is how many bytes of chunks libhdf5 before 2.0 keeps of a dataset.
+// libraryCache is how many bytes of a dataset's chunks libhdf5 before 2.0 keeps.
 const libraryCache = 1 << 20
 
-// Advise judges a dataset for batches of that many records. It reads the index of the chunks. It returns the error of
-// NewReader for the same dataset. With ErrUnsupported the Advice still has what is known of the storage: everything up
+// Advise judges a dataset for batches of that many records. It reads the index of the chunks, and returns the error of
+// NewReader for the same dataset. With ErrUnsupported the Advice still has everything that is known of the storage, up
 // to Largest.
 func Advise(data *meta.Dataset, batch int) (Advice, error) {
 	d := &dataset{path: data.Path}
@@ -100,7 +99,7 @@ func Advise(data *meta.Dataset, batch int) (Advice, error) {
 	return a, nil
 }
 
-// judgeFlat names what keeps a contiguous dataset from being mapped: batches of it are then copied, and not lent.
+// judgeFlat names what keeps a contiguous dataset from being mapped. Batches of such a dataset have to be copied.
 func (a *Advice) judgeFlat(data *meta.Dataset) {
 	switch err := data.Mappable(); {
 	case err != nil:
@@ -119,8 +118,8 @@ func (a *Advice) judgeChunks(d *dataset, data *meta.Dataset) {
 	a.complain(d, data)
 }
 
-// amplify computes how much of the chunks is read for nothing. A batch of b records touches
-// rows x (1 - (1 - 1/rows)^b) rows on average.
+// amplify computes which part of the chunks is read for nothing. A batch of b records touches rows x (1 - (1 -
+// 1/rows)^b) rows on average.
 func (a *Advice) amplify(g *grid) {
 	row := float64(g.columns) * float64(g.size)
 	a.Amplification = row / float64(g.record)
@@ -132,8 +131,7 @@ func (a *Advice) amplify(g *grid) {
 	}
 }
 
-// nanos returns what reading a record, of at least one byte, takes more than it does where it is
-// in one piece.
+// nanos returns how much longer reading a record, of at least one byte, takes than reading one in one piece.
 func nanos(d *dataset) float64 {
 	g, columns := &d.grid, float64(d.grid.columns)
 	n := nanosPacked + nanosChunk*columns
@@ -154,8 +152,8 @@ func runs(g *grid) float64 {
 	return float64(g.record) / float64(max(1, p.run))
 }
 
-// undoing returns what undoing the filters of an average chunk takes, and which share of all
-// chunks went through any.
+// undoing returns how long undoing the filters of an average chunk takes, and the share of chunks that went through a
+// filter.
 func undoing(d *dataset) (nanos, share float64) {
 	chunks, stored := 0, int64(0)
 	for _, c := range d.chunks {
@@ -170,7 +168,7 @@ func undoing(d *dataset) (nanos, share float64) {
 	return d.filter.nanos(float64(stored) / float64(chunks)), float64(chunks) / float64(d.grid.rows*d.grid.columns)
 }
 
-// nanos returns what undoing the filters of a chunk of that many stored bytes takes.
+// nanos returns how long undoing the filters of a chunk of that many stored bytes takes.
 func (p *pipeline) nanos(stored float64) (n float64) {
 	for _, s := range p.steps {
 		switch s.id {
@@ -191,8 +189,8 @@ func (p *pipeline) nanos(stored float64) (n float64) {
 	return n
 }
 
-// missed returns how often the chunks of a record are not in the cache of two workers, when
-// records are read at random. All are read once at least.
+// missed returns how often the chunks of a record are not in the cache of two workers, when records are read at random.
+// Each chunk is read at least once.
 func missed(g *grid) float64 {
 	if g.rows == 0 || g.whole && g.deep == 1 {
 		return 1
@@ -208,7 +206,7 @@ func missed(g *grid) float64 {
 	return max(1-kept/rows, rows/float64(g.dims[0]))
 }
 
-// complain says what is wrong, most costly first.
+// complain lists the faults of the storage, most costly first.
 func (a *Advice) complain(d *dataset, data *meta.Dataset) {
 	if a.Amplification >= 2 {
 		a.problem("one record needs %s with a part of %s, %.4g times its bytes",
@@ -250,8 +248,8 @@ func (a *Advice) problem(format string, args ...any) {
 	a.Problems = append(a.Problems, fmt.Sprintf(format, args...))
 }
 
-// ConvertCommand returns the command line that rewrites a file so that its records can be mapped; fields is the list of
-// datasets in the words of --fields, "" for all. It is "" where one of the names cannot be printed.
+// ConvertCommand returns the command line that rewrites a file so that its records can be mapped. fields lists datasets
+// in the syntax of --fields, "" for all. The command is "" if a name cannot be printed.
 func ConvertCommand(from, to, fields string) string {
 	line := shell.Penstock("preprocess", from, to)
 	if fields == "" || line == "" {
@@ -260,8 +258,8 @@ func ConvertCommand(from, to, fields string) string {
 	return shell.Command(line+" --fields", fields)
 }
 
-// RepackCommand returns the command line that rewrites a file so that a dataset of it is read, ""
-// where h5repack has nothing to do with that, or a name cannot be printed.
+// RepackCommand returns the command line that rewrites a file so that one of its datasets can be read; "" if h5repack
+// cannot do that, or a name cannot be printed.
 func RepackCommand(data *meta.Dataset, from, to string) string {
 	a, ok := shell.Quote(from)
 	b, also := shell.Quote(to)
@@ -271,8 +269,8 @@ func RepackCommand(data *meta.Dataset, from, to string) string {
 	return data.Remedy(a, b)
 }
 
-// storedAs says how data is stored that is not read here, as far as its description and the index
-// of its chunks can be read.
+// storedAs describes the storage of a dataset that cannot be read here, as far as its metadata and the index of its
+// chunks can be read.
 func storedAs(data *meta.Dataset) Advice {
 	d := &dataset{path: data.Path}
 	if data.Err != nil || data.Null || d.lay(data) != nil || !d.flat && d.index(data) != nil {
@@ -281,7 +279,7 @@ func storedAs(data *meta.Dataset) Advice {
 	return storage(d, data)
 }
 
-// storage counts what is in the file.
+// storage counts the bytes of a dataset in the file.
 func storage(d *dataset, data *meta.Dataset) Advice {
 	a := Advice{Records: d.records(), RecordBytes: int64(d.grid.record)}
 	if fits(a.RecordBytes, a.Records) {
@@ -298,7 +296,7 @@ func storage(d *dataset, data *meta.Dataset) Advice {
 	return a
 }
 
-// countChunks fills in what there is to know of chunks.
+// countChunks counts the chunks of a dataset and their bytes.
 func (a *Advice) countChunks(d *dataset) {
 	g := &d.grid
 	a.ChunkBytes, a.ChunkRecords, a.PerRecord = int64(g.size), g.deep, g.columns

@@ -2,17 +2,18 @@ package chunk
 
 import "fmt"
 
-// Array is an array that is not in an HDF5 file.
+// Array is a chunked array that is not in an HDF5 file, such as one of Zarr.
 type Array struct {
 	Path      string  // for errors
 	Dims      []int64 // elements, records first
-	ChunkDims []int64 // of a chunk
+	ChunkDims []int64 // elements of a chunk
 	Elem      int64   // bytes of an element
 	Fill      []byte  // an element that was never written; nil means zeros
 	Chunks    Chunks
 }
 
-// NewArray returns a Reader of an array. Of chunks that are partly outside of the array, what is inside is read.
+// NewArray returns a Reader of an array. A chunk may reach over the edge of the array; only its part inside of the
+// array is read.
 func NewArray(a Array, opts Options) (*Reader, error) {
 	if len(a.Dims) < 1 || len(a.Dims) > maxRank || len(a.ChunkDims) != len(a.Dims) {
 		return nil, fmt.Errorf("shape %v in chunks of %v has no records", a.Dims, a.ChunkDims)
@@ -32,7 +33,7 @@ func NewArray(a Array, opts Options) (*Reader, error) {
 	if limit <= 0 {
 		limit = cacheBytes
 	}
-	// Chunks of other libraries' defaults have many records: who reads in any order wants them again.
+	// By default other libraries write chunks of many records, which reading in random order needs again and again.
 	d.cache = newCache(int(max(int64(d.pool.Workers())+1,
 		min(limit/int64(max(1, d.grid.size)), d.grid.rows*d.grid.columns))))
 	return r, nil

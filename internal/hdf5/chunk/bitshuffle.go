@@ -34,8 +34,9 @@ const (
 	mostElementBytes   = 1 << 16
 )
 
-// newBitshuffle reads two numbers of the version, bytes of an element, elements of a block (0 for the usual), and the
-// compression.
+// newBitshuffle reads the parameters of the filter: two numbers of its version, bytes of an element, elements of a
+// block (0 for the default), and the compression. They come from the file, so a size that would make blocks of no whole
+// bytes is refused.
 func newBitshuffle(params []uint32) (Codec, error) {
 	if len(params) < 3 || params[2] < 1 || params[2] > mostElementBytes {
 		return nil, errParams
@@ -68,7 +69,7 @@ func newBitshuffle(params []uint32) (Codec, error) {
 func (b *bitshuffled) Expansion() int { return b.expansion }
 
 // Decode implements [Codec]. Without compression the chunk is only shuffled, and as long as its data. With compression
-// it begins with the size of the data and of a block, big endian both, unlike everything else in HDF5
+// it begins with the size of the data and of a block, both big endian, unlike everything else in HDF5
 // (https://github.com/kiyo-masui/bitshuffle, bshuf_h5filter.c).
 func (b *bitshuffled) Decode(dst, src []byte) ([]byte, error) {
 	if b.decompress == nil {
@@ -92,12 +93,12 @@ func (b *bitshuffled) Decode(dst, src []byte) ([]byte, error) {
 	return dst, b.blocks(dst, src[12:], int(block), *scratch)
 }
 
-// blocks decodes blocks of that many bytes, with scratch if they are compressed.
+// blocks decodes blocks of that many bytes. Compressed blocks are decompressed into scratch first.
 func (b *bitshuffled) blocks(dst, src []byte, block int, scratch []byte) error {
 	group := 8 * b.element
 	for len(dst) > 0 {
 		n := min(block, len(dst)/group*group)
-		if n == 0 { // what is left over
+		if n == 0 { // the elements that make no group of eight
 			if len(src) < len(dst) {
 				return corrupt("%w", errCut)
 			}

@@ -5,17 +5,17 @@ import "sync"
 // cacheBytes is the default of Options.CacheBytes.
 const cacheBytes = 64 << 20
 
-// cache keeps chunks that were wanted in part, since neighbors are often wanted next. It is
-// safe for concurrent use; a chunk that several callers want is inflated by one of them.
+// cache keeps chunks of which only a part was wanted, since neighboring records are often wanted next. It is safe for
+// concurrent use; a chunk that several callers want is decompressed by one of them.
 type cache struct {
 	most int // chunks
 
 	mu      sync.Mutex
 	entries map[int64]*entry
-	ends    entry // next is the entry that was used last, prev the one to give up first
+	ends    entry // next is the entry that was used last, prev the one to evict first
 }
 
-// entry is one chunk. It stays while it has users.
+// entry is one chunk of the cache. An entry with users is not evicted.
 type entry struct {
 	place      int64
 	users      int
@@ -23,7 +23,7 @@ type entry struct {
 
 	fill  sync.Mutex // held while buf is made
 	ok    bool       // buf is the chunk
-	blank bool       // it was never written, and buf is not used
+	blank bool       // the chunk was never written, and buf is not used
 	buf   []byte
 }
 
@@ -35,8 +35,8 @@ func newCache(most int) *cache {
 	return c
 }
 
-// take returns the entry of a chunk, which may have to be filled, for use until give. There
-// are never more users than c.most-1, so one entry is always free.
+// take returns the entry of a chunk for use until give. The caller may have to fill it. There are never more than
+// c.most-1 users, so one entry is always free.
 func (c *cache) take(place int64) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +53,7 @@ func (c *cache) take(place int64) *entry {
 	return e
 }
 
-// find is take for a chunk that the cache has, or nil.
+// find is like take, but returns nil if the chunk is not in the cache.
 func (c *cache) find(place int64) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +71,7 @@ func (c *cache) give(e *entry) {
 	c.mu.Unlock()
 }
 
-// room returns a new entry while there may be more, else the one that was not used longest.
+// room returns a new entry while the cache may have more, and otherwise the entry that was not used for longest.
 func (c *cache) room() *entry {
 	if len(c.entries) < c.most {
 		return new(entry)
@@ -85,7 +85,7 @@ func (c *cache) room() *entry {
 	return e
 }
 
-// room returns the memory of the entry, which has room for a chunk once it is asked for.
+// room returns the memory of the entry, which is allocated when it is first needed.
 func (e *entry) room(size int) []byte {
 	e.buf = grow(e.buf, size)
 	return e.buf

@@ -10,19 +10,19 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// call does the jobs of a request.
+// call is one call of Records, Gather or Runs, and does the jobs of its request together with helpers of the pool.
 type call struct {
 	request request
 	jobs    int64
-	extra   int64 // jobs after those, of rows from after on, which only helpers do
+	extra   int64 // jobs of reading ahead, for rows from after on, which only helpers do
 	after   int64
 
-	next    atomic.Int64 // job that nobody has begun
+	next    atomic.Int64 // the next job that no goroutine has begun
 	helpers sync.WaitGroup
 
 	mu     sync.Mutex
 	err    error
-	at     int64 // job that err is of
+	at     int64 // the job that failed with err
 	caught any   // panic of a helper
 }
 
@@ -33,7 +33,7 @@ func (c *call) begin(ctx context.Context, dst []byte) {
 	c.err, c.caught = nil, nil
 }
 
-// run does all jobs and returns the error of the first that has one.
+// run does all jobs and returns the error of the first job that failed.
 func (c *call) run(ahead *readahead) error {
 	data := c.request.data
 	if len(c.request.dst) == 0 {
@@ -47,7 +47,7 @@ func (c *call) run(ahead *readahead) error {
 		data.pool.invite(c, &c.helpers, n-1)
 	}
 	c.work(0, c.jobs)
-	c.next.Store(c.jobs + c.extra) // who has not begun to read ahead by now, need not
+	c.next.Store(c.jobs + c.extra) // helpers that have not begun to read ahead stop here
 	c.helpers.Wait()
 	if c.caught != nil {
 		panic(c.caught)
@@ -55,10 +55,10 @@ func (c *call) run(ahead *readahead) error {
 	return c.err
 }
 
-// help does what the caller has not begun, and then reads ahead.
+// help does jobs that the caller has not begun, and then reads ahead.
 func (c *call) help() { c.work(-1, c.jobs+c.extra) }
 
-// work does jobs below end until there are no more, the given one first unless that is negative.
+// work does jobs below end until there are no more, beginning with the given one unless that is negative.
 func (c *call) work(job, end int64) {
 	pool := c.request.data.pool
 	w := <-pool.workers
@@ -87,8 +87,8 @@ func (c *call) work(job, end int64) {
 	}
 }
 
-// stop ends the call. Jobs are begun in order, so the error of the first that fails is the
-// same in every run. Readahead reports none: the read itself finds it again.
+// stop ends the call with an error. Jobs are begun in order, so the error of the first job that fails is the same in
+// every run. Reading ahead reports no errors: the read itself meets them again.
 func (c *call) stop(job int64, err error) {
 	c.next.Store(c.jobs + c.extra)
 	if job >= c.jobs {
@@ -101,7 +101,8 @@ func (c *call) stop(job int64, err error) {
 	}
 }
 
-// lost makes an error of a fault in the mapping, and keeps any other panic for the caller.
+// lost handles a panic. A fault in the mapping, because the file was truncated after it was mapped, becomes an error.
+// Any other panic is passed on to the caller's goroutine.
 func (c *call) lost(job int64, p any) {
 	fault, ok := p.(interface{ Addr() uintptr })
 	data := c.request.data

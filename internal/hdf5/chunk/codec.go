@@ -8,20 +8,21 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// Codec undoes one filter that other programs register or configure: szip and nbit of HDF5 itself, and bzip2, lz4, zstd,
-// blosc, blosc2 and bitshuffle of its plugins. Stored bytes are untrusted: any bytes give an error or data that fits into
-// dst. Methods may be called from any goroutine.
+// Codec undoes one of the filters szip and nbit of HDF5 itself, and bzip2, lz4, zstd, blosc, blosc2 and bitshuffle of
+// its plugins. Stored bytes are untrusted: any bytes give an error, or data that fits into dst. Methods may be called
+// from any goroutine.
 type Codec interface {
-	// Decode writes what src was made from to dst, which has room for all that there can be and does not overlap
-	// src, and returns it. Errors wrap meta.ErrCorrupt, or meta.ErrUnsupported where src uses something that is not
+	// Decode decodes src into dst and returns the decoded part of dst. dst has room for the largest possible data and
+	// does not overlap src. Errors wrap meta.ErrCorrupt, or meta.ErrUnsupported if src uses a feature that is not
 	// decoded here.
 	Decode(dst, src []byte) ([]byte, error)
 
-	// Expansion is how many bytes one stored byte can stand for; 1 means that the filter does not compress.
+	// Expansion returns the most bytes that one stored byte can stand for; 1 means that the filter does not compress.
+	// By it a chunk that claims too much is refused before memory is allocated.
 	Expansion() int
 }
 
-// decoder is a Codec of a function.
+// decoder makes a Codec of a function.
 type decoder struct {
 	decode    func(dst, src []byte) ([]byte, error)
 	expansion int
@@ -30,8 +31,8 @@ type decoder struct {
 func (d decoder) Decode(dst, src []byte) ([]byte, error) { return d.decode(dst, src) }
 func (d decoder) Expansion() int                         { return d.expansion }
 
-// The most bytes that one stored byte can stand for: in LZ4 a byte adds up to 255 to the length of a match; in bzip2
-// and zstd a block of 900 kB or 128 KiB of one byte has about 40 bytes or 4.
+// The most bytes that one stored byte can stand for. In LZ4 a byte adds up to 255 to the length of a match. A block of
+// equal bytes takes about 40 bytes for 900 kB in bzip2, and about 4 bytes for 128 KiB in zstd.
 const (
 	mostLZ4   = 255
 	mostZstd  = 128 << 10 / 4
@@ -42,12 +43,12 @@ const (
 
 var errParams = fmt.Errorf("impossible parameters: %w", meta.ErrCorrupt)
 
-// corrupt words an error of a stream.
+// corrupt returns an error of a damaged stream.
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", fmt.Errorf(format, args...), meta.ErrCorrupt)
 }
 
-// corruptIf words an error of a stream, if there is one.
+// corruptIf marks an error of a stream as damage of the file; nil stays nil.
 func corruptIf(err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +58,7 @@ func corruptIf(err error) error {
 
 var errCut = errors.New("the stream is cut")
 
-// be32 reads a big-endian number of four bytes and returns what follows.
+// be32 reads a big-endian number of four bytes and returns the bytes after it.
 func be32(b []byte) (n uint32, rest []byte, err error) {
 	if len(b) < 4 {
 		return 0, nil, corrupt("%w", errCut)

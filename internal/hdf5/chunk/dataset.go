@@ -9,31 +9,31 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// dataset describes the data of a Reader: the places of the chunks, their filters, and a cache of
-// chunks that were needed in part. Except for the cache, which has its own lock, it is constant.
+// dataset describes the data of a Reader: the places of the chunks, their filters, and a cache of chunks of which a
+// part was wanted. Except for the cache, which has its own lock, it is constant.
 type dataset struct {
 	path    string
 	src     source
 	grid    grid
 	filter  pipeline
-	outside Chunks // of an array that is not in an HDF5 file: instead of src, filter and chunks
+	outside Chunks // for an array that is not in an HDF5 file, in place of src, filter and chunks
 	number  numbers
-	fill    []byte // value of what was never written; nil means zeros
+	fill    []byte // value of elements that were never written; nil means zeros
 
 	exact  bool // nothing is read ahead
-	flat   bool // not chunked: one piece at base, -1 if it was never written
+	flat   bool // not chunked: one piece at base, which is -1 if it was never written
 	base   int64
 	chunks []meta.Chunk
-	places []int64 // of chunks in the grid; nil if every place has one
+	places []int64 // places of chunks in the grid; nil if every place has a chunk
 
 	cache *cache
 	pool  *Pool
 }
 
-// records returns how many records there are.
+// records returns the number of records.
 func (d *dataset) records() int64 { return d.grid.dims[0] }
 
-// open refuses what cannot be read before it reads the chunk index, which may be large.
+// open refuses data that cannot be read before it reads the chunk index, which may be large.
 func (d *dataset) open(data *meta.Dataset, opts Options) (err error) {
 	if err := readable(data, opts.References); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (d *dataset) open(data *meta.Dataset, opts Options) (err error) {
 	return d.index(data)
 }
 
-// readable refuses data that is elsewhere, or of a type without fixed bytes, unless their references are wanted.
+// readable refuses data that is stored elsewhere, and types without fixed bytes, unless their references are wanted.
 func readable(data *meta.Dataset, references bool) error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), meta.ErrUnsupported)
@@ -83,7 +83,7 @@ func firstSource(data *meta.Dataset) string {
 	return fmt.Sprintf(" (%s:%s)", list[0].File, list[0].Path)
 }
 
-// plainBytes reports whether the bytes of an element are its value, or are references that are wanted.
+// plainBytes reports whether the bytes of an element are its value, or references that are wanted.
 func plainBytes(t *meta.Datatype, references bool) bool {
 	switch t.Class {
 	case meta.Vlen, meta.Reference:
@@ -102,7 +102,8 @@ func plainBytes(t *meta.Datatype, references bool) bool {
 	return !t.Format.VAXOrder
 }
 
-// setFill sets what chunks without bytes in the file read as. The default fill value is zeros, which need no copy.
+// setFill sets the value of elements in chunks that are not stored. The default fill value is zero, which needs no
+// copy.
 func (d *dataset) setFill(data *meta.Dataset) {
 	if data.Fill.State != meta.FillUser {
 		return
@@ -111,7 +112,7 @@ func (d *dataset) setFill(data *meta.Dataset) {
 	d.number.decode(d.fill)
 }
 
-// lay finds out how records are in chunks, or what is read at a time where there are none.
+// lay computes how records are divided into chunks. Data without chunks is divided into pieces that are read at a time.
 func (d *dataset) lay(data *meta.Dataset) (err error) {
 	dims, chunk := data.Dims, data.Layout.ChunkDims
 	if len(dims) == 0 {
@@ -124,7 +125,7 @@ func (d *dataset) lay(data *meta.Dataset) (err error) {
 	return err
 }
 
-// flatChunk divides data that has no chunks, so that many goroutines can work on it.
+// flatChunk divides data without chunks into pieces of about 1 MiB, so that several goroutines can work on it.
 func flatChunk(dims []int64, elem int64) []int64 {
 	chunk := append([]int64(nil), dims...)
 	record := elem
@@ -141,7 +142,7 @@ func flatChunk(dims []int64, elem int64) []int64 {
 	return chunk
 }
 
-// index reads the table of chunks.
+// index reads the table of chunks. If every place of the grid has a chunk, their places need no list.
 func (d *dataset) index(data *meta.Dataset) error {
 	table, err := data.Chunks()
 	if err != nil {
@@ -158,14 +159,14 @@ func (d *dataset) index(data *meta.Dataset) error {
 	return nil
 }
 
-// stored is where a chunk is.
+// stored is the place of a chunk in the grid and in the file.
 type stored struct {
 	place        int64
 	offset, size int64
 	mask         uint32
 }
 
-// find returns the chunk in that place of the grid; ok is false if it was never written.
+// find returns the chunk at a place of the grid. ok is false if the chunk was never written.
 func (d *dataset) find(place int64) (s stored, ok bool) {
 	if d.flat {
 		size := int64(d.grid.size)
@@ -182,7 +183,7 @@ func (d *dataset) find(place int64) (s stored, ok bool) {
 	return stored{place, c.Offset, c.Size, c.Mask}, true
 }
 
-// fillEntry decodes a chunk into the cache, unless that was done already.
+// fillEntry decodes a chunk into the cache, unless another caller has done so.
 func (d *dataset) fillEntry(w *worker, e *entry, at stored) error {
 	e.fill.Lock()
 	defer e.fill.Unlock()
@@ -194,7 +195,7 @@ func (d *dataset) fillEntry(w *worker, e *entry, at stored) error {
 	return err
 }
 
-// decode makes a chunk, numbers being native.
+// decode reads a chunk, undoes its filters, and converts its numbers to this machine's byte order.
 func (d *dataset) decode(w *worker, dst []byte, at stored) error {
 	raw, err := d.src.bytes(at.offset, at.size, &w.raw)
 	if err != nil {
@@ -207,7 +208,7 @@ func (d *dataset) decode(w *worker, dst []byte, at stored) error {
 	return nil
 }
 
-// fillArray is fillEntry for a chunk that is not in an HDF5 file.
+// fillArray is like fillEntry, for a chunk that is not in an HDF5 file.
 func (d *dataset) fillArray(ctx context.Context, w *worker, e *entry) error {
 	e.fill.Lock()
 	defer e.fill.Unlock()
@@ -219,7 +220,8 @@ func (d *dataset) fillArray(ctx context.Context, w *worker, e *entry) error {
 	return err
 }
 
-// decodeArray makes a chunk in the memory that room returns, unless it was never written.
+// decodeArray decodes a chunk into the memory that room returns, unless the chunk was never written. room is called
+// only after the stored size was found possible.
 func (d *dataset) decodeArray(ctx context.Context, w *worker, place int64,
 	room func() []byte) (written bool, err error) {
 	stored, err := d.outside.Load(ctx, place, &w.raw)
@@ -238,7 +240,7 @@ func (d *dataset) foreseeable() bool {
 	return !d.exact && d.grid.columns == 1 && (len(d.filter.steps) > 0 || d.outside != nil) && d.grid.size > aloneBytes
 }
 
-// prefetch puts a chunk into the cache. Its error is for the call that wants it.
+// prefetch puts a chunk into the cache. Its error is dropped, and the call that wants the chunk meets it again.
 func (d *dataset) prefetch(w *worker, place int64) {
 	if d.outside != nil {
 		e := d.cache.take(place)
@@ -255,8 +257,9 @@ func (d *dataset) prefetch(w *worker, place int64) {
 	_ = d.fillEntry(w, e, s)
 }
 
-// cached returns how many chunks the cache may have. More chunks than one row of the grid help nobody who reads in
-// order, and fewer help nobody if a record needs a whole row.
+// cached returns how many chunks the cache may have. For reading in order, more chunks than one row of the grid are of
+// no use. If a record needs a whole row that does not fit, a smaller cache would never hit, so there is one chunk for
+// each worker and one more.
 func (d *dataset) cached(limit int64) int {
 	if limit <= 0 {
 		limit = cacheBytes
@@ -269,8 +272,7 @@ func (d *dataset) cached(limit int64) int {
 	return int(row)
 }
 
-// refused says of which dataset an error of open is, and the command that rewrites it where there
-// is one.
+// refused adds to an error of open the name of the dataset and, if there is one, the command that rewrites it.
 func refused(data *meta.Dataset, err error) error {
 	if line := data.Remedy("OLD.h5", "NEW.h5"); line != "" && errors.Is(err, meta.ErrUnsupported) {
 		return fmt.Errorf("hdf5: dataset %q: %w; make a file that can be read: %s", data.Path, err, line)

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Error says which chunk could not be read, and why.
+// Error describes a chunk that could not be read, and why.
 type Error struct {
-	Dataset string  // its path in the file
+	Dataset string  // path of the dataset in the file
 	Coord   []int64 // first element of the chunk; nil if the layout has no chunks
-	Offset  int64   // of the stored bytes in the file, user block included
-	Size    int64   // of them
-	Filter  string  // that failed, "" if it was not a filter
+	Offset  int64   // offset of the stored bytes in the file, user block included
+	Size    int64   // number of stored bytes
+	Filter  string  // the filter that failed, "" if no filter did
 	Err     error
 }
 
@@ -31,11 +31,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the cause, which is meta.ErrCorrupt, meta.ErrUnsupported or the error
-// of the io.ReaderAt.
+// Unwrap returns the cause: meta.ErrCorrupt, meta.ErrUnsupported or the error of the io.ReaderAt.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failed describes an error of one chunk.
+// failed makes an Error for a chunk.
 func (d *dataset) failed(s stored, err error) error {
 	e := &Error{Dataset: d.path, Offset: s.offset, Size: s.size, Err: err}
 	if !d.flat {

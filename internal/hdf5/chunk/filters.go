@@ -6,8 +6,8 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// New returns the codec of a filter for chunks of that many bytes. The error is meta.ErrUnsupported for a
-// filter that cannot be decoded here, and meta.ErrCorrupt for parameters that no program writes.
+// New returns the codec of a filter for chunks of that many bytes. The error is meta.ErrUnsupported for a filter that
+// cannot be decoded here, and meta.ErrCorrupt for parameters that no program writes.
 func New(f meta.Filter, chunkBytes int) (Codec, error) {
 	switch f.ID {
 	case meta.FilterSzip:

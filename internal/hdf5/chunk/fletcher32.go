@@ -9,9 +9,9 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// checkFletcher32 compares the little-endian checksum at the end of src and returns what is
-// before it. Like libhdf5 it accepts the sum that libhdf5 1.6.2 wrote on little-endian
-// machines, whose halves have their bytes swapped.
+// checkFletcher32 compares the little-endian checksum at the end of src with the bytes before it, which it returns.
+// Like libhdf5 it also accepts the sum that libhdf5 1.6.2 wrote on little-endian machines, with the bytes of its halves
+// swapped.
 func checkFletcher32(src []byte) ([]byte, error) {
 	if len(src) < 4 {
 		return nil, fmt.Errorf("%d bytes have no room for a checksum: %w", len(src), meta.ErrCorrupt)

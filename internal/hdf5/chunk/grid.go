@@ -7,11 +7,11 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// maxRank is the most axes of an HDF5 dataspace.
+// maxRank is the largest number of axes in HDF5.
 const maxRank = 32
 
-// grid is how records, which are steps along the first axis, are in chunks. A row is the
-// chunks that share their place on the first axis; the columns of all rows are alike.
+// grid says how records, which are steps along the first axis, are divided into chunks. A row is all chunks that share
+// their place on the first axis; the columns of all rows are alike.
 type grid struct {
 	dims    []int64 // elements of the dataset, records first
 	chunk   []int64 // elements of a chunk
@@ -22,7 +22,7 @@ type grid struct {
 	size    int     // bytes of a chunk
 	rows    int64
 	columns int64
-	whole   bool // a chunk is deep whole records, nothing else
+	whole   bool // a chunk consists of deep whole records
 }
 
 // newGrid computes the sizes of a grid of chunks. All of them come from the file, so every product is checked against
@@ -56,7 +56,7 @@ func tooLarge(dims, chunk []int64) error {
 	return fmt.Errorf("shape %v in chunks of %v has too many of them: %w", dims, chunk, meta.ErrUnsupported)
 }
 
-// place returns the number of a chunk with these first elements, row by row.
+// place returns the number of the chunk with these first elements. Chunks are numbered row by row.
 func (g *grid) place(coord []int64) int64 {
 	n := int64(0)
 	for i, x := range coord {
@@ -65,7 +65,7 @@ func (g *grid) place(coord []int64) int64 {
 	return n
 }
 
-// coord returns the first element of the chunk with that number.
+// coord returns the coordinates of the first element of the chunk with that number.
 func (g *grid) coord(place int64) []int64 {
 	c := make([]int64, len(g.dims))
 	for i := len(c) - 1; i >= 0; i-- {
@@ -76,10 +76,10 @@ func (g *grid) coord(place int64) []int64 {
 	return c
 }
 
-// piece is the part of a record that is in chunks of one column: runs of bytes, one for
-// each step along the outer axes.
+// piece is the part of a record that the chunks of one column have: runs of bytes, one for each step along the outer
+// axes.
 type piece struct {
-	at   int // of its first byte in the record
+	at   int // place of the first byte in the record
 	run  int // bytes of a run
 	axes int // outer axes
 	axis [maxRank]stride
@@ -91,7 +91,8 @@ type stride struct {
 	src, dst int   // bytes of a step in the chunk and in the record
 }
 
-// piece computes the piece of a column.
+// piece computes the piece of a column. Inner axes that a chunk has completely are joined into one run, so that each
+// copy is as long as possible.
 func (g *grid) piece(p *piece, column int64) {
 	p.at, p.run, p.axes = 0, int(g.elem), 0
 	src, dst := int(g.elem), int(g.elem) // bytes of a step along axis i
@@ -113,7 +114,7 @@ func (g *grid) piece(p *piece, column int64) {
 	}
 }
 
-// each calls f with the places of every run in the record and in the chunk's layer.
+// each calls f with the place of every run in the record and in the chunk's layer.
 func (p *piece) each(f func(dst, src int)) {
 	var step [maxRank]int64
 	dst, src := p.at, 0

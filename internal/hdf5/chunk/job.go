@@ -6,7 +6,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// do reads one chunk and puts what is wanted of it in its places.
+// do reads one chunk and copies the wanted parts to their places in dst.
 func (q *request) do(w *worker, job int64) error {
 	slots, column := q.wanted(job)
 	if q.data.outside != nil {
@@ -26,7 +26,7 @@ func (q *request) do(w *worker, job int64) error {
 		err = q.copyPlain(s, slots)
 	case plain && q.data.src.mapped != nil && q.data.number.stored():
 		err = q.scatterPlain(w, s, slots, column)
-	case !plain && !q.data.filter.possible(s.size): // checked before memory is taken for it
+	case !plain && !q.data.filter.possible(s.size): // checked before memory is allocated for the chunk
 		err = fmt.Errorf("no chunk of %d bytes is stored as so few: %w", q.data.grid.size, meta.ErrCorrupt)
 	case q.all(slots[0]):
 		err = q.direct(w, s, slots)
@@ -39,7 +39,7 @@ func (q *request) do(w *worker, job int64) error {
 	return nil
 }
 
-// copyPlain copies records of a chunk that was never filtered.
+// copyPlain copies records of a chunk that went through no filter.
 func (q *request) copyPlain(at stored, slots []slot) error {
 	for _, s := range slots {
 		dst := q.records(s)
@@ -51,7 +51,7 @@ func (q *request) copyPlain(at stored, slots []slot) error {
 	return nil
 }
 
-// scatterPlain copies parts of records out of the mapping.
+// scatterPlain copies parts of records from the mapping.
 func (q *request) scatterPlain(w *worker, at stored, slots []slot, column int64) error {
 	b, err := q.data.src.view(at.offset, int64(q.data.grid.size))
 	if err == nil {
@@ -60,7 +60,8 @@ func (q *request) scatterPlain(w *worker, at stored, slots []slot, column int64)
 	return err
 }
 
-// direct inflates a chunk to where the first slot wants it.
+// direct decompresses a chunk straight to the place of the first slot, which wants all of its records. A cache entry
+// and a copy would cost more, unless the chunk is in the cache already.
 func (q *request) direct(w *worker, at stored, slots []slot) error {
 	dst := q.records(slots[0])
 	if e := q.data.cache.find(at.place); e != nil {
@@ -79,7 +80,7 @@ func (q *request) direct(w *worker, at stored, slots []slot) error {
 	return nil
 }
 
-// cached takes a chunk from the cache, after it was put there if need be.
+// cached takes a chunk from the cache, and puts it there first if necessary.
 func (q *request) cached(w *worker, at stored, slots []slot, column int64) error {
 	e := q.data.cache.take(at.place)
 	defer q.data.cache.give(e)
@@ -90,7 +91,7 @@ func (q *request) cached(w *worker, at stored, slots []slot, column int64) error
 	return nil
 }
 
-// scatter copies the pieces that a chunk has of all wanted records.
+// scatter copies the pieces of all wanted records that a chunk has.
 func (q *request) scatter(w *worker, chunk []byte, slots []slot, column int64) {
 	g := &q.data.grid
 	if g.whole {
@@ -110,7 +111,7 @@ func (q *request) scatter(w *worker, chunk []byte, slots []slot, column int64) {
 	}
 }
 
-// fillSlots gives what was never written its value.
+// fillSlots gives elements that were never written their fill value.
 func (q *request) fillSlots(w *worker, slots []slot, column int64) {
 	g := &q.data.grid
 	if g.whole {
@@ -130,7 +131,7 @@ func (q *request) fillSlots(w *worker, slots []slot, column int64) {
 	}
 }
 
-// repeat fills dst with value, or with zeros if that is nil.
+// repeat fills dst with copies of value, or with zeros if value is nil.
 func repeat(dst, value []byte) {
 	if value == nil {
 		clear(dst)
@@ -141,7 +142,7 @@ func repeat(dst, value []byte) {
 	}
 }
 
-// doArray is do for a chunk that is not in an HDF5 file.
+// doArray is like do, for a chunk that is not in an HDF5 file.
 func (q *request) doArray(w *worker, place int64, slots []slot, column int64) (err error) {
 	written := true
 	switch e := q.data.cache.find(place); {

@@ -39,7 +39,7 @@ func unLZF(dst, src []byte) error {
 	return nil
 }
 
-// copyLZF decodes what follows a control byte of 32 or more.
+// copyLZF decodes the bytes after a control byte of 32 or more.
 func copyLZF(control int, src []byte) (n, back, used int, ok bool) {
 	n, used = control>>5+2, 1
 	if n == 9 {

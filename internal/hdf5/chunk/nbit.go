@@ -23,12 +23,12 @@ type nbit struct {
 	parts    []nbitPart
 }
 
-// nbitPart is a number at a place of an element, or bytes that are kept.
+// nbitPart is a number at a place of an element, or bytes that are kept unchanged.
 type nbitPart struct {
 	at, size  int
 	big       bool
 	bits, low int
-	repeat    int // that many of them side by side
+	repeat    int // how many of them are side by side
 }
 
 const (
@@ -38,12 +38,13 @@ const (
 	nbitKept
 )
 
-// mostNbitParts bounds the work for one element.
+// mostNbitParts limits the memory and work for the description of one element. Arrays in a description multiply its
+// parts, so a few parameters could describe any number of them.
 const mostNbitParts = 1 << 16
 
 // newNbit reads the parameters of HDF5's filter 5: a description of the element's type, as a tree written out in order,
-// with offset and number of the bits that count of each number. The description must agree with the size of a chunk, as
-// both come from the file.
+// with the offset and the number of significant bits of each number. The description must agree with the size of a
+// chunk, as both come from the file.
 func newNbit(params []uint32, chunkBytes int) (Codec, error) {
 	if len(params) < 5 {
 		return nil, errParams
@@ -61,15 +62,15 @@ func newNbit(params []uint32, chunkBytes int) (Codec, error) {
 	return n, nil
 }
 
-// nbitParser reads the description of a type.
+// nbitParser reads the description of a type from the parameters of the filter.
 type nbitParser struct {
 	params []uint32
 	parts  []nbitPart
 	failed bool
 }
 
-// next returns the next parameter. Numbers above 2^30 make the parser fail: no type is so large, and sums of them stay
-// within an int.
+// next returns the next parameter. Numbers above 2^30 make the parser fail: no type is so large, and sums of smaller
+// ones fit an int.
 func (p *nbitParser) next() int {
 	if len(p.params) == 0 || p.params[0] > 1<<30 {
 		p.failed = true
@@ -80,7 +81,8 @@ func (p *nbitParser) next() int {
 	return x
 }
 
-// parse reads a type whose element starts at a place, and returns the bytes of an element.
+// parse reads a type whose element starts at place at, and returns the bytes of an element. The depth is limited, as
+// types nest.
 func (p *nbitParser) parse(at, depth int) (size int) {
 	class := p.next()
 	size = p.next()
@@ -111,7 +113,7 @@ func (p *nbitParser) parse(at, depth int) (size int) {
 	return size
 }
 
-// array reads the type of an array's elements.
+// array reads the type of an array's elements, and repeats its parts for each element.
 func (p *nbitParser) array(at, size, depth int) {
 	first := len(p.parts)
 	base := p.parse(at, depth+1)
@@ -137,7 +139,7 @@ func (p *nbitParser) array(at, size, depth int) {
 	}
 }
 
-// Expansion implements [Codec]: a chunk of elements of which one bit counts grows most.
+// Expansion implements [Codec]. Chunks of elements with one significant bit grow most.
 func (n *nbit) Expansion() int {
 	if n.asStored {
 		return 1
@@ -145,8 +147,8 @@ func (n *nbit) Expansion() int {
 	return mostNbit
 }
 
-// Decode implements [Codec]. Only the bits that count are stored, so all others must be cleared first: dst may hold an
-// earlier chunk.
+// Decode implements [Codec]. Only significant bits are stored, so dst, which may hold an earlier chunk, is cleared
+// first.
 func (n *nbit) Decode(dst, src []byte) ([]byte, error) {
 	if n.asStored {
 		if len(src) > len(dst) {
@@ -171,7 +173,7 @@ func (n *nbit) Decode(dst, src []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// decode writes the numbers of a part of an element.
+// decode reads the numbers of a part and writes them into an element.
 func (p *nbitPart) decode(element []byte, r *filter.BitReader) {
 	for i := range p.repeat {
 		x := r.Next(p.bits) << p.low

@@ -12,35 +12,35 @@ import (
 type pipeline struct {
 	steps []step // in the order of writing; bit i of a chunk's mask belongs to steps[i]
 	size  int    // bytes of a chunk before the first step
-	most  int    // bytes that one stored byte can stand for
+	most  int    // the most bytes that one stored byte can stand for
 
-	bits     bool // the first step is scaleoffset or nbit, whose output has any size
+	bits     bool // the first step is scaleoffset or nbit, whose stored size is not fixed
 	constant bool // a step can store one number many times
 }
 
-// step is one filter.
+// step is one filter of a pipeline.
 type step struct {
 	id   uint16
 	name string
 	elem int // shuffle: bytes of an element
 
 	scaled scaleOffset
-	codec  Codec // of another program's filter
-	open   bool  // deflate: of as many bytes as the step before it made
+	codec  Codec // of szip, nbit and the filters of plugins
+	open   bool  // deflate: its output has any size, as the step before it has
 }
 
-// The most bytes that one stored byte can become: in a deflate stream 258 bytes take two bits, in
-// LZF 264 bytes take three bytes.
+// The most bytes that one stored byte can become: in a deflate stream 258 bytes take two bits, in LZF 264 bytes take
+// three bytes.
 const (
 	mostInflated = 1032
 	mostLZF      = 88
 )
 
-// mostConstant is how large a chunk may be that its stored bytes say nothing about: scaleoffset and
-// blosc2 store one number many times in no bits.
+// mostConstant limits a chunk whose size its stored bytes do not limit: scaleoffset and blosc2 store one number many
+// times in no bits. A file of a few bytes could otherwise claim any amount of memory.
 const mostConstant = 64 << 20
 
-// newPipeline refuses filters that are not undone here.
+// newPipeline returns the filters of a dataset, and refuses filters and orders of filters that are not undone here.
 func newPipeline(filters []meta.Filter, elem int64, size int) (pipeline, error) {
 	p := pipeline{size: size, most: 1}
 	compressors := 0
@@ -99,7 +99,7 @@ func (p *pipeline) step(f meta.Filter, elem int64) (s step, expansion int, err e
 	return s, s.codec.Expansion(), nil
 }
 
-// plain reports whether a chunk is stored as it is.
+// plain reports whether a chunk with that mask went through no filter.
 func (p *pipeline) plain(mask uint32) bool {
 	for i := range p.steps {
 		if p.applied(i, mask) {
@@ -109,13 +109,13 @@ func (p *pipeline) plain(mask uint32) bool {
 	return true
 }
 
-// applied reports whether step i changed a chunk with that mask.
+// applied reports whether step i has changed a chunk with that mask.
 func (p *pipeline) applied(i int, mask uint32) bool {
 	return mask>>i&1 == 0 && (p.steps[i].id != meta.FilterShuffle || p.steps[i].elem > 1)
 }
 
-// sizeBefore returns how many bytes went into step i. Only checksums and sizes of a
-// compressed stream before it change that number.
+// sizeBefore returns how many bytes went into step i when the chunk was written: the chunk, and what earlier steps have
+// added to it.
 func (p *pipeline) sizeBefore(i int, mask uint32) int {
 	n := p.size
 	if p.bits && i > 0 {
@@ -129,7 +129,7 @@ func (p *pipeline) sizeBefore(i int, mask uint32) int {
 	return n
 }
 
-// possible reports whether n stored bytes can be a chunk.
+// possible reports whether a chunk can be stored in n bytes. It is asked before memory for the chunk is allocated.
 func (p *pipeline) possible(n int64) bool {
 	if p.bits {
 		return int64(p.size) <= max(mostConstant, int64(max(p.most, mostInflated))*(n+64))
@@ -140,7 +140,7 @@ func (p *pipeline) possible(n int64) bool {
 	return int64(p.size)/int64(p.most) <= n+64
 }
 
-// undone is the error of a step.
+// undone is the error of a step, with the name of its filter.
 type undone struct {
 	filter string
 	err    error
@@ -150,9 +150,9 @@ func (e *undone) Error() string { return e.filter + ": " + e.err.Error() }
 
 func (e *undone) Unwrap() error { return e.err }
 
-// undo makes the chunk of dst, which has its size, from stored bytes.
+// undo decodes stored bytes into dst, which has the size of a chunk.
 func (w *worker) undo(p *pipeline, dst, src []byte, mask uint32) error {
-	left := 0 // steps that need a place to write to
+	left := 0 // steps that still need memory to write to
 	for i, s := range p.steps {
 		if p.applied(i, mask) && s.id != meta.FilterFletcher32 {
 			left++
@@ -184,7 +184,8 @@ func (w *worker) undo(p *pipeline, dst, src []byte, mask uint32) error {
 
 func (w *worker) wroteTo(dst, src []byte) bool { return len(src) == 0 || &dst[0] == &src[0] }
 
-// room returns where step i writes to: dst if it is the last one, else spare memory.
+// room returns the memory that step i writes to: dst for the last step, so that nothing is copied, and otherwise spare
+// memory.
 func (w *worker) room(p *pipeline, i, left int, mask uint32, dst, src []byte) []byte {
 	n := len(src)
 	if p.steps[i].id != meta.FilterShuffle {
@@ -198,7 +199,7 @@ func (w *worker) room(p *pipeline, i, left int, mask uint32, dst, src []byte) []
 	return *b
 }
 
-// undoStep undoes one filter, into out if it moves bytes.
+// undoStep undoes one filter. A filter that moves bytes writes into out.
 func (w *worker) undoStep(s step, out, src []byte) ([]byte, error) {
 	switch s.id {
 	case meta.FilterFletcher32:
@@ -220,7 +221,7 @@ func (w *worker) undoStep(s step, out, src []byte) ([]byte, error) {
 	return out, corrupted(w.inflater.Inflate(out, src))
 }
 
-// grow returns b with length n, with new memory where it has too little.
+// grow returns b with length n, in new memory if b is too small.
 func grow(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)

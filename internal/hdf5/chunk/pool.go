@@ -8,34 +8,32 @@ import (
 	"github.com/penstock/penstock/internal/codec/stream"
 )
 
-// Backend names what inflates: "Go" or "libdeflate".
+// Backend names the inflater: "Go" or "libdeflate".
 const Backend = stream.Backend
 
-// aloneBytes is how much work is done sooner than a helper could be woken.
+// aloneBytes is the amount of work that one goroutine finishes before it could wake a helper.
 const aloneBytes = 32 << 10
 
-// Pool is the workers that inflate chunks, for any number of Readers. Its methods may be
-// called from any goroutine.
+// Pool is the workers that decompress chunks, for any number of Readers. Its methods may be called from any goroutine.
 type Pool struct {
-	calls   chan invitation // has no room: only a helper that waits takes one
-	workers chan *worker    // those that nobody uses
+	calls   chan invitation // unbuffered: only an idle helper takes an invitation
+	workers chan *worker    // workers that no goroutine uses
 	start   sync.Once
 	closed  chan struct{}
 	end     sync.Once
 	callers atomic.Int32
 }
 
-// helped is work that a helper can do a part of.
+// helped is work of which a helper can do a part.
 type helped interface{ help() }
 
-// invitation asks for help until done.
+// invitation asks a helper to help, and to call done afterwards.
 type invitation struct {
 	to   helped
 	done *sync.WaitGroup
 }
 
-// worker is the memory of one goroutine that undoes filters: stored bytes, and what is
-// between two filters.
+// worker is the memory of one goroutine that undoes filters: the stored bytes, and the data between two filters.
 type worker struct {
 	inflater stream.Inflater
 	raw      []byte
@@ -43,10 +41,10 @@ type worker struct {
 	piece    piece
 }
 
-// NewPool returns a pool of that many workers; 0 means as many as GOMAXPROCS. One of them is
-// the goroutine that calls Records or Gather; however many call, no more than workers
-// inflate at a time. A worker holds up to three chunks of memory: the stored bytes (none
-// where the file is mapped) and, where chunks went through several filters, what is between.
+// NewPool returns a pool of that many workers; 0 means GOMAXPROCS. One of them is the goroutine that calls Records or
+// Gather; however many goroutines call, no more than workers decompress at a time. A worker holds up to three chunks of
+// memory: the stored bytes (none if the file is mapped) and, if chunks went through several filters, the data between
+// them.
 func NewPool(workers int) *Pool {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -58,19 +56,20 @@ func NewPool(workers int) *Pool {
 	return p
 }
 
-// Workers returns how many goroutines inflate at most.
+// Workers returns how many goroutines decompress at most.
 func (p *Pool) Workers() int { return cap(p.workers) }
 
-// Close ends the helping goroutines. Readers must not be in use then; afterwards the calling
-// goroutine does all the work.
+// Close ends the helping goroutines. No Reader may be in use at that moment; afterwards the calling goroutine does all
+// the work.
 func (p *Pool) Close() { p.end.Do(func() { close(p.closed) }) }
 
-// enter counts a call, until leave, and reports whether it is the only one.
+// enter counts a call until leave, and reports whether it is the only one.
 func (p *Pool) enter() (alone bool) { return p.callers.Add(1) == 1 }
 
 func (p *Pool) leave() { p.callers.Add(-1) }
 
-// invite asks up to n helpers that have nothing else to do. helpers counts those that came.
+// invite asks up to n idle helpers. helpers counts those that came. No helper is waited for: if none is idle, the
+// caller does the work.
 func (p *Pool) invite(to helped, helpers *sync.WaitGroup, n int64) {
 	p.start.Do(func() {
 		for range cap(p.workers) - 1 {

@@ -13,46 +13,47 @@ import (
 
 // Options configures a Reader. The zero value is usable.
 type Options struct {
-	// Pool does the work; nil means a pool of the Reader's own, of GOMAXPROCS workers.
+	// Pool is the workers to use; nil means a pool of the Reader's own, of GOMAXPROCS workers.
 	Pool *Pool
-	// CacheBytes is how much memory chunks may take that were wanted in part; 0 means 64 MiB.
-	// There is always room for one chunk a worker and one more.
+	// CacheBytes limits the memory of chunks of which a part was wanted; 0 means 64 MiB. There is always room for one
+	// chunk for each worker and one more.
 	CacheBytes int64
-	// Warm, if it is not nil, is called with bytes of a mapped file before they are read, by
-	// several goroutines. It can bring pages in with a system call, as a fault would block a P of the scheduler.
+	// Warm, if it is not nil, is called with a range of a mapped file before its bytes are read, by several goroutines.
+	// It can bring pages in with a system call: a page fault would block a P of the scheduler.
 	Warm func(offset, size int64) error
-	// Exact reads only the bytes asked for: for a file whose other bytes are not there yet.
+	// Exact reads only the bytes that are asked for, and nothing ahead: for a file whose other bytes have not arrived
+	// yet.
 	Exact bool
-	// References reads elements of variable length as the references that are stored, which meta.Heap follows.
+	// References reads elements of variable length as the stored references, which meta.Heap follows.
 	References bool
 }
 
-// Reader reads records of one dataset of an HDF5 file, which are steps along its first axis;
-// a scalar is one record. Its methods may be called from any goroutine.
+// Reader reads records of one dataset of an HDF5 file, which are steps along its first axis; a scalar is one record.
+// Its methods may be called from any goroutine.
 //
-// Beyond the Pool's memory, a Reader takes the table of chunks, 80 bytes a chunk, and the cache: at most
+// Beyond the Pool's memory, a Reader takes the table of chunks, 80 bytes for each, and the cache: at most
 // Options.CacheBytes or Workers+1 chunks, whichever is more, and no more than a record needs.
 type Reader struct {
 	data  *dataset
-	own   bool // the pool is of this Reader alone
+	own   bool // the pool belongs to this Reader alone
 	ahead readahead
 
 	mu   sync.Mutex
 	idle []*call
 }
 
-// NewReader returns a Reader of data, which is in the file that src reads. It reads the
-// index of the chunks, no elements.
+// NewReader returns a Reader of data, which is in the file that src reads. It reads the index of the chunks, and no
+// elements.
 //
-// Read are all layouts with the data in the file, and the filters that the package names; numbers come in the order of
-// bytes of this machine, which must be little endian, everything else of fixed size as stored. Anything else is
-// meta.ErrUnsupported, and the error names it; a corrupt index is meta.ErrCorrupt.
+// It reads all layouts with the data in the file, and the filters that the package names. Numbers are returned in the
+// byte order of this machine, which must be little endian; other types of fixed size are returned as stored. Anything
+// else is meta.ErrUnsupported, and the error names it; a corrupt index is meta.ErrCorrupt.
 func NewReader(src io.ReaderAt, data *meta.Dataset, opts Options) (*Reader, error) {
 	return newReader(source{r: src}, data, opts)
 }
 
-// NewMapped is NewReader for a file that is mapped, or otherwise in memory. A page that the
-// file has lost since then is an error of Records and Gather, no fault.
+// NewMapped is NewReader for a file that is mapped, or otherwise in memory. If the file was truncated since then,
+// reading a lost page is an error of Records and Gather, and does not end the process.
 func NewMapped(file []byte, data *meta.Dataset, opts Options) (*Reader, error) {
 	return newReader(source{mapped: file}, data, opts)
 }
@@ -68,7 +69,7 @@ func newReader(src source, data *meta.Dataset, opts Options) (*Reader, error) {
 	return r, nil
 }
 
-// withPool returns a Reader with that pool, or one of its own.
+// withPool returns a Reader with that pool, or with its own if pool is nil.
 func withPool(d *dataset, pool *Pool) *Reader {
 	if d.pool = pool; pool == nil {
 		d.pool = NewPool(0)
@@ -82,24 +83,24 @@ func (r *Reader) Len() int64 { return r.data.grid.dims[0] }
 // RecordBytes returns the bytes of a record.
 func (r *Reader) RecordBytes() int { return r.data.grid.record }
 
-// ChunkRecords returns how many records a chunk has a part of; of data that has no chunks, what
-// is read at a time.
+// ChunkRecords returns how many records a chunk has a part of; for data without chunks, how many are read at a time.
 func (r *Reader) ChunkRecords() int64 { return r.data.grid.deep }
 
-// Close ends the pool, if the Reader has one of its own. Nobody may use the Reader then.
+// Close ends the pool, if it belongs to this Reader alone. No goroutine may use the Reader at that moment.
 func (r *Reader) Close() {
 	if r.own {
 		r.data.pool.Close()
 	}
 }
 
-// Offset returns where the chunk of a record is in the file; 0 if it was never written.
+// Offset returns the place of a record's chunk in the file; 0 if the chunk was never written.
 func (r *Reader) Offset(record int64) (at int64) {
 	r.Stored(record, record+1, func(offset, _ int64) { at = offset })
 	return at
 }
 
-// Stored calls f with where the bytes are that Records(a, b) would read, if they are in one file; records must exist.
+// Stored calls f with the places of the bytes that Records(a, b) would read, if they are in one file. The records must
+// exist.
 func (r *Reader) Stored(a, b int64, f func(offset, size int64)) {
 	g := &r.data.grid
 	if r.data.flat && r.data.base >= 0 {
@@ -116,9 +117,9 @@ func (r *Reader) Stored(a, b int64, f func(offset, size int64)) {
 	}
 }
 
-// Records fills dst with records [a, b), which must exist. len(dst) must be what they need.
-// Every chunk is inflated once, by several workers, into dst where it is whole records that
-// are all wanted. After the first calls nothing is allocated.
+// Records fills dst with records [a, b), which must exist. len(dst) must be the length of these records. Every chunk is
+// decompressed once, by several workers, and straight into dst if it is whole records that are all wanted. After the
+// first calls nothing is allocated.
 func (r *Reader) Records(ctx context.Context, dst []byte, a, b int64) error {
 	if a < 0 || b < a || b > r.Len() {
 		return fmt.Errorf("hdf5: dataset %q: records [%d, %d) of %d do not exist", r.data.path, a, b, r.Len())
@@ -132,8 +133,8 @@ func (r *Reader) Records(ctx context.Context, dst []byte, a, b int64) error {
 	return c.run(&r.ahead)
 }
 
-// Gather is Records for records in any order, which may repeat: record indices[i] goes to
-// dst[i*RecordBytes:]. Records are grouped by chunk first.
+// Gather is Records for records in any order, which may repeat: record indices[i] goes to dst[i*RecordBytes:]. Records
+// are grouped by chunk first, so that each chunk is decompressed once.
 func (r *Reader) Gather(ctx context.Context, dst []byte, indices []int) error {
 	for _, i := range indices {
 		if i < 0 || int64(i) >= r.Len() {
@@ -149,11 +150,11 @@ func (r *Reader) Gather(ctx context.Context, dst []byte, indices []int) error {
 	return c.run(&r.ahead)
 }
 
-// Run is N records from First on, which go to dst[To*RecordBytes:].
+// Run is N records from First on. They go to dst[To*RecordBytes:].
 type Run struct{ First, N, To int64 }
 
-// Runs is Gather for runs of records, which must exist, and may overlap. It sorts runs by First, as
-// records are grouped by chunk. Places of dst that no run goes to stay as they are.
+// Runs is Gather for runs of records, which must exist, and may overlap. It sorts runs by First, as records are grouped
+// by chunk. Places of dst without a run stay as they are.
 func (r *Reader) Runs(ctx context.Context, dst []byte, runs []Run) error {
 	room := int64(0)
 	if r.data.grid.record > 0 {
@@ -177,7 +178,7 @@ func (r *Reader) Runs(ctx context.Context, dst []byte, runs []Run) error {
 	return c.run(&r.ahead)
 }
 
-// call returns a call that nobody uses.
+// call returns a call that no goroutine uses.
 func (r *Reader) call(ctx context.Context, dst []byte) *call {
 	r.mu.Lock()
 	defer r.mu.Unlock()

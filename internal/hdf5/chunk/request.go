@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// request is which records of a dataset go where in dst, by rows of chunks. Its jobs are the chunks of those rows.
+// request says which records of a dataset go to which places in dst, by rows of chunks. Its jobs are the chunks of
+// those rows.
 type request struct {
 	data *dataset
 	ctx  context.Context
@@ -29,20 +30,20 @@ func (q *request) end() int64 {
 	return n
 }
 
-// want is one record that Gather was asked for.
+// want is one record that Gather returns, and its place in dst.
 type want struct{ record, to int }
 
-// slot is n records of a row, from record first of it, which go to dst side by side.
+// slot is n records of a row, from record first of the row on. They go to dst side by side.
 type slot struct {
 	row      int64
 	first, n int64
 	to       int64 // place in dst, in records
 }
 
-// addRun asks for records [a, b).
+// addRun adds records [a, b), for the beginning of dst.
 func (q *request) addRun(a, b int64) { q.addRunTo(a, b, 0) }
 
-// addRunTo asks for records [a, b), to be put in dst from a place on, which is counted in records.
+// addRunTo adds records [a, b), for the place to in dst, which is counted in records.
 func (q *request) addRunTo(a, b, to int64) {
 	deep := q.data.grid.deep
 	for at := a; at < b; {
@@ -53,7 +54,7 @@ func (q *request) addRunTo(a, b, to int64) {
 	}
 }
 
-// addAll asks for records in any order.
+// addAll adds records in any order.
 func (q *request) addAll(indices []int) {
 	q.wants = q.wants[:0]
 	for i, x := range indices {
@@ -78,7 +79,8 @@ func (q *request) addAll(indices []int) {
 
 func byRecord(a, b want) int { return cmp.Or(cmp.Compare(a.record, b.record), cmp.Compare(a.to, b.to)) }
 
-// add adds a slot. Slots come row by row, and rows holds where each row of chunks begins, which is what a worker takes.
+// add adds a slot. Slots come row by row. rows holds the first slot of each row of chunks, which is what a worker
+// takes.
 func (q *request) add(s slot) {
 	if n := len(q.slots); n == 0 || q.slots[n-1].row != s.row {
 		q.rows = append(q.rows, n)
@@ -92,13 +94,13 @@ func (q *request) place(job int64) int64 {
 	return q.slots[q.rows[job/n]].row*n + job%n
 }
 
-// wanted returns what is wanted of the chunk of a job, and the column of the chunk.
+// wanted returns the slots that need the chunk of a job, and the column of the chunk.
 func (q *request) wanted(job int64) (slots []slot, column int64) {
 	n := q.data.grid.columns
 	return q.slots[q.rows[job/n]:q.rows[job/n+1]], job % n
 }
 
-// all reports whether a slot is every record of a chunk of whole records.
+// all reports whether a slot wants every record of a chunk of whole records.
 func (q *request) all(s slot) bool { return q.data.grid.whole && s.n == q.data.grid.deep }
 
 // records returns the memory in dst of a slot.

@@ -75,7 +75,7 @@ func newScaleOffset(params []uint32, size int) (s scaleOffset, err error) {
 	return s, nil
 }
 
-// undo fills dst, which is a chunk, from what the filter stored.
+// undo decodes the stored bytes of a chunk into dst.
 func (s *scaleOffset) undo(dst, src []byte) error {
 	if s.asStored {
 		return exact(dst, src)
@@ -105,14 +105,14 @@ func (s *scaleOffset) undo(dst, src []byte) error {
 	return nil
 }
 
-// inflateSome inflates a zlib stream of at most len(dst) bytes. The filter's output is as long as
-// its numbers need.
+// inflateSome inflates a zlib stream of at most len(dst) bytes: the size of the filter's output before compression is
+// not fixed.
 func inflateSome(dst, src []byte) ([]byte, error) {
 	b, err := stream.ZlibUpTo(dst, src)
 	return b, corrupted(err)
 }
 
-// corrupted makes an error of a stream one of the file.
+// corrupted marks an error of a stream as damage of the file; nil stays nil.
 func corrupted(err error) error {
 	if err == nil {
 		return nil
@@ -120,7 +120,7 @@ func corrupted(err error) error {
 	return fmt.Errorf("%w: %w", err, meta.ErrCorrupt)
 }
 
-// exact copies a chunk that is stored as it is.
+// exact copies a chunk that is stored unchanged.
 func exact(dst, src []byte) error {
 	if len(src) != len(dst) {
 		return fmt.Errorf("%d bytes for a chunk of %d: %w", len(src), len(dst), meta.ErrCorrupt)
@@ -129,7 +129,7 @@ func exact(dst, src []byte) error {
 	return nil
 }
 
-// numbers writes the numbers in little endian.
+// numbers decodes the numbers into dst, in little endian.
 func (s *scaleOffset) numbers(dst []byte, r filter.BitReader, bits int, least uint64) {
 	largest := uint64(1)<<bits - 1
 	for ; len(dst) >= s.size; dst = dst[s.size:] {

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// source is the file: mapped, or read by system calls.
+// source reads the file, which is mapped, or read by system calls.
 type source struct {
 	r      io.ReaderAt
 	mapped []byte
@@ -25,8 +25,9 @@ func (s *source) bytes(off, n int64, buf *[]byte) ([]byte, error) {
 	return *buf, s.read(*buf, off)
 }
 
-// view returns bytes of a mapped file without a copy. The range comes from a chunk index, so it is checked against the
-// file. warm reads pages before they are touched: a fault would stop the thread, and not only the goroutine.
+// view returns bytes of a mapped file without a copy. The range comes from a chunk index, so it is compared with the
+// size of the file. warm reads pages before they are accessed: a page fault would stop the thread, and not only the
+// goroutine.
 func (s *source) view(off, n int64) ([]byte, error) {
 	size := int64(len(s.mapped))
 	if off < 0 || off > size || n > size-off {
@@ -61,20 +62,21 @@ func cut(off, n int64) error {
 	return fmt.Errorf("the file ends before byte %d, was it truncated? %w", off+n, meta.ErrCorrupt)
 }
 
-// Chunks are the chunks of an array that is not in an HDF5 file. They are counted row by row through the grid
-// that they are in. The methods may be called from any goroutine.
+// Chunks are the chunks of an array that is not in an HDF5 file. They are numbered row by row through their grid. The
+// methods may be called from any goroutine.
 type Chunks interface {
-	// Load returns the stored bytes of a chunk, in the memory of buf, which it may replace, where it has to read
-	// them; nil if the chunk was never written.
+	// Load returns the stored bytes of a chunk; nil if the chunk was never written. If it has to read them, it uses the
+	// memory of buf, which it may replace.
 	Load(ctx context.Context, place int64, buf *[]byte) ([]byte, error)
 
-	// Possible reports whether that many stored bytes can be a chunk. It is asked before memory is taken for one.
+	// Possible reports whether a chunk can be stored in that many bytes. It is asked before memory for the chunk is
+	// allocated.
 	Possible(stored int) bool
 
-	// Decode fills dst, of the size of a chunk, with numbers in the order of bytes of this machine and elements in C
-	// order. It may use the memory of spare, and replace it.
+	// Decode decodes a chunk into dst, with numbers in the byte order of this machine and elements in C order. It may
+	// use the memory of spare, and replace it.
 	Decode(dst, stored []byte, spare *[2][]byte) error
 
-	// Name says which chunk that is, for errors.
+	// Name returns the name of the chunk, for errors.
 	Name(place int64) string
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/penstock/penstock/internal/codec/stream"
 )
 
-// unzstd decodes zstd frames.
+// unzstd decodes zstd frames, of at most len(dst) bytes of data.
 func unzstd(dst, src []byte) ([]byte, error) {
 	b, err := stream.ZstdUpTo(dst, src)
 	return b, corruptIf(err)
 }
 
-// unbzip2 decodes a bzip2 stream.
+// unbzip2 decodes a bzip2 stream, of at most len(dst) bytes of data.
 func unbzip2(dst, src []byte) ([]byte, error) {
 	b, err := stream.Bzip2UpTo(dst, src)
 	return b, corruptIf(err)

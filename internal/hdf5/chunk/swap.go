@@ -7,16 +7,16 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// numbers is how the numbers of a dataset become this machine's.
+// numbers says how stored numbers of a dataset become numbers of this machine.
 type numbers struct {
-	swap        int // bytes of a number that is big endian, else 0
-	size        int // bytes of an integer of which some bits do not count, else 0
-	left, right int // shifts that leave those that count, see the shifts of its Datatype
+	swap        int // bytes of a big-endian number, otherwise 0
+	size        int // bytes of an integer with insignificant bits, otherwise 0
+	left, right int // shifts that leave the significant bits, see Datatype.Shifts
 	signed      bool
 }
 
-// Native returns a function that converts stored numbers of a type to this machine's, in place; nil
-// if they are the same.
+// Native returns a function that converts stored numbers of a type to numbers of this machine, in place; nil if both
+// are the same.
 func Native(t *meta.Datatype) func(b []byte) {
 	n := numbersOf(t)
 	if n.stored() {
@@ -25,8 +25,8 @@ func Native(t *meta.Datatype) func(b []byte) {
 	return n.decode
 }
 
-// numbersOf returns how numbers of a type become this machine's: swapped bytes, and for a type whose precision is less
-// than its size, shifts that move the bits that count into place and extend the sign.
+// numbersOf returns how numbers of a type become numbers of this machine: by swapping bytes and, if the precision is
+// less than the size, by shifts that move the significant bits into place and extend the sign.
 func numbersOf(t *meta.Datatype) (n numbers) {
 	n.swap = swapped(t)
 	for t.Class == meta.Array || t.Class == meta.Enum {
@@ -38,10 +38,10 @@ func numbersOf(t *meta.Datatype) (n numbers) {
 	return n
 }
 
-// stored reports whether numbers are stored as this machine has them, so that decode has nothing to do.
+// stored reports whether numbers are stored in the form of this machine, so that decode has nothing to do.
 func (n *numbers) stored() bool { return n.swap == 0 && n.size == 0 }
 
-// decode converts stored numbers to this machine's, in place.
+// decode converts stored numbers to numbers of this machine, in place.
 func (n *numbers) decode(b []byte) {
 	filter.SwapBytes(b, n.swap)
 	if n.size == 0 {
@@ -61,7 +61,7 @@ func (n *numbers) decode(b []byte) {
 	}
 }
 
-// swapped returns the size of the numbers whose bytes have to be turned around, or 0.
+// swapped returns the size of the numbers whose bytes have to be reversed, or 0.
 func swapped(t *meta.Datatype) int {
 	for t.Class == meta.Array || t.Class == meta.Enum || t.Class == meta.Complex {
 		t = t.Base
