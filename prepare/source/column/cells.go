@@ -8,25 +8,26 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Cells are the cells of one column in rows that follow each other, whose places in a text are known.
+// Cells are the cells of one column in consecutive rows, whose places in a text are known.
 type Cells struct {
 	Text string   // with CellMargin bytes or more before and after all cells
 	Ends []uint32 // by row and column: where the cell ends and a separator comes; from the separator before the first cell
 	Step int      // columns of a row
 }
 
-// CellMargin is how many bytes around a cell AppendPlain looks at, whatever they are.
+// CellMargin is how many bytes before and after a cell AppendPlain may read. Reading whole words, whatever is around
+// the cell, is faster than checking its length first.
 const CellMargin = 24
 
-// At returns where the cell of a row is.
+// At returns the place of a row's cell in the text.
 func (c *Cells) At(row int) (begin, end int) {
 	at := row * c.Step
 	return int(c.Ends[at]) + 1, int(c.Ends[at+1])
 }
 
-// AppendPlain appends the values of cells in rows [row, rows) to b, as Int64, Float32 or Float64, up to the first that
-// is not a plain number, is long, or takes AppendNumber. It returns b, the row of that cell, and the traits of the
-// others.
+// AppendPlain appends the values of cells in rows [row, rows) to b, as Int64, Float32 or Float64, up to the first cell
+// that is not a plain number, is long, or needs AppendNumber. It returns b, the row of that cell, and the traits of the
+// numbers before it.
 func (c *Cells) AppendPlain(b []byte, row, rows int, d tensor.DType) ([]byte, int, PlainTraits) {
 	n := len(b)
 	b = b[:n+(rows-row)*d.Size()]
@@ -99,9 +100,10 @@ func (c *Cells) float64s(to []byte, row, rows int) (int, PlainTraits) {
 	return row, all
 }
 
-// takeCell is TakePlain for a cell whose end is known. The traits have plainNone if it is not plain, or one of the few
-// that need more steps: those with 8 characters or more before the point. It looks at all digits at a time, and at
-// eight of them by one operation, without jumps that depend on how many there are.
+// takeCell is TakePlain for a cell whose end is known. The traits have plainNone if the cell is not plain, or one of
+// the few that need more steps: those with 8 characters or more before the point. It looks at eight digits by one
+// operation, without jumps that depend on how many there are: such jumps are predicted wrongly for cells of varying
+// length.
 func takeCell(text string, begin, end int) (p Plain) {
 	const mostWhole, mostDigits = 15, 19
 	none := Plain{Traits: plainNone}
@@ -147,14 +149,14 @@ func takeCell(text string, begin, end int) (p Plain) {
 	return p
 }
 
-// pointIn returns which of eight characters is the first point, 8 if none is.
+// pointIn returns the place of the first point among eight characters, 8 if there is none.
 func pointIn(eight uint64) int {
 	const points, ones, highs = 0x2e2e2e2e2e2e2e2e, 0x0101010101010101, 0x8080808080808080
 	x := eight ^ points
 	return bits.TrailingZeros64((x-ones)&^x&highs) / 8
 }
 
-// digitsBefore returns the number that count <= 18 digits before the end are, if they are digits.
+// digitsBefore returns the number of the last count digits before end, count <= 18, and whether all of them are digits.
 func digitsBefore(text string, end, count int) (n uint64, ok bool) {
 	before := text[end-24 : end]
 	keep := &keepDigits[count]
@@ -171,7 +173,7 @@ func digitsBefore(text string, end, count int) (n uint64, ok bool) {
 	return n, other == 0
 }
 
-// keepDigits are, by how many of the last bytes of 24 count, these bytes.
+// keepDigits are masks that keep the last bytes of 24, by how many are kept.
 var keepDigits = func() (t [25][3]uint64) {
 	for count := range t {
 		for i := 24 - count; i < 24; i++ {

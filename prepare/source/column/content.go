@@ -14,7 +14,7 @@ import (
 // Content is the annotation of an image that a type of --fields names.
 type Content struct {
 	Name   string // tensor.Mask, tensor.Boxes or tensor.Keypoints; "" for none
-	Image  string // the field that it lies on; "" for the only one of images
+	Image  string // the image field that the annotation lies on; "" for the only one
 	Boxes  source.BoxFormat
 	Points int // of keypoints: how many a row has; 0 means one
 }
@@ -62,7 +62,7 @@ func parseContent(text string) (c Content, is bool, err error) {
 	return c, true, nil
 }
 
-// String writes what parseContent read.
+// String returns the text that parseContent reads.
 func (c Content) String() string {
 	var words []string
 	if c.Boxes.Layout != "" {
@@ -83,7 +83,7 @@ func (c Content) String() string {
 	return c.Name + "[" + strings.Join(words, ",") + "]"
 }
 
-// CellType is the type of the cells of a table that hold the content: the path of a mask, and rows of numbers.
+// CellType returns the type of a table's cells with the content: the path of a mask, or rows of numbers.
 func (c Content) CellType() string {
 	switch {
 	case c.Name == tensor.Mask:
@@ -96,7 +96,8 @@ func (c Content) CellType() string {
 	return "float32[*,3]"
 }
 
-// Declare gives a field of a source the content.
+// Declare gives a field of a source the content. It refuses a field whose shape cannot have it: readers rely on the
+// shape when they move boxes and keypoints with their image.
 func (c Content) Declare(f *source.Field) error {
 	if c.Name == "" {
 		return nil

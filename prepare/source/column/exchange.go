@@ -13,7 +13,7 @@ type Feature struct {
 }
 
 // HubFeatures reads the features that the Hugging Face Hub stores next to the schema of Parquet and Arrow, under
-// "huggingface". Rows do not need them, so it reports no error.
+// "huggingface". Rows can be read without them, so malformed features are no error.
 func HubFeatures(text string) map[string]Feature {
 	var meta struct {
 		Info struct {
@@ -38,7 +38,7 @@ func addFeatures(features map[string]Feature, prefix string, list map[string]jso
 			raw = f.Inner
 		}
 		var several []json.RawMessage
-		if json.Unmarshal(raw, &several) == nil && len(several) == 1 { // as older ones have lists
+		if json.Unmarshal(raw, &several) == nil && len(several) == 1 { // older files write a list of one
 			raw = several[0]
 		}
 		var inner map[string]json.RawMessage
@@ -62,7 +62,7 @@ func TwosComplement(b []byte) *big.Int {
 	return n
 }
 
-// Decimal returns the float64 that is nearest to unscaled / 10^scale. One that is too large is infinite.
+// Decimal returns the float64 that is nearest to unscaled / 10^scale. A number that is too large becomes infinite.
 func Decimal(unscaled *big.Int, scale int) float64 {
 	x, _ := strconv.ParseFloat(unscaled.String()+"e"+strconv.Itoa(-scale), 64)
 	return x

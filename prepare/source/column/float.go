@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// powersOf10 are those that a float64 has exactly.
+// powersOf10 are the powers of ten that a float64 has exactly.
 var powersOf10 = [...]float64{
 	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// parseFloat is strconv.ParseFloat without the hexadecimal digits and the underscores of Go's syntax, which tables do
-// not have: 1_23 is a name. It takes a third of its time for the decimals of most tables: up to 19 digits without an
-// exponent. Digits below 2^53 and the power of ten are exact as float64, so that one division rounds once
-// (Clinger, How to read floating point numbers accurately, 1990). Rounded again to 32 bits the result is right too,
-// unless it is half-way between two of those. More digits are rounded once before, and the result is at most two steps
-// of float64 off: for 32 bits it is right, unless it is near the half-way.
+// parseFloat is strconv.ParseFloat without hexadecimal digits and the underscores of Go's syntax, which tables do not
+// have: 1_23 is a name. It takes a third of strconv's time for the decimals of most tables: up to 19 digits without an
+// exponent. Digits below 2^53 and the power of ten are exact as float64, so that one division rounds once (Clinger, How
+// to read floating point numbers accurately, 1990). Rounded again to 32 bits the result is right, too, unless it is
+// half-way between two float32. More digits are rounded once before, and the result is at most two steps of float64
+// off: for 32 bits it is right, unless it is near the half-way.
 func parseFloat(word string, size int) (float64, error) {
 	const maxDigits = 19 // of any uint64
 	var n, sign uint64
 	digits, point := 0, -1
 	i := 0
-	if word != "" { // without jumps, which would be guessed wrong for half of the words
+	if word != "" { // without jumps, which would be predicted wrongly for half of the words
 		if word[0] == '-' {
 			i, sign = 1, 1<<63
 		}
@@ -70,8 +70,8 @@ func parseFloat(word string, size int) (float64, error) {
 	return math.Float64frombits(math.Float64bits(x) | sign), nil
 }
 
-// decimal returns the float of size bits nearest to n, the digits of a number with at most 19 places after the point.
-// It returns false if it takes more to find out.
+// decimal returns the float of size bits nearest to n / 10^places, with at most 19 places. It returns false if a slower
+// way has to decide.
 func decimal(n uint64, places, size int) (x float64, ok bool) {
 	off := uint64(0)
 	switch {
@@ -92,8 +92,8 @@ func decimal(n uint64, places, size int) (x float64, ok bool) {
 	return x, true
 }
 
-// nearest returns the float64 that is nearest to n / 10^places, for n that is not 0 and at most 19 places. It
-// multiplies by the first 64 bits of the inverse, and divides for the few numbers that these do not decide on (Lemire,
+// nearest returns the float64 that is nearest to n / 10^places, for n other than 0 and at most 19 places. It multiplies
+// by the first 64 bits of the inverse, and divides for the few numbers on which these bits do not decide (Lemire,
 // Number parsing at a gigabyte per second, 2021; as in strconv, Eisel).
 func nearest(n uint64, places int) float64 {
 	const bias, fraction, rest = 1023, 52, 1<<9 - 1
@@ -152,12 +152,12 @@ func parseDecimal(word string, size int) (float64, error) {
 	return strconv.ParseFloat(word, size)
 }
 
-// wholePowersOf10 are those that a uint64 has room for.
+// wholePowersOf10 are the powers of ten that fit a uint64.
 var wholePowersOf10 = [...]uint64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
 	1e15, 1e16, 1e17, 1e18, 1e19}
 
-// lastDigits returns the number that the last count bytes of word are, if all of them are digits. Count is at most 16,
-// and word has eight bytes or more.
+// lastDigits returns the number of the last count bytes of word, and whether all of them are digits. Count is at most
+// 16, and word has eight bytes or more.
 func lastDigits(word string, count int) (n uint64, ok bool) {
 	if count > 8 {
 		first, ok := EightDigits(word[len(word)-count:])
@@ -174,7 +174,7 @@ func lastDigits(word string, count int) (n uint64, ok bool) {
 
 const zeros = 0x3030303030303030
 
-// allDigits reports whether a text is digits only.
+// allDigits reports whether a text consists of digits only.
 func allDigits(text string) bool {
 	for ; len(text) >= 8; text = text[8:] {
 		if _, ok := EightDigits(text); !ok {
@@ -189,7 +189,7 @@ func allDigits(text string) bool {
 	return true
 }
 
-// EightDigits returns the number that the first eight bytes of a text are, if all of them are digits.
+// EightDigits returns the number of the first eight bytes of a text, and whether all of them are digits.
 func EightDigits(text string) (n uint64, ok bool) {
 	if len(text) < 8 {
 		return 0, false
@@ -197,8 +197,8 @@ func EightDigits(text string) (n uint64, ok bool) {
 	return numberOf(binary.LittleEndian.Uint64([]byte(text[:8])))
 }
 
-// numberOf returns the number of eight digits, the first in the lowest byte, if they are digits. It looks at all of
-// them at a time (Lemire, Number parsing at a gigabyte per second, 2021).
+// numberOf returns the number of eight digits, the first one in the lowest byte, and whether all bytes are digits. It
+// looks at all bytes at a time (Lemire, Number parsing at a gigabyte per second, 2021).
 func numberOf(eight uint64) (n uint64, ok bool) {
 	const high = 0xf0f0f0f0f0f0f0f0
 	if eight&high != zeros || (eight+0x0606060606060606)&high != zeros {
@@ -207,7 +207,7 @@ func numberOf(eight uint64) (n uint64, ok bool) {
 	return valueOf(eight), true
 }
 
-// valueOf returns the number of eight digits, the first in the lowest byte.
+// valueOf returns the number of eight digits, the first one in the lowest byte. The bytes must be digits.
 func valueOf(eight uint64) uint64 {
 	const pairs = 0x000000ff000000ff
 	eight -= zeros

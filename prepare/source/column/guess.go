@@ -19,7 +19,8 @@ type Cell struct {
 
 func (c Cell) Missing() bool { return c.Text == "" && !c.Quoted }
 
-// absent are words for no value in a column of numbers, of those that pandas takes for one. NaN is a number.
+// absent are words for a missing value in a column of numbers: some of the words that pandas takes for one. NaN is a
+// number.
 var absent = []string{"NA", "N/A", "n/a", "<NA>", "#N/A", "#NA", "NULL", "null", "None"}
 
 func isAbsent(word string) bool {
@@ -55,7 +56,8 @@ type Guess struct {
 	scratch []byte
 }
 
-// Add takes one more cell into account.
+// Add takes one more cell into account. Types are only ever ruled out, so the result does not depend on the order of
+// cells, and the guesses of several goroutines can be merged.
 func (g *Guess) Add(c Cell) {
 	if c.Missing() {
 		return
@@ -97,7 +99,7 @@ func (g *Guess) Add(c Cell) {
 	}
 }
 
-// KnowsText reports whether Add would change nothing for this cell: the column is known to hold texts or names of
+// KnowsText reports whether Add would change nothing for this cell: the column is known to have texts or names of
 // classes, and the cell cannot be a number. It is the fast path of long columns, and looks at one byte.
 func (g *Guess) KnowsText(c Cell) bool {
 	if !(g.seen && g.notInt && g.notFloat && g.notImage && g.notImages && g.notWhole && g.notUint && g.notBool && g.notList) {
@@ -106,7 +108,7 @@ func (g *Guess) KnowsText(c Cell) bool {
 	return g.numbers || c.Quoted || c.Text == "" || c.Text[0] > '9' || c.Text[0] > ' ' && c.Text[0] < '+'
 }
 
-// addSize finds out which floats hold a number.
+// addSize finds out which floating-point types hold a number exactly enough.
 func (g *Guess) addSize(word string) {
 	const exact = 15 // digits that every float64 holds
 	if g.wide && (g.inexact || len(word) <= exact) {
@@ -143,15 +145,16 @@ const (
 	plainFraction           // digits and a point, or an exponent, that float64 holds
 )
 
-// Longer cells are looked at in full. A shorter fraction without an exponent is at least 1e-22, which float32 holds.
+// Limits up to which a cell can be classified by its length. Longer cells are parsed completely. A shorter fraction
+// without an exponent is at least 1e-22, which float32 holds.
 const (
 	sureWhole    = 7  // characters before the point that need no look at the size: such numbers are below 2^24
 	mostWhole    = 18 // digits of any int64
 	mostFraction = 25 // a float64 with all its digits: -0.00012345678901234567
 )
 
-// plain finds the two kinds of numbers that nearly all cells are, and how many characters are before the point; of
-// one with an exponent as many as need a look at its size.
+// plain recognizes the two kinds of numbers that nearly all cells are, and returns how many characters are before the
+// point. For a number with an exponent it returns so many that its size is looked at.
 func plain(text string) (kind plainKind, whole int) {
 	kind, whole = plainWhole, len(text)
 	if text == "" || len(text) > mostFraction || text[len(text)-1] == '.' {
@@ -180,7 +183,7 @@ scan:
 	return kind, whole
 }
 
-// isExponent reports whether text is an exponent of at most two digits, which any float64 has room for.
+// isExponent reports whether text is an exponent of at most two digits, which every float64 has room for.
 func isExponent(text string) bool {
 	if text != "" && (text[0] == '-' || text[0] == '+') {
 		text = text[1:]
@@ -212,16 +215,17 @@ func (g *Guess) Merge(o *Guess) {
 	}
 }
 
-// Numbers and Words report whether some cells are numbers, and whether some are not.
+// Numbers reports whether some cells are numbers, and Words whether some are not.
 func (g *Guess) Numbers() bool { return g.numbers }
 func (g *Guess) Words() bool   { return g.notFloat }
 
-// Inexact reports whether the column has integers and other numbers, and float64 does not hold some of the integers.
+// Inexact reports whether the column has integers and other numbers, and float64 cannot hold some of the integers
+// exactly. Such integers are identifiers, and a conversion to floats would merge some of them.
 func (g *Guess) Inexact() bool {
 	return g.inexact && g.notWhole && !g.notFloat || g.inexact && !g.notList && g.isList && g.floats
 }
 
-// Float returns the type of floats that holds all numbers: float32 where that does.
+// Float returns the floating-point type that holds all numbers: float32 if that does, otherwise float64.
 func (g *Guess) Float() tensor.DType {
 	if g.wide {
 		return tensor.Float64
@@ -229,12 +233,12 @@ func (g *Guess) Float() tensor.DType {
 	return tensor.Float32
 }
 
-// isBool reports what appendNumber takes for true or false, numbers aside.
+// isBool reports whether a word stands for true or false.
 func isBool(text string) bool {
 	return slices.Contains([]string{"true", "True", "TRUE", "false", "False", "FALSE"}, text)
 }
 
-// addImages finds out whether cells are lists of names of images.
+// addImages finds out whether a cell is a list of names of images.
 func (g *Guess) addImages(c Cell) {
 	if g.notImages {
 		return
@@ -247,8 +251,8 @@ func (g *Guess) addImages(c Cell) {
 	g.notImages, g.images = err != nil || !named, g.images || len(list) > 0
 }
 
-// addWhole finds out whether whole numbers fit into 64 bits: one that does not is an
-// identifier: no float has all its digits.
+// addWhole finds out whether a whole number fits into 64 bits. One that does not is taken for an identifier: no float
+// has all its digits.
 func (g *Guess) addWhole(text string) {
 	if g.notWhole {
 		return
@@ -262,8 +266,8 @@ func (g *Guess) addWhole(text string) {
 	}
 }
 
-// addList looks at a cell as a list of numbers. It is tried as integers first: as floats, numbers above 2^53 would
-// change. A column is a list only if all its cells are, and all of them in one notation, in brackets or as words.
+// addList looks at a cell as a list of numbers. It tries integers first: as floats, numbers above 2^53 would change. A
+// column is a list only if all its cells are lists, and all of them in one notation, in brackets or as words.
 func (g *Guess) addList(text string) {
 	words := !strings.HasPrefix(strings.TrimLeft(text, " \t"), "[")
 	if g.notList = words && !plainNumbers(text) || g.isList && words != g.words; g.notList {
@@ -292,7 +296,7 @@ func (g *Guess) addList(text string) {
 	g.addDims(dims)
 }
 
-// addDims adds one more list, after a first one.
+// addDims takes the lengths of one more list into account, after the first list.
 func (g *Guess) addDims(dims []int) {
 	switch {
 	case len(dims) == 1 && dims[0] == 0: // an empty list has rows of any shape
@@ -306,8 +310,8 @@ func (g *Guess) addDims(dims []int) {
 	}
 }
 
-// plainNumbers reports whether text looks like numbers with blanks between: one with a zero
-// before its digits is a part of a name, a date or a telephone number.
+// plainNumbers reports whether text looks like numbers with blanks between them. A number with a zero before its digits
+// is a part of a name, a date or a telephone number.
 func plainNumbers(text string) bool {
 	words := strings.FieldsFunc(text, isBlank)
 	for _, w := range words {
@@ -323,12 +327,12 @@ func plainNumbers(text string) bool {
 // labelNames are columns whose words are taken for classes.
 var labelNames = []string{"label", "labels", "class", "classes", "category", "target", "y"}
 
-// LabelName reports whether a column of that name is taken for one of classes.
+// LabelName reports whether the words in a column of that name are taken for classes.
 func LabelName(name string) bool {
 	return slices.Contains(labelNames, strings.ToLower(LastPart(name)))
 }
 
-// Result returns the type of a column of that name.
+// Result returns the type of a column of that name: the narrowest type that no cell has ruled out.
 func (g *Guess) Result(column string) Type {
 	switch {
 	case !g.seen:

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// EachMember calls f for the members of an object, and of the objects in it.
+// EachMember calls f for the members of an object, and for the members of objects in it.
 func EachMember(text []byte, prefix string, depth int, f func(column string, c Cell)) error {
 	if err := checkText(text); depth == 0 && err != nil {
 		return err
@@ -43,8 +43,8 @@ func EachMember(text []byte, prefix string, depth int, f func(column string, c C
 	return nil
 }
 
-// notJSON says what is wrong with text. Python writes NaN and Infinity, which its json and pandas read, and which JSON
-// does not have.
+// notJSON describes an error of text that is not JSON. Python writes NaN and Infinity, which its json and pandas read
+// and which JSON does not have.
 func notJSON(err error) error {
 	if text := err.Error(); strings.Contains(text, "'N'") || strings.Contains(text, "'I'") {
 		return source.ValueError("not JSON, which has no NaN and no Infinity; write the table as CSV: "+
@@ -53,8 +53,8 @@ func notJSON(err error) error {
 	return source.ValueError("not JSON: %w", err)
 }
 
-// checkText makes sure that no text of JSON changes when encoding/json decodes it, which puts U+FFFD in the place of
-// what is not UTF-8 and of surrogates without their other half.
+// checkText refuses text that encoding/json would change silently: it replaces bytes that are not UTF-8, and surrogates
+// without their other half, by U+FFFD.
 func checkText(text []byte) error {
 	if !utf8.Valid(text) {
 		return source.ValueError("it has bytes that are not UTF-8")
@@ -80,7 +80,7 @@ func checkText(text []byte) error {
 	}
 }
 
-// surrogate returns the half of a surrogate pair that text, which follows a backslash, begins with.
+// surrogate returns the half of a surrogate pair at the start of text, which follows a backslash.
 func surrogate(text []byte) (half uint64, ok bool) {
 	if len(text) < 5 || text[0] != 'u' {
 		return 0, false
@@ -112,5 +112,5 @@ func eachCell(name string, raw json.RawMessage, depth int, f func(column string,
 	return nil
 }
 
-// MaxDepth is how deep lists may be in lists.
+// MaxDepth limits how deep lists and objects are nested. Text of only brackets would otherwise overflow the stack.
 const MaxDepth = tensor.MaxRank

@@ -9,14 +9,14 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// Values of source.Options.Missing that are no value of a field.
+// Values of source.Options.Missing that are not a value of a field.
 const (
 	MissingNaN  = "nan"  // floats are NaN
 	MissingSkip = "skip" // the sample is left out
 )
 
-// Missing returns the value that a field has where a cell is empty, or a value null: what is the Missing of a source's
-// options. The error says why there is none; without Missing it is source.ErrMissing, and source.ErrNoImage of an image.
+// Missing returns the value of a field for an empty cell or a null, as the option Missing of a source says. If there is
+// no such value, the error says why; without the option it is source.ErrMissing, or source.ErrNoImage for an image.
 func Missing(what string, f source.Field) ([]byte, error) {
 	switch {
 	case f.Image():

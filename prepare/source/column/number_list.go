@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// numberList reads numbers as tables hold them: one, a JSON list of them (of lists of one length,
-// and so on), or words with blanks or semicolons between.
+// numberList reads numbers in the notations of tables: one number, a JSON list of numbers (or of lists of one length,
+// and so on), or words with blanks or semicolons between them.
 type numberList struct {
 	rest  string
 	count int               // numbers so far
@@ -32,10 +32,10 @@ func (l *numberList) numbers(b []byte, d tensor.DType) (dims []int, out []byte, 
 	return dims, b, err
 }
 
-// isBlank reports what may stand between words.
+// isBlank reports whether a character may separate words.
 func isBlank(r rune) bool { return r == ' ' || r == ';' || r == '\t' || r == '\n' || r == '\r' }
 
-// words reads what has no brackets.
+// words reads numbers without brackets.
 func (l *numberList) words(b []byte, d tensor.DType) (dims []int, out []byte, err error) {
 	words := strings.FieldsFunc(l.rest, isBlank)
 	for _, w := range words {
@@ -51,7 +51,7 @@ func (l *numberList) words(b []byte, d tensor.DType) (dims []int, out []byte, er
 
 var errRaggedList = errors.New("lists of several lengths inside of a list")
 
-// nested reads a list from its bracket on.
+// nested reads a list, from its bracket on.
 func (l *numberList) nested(b []byte, d tensor.DType, depth int) (dims []int, out []byte, err error) {
 	if depth == MaxDepth {
 		return nil, b, fmt.Errorf("lists are in more than %d lists", MaxDepth)
@@ -85,7 +85,7 @@ func (l *numberList) nested(b []byte, d tensor.DType, depth int) (dims []int, ou
 	}
 }
 
-// element reads the next number or list. Depth is counted, since JSON of only brackets would overflow the stack.
+// element reads the next number or list. The depth is counted, since JSON of only brackets would overflow the stack.
 func (l *numberList) element(b []byte, d tensor.DType, depth int) (dims []int, out []byte, err error) {
 	if strings.HasPrefix(l.rest, "[") {
 		return l.nested(b, d, depth+1)

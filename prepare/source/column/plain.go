@@ -23,15 +23,16 @@ type PlainTraits uint8
 const (
 	PlainFraction PlainTraits = 1 << iota
 	PlainNegative
-	plainWide // it is more than 1<<24, so that a float32 may not hold it
-	plainNone // the cell is none
+	plainWide // the number is more than 1<<24, so that a float32 may not hold it
+	plainNone // the cell is no plain number
 )
 
-// plainRoom is how many bytes TakePlain looks at, whatever they are.
+// plainRoom is how many bytes after the start of a number TakePlain may read. Closer to the end of a text it reads
+// nothing.
 const plainRoom = 48
 
-// TakePlain reads the number that text begins with, and returns how many bytes it has: 0 if it is not a plain
-// number, is too long, or is close to the end of text. Any byte but a digit may follow it.
+// TakePlain reads the number at the start of text, and returns how many bytes it has. It returns 0 if the number is not
+// plain, is too long, or is close to the end of text. Any byte but a digit may follow the number.
 func TakePlain(text string) (p Plain, end int) {
 	const mostWhole, mostDigits = 15, 19 // below 2^53, and of any uint64
 	if len(text) < plainRoom {
@@ -68,7 +69,7 @@ func TakePlain(text string) (p Plain, end int) {
 	return p, end
 }
 
-// takeDigits appends the digits of text from i on to n, at most 24, and returns where they end.
+// takeDigits appends the digits of text from i on to n, at most 24 digits, and returns where they end.
 func takeDigits(text string, i int, n uint64) (uint64, int) {
 	for range 3 {
 		eight := binary.LittleEndian.Uint64([]byte(text[i : i+8]))
@@ -86,7 +87,7 @@ func takeDigits(text string, i int, n uint64) (uint64, int) {
 	return n, i
 }
 
-// wide reports whether a float32 may not hold the number as it is too large.
+// wide reports whether the number is too large for every float32 to hold it exactly.
 func (p *Plain) wide() bool {
 	x, _ := decimal(p.digits, p.places, 64)
 	return x > 1<<24
@@ -101,13 +102,13 @@ func (p *Plain) putInt(to []byte) {
 	binary.LittleEndian.PutUint64(to, (p.digits^-negative)+negative)
 }
 
-// Small returns a number that is whole, not negative and less than max.
+// Small returns the number if it is whole, not negative and less than max.
 func (p *Plain) Small(max uint64) (uint64, bool) {
 	return p.digits, p.digits < max && p.Traits&(PlainFraction|PlainNegative) == 0
 }
 
-// Put writes the number as Int64, Float32 or Float64, the nearest to it. It returns false if that is not a value of
-// the type, or if finding the nearest takes AppendNumber.
+// Put writes the nearest Int64, Float32 or Float64 to the number. It returns false if the type has no such value, or if
+// finding the nearest needs AppendNumber.
 func (p *Plain) Put(to []byte, d tensor.DType) bool {
 	if d == tensor.Int64 {
 		p.putInt(to)
@@ -123,12 +124,13 @@ func (p *Plain) Put(to []byte, d tensor.DType) bool {
 	return ok
 }
 
-// KnowsPlain reports that AddPlain is enough for each plain number: what Add does more was done for a cell before.
+// KnowsPlain reports whether AddPlain is enough for plain numbers: an earlier cell has already done everything else
+// that Add does.
 func (g *Guess) KnowsPlain() bool {
 	return g.numbers && (g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1}))
 }
 
-// AddPlain takes cells into account that are plain numbers with these traits, in any order. It needs KnowsPlain.
+// AddPlain takes cells into account that are plain numbers with these traits, in any order. KnowsPlain must be true.
 func (g *Guess) AddPlain(traits PlainTraits) {
 	g.seen, g.notImage, g.notBool = true, true, true
 	g.notUint = g.notUint || traits&(PlainFraction|PlainNegative) != 0

@@ -20,13 +20,13 @@ const TypeNames = "image (a path), images (a list of paths), base64 (an image), 
 // type.
 type Selection struct {
 	Column string
-	Field  string // "" for one named after Column
-	Type   string // "" for the one that is found out
+	Field  string // "" names the field after Column
+	Type   string // "" finds the type by the cells
 
-	Content Content // instead of Type: that the field lies on an image
+	Content Content // in place of Type: the field is an annotation of an image
 }
 
-// String returns what ParseFields read.
+// String returns the text that ParseFields reads.
 func (w Selection) String() string {
 	text := quoted(w.Column)
 	if w.Field != "" {
@@ -41,7 +41,7 @@ func (w Selection) String() string {
 	return text
 }
 
-// CellType is Type or, of a selection with a Content, the type of the cells that hold the Content.
+// CellType returns Type or, for a selection with a Content, the type of cells that have the Content.
 func (w Selection) CellType() string {
 	if w.Content.Name != "" {
 		return w.Content.CellType()
@@ -57,8 +57,8 @@ func (w Selection) FieldName() string {
 	return layout.FieldName(w.Column)
 }
 
-// quoted returns the name of a column as --fields takes it: between double quotes, as CSV has them, if it has a
-// character that would end it.
+// quoted returns the name of a column in the syntax of --fields: a name with a character that would end it is between
+// double quotes, as in CSV.
 func quoted(column string) string {
 	if !strings.ContainsAny(column, `,=:[]`) && !strings.HasPrefix(column, `"`) && strings.TrimSpace(column) == column {
 		return column
@@ -66,7 +66,7 @@ func quoted(column string) string {
 	return `"` + strings.ReplaceAll(column, `"`, `""`) + `"`
 }
 
-// FieldsCommand returns the command line that begins with prefix and takes these columns; "" where a name cannot be
+// FieldsCommand returns the command line that begins with prefix and selects these columns; "" if a name cannot be
 // printed.
 func FieldsCommand(prefix string, columns []string) string {
 	var list []string
@@ -76,11 +76,11 @@ func FieldsCommand(prefix string, columns []string) string {
 	return shell.Command(strings.TrimSpace(prefix+" --fields"), strings.Join(list, ","))
 }
 
-// longestFlag is the most bytes of --fields in a message.
+// longestFlag is the longest --fields that a message shows, in bytes.
 const longestFlag = 2000
 
-// Distinct refuses columns of which two would be one field: fields[i] is the name that list[i] has by then. The error
-// ends in the flag that gives each field a name.
+// Distinct refuses a selection in which two columns would become one field. fields[i] is the name of the field of
+// list[i]. The error ends in the flag that gives each field its own name.
 func Distinct(list []Selection, fields []string) error {
 	var err error
 	first, words := make(map[string]int, len(list)), make([]string, len(list))
@@ -104,7 +104,8 @@ func Distinct(list []Selection, fields []string) error {
 	return fmt.Errorf("%w; name them with --fields", err)
 }
 
-// cutQuoted takes a quoted name off the front of an element. It returns false where none is, or where it does not end.
+// cutQuoted takes a quoted name from the front of an element. It returns false if there is none, or if the name does
+// not end.
 func cutQuoted(text string) (name, rest string, is bool) {
 	rest, is = strings.CutPrefix(text, `"`)
 	for is {
@@ -120,8 +121,8 @@ func cutQuoted(text string) (name, rest string, is bool) {
 	return "", text, false
 }
 
-// ParseFields reads COLUMN=FIELD:TYPE,..., where =FIELD and :TYPE may be left out. A comma
-// inside of brackets belongs to the type, and one inside of quotes to the column.
+// ParseFields reads COLUMN=FIELD:TYPE,..., where =FIELD and :TYPE may be omitted. A comma inside of brackets belongs to
+// the type, and a comma inside of quotes to the column.
 func ParseFields(text string) (list []Selection, err error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -170,7 +171,7 @@ func ParseFields(text string) (list []Selection, err error) {
 // Keras' kernel:0: no type begins with a digit.
 func nameGoesOn(rest string) bool { return rest != "" && rest[0] >= '0' && rest[0] <= '9' }
 
-// cutOutside cuts at the first comma that is not inside of brackets.
+// cutOutside cuts at the first comma outside of brackets.
 func cutOutside(text string) (before, after string, found bool) {
 	depth := 0
 	for i, r := range text {
@@ -186,8 +187,8 @@ func cutOutside(text string) (before, after string, found bool) {
 	return text, "", false
 }
 
-// Matching returns the columns that a text of names and globs with a plus between stands for,
-// each part in the order of the table, and the first part that stands for none.
+// Matching returns the columns that a text of names and globs, with a plus between them, stands for, each part in the
+// order of the table. It also returns the first part that matches no column.
 func Matching(text string, order []string) (list []string, missing string) {
 	for _, part := range strings.Split(text, "+") {
 		found := false
@@ -205,8 +206,8 @@ func Matching(text string, order []string) (list []string, missing string) {
 	return list, missing
 }
 
-// Undecided is the error for columns that cannot become fields. If the user has named no columns, it says how to
-// select the good ones alone.
+// Undecided returns the error for columns that cannot become fields. If the user has named no columns, the error says
+// how to select only the other columns.
 func Undecided(errs []error, good []string, named bool) error {
 	err := errors.Join(errs...)
 	if err == nil || len(good) == 0 || named {

@@ -47,9 +47,9 @@ var kindNames = map[string]Kind{"image": ImagePath, "images": ImagePaths, "base6
 type Type struct {
 	Kind    Kind
 	DType   tensor.DType     // of numbers
-	Shape   []int            // of numbers: of the value, or of a row of it
+	Shape   []int            // of numbers: shape of the value, or of one of its rows
 	Ragged  bool             // numbers: any number of rows
-	classes map[string]int64 // of a label; nil where the cells are the numbers
+	classes map[string]int64 // number of each class of a label; nil if the cells are numbers
 	missing []byte           // the value of a cell that is missing, if noValue is nil
 	noValue error
 }
@@ -83,7 +83,7 @@ func ParseType(name string) (t Type, err error) {
 	return t, source.NumberField("x", t.DType, t.Shape...).Spec.Validate()
 }
 
-// typeNames returns the types that parseType reads, arrays aside.
+// typeNames returns the names of the types that ParseType reads, without arrays.
 func typeNames() []string {
 	names := slices.Sorted(maps.Keys(kindNames))
 	for d := tensor.Float64; d > tensor.Invalid; d-- {
@@ -92,7 +92,7 @@ func typeNames() []string {
 	return names
 }
 
-// String writes the type as parseType reads it.
+// String returns the text that ParseType reads.
 func (t Type) String() string {
 	for name, kind := range kindNames {
 		if kind == t.Kind {
@@ -159,7 +159,7 @@ func (t *Type) AppendClass(b, name []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(b, uint64(n)), nil
 }
 
-// Same reports whether Append of both does the same; neither has classes.
+// Same reports whether Append of both types gives the same values. Neither type may have classes.
 func (t *Type) Same(o *Type) bool {
 	return t.Kind == o.Kind && t.DType == o.DType && t.Ragged == o.Ragged && slices.Equal(t.Shape, o.Shape)
 }
@@ -167,7 +167,7 @@ func (t *Type) Same(o *Type) bool {
 // HasClasses reports whether cells are names of classes.
 func (t *Type) HasClasses() bool { return t.classes != nil }
 
-// Put stores the value of a cell as the value of a field. A path in the cell is relative to the folder dir.
+// Put sets a field to the value of a cell. A path in the cell is relative to the folder dir.
 func (t Type) Put(v *source.Values, field int, c Cell, dir source.File) error {
 	if c.Missing() && (t.Kind == Text || t.Kind == ImagePaths || t.Ragged) {
 		v.Make(field, 0)
@@ -208,10 +208,10 @@ func (t *Type) Append(b []byte, c Cell) ([]byte, error) {
 	return t.appendNumbers(b, c.Text)
 }
 
-// SetMissing sets the value of cells that are missing, of a column that becomes the field: see Missing.
+// SetMissing sets the value of missing cells in a column that becomes the field: see Missing.
 func (t *Type) SetMissing(what string, f source.Field) { t.missing, t.noValue = Missing(what, f) }
 
-// appendMissing appends the value of a cell that is missing.
+// appendMissing appends the value of a missing cell.
 func (t *Type) appendMissing(b []byte) ([]byte, error) {
 	if t.missing == nil {
 		return b, cmp.Or(t.noValue, source.ErrMissing)
@@ -228,8 +228,8 @@ func (t *Type) AppendOne(b []byte, c Cell) ([]byte, error) {
 	return AppendNumber(b, word, t.DType)
 }
 
-// putBase64 decodes a cell of base64, with or without the head of a data: URL, which browsers and notebooks put before
-// it.
+// putBase64 decodes a cell of base64, with or without the head of a data: URL, which browsers and notebooks write
+// before the data.
 func putBase64(v *source.Values, field int, text string) error {
 	if _, data, ok := strings.Cut(text, ";base64,"); ok {
 		text = data
@@ -270,8 +270,8 @@ func unknownClass(name string) error {
 	return source.ValueError("label %q is none of the classes", source.Clip(name))
 }
 
-// appendNumbers appends the numbers of a cell, checking that their shape is the type's. A
-// flat list stands for any shape of as many numbers.
+// appendNumbers appends the numbers of a cell, and checks that they have the type's shape. A flat list stands for any
+// shape of as many numbers.
 func (t *Type) appendNumbers(b []byte, text string) ([]byte, error) {
 	if !t.Ragged && len(t.Shape) == 0 && !strings.HasPrefix(text, "[") {
 		word := Trimmed(text)
@@ -301,7 +301,7 @@ func (t *Type) appendNumbers(b []byte, text string) ([]byte, error) {
 	return b, nil
 }
 
-// AppendNumber appends one number, which must fit into the type.
+// AppendNumber appends one number, which the type must be able to hold.
 func AppendNumber(b []byte, word string, d tensor.DType) ([]byte, error) {
 	if d == tensor.Float32 || d == tensor.Float64 {
 		if x, err := parseFloat(word, 8*d.Size()); err == nil {
@@ -315,10 +315,11 @@ func AppendNumber(b []byte, word string, d tensor.DType) ([]byte, error) {
 	return b, err
 }
 
-// MaxClasses is more than any classifier has.
+// MaxClasses limits the classes of a label. A column with more different words is text, whatever its name is.
 const MaxClasses = 1 << 20
 
-// SetClasses numbers the classes of a label by name, unless they are numbers.
+// SetClasses numbers the classes of a label in the order of their names, so that the numbers do not depend on the order
+// of rows. Classes that are numbers already keep them.
 func (t *Type) SetClasses(g *Guess, names map[string]bool) error {
 	if t.Kind != label || !g.notInt {
 		return nil
@@ -330,10 +331,10 @@ func (t *Type) SetClasses(g *Guess, names map[string]bool) error {
 	return nil
 }
 
-// ErrImages refuses lists as one image a record.
+// ErrImages is the error for lists of images in a field that has one image for each record.
 var ErrImages = errors.New("holds lists, and a field of type image has one image a record; write :images in place of :image")
 
-// FilePath returns the path of the file that a cell names, which is relative to the folder of its table.
+// FilePath returns the path of the file that a cell names. A relative path starts at the folder of the table.
 func FilePath(cell, dir string) string {
 	path := filepath.FromSlash(cell)
 	if filepath.IsAbs(path) {
@@ -359,7 +360,7 @@ func (p PathField) paths(value []byte) (list []string, err error) {
 	return []string{string(value)}, nil
 }
 
-// put makes the files the value of the field.
+// put sets the field to the content of the files.
 func (p PathField) put(v *source.Values, value []byte, dir source.File) error {
 	list, err := p.paths(value)
 	if err != nil {
@@ -371,7 +372,7 @@ func (p PathField) put(v *source.Values, value []byte, dir source.File) error {
 	return putFile(v, p.At, list[0], dir)
 }
 
-// pathList reads a JSON array of paths, or one path. An empty value, and null, have none.
+// pathList reads a JSON array of paths, or one path. An empty value and null stand for no path.
 func pathList(value []byte) (list []string, err error) {
 	if len(value) == 0 {
 		return nil, nil
@@ -402,8 +403,8 @@ func (t Type) ListPaths(c Cell, dir string) (list []string, is bool) {
 	return list, true
 }
 
-// WithFiles returns the data of a row in a file of a table, in which the fields that are paths of images, relative to the
-// folder of that file, have the contents of the images.
+// WithFiles returns the data of a row in the file of a table. Fields that are paths of images, relative to the folder
+// of that file, have the contents of the images in it.
 func WithFiles(data source.Data, paths []PathField, root *vfs.Root, file string) source.Data {
 	if paths == nil {
 		return data
@@ -452,7 +453,8 @@ func (w withFiles) Files(v *source.Values) (files []string, rest []byte, err err
 	return files, rest, nil
 }
 
-// putFiles makes the files with these paths the value of a field of content Images.
+// putFiles sets a field of content Images to the files with these paths. The size is checked after each file: a row may
+// name any number of them.
 func putFiles(v *source.Values, field int, paths []string, dir source.File) error {
 	record := v.Buffer(field)
 	var file []byte
@@ -469,14 +471,14 @@ func putFiles(v *source.Values, field int, paths []string, dir source.File) erro
 	return nil
 }
 
-// putFile makes a file's bytes the value of a field.
+// putFile sets a field to the bytes of a file.
 func putFile(v *source.Values, field int, path string, dir source.File) error {
 	b, err := readFile(path, dir, v.Buffer(field))
 	v.Keep(field, b)
 	return err
 }
 
-// readFile returns the bytes of a file, in the memory of buf where they fit.
+// readFile returns the bytes of a file, in the memory of buf if they fit.
 func readFile(path string, dir source.File, buf []byte) ([]byte, error) {
 	if strings.Contains(path, "://") {
 		return buf, source.ValueError("%q is a URL; download the files first", source.Clip(path))

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Column describes the values of one name.
+// Column describes a column of rows: the values of one name.
 type Column struct {
 	Name    string
 	Note    string       // for people: the unit, such as days since 1970-01-01
@@ -23,11 +23,11 @@ type Column struct {
 	Text    bool         // the bytes are text
 	Image   bool         // the bytes are the file of an image
 	Classes []string     // names of the numbers
-	Shape   []int        // that all values have, by the file's word; nil where lists may differ, and for one number
+	Shape   []int        // the shape of all values, if the file declares it; nil if lists may differ, and for single numbers
 	List    bool         // values are lists: their lengths are known only from the rows
 	Ragged  bool         // values are lists of several lengths
 	Unwrap  bool         // lists of one are one value
-	Sniff   bool         // what the bytes are is known only from the rows
+	Sniff   bool         // only the rows tell what the bytes are
 	Refused error        // why the values cannot become a field
 
 	// Findings of a pass over the rows.
@@ -38,18 +38,19 @@ type Column struct {
 	several bool            // some value is a list of other than one string
 	binary  bool            // some value is not UTF-8
 	Images  bool            // values are lists of image files
-	known   map[string]bool // words that may be classes; nil: they are not asked for
+	known   map[string]bool // words that may be classes; nil if classes are not needed
 }
 
-// looked is how many values are looked at to find out whether they are images.
+// looked is how many values are examined to find out whether a column has images.
 const looked = 100
 
-// settled reports that no row has to say more.
+// settled reports whether the column is known without looking at rows.
 func (c *Column) settled(w column.Selection) bool {
 	return c.Refused != nil || !c.List && !c.Sniff && !c.wordLabel(w)
 }
 
-// look takes one more value into account. One of another type than the first is a bad value.
+// look takes one more value into account. A value of another type than the first one is skipped here, and is a bad
+// value later.
 func (c *Column) look(x *Value, isImage func([]byte) bool) {
 	if x.Null {
 		return
@@ -114,7 +115,7 @@ func (c *Column) wordLabel(w column.Selection) bool {
 		column.LabelName(strings.ReplaceAll(c.Name, "/", "."))
 }
 
-// finish decides what the pass leaves open.
+// finish decides, after all rows, what the declaration has left open.
 func (c *Column) finish() {
 	if c.Sniff && c.DType == tensor.Invalid && !c.Image && !c.binary {
 		c.Text = true
@@ -132,13 +133,13 @@ func (c *Column) finish() {
 	}
 }
 
-// fieldNames are the fields' names for columns that have usual ones.
+// fieldNames are the names of fields for columns that have usual names.
 var fieldNames = map[string]string{
 	"image": source.ImagesName, "image/encoded": source.ImagesName, "label": source.LabelsName,
 	"image/class/label": source.LabelsName,
 }
 
-// target is a column as a field: how its values are converted.
+// target is a column that becomes a field, and says how its values are converted.
 type target struct {
 	*Column
 	at    int // position of the field
@@ -164,7 +165,7 @@ const (
 	asLabel        // a number, as int64
 )
 
-// newTarget finds the field that is wanted of a column.
+// newTarget returns the field that a selection makes of a column.
 func newTarget(c *Column, w column.Selection) (*target, error) {
 	t := &target{Column: c}
 	name := w.Field
@@ -270,7 +271,7 @@ func (t *target) bytes(name string, w column.Selection, given column.Type) error
 	return nil
 }
 
-// put stores a value as the value of the field.
+// put sets the field to the value.
 func (t *target) put(v *source.Values, x *Value) error {
 	if x.Null {
 		return t.putNull(v)
@@ -313,7 +314,8 @@ func (t *target) putNull(v *source.Values) error {
 	return err
 }
 
-// putNumbers copies no bytes: they are as the field has them. A flat list stands for any shape of as many numbers.
+// putNumbers sets the field to numbers without copying them, as they have the field's form already. A flat list stands
+// for any shape of as many numbers.
 func (t *target) putNumbers(v *source.Values, x *Value) error {
 	dims := x.Shape()
 	if t.typ.Ragged {
@@ -326,13 +328,13 @@ func (t *target) putNumbers(v *source.Values, x *Value) error {
 	return nil
 }
 
-// fits reports whether that many bytes are a value, or rows of one.
+// fits reports whether that many bytes are a value, or whole rows of one.
 func (t *target) fits(n int) bool {
 	row := tensor.Shape(t.typ.Shape).Elems() * t.typ.DType.Size()
 	return n == row || t.typ.Ragged && n%row == 0
 }
 
-// putRaw takes bytes for numbers, of a list each for one row or more.
+// putRaw takes bytes for numbers. Each string in a list is one row or more.
 func (t *target) putRaw(v *source.Values, x *Value) error {
 	items, b := x.Items, v.Buffer(t.at)
 	if !x.List {
@@ -348,7 +350,7 @@ func (t *target) putRaw(v *source.Values, x *Value) error {
 	return nil
 }
 
-// putLabel makes a whole number of any size one of 64 bits.
+// putLabel converts a whole number of any size to 64 bits.
 func (t *target) putLabel(v *source.Values, x *Value) error {
 	if size := x.DType.Size(); len(x.Data) != size {
 		return source.ValueError("%d numbers where one is expected", len(x.Data)/size)
@@ -361,7 +363,7 @@ func (t *target) putLabel(v *source.Values, x *Value) error {
 	return nil
 }
 
-// putImages makes the files of a list one value.
+// putImages makes one value of the files in a list.
 func (t *target) putImages(v *source.Values, x *Value) error {
 	items, record := x.Items, v.Buffer(t.at)
 	if !x.List {
@@ -374,7 +376,7 @@ func (t *target) putImages(v *source.Values, x *Value) error {
 	return nil
 }
 
-// putItems writes strings as JSON lines write a list of them.
+// putItems writes strings as a JSON array, as JSON Lines would have them.
 func (t *target) putItems(v *source.Values, x *Value) error {
 	list := make([]string, 0, len(x.Items))
 	for _, b := range x.Items {

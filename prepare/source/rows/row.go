@@ -16,10 +16,10 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Format is a kind of files of rows.
+// Format is a kind of files that consist of rows.
 type Format struct {
 	Kind string
-	Unit string // what rows are called
+	Unit string // word for rows, for people
 
 	// Sorted says that the writers of the format sort the columns by name, so that their order means nothing.
 	Sorted bool
@@ -27,19 +27,19 @@ type Format struct {
 	// Open returns the rows of a file, which is opened until the end of ctx.
 	Open func(ctx context.Context, root *vfs.Root, path string) (File, error)
 
-	// Splits says which file is which split; nil: their names do.
+	// Splits says which file belongs to which split; nil if the names of files say so.
 	Splits *source.FileSplits
 }
 
 // File is the rows of one file.
 type File interface {
-	// Columns returns what the file says of its columns beforehand, nil where only the rows do.
+	// Columns returns the columns that the file declares; nil if only its rows tell.
 	Columns() []Column
 
-	// Count returns the number of rows, -1 where only their end says.
+	// Count returns the number of rows; -1 if it is known only after reading them.
 	Count() int64
 
-	// Rows yields the rows from that one on. After an error it ends.
+	// Rows yields the rows from number first on. It ends after an error.
 	Rows(first int64) iter.Seq2[Row, error]
 
 	Close() error
@@ -47,17 +47,17 @@ type File interface {
 
 // Row is one row, whose values can be read as long as its File is open.
 type Row interface {
-	// Each gives the values that v wants. They may be appended to buf. It may run concurrently with Each of other
-	// rows. A repeated value replaces the one before.
+	// Each passes the values that v wants to v. Values may be appended to buf. Each may run concurrently with Each of
+	// other rows. If a name occurs twice, the later value replaces the earlier one.
 	Each(buf *[]byte, v Visitor) error
 }
 
 // Visitor takes the values of a row.
 type Visitor interface {
-	// Column returns the number of a column, -1 if its values are not wanted.
+	// Column returns the number of a column; -1 if its values are not wanted, so that a Row need not parse them.
 	Column(name []byte) int
 
-	// Value takes a value, which is good as long as the row's buffer and its File.
+	// Value takes a value. Its bytes are valid as long as the row's buffer and its File.
 	Value(column int, x *Value) error
 }
 
@@ -76,7 +76,7 @@ type Value struct {
 	Items [][]byte
 }
 
-// Varies is the length of an axis along which a value has several lengths.
+// Varies is the length of an axis along which a value's lists have several lengths.
 const Varies = -1
 
 // Shape returns the lengths of the axes.

@@ -10,22 +10,24 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// maxColumns bounds what names files can make up.
+// maxColumns limits the columns of files that do not declare them. Each row of a hostile file could have names of its
+// own, and each name would take memory.
 const maxColumns = 10_000
 
-// scan is a pass over rows. As a Visitor it takes the values of columns whose type or shape is not known yet.
+// scan is a pass over rows that finds types and shapes. As a Visitor it takes the values of columns whose type or shape
+// is not known yet.
 type scan struct {
 	opts     source.Options
-	wants    map[string]column.Selection // what is wanted of a column; nil: all
+	wants    map[string]column.Selection // the selected columns; nil selects all
 	declared bool                        // the files say which columns there are
 	columns  []*Column
 	byName   map[string]int
-	open     []bool // by column: its values are looked at
+	open     []bool // by column: whether its values are examined
 	buf      []byte
 }
 
-// newScan compares the columns of all files, where they declare them. Files of one dataset must agree, since a field
-// has one type; the first file decides.
+// newScan compares the declared columns of all files. Files of one dataset must agree, since a field has one type; the
+// first file decides.
 func newScan(files []File, names []string, selection []column.Selection, opts source.Options) (*scan, error) {
 	s := &scan{opts: opts, byName: make(map[string]int)}
 	for _, w := range selection {
@@ -59,7 +61,7 @@ func newScan(files []File, names []string, selection []column.Selection, opts so
 	return s, nil
 }
 
-// add makes room for one more column.
+// add adds a column.
 func (s *scan) add(c *Column) int {
 	w, wanted := s.wants[c.Name]
 	if wanted = wanted || s.wants == nil; wanted && c.wordLabel(w) {
@@ -79,7 +81,7 @@ func (s *scan) order() (list []string) {
 	return list
 }
 
-// run goes through the files, as far as that is needed, and returns how many rows each has.
+// run reads the files, as far as that is needed, and returns how many rows each has.
 func (s *scan) run(files []File, names []string) (counts []int64, err error) {
 	for w := range s.wants {
 		if _, known := s.byName[w]; s.declared && !known {
@@ -101,7 +103,7 @@ func (s *scan) run(files []File, names []string) (counts []int64, err error) {
 	return counts, nil
 }
 
-// file goes through the rows of a file and returns how many there are, and of which is the error.
+// file reads the rows of a file and returns their number. After an error it returns the number of the bad row.
 func (s *scan) file(f File) (n int64, err error) {
 	for row, err := range f.Rows(0) {
 		if err != nil {
@@ -119,7 +121,7 @@ func (s *scan) file(f File) (n int64, err error) {
 	return n, nil
 }
 
-// Column implements Visitor. If the files do not list their columns, each name is one.
+// Column implements Visitor. In files that do not declare their columns, each new name is a column.
 func (s *scan) Column(name []byte) int {
 	at, ok := s.byName[string(name)]
 	if ok && s.open[at] {
@@ -143,7 +145,7 @@ func (s *scan) Value(at int, x *Value) error {
 	return nil
 }
 
-// BadRow is a row that cannot be read, while those after it can. Err is a source.ErrValue.
+// BadRow is a row that cannot be read, although the rows after it can. Err is a source.ErrValue.
 type BadRow struct{ Err error }
 
 // Each implements Row.

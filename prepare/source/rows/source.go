@@ -16,19 +16,19 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// rows is a source of files of rows.
+// rows is a source of files that consist of rows.
 type rows struct {
 	root    *vfs.Root
 	path    string
 	names   []string // of the files
-	short   []string // what the names of their rows begin with
+	short   []string // start of the names of a file's rows
 	files   []File
 	counts  []int64
 	splits  source.FileSplits
 	info    source.Info
 	columns map[string]int     // by name
 	targets [][]*target        // by column
-	paths   []column.PathField // of images which texts name
+	paths   []column.PathField // fields of images whose values are paths
 }
 
 // Open opens files of one format. If they do not fully describe their columns, it goes through all rows
@@ -48,7 +48,7 @@ func Open(ctx context.Context, root *vfs.Root, path string, names []string, form
 	return s, nil
 }
 
-// shorten takes the last elements of the files' paths for their rows, if those differ.
+// shorten names rows by the last element of their file's path, if no two files share it.
 func (s *rows) shorten() {
 	for _, n := range s.names {
 		s.short = append(s.short, filepath.Base(n))
@@ -94,7 +94,7 @@ func (s *rows) open(ctx context.Context, format Format, opts source.Options, sel
 	return err
 }
 
-// decide finds the fields. The error of columns that make none says how to do without them.
+// decide finds the fields. The error of columns that make none says how to leave them out.
 func (s *rows) decide(scan *scan, selection []column.Selection, sorted bool) error {
 	wanted := selection
 	if len(wanted) == 0 {
@@ -220,7 +220,7 @@ func (d rowData) Read(v *source.Values) error {
 	return nil
 }
 
-// reading is a Visitor that puts the values of a row where they belong.
+// reading is the Visitor that sets the fields of a record to the values of a row.
 type reading struct {
 	rows  *rows
 	v     *source.Values

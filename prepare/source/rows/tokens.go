@@ -133,7 +133,7 @@ func (f *tokensFile) megatron(size int64, given *column.Type) error {
 	return f.check(size)
 }
 
-// check makes sure that all sequences are in the file.
+// check makes sure that all sequences of the index are inside of the file, before any record is read.
 func (f *tokensFile) check(size int64) error {
 	const block = 64 << 10
 	lengths, places := make([]byte, 4*block), make([]byte, 8*block)
@@ -154,7 +154,7 @@ func (f *tokensFile) check(size int64) error {
 	return nil
 }
 
-// raw finds the records of a file of tokens only.
+// raw finds the records of a file that has only tokens, or llm.c's header before them.
 func (f *tokensFile) raw(size int64, given *column.Type) error {
 	head := make([]byte, 12)
 	_ = source.ReadAt(f.data, head, 0) // a shorter file has no header

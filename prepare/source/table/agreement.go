@@ -12,7 +12,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// agreement is the types that columns have by the cells that any goroutine has looked at, and the values that are held.
+// agreement is the types of columns that all goroutines agree on, by the cells examined so far, and the values that are
+// kept for them.
 type agreement struct {
 	mu      sync.Mutex
 	guesses []column.Guess
@@ -20,20 +21,20 @@ type agreement struct {
 	blocks  map[int64]*heldBlock
 	left    int64 // bytes that more blocks may take
 
-	blocksRead int64 // once all are read
+	blocksRead int64 // number of blocks, known once all are read
 }
 
-// heldBytes bounds the values that are held. The rest of a larger table is read twice.
+// heldBytes limits the memory of the values that are kept. The rest of a larger table is read twice.
 const heldBytes = 256 << 20
 
-// begun returns the present types, nil if there are none.
+// begun returns the present types; nil if there are none yet.
 func (a *agreement) begun() []column.Type {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.types
 }
 
-// agree adds what a goroutine knows, and returns the types of all columns.
+// agree adds what one goroutine knows, and returns the types of all columns.
 func (a *agreement) agree(s *tableScan) []column.Type {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -55,7 +56,7 @@ func (a *agreement) agree(s *tableScan) []column.Type {
 	return types
 }
 
-// wants reports whether blocks are held.
+// wants reports whether more blocks can be kept.
 func (a *agreement) wants() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,7 +76,7 @@ func (a *agreement) hold(b scanBlock, r *typedReader) {
 	a.blocks[b.number] = r.held(b.block)
 }
 
-// look takes a block into account, and holds its values if it can. It returns how many rows it has.
+// look examines a block, and keeps its values if it can. It returns the number of rows.
 func (a *agreement) look(r *typedReader, s *tableScan, b scanBlock) (rows int64) {
 	types, done := a.begun(), false
 	if types != nil && r.knows(s, b) {
@@ -98,13 +99,14 @@ func (a *agreement) look(r *typedReader, s *tableScan, b scanBlock) (rows int64)
 	return rows
 }
 
-// knows reports whether the scan and the block's file have the columns of the table, in order, and the block is text.
+// knows reports whether the scan and the block's file have the columns of the table, in the same order, and the block
+// is text.
 func (r *typedReader) knows(s *tableScan, b scanBlock) bool {
 	order := b.file.table.order
 	return b.rows == nil && s.names(order) && (b.file.header == nil || slices.Equal(b.file.header, order))
 }
 
-// again reads the values of a block whose cells a scan knows, and reports whether they are of these types.
+// again reads the values of a block whose cells a scan has examined, and reports whether they have these types.
 func (r *typedReader) again(types []column.Type, s *tableScan, b scanBlock) bool {
 	r.begin(types, s, b.block)
 	return r.read(b.block) && !r.odd
@@ -119,7 +121,7 @@ func sameTypes(a, b []column.Type) bool {
 	return len(a) == len(b)
 }
 
-// begin makes the reader ready for a block of these types. A scan whose columns are known to be numbers is found.
+// begin prepares the reader for a block of these types. found is the scan whose columns are known.
 func (r *typedReader) begin(types []column.Type, found *tableScan, b *block) {
 	if len(r.columns) != len(types) {
 		r.columns = make([]typedColumn, len(types))
@@ -156,14 +158,14 @@ func (r *typedReader) begin(types []column.Type, found *tableScan, b *block) {
 // valueBytes is the size of the largest number.
 const valueBytes = 8
 
-// mostRows returns how many rows of size bytes the text of a block can hold. It has a character for each value, and no
-// value has more than eight bytes. Lines may be many more, if they are blank or short.
+// mostRows returns how many rows of size bytes the text of a block can have. A value takes at least one character and
+// becomes at most eight bytes. The number of lines may be larger, as lines may be blank or short.
 func mostRows(b *block, size int) int {
 	return int(min(b.lines, int64(valueBytes*(len(b.text)+1)/max(size, 1)+1)))
 }
 
-// read takes the text of a block apart. It returns false if some row is not like the first ones; the block is left to
-// be read row by row then.
+// read parses the text of a block. It returns false if a row is not like the first ones; the block is then read row by
+// row.
 func (r *typedReader) read(b *block) bool {
 	at, comma := b.at, b.file.rows.separator()
 	first, last := 0, 0
@@ -205,8 +207,8 @@ func (r *typedReader) read(b *block) bool {
 	return true
 }
 
-// countLines enters the numbers of the lines of rows that takeRows has taken, after line at. It returns the number of
-// the last line, and the text after it.
+// countLines records the line numbers of rows that takeRows has parsed, after line at. It returns the number of the
+// last line, and the text after it.
 func (r *typedReader) countLines(b *block, at int64, first, last int) (int64, string) {
 	columns := len(r.columns)
 	for row := first; row < last; row++ {
@@ -222,7 +224,7 @@ func (r *typedReader) countLines(b *block, at int64, first, last int) (int64, st
 	return at, b.text[r.cut.ends[last*columns-1]+1:]
 }
 
-// finishTexts keeps the memory of texts, and refuses them if they are not UTF-8.
+// finishTexts keeps the memory of texts, and marks the block if its text is not UTF-8.
 func (r *typedReader) finishTexts(b *block) {
 	texts := false
 	for k := range r.columns {
@@ -235,7 +237,7 @@ func (r *typedReader) finishTexts(b *block) {
 	}
 }
 
-// enter adds what the cells say to a scan.
+// enter adds what the cells tell to a scan.
 func (r *typedReader) enter(s *tableScan, number int64) {
 	for k := range r.columns {
 		c, found := &r.columns[k], s.columns[k]
@@ -257,7 +259,7 @@ func (r *typedReader) enter(s *tableScan, number int64) {
 	}
 }
 
-// bytes returns what the values take.
+// bytes returns the memory of the values.
 func (r *typedReader) bytes() int64 {
 	n := 8*len(r.lines) + cap(r.memory)
 	for k := range r.columns {
@@ -268,7 +270,7 @@ func (r *typedReader) bytes() int64 {
 	return int64(n)
 }
 
-// held returns the values of block b, and hands over the reader's memory; texts are copied.
+// held returns the values of block b and gives up the reader's memory. Texts are copied, as their memory is reused.
 func (r *typedReader) held(b *block) *heldBlock {
 	h := &heldBlock{name: b.file.name, prefix: b.file.prefix, at: b.at, rows: r.rows}
 	if r.spread {

@@ -17,16 +17,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// blockBytes is how much text a block has, unless one row has more. It is a variable for tests.
+// blockBytes is the size of a block's text, unless one row is longer. It is a variable so that tests can make it small.
 var blockBytes = 128 << 10
 
-// block is rows of one file that follow each other: lines that are rows as they stand, or rows that
-// are found already.
+// block is consecutive rows of one file: text whose lines are rows, or rows that were parsed already.
 type block struct {
 	file   *tableFile
 	text   string
 	quoted bool  // text has cells in quotes, and rows of many lines
-	at     int64 // line before the first of text
+	at     int64 // number of the line before text
 	lines  int64
 	rows   []tableRow
 }
@@ -62,12 +61,12 @@ func (t *table) Blocks() iter.Seq2[source.Block, error] {
 	}
 }
 
-// blocked reports whether the fields are such that rows can be read in blocks.
+// blocked reports whether rows can be read in blocks, which needs fields of fixed size or of text.
 func (t *table) blocked() bool {
 	return !slices.ContainsFunc(t.columns, func(c tableColumn) bool { return c.field.Ragged && c.typ.Kind != column.Text })
 }
 
-// nextBlock returns rows of a file, if any are left, and the error that follows them: io.EOF is the end.
+// nextBlock returns the next rows of a file, and the error that comes after them: io.EOF at the end.
 func nextBlock(file *tableFile) (*block, error) {
 	text, lines, err := file.rows.text().whole(blockBytes)
 	if err != nil {
@@ -146,7 +145,7 @@ func (b *block) each(yield func(*tableRow) bool) {
 	}
 }
 
-// eachQuoted is each for text with cells in quotes.
+// eachQuoted is each for text with quoted cells.
 func (b *block) eachQuoted(row *tableRow, yield func(*tableRow) bool) {
 	rows := b.file.rows.(*csvRows).part(b.text, b.at)
 	for {
@@ -171,7 +170,7 @@ func (b *block) first() *tableRow {
 	return nil
 }
 
-// count returns how many rows the block has.
+// count returns the number of rows in the block.
 func (b *block) count() int64 {
 	n, at := int64(len(b.rows)), b.at
 	if b.quoted {
@@ -182,7 +181,7 @@ func (b *block) count() int64 {
 	}
 	for line := range strings.Lines(b.text) {
 		at++
-		// else it is blank, perhaps
+		// otherwise the line may be blank
 		if c := line[0]; c > ' ' && c < utf8.RuneSelf || b.file.rows.row(line, at, new(tableRow)) {
 			n++
 		}
@@ -190,7 +189,7 @@ func (b *block) count() int64 {
 	return n
 }
 
-// add adds a row to rows. A bad one is left to be read on its own.
+// add adds a row to rows. A bad row is removed again, and is read on its own later, which gives its error.
 func (r *blockReader) add(rows *source.Rows, row *tableRow) {
 	for i := range r.begun { // the fields that folders name follow the fields of columns
 		r.begun[i] = len(rows.Values[i])
@@ -228,7 +227,7 @@ func (r *blockReader) values(rows *source.Rows, row *tableRow) (err error) {
 	return nil
 }
 
-// append appends what cells of a row are in a field of a fixed size, or of text.
+// append appends the value of a row's cells, for a field of fixed size or of text.
 func (c *tableColumn) append(b []byte, cells []column.Cell) ([]byte, error) {
 	if !c.concat && c.typ.Kind == column.Text {
 		if !utf8.ValidString(cells[0].Text) {
@@ -248,7 +247,7 @@ func (c *tableColumn) append(b []byte, cells []column.Cell) ([]byte, error) {
 	return b, nil
 }
 
-// errNotText is for a row that is read on its own, which says more.
+// errNotText marks a row that is read again on its own, which gives a more helpful error.
 var errNotText = errors.New("a cell is not UTF-8")
 
 // heldRead is a heldBlock of a table whose types are known.
@@ -285,7 +284,7 @@ func (r heldRead) values(rows *source.Rows, k int) error {
 	return nil
 }
 
-// classes appends the classes that a column of words names.
+// classes appends the numbers of the classes that the words of a column name.
 func (r heldRead) classes(rows *source.Rows, k int) (err error) {
 	begin := 0
 	for _, end := range r.ends[k] {
@@ -298,7 +297,7 @@ func (r heldRead) classes(rows *source.Rows, k int) (err error) {
 	return nil
 }
 
-// appendFloats appends whole numbers of 64 bits as floats.
+// appendFloats appends whole numbers of 64 bits, converted to floats.
 func appendFloats(b, whole []byte, to tensor.DType) []byte {
 	for ; len(whole) > 0; whole = whole[8:] {
 		n := int64(binary.LittleEndian.Uint64(whole))
@@ -311,7 +310,7 @@ func appendFloats(b, whole []byte, to tensor.DType) []byte {
 	return b
 }
 
-// fits reports whether the values have the types of the table's fields, or convert to them exactly.
+// fits reports whether the values have the types of the table's fields, or can be converted to them exactly.
 func (h *heldBlock) fits(columns []tableColumn) bool {
 	if len(columns) != len(h.types) {
 		return false
@@ -337,10 +336,10 @@ func (h *heldBlock) fits(columns []tableColumn) bool {
 	return true
 }
 
-// is reports whether these are the rows of b.
+// is reports whether the kept values are the rows of b.
 func (h *heldBlock) is(b *block) bool { return h.name == b.file.name && h.at == b.at && b.rows == nil }
 
-// heldBlocks is Blocks where all of them are held.
+// heldBlocks is Blocks for a table all of whose blocks are kept.
 func (t *table) heldBlocks(yield func(source.Block, error) bool) {
 	for _, h := range t.held {
 		if !yield(heldRead{h, t}, nil) {

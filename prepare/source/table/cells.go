@@ -21,8 +21,8 @@ type splitter struct {
 // rowsAtOnce is how many rows are taken apart column by column: few enough that their text stays in the nearest caches.
 const rowsAtOnce = 64
 
-// split finds the cells of a text, which has quotes or not, and returns how many rows it has if each line is a row of
-// that many cells; else 0.
+// split finds the cells of a text, which may have quotes. It returns the number of rows if each line is a row of that
+// many cells, and otherwise 0.
 func (s *splitter) split(text string, quoted bool, comma byte, columns int) (rows int) {
 	words := (len(text) + 63) / 64
 	s.ends = s.ends[:0]
@@ -59,7 +59,7 @@ func (s *splitter) split(text string, quoted bool, comma byte, columns int) (row
 	return lines
 }
 
-// add adds the places of bits.
+// add adds the places of the marked bits.
 func (s *splitter) add(first int, marks uint64) {
 	n, count := len(s.ends), bits.OnesCount64(marks)
 	s.ends = slices.Grow(s.ends, 64)
@@ -73,7 +73,7 @@ func (s *splitter) add(first int, marks uint64) {
 	s.ends = s.ends[:n+count]
 }
 
-// blank reports whether a line of one column is none.
+// blank reports whether a line of a table of one column is blank, which is no row.
 func (s *splitter) blank(text string, row int) bool {
 	begin := 0
 	if row > 0 {
@@ -82,7 +82,8 @@ func (s *splitter) blank(text string, row int) bool {
 	return text[begin] == '\n' || text[begin] == '\r' && text[begin+1] == '\n'
 }
 
-// parity returns for each bit whether the number of bits up to it is odd.
+// parity returns, for each bit of x, whether the number of set bits up to it is odd. By it a separator inside of quotes
+// is told from one outside.
 func parity(x uint64) uint64 {
 	for n := 1; n < 64; n *= 2 {
 		x ^= x << n
@@ -90,7 +91,7 @@ func parity(x uint64) uint64 {
 	return x
 }
 
-// inner returns which of the rows that split has found have text around them, as column.Cells needs it.
+// inner returns the rows that have enough text around them for column.Cells, which reads beyond a cell.
 func (s *splitter) inner(text string, columns, rows int) (first, end int) {
 	for first = 1; first < rows && s.ends[first*columns-1] < column.CellMargin; first++ {
 	}
@@ -99,7 +100,7 @@ func (s *splitter) inner(text string, columns, rows int) (first, end int) {
 	return first, max(first, end)
 }
 
-// quotedCell returns what the cell in quotes holds that begins text, and how many bytes it has.
+// quotedCell returns the content of the quoted cell at the start of text, and how many bytes the cell has.
 func quotedCell(text string) (cell string, end int) {
 	if end = quotedEnd(text); end == 0 {
 		return "", 0
@@ -111,7 +112,7 @@ func quotedCell(text string) (cell string, end int) {
 	return cell, end
 }
 
-// quotedEnd returns how many bytes the cell in quotes has that begins text, with the quotes, 0 if it has no end.
+// quotedEnd returns how many bytes the quoted cell at the start of text has, quotes included; 0 if it has no end.
 func quotedEnd(text string) int {
 	for pos := 1; ; pos += 2 {
 		i := strings.IndexByte(text[pos:], '"')

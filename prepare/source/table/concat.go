@@ -69,10 +69,10 @@ func (c tableColumn) putConcat(v *source.Values, field int, cells []column.Cell)
 	return nil
 }
 
-// manyColumns are more than a person names one by one.
+// manyColumns is a number of columns that nobody wants to select one by one.
 const manyColumns = 64
 
-// hintConcat says how columns become one array, where very many of them are single numbers.
+// hintConcat adds a hint that tells how columns become one array, if very many columns are single numbers.
 func (t *table) hintConcat() {
 	var names []string
 	for _, c := range t.columns {

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// csvFormat reads comma-separated values (RFC 4180), also with tabs or semicolons. The
-// first row names the columns.
+// csvFormat reads comma-separated values (RFC 4180), also with tabs or semicolons. The first row has the names of the
+// columns.
 type csvFormat struct{}
 
 func OpenCSV(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
@@ -23,8 +23,8 @@ func OpenCSV(ctx context.Context, root *vfs.Root, path string, opts source.Optio
 	return openTable(ctx, root, "csv", path, csvFormat{}, opts, selection)
 }
 
-// csvRows reads one file. Lines without quotes are rows as they stand. encoding/csv does not read the others, as it
-// changes the line ends in quoted cells.
+// csvRows reads one CSV file. A line without quotes is a row as it stands. Lines with quotes are parsed here and not by
+// encoding/csv, which changes the line ends in quoted cells.
 type csvRows struct {
 	lines  lineReader
 	comma  byte
@@ -84,7 +84,7 @@ func emptyOr(err error) error {
 	return err
 }
 
-// delimiter returns the one that the first line has most of.
+// delimiter returns the separator that occurs most often in the first line.
 func delimiter(head []byte) byte {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	best, most := byte(','), bytes.Count(line, []byte(","))
@@ -96,7 +96,7 @@ func delimiter(head []byte) byte {
 	return best
 }
 
-// namedDelimiter returns the one that a first line of Excel names: sep=;
+// namedDelimiter returns the separator that a first line of Excel names: sep=;
 func namedDelimiter(head []byte) (byte, bool) {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
@@ -107,8 +107,8 @@ func namedDelimiter(head []byte) (byte, bool) {
 	return name[0], true
 }
 
-// checkHeader makes sure that the first row names the columns. One without a name, as pandas
-// gives to its index, is called by its number.
+// checkHeader makes sure that the first row names the columns. A column without a name, such as pandas' index, is named
+// by its number.
 func (c *csvRows) checkHeader() error {
 	seen := make(map[string]bool)
 	if strings.Join(c.header, "") == "" {
@@ -160,7 +160,7 @@ func (c *csvRows) text() *lineReader { return &c.lines }
 // separator implements rowReader.
 func (c *csvRows) separator() byte {
 	if c.comma >= '-' && c.comma <= '9' || c.comma == '"' {
-		return 0 // numbers, and cells in quotes, have these characters
+		return 0 // numbers and quoted cells contain these characters
 	}
 	return c.comma
 }
@@ -173,12 +173,12 @@ func (c *csvRows) whole(lines string) (end int, plain bool) {
 	return quotedRows(lines, c.comma), false
 }
 
-// part returns a reader of rows that whole has found, after line at.
+// part returns a reader of rows that whole has found. at is the number of the line before them.
 func (c *csvRows) part(rows string, at int64) *csvRows {
 	return &csvRows{lines: lineReader{block: rows, at: at, end: true}, comma: c.comma, header: c.header}
 }
 
-// quotedRows returns how many bytes of lines are whole rows: 0 if a quote is not where one may be, or none is whole.
+// quotedRows returns how many bytes of lines are whole rows: 0 if a quote is where none may be, or no row is whole.
 func quotedRows(lines string, comma byte) int {
 	row, pos := 0, 0 // where the present row begins, and what comes after the last cell in quotes
 	for {
@@ -219,7 +219,7 @@ func (c *csvRows) wrongCount(n int) error {
 	return source.ValueError("the row has %d columns, but the header has %d", n, len(c.header))
 }
 
-// quoted reads a row that begins with a line that has quotes.
+// quoted reads a row whose first line has quotes, and which may have more lines.
 func (c *csvRows) quoted(row *tableRow, line string) error {
 	q := quotedRow{lines: &c.lines, comma: c.comma, limit: maxRow, rest: line}
 	for {
@@ -252,7 +252,7 @@ type quotedRow struct {
 	rest  string // of the line
 }
 
-// cell takes the next cell. It reports whether it is the last.
+// cell reads the next cell, and reports whether it is the last one of the row.
 func (q *quotedRow) cell() (cell string, last bool, err error) {
 	if strings.HasPrefix(q.rest, `"`) {
 		if cell, err = q.inQuotes(); err != nil {
@@ -279,7 +279,8 @@ func (q *quotedRow) cell() (cell string, last bool, err error) {
 	return cell, last, nil
 }
 
-// inQuotes takes a cell in quotes, with the line ends that it has.
+// inQuotes reads a quoted cell, with its line ends. Its size is limited: without the closing quote, the rest of the
+// file would be one cell.
 func (q *quotedRow) inQuotes() (string, error) {
 	var text strings.Builder
 	q.rest = q.rest[1:]
@@ -360,7 +361,7 @@ func (csvFormat) typed(r *typedReader, file *tableFile, text string) int {
 	return rowEnd(text, pos)
 }
 
-// csvCell returns where the cell ends that begins text: before a comma, a newline or the end.
+// csvCell returns where the cell at the start of text ends: before a comma, a newline or the end of text.
 func csvCell(text string, comma byte) int {
 	for i := range len(text) {
 		switch c := text[i]; {

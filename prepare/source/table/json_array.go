@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// arrayLines reads a JSON array as JSON lines: an element a line, as Python's json.dumps writes it where the file is
-// indented. It looks at brackets and quotes only. What is no JSON within an element is left for the reader of lines.
+// arrayLines reads a JSON array as JSON Lines: each element becomes a line, without the indentation of the file. It
+// looks only at brackets and quotes. An element that is not JSON is found by the reader of lines.
 type arrayLines struct {
 	r     *bufio.Reader
 	buf   []byte // lines, or parts of them, not returned yet
@@ -22,11 +22,11 @@ type arrayLines struct {
 	inText, escaped bool
 
 	blanks   []byte // outside of texts, not in buf yet
-	indented bool   // they have a line break
+	indented bool   // the blanks contain a line break
 	last     byte   // before the blanks
 }
 
-// arrayState is what has been read of the array's elements.
+// arrayState says what was read last of the array.
 type arrayState uint8
 
 const (
@@ -36,7 +36,8 @@ const (
 	arrayEnded
 )
 
-// newArrayLines returns a reader of lines: the objects of an array one a line, or the bytes of r if r is no array.
+// newArrayLines returns a reader of lines: each object of an array is a line. If r has no array, it returns the bytes
+// of r.
 func newArrayLines(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, err := b.Peek(512)
@@ -63,7 +64,7 @@ func (a *arrayLines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// more adds what is buffered of the array to buf.
+// more processes what is buffered of the array, and appends the result to buf.
 func (a *arrayLines) more() {
 	if _, err := a.r.Peek(1); err == io.EOF {
 		if a.err = io.EOF; a.state != arrayEnded {
@@ -92,7 +93,7 @@ func (a *arrayLines) more() {
 	_, _ = a.r.Discard(len(text)) // it is buffered
 }
 
-// add takes a byte.
+// add processes one byte.
 func (a *arrayLines) add(c byte) error {
 	if a.inText {
 		if c == '\n' {
@@ -142,7 +143,7 @@ func (a *arrayLines) add(c byte) error {
 	return nil
 }
 
-// space adds the blanks before a byte, of indented text as they are without indentation.
+// space adds the blanks before a byte. Indentation is replaced by what json.dumps writes without it.
 func (a *arrayLines) space(c byte) {
 	switch {
 	case !a.indented:

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// jsonlFormat reads a JSON object a line, or an array of objects. The members of an object inside an object are
-// columns too, named with a dot between.
+// jsonlFormat reads a file with one JSON object in each line, or with an array of objects. The members of an object in
+// an object are columns, too, whose names are joined by a dot.
 type jsonlFormat struct{}
 
 func OpenJSONL(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
@@ -28,7 +28,7 @@ func (jsonlFormat) open(r io.Reader) (rowReader, error) {
 	return &jsonlRows{lineReader{r: lines}}, err
 }
 
-// jsonlRows reads one file.
+// jsonlRows reads one file of JSON Lines.
 type jsonlRows struct{ lines lineReader }
 
 // columns implements rowReader: each row names its own.
@@ -85,7 +85,7 @@ func (jsonlFormat) each(row *tableRow, f func(i int, column string, c column.Cel
 	return cmp.Or(err, twice(names))
 }
 
-// twice returns an error for a name that comes twice: readers of JSON do not agree on which value counts.
+// twice returns an error for a name that occurs twice in an object: readers of JSON do not agree on which value counts.
 func twice(names []string) error {
 	const few = 16 // to compare each with each
 	seen := make(map[string]bool)
@@ -102,7 +102,8 @@ func twice(names []string) error {
 	return nil
 }
 
-// quickJSON reads an object of strings without escapes, numbers, lists, true, false and null.
+// quickJSON reads an object of strings without escapes, numbers, lists, true, false and null. It gives up on anything
+// else, which encoding/json then reads.
 type quickJSON struct {
 	text  string   // what is left
 	keys  []string // of members that are likely to come, from the first on; without escapes
@@ -120,7 +121,7 @@ func (q *quickJSON) twice() error {
 	return twice(append(slices.Clone(q.order[:q.n-len(q.names)]), q.names...))
 }
 
-// whole reads an object that is the whole text, and reports whether it could.
+// whole reads an object that is the whole text, and reports whether that was possible.
 func (q *quickJSON) whole() bool {
 	if !q.object("", 0) {
 		return false
@@ -129,7 +130,7 @@ func (q *quickJSON) whole() bool {
 	return q.text == ""
 }
 
-// blank skips blanks and returns the next byte, 0 at the end. A text may hold a NUL itself.
+// blank skips blanks and returns the next byte; 0 at the end. A text may contain a NUL byte, too.
 func (q *quickJSON) blank() byte {
 	for i := range len(q.text) {
 		if c := q.text[i]; c != ' ' && c != '\t' && c != '\r' && c != '\n' {
@@ -141,7 +142,7 @@ func (q *quickJSON) blank() byte {
 	return 0
 }
 
-// object reads an object, and reports whether it could.
+// object reads an object, and reports whether that was possible.
 func (q *quickJSON) object(prefix string, depth int) bool {
 	if q.blank() != '{' || depth > column.MaxDepth {
 		return false
@@ -179,7 +180,8 @@ func (q *quickJSON) object(prefix string, depth int) bool {
 	}
 }
 
-// key takes the name of a member.
+// key reads the name of a member. Rows mostly have their members in one order, so the name that is expected next is
+// compared first.
 func (q *quickJSON) key() (string, bool) {
 	if q.n < len(q.keys) {
 		key := q.keys[q.n]
@@ -191,7 +193,7 @@ func (q *quickJSON) key() (string, bool) {
 	return q.quoted()
 }
 
-// quoted takes a text without escapes.
+// quoted reads a string without escapes.
 func (q *quickJSON) quoted() (string, bool) {
 	end := strings.IndexByte(q.text[1:], '"')
 	if end < 0 {
@@ -205,7 +207,7 @@ func (q *quickJSON) quoted() (string, bool) {
 	return s, true
 }
 
-// isPlain reports whether a text, which has no quotes, stands in JSON as it is.
+// isPlain reports whether a text without quotes is written in JSON unchanged.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '\\' || c >= utf8.RuneSelf && !utf8.ValidString(s) {
@@ -253,7 +255,7 @@ func (q *quickJSON) value(name string, depth int) bool {
 	return true
 }
 
-// literal returns the true, false or null that a text begins with, or "".
+// literal returns the true, false or null at the start of a text, or "".
 func literal(text string) string {
 	for _, w := range [...]string{"true", "false", "null"} {
 		if strings.HasPrefix(text, w) {
@@ -263,7 +265,7 @@ func literal(text string) string {
 	return ""
 }
 
-// listEnd returns where a list that begins text ends, 0 if that is not plain.
+// listEnd returns where the list at the start of text ends; 0 if it has escapes or no end.
 func listEnd(text string) int {
 	depth, inText := 0, false
 	for i := range len(text) {
@@ -284,7 +286,7 @@ func listEnd(text string) int {
 	return 0
 }
 
-// numberEnd returns where the number of JSON ends that text begins with, 0 if it begins with none.
+// numberEnd returns where the JSON number at the start of text ends; 0 if there is none.
 func numberEnd(text string) int {
 	i := 0
 	if i < len(text) && text[i] == '-' {
@@ -351,8 +353,8 @@ func (jsonlFormat) typed(r *typedReader, file *tableFile, text string) int {
 	return rowEnd(text, pos+1)
 }
 
-// memberEnd returns where the value begins of a member of that name, with which text begins: as most programs write
-// it, with a blank after the colon and the comma, or none.
+// memberEnd returns where the value of a member of that name begins. The member must be at the start of text, as most
+// programs write it: with one blank after the colon and the comma, or none.
 func memberEnd(text, key string, first bool) int {
 	const marks = `,"":` // around the name
 	i := 1
@@ -371,7 +373,7 @@ func memberEnd(text, key string, first bool) int {
 	return i
 }
 
-// jsonCell takes the value that begins text, and returns how many bytes it has, 0 if it is not one cell.
+// jsonCell reads the value at the start of text, and returns how many bytes it has; 0 if it is not one cell.
 func jsonCell(text string) (cell column.Cell, end int) {
 	line := text
 	if i := strings.IndexByte(text, '\n'); i >= 0 {

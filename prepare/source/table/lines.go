@@ -7,20 +7,20 @@ import (
 	"unsafe"
 )
 
-// lineReader cuts a text into lines. Lines share the memory of the block that they were read
-// in, so a line needs no separate copy.
+// lineReader cuts a text into lines. Lines share the memory of the block that they were read in, so a line needs no
+// separate copy.
 type lineReader struct {
 	r     io.Reader
-	block string // that was read and not yet given
+	block string // text that was read and not returned yet
 	at    int64  // lines given so far
 	end   bool
 }
 
-// lineBlock is how much is read at a time.
+// lineBlock is how many bytes are read at a time.
 const lineBlock = 1 << 20
 
-// next returns the next line with its newline, which the last may lack; io.EOF after it. A
-// line of more than maxRow bytes is an error.
+// next returns the next line with its newline, which the last line may not have, and io.EOF after the last line. A line
+// of more than maxRow bytes is an error.
 func (l *lineReader) next() (line string, err error) {
 	searched := 0
 	for {
@@ -44,8 +44,8 @@ func (l *lineReader) next() (line string, err error) {
 	return line, nil
 }
 
-// whole returns the next lines, whole ones, as many as max bytes hold and at least one, without taking them; io.EOF
-// after the last. It also returns how many lines those are.
+// whole returns the next complete lines, as many as fit in max bytes and at least one, and their number, without
+// consuming them. After the last line it returns io.EOF.
 func (l *lineReader) whole(max int) (text string, lines int64, err error) {
 	for {
 		end := len(l.block)
@@ -75,13 +75,13 @@ func (l *lineReader) whole(max int) (text string, lines int64, err error) {
 	}
 }
 
-// skip takes lines that whole has returned.
+// skip consumes lines that whole has returned.
 func (l *lineReader) skip(text string, lines int64) {
 	l.block = l.block[len(text):]
 	l.at += lines
 }
 
-// more is fill unless the line is too long already.
+// more is fill, unless the present line is too long already.
 func (l *lineReader) more() error {
 	if len(l.block) > maxRow {
 		return fmt.Errorf("line %d has more than %d bytes; is a quote or a newline missing?", l.at+1, maxRow)
@@ -89,7 +89,7 @@ func (l *lineReader) more() error {
 	return l.fill()
 }
 
-// fill reads more after the rest of the block.
+// fill reads more text after the rest of the block.
 func (l *lineReader) fill() error {
 	buf := make([]byte, 2*max(lineBlock, len(l.block)))
 	n := copy(buf, l.block)
@@ -103,7 +103,7 @@ func (l *lineReader) fill() error {
 		return err
 	}
 	if n+m < len(buf)/2 {
-		l.block = string(buf[:n+m]) // not all of buf is kept for little text
+		l.block = string(buf[:n+m]) // a copy, so that little text does not keep all of buf
 		return nil
 	}
 	l.block = unsafe.String(unsafe.SliceData(buf), n+m) // nothing is written to buf any more
@@ -113,6 +113,5 @@ func (l *lineReader) fill() error {
 // byteOrderMark begins UTF-8 files that programs on Windows write.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// maxRow bounds the memory that a line or a cell can take, as a missing quote makes one cell of all that
-// follows.
+// maxRow limits the memory of a line or a cell: a missing quote makes one cell of the rest of the file.
 const maxRow = 256 << 20

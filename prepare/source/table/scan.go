@@ -15,7 +15,7 @@ import (
 // tableScan is the result of a pass over a table, or over some of its rows.
 type tableScan struct {
 	selection []column.Selection
-	order     []string               // columns as they first come
+	order     []string               // names of columns in the order in which they first occur
 	columns   []*columnScan          // in that order
 	named     map[string]*columnScan // the same by name
 	rows      int64
@@ -25,23 +25,24 @@ type tableScan struct {
 type columnScan struct {
 	name    string
 	at      place // where the column first came
-	skip    bool  // its cells are not examined
+	skip    bool  // the column's cells are not examined
 	guess   column.Guess
 	isOdd   bool
 	odd     string // the first cell that is not a number, if isOdd
 	oddAt   place
 	oddRow  int64           // number of its row, once all rows are counted
-	classes map[string]bool // of a column that is a label on request, or by its name
+	classes map[string]bool // classes, if the column is a label by request or by its name
 }
 
-// place is where a cell of a table is: the number of the block, of the row in it, and of the cell in that.
+// place is the place of a cell in a table: the number of the block, of the row in the block, and of the cell in the
+// row.
 type place [3]int64
 
 func newTableScan(selection []column.Selection) *tableScan {
 	return &tableScan{selection: selection, named: make(map[string]*columnScan)}
 }
 
-// look takes the cells of a block into account, and returns how many rows it has. A bad row will be a bad sample.
+// look examines the cells of a block, and returns the number of its rows. A bad row becomes a bad sample later.
 func (s *tableScan) look(format tableFormat, b scanBlock) (rows int64) {
 	cell := func(k int, name string, c column.Cell) { s.add(place{b.number, rows, int64(k)}, name, c) }
 	for row := range b.each {
@@ -51,8 +52,8 @@ func (s *tableScan) look(format tableFormat, b scanBlock) (rows int64) {
 	return rows
 }
 
-// first takes the first row into account, without which there are no columns. A name of
-// --fields that the header does not have is an error now, and not after all rows.
+// first examines the first row, without which no column is known. A name of --fields that the header does not have is
+// an error now, and not after reading all rows.
 func (t *table) first(row *tableRow, s *tableScan) error {
 	err := t.format.each(row, func(i int, column string, c column.Cell) { s.add(place{0, 0, int64(i)}, column, c) })
 	if err != nil {
@@ -72,8 +73,8 @@ func (t *table) first(row *tableRow, s *tableScan) error {
 	return nil
 }
 
-// idle reports whether the rows after the first can add nothing: what is needed of every column
-// is known, and all columns have been found. Without a header, a row with another column is bad.
+// idle reports whether rows after the first one cannot add anything: everything needed of every column is known, and
+// all columns have been found. Without a header, a row with another column is bad.
 func (s *tableScan) idle(header bool) bool {
 	if len(s.selection) == 0 {
 		return false
@@ -91,7 +92,7 @@ func (s *tableScan) idle(header bool) bool {
 	return !slices.ContainsFunc(s.columns, func(c *columnScan) bool { return !c.skip })
 }
 
-// add takes a cell into account.
+// add examines a cell.
 func (s *tableScan) add(at place, name string, c column.Cell) {
 	var g *columnScan
 	if k := at[2]; k < int64(len(s.columns)) && s.columns[k].name == name {
@@ -126,8 +127,8 @@ func (c *columnScan) knowsText(cell column.Cell) bool {
 	return c.classes == nil || cell.Missing() || c.classes[cell.Text] || len(c.classes) > column.MaxClasses
 }
 
-// asks reports whether the cells of a column have to be looked at: it is wanted without a type,
-// or its classes are.
+// asks reports whether the cells of a column have to be examined: the column is selected without a type, or its classes
+// are needed.
 func asks(selection []column.Selection, name string) bool {
 	return len(selection) == 0 || slices.ContainsFunc(selection, func(w column.Selection) bool {
 		if w.CellType() != "" && w.CellType() != "label" {
@@ -138,7 +139,8 @@ func asks(selection []column.Selection, name string) bool {
 	})
 }
 
-// merge adds what was found in other rows.
+// merge adds what was found in other rows. Of odd cells the first one counts, so that the result does not depend on
+// which goroutine had which rows.
 func (s *tableScan) merge(part *tableScan) {
 	for _, c := range part.columns {
 		have := s.named[c.name]
@@ -164,7 +166,7 @@ func minPlace(a, b place) place {
 	return b
 }
 
-// sort puts the columns into the order in which they first come.
+// sort brings the columns into the order in which they first occur.
 func (s *tableScan) sort() {
 	slices.SortStableFunc(s.columns, func(a, b *columnScan) int { return slices.Compare(a.at[:], b.at[:]) })
 	s.order = nil
@@ -191,7 +193,7 @@ func (t *table) decide(s *tableScan, selection []column.Selection) error {
 	}
 	for _, name := range s.order {
 		if t.cells[name] == nil {
-			t.cells[name] = []int{} // known, and wanted by none
+			t.cells[name] = []int{} // the column is known, and no field needs it
 		}
 		t.ordered = append(t.ordered, t.cells[name])
 	}
@@ -200,7 +202,7 @@ func (t *table) decide(s *tableScan, selection []column.Selection) error {
 	return column.Distinct(selection, source.FieldNames(t.info.Fields))
 }
 
-// expect sets in which order the columns of a row are likely to come.
+// expect sets the order in which the columns of a row probably come.
 func (t *table) expect(order []string) {
 	t.order, t.keys = slices.Clone(order), nil
 	for _, name := range order {
@@ -211,7 +213,7 @@ func (t *table) expect(order []string) {
 	}
 }
 
-// column returns the column that is wanted.
+// column returns the column that a selection names.
 func (s *tableScan) column(w column.Selection) (tableColumn, error) {
 	c := s.named[w.Column]
 	if c == nil {
@@ -247,13 +249,13 @@ func (t *table) add(c tableColumn) {
 	t.info.Fields = append(t.info.Fields, c.field)
 }
 
-// scanBlock is a block on its way to a goroutine.
+// scanBlock is a block, with its number, that a goroutine examines.
 type scanBlock struct {
 	*block
 	number int64
 }
 
-// names reports whether these are the names of the columns, in order.
+// names reports whether the scan has columns of exactly these names, in this order.
 func (s *tableScan) names(order []string) bool {
 	if len(order) != len(s.columns) {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// find finds out types, classes and the number of rows.
+// find finds types, classes and the number of rows.
 func (t *table) find(ctx context.Context, opts source.Options, selection []column.Selection) error {
 	held := &agreement{blocks: make(map[int64]*heldBlock)}
 	if opts.Blocks {
@@ -35,7 +35,7 @@ func (t *table) find(ctx context.Context, opts source.Options, selection []colum
 	return err
 }
 
-// scan goes through all rows. One goroutine reads blocks of them, and all CPUs take them apart.
+// scan reads all rows. One goroutine reads blocks of them, and one goroutine for each CPU parses blocks.
 func (t *table) scan(ctx context.Context, seen func(int64), selection []column.Selection, held *agreement) (
 	*tableScan, error) {
 	w := &scanWork{table: t, found: newTableScan(selection), seen: seen, held: held}
@@ -61,23 +61,23 @@ func (t *table) scan(ctx context.Context, seen func(int64), selection []column.S
 	return w.result()
 }
 
-// scanWork has goroutines look at blocks, once the first row is known.
+// scanWork is the goroutines that examine blocks, once the first row is known.
 type scanWork struct {
 	table  *table
 	found  *tableScan
 	held   *agreement
-	idle   bool // rows are counted, and no cell is looked at
+	idle   bool // rows are counted, and no cell is examined
 	blocks chan scanBlock
 	parts  []*tableScan
 	done   sync.WaitGroup
-	number int64 // of the next block
+	number int64 // number of the next block
 
 	mu   sync.Mutex
 	seen func(int64)
-	rows []int64 // of each block that has rows
+	rows []int64 // number of rows in each block
 }
 
-// add has a block looked at. A first row that is bad is an error.
+// add passes a block to the goroutines. A bad first row is an error, as it would have to say which columns there are.
 func (w *scanWork) add(b *block) error {
 	if w.blocks == nil {
 		row := b.first()
@@ -120,7 +120,7 @@ func (w *scanWork) begin(header bool) {
 	}
 }
 
-// counted notes how many rows a block has.
+// counted records how many rows a block has.
 func (w *scanWork) counted(block, rows int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +131,7 @@ func (w *scanWork) counted(block, rows int64) {
 	w.seen(rows)
 }
 
-// end waits for the goroutines.
+// end waits until all blocks are examined.
 func (w *scanWork) end() {
 	if w.blocks != nil {
 		close(w.blocks)
@@ -139,7 +139,7 @@ func (w *scanWork) end() {
 	}
 }
 
-// result returns what all of them have found.
+// result returns what all goroutines have found together.
 func (w *scanWork) result() (*tableScan, error) {
 	if w.blocks == nil {
 		return nil, errors.New("holds no rows")

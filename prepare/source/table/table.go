@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// table is a source of rows: each column is a field.
+// table is a source of rows, each column of which is a field.
 type table struct {
 	ctx     context.Context
 	format  tableFormat
@@ -27,62 +27,62 @@ type table struct {
 	columns []tableColumn
 	order   []string         // columns as they first come
 	cells   map[string][]int // places of a column among the cells that columns take, one after the other
-	ordered [][]int          // the same by place in order
-	keys    []string         // order as JSON has it, "" where that has escapes
-	width   int              // how many cells those are
-	unseen  bool             // only the first row was looked at for columns, of a file without a header
+	ordered [][]int          // the places, by the position of the column in order
+	keys    []string         // the names in order as JSON writes them; "" for a name with escapes
+	width   int              // how many cells the columns of fields take
+	unseen  bool             // in a file without a header, only the first row was examined for columns
 	splits  source.FileSplits
 	root    *vfs.Root
 	held    []*heldBlock
 	whole   bool // held is all blocks
 }
 
-// tableColumn is a column that becomes a field, or several that become one.
+// tableColumn is a column that becomes a field, or several columns that become one.
 type tableColumn struct {
 	name   string
 	from   []string // the columns
-	concat bool     // they are single numbers of an array
+	concat bool     // the columns are the numbers of an array
 	typ    column.Type
-	note   string // why it is of this type, for people
+	note   string // the reason of the type, for people
 	field  source.Field
 }
 
-// tableFormat reads rows of a kind of file.
+// tableFormat reads the rows of one kind of file.
 type tableFormat interface {
 	// open begins a file.
 	open(r io.Reader) (rowReader, error)
 
-	// each calls f for every existing cell of a row: the i-th of the row. It may run
-	// concurrently with each of other rows.
+	// each calls f for every cell that a row has; i is its position in the row. It may run concurrently with each of
+	// other rows.
 	each(row *tableRow, f func(i int, column string, c column.Cell)) error
 
-	// typed takes the first line of text for a row of the usual columns, and returns how many bytes it has. It returns 0
-	// if the line is not such a row, or if it takes each to find out.
+	// typed parses the first line of text as a row of the usual columns, and returns how many bytes it has. It returns
+	// 0 if the line is not such a row, or if only each can decide.
 	typed(r *typedReader, file *tableFile, text string) int
 }
 
 // rowReader reads the rows of one file.
 type rowReader interface {
-	// columns returns the names of the columns if the file has them once, for all rows.
+	// columns returns the names of the columns if the file has them once for all rows.
 	columns() []string
 
-	// text returns the lines that are not read yet.
+	// text returns the lines that have not been read.
 	text() *lineReader
 
-	// separator returns the character between two cells of a row where a row is nothing but its cells, and no number has
-	// that; else 0.
+	// separator returns the character between two cells of a row, if a row consists of nothing but its cells, and
+	// numbers do not contain the character; otherwise 0.
 	separator() byte
 
-	// whole returns how many bytes of lines, which are whole ones, are whole rows that can be read on their own, and
-	// whether each line of these is a row. It returns 0 if they can be read by next alone.
+	// whole returns how many bytes of lines, which are complete, are complete rows that can be parsed on their own, and
+	// whether each of these lines is a row. It returns 0 if only next can read them.
 	whole(lines string) (end int, plain bool)
 
-	// row parses a line, which has a number in the file, into row. It returns false if the line is not a row. It may
-	// run concurrently with all calls.
+	// row parses a line, with its number in the file, into row. It returns false if the line is not a row. It may run
+	// concurrently with all calls.
 	row(line string, at int64, row *tableRow) bool
 
-	// next sets row to the next one, and returns io.EOF after the last. A row whose own text is
-	// invalid has an error of its own; another error ends the file.
+	// next sets row to the next row, and returns io.EOF after the last. A row whose own text is invalid has an error of
+	// its own; any other error ends the file.
 	next(row *tableRow) error
 }
 
@@ -90,7 +90,7 @@ type rowReader interface {
 type tableFile struct {
 	table  *table
 	name   string
-	prefix string   // of the names of its rows
+	prefix string   // start of the names of the file's rows
 	header []string // of CSV
 	rows   rowReader
 }
@@ -101,11 +101,11 @@ type tableRow struct {
 	at     int64 // line
 	text   string
 	comma  byte     // of CSV
-	record []string // of CSV, where the text had to be read already
-	err    error    // why it is a bad sample
+	record []string // for CSV: the cells, if the text had to be parsed already
+	err    error    // the reason why the row is a bad sample
 }
 
-// openTable finds out types, classes and the number of rows in a pass over all files.
+// openTable opens a table. It finds types, classes and the number of rows in a pass over all files.
 func openTable(ctx context.Context, root *vfs.Root, kind, path string, format tableFormat, opts source.Options,
 	selection []column.Selection) (source.Source, error) {
 	files, err := source.FilesIn(root, path, "*."+strings.TrimSuffix(kind, "l")+"*")
@@ -164,7 +164,7 @@ const rowBlock = 256
 // errStop ends eachFile without an error.
 var errStop = errors.New("stop")
 
-// eachFile calls f with one file after the other, open, until f returns another error than io.EOF.
+// eachFile opens one file after the other and calls f with it, until f returns an error other than io.EOF.
 func (t *table) eachFile(f func(*tableFile) error) error {
 	for _, name := range t.files {
 		switch err := t.withFile(name, f); {
@@ -216,7 +216,8 @@ func (t *table) file(name string, rows rowReader) *tableFile {
 
 func (t *table) name(r *tableRow) string { return r.file.prefix + strconv.FormatInt(r.at, 10) }
 
-// places returns where the i-th cell of a row, of the named column, belongs: nil if no row had that column so far.
+// places returns the places among cells of the i-th cell of a row, which is in the named column; nil if no row had that
+// column so far.
 func (t *table) places(i int, column string) []int {
 	if i < len(t.order) && t.order[i] == column {
 		return t.ordered[i]
@@ -224,7 +225,8 @@ func (t *table) places(i int, column string) []int {
 	return t.cells[column]
 }
 
-// setter returns what puts the cells of a row to their places in cells, and notes the first column that comes late.
+// setter returns a function that puts the cells of a row at their places in cells, and records the first column that is
+// late.
 func (t *table) setter(cells []column.Cell, late *error) func(i int, name string, c column.Cell) {
 	return func(i int, name string, c column.Cell) {
 		places := t.places(i, name)
@@ -237,7 +239,8 @@ func (t *table) setter(cells []column.Cell, late *error) func(i int, name string
 	}
 }
 
-// late returns an error for a column that would be one of a field's, but that the first row did not have.
+// late returns an error for a column that belongs to a field of several columns, but that the first row did not have:
+// the field's shape would change.
 func (t *table) late(name string) error {
 	if !t.unseen {
 		return nil
@@ -267,7 +270,7 @@ func (r *tableRow) Read(v *source.Values) error {
 	return nil
 }
 
-// Files implements source.Naming: they are the images that the row names.
+// Files implements source.Naming. The files are the images that the row names.
 func (r *tableRow) Files(v *source.Values) (files []string, rest []byte, err error) {
 	cells, err := r.cells(v)
 	if err != nil {
@@ -286,7 +289,7 @@ func (r *tableRow) Files(v *source.Values) (files []string, rest []byte, err err
 	return files, rest, nil
 }
 
-// cells returns the cells of the fields' columns, one after the other, which are valid until the next call.
+// cells returns the cells of the fields' columns, one field after the other. They are valid until the next call.
 func (r *tableRow) cells(v *source.Values) ([]column.Cell, error) {
 	t := r.file.table
 	cells := scratchCells(v, t.width)
@@ -307,7 +310,7 @@ func scratchCells(v *source.Values, n int) []column.Cell {
 	return *row
 }
 
-// put makes the cells of a column the value of a field; a path is relative to dir, and leads to a file in it.
+// put sets a field to the value of a column's cells. A path is relative to dir.
 func (c tableColumn) put(v *source.Values, field int, cells []column.Cell, dir source.File) error {
 	if c.concat {
 		return c.putConcat(v, field, cells)

@@ -12,17 +12,18 @@ import (
 // The pass that finds out types reads values too, of the types that columns have so far, so that a second pass need not
 // take the text apart again. Blocks whose types turn out to be others later are read again then.
 
-// heldBlock is the values of a block, read in the first pass.
+// heldBlock is the values of a block that were read in the first pass, so that a second pass need not parse the text
+// again. A block whose column types change later is read again.
 type heldBlock struct {
-	name, prefix string // of the file, and of the names of its rows
+	name, prefix string // name of the file, and start of the names of its rows
 	at           int64  // line before the first
 	rows         int
-	lines        []int64 // number of the line of each row; nil: they follow each other
+	lines        []int64 // line number of each row; nil if rows are on consecutive lines
 	types        []column.Type
 	values       [][]byte // by column
 	ends         [][]int  // by column of texts: where each value ends
 	empty        []bool   // by column of texts: some cell has no value
-	minusZero    []bool   // by column: it has -0 among whole numbers, which floats distinguish
+	minusZero    []bool   // by column: whether it has -0 among whole numbers, which only floats distinguish
 }
 
 // Read implements source.Block.
@@ -38,8 +39,8 @@ func (h *heldBlock) Read(rows *source.Rows) error {
 	return nil
 }
 
-// typedReader takes a block of text apart: into values of the types that columns have so far, and into what a scan has
-// to know of its cells. It serves one goroutine.
+// typedReader parses a block of text into values of the types that columns have so far, and collects what a scan has to
+// know of the cells. It serves one goroutine.
 type typedReader struct {
 	columns []typedColumn
 	cut     splitter
@@ -47,9 +48,9 @@ type typedReader struct {
 	rows    int
 	most    int // rows that fit in memory
 	lines   []int64
-	spread  bool   // lines do not follow each other
+	spread  bool   // rows are not on consecutive lines
 	odd     bool   // a value is not of its column's type
-	memory  []byte // of the values, unless it was given to a heldBlock
+	memory  []byte // memory of the values, unless a heldBlock has it
 }
 
 // typedColumn is a column of a typedReader.
@@ -61,16 +62,16 @@ type typedColumn struct {
 	traits    column.PlainTraits
 	some      bool
 	minusZero bool
-	text      bool // cells are kept as they are, of columns of texts and of words for classes
+	text      bool // cells are kept unchanged: a column of texts or of names of classes
 	ends      []int
 	words     []byte // memory for the values of texts
 	empty     bool
-	known     func(column.Cell) bool // a cell of text adds nothing to what is known of the column
-	label     bool                   // small whole numbers are noted in classes
+	known     func(column.Cell) bool // reports whether a cell of text adds nothing to what is known of the column
+	label     bool                   // small whole numbers are recorded in classes
 	classes   [smallClasses]bool
 }
 
-// smallClasses are more than the classes of most labels that are numbers.
+// smallClasses is more classes than most labels that are numbers have.
 const smallClasses = 1024
 
 // scanCell is a cell of a block that a scan adds to what it knows of the column.
@@ -80,7 +81,7 @@ type scanCell struct {
 	cell   column.Cell
 }
 
-// sizeOf returns the bytes of a value, 0 if it is not read.
+// sizeOf returns the bytes of a value; 0 if the type is text.
 func sizeOf(t *column.Type) int {
 	if t.Kind == column.Text {
 		return 0
@@ -88,7 +89,7 @@ func sizeOf(t *column.Type) int {
 	return t.DType.Size() * tensor.Shape(t.Shape).Elems()
 }
 
-// lineEnd returns how many bytes the line end has that begins text, 0 if none does.
+// lineEnd returns how many bytes the line end at the start of text has; 0 if there is none.
 func lineEnd(text string) int {
 	switch {
 	case text[0] == '\n', text == "\r":
@@ -99,7 +100,7 @@ func lineEnd(text string) int {
 	return 0
 }
 
-// rowEnd returns where the line ends, 0 if it does not end at pos.
+// rowEnd returns where the line ends; 0 if it does not end at pos.
 func rowEnd(text string, pos int) int {
 	if pos == len(text) {
 		return pos
@@ -110,8 +111,8 @@ func rowEnd(text string, pos int) int {
 	return 0
 }
 
-// plain takes the plain number that begins text as the next cell of a column, and returns how many bytes it has, 0 if
-// there is none.
+// plain reads the plain number at the start of text as the next cell of a column. It returns how many bytes the number
+// has; 0 if there is none.
 func (r *typedReader) plain(k int, text string, ends byte) int {
 	c := &r.columns[k]
 	if !c.quick {
@@ -142,7 +143,7 @@ func (r *typedReader) plain(k int, text string, ends byte) int {
 	return end
 }
 
-// other takes any cell as the next one of a column, in a row of the block.
+// other adds any cell as the next one of a column, in a row of the block.
 func (r *typedReader) other(k, row int, cell column.Cell) {
 	c := &r.columns[k]
 	if c.text {
@@ -172,7 +173,7 @@ func (r *typedReader) other(k, row int, cell column.Cell) {
 	}
 }
 
-// takeRows takes rows of a text that was split as the next ones. It returns false if a cell has text after quotes.
+// takeRows parses rows of a text that was split. It returns false if a cell has text after its closing quote.
 func (r *typedReader) takeRows(text string, comma byte, first, end int) bool {
 	columns := len(r.columns)
 	for ; first < end; first += rowsAtOnce {
@@ -192,7 +193,7 @@ func (r *typedReader) takeRows(text string, comma byte, first, end int) bool {
 	return true
 }
 
-// takeColumn takes cells of a column in the next n rows.
+// takeColumn parses the cells of a column in the next n rows.
 func (r *typedReader) takeColumn(k, n int, cells *column.Cells, ends byte) bool {
 	c := &r.columns[k]
 	for row := 0; ; row++ {
@@ -221,7 +222,7 @@ func (r *typedReader) takeColumn(k, n int, cells *column.Cells, ends byte) bool 
 	}
 }
 
-// takePlain takes cells that are plain numbers from a row on, and returns the row of the first that is not, or n.
+// takePlain parses cells that are plain numbers, from a row on. It returns the row of the first other cell, or n.
 func (c *typedColumn) takePlain(cells *column.Cells, row, n int) int {
 	if c.label {
 		return c.takeLabels(cells, row, n)
@@ -234,7 +235,8 @@ func (c *typedColumn) takePlain(cells *column.Cells, row, n int) int {
 	return next
 }
 
-// takeLabels is takePlain for numbers that are classes. It notes which these are, and stops at one that is not small.
+// takeLabels is takePlain for numbers that are classes. It records the classes, and stops at a number that is not
+// small.
 func (c *typedColumn) takeLabels(cells *column.Cells, row, n int) int {
 	if c.typ.DType != tensor.Int64 {
 		return row

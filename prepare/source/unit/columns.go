@@ -23,7 +23,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// The names of the fields that rows of units have besides the fields of the arrays.
+// Names of the fields that rows of units have in addition to the fields of their arrays.
 const (
 	Episode = "episode" // the number of the unit
 	Step    = "step"    // the number of the row in its unit
@@ -32,7 +32,7 @@ const (
 // Columns are the columns of units.
 type Columns struct {
 	List  []array.Column
-	Hints []string // what was left out, for people
+	Hints []string // messages to people about what was left out
 
 	units    []Unit
 	records  *Records
@@ -42,22 +42,22 @@ type Columns struct {
 	pool     *pool
 	splits   source.FileSplits // that units are by their names
 
-	coordinates []string // of axes that rows are not along
+	coordinates []string // names of the coordinates of axes other than the rows' axis
 }
 
-// wanted is an array that becomes a field.
+// wanted is an array of units that becomes a field.
 type wanted struct {
 	Member
 	as    column.Selection
-	fixed int64 // of units: the rows that all have; -1 if these differ
-	photo bool  // rows are image files that zeros fill up, to another size in each unit
+	fixed int64 // for units: the number of rows in all units; -1 if the units differ
+	photo bool  // rows are image files padded with zeros, to another size in each unit
 
 	features, classes names
-	absent            []byte // the value of a column that a unit lacks
+	absent            []byte // the value of a column that is missing in a unit
 }
 
-// NewColumns returns the columns of units, at least one. The selection has names of members, attributes as @NAME, and
-// [Episode] and [Step]; nil is all members and, of rows, these two.
+// NewColumns returns the columns of units, of which there must be at least one. The selection names members, attributes
+// as @NAME, and [Episode] and [Step]; nil selects all members and, for rows, also these two.
 func NewColumns(units []Unit, records *Records, selection []column.Selection) (*Columns, error) {
 	c := &Columns{units: units, records: records, starts: make([]int64, 1, len(units)+1), splits: splitsOf(units),
 		selected: len(selection) > 0}
@@ -102,7 +102,7 @@ func NewColumns(units []Unit, records *Records, selection []column.Selection) (*
 	return c, nil
 }
 
-// Chosen returns a selection or, without one, a selection of the fields that are needed; nil selects all.
+// Chosen returns the selection. If it is empty, Chosen returns a selection of the fields in only; nil selects all.
 func Chosen(selection []column.Selection, only []string) []column.Selection {
 	if len(selection) > 0 {
 		return selection
@@ -128,7 +128,7 @@ func (c *Columns) Name(record int64) string {
 	return c.units[k].Name() + "[" + strconv.FormatInt(row, 10) + "]"
 }
 
-// Splits returns the splits that units are by their names, such as train and test; nil if they are none.
+// Splits returns the splits that follow from the names of units, such as train and test; nil if there are none.
 func (c *Columns) Splits() (splits []store.Split) {
 	for _, name := range c.splits.Names {
 		s := store.Split{Name: name}
@@ -142,13 +142,14 @@ func (c *Columns) Splits() (splits []store.Split) {
 	return splits
 }
 
-// List is names of units that a file has, such as those to train on.
+// List is a list of units that a file contains, such as the units to train on.
 type List struct {
 	Name  string
 	Units []string // names, or the last parts of these
 }
 
-// Lists returns the records of the units that are in lists, without lists of which a name is no unit's.
+// Lists returns the records of the units in lists, as splits. A list with a name that is no unit's is skipped, as it is
+// a list of something else.
 func (c *Columns) Lists(lists []List) (splits []store.Split) {
 	number := make(map[string]int)
 	for k, u := range c.units {
@@ -179,7 +180,7 @@ func (c *Columns) Lists(lists []List) (splits []store.Split) {
 	return splits
 }
 
-// Others returns the split of the records that another one does not have; it has no ranges if there are none.
+// Others returns the split of the records that are not in another split. It has no ranges if there are none.
 func (c *Columns) Others(of store.Split) store.Split {
 	s, at := store.Split{Name: "others"}, int64(0)
 	for _, r := range append(slices.Clone(of.Ranges), [2]int64{c.starts[len(c.units)], 0}) {
@@ -199,7 +200,7 @@ func splitsOf(units []Unit) source.FileSplits {
 	return source.SplitsOfFiles(names)
 }
 
-// place returns the unit of a record, and which of the unit's records it is.
+// place returns the unit of a record, and the record's number in that unit.
 func (c *Columns) place(record int64) (k int, in int64) {
 	k = sort.Search(len(c.units), func(k int) bool { return c.starts[k+1] > record })
 	return k, record - c.starts[k]
@@ -251,8 +252,8 @@ func (c *Columns) choose(selection []column.Selection) error {
 	return column.Undecided(errs, good, false)
 }
 
-// rowAxis returns the name of the axis that rows are along: one that grows, or else the first one of the array with the
-// most axes; "" where axes have no names.
+// rowAxis returns the name of the axis along which rows are: an axis that grows, or else the first axis of the array
+// with the most axes; "" if axes have no names.
 func rowAxis(members []Member) (axis string) {
 	most := -1
 	for _, m := range members {
@@ -267,7 +268,8 @@ func rowAxis(members []Member) (axis string) {
 	return axis
 }
 
-// compare makes sure that units have the same coordinates, so that a place in a row is the same place in all.
+// compare makes sure that all units have the same coordinates, so that a place in a row means the same in all of them.
+// Images of two regions of a map have equal shapes, and must not become one field.
 func (c *Columns) compare() error {
 	if c.coordinates == nil {
 		return nil
@@ -331,7 +333,7 @@ func (c *Columns) chooseNamed(first []Member, selection []column.Selection) erro
 	return nil
 }
 
-// findPhotos finds out which members of the first unit have image files in their rows.
+// findPhotos finds the members of the first unit whose rows are image files.
 func (c *Columns) findPhotos() (err error) {
 	var names []string
 	var of []*wanted
@@ -357,13 +359,13 @@ func (c *Columns) findPhotos() (err error) {
 	return nil
 }
 
-// isComputed reports whether a selected name is no array: an attribute, or a number of records.
+// isComputed reports whether a selected name is not an array: an attribute, or a number of records.
 func (c *Columns) isComputed(name string) bool {
 	return strings.HasPrefix(name, "@") || strings.HasPrefix(name, "/@") ||
 		c.records.Rows && (name == Episode || name == Step)
 }
 
-// count returns how many records a unit has. It must have the members of the first unit.
+// count returns the number of records in a unit, and makes sure that the unit has the members of the first unit.
 func (c *Columns) count(u Unit) (int64, error) {
 	members, err := u.Members()
 	if err != nil {
@@ -411,7 +413,8 @@ func (c *Columns) count(u Unit) (int64, error) {
 	return max(0, least), nil
 }
 
-// alike makes sure that a unit has what the first one has.
+// alike makes sure that a member of a unit has the type and shape that it has in the first unit: a field has one type
+// for all records.
 func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
 	first := c.units[0].Name()
 	named := w.Field.Features != nil && m != nil && len(w.Field.Shape) == len(m.Field.Shape)
@@ -460,7 +463,7 @@ func (c *Columns) without(names ...string) string {
 	return shell.Command("--fields", strings.Join(words, ","))
 }
 
-// lengthsError is the error of a unit whose arrays have several lengths, with the ways out.
+// lengthsError returns the error of a unit whose arrays have several lengths, with what to type.
 func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
 	count := make(map[int64]int)
 	for _, w := range c.members {
@@ -468,7 +471,7 @@ func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
 			count[m.Rows]++
 		}
 	}
-	usual := int64(-1) // the length of most members, of several the longest
+	usual := int64(-1) // the length of most members; if several are as common, the longest
 	for n, members := range count {
 		if usual < 0 || members > count[usual] || members == count[usual] && n > usual {
 			usual = n
@@ -488,7 +491,7 @@ func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
 		source.Enumerate(said, 4), c.without(odd...))
 }
 
-// isSequence reports whether units are sequences of records, and neither splits nor records with names.
+// isSequence reports whether units are sequences of records, and not splits or collections of named records.
 func (c *Columns) isSequence() bool {
 	_, named := c.units[0].(Named)
 	return c.records.Rows && len(c.splits.Names) < len(c.units) && !named
@@ -593,7 +596,7 @@ func (c *Columns) addMember(m int) error {
 	return nil
 }
 
-// use calls f with a unit that is open.
+// use opens a unit and calls f with it. The unit stays open until f returns.
 func (c *Columns) use(k int, f func(o *opened) error) error {
 	o, err := c.pool.take(k)
 	if err != nil {
@@ -602,7 +605,7 @@ func (c *Columns) use(k int, f func(o *opened) error) error {
 	return errors.Join(within(c.units[k], f(o)), c.pool.giveBack(o))
 }
 
-// readRows fills dst with what records [a, b) have of a member, unit by unit.
+// readRows fills dst with the values of a member in records [a, b), unit by unit.
 func (c *Columns) readRows(m int, a, b int64, dst []byte) error {
 	size := len(dst) / int(b-a)
 	for a < b {
@@ -633,7 +636,7 @@ func (c *Columns) readRows(m int, a, b int64, dst []byte) error {
 	return nil
 }
 
-// addNumber adds the number of the unit of each row, or of the row in it.
+// addNumber adds a column with the number of each row's unit, or with the number of each row in its unit.
 func (c *Columns) addNumber(name, which string) {
 	field := source.NumberField(name, tensor.Int64)
 	field.Origin, field.Derived = which, true
@@ -656,7 +659,7 @@ func (c *Columns) addNumber(name, which string) {
 	c.List = append(c.List, one)
 }
 
-// addAttribute adds an attribute of each unit.
+// addAttribute adds a column with an attribute of each unit.
 func (c *Columns) addAttribute(w column.Selection) error {
 	name := strings.Replace(w.Column, "@", "", 1)
 	var values [][]byte

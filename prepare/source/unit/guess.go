@@ -11,11 +11,11 @@ import (
 )
 
 // Guess finds out whether the units of a declaration are records, or their rows are, and sets records.Rows. It returns
-// false where both may be meant. The members that are selected decide, all without a selection.
+// false if both are possible. The selected members decide; without a selection all members do.
 //
-// Rows: all arrays of a unit have one length, and units have several, or an axis with a name grows. Units: no two arrays
-// have one length, or one value is a number and lengths are the same in all units, as the lengths of images are. Groups
-// that are called train and test have rows.
+// Rows: all arrays of a unit have one length, and units differ in it, or an axis with a name grows. Units: no two
+// arrays have one length, or one value is a number and lengths are the same in all units, as the lengths of images are.
+// Groups that are called train and test have rows.
 func Guess(units []Unit, records *Records, selection []column.Selection) (certain bool, err error) {
 	first, grows := int64(-1), true
 	var all shape
@@ -46,13 +46,13 @@ func Guess(units []Unit, records *Records, selection []column.Selection) (certai
 	return false, nil
 }
 
-// shape is what the lengths of the arrays of units say.
+// shape is what the lengths of the arrays of units tell.
 type shape struct {
-	arrays         int   // that have rows
+	arrays         int   // arrays that have rows
 	most           int64 // rows
 	agree, nearly  bool  // all arrays have one length, but for a row
 	pairs          bool  // two arrays have one length
-	differ         bool  // units do
+	differ         bool  // units differ in length
 	numbers, texts bool  // single values
 }
 
@@ -85,8 +85,8 @@ func (m *Member) isNamed(w column.Selection) bool {
 	return m.Name == strings.Trim(w.Column, "/")
 }
 
-// Ambiguous is the error of units of which only people know what the records are: rows of them, or they themselves. In
-// nested groups, there are several ways to name units.
+// Ambiguous returns the error for units of which only people know whether they or their rows are the records. In nested
+// groups there are several ways to name units.
 func Ambiguous(units []Unit, ways ...*Records) error {
 	var flags, words []string
 	for _, r := range ways {
@@ -110,7 +110,7 @@ func Ambiguous(units []Unit, ways ...*Records) error {
 		strings.Join(words[:last], ", "), words[last])
 }
 
-// Guessed says for people what was guessed.
+// Guessed describes the guess to people.
 func (r *Records) Guessed() string {
 	what := "each"
 	if r.Rows {

@@ -15,11 +15,11 @@ import (
 type names struct {
 	of   [][]string
 	all  []string  // of the field
-	to   [][]int32 // by unit: the number in all of each name, -1 of one that is left out
+	to   [][]int32 // by unit: the number in all of each name; -1 if the name is left out
 	sort []bool    // by unit: numbers do not ascend
 }
 
-// join finds out the names that all units have, or that any has, and says whether units differ.
+// join finds the names that all units have, or that any unit has, and reports whether units differ.
 func (n *names) join(align Align) (differ bool) {
 	count := make(map[string]int)
 	for _, list := range n.of {
@@ -53,8 +53,8 @@ func (n *names) join(align Align) (differ bool) {
 	return true
 }
 
-// joinNames makes one field of an array whose columns have names, such as genes, or of a label, where the names are
-// others in each unit.
+// joinNames makes one field of an array whose named columns, such as genes, or of a label whose classes, differ between
+// units.
 func (c *Columns) joinNames(w *wanted) error {
 	switch {
 	case len(c.units) == 1:
@@ -100,11 +100,11 @@ func (c *Columns) joinNames(w *wanted) error {
 	} else {
 		w.Field.Shape = tensor.Shape{len(n.all)}
 	}
-	w.absent, _ = w.Field.DType.AppendParsed(nil, "nan") // of floats, which alone are needed
+	w.absent, _ = w.Field.DType.AppendParsed(nil, "nan") // only fields of floats need the value
 	return nil
 }
 
-// twice returns a name that a list has twice; "" if none.
+// twice returns a name that occurs twice in a list; "" if there is none.
 func twice(list []string) string {
 	seen := make(map[string]bool, len(list))
 	for _, name := range list {
@@ -119,7 +119,7 @@ func twice(list []string) string {
 // isJoined reports whether the columns or classes of a unit are renumbered to the field's.
 func (w *wanted) isJoined() bool { return w.features.to != nil || w.classes.to != nil }
 
-// joined renumbers the values of unit k in buf[from:]: its columns or classes become the field's.
+// joined renumbers the values of unit k in buf[from:], so that columns or classes have the numbers of the field.
 func (w *wanted) joined(k int, buf []byte, from int) ([]byte, error) {
 	switch {
 	case w.classes.to != nil:
@@ -151,8 +151,8 @@ func (w *wanted) joined(k int, buf []byte, from int) ([]byte, error) {
 	return buf, nil
 }
 
-// movePairs has the functions that give the columns of pairs their numbers in the field, and return the bytes of those
-// that stay, by the type of the values.
+// movePairs has, by the type of values, the function that gives the columns of sparse pairs their numbers in the field.
+// The function returns the number of bytes that are left.
 var movePairs = map[tensor.DType]func(pairs []byte, to []int32, unsorted bool) int{
 	tensor.Float32: move[float32], tensor.Float64: move[float64], tensor.Int32: move[int32],
 	tensor.Uint32: move[uint32], tensor.Int64: move[int64], tensor.Uint64: move[uint64],

@@ -9,10 +9,10 @@ import (
 	"github.com/penstock/penstock/prepare/source/array"
 )
 
-// mostOpen is how many units stay open: their files, or what of the file's index their arrays need.
+// mostOpen is how many units stay open. An open unit takes a file, or memory for its part of the file's index.
 const mostOpen = 256
 
-// pool opens units when they are read, and closes those that were used longest ago.
+// pool opens units when they are read, and closes the ones that were not used for longest.
 type pool struct {
 	units   []Unit
 	members []string
@@ -22,7 +22,7 @@ type pool struct {
 	recent *list.List // of the numbers of open units, the one that was used last first
 }
 
-// opened is a unit that is open, or was closed as nobody uses it any more.
+// opened is a unit that is open, or that was closed after its last use.
 type opened struct {
 	once    sync.Once
 	columns []array.Column
@@ -31,7 +31,7 @@ type opened struct {
 
 	// pool.mu guards these.
 	users  int
-	left   bool // it is out of the pool, and the last user closes it
+	left   bool // the unit is out of the pool, and its last user closes it
 	recent *list.Element
 }
 
@@ -78,7 +78,8 @@ func (p *pool) giveBack(o *opened) error {
 	return nil
 }
 
-// trim leaves n units in the pool, and returns those that the caller has to close.
+// trim removes units from the pool until n are left, and returns those that the caller has to close. A unit in use is
+// closed by its last user.
 func (p *pool) trim(n int) (unused []*opened) {
 	for p.recent.Len() > n {
 		k := p.recent.Remove(p.recent.Back()).(int)
@@ -91,7 +92,7 @@ func (p *pool) trim(n int) (unused []*opened) {
 	return unused
 }
 
-// Close closes all units that nobody uses.
+// Close closes all units that are not in use.
 func (p *pool) Close() error {
 	p.mu.Lock()
 	left := p.trim(0)

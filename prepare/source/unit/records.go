@@ -10,11 +10,12 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Align says which rows are records where the arrays of a unit have several lengths, or which columns a field has where
-// columns have other names in other units, such as genes.
+// Align says which rows are records if the arrays of a unit have several lengths, or which columns a field has if named
+// columns, such as genes, differ between units.
 type Align string
 
-// The ways to align. The default, "", refuses arrays of several lengths, and columns of other names.
+// Ways to align. The default, "", refuses arrays of several lengths, and columns of different names: a choice in
+// silence would lose data.
 const (
 	AlignStart        Align = "start"        // the first rows, as many as the shortest array has
 	AlignEnd          Align = "end"          // the last rows
@@ -38,20 +39,20 @@ func (a *Align) String() string { return string(*a) }
 // Type implements pflag.Value.
 func (a *Align) Type() string { return "end" }
 
-// Records says where the records are.
+// Records says where the records of a source are.
 type Records struct {
-	Levels []string   // the glob of the names on each level: of files, where there are several, then of groups
-	Type   *array.Raw // of files without a header; nil of others
+	Levels []string   // globs of the names on each level: first of files, if there are several, then of groups
+	Type   *array.Raw // the type of files without a header; nil for others
 	Rows   bool       // each row of a unit is a record; otherwise each unit is
-	Align  Align      // of rows
+	Align  Align      // how rows are aligned
 }
 
 // rows ends a text of Records whose records are rows. A way to align is written before the bracket.
 const rows = "[:]"
 
-// Parse reads what String writes, such as data/* (each group is a record), data/*[:] (each row of each group),
-// data/*[:start] (the first rows of each, as many as its shortest array has) or *.bin:float32[*,4] (each file, which has
-// rows of four numbers and no header).
+// Parse reads the text that String writes, such as data/* (each group is a record), data/*[:] (each row of each group),
+// data/*[:start] (the first rows of each group, as many as its shortest array has) or *.bin:float32[*,4] (each file,
+// which has rows of four numbers and no header).
 func Parse(text string) (*Records, error) {
 	fail := func(why string) (*Records, error) {
 		return nil, fmt.Errorf("records %q: %s; write the path of the units with * for names, such as 'data/*' for a record "+
@@ -88,7 +89,7 @@ func Parse(text string) (*Records, error) {
 	return r, nil
 }
 
-// isType reports whether the text after a colon is meant as a type, and is not part of a name.
+// isType reports whether the text after a colon is a type, and not part of a name.
 func isType(text string) bool {
 	name, axes, isArray := strings.Cut(strings.TrimPrefix(text, ">"), "[")
 	_, err := tensor.ParseDType(name)
@@ -134,13 +135,13 @@ func (r *Records) String() string {
 	return text
 }
 
-// Matches reports whether a name is one of a level.
+// Matches reports whether the glob of a level matches a name.
 func (r *Records) Matches(level int, name string) bool {
 	ok, _ := path.Match(r.Levels[level], name)
 	return ok
 }
 
-// Contains reports whether a path in a file is one of a unit, or leads into one.
+// Contains reports whether a path in a file is the path of a unit, or leads into one.
 func (r *Records) Contains(path string) bool {
 	names := strings.Split(path, "/")
 	for level := range r.Levels {
@@ -151,7 +152,7 @@ func (r *Records) Contains(path string) bool {
 	return true
 }
 
-// Below returns r without its first level, and false if there is no other.
+// Below returns r without its first level, and false if that is the only level.
 func (r *Records) Below() (*Records, bool) {
 	if len(r.Levels) == 1 {
 		return nil, false

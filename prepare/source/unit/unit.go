@@ -13,14 +13,15 @@ type Unit interface {
 	// Name returns the path of the unit in the source. No other unit has it.
 	Name() string
 
-	// Members describes the arrays. It reads no elements.
+	// Members describes the arrays of the unit. It reads no elements.
 	Members() ([]Member, error)
 
-	// Open returns the columns of some members, by their names, and what closes them, which may be nil. The values of a
-	// column are the rows of the array. An array without rows has a column of one value.
+	// Open returns the columns of some members, by their names, and a closer, which may be nil. The values of a column
+	// are the rows of the array. An array without rows has a column of one value.
 	Open(members []string) ([]array.Column, io.Closer, error)
 
-	// Attribute returns what the unit notes of itself under a name, or with a slash before the name what its file does.
+	// Attribute returns the unit's attribute of that name or, for a name with a slash before it, the attribute of the
+	// unit's file.
 	Attribute(name string) (Attribute, bool)
 }
 
@@ -32,22 +33,22 @@ type Named interface {
 	RowName(row int64) string
 }
 
-// Lone is the name of the only member of a unit that is one array.
+// Lone is the name of the only member of a unit that consists of one array.
 const Lone = "data"
 
-// Member is an array of a unit.
+// Member describes an array of a unit.
 type Member struct {
 	Name     string       // the path in the unit
 	Field    source.Field // of a row, or of the one value
-	Rows     int64        // along the first axis; -1 of an array without axes
+	Rows     int64        // length of the first axis; -1 for an array without axes
 	Axis     string       // the name of the first axis, such as time in netCDF; "" without one
-	Grows    bool         // that axis is unlimited: files continue each other along it
-	Meaning  string       // what numbers stand for, such as units and factors; all units of a field agree
-	Optional bool         // it becomes a field only if it is named
+	Grows    bool         // the first axis is unlimited: files continue each other along it
+	Meaning  string       // what numbers stand for, such as units and factors; all units must agree
+	Optional bool         // the member becomes a field only if it is selected by name
 	Err      error        // why its values cannot become a field
 }
 
-// Meanings are the attributes by which netCDF says what numbers stand for.
+// Meanings are the attributes by which netCDF says what stored numbers stand for.
 var Meanings = []string{"units", "calendar", "scale_factor", "add_offset"}
 
 // Attribute is a value that belongs to a unit.
@@ -56,7 +57,7 @@ type Attribute struct {
 	Value []byte
 }
 
-// within says in which unit an error came up.
+// within adds to an error the name of the unit in which it occurred.
 func within(u Unit, err error) error {
 	if err == nil || u.Name() == "" {
 		return err
