@@ -42,7 +42,7 @@ func openNPY(path string) (*Dataset, error) {
 		return nil, errors.Unwrap(err)
 	}
 	defer f.Close()
-	vfs.Random(f) // otherwise a page after the header is marked for readahead, and the first access to it reads far ahead
+	vfs.Random(f) // otherwise a page after the header is marked for readahead, and its first access reads far ahead
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

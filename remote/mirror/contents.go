@@ -17,7 +17,7 @@ import (
 type contents struct {
 	file   *meta.File
 	plain  []part            // large arrays that can be mapped; tidy
-	packed []part            // chunks of large arrays, and pieces of large contiguous arrays that cannot be mapped; tidy
+	packed []part            // chunks of large arrays, and pieces of large arrays that cannot be mapped; tidy
 	chunks map[string][]part // the same by path of the array, in the order of the array
 	known  []part            // other parts that something in the file refers to; tidy
 }

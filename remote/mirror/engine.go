@@ -255,7 +255,7 @@ func (e *engine) absorbLocked(j *job, block, low, high int64) bool {
 		e.unasked.Add(-1)
 	case other == j || other.state > jobAhead || other.from < low || other.to > high:
 		return false
-	default: // no goroutine waits for the other job, and all of its blocks are in the window, so this job takes them over
+	default: // nobody waits for the other job, whose blocks are all in the window: this job takes them over
 		other.state = jobTaken
 		for b := other.from; b < other.to; b++ {
 			delete(e.jobs, j.x.base+b)

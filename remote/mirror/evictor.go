@@ -77,7 +77,7 @@ func (k *evictor) mirrors() (names []string) {
 }
 
 func folderBytes(dir string) (n int64) {
-	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error { // a folder that cannot be read does not count
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error { // an unreadable folder counts as empty
 		if err != nil || e.IsDir() {
 			return nil
 		}

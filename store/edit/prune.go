@@ -102,7 +102,7 @@ type Entry struct {
 	Time       time.Time     `json:"time"` // of the commit
 	Change     *store.Change `json:"change,omitempty"`
 	Tags       []string      `json:"tags,omitempty"`
-	Corrupt    string        `json:"corrupt,omitempty"` // why the manifest cannot be read; then only Generation, Time and Tags are set
+	Corrupt    string        `json:"corrupt,omitempty"` // why the manifest cannot be read; most fields are then unset
 }
 
 // Log returns the generations that the dataset keeps, the newest first.

@@ -36,7 +36,7 @@ type Options struct {
 // Replacement describes a file that its next generation overwrites. The recipe, the source and the list of skipped
 // samples stay.
 type Replacement struct {
-	Base    *store.Manifest           // manifest of the file; if the file has another one by now, Create fails with store.ErrBusy
+	Base    *store.Manifest           // manifest of the file; if it is not current, Create fails with store.ErrBusy
 	Change  store.Change              // the change that makes the generation
 	Splits  []store.Split             // which records are in which split
 	Storage map[string]*store.Storage // how columns are compressed, by their names; Compress is nil

@@ -133,7 +133,7 @@ func (d *destination) removePublished() (bool, error) {
 	}
 	defer folder.Close()
 	if d.resumesAppend() {
-		d.unlock() // before the removal: while the folder exists, the next process learns from it that the records were appended
+		d.unlock() // before the removal: from the folder, the next process learns that the records were appended
 	}
 	return true, private.Remove(d.parent, name, folder)
 }

@@ -191,7 +191,7 @@ func (mb *ManifestBuilder) statistics(i int, f store.Field, list []splitMetadata
 		m := momentsOf(lengths, tensor.Float64)
 		s.Lengths = &m
 	}
-	if hasLabels(f) && sumOf(labels) == all.N { // older builds counted int64 labels only, and an append may continue one
+	if hasLabels(f) && sumOf(labels) == all.N { // older builds, which an append may continue, counted only int64 labels
 		s.Labels = labels
 	}
 	return s

@@ -340,7 +340,7 @@ func (w *ShardWriter) resume() error {
 	if err := w.restore(h); err != nil {
 		return notResumed(err)
 	}
-	if err := w.stage.Folder.sync(); err != nil { // before the journal is cut, and no longer lists the renames that were undone
+	if err := w.stage.Folder.sync(); err != nil { // before the journal is cut and forgets the undone renames
 		return err
 	}
 	w.journal, err = openJournal(w.stage.Folder, h.size)

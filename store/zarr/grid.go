@@ -44,7 +44,7 @@ func grids(schema store.Schema, columns []layout.Column, opts *Options, base *ba
 		if base != nil {
 			old := base.grids[c.Name]
 			g.Zstd = old.Zstd
-			if old.Chunk < layout.Of(base.data).Columns[k].Rows { // otherwise the chunk was only as large as the dataset was then
+			if old.Chunk < layout.Of(base.data).Columns[k].Rows { // otherwise the chunk was cut to the dataset's length
 				rows = old.Chunk
 			}
 			if c.Part == layout.Whole && base.data.Records > old.Shard {

@@ -59,7 +59,7 @@ type Layout struct {
 	Size      int64     // Compact, Contiguous: bytes of the elements
 	ChunkDims []int64   // Chunked: elements of a chunk on each axis
 	Index     indexKind // Chunked
-	IndexAt   int64     // Chunked: offset of the index, for SingleChunk and Implicit of the data; -1 before the first write
+	IndexAt   int64     // Chunked: offset of the index, or of the data for SingleChunk and Implicit; -1: not written
 
 	Params messageChunkParams
 }

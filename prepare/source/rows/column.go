@@ -23,7 +23,7 @@ type Column struct {
 	Text    bool         // the bytes are text
 	Image   bool         // the bytes are the file of an image
 	Classes []string     // names of the numbers
-	Shape   []int        // the shape of all values, if the file declares it; nil if lists may differ, and for single numbers
+	Shape   []int        // shape of all values, if the file declares one; nil for lists that may differ and for numbers
 	List    bool         // values are lists: their lengths are known only from the rows
 	Ragged  bool         // values are lists of several lengths
 	Unwrap  bool         // lists of one are one value

@@ -115,7 +115,7 @@ func (f file) change(change store.Change, opts Options, edit func(c *changing) e
 // file meanwhile, so that no program changes the file while it is read, and verifies blocks as it reads them: a flipped
 // bit would get a new checksum, and never be found.
 func (f file) replace(change store.Change, opts Options, edit func(c *changing) error) (*store.Manifest, error) {
-	path, err := filepath.EvalSymlinks(layout.Folder(string(f))) // the file itself is replaced, and not a symbolic link to it
+	path, err := filepath.EvalSymlinks(layout.Folder(string(f))) // replace the file, not a symbolic link to it
 	if err != nil {
 		return nil, layout.WithoutPath(err)
 	}
@@ -268,7 +268,7 @@ func (c *changing) write() (*store.Manifest, error) {
 	if c.opts.Begin != nil {
 		c.opts.Begin(c.size(columns, records), records)
 	}
-	err = errors.Join(c.fill(w, columns, splits, records), c.data.Close()) // the old file is closed before it is replaced
+	err = errors.Join(c.fill(w, columns, splits, records), c.data.Close()) // close the old file before it is replaced
 	var m *store.Manifest
 	if err == nil {
 		if c.opts.Compressing != nil && len(storage) > 0 {

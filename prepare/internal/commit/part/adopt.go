@@ -11,7 +11,8 @@ import (
 // TakeFile makes a file of a part one of the dataset that is built in a stage, where it gets a name.
 type TakeFile func(p *Part, f store.File, stage *write.Stage, name string) error
 
-// Link is the TakeFile of one file system.
+// Link is the TakeFile for parts and a dataset that are on one file system: the file gets a second name, and no byte is
+// copied.
 func Link(p *Part, f store.File, stage *write.Stage, name string) error {
 	return stage.Folder.Link(filepath.Join(p.Path, f.Name), name)
 }

@@ -29,7 +29,8 @@ type Part struct {
 	dataset *store.Dataset // as There has found it
 }
 
-// sealed is the file.
+// sealed is the content of a part's file: the text of the part, and its checksum. The text is kept raw, as the checksum
+// is of its bytes and not of its values.
 type sealed struct {
 	Part   json.RawMessage `json:"part"`
 	CRC32C string          `json:"crc32c"` // of the text of Part
@@ -37,7 +38,7 @@ type sealed struct {
 
 func File(path string) string { return path + ".json" }
 
-// encode returns the text of the file.
+// encode returns the text of the part's file.
 func (p *Part) encode() ([]byte, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -47,7 +48,8 @@ func (p *Part) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// MaxFile bounds what is read of a part's file: its fields, classes and tail.
+// MaxFile limits how much is read of a part's file: its fields, classes and tail. The file is held in memory as a
+// whole, and a hostile one could have any size.
 const MaxFile = 1 << 30
 
 // Read reads the file of the part whose dataset is, or would be, at path.
@@ -91,7 +93,8 @@ func decode(data []byte) (*Part, error) {
 	return p, nil
 }
 
-// check makes sure that the numbers of a part are consistent.
+// check makes sure that the numbers of a part are consistent. The checksum of its file does not protect from a program
+// that writes wrong numbers, and a merge relies on parts that neither overlap nor leave a gap.
 func (p *Part) check() error {
 	switch {
 	case p.Plan == nil || p.Plan.Recipe == nil:
@@ -117,7 +120,8 @@ func (p *Part) schema() store.Schema {
 	return store.Schema{Fields: append(append([]store.Field(nil), p.Plan.Fields...), TraceField())}
 }
 
-// There reports whether the dataset that the file describes exists.
+// There checks that the dataset that the file of the part describes exists. The identity of the dataset is compared,
+// not only its name: a run with another plan may have left a dataset under the same name.
 func (p *Part) There() error {
 	if p.Records == 0 {
 		return nil
@@ -134,7 +138,8 @@ func (p *Part) There() error {
 	return nil
 }
 
-// Same returns the part that is at path already, if it is of this plan; nil if there is none.
+// Same returns the part that is at path already, if it is of this plan, and nil if there is none. A part whose dataset
+// is missing or different counts as none, and so is made again.
 func (p *Part) Same(path string) (*Part, error) {
 	old, err := Read(path)
 	if errors.Is(err, fs.ErrNotExist) {

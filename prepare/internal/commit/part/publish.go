@@ -12,14 +12,19 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// Attempt is where this machine builds the part whose dataset will be at path.
+// Attempt is where this machine builds the part whose dataset will be at path. The name has the ID of the turn, so that
+// machines that make the same part never write to the same files.
 func (t *Turn) Attempt(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+t.id)
 }
 
-// Publish renames the part from an attempt of t to its final name, and writes its file. If another machine has
-// published the same part, that one stays, as a merge may be reading it. If the other part has other records, that is
-// an error, unless it is to be replaced.
+// Publish renames the part from an attempt of t to its final name, and then writes the part's file, which makes it
+// complete. A crash in between leaves a dataset without a file, which the next run of the rank replaces or uses. To
+// overwrite, the old file is removed before the old dataset is touched, so that a merge never takes a file for a
+// dataset that is not its own.
+//
+// If another machine has published the same part, that one stays, as a merge may be reading it. If the other part has
+// other records, that is an error, unless it is to be replaced.
 func (p *Part) Publish(t *Turn, overwrite bool) error {
 	folder, err := os.OpenRoot(filepath.Dir(p.Path))
 	if err != nil {
@@ -72,8 +77,9 @@ func (p *Part) agree(old *Part) error {
 
 func describe(p *Part) string { return fmt.Sprintf("%d of dataset %s", p.Records, p.ID) }
 
-// place renames the attempt. A folder that exists already is either the same dataset, whose process has not written
-// its file yet, or left over from a run with another plan.
+// place renames the attempt to the part's name, and syncs the folder before the part's file is written: after a power
+// failure there must be no file without its dataset. A folder that exists already is either the same dataset, whose
+// process has not written its file yet, or left over from a run with another plan.
 func (p *Part) place(folder *os.Root, attempt string, overwrite bool) error {
 	from, to := filepath.Base(attempt), filepath.Base(p.Path)
 	if p.Records == 0 {
@@ -109,7 +115,7 @@ const (
 	latePause = 100 * time.Millisecond
 )
 
-// rename renames a folder to a name that nothing has.
+// rename renames a folder to a name that nothing has. The system's rename alone would replace an empty folder.
 func rename(folder *os.Root, from, to string) error {
 	if _, err := folder.Lstat(to); err == nil {
 		return &fs.PathError{Op: "rename", Path: filepath.Join(folder.Name(), to), Err: fs.ErrExist}
@@ -117,7 +123,8 @@ func rename(folder *os.Root, from, to string) error {
 	return folder.Rename(from, to)
 }
 
-// setAside removes a folder that has the name of the part. Another machine may do the same.
+// setAside removes a folder that has the name of the part. It is renamed first, so that nobody finds half of it under
+// the name of the part. Another machine may do the same at the same time.
 func setAside(folder *os.Root, name, aside string) error {
 	path := filepath.Join(folder.Name(), aside)
 	if err := private.RemoveOwn(path); err != nil {
@@ -129,7 +136,8 @@ func setAside(folder *os.Root, name, aside string) error {
 	return private.RemoveOwn(path)
 }
 
-// seal writes the file of the part. Several machines may do so: they write the same bytes.
+// seal writes the part's file under the name of the attempt, and renames it: a reader finds the whole file or none.
+// Several machines may do so at the same time, as they write the same bytes.
 func (p *Part) seal(folder *os.Root, attempt string) error {
 	text, err := p.encode()
 	if err == nil {

@@ -20,7 +20,8 @@ type Rank struct {
 	From  string // what Rank and Size were read from; empty for flags
 }
 
-// MaxRanks is how many processes can share the work.
+// MaxRanks limits how many processes can share the work. Tables of all ranks are made, so the size that a file of a
+// part claims must have a limit.
 const MaxRanks = 1_000_000
 
 // ParseRank reads --rank and --world-size; a rank of "auto" is taken from the environment,
@@ -61,7 +62,8 @@ func parseRank(lookup rank.Lookup, number, size string) (w Rank, err error) {
 	return w, nil
 }
 
-// Span returns which of n samples, [from, to), this process takes.
+// Span returns which of n samples, [from, to), this process takes. The lengths of two spans differ by one sample at
+// most. The quotient is multiplied, and not n, as n times the rank could overflow.
 func (w Rank) Span(n int64) (from, to int64) {
 	place := func(rank int64) int64 { return n/int64(w.Size)*rank + min(rank, n%int64(w.Size)) }
 	return place(int64(w.Index)), place(int64(w.Index) + 1)
@@ -70,10 +72,11 @@ func (w Rank) Span(n int64) (from, to int64) {
 // Folder is the folder of the parts of a dataset until they are merged, next to the dataset.
 func Folder(dest string) string { return filepath.Clean(dest) + ".parts" }
 
-// Name is the name of a part: its dataset, and with .json what is known of it.
+// Name is the name of a part: of the folder of its dataset, and with .json of the file that describes it.
 func Name(rank, size int) string { return fmt.Sprintf("part-%05d-of-%05d", rank, size) }
 
-// Note says what was taken from the environment.
+// Note says which rank was taken from the environment, and from which variables; it is empty if the rank was given by
+// flags.
 func (w Rank) Note() string {
 	if w.From == "" {
 		return ""
@@ -84,7 +87,7 @@ func (w Rank) Note() string {
 // Path returns the path of the part's dataset.
 func (w Rank) Path(dest string) string { return filepath.Join(Folder(dest), Name(w.Index, w.Size)) }
 
-// Named returns an error that says which part it is of.
+// Named returns err with the number of the part in its text, unless its text names the part already.
 func (w Rank) Named(err error) error {
 	text := fmt.Sprintf("part %d of %d", w.Index, w.Size)
 	if err == nil || w.Size == 0 || strings.Contains(err.Error(), text) ||

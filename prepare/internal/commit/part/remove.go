@@ -12,7 +12,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// AllBecame reports whether all parts in some folders can be of a dataset.
+// AllBecame reports whether a dataset can be made of all the parts in some folders. A folder or a part that cannot be
+// read counts as no: what is not known to be in the dataset must not be removed.
 func AllBecame(folders []string, m *store.Manifest) bool {
 	for _, f := range folders {
 		names, err := List(f)
@@ -28,7 +29,9 @@ func AllBecame(folders []string, m *store.Manifest) bool {
 	return true
 }
 
-// Remove removes the folders of the parts that dataset id was built from.
+// Remove removes the folders of the parts that dataset id was built from. All folders are renamed before the first is
+// removed: a merge that is run again finds all parts or, by the names, that they were merged, and never some of the
+// files of a part.
 func Remove(folders []string, id string) error {
 	for _, f := range folders {
 		if Gone(f) {
@@ -56,8 +59,9 @@ func Gone(folder string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// TrashPath is the name of a folder of parts while it is removed: who looks for parts finds
-// none or all of them, and a merge that was killed there finds what it was about.
+// TrashPath is the name of a folder of parts while it is removed. A process that looks for parts so finds none of them
+// or all. The name has the dataset's id, by which a merge that was killed during the removal knows what it had to
+// remove.
 func TrashPath(folder, id string) string {
 	folder = filepath.Clean(folder)
 	return filepath.Join(filepath.Dir(folder), "."+filepath.Base(folder)+".merged-"+id)

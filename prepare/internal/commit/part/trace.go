@@ -40,7 +40,8 @@ type Trace struct {
 	Bad         *SkipReason // why it was left out; nil: it is a record
 }
 
-// Value is the part of a record's value that the dataset's id depends on.
+// Value is what the dataset's id needs of one value of a record. With it, a merge computes the id without reading the
+// values again.
 type Value struct {
 	CRC32C uint32
 	Rows   int64
@@ -77,7 +78,7 @@ func (l *TraceLog) Record(b []byte, t Trace) []byte {
 	return b
 }
 
-// Tail appends what was left out since the last record, and forgets it.
+// Tail appends the samples that were left out since the last record, and forgets them.
 func (l *TraceLog) Tail(b []byte) []byte {
 	b = append(binary.AppendUvarint(b, uint64(l.n)), l.pending...)
 	l.pending, l.n = l.pending[:0], 0
@@ -133,7 +134,8 @@ func readTraces(b []byte, end traceEnd) (list []Trace, err error) {
 	return list, r.err
 }
 
-// traceReader takes values off b until there is an error.
+// traceReader takes values off b. After the first error b is empty and all values are zero, so that only the end has to
+// check for errors.
 type traceReader struct {
 	b   []byte
 	err error
@@ -149,6 +151,7 @@ func (r *traceReader) uvarint() uint64 {
 	return x
 }
 
+// take returns the next n bytes. n comes from a file, so it is compared with the bytes that are left before it is used.
 func (r *traceReader) take(n uint64) []byte {
 	if n > uint64(len(r.b)) {
 		r.err, r.b = errTrace, nil
@@ -179,8 +182,8 @@ func (r *traceReader) sample() (t Trace) {
 	return t
 }
 
-// Finished is the Data of a sample that a rank has worked on already: its record, or why there
-// is none.
+// Finished is the Data of a sample that a rank has worked on already: the sample's record, or the reason why it has
+// none.
 type Finished struct {
 	Trace  Trace
 	Fields []int       // positions of the fields whose values are read; others are stored already

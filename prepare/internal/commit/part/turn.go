@@ -24,7 +24,8 @@ type Turn struct {
 	lock   *os.File
 }
 
-// turnPoll is how often a process that waits looks whether it is its turn.
+// turnPoll is how often a process that waits tries to take the lock. The lock is taken without waiting each time, as a
+// wait inside of the system could not be ended by a context.
 const turnPoll = 200 * time.Millisecond
 
 // Take waits until no other process of this machine does what is called name in a folder. It calls wait once
@@ -58,7 +59,8 @@ func Take(ctx context.Context, folder, name string, wait func()) (*Turn, error) 
 	}
 }
 
-// ID names the machine, or this process where there are no locks.
+// ID names the machine, or this process where the file system has no locks. With an ID of its own, each process there
+// builds its own attempt, and the first one to publish wins.
 func (t *Turn) ID() string { return t.id }
 
 // End lets the next process have its turn.

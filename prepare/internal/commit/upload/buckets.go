@@ -25,8 +25,8 @@ import (
 	"github.com/penstock/penstock/remote/cloud"
 )
 
-// Destination returns what a URL names, nil for a place on this machine. With a rank it waits until no other process
-// of this machine makes the part.
+// Destination returns the place in a bucket that a URL names, and nil for a place on this machine. With a rank,
+// Destination waits until no other process of this machine makes the part: both would build in the same local folder.
 func (b *Buckets) Destination(text, spool string, rank part.Rank) (*Destination, error) {
 	if !InBucket(text) {
 		return nil, nil
@@ -57,7 +57,8 @@ func (b *Buckets) Destination(text, spool string, rank part.Rank) (*Destination,
 	return d, nil
 }
 
-// takeTurn waits for the turn of a rank, which lasts until the buckets are closed.
+// takeTurn waits for the turn of a rank. The turn lasts until the buckets are closed, as the local folder is in use
+// until all of it is sent.
 func (b *Buckets) takeTurn(spool, name string, rank part.Rank) (*part.Turn, error) {
 	h := sha256.Sum256([]byte(name))
 	lock := hex.EncodeToString(h[:8]) + "-" + part.Name(rank.Index, rank.Size)
@@ -88,7 +89,7 @@ func (b *Buckets) takeTurn(spool, name string, rank part.Rank) (*part.Turn, erro
 // Buckets are the buckets of one run.
 type Buckets struct {
 	Context context.Context
-	Warn    func(text string) // of requests that are repeated
+	Warn    func(text string) // told of requests that are repeated
 
 	Open func(ctx context.Context, url string) (remote.Bucket, *remote.URL, error) // nil means OpenURL
 
@@ -103,7 +104,7 @@ func (b *Buckets) Close() {
 	}
 }
 
-// mounted is a bucket that is mounted.
+// mounted is a bucket in the tree of virtual files, with the path that it has there.
 type mounted struct {
 	path string
 	fsys *bucketfs.FS
@@ -172,7 +173,8 @@ func (b *Buckets) MountSource(text string, naming []string) (path string, fsys *
 	return path, m.fsys, err == nil, b.Explain(err)
 }
 
-// listSource lists the folder that has the files of a source.
+// listSource lists the folder that has the files of a source. One listing has up to a thousand names, where a look at
+// each file would be a request each.
 func listSource(fsys *bucketfs.FS, key string, naming []string) error {
 	key = cmp.Or(key, ".")
 	switch {
@@ -184,6 +186,7 @@ func listSource(fsys *bucketfs.FS, key string, naming []string) error {
 	return fsys.List(key, source.IsImageName, layout.ManifestName)
 }
 
+// MountAll is Mount for several places.
 func (b *Buckets) MountAll(texts []string) (paths []string, err error) {
 	paths = make([]string, len(texts))
 	for i, text := range texts {
@@ -204,7 +207,8 @@ func (b *Buckets) mountBucket(c *requests.Client, u *remote.URL) mounted {
 	return m
 }
 
-// mount mounts a bucket. Its path has its name, with a number where another one of that name is.
+// mount mounts a bucket. Its path has the name of the bucket, with a number if a bucket is mounted under that name
+// already: two servers may have buckets of the same name, and a source has a mount of its own.
 func (b *Buckets) mount(c *requests.Client, u *remote.URL) mounted {
 	root := u.Scheme + ":/" + u.Bucket
 	for n := 2; vfs.Mounted(root); n++ {
@@ -216,10 +220,10 @@ func (b *Buckets) mount(c *requests.Client, u *remote.URL) mounted {
 	return m
 }
 
-// Text gives places the names that the user knows.
+// Text replaces the paths of mounted buckets in a text by the URLs that the user gave.
 func (b *Buckets) Text(text string) string { return strings.NewReplacer(b.names...).Replace(text) }
 
-// Explain does the same with an error.
+// Explain returns err with the URLs that the user gave in place of the paths of mounted buckets.
 func (b *Buckets) Explain(err error) error {
 	if err == nil || len(b.names) == 0 {
 		return err
@@ -250,7 +254,8 @@ func (e *renamed) Error() string { return e.text }
 
 func (e *renamed) Unwrap() error { return e.error }
 
-// ApartURLs refuses URLs that are none, and a destination inside a source, or the other way round.
+// ApartURLs refuses texts that look like URLs and are none, and a destination inside of a source or the other way
+// round: the build would then read what it writes, or replace what it reads.
 func ApartURLs(source, dest string) error {
 	var parsed []*remote.URL
 	for _, text := range []string{source, dest} {
@@ -277,8 +282,9 @@ func ApartURLs(source, dest string) error {
 	return nil
 }
 
-// openSpool makes and opens the folder where a dataset is built that goes to a bucket: the same for each run of that
-// name, so that one that was stopped can be resumed. It is in a folder of this user, as anybody can compute its name.
+// openSpool makes and opens the local folder where a dataset for a bucket is built. Each run for that name has the same
+// folder, so that a run that was stopped can be resumed. It is inside of a folder of this user: anybody can compute its
+// name, and in a shared temporary folder another user could make it first.
 func openSpool(folder, name string) (*os.Root, error) {
 	h := sha256.Sum256([]byte(name))
 	for range 100 { // see closeSpool, which another process may be in

@@ -23,7 +23,7 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// Destination is a dataset in a bucket, and where it is built.
+// Destination is a dataset in a bucket, and the local folder where it is built.
 type Destination struct {
 	Context context.Context
 	Client  *requests.Client
@@ -46,7 +46,7 @@ func (d *Destination) Sibling(ending string) *Destination {
 	return &s
 }
 
-// LastFile returns the file of a dataset that makes the others a dataset, and so is written last.
+// LastFile returns the file of a dataset that is written last: a folder without it is no dataset to readers.
 func LastFile(dest, format string) string {
 	return filepath.Join(dest, filepath.FromSlash(lastNames[format]))
 }
@@ -55,13 +55,13 @@ func LastFile(dest, format string) string {
 // single object, and so its own last file.
 var lastNames = map[string]string{part.Flat: layout.ManifestName, part.Zarr: layout.ZarrManifest}
 
-// ManifestKey is the object that makes a dataset of the others.
+// ManifestKey is the key of the object without which the other objects are no dataset.
 func (d *Destination) ManifestKey(format string) string {
 	return strings.TrimSuffix(d.URL.Key+"/"+lastNames[format], "/")
 }
 
-// Present reports whether there is a dataset that is to be replaced; another one is an error, and
-// so is a bucket that is not there, which else would come out when the first shard is sent.
+// Present reports whether a dataset that is to be replaced exists. A dataset that must not be replaced is an error. A
+// missing bucket is an error, too: otherwise it would come out only when the first shard is sent, perhaps after hours.
 func (d *Destination) Present(overwrite bool, format string) (bool, error) {
 	_, err := d.Client.Stat(d.Context, d.ManifestKey(format))
 	switch {
@@ -78,8 +78,9 @@ func (d *Destination) Present(overwrite bool, format string) (bool, error) {
 	return true, fmt.Errorf("%s %w already; choose another name, or use --overwrite", d.URL, store.ErrExist)
 }
 
-// noOtherZarr checks that no Zarr hierarchy written by another program exists there. One without a manifest is
-// left over from a run that was killed.
+// noOtherZarr checks that no Zarr hierarchy written by another program exists under the key. Present looks only for the
+// manifest, which such a hierarchy does not have, and its chunks would be replaced without a question. A hierarchy of
+// penstock without a manifest is left over from a run that was killed, and may be replaced.
 func (d *Destination) noOtherZarr() error {
 	var root struct{ Attributes struct{ Format string } }
 	text, _, err := d.Client.ReadAll(d.Context, d.URL.Key+"/"+layout.ZarrNode, part.MaxFile)
@@ -93,7 +94,8 @@ func (d *Destination) noOtherZarr() error {
 	return err
 }
 
-// bucketThere checks that the bucket exists. A user who may not list it may still write there.
+// bucketThere checks that the bucket exists. Only a missing bucket is an error: a user who may not list it may still
+// write there.
 func (d *Destination) bucketThere() error {
 	for _, err := range d.Client.List(d.Context, d.URL.Key+"/", "/") {
 		if errors.Is(err, remote.ErrNoBucket) {
@@ -112,8 +114,9 @@ func (d *Destination) remove(key string) error {
 	return nil
 }
 
-// Uploader returns what sends the dataset while it is built; nil where that cannot be: a file
-// has no shards, and a dataset that is to be replaced stays until all of the new one is made.
+// Uploader returns the Uploader that sends the dataset while it is built, and nil where the whole dataset must be built
+// first. An HDF5 file has no shards that are finished early, and a dataset that is to be replaced stays until all of
+// the new one is made.
 func (d *Destination) Uploader(format string, replaces bool) *Uploader {
 	if replaces || format != part.Flat {
 		return nil
@@ -121,7 +124,7 @@ func (d *Destination) Uploader(format string, replaces bool) *Uploader {
 	return &Uploader{to: d, folder: d.Local, key: d.URL.Key}
 }
 
-// PartURL is where a part goes.
+// PartURL is the URL of a rank's part.
 func (d *Destination) PartURL(w part.Rank) string {
 	return d.Sibling(".parts").URL.Join(part.Name(w.Index, w.Size)).String()
 }
@@ -145,7 +148,8 @@ type progress interface {
 	Note(text string)
 }
 
-// Finish removes the folder when all was sent. Otherwise it says what to do about the error.
+// Finish removes the local folder after all was sent. After an error it keeps the folder, as --resume needs it, and
+// adds to the error what to do.
 func (d *Destination) Finish(err error) error {
 	if errors.Is(err, ErrLost) {
 		return err
@@ -156,7 +160,7 @@ func (d *Destination) Finish(err error) error {
 	return d.RemoveSpool()
 }
 
-// RemoveSpool removes what was built here.
+// RemoveSpool removes the local folder where the dataset was built.
 func (d *Destination) RemoveSpool() error { return private.RemoveOwn(d.spool) }
 
 // closeSpool closes a spool, and removes it and the user's folder if they are empty.
@@ -168,8 +172,10 @@ func closeSpool(spool *os.Root) {
 	}
 }
 
-// SendPart sends the dataset of a part, then the file that makes it one. A part that was
-// there already is left alone. Several machines may send the same part: they write the same bytes.
+// SendPart sends the dataset of a part, and then the part's file, which makes it complete. To overwrite, the file in
+// the bucket is removed first, so that a merge never pairs the old file with new shards. If there is no local file, the
+// part was in the bucket already, and is left alone. Several machines may send the same part, as they write the same
+// bytes.
 func (d *Destination) SendPart(w part.Rank, records int64, overwrite bool, progress progress) error {
 	name := part.Name(w.Index, w.Size)
 	parts := d.Sibling(".parts")
@@ -194,7 +200,9 @@ func (d *Destination) SendPart(w part.Rank, records int64, overwrite bool, progr
 	return d.sendFile(part.File(path), part.File(key), remote.WriteOptions{})
 }
 
-// SendDataset sends the files of a dataset, its manifest last.
+// SendDataset sends the files of a dataset, its manifest last. To overwrite, the old manifest is removed first: a stop
+// in between leaves no dataset, rather than an old manifest of new shards. An HDF5 file is one object, which the store
+// replaces in one step.
 func (d *Destination) SendDataset(format string, overwrite bool, progress progress) error {
 	last, key := LastFile(d.Local, format), d.ManifestKey(format)
 	if overwrite && format != part.HDF5 {
@@ -223,8 +231,8 @@ func (d *Destination) SendDataset(format string, overwrite bool, progress progre
 	return d.sendLast(last, key, !overwrite)
 }
 
-// Adopt copies an object of this bucket, which has a file of a part, into the dataset, and leaves a marker for it in
-// the stage. A small one is read, and sent with the manifest.
+// Adopt copies an object of this bucket, which has a file of a part, into the dataset within the bucket, and leaves a
+// marker for it in the stage. A file that is too small for a marker is read, and sent with the manifest.
 func (d *Destination) Adopt(from string, f store.File, stage *write.Stage, name string) error {
 	if f.Bytes > mostCopied {
 		return fmt.Errorf("%s has %s, more than stores copy in one request; merge without --keep-shards", d.Client.Name(from),
@@ -275,14 +283,14 @@ func (d *Destination) sendLast(path, key string, ifNotExist bool) error {
 	return nil
 }
 
-// sendFile sends one file.
+// sendFile sends one file under a key.
 func (d *Destination) sendFile(path, key string, opts remote.WriteOptions) error {
 	_, err := sendFile(d.Context, d.Client, path, key, opts)
 	return err
 }
 
-// sendShards sends the files of a flat dataset that are not in the bucket yet, all but the
-// manifest. Then they are all there, and none that a run before this one has left.
+// sendShards sends the files of a flat dataset that are not in the bucket yet, all but the manifest. When it returns,
+// all of them are in the bucket, and none that an earlier run has left.
 func (d *Destination) sendShards(folder, key string, progress progress) error {
 	files, err := shardFiles(folder, key)
 	if err != nil {
@@ -300,7 +308,8 @@ func (d *Destination) sendShards(folder, key string, progress progress) error {
 // are left of the dataset that it replaced.
 func isGeneration(name string) bool { return strings.HasPrefix(name, layout.Generations+"/") }
 
-// sendZarr is sendShards for a dataset in Zarr. Of one that it replaces, nothing is left.
+// sendZarr is sendShards for a dataset in Zarr. Chunks that an earlier run left in one of the dataset's arrays are
+// removed, as a reader would take them for data. With overwrite, arrays that only the old dataset has are removed, too.
 func (d *Destination) sendZarr(overwrite bool, progress progress) error {
 	files, err := zarrFiles(d.Local, d.URL.Key)
 	if err != nil {
@@ -322,7 +331,7 @@ func (d *Destination) sendZarr(overwrite bool, progress progress) error {
 // zarrName matches the names of Zarr files that package store writes.
 var zarrName = regexp.MustCompile(`^(zarr\.json|c(\.[0-9]+)+)$`)
 
-// shardFiles lists the files of a flat dataset, some of which are markers, but for the manifest.
+// shardFiles lists the files of a flat dataset without the manifest. Some of them are markers.
 func shardFiles(folder, key string) (list []item, err error) {
 	text, err := os.ReadFile(filepath.Join(folder, layout.ManifestName))
 	if err != nil {
@@ -357,7 +366,8 @@ func zarrFiles(folder, key string) (list []item, err error) {
 	return list, err
 }
 
-// unsent returns the files that are not in the bucket under their key.
+// unsent returns the files that are not in the bucket under their final key. A marker with another key or checksum
+// counts as not sent: the queue then copies the object, or reports that it differs.
 func unsent(files []item) (list []item) {
 	for _, p := range files {
 		if was, ok := readMarker(p.path); !ok || was.Key != p.key || was.CRC32C != p.crc {
@@ -367,7 +377,8 @@ func unsent(files []item) (list []item) {
 	return list
 }
 
-// sendAll sends files, several at a time.
+// sendAll sends files, several at a time: large ones first, then small ones with more workers, as their time is that of
+// a request and not of their bytes. The nodes of a Zarr hierarchy are sent after all chunks.
 func (d *Destination) sendAll(list []item, progress progress) error {
 	total := int64(0)
 	for _, p := range list {
@@ -382,7 +393,7 @@ func (d *Destination) sendAll(list []item, progress progress) error {
 		progress.Add(sum>>10 - before)
 	}
 	large := func(p item) bool { return p.size >= leastMarker }
-	// to readers of Zarr, a chunk that is missing is zeros
+	// to readers of Zarr, a chunk that is missing is zeros, so no array may appear before its chunks
 	node := func(p item) bool { return path.Base(p.key) == layout.ZarrNode }
 	err := d.sendSome(Uploads, list, func(p item) bool { return large(p) && !node(p) }, sent)
 	if err == nil {
@@ -406,8 +417,8 @@ func (d *Destination) sendSome(workers int, list []item, wanted func(item) bool,
 	return s.settle(0)
 }
 
-// arrived makes sure that all files of a dataset are in the bucket, and removes what else a
-// run before this one has left of such.
+// arrived makes sure that all files of a dataset are in the bucket with their sizes, and removes the stray objects that
+// an earlier run has left. It comes before the manifest is sent, so that a manifest never lists a missing object.
 func (d *Destination) arrived(files []item, key string, stray func(name string) bool, progress progress) error {
 	missing := make(map[string]int64)
 	for _, f := range files {
@@ -424,7 +435,7 @@ func (d *Destination) arrived(files []item, key string, stray func(name string) 
 			strays = append(strays, o.Key)
 		}
 	}
-	for name, size := range missing { // a listing may be late
+	for name, size := range missing { // not in the listing, which may be late: ask for each
 		if o, err := d.Client.Stat(d.Context, name); errors.Is(err, fs.ErrNotExist) || err == nil && o.Size != size {
 			return lost(d.Client.Name(name))
 		} else if err != nil {

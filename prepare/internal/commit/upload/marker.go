@@ -14,9 +14,9 @@ import (
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 )
 
-// marker says where a file is that was sent. It is kept in place of the file, in a file of its
-// name and length with its header, whose payload is a hole but for the marker: so what goes on
-// with a build finds all files as it left them, on next to no space.
+// marker says where a file is that was sent. It takes the place of the file: a file of the same name, length and
+// header, whose payload is a hole but for the marker. A build that is resumed so finds all files with the lengths that
+// it left, on next to no space.
 type marker struct {
 	Key    string `json:"key"`
 	Size   int64  `json:"size"`
@@ -27,17 +27,18 @@ type marker struct {
 // markerMagic begins a marker, after the header of the file.
 const markerMagic = "penstock: this file was sent: "
 
-// markerMode is the mode of markers. No file of a dataset is executable, so no payload can be taken for a marker.
+// markerMode is the mode of markers. No file of a dataset is executable, so no payload that begins like a marker can be
+// taken for one.
 const markerMode = 0o500
 
 // isFinal reports whether a file is finished.
 func isFinal(mode fs.FileMode) bool { return mode.Perm()&^part.FinalMode == 0 }
 
-// leastMarker is the size of the smallest file that a marker takes the place of; smaller ones
-// stay here until the end.
+// leastMarker is the size of the smallest file that a marker can take the place of, as a marker has a header and its
+// text. Smaller files stay in the local folder until the end.
 const leastMarker = 2 * layout.HeaderBytes
 
-// readMarker returns the marker that is in a file; false if it is none.
+// readMarker returns the marker that a file is, and false if the file is no marker.
 func readMarker(path string) (marker, bool) {
 	var s marker
 	f, err := os.Open(path)
@@ -61,7 +62,8 @@ func readMarker(path string) (marker, bool) {
 	return s, true
 }
 
-// replace puts the marker in the place of the file, in one step.
+// replace puts the marker in the place of the file by a rename, after its bytes are on the disk: a crash leaves the
+// file or the whole marker.
 func (s marker) replace(path string) error {
 	text, err := json.Marshal(s)
 	if err != nil {

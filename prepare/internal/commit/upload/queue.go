@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// queue sends files to a bucket, some at a time. The first error ends it.
+// queue sends files to a bucket, several at a time. The first error ends the queue.
 type queue struct {
 	client *requests.Client
 	ctx    context.Context
@@ -35,8 +35,8 @@ type queue struct {
 type item struct {
 	path, key string
 	size      int64
-	crc       string // which it must have; "" where that is not known yet
-	keep      bool   // the file, when it is sent; otherwise a marker takes its place
+	crc       string // that the file must have; "" where it is not known yet
+	keep      bool   // keep the file after it is sent; otherwise a marker takes its place
 }
 
 func newQueue(ctx context.Context, c *requests.Client, workers int, sent func(int64)) *queue {
@@ -49,7 +49,7 @@ func newQueue(ctx context.Context, c *requests.Client, workers int, sent func(in
 	return s
 }
 
-// put adds a parcel. It does not wait.
+// put adds a file to the queue. It does not wait, see settle.
 func (s *queue) put(p item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,8 @@ func (s *queue) put(p item) {
 	s.change.Broadcast()
 }
 
-// settle waits until at most that many bytes are left to be sent.
+// settle waits until at most that many bytes are left to be sent, or the queue has failed. A build that is faster than
+// the link calls it, so that the disk does not fill with files that wait.
 func (s *queue) settle(most int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,14 +72,15 @@ func (s *queue) settle(most int64) error {
 	return s.err
 }
 
-// failed returns the error that has ended it.
+// failed returns the error that has ended the queue, if any.
 func (s *queue) failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// close gives up what is not sent.
+// close ends the queue: files that are not sent are given up, and requests that run are cancelled. It returns after the
+// last worker.
 func (s *queue) close() {
 	s.mu.Lock()
 	s.ended = true
@@ -98,7 +100,7 @@ func (s *queue) work() {
 	}
 }
 
-// next waits for a parcel; false says that there will be none.
+// next waits for a file to send; false says that there will be none.
 func (s *queue) next() (p item, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +131,8 @@ func (s *queue) done(p item, err error) {
 	s.change.Broadcast()
 }
 
-// send sends a file. If the file was sent before, it makes sure that the object still exists
-// under its key.
+// send sends a file. If the file was sent before, send makes sure that the object still exists, and gives it the key
+// that it has now.
 func (s *queue) send(p item) error {
 	if was, ok := readMarker(p.path); ok {
 		if p.crc != "" && p.crc != was.CRC32C {
@@ -150,7 +152,8 @@ func (s *queue) send(p item) error {
 	return s.replace(p.path, marker{Key: p.key, Size: p.size, CRC32C: crc})
 }
 
-// replace puts a marker in the place of a file, with the version that was sent.
+// replace puts a marker in the place of a file, with the ETag of the object that was sent. The size is compared first:
+// with the marker in place, the bytes of the file are no longer on this machine.
 func (s *queue) replace(path string, new marker) error {
 	o, err := s.client.Stat(s.ctx, new.Key)
 	if err != nil {
@@ -163,7 +166,8 @@ func (s *queue) replace(path string, new marker) error {
 	return new.replace(path)
 }
 
-// move gives a file that was sent the key that it has in the dataset.
+// move gives an object that was sent the key that it has in the dataset, by a copy within the bucket. If the object is
+// not the version that was sent, its bytes are compared: another process that made the same file may have sent it, too.
 func (s *queue) move(p item, was marker) error {
 	o, err := s.client.Stat(s.ctx, was.Key)
 	switch {
@@ -189,7 +193,7 @@ func (s *queue) move(p item, was marker) error {
 	return s.replace(p.path, was)
 }
 
-// Memory of a file that is sent: one part more than are sent at a time.
+// Sizes of the parts of a file that is sent. A file takes the memory of one part more than are sent at a time.
 const (
 	partBytes   = 5 << 20 // the least that S3 takes
 	partsAtOnce = 4
@@ -198,12 +202,13 @@ const (
 // ErrLost says that a file can neither be completed nor sent.
 var ErrLost = errors.New("start over, without --resume")
 
-// lost is the error of a file that is neither here nor there.
+// lost is the error of a file of which only a marker is left on this machine, and no object in the bucket.
 func lost(name string) error {
 	return fmt.Errorf("%s, which was sent, is not there any more; %w", name, ErrLost)
 }
 
-// SameObject reads an object and makes sure that it has a checksum.
+// SameObject reads an object and compares its CRC32C. An ETag does not tell: two uploads of the same bytes may have
+// different ones.
 func SameObject(ctx context.Context, c *requests.Client, o remote.Object, crc string) error {
 	r := c.NewReader(ctx, o, 0, -1)
 	defer r.Close()
@@ -217,7 +222,7 @@ func SameObject(ctx context.Context, c *requests.Client, o remote.Object, crc st
 	return nil
 }
 
-// CRCOf returns the checksum of a file.
+// CRCOf returns the CRC32C of a file's bytes.
 func CRCOf(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -229,7 +234,9 @@ func CRCOf(path string) (string, error) {
 	return layout.HexCRC(crc.Sum), err
 }
 
-// sendFile sends one file and returns the CRC32C of what was sent.
+// sendFile sends one file and returns the CRC32C of the bytes that were sent. They are summed while they are read for
+// the request, so that a file that changes meanwhile is noticed. A request that is repeated reads the file again, from
+// a new sum.
 func sendFile(ctx context.Context, c *requests.Client, path, key string, opts remote.WriteOptions) (crc string,
 	err error) {
 	info, err := os.Stat(path)

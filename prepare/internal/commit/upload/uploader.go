@@ -42,8 +42,9 @@ const (
 	mostCopied   = 4 << 30 // bytes of a file that every store copies in one request
 )
 
-// Follow has a Writer send what it has finished, if it makes the dataset of this Uploader. Files
-// that an earlier build sent must still be there.
+// Follow returns a Writer that sends the files that w has finished, if w makes the dataset of this Uploader. Files that
+// an earlier build sent must still be in the bucket: their bytes are no longer on this machine, so it is better to fail
+// now than at the end.
 func (o *Uploader) Follow(w store.Writer, dest string, splits []string) (store.Writer, error) {
 	if o == nil || dest != o.folder {
 		return w, nil
@@ -59,7 +60,7 @@ func (o *Uploader) Follow(w store.Writer, dest string, splits []string) (store.W
 	return &sending{w, o}, nil
 }
 
-// Build says where the dataset is built.
+// Build sets the folder where the dataset is built.
 func (o *Uploader) Build(folder string) {
 	if o != nil {
 		o.folder = folder
@@ -71,7 +72,7 @@ func (o *Uploader) building() string {
 	return filepath.Join(filepath.Dir(o.folder), "."+filepath.Base(o.folder)+".building")
 }
 
-// check looks for the files that have markers.
+// check makes sure that the objects of all markers in the folder of the build still exist.
 func (o *Uploader) check() error {
 	s := newQueue(o.to.Context, o.to.Client, checks, func(int64) {})
 	defer s.close()
@@ -82,7 +83,7 @@ func (o *Uploader) check() error {
 	return errors.Join(err, s.settle(0))
 }
 
-// eachMarker calls f for the files of a folder that have markers; none if it is not there.
+// eachMarker calls f for each file of a folder that is a marker. A folder that does not exist has none.
 func eachMarker(folder string, f func(name string, was marker)) error {
 	entries, err := os.ReadDir(folder)
 	for _, e := range entries {
@@ -96,7 +97,8 @@ func eachMarker(folder string, f func(name string, was marker)) error {
 	return err
 }
 
-// offer sends what is finished and was not sent before.
+// offer sends the files that are finished and were not sent before. A file with a temporary name is left for the end if
+// it is too large for a store to copy in one request.
 func (o *Uploader) offer() error {
 	entries, err := os.ReadDir(o.building())
 	if err != nil {
@@ -124,7 +126,8 @@ func (o *Uploader) offer() error {
 	return o.sender.settle(mostWaiting)
 }
 
-// begin removes what says that the dataset is whole, as it is not from now on.
+// begin removes the object that says that the dataset is complete, before the first of its files is replaced. A stop
+// from then on leaves no dataset, rather than an old seal on new files.
 func (o *Uploader) begin() error {
 	if o.begun || o.seal == "" {
 		return nil
@@ -133,7 +136,7 @@ func (o *Uploader) begin() error {
 	return o.to.remove(o.seal)
 }
 
-// Explain says with an error what lies in the bucket.
+// Explain adds to an error how many files of the build are in the bucket, and what becomes of them.
 func (o *Uploader) Explain(err error) error {
 	if o == nil || err == nil || errors.Is(err, ErrLost) {
 		return err
@@ -175,8 +178,8 @@ func (w *sending) AppendBlock(b *digest.Block) error {
 	return write.AppendBlock(w.Writer, b)
 }
 
-// Checkpoint implements store.Writer. That something cannot be sent is the error of the next
-// Append or of Commit, as the records are safe.
+// Checkpoint implements store.Writer. Files are offered after the checkpoint is written: only then a resumed build does
+// not change them. A failed upload is the error of the next Append or of Commit, as the records are safe.
 func (w *sending) Checkpoint(note json.RawMessage) error {
 	if err := w.Writer.Checkpoint(note); err != nil {
 		return err
@@ -187,7 +190,7 @@ func (w *sending) Checkpoint(note json.RawMessage) error {
 	return nil
 }
 
-// Commit implements store.Writer. It leaves files that are not on their way yet to the function
+// Commit implements store.Writer. It waits for the files that are on their way, and leaves the others to the function
 // that publishes the dataset.
 func (w *sending) Commit(info store.Info) (*store.Manifest, error) {
 	if err := w.box.sender.settle(0); err != nil {
