@@ -6,7 +6,7 @@ type Alpha uint8
 // The values of Alpha.
 const (
 	DropAlpha Alpha = iota // colors as the file has them, however transparent
-	OnWhite                // as they look on white
+	OnWhite                // colors blended with a white background
 	OnBlack                // as they look on black
 )
 

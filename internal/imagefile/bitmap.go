@@ -12,21 +12,21 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// Bitmap is an image of a bit a pixel. Each row begins with a byte that is 0; then come eight pixels a byte, the first
-// in the highest bit.
+// Bitmap is an image with one bit a pixel. Each row begins with a byte that is 0, and then has eight pixels a byte, the
+// first in the highest bit: so are the rows of a PNG, which Append writes without moving a bit.
 type Bitmap struct {
 	W, H int
 	Rows []byte
 }
 
-// newBitmap returns one of zeros in memory that it may take.
+// newBitmap returns a Bitmap of zeros. It reuses memory if that is large enough.
 func newBitmap(memory []byte, w, h int) Bitmap {
 	m := Bitmap{W: w, H: h, Rows: pixel.Grow(memory, (1+(w+7)/8)*h)}
 	clear(m.Rows)
 	return m
 }
 
-// Stride returns the bytes of a row.
+// Stride returns how many bytes a row has, with the byte before its pixels.
 func (m Bitmap) Stride() int { return 1 + (m.W+7)/8 }
 
 // Set makes a pixel 1.
@@ -70,7 +70,7 @@ func (m Bitmap) Pack(y int, src []byte) {
 
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
-// Append appends a file of the image, with a palette of black and white.
+// Append appends the image as a PNG file, with a palette of black and white.
 func (m Bitmap) Append(dst []byte) ([]byte, error) {
 	var header [13]byte
 	binary.BigEndian.PutUint32(header[:], uint32(m.W))
@@ -99,8 +99,8 @@ func appendChunk(dst []byte, id string, payload []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[at:]))
 }
 
-// pngBits decodes a file of a bit a pixel, in memory that it may take. It returns false for all that pngDecode is for:
-// other files, interlaced ones, and corrupt ones.
+// pngBits decodes a PNG with one bit a pixel, and reuses memory for its pixels. It returns false for all files that are
+// left to pngDecode: other files, interlaced ones, and corrupt ones, for which pngDecode has the better error.
 func pngBits(c format.Config, data, memory []byte) (m Bitmap, ok bool) {
 	const interlace = 8 + 8 + 12
 	m = Bitmap{W: c.Width, H: c.Height}
@@ -128,7 +128,7 @@ func pngBits(c format.Config, data, memory []byte) (m Bitmap, ok bool) {
 	return m, m.unfilter()
 }
 
-// pixelsOf returns what IDAT chunks have, if all chunks are as they must be.
+// pixelsOf returns the content of the IDAT chunks, and false if any chunk is not as it must be.
 func pixelsOf(chunks []byte) (io.Reader, bool) {
 	var parts []io.Reader
 	for len(chunks) >= 12 {

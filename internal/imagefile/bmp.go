@@ -87,8 +87,7 @@ func (b *bmpHeader) read(h []byte) (colors, compression int) {
 	return int(le.Uint32(h[32:])), int(le.Uint32(h[16:]))
 }
 
-// configure refuses depths and compressions that are not supported, and sets the masks that
-// there are without any in the file.
+// configure refuses depths and compressions that are not supported, and sets the masks of files that have none.
 func (b *bmpHeader) configure(compression int) error {
 	if !slices.Contains([]int{1, 4, 8, 16, 24, 32}, b.bits) {
 		return format.Unsupported(format.BMP, "%d bits a pixel are not supported; convert it to PNG", b.bits)
@@ -104,7 +103,8 @@ func (b *bmpHeader) configure(compression int) error {
 	return nil
 }
 
-// readMasks reads them from the header, or from the bytes after it if that has none, and returns where they end.
+// readMasks reads the masks from the header, or from the bytes after a header that is too short for them. It returns
+// where the masks end.
 func (b *bmpHeader) readMasks(data []byte, first, size int) (next int, err error) {
 	const shortest, alpha = 52, 56 // headers with masks, and with one for alpha
 	n, at := 3, first+40
@@ -143,8 +143,8 @@ func (b *bmpHeader) readMasks(data []byte, first, size int) (next int, err error
 	return next, nil
 }
 
-// byteOf returns which byte a mask stands for, the lowest being 0, -1 for no mask, 4 if it is
-// none of a byte.
+// byteOf returns which byte of a pixel a mask stands for, the lowest being 0. It returns -1 for no mask, and 4 for a
+// mask that is not one whole byte.
 func byteOf(mask int) int {
 	switch mask {
 	case 0:
@@ -172,7 +172,7 @@ func (b *bmpHeader) config() format.Config {
 	return c
 }
 
-// rowBytes returns the bytes of a row, and of one with its padding.
+// rowBytes returns how many bytes the pixels of a row take, and how many with the padding to whole words.
 func (b *bmpHeader) rowBytes() (used, stride int) {
 	return (b.w*b.bits + 7) / 8, (b.w*b.bits + 31) / 32 * 4
 }
@@ -186,7 +186,7 @@ func bmpConfig(data []byte) (c format.Config, err error) {
 	return b.config(), nil
 }
 
-// bmpDecode decodes a BMP. Its palette is of that memory.
+// bmpDecode decodes a BMP. The palette of the image is kept in the given memory.
 func bmpDecode(data []byte, palette *pixel.Palette) (image.Image, error) {
 	b, err := bmpParse(data)
 	if err != nil {
@@ -209,7 +209,8 @@ func bmpDecode(data []byte, palette *pixel.Palette) (image.Image, error) {
 	return m, nil
 }
 
-// colors fills the table of colors.
+// colors fills a table with the colors of the palette. Pixels may have numbers that the palette of a corrupt file does
+// not have: those are black.
 func (b *bmpHeader) colors(to *pixel.Palette) {
 	to.Black()
 	for i := range min(len(b.palette)/b.entry, len(to)) {

@@ -16,15 +16,15 @@ type File struct {
 	data   []byte
 }
 
-// Parse is ReadConfig for a file that a Decoder may open then. The data must not change meanwhile.
+// Parse is ReadConfig for a file that a Decoder may open afterwards, without parsing the header again. The data must
+// not change meanwhile.
 func Parse(data []byte) (File, error) {
 	c, err := ReadConfig(data)
 	return File{c, data}, err
 }
 
-// ReadConfig reads an image's header alone: it decodes no pixels and allocates nothing
-// that depends on the size the header claims. A size of zero is an error; a large one is
-// not, see Config.Check.
+// ReadConfig reads the header of an image. It decodes no pixels, and allocates nothing that depends on the size in the
+// header, as a hostile header may have any size. A size of zero is an error. A large size is none, see Config.Check.
 func ReadConfig(data []byte) (format.Config, error) {
 	f := Sniff(data)
 	if f == "" {

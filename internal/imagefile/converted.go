@@ -13,8 +13,8 @@ const (
 	stripBytes = 256 << 10 // of a strip of larger images
 )
 
-// converted is a library's image as a Source that converts some rows at a time: a file of half a megabyte can have
-// gigabytes of pixels, which are in memory once.
+// converted is the image of a library as a Source that converts some rows at a time. A file of half a megabyte can have
+// gigabytes of pixels: the library has them in memory once, and a converted copy of all rows would be a second time.
 type converted struct {
 	d     *Decoder
 	row   func(dst []byte, y int)
@@ -22,7 +22,7 @@ type converted struct {
 	blend bool
 }
 
-// byRows returns the Source of an image of a type that is converted by rows, nil for others.
+// byRows returns the Source of an image whose type is converted by rows, and nil for other types.
 func (d *Decoder) byRows(m image.Image, blend bool) pixel.Source {
 	if p, ok := m.(*image.Paletted); ok && p.Palette != nil { // openGIF has its own
 		d.palette.Set(p.Palette)
@@ -64,7 +64,7 @@ func (s *converted) Scan(r image.Rectangle, f func(y int, strip pixel.Image) err
 	return nil
 }
 
-// strip returns the columns of r in n converted rows.
+// strip returns the columns of r in the n rows that were converted into pix.
 func (s *converted) strip(pix []byte, r image.Rectangle, n int) pixel.Image {
 	if s.blend {
 		pixel.Over(pix, s.d.opt.Alpha.background())

@@ -25,8 +25,8 @@ type Options struct {
 	Zstd func(dst, src []byte) error
 }
 
-// A Decoder opens one image after the other and reuses its memory, which grows to what the
-// largest needed. It serves one goroutine.
+// A Decoder opens one image after the other. It keeps its memory, which grows to what the largest image needed, so that
+// a folder of images does not take and clear new memory for each of them. A Decoder serves one goroutine.
 type Decoder struct {
 	opt     Options
 	bits    []byte // memory of Bits
@@ -39,7 +39,7 @@ type Decoder struct {
 	strips  *jpeg.Source // of JPEG inside of TIFF
 }
 
-// channels returns how many an image is opened with.
+// channels returns how many channels opened images have.
 func (d *Decoder) channels() int {
 	if d.opt.Color == Gray {
 		return 1

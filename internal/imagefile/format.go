@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/format"
 )
 
-// SniffLen is how many of a file's first bytes Sniff looks at.
+// SniffLen is how many bytes at the start of a file Sniff looks at.
 const SniffLen = 16
 
 type signature struct {
@@ -35,7 +35,8 @@ func init() {
 	}
 }
 
-// Things that lie in image folders and are not read, by how they begin.
+// strangers are formats that are found in image folders and not read, with the bytes that such files begin with. They
+// are named in errors, with what to do about them.
 var strangers = []struct{ magic, name string }{
 	{"????ftyp", "a video or an ISO media file"},
 	{"\xff\x0a", "JPEG XL; convert it to JPEG or PNG"},
@@ -54,8 +55,9 @@ var strangers = []struct{ magic, name string }{
 	{"version https://git-lfs", "a Git LFS pointer; run git lfs pull"},
 }
 
-// Sniff returns the format that a file's first bytes (SniffLen or more, fewer if the file
-// is shorter) announce, "" if it is none that Open reads. File names play no part.
+// Sniff returns the format that the first bytes of a file announce, and "" if Open does not read it. It needs SniffLen
+// bytes, or the whole file if that is shorter. The name of the file plays no part, as names of downloaded images are
+// often wrong.
 func Sniff(head []byte) format.Format {
 	for _, s := range signatures {
 		if hasMagic(head, s.magic) {
@@ -85,8 +87,8 @@ func notImage(data []byte) error {
 	return &format.Error{Kind: format.ErrNotImage, Msg: "not an image: " + describe(data)}
 }
 
-// describe says what a file that is no image looks like. Most are downloads that went wrong: an HTML page, an empty
-// file, zeros of a file that was never written.
+// describe says what a file that is no image looks like. Most such files are downloads that went wrong: an HTML page,
+// an empty file, or zeros where nothing was ever written.
 func describe(data []byte) string {
 	if len(data) == 0 {
 		return "the file is empty"

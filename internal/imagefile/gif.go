@@ -19,8 +19,8 @@ type gifHeader struct {
 	clear   bool   // fill is transparent
 }
 
-// parse reads blocks up to the first frame. The palette is read here since image/gif
-// replaces the transparent entry by black, where Pillow keeps its color.
+// gifParse reads the blocks of a GIF up to its first frame. It reads the palette, too, since image/gif replaces the
+// transparent color by black, where Pillow keeps it.
 func gifParse(data []byte) (gifHeader, error) {
 	var g gifHeader
 	short := format.Corrupt(format.GIF, "truncated at byte %d: the file ends before the first frame", len(data))
@@ -51,7 +51,7 @@ func gifParse(data []byte) (gifHeader, error) {
 	return g, short
 }
 
-// grow makes the screen as large as the first frame, whose place is at, needs it, as Pillow does.
+// grow makes the screen large enough for the first frame, as Pillow does. at has the frame's position and size.
 func (g *gifHeader) grow(at []byte) {
 	le := binary.LittleEndian
 	g.w = max(g.w, int(le.Uint16(at))+int(le.Uint16(at[4:])))
@@ -66,7 +66,7 @@ func (g *gifHeader) screen(header []byte) []byte {
 	return header
 }
 
-// colors takes the color table that flags announce off b.
+// colors takes the color table off b, if flags say that there is one.
 func (g *gifHeader) colors(flags byte, b []byte) (rest []byte, ok bool) {
 	if flags&0x80 == 0 {
 		return b, true
@@ -79,7 +79,7 @@ func (g *gifHeader) colors(flags byte, b []byte) (rest []byte, ok bool) {
 	return b[n:], true
 }
 
-// extension takes a label and its sub-blocks off b.
+// extension takes an extension's label and blocks off b.
 func (g *gifHeader) extension(b []byte) (rest []byte, ok bool) {
 	const graphicControl = 0xF9
 	if len(b) >= 6 && b[0] == graphicControl && b[1] == 4 && b[2]&1 != 0 {
@@ -98,7 +98,7 @@ func (g *gifHeader) extension(b []byte) (rest []byte, ok bool) {
 	return nil, false
 }
 
-// table fills to with the colors that the file has.
+// table fills a table with the colors of the file. Numbers without a color are black.
 func (g *gifHeader) table(to *pixel.Palette) {
 	to.Black()
 	for i := range len(g.palette) / 3 {
@@ -109,14 +109,15 @@ func (g *gifHeader) table(to *pixel.Palette) {
 	}
 }
 
-// gifConfig reads blocks up to the first frame.
+// gifConfig reads the header of a GIF, up to the first frame: a frame that is larger than the screen makes the screen
+// larger.
 func gifConfig(data []byte) (format.Config, error) {
 	g, err := gifParse(data)
 	return format.Config{Width: g.w, Height: g.h, Model: "palette", Channels: 1, Bits: 8, Transparent: g.clear}, err
 }
 
-// gifDecode decodes the first frame onto the logical screen, as Pillow does. Its colors are in palette, and
-// the image has none.
+// gifDecode decodes the first frame onto the logical screen, as Pillow does. The colors are put in palette, and the
+// image that is returned has none.
 func gifDecode(data []byte, palette *pixel.Palette) (image.Image, error) {
 	g, err := gifParse(data)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Numbers returns the numbers of a mask: the indexes of a palette, or the samples of a gray image as they are in the
-// file, 0 to 3 of one with 2 bits. They are uint8, or uint16 of a file with 16 bits. Color and lossy formats are
-// errors.
+// Numbers returns the numbers of a mask: the indexes of a palette, or the samples of a gray image. Samples are not
+// scaled: those of a file with 2 bits are 0 to 3. The numbers are uint8, or uint16 for a file with 16 bits. Files with
+// colors and lossy formats are errors.
 func (d *Decoder) Numbers(data []byte) (m pixel.Raster, err error) {
 	f, err := Parse(data)
 	if err != nil {
@@ -57,14 +57,15 @@ func (d *Decoder) Numbers(data []byte) (m pixel.Raster, err error) {
 	return m, err
 }
 
-// NewBitmap returns a Bitmap of zeros in memory that it may take.
+// NewBitmap returns a Bitmap of zeros, and reuses memory if that is large enough.
 func NewBitmap(memory []byte, w, h int) Bitmap { return newBitmap(memory, w, h) }
 
 // maxBits limits the pixels of a Bitmap, which takes one byte for eight of them.
 const maxBits = 1 << 30
 
-// Bits is Numbers for a PNG of a bit a pixel, which has less memory and takes less time. It returns false for all
-// others, and for what is corrupt: Numbers says why. The Bitmap is valid until the next call.
+// Bits is Numbers for a PNG with one bit a pixel. It takes less memory and time, as the pixels stay packed. It returns
+// false for all other files and for corrupt ones, for which Numbers returns the error. The Bitmap is valid until the
+// next call.
 func (d *Decoder) Bits(data []byte) (Bitmap, bool) {
 	f, err := Parse(data)
 	if err != nil || f.Config.Format != format.PNG || f.Config.Turned(d.opt.Orient) {

@@ -17,7 +17,7 @@ var models = map[byte]struct {
 	channels int
 }{0: {"gray", 1}, 2: {"rgb", 3}, 3: {"palette", 1}, 4: {"graya", 2}, 6: {"rgba", 4}}
 
-// pngConfig reads IHDR (PNG 11.2.2), and eXIf.
+// pngConfig reads the header of a PNG: IHDR (PNG 11.2.2), and the orientation in eXIf.
 func pngConfig(data []byte) (format.Config, error) {
 	const header = 8 + 8 + 13 + 4
 	if len(data) < header {
@@ -53,8 +53,8 @@ func pngOrientation(chunks []byte) int {
 	return o
 }
 
-// pngDecode refuses a file that is too small for what its header says, before memory is taken
-// for that: deflate makes at most 1032 bytes of one.
+// pngDecode decodes a PNG. Deflate makes at most 1032 bytes of one, so a file that is too small for the size in its
+// header is refused before memory is taken for its pixels.
 func pngDecode(c format.Config, data []byte) (image.Image, error) {
 	const most = 1032
 	if row := 1 + (c.Width*c.Channels*c.Bits+7)/8; row > most*len(data)/c.Height {
@@ -64,8 +64,8 @@ func pngDecode(c format.Config, data []byte) (image.Image, error) {
 	return png.Decode(bytes.NewReader(data))
 }
 
-// pngTransparent reports color types with alpha, and a tRNS chunk before the pixels (PNG
-// 11.3.2.1). chunks are those after IHDR.
+// pngTransparent reports whether the image has transparent pixels: a color type with alpha, or a tRNS chunk before the
+// pixels (PNG 11.3.2.1). chunks are the chunks after IHDR.
 func pngTransparent(model string, chunks []byte) bool {
 	found := model == "graya" || model == "rgba"
 	pngEach(chunks, func(id string, _ []byte) bool {
@@ -75,7 +75,7 @@ func pngTransparent(model string, chunks []byte) bool {
 	return found
 }
 
-// pngEach calls f with the chunks until f returns false.
+// pngEach calls f with each chunk until f returns false or the file ends.
 func pngEach(chunks []byte, f func(id string, payload []byte) bool) {
 	for len(chunks) >= 12 {
 		n := uint64(binary.BigEndian.Uint32(chunks))
@@ -87,7 +87,7 @@ func pngEach(chunks []byte, f func(id string, payload []byte) bool) {
 	}
 }
 
-// pngSamples returns an image of 16 bits.
+// pngSamples returns the samples of a PNG with 16 bits.
 func pngSamples(c format.Config, data []byte) (m pixel.Raster, err error) {
 	img, err := pngDecode(c, data)
 	if err != nil {

@@ -34,7 +34,8 @@ func pnmIs(head []byte) bool {
 
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// pnmParse reads the header. The samples that it promises are present, as far as the number of bytes shows.
+// pnmParse reads the header of a picture. It compares the size in the header with the number of bytes in the file, so
+// that no memory is taken for a picture that cannot be there.
 func pnmParse(data []byte) (p picture, err error) {
 	p = picture{kind: data[1], most: 1, rest: data[2:], at: 2}
 	for _, to := range []*int{&p.w, &p.h, &p.most} {
@@ -61,7 +62,7 @@ func pnmParse(data []byte) (p picture, err error) {
 func (p *picture) bits() bool    { return p.kind == '1' || p.kind == '4' }
 func (p *picture) decimal() bool { return p.kind <= '3' }
 
-// channels returns the samples of a pixel.
+// channels returns how many samples a pixel has.
 func (p *picture) channels() int {
 	if p.kind == '3' || p.kind == '6' {
 		return 3
@@ -69,7 +70,7 @@ func (p *picture) channels() int {
 	return 1
 }
 
-// size returns the least number of bytes that the samples take, if it is known.
+// size returns the least number of bytes that the samples take. It returns false if that number overflows.
 func (p *picture) size() (n uint64, ok bool) {
 	row := uint64(p.w) * uint64(p.channels())
 	switch {
@@ -85,13 +86,13 @@ func (p *picture) size() (n uint64, ok bool) {
 	return n, row == 0 || uint64(p.h) <= math.MaxUint64/row
 }
 
-// take moves n bytes on.
+// take skips n bytes.
 func (p *picture) take(n int) {
 	n = min(n, len(p.rest))
 	p.rest, p.at = p.rest[n:], p.at+n
 }
 
-// blank moves to what is neither blank nor a comment.
+// blank skips white space and comments.
 func (p *picture) blank() {
 	for len(p.rest) > 0 {
 		switch c := p.rest[0]; {
@@ -126,7 +127,7 @@ func (p *picture) number(most int) (n int, err error) {
 	return n, nil
 }
 
-// config returns what the header says.
+// config returns the properties that the header gives.
 func (p *picture) config() format.Config {
 	c := format.Config{Width: p.w, Height: p.h, Model: "gray", Channels: p.channels(), Bits: 8}
 	switch {
@@ -141,14 +142,14 @@ func (p *picture) config() format.Config {
 	return c
 }
 
-// pnmConfig reads the header.
+// pnmConfig reads the header of a picture.
 func pnmConfig(data []byte) (format.Config, error) {
 	p, err := pnmParse(data)
 	return p.config(), err
 }
 
-// pnmDecode returns the picture. A sample becomes its part of white times 255, to the nearest
-// and halves to even, as in Pillow, where that does not clip: in gray of more than 8 bits.
+// pnmDecode decodes a picture. A sample is scaled to 0 to 255 and rounded to the nearest number, halves to even. So
+// does Pillow, except that it clips gray samples of more than 8 bits.
 func pnmDecode(data []byte) (image.Image, error) {
 	p, err := pnmParse(data)
 	if err != nil {
@@ -209,7 +210,7 @@ func (p *picture) reader() func(x int) (byte, error) {
 	}
 }
 
-// digit reads a bit in decimal; blanks between such need not be.
+// digit reads a bit in decimal. Bits need no white space between them.
 func (p *picture) digit() (byte, error) {
 	p.blank()
 	if len(p.rest) == 0 {
@@ -223,7 +224,7 @@ func (p *picture) digit() (byte, error) {
 	return b - '1', nil // 1 is black
 }
 
-// scale returns the byte of every sample.
+// scale returns a table with the byte for each value of a sample.
 func (p *picture) scale() []byte {
 	list := make([]byte, p.most+1)
 	for i := range list {
@@ -232,7 +233,7 @@ func (p *picture) scale() []byte {
 	return list
 }
 
-// pnmSamples returns an image of 16 bits. A sample becomes its part of white times 65535, as in Pillow.
+// pnmSamples returns the samples of a picture with 16 bits. A sample is scaled to 0 to 65535, as in Pillow.
 func pnmSamples(data []byte) (m pixel.Raster, err error) {
 	p, err := pnmParse(data)
 	if err != nil {

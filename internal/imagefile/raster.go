@@ -26,8 +26,8 @@ func (s *raster) Scan(r image.Rectangle, f func(y int, strip pixel.Image) error)
 	return f(r.Min.Y, strip)
 }
 
-// set makes the raster the image of w x h pixels in pix, whose rows are stride bytes apart.
-// pix has step bytes a pixel: 1 is gray, 4 color.
+// set makes the raster the image of w x h pixels in pix, whose rows are stride bytes apart. A pixel has step bytes: 1
+// for gray, 4 for colors.
 func (d *Decoder) set(pix []byte, w, h, step, stride int) *raster {
 	c := 3
 	if step == 1 {
@@ -37,8 +37,8 @@ func (d *Decoder) set(pix []byte, w, h, step, stride int) *raster {
 	return &d.raster
 }
 
-// fromImage makes a library's image the raster, with the channels asked for. Pixels that
-// have the right form already are not copied.
+// fromImage makes the raster the image of a library, with the channels that were asked for. Pixels that have the right
+// form already are not copied.
 func (d *Decoder) fromImage(c format.Config, m image.Image) (pixel.Source, error) {
 	r := m.Bounds()
 	w, h := r.Dx(), r.Dy()
@@ -91,8 +91,7 @@ func (d *Decoder) toRGBX(dst []byte, m image.Image) bool {
 	return true
 }
 
-// rowConverter returns a function that writes row y of m to dst, nil for a type it does not
-// know.
+// rowConverter returns a function that writes row y of m to dst. It returns nil for a type that it does not know.
 func (d *Decoder) rowConverter(m image.Image) func(dst []byte, y int) {
 	x := m.Bounds().Min.X
 	switch m := m.(type) {

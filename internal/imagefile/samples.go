@@ -50,7 +50,7 @@ func (d *Decoder) SamplesOf(f File) (m pixel.Raster, err error) {
 	return m, err
 }
 
-// tiffSamples returns the image that all pages are.
+// tiffSamples returns the image that all pages of a TIFF are together.
 func (d *Decoder) tiffSamples(c format.Config, data []byte) (m pixel.Raster, err error) {
 	pages, err := tiff.Pages(data)
 	if err != nil {
@@ -89,12 +89,13 @@ func (d *Decoder) tiffSamples(c format.Config, data []byte) (m pixel.Raster, err
 	return m, nil
 }
 
-// errPages says what to do with pages that do not belong together.
+// errPages is the error of pages that do not belong together, and says what to do.
 var errPages = tiff.UnsupportedError(
 	"write the one that is meant to a file of its own: python -c \"import tifffile as t; t.imwrite('new.tif', " +
 		"t.imread('old.tif', key=0))\"")
 
-// checkSamples refuses what takes more memory than the largest image of 16-bit RGBA.
+// checkSamples refuses an image that takes more memory than the largest image of 16-bit RGBA: samples of 64 bits and
+// pages can have many times the bytes of the pixels that Config.Check limits.
 func (d *Decoder) checkSamples(bytes float64) error {
 	limit := d.opt.MaxPixels
 	if limit == 0 {

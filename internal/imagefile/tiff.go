@@ -24,7 +24,7 @@ func tiffConfig(data []byte) (c format.Config, err error) {
 	return c, err
 }
 
-// decodeTIFF decodes the first image.
+// decodeTIFF decodes the first image of a TIFF.
 func (d *Decoder) decodeTIFF(data []byte) (image.Image, error) {
 	p, err := tiff.Read(data)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// turn returns src as EXIF orientation o (2 to 8) wants it shown, as a raster of its own
-// memory.
+// turn returns src as EXIF orientation o (2 to 8) wants it shown. The result has its own memory, as the first turned
+// row can need pixels of all rows of src.
 func (d *Decoder) turn(src pixel.Source, o int) (pixel.Source, error) {
 	w, h, c := src.Size()
 	step := 1
@@ -62,7 +62,7 @@ func orientation(o, w, h, step int) func(y int) (start, next int) {
 	}
 }
 
-// turnSamples does what EXIF orientation o asks for.
+// turnSamples returns the samples as EXIF orientation o wants them shown.
 func turnSamples(m pixel.Raster, o int) pixel.Raster {
 	size := m.C * m.DType.Size()
 	out, at := m, orientation(o, m.W, m.H, size)

@@ -17,7 +17,7 @@ func chunks(data []byte, f func(id string, payload []byte) bool) {
 	each(data[min(12, len(data)):], f)
 }
 
-// each does so with the chunks in b.
+// each calls f with the chunks in b until f returns false.
 func each(b []byte, f func(id string, payload []byte) bool) {
 	for len(b) >= 8 {
 		n := uint64(binary.LittleEndian.Uint32(b[4:]))
@@ -28,8 +28,8 @@ func each(b []byte, f func(id string, payload []byte) bool) {
 	}
 }
 
-// webpOrientation returns the EXIF orientation. Some writers put the head of JPEG's APP1 segment before the EXIF data,
-// so both forms are tried.
+// webpOrientation returns the EXIF orientation of a WebP. Some writers put the head of JPEG's APP1 segment before the
+// EXIF data, so both forms are tried.
 func webpOrientation(data []byte) int {
 	o := 1
 	chunks(data, func(id string, p []byte) bool {
@@ -82,7 +82,7 @@ func planesToRGBX(dst []byte, m *image.YCbCr) {
 	}
 }
 
-// alpha puts m's alpha into the fourth bytes of dst.
+// alpha puts the alpha of m into the fourth byte of each pixel in dst.
 func alpha(dst []byte, m *image.NYCbCrA) {
 	w := m.Rect.Dx()
 	for y := range m.Rect.Dy() {
@@ -143,7 +143,7 @@ type webpFrame struct {
 // uint24 reads three bytes, little endian.
 func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
-// firstFrame returns nil for a file that is not animated.
+// firstFrame returns the first frame of an animation, and nil for a file that is not animated.
 func firstFrame(data []byte) (*webpFrame, error) {
 	const (
 		animated  = 1 << 1
@@ -177,8 +177,8 @@ func firstFrame(data []byte) (*webpFrame, error) {
 	return f, err
 }
 
-// still makes a file of a frame's chunks; size is the frame's as ANMF has it. It
-// returns nil if there is no picture among them.
+// still makes a WebP file of the chunks of a frame, which the library then decodes. size is the frame's size as ANMF
+// has it. It returns nil if there is no picture among the chunks.
 func still(chunks, size []byte) []byte {
 	var alpha, picture []byte
 	each(chunks, func(id string, p []byte) bool {
@@ -227,7 +227,7 @@ func webpDecode(data []byte) (image.Image, error) {
 	return f.onCanvas(m)
 }
 
-// onCanvas puts m where the frame belongs.
+// onCanvas puts the decoded frame m at its place on the canvas.
 func (f *webpFrame) onCanvas(m image.Image) (image.Image, error) {
 	pixels := image.NewNRGBA(m.Bounds())
 	if !webpToRGBX(pixels.Pix, m) {
@@ -244,7 +244,7 @@ func (f *webpFrame) onCanvas(m image.Image) (image.Image, error) {
 	return full, nil
 }
 
-// webpConfig returns the size of the canvas, if the file is animated.
+// webpConfig returns the properties of a WebP. The size of an animation is that of its canvas.
 func webpConfig(data []byte) (c format.Config, err error) {
 	if size := uint64(binary.LittleEndian.Uint32(data[4:])) + 8; size > uint64(len(data)) {
 		return format.Config{}, format.Corrupt(format.WebP, "truncated at byte %d of %d: the file ends before the image does",
@@ -274,8 +274,8 @@ func webpConfig(data []byte) (c format.Config, err error) {
 	return c, err
 }
 
-// webpTransparent goes by the header of a lossless image, which counts more than VP8X, as in
-// libwebp, and by VP8X for lossy images and animations.
+// webpTransparent reports whether a WebP has transparent pixels. For a lossless image its own header counts more than
+// VP8X, as in libwebp; for lossy images and animations VP8X counts.
 func webpTransparent(data []byte) (found bool) {
 	const (
 		extendedAlpha = 1 << 4
@@ -294,7 +294,7 @@ func webpTransparent(data []byte) (found bool) {
 	return found
 }
 
-// fromStd translates what Go's image decoders say of a file.
+// fromStd returns the properties that an image decoder of Go found.
 func fromStd(ic image.Config) format.Config {
 	c := format.Config{Width: ic.Width, Height: ic.Height, Model: "rgba", Channels: 4, Bits: 8}
 	switch ic.ColorModel {

@@ -17,8 +17,7 @@ type Checksums []byte
 // Of returns the checksum of a block; block 0 is the first that has one.
 func (c Checksums) Of(block int64) uint32 { return binary.LittleEndian.Uint32(c[4*block:]) }
 
-// Compare returns an error, which is ErrCorrupt, if a block whose bytes have this checksum is not what
-// was written.
+// Compare returns an error, which is ErrCorrupt, if the checksum of a block's bytes is not the one that was written.
 func (c Checksums) Compare(block int64, crc uint32) error {
 	want := c.Of(block)
 	if crc == want {
@@ -27,10 +26,10 @@ func (c Checksums) Compare(block int64, crc uint32) error {
 	return fmt.Errorf("CRC32C is %08x, was %08x when it was written: %w", crc, want, ErrCorrupt)
 }
 
-// ReaderAt fills p with the bytes of a file from off on, or says why it cannot.
+// ReaderAt fills p with the bytes of a file from off on, or returns an error.
 type ReaderAt func(path string, p []byte, off int64) error
 
-// ReadFile reads from a file of the extent on this machine, as ReaderAt asks.
+// ReadFile is the ReaderAt of an extent whose files are on this machine.
 func (e *Extent) ReadFile(path string, p []byte, off int64) error {
 	f, err := vfs.OpenIn(e.Folder, path)
 	if err != nil {
@@ -46,8 +45,9 @@ func (e *Extent) ReadFile(path string, p []byte, off int64) error {
 	return nil
 }
 
-// LoadChecksums reads the checksums of all blocks of an extent that has them. Those in a file of their
-// own, whose checksum is known, are compared with that.
+// LoadChecksums reads the checksums of all blocks of an extent that has checksums. A file of checksums has a checksum
+// of its own in the manifest, which is compared if it is known: otherwise other rows with checksums to match would look
+// right.
 func (e *Extent) LoadChecksums(rowBytes int, read ReaderAt) (Checksums, error) {
 	blocks := Blocks(e.Count, rowBytes)
 	if e.SumsCRC32C == "" {
@@ -66,7 +66,7 @@ func (e *Extent) LoadChecksums(rowBytes int, read ReaderAt) (Checksums, error) {
 	return file[e.SumsOffset:][:4*blocks], nil
 }
 
-// ReadChecksums reads the checksums of n blocks, as they are.
+// ReadChecksums reads the checksums of n blocks from block first on, without comparing them with anything.
 func (e *Extent) ReadChecksums(first, n int64, read ReaderAt) (Checksums, error) {
 	c := make(Checksums, 4*n)
 	if n == 0 {
@@ -75,7 +75,7 @@ func (e *Extent) ReadChecksums(first, n int64, read ReaderAt) (Checksums, error)
 	return c, read(e.SumsPath, c, e.SumsOffset+4*first)
 }
 
-// CheckSumsFile compares all bytes of the file SumsPath with SumsCRC32C, where that is known.
+// CheckSumsFile compares all bytes of the file SumsPath with SumsCRC32C, if that is known.
 func (e *Extent) CheckSumsFile(file []byte) error {
 	got := HexCRC(CRC32C(file))
 	if e.SumsCRC32C == "" || got == e.SumsCRC32C {
@@ -85,15 +85,15 @@ func (e *Extent) CheckSumsFile(file []byte) error {
 		filepath.Base(e.SumsPath), got, e.SumsCRC32C, ErrCorrupt)
 }
 
-// BlockSet is a set of blocks of an extent, such as those that were found right. Make gives it its size;
-// its other methods may be called by any goroutine.
+// BlockSet is a set of blocks of an extent, such as those whose checksums were found right. Make sets its size. Any
+// goroutine may call the other methods, as readers of one dataset share the set.
 type BlockSet struct {
 	n    int64
 	bits atomic.Pointer[[]atomic.Uint64] // nil: no block was added
 }
 
-// Make empties the set, of n blocks at most. It takes no memory before the first block is added. No
-// other method may run concurrently.
+// Make makes the set empty, for blocks below n. It takes no memory before the first block is added, so that extents
+// which are never read cost nothing. No other method may run concurrently.
 func (s *BlockSet) Make(n int64) {
 	s.n = n
 	s.bits.Store(nil)
@@ -105,7 +105,7 @@ func (s *BlockSet) Has(block int64) bool {
 	return bits != nil && (*bits)[block/64].Load()>>(block%64)&1 == 1
 }
 
-// Add adds a block, and reports whether it was not there before.
+// Add adds a block, and reports whether it was not in the set before.
 func (s *BlockSet) Add(block int64) bool {
 	bits := s.bits.Load()
 	if bits == nil {
@@ -117,7 +117,7 @@ func (s *BlockSet) Add(block int64) bool {
 	return (*bits)[block/64].Or(bit)&bit == 0
 }
 
-// Remove takes a block out, and reports whether it was in the set.
+// Remove removes a block, and reports whether it was in the set.
 func (s *BlockSet) Remove(block int64) bool {
 	bits, bit := s.bits.Load(), uint64(1)<<(block%64)
 	return bits != nil && (*bits)[block/64].And(^bit)&bit != 0

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Part says what of its field a Column holds.
+// Part says what a Column holds of its field.
 type Part string
 
 // A field has one Column, or two if its records have lengths of their own.
@@ -34,14 +34,13 @@ type Column struct {
 	Unaligned bool
 }
 
-// Extent is where consecutive rows of a column are: back to back in one file, from Offset
-// on. Both formats come down to Extents; readers need not know which one it was. Only the
-// rows of a Column that is Packed have no Offset: they are those from Row on of the dataset
-// Column.Path in the HDF5 file.
+// Extent says where consecutive rows of a column are: back to back in one file, from Offset on. Columns of all formats
+// are lists of Extents, so that readers need not know the format. Only the rows of a Packed column have no Offset: they
+// are the rows from Row on of the dataset Column.Path in the HDF5 file.
 //
-// Extent k of a field's values and extent k of its offsets belong together: record i of
-// them has rows [offset[i]-offset[0], offset[i+1]-offset[0]) of the values. So there is one
-// offset more in it than there are records.
+// Extent k of a field's values and extent k of its offsets belong together: record i of them has rows
+// [offset[i]-offset[0], offset[i+1]-offset[0]) of the values. So an extent of offsets has one row more than it has
+// records, and can be read without the extent before.
 type Extent struct {
 	Path   string // of the file
 	Folder string // of the dataset, which has all its files, see vfs.OpenIn; "" where Path is the dataset
@@ -74,8 +73,8 @@ func (c *Column) Extent(row int64) (Extent, int) {
 	panic("layout: no such row")
 }
 
-// RowsOf returns how many rows an array of a column must have in a dataset of that many records.
-// For values, which may be any number, it returns there.
+// RowsOf returns how many rows an array of a column must have in a dataset of that many records. Values of a ragged
+// field may have any number of rows: for them RowsOf returns there, the number that the array has.
 func (c *Column) RowsOf(records, there int64) int64 {
 	switch c.Part {
 	case Values:
@@ -93,7 +92,7 @@ func (c *Column) Add(e Extent) {
 	c.Extents = append(c.Extents, e)
 }
 
-// Columns returns the arrays that datasets with fields of these specs have, without rows.
+// Columns returns the columns, without rows, of a dataset with fields of these specs.
 func Columns(fields []tensor.Spec) []Column {
 	var list []Column
 	for i, f := range fields {
@@ -112,8 +111,8 @@ func Columns(fields []tensor.Spec) []Column {
 	return list
 }
 
-// Path returns where a column is in an HDF5 file or in Zarr: a dataset of the field's name, or for a
-// ragged field those two of a group of that name.
+// Path returns where a column is in an HDF5 file or in Zarr. It is a dataset with the field's name, or for a ragged
+// field one of the two datasets in a group with that name.
 func (c *Column) Path() string {
 	if c.Part == Whole {
 		return "/" + c.stored()
@@ -121,7 +120,7 @@ func (c *Column) Path() string {
 	return "/" + c.stored() + "/" + string(c.Part)
 }
 
-// stored returns the name of what has the field in the dataset.
+// stored returns the name under which the dataset stores the field.
 func (c *Column) stored() string {
 	if c.Stored != "" {
 		return c.Stored
@@ -140,7 +139,8 @@ func (c *Column) SumsPath() string {
 	return hdf5Sums + FileName(c.stored()) + "." + string(c.Part)
 }
 
-// Cut adds the rows that records [a, b) have in column from. index is the index of a ragged field, else nil.
+// Cut adds the rows that records [a, b) have in column from. index is the index of a ragged field, and nil for other
+// fields.
 func (c *Column) Cut(from *Column, index *RaggedIndex, a, b int64) error {
 	for k, e := range from.Extents {
 		first, records := e.First, e.Count
@@ -171,7 +171,8 @@ func (c *Column) Cut(from *Column, index *RaggedIndex, a, b int64) error {
 // Open opens the file of the rows.
 func (e *Extent) Open() (*os.File, error) { return vfs.OpenIn(e.Folder, e.Path) }
 
-// slice returns rows [a, b) of the extent. Its checksums stay if they cover no others.
+// slice returns rows [a, b) of the extent. It keeps the checksums only if a begins a block and b ends one: the checksum
+// of a block that is cut covers rows that the slice does not have.
 func (e Extent) slice(rowBytes int, packed bool, a, b int64) Extent {
 	per := BlockRecords(rowBytes)
 	if a%per != 0 || b%per != 0 && b != e.Count {

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/internal/zarr"
 )
 
-// Dataset says where the columns of a dataset on disk are. Every extent is inside its file. It holds no open files and
-// may be shared.
+// Dataset says where the columns of a dataset on disk are. Every extent is inside its file, so that readers need not
+// check offsets again. A Dataset holds no open files, and goroutines may share it.
 type Dataset struct {
 	Columns []Column               // in order of the schema, values before offsets
 	Arrays  map[string]*zarr.Array // of a folder of Zarr, by column
@@ -50,8 +50,7 @@ const (
 	Undone
 )
 
-// Column returns a column of the field at that position in the schema. It panics if the
-// field has no such part.
+// Column returns a column of the field at a position in the schema. It panics if the field has no such part.
 func (d *Dataset) Column(field int, part Part) *Column {
 	columns := d.ColumnsOf(field)
 	for i := range columns {
@@ -62,7 +61,7 @@ func (d *Dataset) Column(field int, part Part) *Column {
 	panic("layout: no such column")
 }
 
-// ColumnsOf returns the columns of the field at that position in the schema.
+// ColumnsOf returns the columns of the field at a position in the schema.
 func (d *Dataset) ColumnsOf(field int) []Column {
 	compare := func(c Column, field int) int { return cmp.Compare(c.Field, field) }
 	first, _ := slices.BinarySearchFunc(d.Columns, field, compare)
@@ -105,7 +104,7 @@ func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts chunk
 	return r, nil
 }
 
-// Storage says how a column of Zarr is stored, for people, "" for other columns.
+// Storage says in words for users how a column of Zarr is stored. It returns "" for other columns.
 func (d *Dataset) Storage(c *Column) string {
 	if a := d.Arrays[c.Name]; a != nil {
 		return a.How()
@@ -113,8 +112,8 @@ func (d *Dataset) Storage(c *Column) string {
 	return ""
 }
 
-// Object returns what an HDF5 file says of a column. Its elements and its index are read from f,
-// which reads the file or a copy of it.
+// Object returns the description of a column's dataset in an HDF5 file. Its elements and index are read from f, which
+// reads the file or a copy of it.
 func (d *Dataset) Object(c *Column, f io.ReaderAt) (*meta.Dataset, error) {
 	if d.File == nil {
 		return nil, fmt.Errorf("column %s is not in an HDF5 file: %w", c.Name, ErrUnsupported)

@@ -16,10 +16,10 @@ var (
 	ErrUnsupported = meta.ErrUnsupported
 )
 
-// WithMark returns an error that is a sentinel, too, without saying it twice.
+// WithMark returns an error with the text of err alone, which errors.Is takes for sentinel, too.
 func WithMark(err, sentinel error) error { return &marked{err, sentinel} }
 
-// marked is an error that is a sentinel, too, without saying it twice.
+// marked is an error that errors.Is takes for a sentinel which its text does not mention.
 type marked struct {
 	error
 	mark error
@@ -27,7 +27,8 @@ type marked struct {
 
 func (m *marked) Unwrap() []error { return []error{m.error, m.mark} }
 
-// Inside reports whether n bytes at offset are in a file of that size.
+// Inside checks that n bytes at offset are inside of a file of that size. It subtracts instead of adding, as the sum of
+// two numbers from a hostile file could overflow.
 func Inside(offset, n, size int64) error {
 	if offset < 0 || n < 0 || offset > size || n > size-offset {
 		return fmt.Errorf("bytes [%d, +%d) are not in a file of %d bytes: %w", offset, n, size, ErrCorrupt)
@@ -35,7 +36,7 @@ func Inside(offset, n, size int64) error {
 	return nil
 }
 
-// WithoutPath takes the path out of a file error whose path the message already has.
+// WithoutPath removes the path from a file error, for messages that have the path already.
 func WithoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

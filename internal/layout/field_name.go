@@ -12,10 +12,11 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// maxFieldName is the most bytes that the name of a field has.
+// maxFieldName is how many bytes the name of a field may have. It becomes part of file names, for which most file
+// systems allow 255 bytes.
 const maxFieldName = 200
 
-// FieldNameRule says for people what the name of a field is.
+// FieldNameRule is the rule for names of fields, in words for users.
 const FieldNameRule = "a name is 1 to 200 bytes of UTF-8 that can be seen, in parts with / between them, none of " +
 	"them empty, '.', '..', 'zarr.json' or 'manifest.json', nor the first one 'penstock'"
 
@@ -73,8 +74,8 @@ func FieldName(text string) string {
 	return name
 }
 
-// FileName returns what names of files and of metadata have of the name of a field, or of what stores one: the name, or
-// if file systems and object stores differ about its characters a similar one with a checksum.
+// FileName returns the form of a field's name that is used in names of files and of metadata: the name itself, or a
+// similar name with a checksum if it has characters that not all file systems and object stores keep.
 func FileName(field string) string {
 	if IsStored(field) {
 		return field
@@ -99,7 +100,8 @@ func Groups(name string) iter.Seq[string] {
 	}
 }
 
-// CheckNames makes sure that no field has the name of what stores another one.
+// CheckNames makes sure that no two fields would be stored under one name, and that no field lies below another, whose
+// array cannot be a group, too.
 func CheckNames(fields []tensor.Spec) error {
 	names, isField := make(map[string]string), make(map[string]bool, len(fields))
 	for _, f := range fields {

@@ -23,7 +23,8 @@ func GenerationOf(base string) (int, bool) {
 	return n, ok && err == nil && n > 0 && GenerationName(n) == Generations+"/"+base
 }
 
-// SplitGeneration takes a path such as ds@3 or ds@baseline apart, where nothing has that path and ds exists.
+// SplitGeneration splits a path such as ds@3 or ds@baseline into the dataset and the generation. It returns false if a
+// file has the whole path, so that a dataset with @ in its name can still be opened.
 func SplitGeneration(path string) (folder, generation string, ok bool) {
 	i := strings.LastIndexByte(path, '@')
 	if i <= 0 || !IsName(path[i+1:]) {
@@ -44,8 +45,8 @@ func Folder(path string) string {
 	return folder
 }
 
-// Tagged returns the name of a file of a column that is not the only one of its kind: images-00001.TAG.npy for
-// images-00001.npy, and images-00001.TAG.crc.npy for its checksums.
+// Tagged returns the name of a file of a column that was written again: images-00001.TAG.npy for images-00001.npy, and
+// images-00001.TAG.crc.npy for its checksums. The old file stays for readers of older generations.
 func Tagged(name, tag string) string {
 	for _, ending := range []string{".crc.npy", ".npy"} {
 		if stem, ok := strings.CutSuffix(name, ending); ok {

@@ -11,10 +11,10 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// maxHDF5Text bounds the memory that the manifest of a file can take.
+// maxHDF5Text limits the memory that the manifest in a file can take, as a hostile file can claim any length.
 const maxHDF5Text = 1 << 30
 
-// HDF5Text returns the content of a dataset that is one string.
+// HDF5Text returns the text of a dataset that is one string.
 func HDF5Text(file *meta.File, path string) ([]byte, error) {
 	data, err := file.Dataset(path)
 	if err != nil {

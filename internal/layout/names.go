@@ -23,8 +23,9 @@ const (
 	versionNames   = 5 // a field has a name that is none for IsName
 )
 
-// VersionOf returns the version that a manifest of these fields has: 5 if a name is not as [IsName] has it, 2 with
-// masks, boxes, keypoints or instances, and 1 without. Readers of older versions refuse it.
+// VersionOf returns the version in the manifest of a dataset with these fields: 5 if a name is not as [IsName] has it,
+// 2 with masks, boxes, keypoints or instances, and 1 without. A version is no higher than the fields need, so that
+// older readers refuse only the datasets that they would misread.
 func VersionOf(fields []tensor.Spec) int {
 	version := 1
 	for _, f := range fields {
@@ -98,7 +99,7 @@ func IsName(name string) bool {
 	return len(name) > 0 && len(name) <= 100
 }
 
-// CheckSplitNames takes the same names as for fields.
+// CheckSplitNames checks names of splits: each is as [IsName] has it, and no two are the same.
 func CheckSplitNames(names []string) error {
 	for i, name := range names {
 		if !IsName(name) {
@@ -116,7 +117,7 @@ func SourceNames(fields []tensor.Spec) int {
 	return slices.IndexFunc(fields, func(f tensor.Spec) bool { return f.Content == tensor.SourceName })
 }
 
-// SourceNameField is the name of the field of that content.
+// SourceNameField is the name of the field whose content is source names.
 const SourceNameField = "source_name"
 
 // MaxFields is how many fields a dataset can have.
@@ -125,8 +126,8 @@ const MaxFields = 10000
 // MaxRecords limits the number of records of a dataset. It leaves room to multiply a record number by a record's size.
 const MaxRecords = 1 << 46
 
-// PixelBytes reports whether a field gets the normalization that store.Info.NormalizeByStatistics asks for: bytes
-// with a layout, or with two axes or more, such as images of one channel.
+// PixelBytes reports whether store.Info.NormalizeByStatistics applies to a field: to bytes with a layout, or with two
+// axes or more, such as images of one channel.
 func PixelBytes(f tensor.Spec) bool {
 	return f.DType == tensor.Uint8 && !f.Ragged && !f.OnImage() && (f.Layout != "" || len(f.Shape) > 1)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// HeaderBytes is the length of the header of every .npy file of a dataset: a page, so that
-// the payload can be mapped, and less than the 10,000 bytes that NumPy accepts.
+// HeaderBytes is the length of the header of every .npy file of a dataset. It is a page, so that the rows after it can
+// be mapped, and less than the 10,000 bytes that NumPy accepts.
 const HeaderBytes = 4096
 
 // Header returns the HeaderBytes bytes that an .npy file (format 1.0) of a dataset with n rows of spec begins with.
@@ -25,8 +25,8 @@ func Header(spec tensor.Spec, n int64) []byte {
 	return h
 }
 
-// ArrayBytes returns the size of an .npy file with n rows of rowBytes. One of no rows has a
-// zero byte after its header, as NumPy cannot map an empty file.
+// ArrayBytes returns the size of an .npy file with n rows of rowBytes. A file without rows has a zero byte after its
+// header, as NumPy cannot map an empty array.
 func ArrayBytes(n int64, rowBytes int) int64 {
 	return HeaderBytes + max(1, n*int64(rowBytes))
 }

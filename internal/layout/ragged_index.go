@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// RaggedIndex says where the records of a ragged field are in its two columns.
+// RaggedIndex says where the records of a ragged field are in the two columns of the field.
 type RaggedIndex struct{ Extents []RaggedExtent }
 
 // RaggedExtent is where consecutive records of a ragged field are: extent number k of its offsets, and
@@ -18,7 +18,7 @@ type RaggedExtent struct {
 	Offsets      *Extent // where its offsets are
 }
 
-// NewRaggedIndex returns the index of a field by its columns.
+// NewRaggedIndex returns the index of the ragged field that has these columns.
 func NewRaggedIndex(offsets, values *Column) RaggedIndex {
 	x := RaggedIndex{make([]RaggedExtent, len(offsets.Extents))}
 	first := int64(0)
@@ -31,7 +31,7 @@ func NewRaggedIndex(offsets, values *Column) RaggedIndex {
 	return x
 }
 
-// Find returns the number of the extent that holds a record; -1 for a record before the first.
+// Find returns the number of the extent that holds a record, and -1 for a record before the first.
 func (x *RaggedIndex) Find(record int64) int {
 	return sort.Search(len(x.Extents), func(k int) bool { return x.Extents[k].First > record }) - 1
 }
@@ -41,8 +41,9 @@ func (x *RaggedIndex) FindRow(row int64) int {
 	return max(0, sort.Search(len(x.Extents), func(k int) bool { return x.Extents[k].Row > row })-1)
 }
 
-// Walk goes through consecutive offsets of an extent and checks them: they begin anywhere from 0 on,
-// never fall, and end at the number of rows. It is the only way from offsets to rows.
+// Walk goes through consecutive offsets of an extent and checks them: they begin anywhere from 0 on, never fall, and
+// end at the number of rows. No other code turns offsets into rows, so a corrupt or hostile offset never leads out of
+// the extent.
 type Walk struct {
 	e        *RaggedExtent
 	left     int64 // records that were not taken
