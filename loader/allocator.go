@@ -1,13 +1,14 @@
 package loader
 
-// Allocator is where the buffers of batches come from: page-locked memory, memory that other
-// processes share, or a framework's own. With an Allocator, every batch is copied there and none
-// is a view of the Source, unless it has the method AllowsViews() bool and that returns true. If it also has
-// AllowsView(view []byte) bool, that is asked for each view of a field, by any goroutine, and a field
-// is copied where it returns false.
+// Allocator provides the buffers of batches: page-locked memory, memory that other processes share,
+// or a framework's own memory. With an Allocator every batch is copied into its buffers, and no
+// batch is a view of the Source: the caller wants the bytes in this memory. An Allocator with the
+// method AllowsViews() bool that returns true permits views. If the Allocator also has
+// AllowsView(view []byte) bool, the loader asks it for each view of a field, from any goroutine,
+// and copies the field if the answer is false.
 //
-// An Allocator that is page-locked says so by Pinned() bool, and where it should be and is not, why
-// by Why() string: Stats has both.
+// A page-locked Allocator reports so by Pinned() bool. If its memory should be page-locked and is
+// not, Why() string says why. Stats has both.
 type Allocator interface {
 	// Alloc returns n > 0 bytes that start on a page. It is called once for all buffers, when
 	// the first batch is made; for the buffer of each worker that the Loader adds, where an error
@@ -26,7 +27,7 @@ func allowsViews(m Allocator) bool {
 	return m == nil || ok && v.AllowsViews()
 }
 
-// allowsView returns what is asked for each view; nil if all views of the Source will do.
+// allowsView returns the Allocator's check of single views, or nil if all views are permitted.
 func allowsView(m Allocator) func(view []byte) bool {
 	if v, ok := m.(interface{ AllowsView(view []byte) bool }); ok {
 		return v.AllowsView

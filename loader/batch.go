@@ -9,16 +9,22 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Batch is one step's records: a small value that may be copied freely. It is valid in the
-// loop body that receives it, or from Keep until Release; all its methods but Release
-// panic after that time. A Batch may be handed to other goroutines while it is valid.
+// Batch holds one step's records. A Batch is a small value that may be copied freely. It is valid
+// in the loop body that receives it, or from Keep until Release; after that time all its methods
+// except Release panic. A Batch may be handed to other goroutines while it is valid.
+//
+// A slot is reused for many batches. gen is the slot's generation when the batch was handed out,
+// and every method compares it with the slot's current generation. So a stale Batch is noticed,
+// instead of showing the records of a later step.
 type Batch struct {
 	ld  *Loader
 	s   *slot
 	gen uint64
 }
 
-// A generation is even. The bit below it says that Keep holds the batch.
+// The generation of a slot and its kept state share one atomic number, so that Keep, Release and
+// the end of the loop body decide by a single compare-and-swap which of them comes first.
+// Generations are even; the lowest bit is set while Keep holds the batch.
 const (
 	keptBit = 1
 	nextGen = 2
@@ -27,7 +33,7 @@ const (
 const stale = "loader: a Batch is used after its time: it is valid in the loop body that receives it, and longer " +
 	"only by Keep, until Release"
 
-// slot returns the batch's slot, and panics if the slot was reused.
+// slot returns the batch's slot, and panics if the slot holds another batch by now.
 func (b Batch) slot() *slot {
 	if b.s == nil || b.s.gen.Load()&^keptBit != b.gen {
 		panic(stale)
@@ -54,10 +60,11 @@ func (b Batch) Indices() []int {
 	return b.slot().batch.Indices()
 }
 
-// Mask says of each record whether it counts. False are records that fill up the last
-// batch of an epoch so that all ranks have as many, and those that OnError put in the place of
-// bad records. A sum over the dataset, as of an evaluation, leaves these out. The
-// slice is valid for as long as the Batch and must not be written to.
+// Mask returns one bool per record: whether the record counts. Mask is false for records that fill
+// up the last batch of an epoch, so that all ranks have equally many, and for records that OnError
+// put in the place of bad records. A sum over the dataset, such as an evaluation, leaves out
+// records whose Mask is false. The slice is valid for as long as the Batch and must not be written
+// to.
 func (b Batch) Mask() []bool { return b.slot().batch.Mask() }
 
 // Len returns the number of records: BatchSize, or fewer in the last batch of an epoch. It
@@ -70,9 +77,10 @@ func (b Batch) Epoch() int { return b.slot().batch.Epoch().Number }
 // Step returns the number of the batch in its epoch, from 0.
 func (b Batch) Step() int { return b.slot().batch.Step() }
 
-// Keep makes the batch valid beyond its loop body and its epoch, until Release. It must be
-// called in the loop body; a second Keep changes nothing. At most Options.Prefetch batches can
-// be kept at a time: one more is an error, which wraps ErrKept.
+// Keep makes the batch valid beyond its loop body and its epoch, until Release. Keep must be called
+// in the loop body; a second Keep changes nothing. At most Options.Prefetch batches can be kept at
+// a time; one more is an error, which wraps ErrKept. Without this limit a loop that keeps every
+// batch would wait forever for a free buffer.
 func (b Batch) Keep() error {
 	s, ld := b.slot(), b.ld
 	isKept := func() bool { return s.gen.Load() == b.gen|keptBit }
@@ -98,9 +106,9 @@ func (b Batch) Keep() error {
 	panic(stale)
 }
 
-// Release ends the batch now, kept or not, and gives its memory back. It may be called by
-// any goroutine. Only the first Release of a batch has an effect, so that one may always be
-// deferred.
+// Release ends the batch now, kept or not, and returns its slot to the schedule. Any goroutine may
+// call Release. Only the first Release of a batch has an effect, since it changes the generation: a
+// Release may always be deferred, and a late one cannot free the slot's next batch.
 func (b Batch) Release() {
 	if b.s != nil && (b.s.gen.CompareAndSwap(b.gen, b.gen+nextGen) ||
 		b.s.gen.CompareAndSwap(b.gen|keptBit, b.gen+nextGen)) {
@@ -108,7 +116,8 @@ func (b Batch) Release() {
 	}
 }
 
-// leave ends the batch unless it is kept. The zero Batch has ended.
+// leave ends the batch at the end of its loop body, unless the batch is kept. leave of the zero
+// Batch does nothing.
 func (b Batch) leave() {
 	if b.s != nil && b.s.gen.CompareAndSwap(b.gen, b.gen+nextGen) {
 		b.ld.schedule.Free(b.s.number)

@@ -9,10 +9,10 @@ import (
 	"github.com/penstock/penstock/loader/internal/order"
 )
 
-// BatchFiller makes single batches in the caller's own memory, in the goroutine that asks: for a
-// framework's tensors, or to look at a batch out of order. It has nothing to do with what
-// the Loader iterates, and serves one goroutine; there may be any number of them. After the
-// first batch it allocates nothing.
+// BatchFiller makes single batches in the caller's own memory and goroutine: for a framework's
+// tensors, or to look at a batch out of order. A BatchFiller is independent of the Loader's
+// iteration. It serves one goroutine, and there may be any number of BatchFillers. After the first
+// batch it allocates nothing.
 type BatchFiller struct {
 	set   *setup
 	w     *fill.Filler
@@ -22,7 +22,7 @@ type BatchFiller struct {
 	epoch *order.Epoch
 }
 
-// BatchFiller returns a new BatchFiller.
+// BatchFiller returns a new BatchFiller with its own state of Transforms and Collate.
 func (ld *Loader) BatchFiller() (*BatchFiller, error) {
 	w, err := ld.setup.newFiller(-1)
 	if err != nil {
@@ -32,14 +32,16 @@ func (ld *Loader) BatchFiller() (*BatchFiller, error) {
 	return &BatchFiller{set: c, w: w, costs: &ld.pool.others, b: b, view: c.mutable(b)}, nil
 }
 
-// Fill makes a batch of an epoch. dst has one slice per field, in the order of Loader.Specs,
-// of at least BatchSize records, aligned for the field's elements; of a field of variable
-// length it must have room for the batch's rows. Bytes of dst after the records are arbitrary. The batch that it
-// returns uses dst, and is valid until the next call.
+// Fill makes one batch of an epoch. dst has one slice per field, in the order of Loader.Specs. Each
+// slice has room for at least BatchSize records and is aligned for the field's elements; for a
+// field of variable length it must have room for the batch's rows. Bytes of dst after the records
+// are arbitrary. The returned batch uses dst, and is valid until the next call.
 func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) (_ *MutableBatch, err error) {
 	if err := f.aim(epoch, step, dst); err != nil {
 		return nil, err
 	}
+	// A fault in mapped memory, such as of a truncated file, then is a panic that the Filler turns
+	// into an error. The setting belongs to this goroutine only, and its old value is restored.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	b, filler := f.b, f.w
 	filler.Start(0)
@@ -58,7 +60,8 @@ func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) 
 	return &f.view, nil
 }
 
-// aim sets what to fill next.
+// aim checks epoch, step and memory of the next batch before anything is read. A slice that is too
+// short would otherwise be noticed in the middle of a copy.
 func (f *BatchFiller) aim(epoch, step int, dst [][]byte) error {
 	c := f.set
 	if f.epoch == nil || f.epoch.Number != epoch {

@@ -7,7 +7,9 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// chunkOrder says what the order of a Loader costs in chunks that are decoded.
+// chunkOrder describes how often the order of a Loader decodes each chunk. The description is
+// computed once, when it is first asked for: New should not wait for it, because it draws from the
+// order of an epoch.
 type chunkOrder struct {
 	once    sync.Once
 	order   string // in a sentence
@@ -15,7 +17,8 @@ type chunkOrder struct {
 	before  int64  // bytes that the Source had decoded before
 }
 
-// ofChunks returns the order of a [ChunkShuffle], alone or of a Subset, or nil.
+// ofChunks returns the [ChunkShuffle] that a Sampler is, or that it takes a Subset of, and nil for
+// other Samplers.
 func ofChunks(s sampler.Sampler) *sampler.ChunkShuffle {
 	switch s := s.(type) {
 	case *sampler.ChunkShuffle:
@@ -32,10 +35,12 @@ func shuffles(s sampler.Sampler) bool {
 	return is
 }
 
-// overBatches is how many successive batches are measured together.
+// overBatches is how many successive batches are measured together. A ChunkShuffle that is not
+// random enough shows in neighboring batches, which draw from the same chunks.
 const overBatches = 16
 
-// look finds out what the order of a Loader costs. Its Source has n records, and it reads these fields.
+// look fills in the costs of an order. The Source has n records, and the Loader reads the given
+// fields of it.
 func (o *chunkOrder) look(opts *Options, n int, src ChunkSource, fields []string) {
 	global := opts.shares().Global()
 	if order := ofChunks(opts.Sampler); order != nil {

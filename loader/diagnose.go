@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/loader/internal/schedule"
 )
 
-// Diagnosis is one thing to do.
+// Diagnosis is the bottleneck of a loop, and one advice against it.
 type Diagnosis struct {
 	Bottleneck bottleneck.Kind
 	Text       string // one sentence with the numbers that support it
@@ -21,7 +21,8 @@ type Diagnosis struct {
 // String returns the sentence.
 func (d Diagnosis) String() string { return d.Text }
 
-// Thresholds of the rules.
+// Thresholds of the rules. A rule that fires too early sends users to change options that do not
+// matter, so that each threshold leaves a margin.
 const (
 	fewBatches = 8   // fewer say nothing
 	muchBusy   = 0.5 // of the workers' time
@@ -55,12 +56,16 @@ func (s Stats) DiagnoseFor(names bottleneck.Names) Diagnosis {
 	return judged{s, names.WithDefaults()}.diagnose()
 }
 
-// judged is statistics to judge, and the names of the options that the sentence advises.
+// judged is the statistics to judge, with the names of the options in the caller's language.
 type judged struct {
 	Stats
 	names bottleneck.Names
 }
 
+// diagnose applies the rules in order, and the first that matches wins. Rules that make the other
+// numbers meaningless come first: too few batches, and other programs on the same cores. Rules
+// about the loop as a whole (training is the limit, one late batch, tiny batches) come before rules
+// about the workers' kinds of work.
 func (s judged) diagnose() Diagnosis {
 	wait := s.Wait - s.Starts
 	l := loopTimes{wait, wait + s.Body}
@@ -91,8 +96,9 @@ func (s judged) diagnose() Diagnosis {
 // loopTimes is how long a loop took, and how much of that it waited for batches.
 type loopTimes struct{ wait, all time.Duration }
 
-// others returns how many of this process's cores other programs take, if that is much and no core
-// of the machine is free.
+// others returns how many of this process's cores other programs take, or 0 if that is little or a
+// core of the machine is free. Other programs are harmless as long as a core is free: the kernel
+// moves threads there.
 func (s judged) others(loop time.Duration) float64 {
 	if loop < leastLoop || s.HostCores == 0 || s.Cores == 0 || schedule.Share(s.CPU+s.Others, loop) < allCores*float64(
 		s.HostCores) {
@@ -105,8 +111,8 @@ func (s judged) others(loop time.Duration) float64 {
 	return taken
 }
 
-// without returns the gain of a loop whose workers have less to do, 0 if that cannot be foretold,
-// and says it in words.
+// without returns the gain of a loop whose workers have less to do, and a clause for the sentence.
+// The gain is 0 if it cannot be predicted.
 func (s judged) without(l loopTimes, less time.Duration) (float64, string) {
 	after := l.all - less // the loop's own work
 	if s.Workers > 0 {
@@ -120,24 +126,27 @@ func (s judged) without(l loopTimes, less time.Duration) (float64, string) {
 	return g, "; without that the loop would be " + faster(g)
 }
 
-// idle reports whether workers with little to do keep training waiting a little: its batches are late now and then, and
-// that is all there is to gain.
+// idle reports whether training waits a little although workers have little to do. A few batches
+// are late then, for reasons such as the scheduling of goroutines, and nothing more is to gain.
 func (s judged) idle(l loopTimes) bool {
 	return schedule.Share(l.wait, l.all) < muchWait && s.busy(l.all) < muchBusy && !s.isTiny(l.all)
 }
 
-// crowded reports whether workers take cores from training: together they are more than there are, and all of them are
-// in use.
+// crowded reports whether workers take cores from training: the workers' and the training's demand
+// exceeds the cores of the process, and all cores are in use.
 func (s judged) crowded(loop time.Duration) bool {
 	return s.Cores > 0 && schedule.Share(s.CPU, loop) > allCores*float64(s.Cores) &&
 		1+schedule.Share(s.work(), loop) > float64(s.Cores)+muchBusy
 }
 
-// fills reports whether it is for cores that workers wait: most are in use, and most of that is the workers' work.
+// fills reports whether workers wait for cores: most cores are in use, and most of that use is the
+// workers' own work.
 func (s judged) fills(loop time.Duration) bool {
 	return s.Cores > 0 && schedule.Share(s.CPU, loop) > mostCores*float64(s.Cores) && s.work() > s.CPU/2
 }
 
+// straggler names the batch that training waited for longest, or, if one record explains most of
+// that wait, the record.
 func (s judged) straggler(l loopTimes) Diagnosis {
 	what := fmt.Sprintf("batch %d of epoch %d", s.LateBatch.Batch, s.LateBatch.Epoch)
 	if s.Slowest.Took > s.LateBatch.Wait/2 {
@@ -153,7 +162,8 @@ func (s judged) straggler(l loopTimes) Diagnosis {
 		round(s.LateBatch.Wait), round(l.wait), what, faster(g)), g}
 }
 
-// saturated says which work fills the workers' time.
+// saturated says which kind of work fills the workers' time. Kinds that have a specific remedy come
+// first; transforms are what is left.
 func (s judged) saturated(l loopTimes) Diagnosis {
 	work := s.work()
 	head := fmt.Sprintf("training waits %s of the time, and %s busy for %s", percent(l.wait, l.all), makers(s.Workers),
@@ -211,8 +221,9 @@ func (s judged) saturated(l loopTimes) Diagnosis {
 		head, percent(s.Transform+s.Collate, work), s.each(s.Transform+s.Collate), says), g}
 }
 
-// unpacks returns a field whose records are not stored as they are, if reading is most of the
-// work, and keeps cores busy instead of waiting for storage.
+// unpacks returns a field whose records are stored compressed or otherwise packed, if reading is
+// most of the work and keeps cores busy. Reading that leaves the cores idle waits for storage
+// instead.
 func (s judged) unpacks(work time.Duration) (packed FieldReads, yes bool) {
 	i := slices.IndexFunc(s.Reads, func(r FieldReads) bool { return r.unpacked() })
 	if i < 0 || s.Read <= work/2 || s.CPU > 0 && s.CPU < s.Read/4 {
@@ -221,7 +232,7 @@ func (s judged) unpacks(work time.Duration) (packed FieldReads, yes bool) {
 	return s.Reads[i], true
 }
 
-// makers says who makes the batches, with the verb.
+// makers returns who makes the batches, with its verb, for the head of the sentence.
 func makers(workers int) string {
 	switch workers {
 	case 0:
@@ -232,25 +243,27 @@ func makers(workers int) string {
 	return fmt.Sprintf("%d workers are", workers)
 }
 
-// each divides a time among the records.
+// each divides a time by the number of records.
 func (s judged) each(d time.Duration) time.Duration {
 	return round(d / time.Duration(max(1, s.Records)))
 }
 
-// stepWaits reports whether a step that is most of the workers' time, which were on cores for the time cpu, waits for
-// something else than a core, such as a network: for half of it at least no core was at work, although some were free.
+// stepWaits reports whether a step that is most of the workers' time waits for something other than
+// a core, such as a network. cpu is the time on cores that the step may have used. The step waits
+// if the cores were at work for less than half of its time, although some cores were free.
 func stepWaits(s judged, in, loop, cpu time.Duration) bool {
 	return s.CPU > 0 && in > s.work()/2 && cpu < in/2 && schedule.Share(s.CPU, loop) < mostCores*float64(s.Cores)
 }
 
-// readsWait reports whether reads that are slower than memory wait, of a training that may itself have computed as long
-// as it had a batch.
+// readsWait reports whether slow reads wait. Training may itself have computed whenever it had a
+// batch, so that its whole time is subtracted from the time on cores first.
 func (s judged) readsWait(loop time.Duration) bool {
 	return stepWaits(s, s.SlowRead, loop, max(0, s.CPU-s.Body))
 }
 
-// transformsWait reports whether transforms wait. Of a training that computes as well, this is known only of as many
-// workers as would take all cores if they computed.
+// transformsWait reports whether transforms wait. If training computes as well, the time on cores
+// cannot be divided between the two. Only with at least as many workers as cores is the answer
+// known: they would fill all cores if they computed.
 func (s judged) transformsWait(loop time.Duration) bool {
 	cpu := s.CPU
 	if s.Workers >= s.Cores {
@@ -259,7 +272,9 @@ func (s judged) transformsWait(loop time.Duration) bool {
 	return stepWaits(s, s.Transform+s.Collate, loop, cpu)
 }
 
-// moreAtOnce advises as many workers as keep the consumer busy.
+// moreAtOnce advises as many workers as would keep the consumer busy, at most moreAtOnce times the
+// present number. The predicted gain is lowered by mostFed and mostLess, because workers that wait
+// finish at random times.
 func (s judged) moreAtOnce(l loopTimes, b bottleneck.Kind, what string, in time.Duration) Diagnosis {
 	have := max(1, s.Workers)
 	n := max(have+1, min(moreAtOnce*have, int(s.work()/max(1, s.Body))+1))
@@ -271,7 +286,7 @@ func (s judged) moreAtOnce(l loopTimes, b bottleneck.Kind, what string, in time.
 		what, s.each(in), schedule.Share(s.CPU, l.all), s.Cores, percent(l.wait, l.all), s.names.Workers(n), faster(g)), g}
 }
 
-// isTiny reports whether a batch takes longer to hand over than to make.
+// isTiny reports whether handing a batch over takes longer than making it.
 func (s judged) isTiny(loop time.Duration) bool {
 	each := loop / time.Duration(s.Batches)
 	small := s.ReadBytes/int64(s.Batches) < tinyBytes && s.Transform+s.Collate < s.work()/2
@@ -286,16 +301,18 @@ func (s judged) tiny(l loopTimes) Diagnosis {
 		records, round(l.all/time.Duration(s.Batches)), percent(l.wait, l.all), s.names.BatchSize(larger)), 0}
 }
 
-// work returns what those who make batches had to do.
+// work returns the time that workers, or the loop itself, spent making batches.
 func (s judged) work() time.Duration { return s.Sampler + s.Read + s.Transform + s.Collate }
 
-// share returns the part of the time of the present number of workers that was work, while the loop ran.
+// share returns the fraction of the workers' time that was work while the loop ran.
 func (s judged) share(loop time.Duration) float64 {
 	return schedule.Share(s.work(), loop*time.Duration(max(1, s.Workers)))
 }
 
-// busy is share, but for workers whose number a search changes: then the time that all of them have waited says more
-// than their present number. That time has the pauses between loops, too.
+// busy is share for a number of workers that changes. While the Loader searches for the best
+// number, the present number says little about the past, so that the workers' total idle time is
+// used as well. The idle time includes the pauses between loops; the larger of both estimates is
+// returned.
 func (s judged) busy(loop time.Duration) float64 {
 	if s.Workers == 0 || s.Workers == s.MaxWorkers {
 		return s.share(loop)
@@ -303,12 +320,13 @@ func (s judged) busy(loop time.Duration) float64 {
 	return max(s.share(loop), schedule.Share(s.work(), s.work()+s.Idle))
 }
 
-// gain returns how many times as fast a loop is without some of its time.
+// gain returns the speedup of a loop that is shortened by a time. The result is limited to 1000,
+// where the measurement says nothing more.
 func gain(loop, without time.Duration) float64 {
 	return float64(loop) / float64(max(1, loop-without, loop/1000))
 }
 
-// faster says in words what a gain is.
+// faster returns a gain in words: a percentage below 2x, and a factor from there on.
 func faster(gain float64) string {
 	switch {
 	case gain >= 9.95:
@@ -336,13 +354,15 @@ func round(d time.Duration) time.Duration {
 	return d.Round(unit)
 }
 
-// remote reports whether workers wait for a link: mostly, or for one that is in full use.
+// remote reports whether workers wait for the network: for most of their time, or for a quarter of
+// it while the link is in full use.
 func (s judged) remote(loop time.Duration) bool {
 	full := float64(s.Fetched) > muchLink*s.LinkRate*loop.Seconds()
 	return s.FetchWait > s.work()/2 || full && s.FetchWait > s.work()/4
 }
 
-// remoteBound says how much of the link is used, where the workers mostly wait for it.
+// remoteBound advises against waiting for the network, and compares the traffic with the fastest
+// that the link ever was.
 func (s judged) remoteBound(l loopTimes, head string) Diagnosis {
 	used := float64(s.Fetched) / max(1e-9, l.all.Seconds())
 	return Diagnosis{bottleneck.RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, %s of that with a wait "+

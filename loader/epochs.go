@@ -59,18 +59,21 @@ func (ld *Loader) Epochs(ctx context.Context, end int) iter.Seq2[int, iter.Seq2[
 	}
 }
 
-// epochsLoop is one loop over Epochs.
+// epochsLoop is the state of one loop over Epochs. It belongs to the goroutine that ranges. One
+// pass serves several inner loops, so that workers fill the next epoch while the last batches of
+// the current epoch are used.
 type epochsLoop struct {
 	ld     *Loader
 	ctx    context.Context
 	end    int
-	number int   // of the epoch whose turn it is
-	used   bool  // its batches were asked for
+	number int   // epoch whose turn it is
+	used   bool  // the epoch's batches were asked for
 	failed bool  // an error was yielded, so that nothing follows
 	p      *pass // nil if none is under way
 }
 
-// batches is the inner loop.
+// batches is the inner loop over one epoch. The deferred leave ends the pass if the body breaks,
+// panics or gets an error: the workers must not fill batches that nobody will take.
 func (l *epochsLoop) batches(yield func(Batch, error) bool) {
 	if l.used {
 		yield(Batch{}, fmt.Errorf("loader: epoch %d: its batches can be iterated once only", l.number))
@@ -100,7 +103,7 @@ func (l *epochsLoop) batches(yield func(Batch, error) bool) {
 	whole = l.ld.deliver(l.p, deliver)
 }
 
-// leave ends the pass that is under way.
+// leave ends the pass, if one is active.
 func (l *epochsLoop) leave() {
 	if l.p != nil {
 		l.ld.finish(l.p)
@@ -108,7 +111,8 @@ func (l *epochsLoop) leave() {
 	}
 }
 
-// deliver yields the batches of the current epoch, and reports whether it came to the end.
+// deliver yields the batches of the current epoch, and reports whether it reached the end. The
+// deferred leave frees the batch in the loop body even if the body panics.
 func (ld *Loader) deliver(p *pass, yield func(Batch, error) bool) bool {
 	var b Batch
 	defer func() { b.leave() }() // also if the body panics
@@ -129,7 +133,8 @@ func (ld *Loader) deliver(p *pass, yield func(Batch, error) bool) bool {
 	return true
 }
 
-// take waits for the next batch and hands it out.
+// take waits for the next batch and hands it out. If the loop makes its own batches, they are made
+// here, in the consumer's goroutine.
 func (ld *Loader) take(p *pass) (Batch, error) {
 	now := ld.setup.plan.Clock()
 	p.loop.Look(ld.isInstant)
@@ -146,8 +151,9 @@ func (ld *Loader) take(p *pass) (Batch, error) {
 	return Batch{ld, s, s.gen.Load()}, nil
 }
 
-// intact asks the Source for truncated files at the end of an epoch, at most every 50 ms: it is a system
-// call for each file, and epochs may be short.
+// intact asks the Source for truncated files at the end of an epoch: bytes beyond the new end of a
+// mapped file read as zeros up to the end of its page, without any fault. The check costs a system
+// call per file and epochs may be short, so that it is made at most every 50 ms.
 func (ld *Loader) intact() error {
 	now := time.Now()
 	if ld.setup.can.Checked == nil || now.Sub(ld.asked) < 50*time.Millisecond {
@@ -157,7 +163,8 @@ func (ld *Loader) intact() error {
 	return ld.setup.can.Checked.Intact()
 }
 
-// pass is one loop over batches, of one epoch or of several, from its start to its end.
+// pass is one loop over batches, of one epoch or of several, from its start to its end. It belongs
+// to the goroutine that iterates; scouts are the goroutines that the pass started and must await.
 type pass struct {
 	loop   *schedule.Loop
 	last   *order.Epoch // that the loop knows of
@@ -165,7 +172,8 @@ type pass struct {
 	scouts sync.WaitGroup
 }
 
-// reads tracks the reads since a loop began.
+// reads counts what was read since a loop began, for the schedule's decision whether storage limits
+// the loop.
 type reads struct {
 	tally *tally
 	pool  *pool
@@ -175,7 +183,7 @@ type reads struct {
 // FromStorage reports whether most of the bytes came from storage.
 func (r *reads) FromStorage() bool { return r.tally.fromStorage(r.start, r.pool.cost().Bytes) }
 
-// beginning says where a loop may begin that finds the Loader in the middle of its epoch.
+// beginning says which epochs may begin in the middle, at the Loader's position.
 type beginning int
 
 const (
@@ -183,7 +191,8 @@ const (
 	anywhere                  // there
 )
 
-// begin makes a new pass the current one: epochs from number on, up to end.
+// begin starts a new pass over the epochs from number up to end. A second pass of the same Loader
+// is refused by the schedule with ErrBusy.
 func (ld *Loader) begin(ctx context.Context, number, end int, where beginning) (*pass, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
@@ -213,7 +222,8 @@ func (ld *Loader) begin(ctx context.Context, number, end int, where beginning) (
 	return p, nil
 }
 
-// advance moves the pass to its next epoch, which the workers may have begun to fill.
+// advance moves the pass to its next epoch, whose first batches the workers may have filled
+// already, and tells the schedule which epoch comes after.
 func (p *pass) advance(c *setup, end int) {
 	if p.last.Number+1 >= end {
 		p.loop.Advance(nil)
@@ -223,8 +233,9 @@ func (p *pass) advance(c *setup, end int) {
 	p.loop.Advance(p.last)
 }
 
-// finish ends a pass: it cancels and awaits the batches being filled, and frees all slots but
-// the slots of kept batches.
+// finish ends a pass. It cancels the batches that are being filled, waits for them, and frees all
+// slots except those of kept batches. Nothing of this pass reads the Source afterwards, so that the
+// caller may close the Source. If a read hangs beyond Options.Timeout, finish returns without it.
 func (ld *Loader) finish(p *pass) {
 	ld.tally.leave()
 	if p.loop.Finish() {
@@ -233,7 +244,7 @@ func (ld *Loader) finish(p *pass) {
 	}
 }
 
-// located returns why a pass ended, with the place.
+// located returns the cause of a pass's end with the number of the batch.
 func (p *pass) located(cause error) error {
 	if _, ok := cause.(*Error); ok || cause == ErrClosed {
 		return cause

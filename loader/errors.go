@@ -18,10 +18,11 @@ var ErrClosed = errors.New("loader: closed")
 // being iterated.
 var ErrBusy = schedule.ErrBusy
 
-// ErrTimeout is wrapped by the Error of a batch that was not there after Options.Timeout.
-// The read that hangs is cancelled through its context and waited for as long again. If it
-// hangs still, the loop ends without it; the Loader then starts no other epoch until the
-// read returns, and Close does not wait for it.
+// ErrTimeout is wrapped by the Error of a batch that was not finished after Options.Timeout. The
+// Loader cancels the hanging read through its context, and waits for the read once more as long. A
+// read that still hangs then, as on a dead network disk, is left behind: the loop ends without it,
+// the Loader starts no other epoch until the read returns, Close does not wait, and the read's
+// memory is not freed.
 var ErrTimeout = errors.New("timeout")
 
 // ErrKept is returned by Keep when as many batches are kept as Options.Prefetch allows.
@@ -39,7 +40,7 @@ type Error struct {
 	Err      error  // what the Source or the Transform said
 }
 
-// batchError returns why a batch could not be made, with its place.
+// batchError adds epoch and batch to an error, unless the error has its place already.
 func batchError(epoch, step int, err error) error {
 	if located, ok := err.(*Error); ok {
 		return located
@@ -47,7 +48,8 @@ func batchError(epoch, step int, err error) error {
 	return &Error{Epoch: epoch, Batch: step, Record: -1, Err: err}
 }
 
-// located returns err, why b could not be filled, with the place of the record that it is about, if it is about one.
+// located adds the record's place to an error of the fill package. Other errors are not about a
+// record, and stay as they are.
 func (c *setup) located(ctx context.Context, b *fill.Batch, err error) error {
 	if failed, ok := err.(*fill.Error); ok {
 		return c.recordError(ctx, b, failed)
@@ -55,7 +57,8 @@ func (c *setup) located(ctx context.Context, b *fill.Batch, err error) error {
 	return err
 }
 
-// recordError returns why a record of b could not be had.
+// recordError returns the Error for a record that failed. The Source's location is added only if
+// the record was read alone: otherwise the number may be of another record of the same call.
 func (c *setup) recordError(ctx context.Context, b *fill.Batch, failed *fill.Error) *Error {
 	e := &Error{Epoch: b.Epoch().Number, Batch: b.Step(), Field: c.plan.Fields[failed.Field].In.Name,
 		Record: failed.Record, Err: failed.Err}
@@ -65,8 +68,8 @@ func (c *setup) recordError(ctx context.Context, b *fill.Batch, failed *fill.Err
 	return c.name(ctx, e)
 }
 
-// place notes where the record is that e is about. One that the Source itself speaks of has its
-// place in the text.
+// place sets where the Source stores the record that e is about. An error whose text names the
+// record already has its location in the text.
 func (c *setup) place(e *Error) *Error {
 	if c.can.Described != nil && e.Location == "" && e.Field != "" && e.Record >= 0 && !e.located() {
 		e.Location = c.can.Described.Location(e.Field, e.Record)
@@ -74,7 +77,8 @@ func (c *setup) place(e *Error) *Error {
 	return e
 }
 
-// name sets the name of the sample of e's record.
+// name sets the name of the sample that the record was built from. A failure to find the name is
+// dropped, because e is the error to report.
 func (c *setup) name(ctx context.Context, e *Error) *Error {
 	if e.Record >= 0 && e.Record < c.src.Len() {
 		if name, err := c.can.SourceName(ctx, e.Record); err == nil { // e is the error to report
@@ -84,7 +88,7 @@ func (c *setup) name(ctx context.Context, e *Error) *Error {
 	return e
 }
 
-// located reports whether the text of Err says where.
+// located reports whether the text of Err names the record.
 func (e *Error) located() bool {
 	var named RecordError
 	return errors.As(e.Err, &named)
@@ -116,7 +120,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// places states the sample of the record, and where the record is.
+// places returns the name of the record's sample and the record's location, whichever are known.
 func (e *Error) places() string {
 	switch {
 	case e.Name == "":

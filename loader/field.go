@@ -13,7 +13,8 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// fields returns the fields of a batch, or all errors in them.
+// fields returns the fields of a batch. The error joins everything that is wrong with them, so that
+// a user corrects all names in one go.
 func (o Options) fields(src Source) ([]fill.Field, error) {
 	picked, err := o.pick(o.declared(src.Specs()))
 	if err != nil {
@@ -71,7 +72,8 @@ const Independent = "independent"
 // contents are the values of Options.Contents.
 var contents = []string{tensor.Mask, tensor.Boxes, tensor.Keypoints, Independent}
 
-// declared returns specs with the contents that o gives them.
+// declared returns specs with the contents that Options.Contents assigns. Specs belong to the
+// Source, so that declared changes a copy.
 func (o Options) declared(specs []tensor.Spec) []tensor.Spec {
 	if len(o.Contents) == 0 {
 		return specs
@@ -85,14 +87,17 @@ func (o Options) declared(specs []tensor.Spec) []tensor.Spec {
 	return specs
 }
 
-// words are the options' names in errors of geometry.
+// words are the names of the options in messages of package geometry, which the Python front end
+// words differently.
 var words = geometry.Words{
 	Independent: "set Contents[%q] to loader.Independent", Pipelines: "an Images for each in Transforms",
 	Contents:  "if so, set Contents[%q] to %q",
 	Instances: "if so, give the Specs of %q and %q the same Instances",
 }
 
-// checkGeometry returns which fields go where images go, and refuses to move images away from other fields on them.
+// checkGeometry returns which fields follow which image. It refuses a pipeline that would move an
+// image away from boxes, masks or points on it: such a model trains on wrong labels without any
+// error.
 func (o Options) checkGeometry(fields []fill.Field) ([]geometry.Group, error) {
 	var list []geometry.Field
 	for _, f := range fields {
@@ -134,6 +139,8 @@ func (o Options) field(spec tensor.Spec) (fill.Field, error) {
 	if f.Out.Ragged {
 		f.Ragged = true
 		if _, ok := grows(t, spec); ok {
+			// The function makes records of any length, and leads no other field. An empty Leads
+			// that is not nil says so.
 			f.Leads = []int{} // it makes records of any length, and no other field
 		}
 		return f, o.validateRagged(spec)
@@ -142,7 +149,7 @@ func (o Options) field(spec tensor.Spec) (fill.Field, error) {
 	return f, nil
 }
 
-// pick returns the fields that o names.
+// pick returns the specs that Options.Fields names, in that order, or all specs.
 func (o Options) pick(all []tensor.Spec) ([]tensor.Spec, error) {
 	var errs []error
 	picked := all
@@ -166,7 +173,8 @@ func (o Options) pick(all []tensor.Spec) ([]tensor.Spec, error) {
 	return picked, errors.Join(errs...)
 }
 
-// stride returns the bytes of a batch in the ring, or that they are too many.
+// stride returns the bytes of a batch in the ring, or an error if all batches together exceed
+// maxRing. The division avoids an overflow of the product.
 func (o Options) stride(fields []fill.Field) (int, error) {
 	stride := 0
 	for _, f := range fields {
@@ -180,7 +188,7 @@ func (o Options) stride(fields []fill.Field) (int, error) {
 	return stride, nil
 }
 
-// sizes returns the bytes of each field in a batch; none for fields of variable length.
+// sizes returns the bytes of each field in a full batch, 0 for fields of variable length.
 func (o Options) sizes(fields []fill.Field) []int {
 	out := make([]int, len(fields))
 	for i, f := range fields {

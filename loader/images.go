@@ -53,7 +53,7 @@ type SameSize struct {
 	Of            string // a file that has this size, for errors
 }
 
-// check returns an error if an image has another size.
+// check returns an error if an image has a size other than s.
 func (s *SameSize) check(m transforms.Info) error {
 	if s == nil || m.W == s.Width && m.H == s.Height {
 		return nil
@@ -62,8 +62,8 @@ func (s *SameSize) check(m transforms.Info) error {
 		s.Width, s.Height, ErrSizes)
 }
 
-// Output returns type and shape of what the pipeline makes. Of image files, whose sizes differ,
-// it must make one size. A record of any number of images becomes as many rows.
+// Output returns type and shape of the pipeline's result. Image files differ in size, so that the
+// pipeline must make one size of them. A record of any number of images becomes as many rows.
 func (t Images) Output(in tensor.Spec) (tensor.Spec, error) {
 	output := t.outputOfPixels
 	if isEncoded(in) {
@@ -81,7 +81,7 @@ func (t Images) Output(in tensor.Spec) (tensor.Spec, error) {
 	return spec, nil
 }
 
-// axes returns a layout as a Spec has it.
+// axes returns the name that a Spec uses for a layout.
 func axes(l transforms.Layout) string {
 	if l == transforms.CHW {
 		return tensor.CHW
@@ -106,10 +106,13 @@ func (t Images) outputOfPixels(in tensor.Spec) (transforms.Info, error) {
 	return out, oneSize(p, info, out)
 }
 
-// someDraws are random streams for which a pipeline must make one size.
+// someDraws is how many random streams oneSize tries. A pipeline's size cannot be derived from its
+// parameters, since transforms of the caller may draw sizes too; a pipeline of random sizes shows
+// more than one size within a few draws.
 const someDraws = 16
 
-// oneSize refuses a pipeline whose results, for images of one size, may differ in size from out.
+// oneSize refuses a pipeline whose results differ in size from out for images of one size. The
+// check runs at New: a wrong size would otherwise fail some batch in the middle of training.
 func oneSize(p *transforms.Pipeline, in, out transforms.Info) error {
 	if !p.Random() {
 		return nil
@@ -129,12 +132,13 @@ func oneSize(p *transforms.Pipeline, in, out transforms.Info) error {
 	return nil
 }
 
-// ErrSizes is what errors of a pipeline that makes images of several sizes wrap. It says what to do.
+// ErrSizes is wrapped by errors about a pipeline that makes images of several sizes. Its text is
+// the advice.
 var ErrSizes = errors.New("have it make one size, by RandomResizedCrop, CenterCrop, or Resize to height and width, " +
 	"or pad each batch to its largest: PadImages in Go, batch_transforms=PadToLargest() in Python")
 
-// pipeline returns the Pipeline for stored pixels. Records keep the layout that they have, unless the Pipeline chooses
-// one.
+// pipeline returns the Pipeline for stored pixels. Records keep their stored layout unless the
+// Pipeline chooses another layout.
 func (t Images) pipeline(stored transforms.Layout) (*transforms.Pipeline, error) {
 	if stored == transforms.HWC {
 		return t.Pipeline, nil
@@ -172,7 +176,7 @@ func (t Images) layout(in tensor.Spec) transforms.Layout {
 	return t.Layout
 }
 
-// kindOf says for people what a field holds.
+// kindOf describes a field in words, for errors.
 func kindOf(in tensor.Spec) string {
 	kind := fmt.Sprintf("%v%v", in.DType, in.Shape)
 	if in.Ragged {
@@ -206,7 +210,8 @@ func (t Images) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 	return w.pixels, nil
 }
 
-// imageWorker is the state of one goroutine.
+// imageWorker is the state of one goroutine that transforms stored pixels. The image headers live
+// here, because a header on the stack would escape to the heap for every record.
 type imageWorker struct {
 	run    *transforms.Runner
 	planar transforms.Planar
@@ -239,11 +244,12 @@ func isEncoded(in tensor.Spec) bool {
 		(in.Content == tensor.Image || in.Content == tensor.Images || in.Content == "")
 }
 
-// someSizes are widths and heights of photographs, for which a pipeline must make one size.
+// someSizes are widths and heights of photographs, wide, tall, large and small, for which a
+// pipeline must make one size.
 var someSizes = [][2]int{{500, 375}, {375, 500}, {1920, 1080}, {4000, 3000}, {61, 67}}
 
-// outputOfFiles returns the pipeline's output for image files. It may refuse some of them: a crop,
-// for example, refuses smaller ones.
+// outputOfFiles returns the pipeline's output for image files. Sizes that the pipeline refuses are
+// skipped: a crop refuses images that are smaller than it, and this is an error of single records.
 func (t Images) outputOfFiles(tensor.Spec) (out transforms.Info, err error) {
 	if t.Same != nil {
 		in := transforms.Info{W: t.Same.Width, H: t.Same.Height, C: 3}
@@ -291,8 +297,8 @@ func (t Images) fileOpener() func(src []byte) (transforms.Source, error) {
 	}
 }
 
-// grown returns the function of records of any number of image files. All images of a record have the same random
-// stream, so that they are cropped and turned alike.
+// grown returns the function for records of any number of image files. All images of a record share
+// one random stream: frames of a video or views of a scene must be cropped and turned alike.
 func (t Images) grown(in tensor.Spec) (growFunc, error) {
 	out, err := t.Output(in)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/penstock/penstock/loader/internal/schedule"
 )
 
-// hands makes batches in the goroutine of the loop.
+// hands makes batches in the goroutine of the loop. Its worker is separate from the pool's workers,
+// so that the loop and the workers never share a Filler.
 type hands struct {
 	pool    *pool
 	worker  *worker
@@ -16,8 +17,11 @@ type hands struct {
 	batches []*fill.Batch
 }
 
-// make makes the next batch of a loop, which looked at the clock just
-// now, if the loop is to make it. It returns when it was done, or 0 if that is not known.
+// make makes the next batch of a loop if the loop is to make it, and returns when the batch was
+// finished, or 0 if that is not known. now is the loop's latest reading of the clock.
+//
+// Several warm batches are made together if there is one rank: then consecutive batches are
+// neighbors in the Source, and one view serves them all.
 func (h *hands) make(l *schedule.Loop, now time.Duration) time.Duration {
 	inline, warm := l.IsInline()
 	if !inline {
@@ -39,16 +43,17 @@ func (h *hands) make(l *schedule.Loop, now time.Duration) time.Duration {
 		h.worker.costs.take(filler)
 		l.DoneInline(h.tasks)
 	default:
-		for _, t := range h.tasks { // each says what is wrong
+		for _, t := range h.tasks { // one by one, so that the error names the batch
 			h.pool.serve(h.worker, t)
 		}
 	}
 	return filler.At()
 }
 
-// cut makes the batches of the tasks as views of one run, and reports whether that could be done: they follow
-// each other, without any that were delivered before. Little is left to do then for a batch of small records,
-// less than a look at the clock takes.
+// cut makes the batches of the tasks as views of one run, and reports whether that was possible.
+// The tasks must follow each other: with Unordered, some batches between them may have been
+// delivered before. For small records cut leaves less work per batch than a reading of the clock
+// takes.
 func (h *hands) cut() bool {
 	first, last := &h.tasks[0], &h.tasks[len(h.tasks)-1]
 	if last.Tick-first.Tick >= len(h.tasks) {

@@ -10,8 +10,11 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Loader builds batches from a Source. One epoch is iterated at a time; everything else may
-// be called by any goroutine.
+// Loader builds batches from a Source. One epoch is iterated at a time; everything else may be
+// called by any goroutine.
+//
+// setup never changes. slots, schedule, tally and pool have locks of their own, and no lock is held
+// while records are read.
 type Loader struct {
 	setup    *setup
 	slots    *slots
@@ -54,7 +57,9 @@ func New(src Source, opts Options) (*Loader, error) {
 	return ld, nil
 }
 
-// makeWorkers makes the state of those who fill batches.
+// makeWorkers makes the state of all workers and of the loop that may make batches itself. All of
+// this state is made in New, although no goroutine starts yet: an error in a Transform's Worker
+// belongs to New, not to the first epoch.
 func (ld *Loader) makeWorkers() error {
 	set, pool := ld.setup, ld.pool
 	for id := range max(1, set.opts.maxWorkers()) {
@@ -80,17 +85,18 @@ func (ld *Loader) makeWorkers() error {
 	return nil
 }
 
-// Specs returns the fields that batches have, in their order, with the type and shape of one
-// record: after Transforms, and with what Collate adds. It must not be changed.
+// Specs returns the fields of batches in their order, with the type and shape of one record: after
+// Transforms, and including fields that Collate adds. The slice is the Loader's own and must not be
+// changed.
 func (ld *Loader) Specs() []tensor.Spec { return ld.setup.specs }
 
 // Batches returns the number of batches of an epoch: the same on every rank, unless the World's Last is LastUneven.
 func (ld *Loader) Batches(epoch int) int { return ld.setup.batches(epoch) }
 
 // Close ends all goroutines and waits for them; an epoch that is being iterated then yields
-// ErrClosed. Batches that are still kept are an error, which in checked builds names the
-// lines that kept them; their memory stays valid until they are released. Close of a
-// closed Loader does nothing and returns ErrClosed.
+// ErrClosed. Batches that are still kept are an error, which in checked builds names the lines that
+// kept them. The memory of kept batches stays valid until they are released: the last Release frees
+// the ring. Close of a closed Loader does nothing and returns ErrClosed.
 func (ld *Loader) Close() error {
 	found, ok := ld.schedule.Close(ErrClosed)
 	if !ok {

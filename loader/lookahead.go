@@ -7,8 +7,10 @@ import (
 	"github.com/penstock/penstock/loader/internal/schedule"
 )
 
-// scout announces to the Source which records a loop will need, in the order in which it will, as
-// far in advance as the Source wants to know.
+// scout announces to the Source which records a loop will need, in the loop's order, as far in
+// advance as the Source wants to know. It runs in a goroutine of its own, because Fetch may wait
+// for room in the Source's cache. scout stops at the first error without a word: the worker that
+// reads these records reports it.
 func (c *setup) scout(ctx context.Context, l *schedule.Loop) {
 	defer func() { _ = recover() }() // of the Source: the worker that gets there says so
 	src, batch := c.can.Remote, max(1, c.plan.Stored())
@@ -34,7 +36,7 @@ func (c *setup) scout(ctx context.Context, l *schedule.Loop) {
 	}
 }
 
-// pause waits a moment, and reports false if ctx ended.
+// pause waits 5 ms, and returns false if ctx ended meanwhile.
 func pause(ctx context.Context) bool {
 	t := time.NewTimer(5 * time.Millisecond)
 	defer t.Stop()

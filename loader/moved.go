@@ -9,11 +9,12 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// Masks is the Transform of masks that are image files, next to an image that Images decodes. It converts their numbers
-// to DType, by default uint8.
+// Masks is the Transform of masks that are image files, next to an image that Images decodes. It
+// converts the masks' numbers to DType, by default uint8.
 type Masks struct{ DType tensor.DType }
 
-// Output refuses a field that lies on no image of the batch: how large the mask is, only the image says.
+// Output refuses a field that lies on no image of the batch: only the image says how large the mask
+// becomes.
 func (t Masks) Output(in tensor.Spec) (tensor.Spec, error) {
 	return in, fmt.Errorf("masks that are files are decoded with the image that they lie on: give that a Transform, "+
 		"Images, and the field the content %q", tensor.Mask)
@@ -25,10 +26,11 @@ func (t Masks) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 	return nil, err
 }
 
-// ID returns the name of the type.
+// ID returns the name of the type with its parameter.
 func (t Masks) ID() string { return "masks(" + t.DType.String() + ")" }
 
-// mover is a Transform of images with which other fields of a record move: Images, and whatever embeds it.
+// mover is a Transform of images that other fields of a record follow: Images, and every type that
+// embeds Images.
 type mover interface {
 	Transform
 	geometry() *transforms.Pipeline
@@ -39,9 +41,11 @@ type mover interface {
 
 var _ mover = Images{}
 
-// jointFunc makes the record of an image and, by a Mover, of what lies on it.
+// jointFunc makes the record of an image and, by a Mover, the records of the fields that follow the
+// image.
 //
-// It returns dst, or longer memory in place of it if the image's size is only known when it is made.
+// jointFunc returns dst, or longer memory instead of dst if the image's size is known only once the
+// image is made.
 type jointFunc func(dst, src []byte, outs, ins [][]byte, r Record) ([]byte, error)
 
 func (t Images) geometry() *transforms.Pipeline { return t.Pipeline }
@@ -50,7 +54,8 @@ func (t Images) options() Images { return t }
 
 func (t Images) sized() bool { return false }
 
-// opener returns a Runner, and the function that turns a record into its input: for image files, with its own decoder.
+// opener returns a Runner, and the function that turns a record into the Runner's input. For image
+// files the function has its own decoder, since a decoder keeps memory between files.
 func (t Images) opener(in tensor.Spec) (*transforms.Runner, func(src []byte) (transforms.Source, error), error) {
 	if isEncoded(in) {
 		return t.Pipeline.Runner(), t.fileOpener(), nil
@@ -66,7 +71,8 @@ func (t Images) opener(in tensor.Spec) (*transforms.Runner, func(src []byte) (tr
 	return p.Runner(), func(src []byte) (transforms.Source, error) { return transforms.SourceOf(info, src) }, nil
 }
 
-// joint returns a function with its own Runner and, for image files, its own decoder.
+// joint returns a jointFunc with its own Runner. Boxes are read before the image is transformed,
+// because some crops are chosen by them, and moved afterwards, when the crop is known.
 func (t Images) joint(in tensor.Spec, m *geometry.Mover) (jointFunc, error) {
 	run, open, err := t.opener(in)
 	if err != nil {
@@ -90,7 +96,8 @@ func (t Images) joint(in tensor.Spec, m *geometry.Mover) (jointFunc, error) {
 	}, nil
 }
 
-// lead enters which fields go where the pixels of an image go.
+// lead enters which fields follow the pixels of which image, and what each follower becomes. A
+// follower's own Transform comes after the move: its input is the moved field.
 func (o Options) lead(fields []fill.Field, groups []geometry.Group) error {
 	for _, g := range groups {
 		image := &fields[g.Image]
@@ -126,7 +133,7 @@ func (o Options) lead(fields []fill.Field, groups []geometry.Group) error {
 	return nil
 }
 
-// validateRagged reports what cannot be done with records of different lengths.
+// validateRagged returns an error for options that need records of one length.
 func (o Options) validateRagged(spec tensor.Spec) error {
 	if o.OnError == Blank {
 		return fmt.Errorf("field %q: OnError Blank has no length for a record of variable length; take Backfill, or "+
@@ -135,13 +142,15 @@ func (o Options) validateRagged(spec tensor.Spec) error {
 	return nil
 }
 
-// follower returns how a field follows an image, which may have a size that is known when it is made.
+// follower returns how a field follows an image; sized says that the image's size is known only
+// once the image is made.
 func (o Options) follower(in tensor.Spec, sized bool) geometry.Follower {
 	m, _ := o.Transforms[in.Name].(Masks)
 	return geometry.Follower{In: in, DType: m.DType, Sized: sized}
 }
 
-// own returns the Transform that works on a field after it was moved; nil for none.
+// own returns the Transform that works on a field after the field was moved; nil for none. Masks is
+// part of the move itself.
 func (o Options) own(in tensor.Spec) Transform {
 	t := o.Transforms[in.Name]
 	if _, is := t.(Masks); is {
@@ -150,7 +159,7 @@ func (o Options) own(in tensor.Spec) Transform {
 	return t
 }
 
-// sizeOf returns width and height of images that a Transform makes.
+// sizeOf returns width, height and channels of images that a Transform makes.
 func sizeOf(s tensor.Spec) (out transforms.Info) {
 	if len(s.Shape) != 3 {
 		return out
@@ -161,7 +170,10 @@ func sizeOf(s tensor.Spec) (out transforms.Info) {
 	return transforms.Info{H: s.Shape[0], W: s.Shape[1], C: s.Shape[2]}
 }
 
-// jointFunc returns the function of a field that leads others.
+// jointFunc returns the function of a field that leads others. Followers with a Transform of their
+// own are moved to scratch memory first, and transformed from there into the batch. The exchange of
+// outs and scratch is undone after every record, so that the batch keeps its memory and the scratch
+// memory grows only once.
 func (c *setup) jointFunc(f *fill.Field, id int) (fill.JointFunc, error) {
 	if t, ok := grows(c.opts.Transforms[f.In.Name], f.In); ok {
 		do, err := t.grown(f.In)
@@ -218,7 +230,8 @@ func (c *setup) jointFunc(f *fill.Field, id int) (fill.JointFunc, error) {
 	}, nil
 }
 
-// afterMove is the function of a field that works on what it becomes by moving.
+// afterMove is a follower's own Transform, which works on the moved field. moved is scratch memory
+// of one worker.
 type afterMove struct {
 	led        int
 	do         RecordFunc

@@ -88,16 +88,16 @@ type OnError int
 const (
 	// Fail ends the epoch with an Error that names the record.
 	Fail OnError = iota
-	// Backfill puts another record in its place, in all fields, drawn from the same epoch by a hash of
-	// (seed, epoch, position): the first of 16 whose fields can all be read. Batch.Mask is false there,
-	// as the other record also comes at its own position.
+	// Backfill puts another record in the place of a bad one, in all fields, drawn from the same
+	// epoch by a hash of (seed, epoch, position): the first of 16 whose fields can all be read.
+	// Batch.Mask is false there, because the other record also comes at its own position.
 	Backfill
 	// Blank leaves the record's place in the batch filled with zero bytes, in all fields, which
 	// no Transform has changed, and no rows of fields that Pad makes one length of. Batch.Mask is false there.
 	Blank
 )
 
-// Limits that keep sizes far from overflow.
+// Limits of the options, far below the sizes whose products would overflow.
 const (
 	maxBatch    = 1 << 30 // records
 	maxWorld    = 1 << 20 // processes
@@ -107,7 +107,8 @@ const (
 	maxRing     = 1 << 44 // bytes of virtual memory
 )
 
-// withDefaults returns o with its zero values replaced.
+// withDefaults returns o with its zero values replaced. With a Timeout at least one worker stays: a
+// loop that makes its own batches has nobody to watch it.
 func (o Options) withDefaults() Options {
 	o.World.Size = max(1, o.World.Size)
 	o.fewest, o.most = o.Workers, o.Workers
@@ -128,16 +129,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// maxWorkers returns the most goroutines that fill batches.
+// maxWorkers returns how many goroutines may fill batches at most.
 func (o Options) maxWorkers() int { return max(0, o.Workers, o.most) }
 
-// slots returns how many batches exist at a time, before workers are added.
+// slots returns how many batches exist at a time before the search for a number of workers adds
+// any: one per worker, Prefetch finished ones, and the one in the loop body.
 func (o Options) slots() int { return o.Prefetch + max(0, o.Workers) + 1 }
 
-// mostSlots returns how many batches may ever exist at a time.
+// mostSlots returns how many batches may exist at a time at most.
 func (o Options) mostSlots() int { return o.Prefetch + o.maxWorkers() + 1 }
 
-// shares returns how an epoch is divided.
+// shares returns how an epoch is divided among the ranks.
 func (o Options) shares() order.Shares {
 	return order.Shares{Batch: o.BatchSize, Rank: o.World.Rank, Ranks: o.World.Size, DropLast: o.DropLast,
 		Last: order.Last(o.World.Last)}
@@ -147,8 +149,9 @@ func (o Options) shares() order.Shares {
 // busy.
 const mostStaged = 64 << 20
 
-// stage returns how many bytes each worker may stage, and the loop itself: a share of mostStaged, or of what Budget
-// leaves.
+// stage returns how many bytes of stored records each worker, and the loop itself, may stage: a
+// share of mostStaged, or of what Budget leaves. Ragged fields take the rest of a Budget for their
+// rows, so that nothing is left to stage.
 func (o Options) stage(fields []fill.Field, stride int) int {
 	room := mostStaged
 	if o.Budget > 0 {
@@ -160,7 +163,7 @@ func (o Options) stage(fields []fill.Field, stride int) int {
 	return room / (o.maxWorkers() + 1)
 }
 
-// validate reports everything that is wrong with o apart from the fields.
+// validate returns everything that is wrong with o, except the fields.
 func (o Options) validate() error {
 	var errs []error
 	inRange := func(name string, v, least, most int) {
@@ -186,7 +189,8 @@ func (o Options) validate() error {
 	return errors.Join(errs...)
 }
 
-// validateEpoch reports an order that does not suit the Source, or that leaves no batch.
+// validateEpoch returns an error for an order that does not suit the Source, or that leaves no
+// batch. A training loop over no batches ends at once and without an error, which is noticed late.
 func (o Options) validateEpoch(src Source) error {
 	if err := sampler.Validate(o.Sampler, src.Len()); err != nil {
 		return err
@@ -202,7 +206,8 @@ func (o Options) validateEpoch(src Source) error {
 	return nil
 }
 
-// fit lowers Prefetch and then Workers until the ring keeps to Budget.
+// fit lowers Prefetch and then Workers until the ring keeps to Budget. Prefetch goes first, because
+// fewer workers make every batch slower, and fewer finished batches matter only when batches vary.
 func (o Options) fit(stride int) (Options, error) {
 	least := 3
 	if o.maxWorkers() == 0 {

@@ -7,9 +7,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Pad is the Transform of a field of variable length to one of Length rows: what is longer
-// is cut at its end, and what is shorter is filled up. Batch.Offsets says the lengths that
-// were stored.
+// Pad is the Transform of a field of variable length to one of Length rows: longer records are cut
+// at the end, shorter ones are filled up. Batch.Offsets has the lengths that were stored.
 type Pad struct {
 	Length int
 	Value  float64 // of the elements that are filled in; must be exact in the field's type
@@ -29,7 +28,7 @@ func (t Pad) Output(in tensor.Spec) (tensor.Spec, error) {
 	return tensor.Spec{Name: in.Name, DType: in.DType, Shape: append(tensor.Shape{t.Length}, in.Shape...)}, nil
 }
 
-// Worker returns a function without state.
+// Worker returns a function without state, which any goroutine could use.
 func (t Pad) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 	value, err := padding.Element(in.DType, t.Value)
 	return func(dst, src []byte, _ Record) error {
@@ -38,5 +37,5 @@ func (t Pad) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 	}, err
 }
 
-// ID names the parameters.
+// ID returns the name of the Transform with its parameters.
 func (t Pad) ID() string { return fmt.Sprintf("pad(%d,%v)", t.Length, t.Value) }

@@ -13,10 +13,11 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// PadImages is Images for pipelines whose results have several sizes, such as those with RandomShortestSize. The
-// images of a batch, and the masks on them, are padded at the right and at the bottom to the largest of the batch.
-// Boxes and keypoints stay where they are. Batch.Field has another shape in each batch then, and a field that Sizes
-// describes has height and width of each image.
+// PadImages is Images for pipelines whose results have several sizes, such as pipelines with
+// RandomShortestSize. The images of a batch, and the masks on them, are padded at the right and at
+// the bottom to the largest of the batch; boxes and keypoints keep their coordinates. Batch.Field
+// has another shape in each batch then, and the field that Sizes describes has height and width of
+// each image.
 type PadImages struct {
 	Images
 	Multiple int     // height and width of a batch are multiples of it; 0 means 1
@@ -27,7 +28,8 @@ type PadImages struct {
 
 var _ mover = PadImages{}
 
-// Output returns type and layout of what the pipeline makes. Its Shape has no axes, as each batch has its own.
+// Output returns type and layout of the pipeline's result. The Shape has no axes, as each batch has
+// its own.
 func (t PadImages) Output(in tensor.Spec) (tensor.Spec, error) {
 	if in.Content == tensor.Images {
 		return tensor.Spec{}, errors.New("a record has any number of images, and PadImages pads one a record; have the " +
@@ -47,12 +49,13 @@ func (t PadImages) Output(in tensor.Spec) (tensor.Spec, error) {
 		Layout: axes(out.Layout)}, nil
 }
 
-// Sizes returns the field of batches that has height and width of each image before it was padded.
+// Sizes returns the added field of batches: height and width of each image before padding.
 func (t PadImages) Sizes(in tensor.Spec) tensor.Spec {
 	return tensor.Spec{Name: in.Name + "_sizes", DType: tensor.Int64, Shape: tensor.Shape{2}}
 }
 
-// info returns the pipeline's output. Its W and H are of some image, because each image has its own.
+// info returns the pipeline's output. W and H are those of the first size that the pipeline
+// accepts, and mean nothing beyond that.
 func (t PadImages) info(in tensor.Spec) (out transforms.Info, err error) {
 	p, sizes, channels := t.Pipeline, someSizes, 3
 	if !isEncoded(in) {
@@ -88,14 +91,16 @@ func (t PadImages) maskFill() int {
 	return *t.MaskFill
 }
 
-// Worker refuses: images are padded as fields of a batch that knows their sizes.
+// Worker returns an error. A padded image depends on the other images of its batch, so that padding
+// is no function of one record; Options handles PadImages itself.
 func (t PadImages) Worker(tensor.Spec, int) (RecordFunc, error) {
 	return nil, fmt.Errorf("PadImages makes whole batches, and works as a Transform of Options alone")
 }
 
 func (t PadImages) sized() bool { return true }
 
-// padded sets how a field of images, and the masks that follow it, are padded, and adds the field of their sizes.
+// padded sets how fields of images, and the masks that follow them, are padded, and appends a field
+// of sizes for each.
 func (o Options) padded(fields []fill.Field) ([]fill.Field, error) {
 	for i := range fields {
 		t, is := o.Transforms[fields[i].In.Name].(PadImages)
@@ -115,7 +120,9 @@ func (o Options) padded(fields []fill.Field) ([]fill.Field, error) {
 	return fields, nil
 }
 
-// pad sets how field i, of images, and the masks that follow it are padded; field sizes has the sizes.
+// pad sets the padding of image field i and of the masks that follow it; sizes is the number of the
+// field of sizes. Masks of instances are padded with 0, which is no instance; class masks with
+// MaskFill.
 func (t PadImages) pad(fields []fill.Field, i, sizes int) error {
 	image := &fields[i]
 	info, err := t.info(image.In)
@@ -148,8 +155,9 @@ func (t PadImages) pad(fields []fill.Field, i, sizes int) error {
 	return nil
 }
 
-// joint returns a function with a Runner of its own and, for image files, a decoder. The last of the fields that it
-// makes is the field of sizes.
+// joint returns a jointFunc with its own Runner and decoder. The last of the led fields is the
+// field of sizes, which lies on no image and is written here. Images of one batch must agree in
+// everything but their size, since they become one array.
 func (t PadImages) joint(in tensor.Spec, m *geometry.Mover) (jointFunc, error) {
 	run, open, err := t.opener(in)
 	if err != nil {

@@ -15,27 +15,29 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// setup is the configuration that New resolved. It never changes but for order, so that every goroutine may read it.
+// setup is the configuration that New resolved. Only order ever changes, and it is an atomic
+// pointer to an immutable value, so that every goroutine reads a setup without a lock. SetWeights
+// replaces the order, and epochs that have begun keep the old one.
 type setup struct {
 	src      Source
-	can      Capabilities // of src
+	can      Capabilities // optional interfaces of src
 	opts     Options
 	plan     *fill.Plan
-	specs    []tensor.Spec // of batches
+	specs    []tensor.Spec // fields of batches
 	views    bool          // loops may make batches that are views of warm memory themselves
 	repeats  bool          // the Sampler may have a record more than once in an epoch
-	identity State         // of the start
+	identity State         // State at the start of the run
 	ring     *memory.Ring
 	created  time.Time
 	chunks   chunkOrder
-	order    atomic.Pointer[weighted] // of epochs that begin
+	order    atomic.Pointer[weighted] // Sampler of epochs that begin
 
 	// Bytes that the Source had fetched before.
 	fetched   int64
 	fetchWait time.Duration
 }
 
-// weighted is a Sampler with weights that were set after New.
+// weighted is the Sampler of the epochs that begin, with the weights that SetWeights has set.
 type weighted struct {
 	sampler.Sampler
 	weights []sampler.MixWeights
@@ -61,7 +63,8 @@ func newSetup(src Source, can Capabilities, opts Options, fields []fill.Field) *
 	return c
 }
 
-// newPlan returns what all batches have in common.
+// newPlan returns the configuration that all batches share. The clock never returns 0, which stands
+// for "not read yet".
 func (c *setup) newPlan(fields []fill.Field) *fill.Plan {
 	o, created := &c.opts, c.created
 	p := &fill.Plan{
@@ -79,17 +82,18 @@ func (c *setup) newPlan(fields []fill.Field) *fill.Plan {
 	return p
 }
 
-// cores returns a process's share of the CPU's cores.
+// cores returns this process's share of the machine's cores. Processes of one host share its cores,
+// unless they are bound to cores of their own.
 func cores(w World) int {
 	return max(1, runtime.GOMAXPROCS(0)/max(1, w.LocalSize))
 }
 
-// sequence returns the order of an epoch.
+// sequence returns the order of an epoch over all ranks.
 func (c *setup) sequence(epoch int) sampler.Sequence {
 	return c.order.Load().Epoch(c.src.Len(), c.opts.Seed, epoch)
 }
 
-// epoch returns an epoch as this rank takes it.
+// epoch returns the part of an epoch that this rank takes.
 func (c *setup) epoch(number int) *order.Epoch {
 	return order.New(c.opts.shares(), number, c.sequence(number))
 }
@@ -97,7 +101,9 @@ func (c *setup) epoch(number int) *order.Epoch {
 // batches returns the number of batches of an epoch.
 func (c *setup) batches(epoch int) int { return c.epoch(epoch).Steps }
 
-// resolve returns o with its defaults, and the fields of batches.
+// resolve returns o with its defaults, and the fields of batches. With a Budget and ragged fields
+// the search for a number of workers is off: each worker it tries would need room for rows of
+// unknown size.
 func (o Options) resolve(src Source) (Options, []fill.Field, error) {
 	o = o.withDefaults()
 	fields, err := o.fields(src)
@@ -118,9 +124,9 @@ func (o Options) resolve(src Source) (Options, []fill.Field, error) {
 	return o, fields, err
 }
 
-// inlines reports whether loops may build batches themselves: a batch of warm views is cheaper to
-// build than to hand from one goroutine to another. With a Timeout, another goroutine must build
-// them, so that they can be watched.
+// inlines reports whether the loop may build batches itself. Handing a batch of warm views from one
+// goroutine to another costs more than building it. With a Timeout another goroutine must build
+// every batch, since a goroutine cannot watch itself.
 func (c *setup) inlines() bool {
 	return c.plan.Viewable() && c.opts.Collate.Worker == nil && c.opts.Timeout == 0
 }

@@ -338,7 +338,8 @@ func CapabilitiesOf(src Source) (Capabilities, error) {
 	return c, incomplete(src)
 }
 
-// methods lists the methods of each interface that has several, and how to find them.
+// methods lists the methods of each interface that has several, with a test for each. A type
+// assertion to the whole interface says only that something is missing, and not what.
 var methods = []struct {
 	of, name string
 	has      func(Source) bool
@@ -383,7 +384,7 @@ func implements[T any](src Source) bool {
 	return ok
 }
 
-// incomplete reports the first interface that src implements in part.
+// incomplete returns an error for the first interface that src implements only in part.
 func incomplete(src Source) error {
 	has, lacks := make(map[string]string), make(map[string]string)
 	for _, m := range methods {
@@ -426,7 +427,8 @@ func (c Capabilities) SourceName(ctx context.Context, record int) (string, error
 	return c.Named.SourceName(ctx, record)
 }
 
-// Contiguous reports whether records [a, b) are one piece of memory of the Source.
+// Contiguous reports whether records [a, b) are one piece of memory of the Source. A Source that is
+// no [ChunkedSource] has all records in one piece.
 func (c Capabilities) Contiguous(field string, a, b int) bool {
 	return c.Chunked == nil || c.Chunked.Contiguous(field, a, b)
 }
@@ -447,7 +449,7 @@ func (c Capabilities) NetworkStats() (fetched int64, waited time.Duration, rate 
 	return c.Remote.NetworkStats()
 }
 
-// source returns src as batches are read from it.
+// source returns src in the form that the fill package reads from.
 func (c Capabilities) source(src Source) fill.Source {
 	return fill.Source{Records: src, Ragged: c.Ragged, Chunked: c.Chunked, Mapped: c.Mapped, Fault: c.Fault}
 }

@@ -15,9 +15,11 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// State is a position in a run: which batches were handed out. As JSON it has fewer than 300
-// bytes, and at most 10 KB with Weights. Everything but Epoch, Step, Done and Weights says what the
-// position is in, so that Resume can refuse another run.
+// State is a position in a run: which batches were handed out. A State is small enough for every
+// checkpoint: as JSON fewer than 300 bytes, and at most 10 KB with Weights. Everything except
+// Epoch, Step, Done and Weights identifies the run, so that Resume can refuse another one.
+//
+// A State has no random state: batches are functions of seed, epoch and step.
 type State struct {
 	Version     int    `json:"v"`
 	Dataset     string `json:"dataset,omitempty"` // the Source's ID; empty if it has none
@@ -39,13 +41,14 @@ type State struct {
 
 const stateVersion = 1
 
-// maxName is the most characters of a name in a State; what is longer is digested.
+// maxName is the most characters of a name in a State; longer names are cut and completed by a
+// digest.
 const maxName = 32
 
-// State returns where the Loader is. A batch counts as handed out once the loop body has
-// it, so that a State that is taken at the end of the body resumes at the next one. After
-// the last batch of an epoch it is the start of the next. It costs no more than a look, and
-// may be taken at any time by any goroutine.
+// State returns where the Loader is. A batch counts as handed out once the loop body has it, so
+// that a State taken at the end of the body resumes at the next batch. After the last batch of an
+// epoch, the State is the start of the next epoch. State copies a few words under the schedule's
+// lock, and any goroutine may call it at any time.
 func (ld *Loader) State() State {
 	at, _ := ld.schedule.At()
 	st := ld.setup.identity
@@ -57,12 +60,14 @@ func (ld *Loader) State() State {
 // maxWeights is how many bytes of JSON the weights of a State may have.
 const maxWeights = 9 << 10
 
-// SetWeights has a [sampler.Mix] draw by other weights from a step on. Steps count over epochs: the step of a batch is
-// its epoch times Batches plus its number there. Weights that were set for later steps are forgotten. The State has the
-// weights, so that a resumed run draws the same. All ranks must set the same weights for the same step.
+// SetWeights makes a [sampler.Mix] draw by other weights from a step on. Steps count over epochs:
+// the step of a batch is its epoch times Batches plus its number there. Weights that were set for
+// later steps are forgotten. The State contains the weights, so that a resumed run draws the same.
+// All ranks must set the same weights for the same step.
 //
-// It is an error for a step whose batch was handed out, and while an epoch is iterated: leave the loop, and
-// begin another with Epochs, which continues at the next batch.
+// It is an error to set weights for a step whose batch was handed out, and while an epoch is
+// iterated: leave the loop, and begin another with Epochs, which continues at the next batch.
+// Workers may have filled batches of later steps in advance, and those would have the old weights.
 func (ld *Loader) SetWeights(weights []float64, step int) error {
 	st := ld.State()
 	next := st.Epoch*ld.Batches(st.Epoch) + st.Step
@@ -81,7 +86,7 @@ func (ld *Loader) SetWeights(weights []float64, step int) error {
 	return nil
 }
 
-// identify returns the State of the start.
+// identify returns the State at the start of the run.
 func (o Options) identify(src Source, can Capabilities) State {
 	return State{
 		Version: stateVersion,
@@ -92,7 +97,8 @@ func (o Options) identify(src Source, can Capabilities) State {
 	}
 }
 
-// transformsID returns a digest of the transforms that say who they are.
+// transformsID returns a digest of all transforms that are Identifiers. Fields are sorted by name,
+// because the order of a Go map changes from run to run.
 func (o Options) transformsID() string {
 	var ids []string
 	for _, name := range slices.Sorted(maps.Keys(o.Transforms)) {
@@ -128,7 +134,8 @@ func Resume(src Source, opts Options, st State) (*Loader, error) {
 	return ld, nil
 }
 
-// seek moves the Loader to where st was taken.
+// seek moves the Loader to where st was taken. The schedule's lock is held meanwhile, so that no
+// loop begins between the check and the move.
 func (ld *Loader) seek(st State) error {
 	return ld.schedule.Seek(func() (schedule.Position, error) {
 		at, err := ld.setup.position(st)
@@ -139,7 +146,7 @@ func (ld *Loader) seek(st State) error {
 	})
 }
 
-// reweigh sets the order of a State.
+// reweigh sets the weights of a State.
 func (c *setup) reweigh(st State) error {
 	to := &weighted{Sampler: c.opts.Sampler}
 	if len(st.Weights) > 0 {
@@ -157,7 +164,8 @@ func (c *setup) reweigh(st State) error {
 	return nil
 }
 
-// position returns where st was taken, if that is in the run of c.
+// position returns where st was taken, if st belongs to the run of c. The error names everything in
+// which the runs differ.
 func (c *setup) position(st State) (at schedule.Position, err error) {
 	if st.Version != stateVersion {
 		return at, fmt.Errorf("the state has version %d; this is %d", st.Version, stateVersion)
@@ -195,7 +203,7 @@ func (c *setup) position(st State) (at schedule.Position, err error) {
 	return schedule.Position{Epoch: st.Epoch, Step: st.Step, Early: early}, nil
 }
 
-// generationsOf returns the numbers of the generations of a Source, as a State has them.
+// generationsOf returns the numbers of the Source's generations, in the form that a State has.
 func generationsOf(can Capabilities) string {
 	_, numbers := can.Generations()
 	texts := make([]string, len(numbers))
@@ -205,8 +213,10 @@ func generationsOf(can Capabilities) string {
 	return strings.Join(texts, ",")
 }
 
-// sameRecords reports whether the datasets that a State names have the records of the Source: they are the Source's own
-// datasets, or other generations of them.
+// sameRecords reports whether the datasets of a State have the records of the Source: they are the
+// same datasets, or other generations with the same records. A dataset that records were appended
+// to after the checkpoint is still refused, because the order is a function of the number of
+// records.
 func (c *setup) sameRecords(st State) (bool, error) {
 	if st.Dataset == c.identity.Dataset {
 		return true, nil
@@ -240,7 +250,8 @@ func (c *setup) sameRecords(st State) (bool, error) {
 		st.Dataset, c.identity.Dataset, strings.Join(open, ", and "))
 }
 
-// shown returns what a State has as it stands in an error: text that is long, or not for a terminal, is cut and quoted.
+// shown returns a value of a State for an error message. A State may come from a damaged file, so
+// that long or unprintable text is cut and quoted.
 func shown(v any) any {
 	s, ok := v.(string)
 	if !ok || len(s) <= 100 && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {

@@ -12,30 +12,31 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// Stats counts the work of a Loader since New: a snapshot of numbers, ready for expvar.Func or
-// for a Prometheus collector. Times of workers are sums over all of them.
+// Stats counts the work of a Loader since New: a snapshot of numbers, ready for expvar.Func or for
+// a Prometheus collector. Times of workers are sums over all workers, so that they may exceed the
+// elapsed time.
 type Stats struct {
-	Epochs      int   // begun
-	Batches     int   // handed to the consumer
-	Records     int   // in those
-	Skipped     int   // records that OnError passed over
-	ViewBytes   int64 // of the batches, the bytes that are views of the Source
-	CopiedBytes int64 // and the bytes that were written to buffers
+	Epochs      int   // epochs begun
+	Batches     int   // batches handed to the consumer
+	Records     int   // records in these batches
+	Skipped     int   // records that OnError replaced or blanked
+	ViewBytes   int64 // bytes of batches that are views of the Source
+	CopiedBytes int64 // bytes of batches that were written to buffers
 
-	Wait   time.Duration // that the consumer waited for batches, in all
-	Starts time.Duration // of that, for the first batches of loops
+	Wait   time.Duration // total time that the consumer waited for batches
+	Starts time.Duration // part of Wait for the first batches of loops
 	Waits  Quantiles     // of the waits for one batch
 	Ready  int           // batches that were ready when they were asked for
 	// batches that the loop made itself: with Workers, views of memory that is warm, as they cost less to make than to
 	// hand over
 	Inline     int
-	Body       time.Duration // that the consumer had a batch: its own work
+	Body       time.Duration // time that the consumer had a batch: its own work
 	FirstBatch time.Duration // from the start of the latest loop to its first batch
 
 	Sampler   time.Duration // of workers: in the Sampler, of batches that are not known to be one run
 	Read      time.Duration // of workers: in the Source
-	SlowRead  time.Duration // of that, in reads that were slower than memory is
-	ReadBytes int64         // that were read
+	SlowRead  time.Duration // part of Read in reads slower than memory
+	ReadBytes int64         // bytes read
 	Transform time.Duration // of workers: in Transforms
 	Collate   time.Duration // of workers: in Collate
 	// that the whole process ran on cores while loops were iterated, from Python with the process that trains and those
@@ -53,17 +54,17 @@ type Stats struct {
 	Workers    int
 	Prefetch   int    // finished batches that may wait
 	MaxWorkers int    // the largest number that the Loader tries; Workers if Options say one
-	Cores      int    // of this process's share when the Loader was made
+	Cores      int    // this process's share of the cores when the Loader was made
 	LocalSize  int    // processes of this host that share its cores: World.LocalSize
-	HostCores  int    // of the machine; 0 where the system does not report
+	HostCores  int    // cores of the machine; 0 where the system does not report
 	RingBytes  int    // memory of the buffers; 0 as long as nothing is copied
-	Pinned     int    // of those, that are page-locked, if the Allocator says so
-	Unpinned   string // why they are not, if the Allocator says so: mlock.Memory does
+	Pinned     int    // part of RingBytes that is page-locked, if the Allocator says so
+	Unpinned   string // why the ring is not page-locked, if the Allocator says so
 	Kept       int    // batches kept now
 
 	Fetched   int64         // bytes that the Source had to get over a network
-	FetchWait time.Duration // of workers: waiting for them
-	LinkRate  float64       // the fastest that they ever came, in bytes a second
+	FetchWait time.Duration // time that workers waited for the network
+	LinkRate  float64       // highest rate of the network so far, in bytes a second
 
 	Decoded int64  // bytes of chunks that the Source decoded, if it is a ChunkSource: compare ReadBytes
 	Order   string // what the order costs of such a Source, in a sentence
@@ -79,11 +80,11 @@ type MixedStats struct {
 	Epochs  float64 // Drawn/Records: how often each record came, on average
 }
 
-// Quantiles are times that a given percentage of all does not exceed, up to an eighth more than
-// they are.
+// Quantiles are upper bounds of percentages of times, at most an eighth above the true values:
+// times are counted in buckets.
 type Quantiles struct{ P50, P95, P99, Max time.Duration }
 
-// Slowest names a record.
+// Slowest is the record that took longest to read and transform.
 type Slowest struct {
 	Field  string
 	Record int
@@ -93,7 +94,7 @@ type Slowest struct {
 	Took  time.Duration
 }
 
-// LateBatch names a batch.
+// LateBatch is the batch that the consumer waited for longest.
 type LateBatch struct {
 	Epoch, Batch int
 	Wait         time.Duration
@@ -106,18 +107,19 @@ type FieldReads struct {
 	Resident float64 // part of the bytes that are in memory; -1 if not known
 }
 
-// unpacked reports whether records are not stored as they are, which *mmapds.Dataset calls so.
+// unpacked reports whether a field's records are stored packed, by the words that *mmapds.Dataset
+// uses.
 func (r FieldReads) unpacked() bool {
 	return strings.Contains(r.How, "inflated") || strings.Contains(r.How, "copied")
 }
 
-// resources is the process's usage up to now.
+// resources is what the process has used so far.
 type resources struct {
 	cpu     time.Duration
 	storage int64 // bytes read
 }
 
-// Clocks of the system, but in tests.
+// The system's clocks; tests replace them.
 var (
 	processClock = usage.Job
 	machineClock = usage.Machine
@@ -126,15 +128,16 @@ var (
 
 func used() resources { return resources{processClock(), storageRead()} }
 
-// since adds what was used after a time.
+// since adds the resources used since r was taken.
 func (s *Stats) since(r resources) {
 	now := used()
 	s.CPU += now.cpu - r.cpu
 	s.Storage += now.storage - r.storage
 }
 
-// othersMeter measures what other programs use while loops run. A look at all cores takes as long
-// as a short loop does, so loops that follow each other closely are measured as one.
+// othersMeter measures how much other programs use the machine's cores while loops run. Reading the
+// clocks of all cores takes as long as a short loop, so that loops in close succession are measured
+// as one.
 type othersMeter struct {
 	open       bool
 	at, left   time.Duration // of the look that it began with; the end of the last loop
@@ -154,7 +157,8 @@ func (m *othersMeter) enter(now time.Duration) {
 	}
 }
 
-// leave records that a loop ends. If it is time for another look, it returns what other processes used since the last.
+// leave records that a loop ends. If it is time for another reading, leave returns what other
+// programs used since the last reading.
 func (m *othersMeter) leave(now time.Duration) time.Duration {
 	m.left = now
 	if now-m.at < othersEvery {
@@ -163,7 +167,7 @@ func (m *othersMeter) leave(now time.Duration) time.Duration {
 	return m.look(now)
 }
 
-// look returns what others used since the last look.
+// look reads the clocks, and returns what other programs used since the last reading.
 func (m *othersMeter) look(now time.Duration) time.Duration {
 	busy, self := m.busy, m.self
 	m.at, m.self = now, processClock()
@@ -171,7 +175,8 @@ func (m *othersMeter) look(now time.Duration) time.Duration {
 	return max(0, m.busy-busy-(m.self-self))
 }
 
-// tally counts what loops got, and what the process used meanwhile.
+// tally counts what the consumer got, and what the process used meanwhile. Its lock is separate
+// from the schedule's, and held for a few additions only.
 type tally struct {
 	setup *setup
 
@@ -189,27 +194,28 @@ func newTally(c *setup) *tally {
 	return t
 }
 
-// costs adds up what one worker did. Each has its own, so that workers do not wait for each other.
+// costs sums the work of one worker. Each worker has its own costs and lock, so that workers do not
+// wait for each other; Stats adds all of them up.
 type costs struct {
 	mu  sync.Mutex
 	sum fill.Cost
 }
 
-// take takes over what a Filler did.
+// take moves the Filler's counts into c.
 func (c *costs) take(w *fill.Filler) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w.MoveCost(&c.sum)
 }
 
-// addTo adds what was taken over to sum.
+// addTo adds the counts of c to sum.
 func (c *costs) addTo(sum *fill.Cost) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	sum.Add(&c.sum)
 }
 
-// addCost adds what all workers did.
+// addCost sets the work of all workers.
 func (s *Stats) addCost(c fill.Cost, fields []fill.Field) {
 	s.Sampler, s.Read, s.SlowRead, s.ReadBytes = c.Sampler, c.Read, c.SlowRead, c.Bytes
 	s.Transform, s.Collate, s.Skipped = c.Transform, c.Collate, c.Skipped
@@ -218,7 +224,7 @@ func (s *Stats) addCost(c fill.Cost, fields []fill.Field) {
 	}
 }
 
-// count adds a batch that is handed out.
+// count counts a batch that is handed out.
 func (t *tally) count(b *fill.Batch, inline bool) {
 	viewed, copied := b.Bytes()
 	t.mu.Lock()
@@ -241,7 +247,7 @@ func (t *tally) enter(start resources) {
 	t.others.enter(t.setup.plan.Clock())
 }
 
-// leave records that the loop ends.
+// leave records that the loop has ended.
 func (t *tally) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -250,15 +256,16 @@ func (t *tally) leave() {
 	t.stats.Others += t.others.leave(t.setup.plan.Clock())
 }
 
-// fromStorage reports whether most of the bytes that were read came from storage, in a loop that began at
-// start. Memory that is mapped for the first time is slow, too, and the program itself may be read.
+// fromStorage reports whether most of the bytes that a loop read since start came from storage.
+// Slow reads alone do not show this: memory that is mapped for the first time is slow too. Reads of
+// the program's own files are the reason for the 1 MiB.
 func (t *tally) fromStorage(start resources, bytes int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.stats.Storage+storageRead()-start.storage > max(1<<20, bytes/2)
 }
 
-// snapshot returns the counts so far.
+// snapshot returns the counts so far, including those of a loop that is running.
 func (t *tally) snapshot() Stats {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -272,7 +279,8 @@ func (t *tally) snapshot() Stats {
 	return st
 }
 
-// Stats returns the counts so far. It may be called during an epoch.
+// Stats returns the counts so far. Any goroutine may call it during an epoch. The parts are read
+// one after the other without a common lock, so that they may differ by a batch or two.
 func (ld *Loader) Stats() Stats {
 	c := ld.setup
 	reads := c.reads()
@@ -347,7 +355,7 @@ func (c *setup) reads() []FieldReads {
 	return out
 }
 
-// metric is a number of Stats as collectors see it.
+// metric is one number of Stats as Prometheus sees it.
 type metric struct {
 	name, kind, help string
 	value            func(s *Stats) float64
@@ -355,7 +363,8 @@ type metric struct {
 
 func seconds(d time.Duration) float64 { return d.Seconds() }
 
-// metrics are counters, which only grow, and gauges.
+// metrics are counters, which only grow, and gauges. Their names are part of the interface:
+// dashboards use them.
 var metrics = []metric{
 	{"epochs_total", "counter", "epochs begun", func(s *Stats) float64 { return float64(s.Epochs) }},
 	{"batches_total", "counter", "batches handed to the consumer", func(s *Stats) float64 { return float64(s.Batches) }},
@@ -479,5 +488,5 @@ func isLabelName(name string) bool {
 	return name != ""
 }
 
-// escaped writes what a label's value may not have as it is.
+// escaped escapes the characters that Prometheus does not allow in a label's value.
 var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)

@@ -12,9 +12,9 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Transform makes the records of a field into what batches have, in the same pass that
-// gathers them. Images and Pad are two. By a method ID() string a Transform says what it does,
-// so that Resume refuses another.
+// Transform converts the stored records of a field to the records of batches, in the same pass that
+// gathers them; Images and Pad are two. A Transform with the method ID() string identifies itself,
+// so that Resume refuses another one.
 type Transform interface {
 	// Output returns what a record becomes. The Name is in.Name.
 	Output(in tensor.Spec) (tensor.Spec, error)
@@ -24,11 +24,12 @@ type Transform interface {
 	Worker(in tensor.Spec, id int) (RecordFunc, error)
 }
 
-// RecordFunc converts the stored bytes src, which it must not change, to dst, which has the length
-// of the output. It keeps neither, and should not allocate.
+// RecordFunc converts the stored bytes src to dst, which has the length of the output. src may be
+// the dataset's own mapped memory, so that writing to it would fault. A RecordFunc keeps neither
+// slice, and should not allocate.
 type RecordFunc func(dst, src []byte, r Record) error
 
-// Record says which record a RecordFunc works on.
+// Record names the record that a RecordFunc works on.
 type Record struct {
 	Index    int // its number in the Source
 	Position int // its place in the epoch, of all ranks
@@ -37,9 +38,9 @@ type Record struct {
 	repeats  bool
 }
 
-// Rand returns the record's own random stream: a function of (seed, epoch, record), and of
-// the position too if the Sampler may have a record more than once in an epoch, so that the
-// results are the same for any number of workers and of ranks.
+// Rand returns the record's own random stream: a function of (seed, epoch, record), so that results
+// are the same for any number of workers and ranks. If the Sampler may repeat a record within an
+// epoch, the stream also depends on the position: otherwise all copies would be augmented alike.
 func (r Record) Rand() transforms.Rand {
 	n := uint64(r.Index)
 	if r.repeats {
@@ -48,9 +49,9 @@ func (r Record) Rand() transforms.Rand {
 	return transforms.NewRand(r.Seed, uint64(r.Epoch), n)
 }
 
-// Collate is a function of the caller on whole batches: it mixes records with each other,
-// changes fields in place, or makes new ones. The workers call it when all fields of a
-// batch are complete. The zero value is none.
+// Collate is a function of the caller on whole batches: it mixes records with each other, changes
+// fields in place, or makes new ones. The workers call it when all fields of a batch are complete.
+// The zero value does nothing.
 type Collate struct {
 	Adds   []tensor.Spec                     // fields that it makes; Shape is the shape of one record
 	Edits  []string                          // fields that it changes in place: these are always copied
@@ -58,11 +59,12 @@ type Collate struct {
 	ID     string                            // what it does, so that Resume refuses another; may be empty
 }
 
-// CollateFunc works on one batch. It keeps nothing of d, and should not allocate. Its
-// result must depend on d alone.
+// CollateFunc works on one batch. It must keep nothing of d, whose memory is reused, and should not
+// allocate. Its result must depend on d alone, since any worker may make any batch.
 type CollateFunc func(d *MutableBatch) error
 
-// add returns fields with those that c makes.
+// add returns fields with the fields that c adds, and marks the fields that c edits: these must be
+// copied, as the memory of the Source must not be written to.
 func (c Collate) add(fields []fill.Field) ([]fill.Field, error) {
 	if c.Worker == nil && len(c.Adds)+len(c.Edits) > 0 {
 		return nil, fmt.Errorf("Collate adds %d fields and edits %d, but has no Worker", len(c.Adds), len(c.Edits))
@@ -96,7 +98,7 @@ func (c Collate) add(fields []fill.Field) ([]fill.Field, error) {
 	return fields, nil
 }
 
-// MutableBatch is a batch on which Collate works, or that a [BatchFiller] made.
+// MutableBatch is a batch that Collate works on, or that a [BatchFiller] made.
 type MutableBatch struct {
 	b     *fill.Batch
 	seed  uint64
@@ -135,12 +137,13 @@ func (d *MutableBatch) Rand() transforms.Rand {
 		uint64(d.world.Rank))
 }
 
-// draftKey is the place of the streams of batches.
+// draftKey separates the random streams of batches from those of records with the same seed.
 const draftKey = 0x6a09e667f3bcc909
 
-// Arrays is the Transform of a field of numbers: a cast, a scale, one-hot vectors and whatever
-// else the pipeline has. Records of variable length must become ones of one length. Flips, turns
-// and crops move fields of a record alike if their pipelines have them in the same order.
+// Arrays is the Transform of a field of numbers: a cast, a scale, one-hot vectors and whatever else
+// the pipeline has. Records of variable length must come out with one length. Flips, turns and
+// crops move the fields of a record alike if their pipelines have these operations in the same
+// order.
 type Arrays struct {
 	Pipeline *transforms.ArrayPipeline
 }
@@ -174,7 +177,7 @@ func (t Arrays) grown(in tensor.Spec) (growFunc, error) {
 	return func(dst, src []byte, _ Record) ([]byte, error) { return run.Append(dst, src) }, nil
 }
 
-// grower is a Transform that makes records of any number of rows, of some fields.
+// grower is a Transform that makes records of any number of rows from some fields.
 type grower interface {
 	Transform
 	grown(in tensor.Spec) (growFunc, error)
@@ -183,7 +186,7 @@ type grower interface {
 // growFunc is a RecordFunc that appends the rows of a record to dst.
 type growFunc func(dst, src []byte, r Record) ([]byte, error)
 
-// grows returns the Transform if it makes records of any number of rows of a field.
+// grows returns t as a grower if t makes records of any number of rows from the field in.
 func grows(t Transform, in tensor.Spec) (grower, bool) {
 	g, ok := t.(grower)
 	_, arrays := t.(Arrays)

@@ -15,25 +15,31 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// pool makes the batches that the schedule assigns.
+// pool makes the batches that the schedule assigns. workers and costs are complete before New
+// returns and never change, so that they need no lock. others has its own lock, since any number of
+// BatchFillers share it.
 type pool struct {
 	setup      *setup
 	slots      *slots
 	schedule   *schedule.Schedule
-	workers    []*worker // that take tasks
-	costs      []*costs  // of these, and of the worker of the loop
-	others     costs     // of BatchFillers
+	workers    []*worker // workers that take tasks
+	costs      []*costs  // costs of these workers, and of the loop's worker
+	others     costs     // costs of BatchFillers
 	goroutines sync.WaitGroup
 }
 
-// worker is the state of one goroutine that makes batches.
+// worker is the state of one goroutine that makes batches. No other goroutine uses its Filler,
+// except for Progress.
 type worker struct {
 	id     int
 	filler *fill.Filler
 	costs  *costs
 }
 
-// newFiller returns a Filler with its own state of Transforms and Collate.
+// newFiller returns a Filler with its own state of Transforms and Collate. Panics of user code
+// become errors of the batch, because they happen in a goroutine that the user did not start and
+// cannot recover in. Only with Synchronous workers, in the user's own goroutine, do they pass
+// through.
 func (c *setup) newFiller(id int) (*fill.Filler, error) {
 	do := fill.Functions{Records: make([]fill.RecordFunc, len(c.plan.Fields)),
 		Stages: make([]fill.Stage, len(c.plan.Fields))}
@@ -66,7 +72,8 @@ func (c *setup) newFiller(id int) (*fill.Filler, error) {
 	return c.plan.NewFiller(do, panics), nil
 }
 
-// convert returns what a worker does with the records of a field: one of the two.
+// convert returns what a worker does with the records of a field: exactly one of a RecordFunc and a
+// Stage.
 func (c *setup) convert(in tensor.Spec, id int) (fill.RecordFunc, fill.Stage, error) {
 	if t, ok := c.opts.Transforms[in.Name].(staged.Transform[Record]); ok {
 		s, err := t.Stage(in, id)
@@ -82,12 +89,12 @@ func (c *setup) convert(in tensor.Spec, id int) (fill.RecordFunc, fill.Stage, er
 	return func(dst, src []byte, r *fill.Record) error { return do(dst, src, c.record(r)) }, nil, nil
 }
 
-// record returns what a Transform knows of a record.
+// record returns the Record that a Transform sees.
 func (c *setup) record(r *fill.Record) Record {
 	return Record{Index: r.Index, Position: r.Position, Epoch: r.Epoch, Seed: c.opts.Seed, repeats: c.repeats}
 }
 
-// stage is a Stage as a Filler uses it.
+// stage adapts a staged Transform to the Filler, which knows no Seed.
 type stage struct {
 	to  staged.Stage[Record]
 	set *setup
@@ -101,7 +108,8 @@ func (s stage) Flush(ctx context.Context) error { return s.to.Flush(ctx) }
 
 func (s stage) Waiting() (record int, on string) { return s.to.Waiting() }
 
-// collate returns the function for whole batches of a worker, or nil.
+// collate returns a worker's function for whole batches, or nil. One MutableBatch per worker is
+// reused for all batches.
 func (c *setup) collate(id int) (func(b *fill.Batch) error, error) {
 	if c.opts.Collate.Worker == nil {
 		return nil, nil
@@ -117,7 +125,7 @@ func (c *setup) collate(id int) (func(b *fill.Batch) error, error) {
 	}, nil
 }
 
-// newWorker returns a worker whose costs count.
+// newWorker returns a worker, and registers its costs for Stats.
 func (c *pool) newWorker(id int) (*worker, error) {
 	filler, err := c.setup.newFiller(id)
 	if err != nil {
@@ -128,7 +136,7 @@ func (c *pool) newWorker(id int) (*worker, error) {
 	return w, nil
 }
 
-// cost returns what all have done so far.
+// cost returns the work of all workers and BatchFillers so far.
 func (c *pool) cost() (sum fill.Cost) {
 	c.others.addTo(&sum)
 	for _, one := range c.costs {
@@ -144,7 +152,9 @@ func (c *pool) start() {
 	}
 }
 
-// run has w make batches until the Loader is closed.
+// run makes batches with worker w until the Loader is closed. User code may call runtime.Goexit,
+// which ends this goroutine: a new one then takes over the worker, because the schedule counts on
+// every worker.
 func (c *pool) run(w *worker) {
 	ended := false
 	defer func() {
@@ -170,7 +180,9 @@ func (c *pool) run(w *worker) {
 	}
 }
 
-// serve makes the batch of a task and hands it over, or splits it among the workers.
+// serve makes the batch of a task and hands it over, or splits it among the workers. The deferred
+// function hands over even if user code calls runtime.Goexit: a batch that nobody reports would
+// leave the consumer waiting for ever.
 func (c *pool) serve(w *worker, t schedule.Task) {
 	defer trace.StartRegion(t.Ctx, "loader: batch").End()
 	split, err := false, errGoexit
@@ -185,7 +197,8 @@ func (c *pool) serve(w *worker, t schedule.Task) {
 	err = c.setup.located(t.Ctx, b, err)
 }
 
-// handOver ends the task to make a batch.
+// handOver ends a task to make a batch. The costs are counted before the consumer can see the
+// batch, so that Stats taken in the loop body include it.
 func (c *pool) handOver(w *worker, t schedule.Task, err error) {
 	w.filler.Rest()
 	w.costs.take(w.filler)
@@ -199,7 +212,8 @@ func (c *pool) handOver(w *worker, t schedule.Task, err error) {
 	c.schedule.Done(t.Slot, cost, err)
 }
 
-// makeBatch makes the batch of a task, or splits it: then it is not the caller's any more.
+// makeBatch makes the batch of a task, or splits it. After a split the batch belongs to the workers
+// that take its pieces, and the caller must not touch it.
 func (c *pool) makeBatch(w *worker, t schedule.Task, b *fill.Batch) (split bool, err error) {
 	if err := w.filler.Choose(t.Ctx, b, t.Epoch, t.Step, t.Tick); err != nil {
 		return false, err
@@ -223,7 +237,9 @@ func (c *pool) makeBatch(w *worker, t schedule.Task, b *fill.Batch) (split bool,
 	return false, w.filler.Seal(t.Ctx, b)
 }
 
-// servePiece fills a piece of a batch. The worker that fills the last piece hands the batch over.
+// servePiece fills a piece of the first batch. Pieces are disjoint ranges of places, so that
+// workers fill them without a lock. The worker that ends the last piece seals the batch and hands
+// it over.
 func (c *pool) servePiece(w *worker, t schedule.Task) {
 	b := c.slots.at(t.Slot).batch
 	n := b.Len()
@@ -247,13 +263,15 @@ func (c *pool) servePiece(w *worker, t schedule.Task) {
 	err = c.setup.located(t.Ctx, b, w.filler.Fill(t.Ctx, b, lo, hi))
 }
 
-// seal ends the filling of a batch that several workers made.
+// seal completes a batch whose pieces several workers filled.
 func (c *pool) seal(w *worker, t schedule.Task, b *fill.Batch) (err error) {
 	defer w.filler.Catch(&err)
 	return c.setup.located(t.Ctx, b, w.filler.Seal(t.Ctx, b))
 }
 
-// stuck describes a batch that is not there after Options.Timeout: the record that a worker is at.
+// stuck describes a batch that is not finished after Options.Timeout: which record a worker is
+// reading, and what a Stage waits for. stuck must not wait itself, so that it does not look up the
+// place of a ragged record, which reads offsets.
 func (c *pool) stuck(epoch, step, slot int) error {
 	late := fmt.Errorf("%w: not there after %v", ErrTimeout, c.setup.opts.Timeout)
 	e := &Error{Epoch: epoch, Batch: step, Record: -1, Err: late}
@@ -277,5 +295,6 @@ func (c *pool) stuck(epoch, step, slot int) error {
 	return e
 }
 
-// errGoexit is the error of a batch whose filling neither returned nor panicked.
+// errGoexit is the error of a batch whose user code neither returned nor panicked. It is set in
+// advance, since no code after the call runs.
 var errGoexit = errors.New("runtime.Goexit was called by the Source, a Transform or Collate")

@@ -9,31 +9,36 @@ import (
 	"github.com/penstock/penstock/internal/staged"
 )
 
-// RecordFunc converts the stored bytes src to dst, which has the record's length in a batch. It does not keep r.
+// RecordFunc converts the stored bytes src to dst, which has the record's length in a batch. The
+// function must not keep r: the converter reuses one Record for all calls.
 type RecordFunc func(dst, src []byte, r *Record) error
 
-// Stage makes records that are done some time after they were put.
+// Stage is a transform that completes a record some time after Put, for example in another process.
+// Flush waits for all records that were put.
 type Stage = staged.Stage[*Record]
 
-// JointFunc is a RecordFunc of a field that leads others: it makes these, too, by number, of what is stored of them. A
-// ragged one it appends to outs[k][:0]. It returns dst, which it appends to if the field itself is ragged.
+// JointFunc is a RecordFunc for a field that leads other fields, such as an image with boxes and
+// masks. One call converts the record in the leading field and in all led fields, because the led
+// fields need the random choices of the leading one. outs and ins hold one slice per led field, in
+// the order of Field.Leads. A ragged led field is appended to outs[k][:0]. The function returns
+// dst, which it appends to if the leading field itself is ragged.
 type JointFunc func(dst, src []byte, outs, ins [][]byte, r *Record) ([]byte, error)
 
-// Record says which record a RecordFunc works on.
+// Record names the record that a RecordFunc works on.
 type Record struct {
 	Epoch    int
-	Index    int // its number in the Source
-	Position int // its place in the epoch, of all ranks
+	Index    int // record number in the Source
+	Position int // position in the epoch over all ranks
 }
 
 // converter builds records of fields from a reader's bytes, by functions of the caller.
 type converter struct {
 	reader *reader
 	queue  queue
-	funcs  []RecordFunc // by field; nil of those that are copied, and of those that lead or are led
-	stages []Stage      // by field; nil of those that have none
-	joints []JointFunc  // by field; nil of those that lead none
-	record Record       // that is converted
+	funcs  []RecordFunc // by field; nil for copied, leading and led fields
+	stages []Stage      // by field; nil for fields without a Stage
+	joints []JointFunc  // by field; nil for fields that lead none
+	record Record       // the record being converted
 
 	// Of the fields that are led.
 	outs, ins [][]byte
@@ -41,7 +46,9 @@ type converter struct {
 	ends      [2]int64
 }
 
-// join makes room for as many led fields as one field leads.
+// join allocates the argument slices of a JointFunc for the field that leads most others. All
+// JointFuncs of this converter share them: a converter serves one goroutine, and runs one JointFunc
+// at a time.
 func (c *converter) join(p *Plan) {
 	most := 0
 	for i := range p.Fields {
@@ -52,8 +59,9 @@ func (c *converter) join(p *Plan) {
 	}
 }
 
-// together converts the record at place i in field f, and in the fields that f's function makes as well (Field.Leads),
-// by one call.
+// together converts the record at place i in field f, and in the fields that f leads, by one call
+// of the JointFunc. Each led field has its own scratch memory: all stored records must be readable
+// at the same time.
 func (c *converter) together(ctx context.Context, b *Batch, f, i int, dst, src []byte) error {
 	p := c.reader.plan
 	led := p.Fields[f].Leads
@@ -93,7 +101,9 @@ func (c *converter) together(ctx context.Context, b *Batch, f, i int, dst, src [
 	return nil
 }
 
-// grown returns the memory for place i of a field that a function makes, of any length.
+// grown returns the memory of earlier batches for place i of a field whose function makes records
+// of any length. Padded fields take memory from the Plan's spare list, since recycle returned the
+// place's own memory.
 func (c *converter) grown(b *Batch, f, i int) []byte {
 	if b.made[f][i] == nil && c.reader.plan.Fields[f].Padding != nil {
 		b.made[f][i] = c.reader.plan.spare.take()
@@ -101,7 +111,9 @@ func (c *converter) grown(b *Batch, f, i int) []byte {
 	return b.made[f][i]
 }
 
-// fill converts places [lo, hi) of field f.
+// fill converts places [lo, hi) of field f. A Stage may still hold records when an error occurs, so
+// that fill flushes the Stage in any case: no Stage may write to dst after fill has returned. An
+// error that the flush reports belongs to an earlier record, and wins.
 func (c *converter) fill(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) error {
 	err := c.pieces(ctx, b, f, lo, hi, dst)
 	if c.stages[f] == nil {
@@ -113,7 +125,8 @@ func (c *converter) fill(ctx context.Context, b *Batch, f, lo, hi int, dst []byt
 	return err
 }
 
-// flush waits for the records of field f that were put to its Stage.
+// flush waits for the records of field f that were put to its Stage, and counts the wait as
+// transform time.
 func (c *converter) flush(ctx context.Context, f int) (failed *Error) {
 	var err error
 	defer func() {
@@ -128,7 +141,10 @@ func (c *converter) flush(ctx context.Context, f int) (failed *Error) {
 	return nil
 }
 
-// stageError returns an error of the Stage of field f, which is of a record unless it says of which.
+// stageError wraps an error of the Stage of field f. A Stage reports errors late, so that the error
+// itself may name an earlier record than the one just put. A negative record in a staged.Error
+// means that the Stage as a whole is broken: then Final stops Backfill, which would only try 16
+// more records on the same broken Stage.
 func stageError(f, record int, err error) *Error {
 	var at *staged.Error
 	if errors.As(err, &at) {
@@ -138,7 +154,8 @@ func stageError(f, record int, err error) *Error {
 		Err: fmt.Errorf("transform: %w", err)}
 }
 
-// pieces converts places [lo, hi) of field f from the Source's memory, or as many at a time as are staged.
+// pieces converts places [lo, hi) of field f: directly from the Source's memory, or in pieces of as
+// many records as stage gathers at a time.
 func (c *converter) pieces(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) error {
 	fd := &c.reader.plan.Fields[f]
 	for from := lo; from < hi; {
@@ -155,10 +172,10 @@ func (c *converter) pieces(ctx context.Context, b *Batch, f, lo, hi int, dst []b
 	return nil
 }
 
-// stage gathers the first of places [lo, hi) of field f before they are converted, if the last batch was cold: the
-// Source reads many of them at once, where functions would wait for one record after another. It returns the end
-// of those that it looked at. Records that cannot be gathered are read one by one, for the error of that
-// record.
+// stage gathers the first of places [lo, hi) of field f before they are converted, if the last
+// batch was cold. The Source then reads many records at once, where functions would wait for one
+// record after another. stage returns the end of the places that it looked at. If the gather fails,
+// the records are read one by one: only then does the error name the right record.
 func (c *converter) stage(ctx context.Context, b *Batch, f, lo, hi int) (end int, staged bool) {
 	r, q := c.reader, &c.queue
 	fd := &r.plan.Fields[f]
@@ -175,7 +192,9 @@ func (c *converter) stage(ctx context.Context, b *Batch, f, lo, hi int) (end int
 	return lo + n, true
 }
 
-// timed converts places [lo, hi), for which something was done since began.
+// timed converts places [lo, hi), and splits the time since began into reading and transforming.
+// The clock is read twice per piece of records, not per record; stopwatch.together says why. The
+// first record of a piece is timed exactly, and its read time is taken to be typical of the piece.
 func (c *converter) timed(ctx context.Context, b *Batch, f, lo, hi int, dst []byte, began time.Duration) error {
 	w := &c.reader.watch
 	fd, step := &c.reader.plan.Fields[f], w.together(f)
@@ -198,8 +217,9 @@ func (c *converter) timed(ctx context.Context, b *Batch, f, lo, hi int, dst []by
 	return nil
 }
 
-// some converts places [lo, hi) and returns the time at which the first record was read. A record takes little more
-// time than its RecordFunc: everything else is done once for all of them, if possible.
+// some converts places [lo, hi) and returns the time at which the first record was read. The loop
+// body is kept small, since small records convert faster than a deferred call takes: one recover
+// serves all records of the piece, and c.record says which record was current when a panic came.
 func (c *converter) some(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) (first time.Duration, err error) {
 	r, fd, do := &c.record, &c.reader.plan.Fields[f], c.funcs[f]
 	r.Epoch = b.epoch.Number
@@ -241,7 +261,7 @@ func (c *converter) some(ctx context.Context, b *Batch, f, lo, hi int, dst []byt
 	return first, nil
 }
 
-// other converts place i of a field that has no RecordFunc.
+// other converts place i of a field that has a Stage or a JointFunc instead of a RecordFunc.
 func (c *converter) other(ctx context.Context, b *Batch, f, i int, dst, src []byte) error {
 	if c.stages[f] != nil {
 		if err := c.stages[f].Put(ctx, dst, src, &c.record); err != nil {

@@ -5,16 +5,16 @@ import (
 	"runtime/debug"
 )
 
-// Error says which record of which field could not be had.
+// Error says which record of which field failed.
 type Error struct {
-	Field  int   // its number
+	Field  int   // number of the field
 	Record int   // -1 if no single record is to blame
 	Alone  bool  // the record was read alone, so that the text of Err need not say where it is
 	Final  bool  // no other record can take its place
 	Err    error // what the Source or the function said
 }
 
-// Error says what the Source or the function said.
+// Error returns the text of Err; the loader adds batch, record and field.
 func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
@@ -33,12 +33,14 @@ type guard struct {
 	plain bool  // panics that are not faults pass through
 }
 
-// catch is deferred around code of the Source, the Sampler and the caller. A fault in mapped
-// memory of the Source becomes the error that the Source has for it. Every other panic becomes
-// an error with the stack that led to it, or passes through.
+// catch is deferred around code of the Source, the Sampler and the caller. A fault in mapped memory
+// of the Source becomes the error that the Source has for that address: a file that was truncated
+// under a mapping must fail one batch, not the process. Every other panic becomes an error with its
+// stack, or passes through if the guard is plain.
 func (g *guard) catch(err *error) { g.handle(recover(), err) }
 
-// handle is catch for a panic that was recovered, or nil.
+// handle is catch for a value that recover has returned already; nil means that there was no panic.
+// A runtime error of a fault has the method Addr, which is how a fault is told from other panics.
 func (g *guard) handle(p any, err *error) {
 	if p == nil {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Filler fills the batches of a Plan. Each is used by one goroutine at a time. After the first batch it allocates
-// nothing.
+// Filler fills the batches of a Plan. One goroutine at a time uses a Filler: its scratch memory,
+// stopwatch and functions have no locks. After the first batch a Filler allocates nothing.
 type Filler struct {
 	plan    *Plan
 	reader  *reader
@@ -28,8 +28,9 @@ const (
 	PassThrough               // but for faults in memory of the Source, which are errors
 )
 
-// Functions holds the functions of one Filler. Records, Stages and Joints have an entry by field: each field that
-// Converts and is not led has one of the three. Collate works on whole batches, and may be nil.
+// Functions holds the functions of one Filler. Records, Stages and Joints have one entry per field:
+// each field that Converts and is not led has exactly one of the three. Collate works on whole
+// batches and may be nil.
 type Functions struct {
 	Records []RecordFunc
 	Stages  []Stage
@@ -37,7 +38,8 @@ type Functions struct {
 	Collate func(b *Batch) error
 }
 
-// NewFiller returns a Filler with its own functions.
+// NewFiller returns a Filler with its own functions: transforms may keep state between records,
+// such as a decoder, and need no locks for it.
 func (p *Plan) NewFiller(do Functions, panics Panics) *Filler {
 	r := newReader(p, panics == PassThrough)
 	if do.Stages == nil {
@@ -53,27 +55,31 @@ func (p *Plan) NewFiller(do Functions, panics Panics) *Filler {
 	return w
 }
 
-// Start begins a batch, or a piece of one. Its cost counts from the time at on, or from the first look at the
-// clock if that is 0.
+// Start begins a batch, or a piece of a batch. The cost counts from the time at on, or, if at is 0,
+// from the first reading of the clock.
 func (w *Filler) Start(at time.Duration) { w.reader.watch.at = at }
 
-// At returns when the Filler last looked at the clock.
+// At returns the time of the Filler's latest reading of the clock, so that the loop need not read
+// it again.
 func (w *Filler) At() time.Duration { return w.reader.watch.at }
 
-// Join begins a piece of a batch that another Filler chose the records of.
+// Join begins a piece of a batch whose records another Filler chose. The judgement of the last
+// batch is dropped, since this Filler did not choose the batch and did not announce its reads.
 func (w *Filler) Join() { w.reader.watch.restart() }
 
-// MoveCost adds to sum what the Filler did since the last call.
+// MoveCost adds the Filler's cost since the last call to sum, and clears it.
 func (w *Filler) MoveCost(sum *Cost) {
 	sum.Add(&w.reader.watch.cost)
 	w.reader.watch.cost = Cost{}
 }
 
-// IsCold reports whether neither the latest batch nor the one before it was read at the speed of memory.
+// IsCold reports whether neither the latest batch nor the batch before it was read at the speed of
+// memory. One slow batch is no evidence: it may have touched pages for the first time.
 func (w *Filler) IsCold() bool { return w.reader.watch.cold && w.reader.watch.slow() }
 
-// Progress returns what the Filler works on, if Plan.OneByOne: the slot of a batch, and a field and a record
-// of it, and what else it waits for. Each is -1, or empty, if it is not known. Any goroutine may call it.
+// Progress returns what the Filler works on if Plan.OneByOne is set: slot, field and record, and
+// the name of what a Stage waits for. Unknown values are -1 or empty. Any goroutine may call
+// Progress.
 func (w *Filler) Progress() (slot, field, record int, on string) {
 	m := &w.reader.progress
 	slot, field, record = int(m.slot.Load()), int(m.field.Load()), int(m.record.Load())
@@ -85,19 +91,26 @@ func (w *Filler) Progress() (slot, field, record int, on string) {
 	return slot, field, record, on
 }
 
-// Rest has Progress say that the Filler works on nothing.
+// Rest makes Progress report that the Filler works on nothing. Otherwise a timeout of a later batch
+// in the same slot would blame the last record of this one.
 func (w *Filler) Rest() { w.reader.progress.set(-1, -1, -1) }
 
-// Catch is deferred around code that is the caller's: a panic there becomes an error, as it does in a Filler.
+// Catch is deferred around the caller's own code, such as Report or an Allocator: a panic there
+// fails the batch just as a panic in a transform does.
 func (w *Filler) Catch(err *error) {
 	w.reader.guard.handle(recover(), err)
 }
 
-// Scratch returns how many bytes of stored records the Filler has memory for.
+// Scratch returns the bytes of memory that the Filler holds for stored records.
 func (w *Filler) Scratch() int { return cap(w.reader.scratch) }
 
-// Choose sets the records of b, which is step of an epoch and the batch number tick of its pass, and which of
-// its fields shall be views. It reads nothing, but leases the Source until Release.
+// Choose sets the records of b and decides which fields become views. step is the batch's number in
+// its epoch, tick its number in the pass. Choose reads no records. It leases the Source, and b
+// holds the lease until Release: views must not outlive the Source's mapping.
+//
+// Choose also judges the batch that this Filler made before. If that batch was slow, storage is
+// asked to read ahead; the time of these system calls is kept out of the read time, which would
+// otherwise look slow for ever.
 func (w *Filler) Choose(ctx context.Context, b *Batch, e *order.Epoch, step, tick int) (err error) {
 	defer w.reader.guard.catch(&err)
 	watch := &w.reader.watch
@@ -122,7 +135,8 @@ func (w *Filler) Choose(ctx context.Context, b *Batch, e *order.Epoch, step, tic
 	return nil
 }
 
-// choose sets the records of b.
+// choose sets record numbers, mask and position of b. An order that is consecutive by construction
+// answers RunAt in constant time; only other orders call the Sampler, whose time is measured.
 func (w *Filler) choose(b *Batch) error {
 	pos, n, pad := b.epoch.Slice(b.step)
 	b.position, b.indices, b.mask = pos, b.all[:n], b.allMask[:n]
@@ -145,8 +159,9 @@ func (w *Filler) choose(b *Batch) error {
 	return nil
 }
 
-// chooseViews chooses the fields that can be views: if the records are one run of the Source, and
-// nobody wants them in memory of his own.
+// chooseViews decides which fields can be views: the records must be one run of the Source, and the
+// caller must not want the values in memory of its own. With a repair policy, all fields must be
+// viewable, because repair replaces a record in all fields and cannot write into a view.
 func (p *Plan) chooseViews(b *Batch) {
 	n, a := len(b.indices), b.indices[0]
 	if b.own != nil || !p.Views || p.Policy != Fail && !p.viewable || b.run < n {
@@ -159,15 +174,18 @@ func (p *Plan) chooseViews(b *Batch) {
 	p.keepWhole(b)
 }
 
-// keepWhole has no field of b be a view if some are not, where repair may be needed: what it puts in the place of a
-// record, it puts there in all fields.
+// keepWhole turns all views of b into copies if some fields are not views and a record may need
+// repair. Repair puts the replacement into all fields, and a view of the Source cannot be
+// overwritten.
 func (p *Plan) keepWhole(b *Batch) {
 	if p.Policy != Fail && !b.IsView() {
 		clear(b.viewing)
 	}
 }
 
-// Fill fills places [lo, hi) of all fields that are not views. Its error is an [*Error].
+// Fill fills places [lo, hi) of all fields that are neither views nor gathered by Seal. Its error
+// is an [*Error]. Under a repair policy, a failed range is filled once more, record by record, and
+// bad records are replaced.
 func (w *Filler) Fill(ctx context.Context, b *Batch, lo, hi int) error {
 	err := w.fill(ctx, b, lo, hi)
 	if err != nil && w.plan.Policy != Fail && ctx.Err() == nil && !err.(*Error).Final {
@@ -176,7 +194,8 @@ func (w *Filler) Fill(ctx context.Context, b *Batch, lo, hi int) error {
 	return err
 }
 
-// fill is Fill that fails.
+// fill is Fill without repair. Ragged fields are left to Seal, which knows the lengths of all
+// records. Led fields are written together with the field that leads them.
 func (w *Filler) fill(ctx context.Context, b *Batch, lo, hi int) error {
 	if b.IsView() {
 		return nil
@@ -201,7 +220,9 @@ func (w *Filler) fill(ctx context.Context, b *Batch, lo, hi int) error {
 	return nil
 }
 
-// Seal completes b: it fills the fields of variable length and calls Collate. All other fields are complete by then.
+// Seal completes b: it gathers the ragged fields, makes the views of buffers, and calls Collate.
+// All pieces must be filled by then. A batch that was copied whole gives its lease of the Source
+// back here, so that a kept batch does not keep the dataset from closing.
 func (w *Filler) Seal(ctx context.Context, b *Batch) (err error) {
 	defer w.reader.guard.catch(&err)
 	if w.plan.ragged {
@@ -226,8 +247,10 @@ func (w *Filler) Seal(ctx context.Context, b *Batch) (err error) {
 	return err
 }
 
-// fillRagged gathers the fields of variable length, and adds up the lengths of those that were converted. If a
-// record fails, another one takes its place in all fields, and they are gathered over again.
+// fillRagged gathers the ragged fields, and adds up the lengths of converted ones to offsets. If a
+// record fails, repair puts another record in its place in all fields, whose lengths differ, so
+// that all ragged fields are gathered again. The number of rounds is limited: a Source that fails
+// for good must not loop.
 func (w *Filler) fillRagged(ctx context.Context, b *Batch) error {
 	failed := w.reader.gatherRagged(ctx, b)
 	for round := 0; failed != nil; round++ {

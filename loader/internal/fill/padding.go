@@ -16,32 +16,35 @@ const (
 	Width  = -2
 )
 
-// Padding is how images, or masks on them, of several sizes become one array in each batch: each is padded at the right
-// and at the bottom to the largest of the batch.
+// Padding says how images of several sizes, or masks on them, become one array in each batch: every
+// image is padded at the right and at the bottom to the largest of the batch. Boxes and keypoints
+// keep their coordinates, since the upper left corner stays in place.
 type Padding struct {
 	Shape    tensor.Shape // of a record with Height and Width; of a row of Instances
 	Sizes    int          // the field that has height and width of each record, two int64
-	Multiple int          // of which height and width of a batch are
-	Value    []byte       // of an element
+	Multiple int          // height and width of a batch are multiples of it
+	Value    []byte       // one element of padding
 	// a record has any number of rows, one an instance
 	Instances bool
 }
 
-// SizeBytes is the length of a record of the field of sizes.
+// SizeBytes is the length of a record in the field of sizes: height and width as int64.
 const SizeBytes = 16
 
-// PutSize writes a record of the field of sizes.
+// PutSize writes height and width of an image as a record of the field of sizes.
 func PutSize(dst []byte, height, width int) {
 	binary.NativeEndian.PutUint64(dst, uint64(height))
 	binary.NativeEndian.PutUint64(dst[8:], uint64(width))
 }
 
+// sizeAt returns the height and width that PutSize wrote for place i.
 func sizeAt(sizes []byte, i int) (height, width int) {
 	sizes = sizes[i*SizeBytes:]
 	return int(binary.NativeEndian.Uint64(sizes)), int(binary.NativeEndian.Uint64(sizes[8:]))
 }
 
-// shape returns Shape for a batch of that height and width.
+// shape returns the shape of the padded array for a batch whose largest image has the given height
+// and width.
 func (p *Padding) shape(height, width int) tensor.Shape {
 	out := slices.Clone(p.Shape)
 	for i, n := range out {
@@ -55,13 +58,16 @@ func (p *Padding) shape(height, width int) tensor.Shape {
 	return out
 }
 
-// planes returns how many planes a record, or an instance, of the field has, and the elements of each of their pixels.
+// planes returns how many planes an image has, and how many elements a pixel has in each plane. The
+// axes before the height are planes (CHW, masks of instances), and the axes after the width are
+// parts of a pixel (HWC).
 func (p *Padding) planes() (count, elements int) {
 	at := slices.Index(p.Shape, Height)
 	return p.Shape[:at].Elems(), p.Shape[at+2:].Elems()
 }
 
-// largest returns height and width of a batch of n records.
+// largest returns the height and width to which a batch of n records is padded: the largest of
+// each, rounded up to Multiple. Height and width may come from two different images.
 func (p *Padding) largest(sizes []byte, n int) (height, width int) {
 	for i := range n {
 		h, w := sizeAt(sizes, i)
@@ -71,7 +77,8 @@ func (p *Padding) largest(sizes []byte, n int) (height, width int) {
 	return up(height), up(width)
 }
 
-// padPlane writes a plane of as many rows and bytes a row as from says to one of to.
+// padPlane copies one plane into a larger one, and fills the rest with value. from and to are
+// numbers of rows and bytes per row.
 func padPlane(dst, src []byte, from, to [2]int, value []byte) {
 	for y := range from[0] {
 		row := dst[y*to[1] : (y+1)*to[1]]
@@ -80,13 +87,15 @@ func padPlane(dst, src []byte, from, to [2]int, value []byte) {
 	padding.Fill(dst[from[0]*to[1]:to[0]*to[1]], value)
 }
 
-// spare recycles the memory of records that were padded, for the records of later batches.
+// spare recycles the memory of padded records. Images of several sizes differ from batch to batch,
+// so that memory tied to a place would grow to the largest image everywhere. All Fillers of a Plan
+// share the list.
 type spare struct {
 	mu   sync.Mutex
 	list [][]byte // under mu
 }
 
-// mostSpare is how many records' memory is kept.
+// mostSpare limits the records whose memory is kept. The collector takes what is beyond the limit.
 const mostSpare = 256
 
 func (s *spare) put(b []byte) {

@@ -15,8 +15,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Source is the source of records: a loader.Source and its optional interfaces. Those that it does not
-// implement are nil.
+// Source is the source of records: a loader.Source with its optional interfaces, resolved once. An
+// optional interface that the Source lacks is nil. A type assertion for each record would cost more
+// than a small record.
 type Source struct {
 	Records Records
 	Ragged  Ragged
@@ -62,23 +63,24 @@ type Fault interface {
 type Field struct {
 	In       tensor.Spec // as the Source has it; no name if Collate makes the field
 	Out      tensor.Spec // as batches have it
-	Size     int         // bytes of a record in a batch; 0 if Ragged
-	Stored   int         // bytes of a record in the Source, or of a row
-	Converts bool        // by a function of the Filler; else it is copied
-	Edited   bool        // by Collate
-	Ragged   bool        // batches have its rows and their offsets
-	Leads    []int       // the fields that its function makes as well; only if it Converts
-	Led      bool        // by another field's function
+	Size     int         // bytes per record in a batch; 0 if Ragged
+	Stored   int         // bytes per record in the Source, or per row
+	Converts bool        // a function of the Filler converts the field; otherwise it is copied
+	Edited   bool        // Collate writes to the field
+	Ragged   bool        // batches have the field's rows with offsets
+	Leads    []int       // fields that the field's function makes as well; only if it Converts
+	Led      bool        // another field's function makes the field
 	Padding  *Padding    // of a Ragged field whose records have sizes of their own, not lengths; nil for none
 }
 
-// Made reports whether the field is none of the Source's.
+// Made reports whether the loader computes the field, so that the Source does not have it.
 func (f *Field) Made() bool { return f.In.Name == "" }
 
 // Grown reports whether a JointFunc makes the field's records, of lengths that only it knows.
 func (f *Field) Grown() bool { return f.Ragged && (f.Led || f.Leads != nil) }
 
-// Viewable reports whether the field may be a view of the Source.
+// Viewable reports whether the field may be a view of the Source. Fields that are converted or
+// edited are written to, and the memory of the Source must not be.
 func (f *Field) Viewable() bool { return !f.Made() && !f.Converts && !f.Edited }
 
 // Policy says how a record that cannot be read is handled; loader.OnError describes each.
@@ -91,12 +93,13 @@ const (
 	Blank
 )
 
-// Plan is the configuration of all batches. After Init it never changes, so that every goroutine may read it.
+// Plan is the configuration of all batches. After Init a Plan never changes, so that every
+// goroutine reads it without a lock. Only spare changes, under its own mutex.
 type Plan struct {
 	Source Source
 	Fields []Field
-	Batch  int    // records of a batch at most
-	Seed   uint64 // of the records that Backfill draws
+	Batch  int    // most records per batch
+	Seed   uint64 // seed of the records that Backfill draws
 	Clock  func() time.Duration
 
 	Policy Policy
@@ -107,7 +110,7 @@ type Plan struct {
 	Shows    func(view []byte) bool // whether a view may be handed out, else it is copied; nil if each may
 	RingRows bool                   // rows of variable length are in the Ring
 	Budget   int                    // the most bytes that buffers may take; 0 is any number
-	Slots    int                    // batches that share it
+	Slots    int                    // batches that share Budget
 	Stage    int                    // bytes of cold records that each Filler may gather before it converts them
 	Workers  int                    // Fillers that make batches by turns: the largest number of them
 	OneByOne bool                   // records are read one by one, so that Progress says which one hangs
@@ -116,15 +119,15 @@ type Plan struct {
 	spare spare // memory of records before they are padded
 }
 
-// settled is what follows from the exported fields of a Plan.
+// settled holds what Init derives from the exported fields of a Plan.
 type settled struct {
 	places   map[string]int // of fields, by their names in batches
 	viewable bool           // all fields may be views
-	ragged   bool           // a field has records of different lengths
+	ragged   bool           // at least one field has records of different lengths
 	allValid []bool         // of a batch in which all records count
 }
 
-// Init settles what follows from the exported fields. It is called once, before all other methods.
+// Init derives the settled values. New calls Init once, before any goroutine uses the Plan.
 func (p *Plan) Init() {
 	p.viewable, p.allValid = true, slices.Repeat([]bool{true}, p.Batch)
 	p.places = make(map[string]int, len(p.Fields))
@@ -135,16 +138,18 @@ func (p *Plan) Init() {
 	}
 }
 
-// Viewable reports whether all fields of a batch may be views of memory that the Source says is warm.
+// Viewable reports whether whole batches may be views of memory that the Source says is warm. Only
+// then does a loop build batches inline.
 func (p *Plan) Viewable() bool { return p.Source.Mapped != nil && p.Views && p.viewable }
 
-// shows reports whether a view may be handed out.
+// shows reports whether the Allocator lets a view be handed out.
 func (p *Plan) shows(view []byte) bool { return p.Shows == nil || p.Shows(view) }
 
-// Ragged reports whether a field has records of different lengths.
+// Ragged reports whether at least one field has records of different lengths.
 func (p *Plan) Ragged() bool { return p.ragged }
 
-// Stored returns the bytes that the Source has of a whole batch, one row for each record of variable length.
+// Stored returns the bytes that the Source reads for a full batch. A ragged field counts as one row
+// per record, since its lengths are not known in advance.
 func (p *Plan) Stored() (bytes int64) {
 	for i := range p.Fields {
 		if f := &p.Fields[i]; !f.Made() {

@@ -8,7 +8,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// gatherRagged gathers all fields of variable length that are not views.
+// gatherRagged gathers all ragged fields that are not views. An error names the record, so that
+// repair can replace it.
 func (r *reader) gatherRagged(ctx context.Context, b *Batch) *Error {
 	for f := range r.plan.Fields {
 		fd := &r.plan.Fields[f]
@@ -31,7 +32,9 @@ func (r *reader) gatherRagged(ctx context.Context, b *Batch) *Error {
 	return nil
 }
 
-// probeRagged reads those fields of place i that are gathered when all places are settled.
+// probeRagged reads the ragged fields of place i and drops the bytes. A replacement record must be
+// readable in these fields too, although gatherRagged copies them only when the records of all
+// places are settled.
 func (r *reader) probeRagged(ctx context.Context, b *Batch, i int) error {
 	for f := range r.plan.Fields {
 		if r.plan.Fields[f].Ragged && !r.plan.Fields[f].Grown() {
@@ -43,7 +46,8 @@ func (r *reader) probeRagged(ctx context.Context, b *Batch, i int) error {
 	return nil
 }
 
-// rows gathers the rows of a field into memory of the batch, or of the caller.
+// rows gathers the rows of field f into memory of the batch, the Ring or the caller. Memory that
+// GatherRagged had to grow is kept for the next batch, unless the caller owns it.
 func (r *reader) rows(ctx context.Context, b *Batch, f int) (err error) {
 	defer r.guard.catch(&err)
 	fd := &r.plan.Fields[f]
@@ -66,7 +70,9 @@ func (r *reader) rows(ctx context.Context, b *Batch, f int) (err error) {
 	return nil
 }
 
-// joinRows puts the rows of a field that a function wrote for each place one after the other.
+// joinRows concatenates the rows that a function wrote for each place of field f. The function
+// writes to separate memory first: the place of a record's rows depends on the lengths of all
+// records before it, and several workers may fill the first batch.
 func (r *reader) joinRows(b *Batch, f int) error {
 	fd := &r.plan.Fields[f]
 	size, n := fd.Out.RecordBytes(), len(b.indices)
@@ -90,7 +96,8 @@ func (r *reader) joinRows(b *Batch, f int) error {
 	return nil
 }
 
-// padRows makes the array of a padded field of what a function made for each place.
+// padRows builds the array of a padded field from the records that a function made. The array's
+// size is known only now, when every image of the batch has its size.
 func (r *reader) padRows(b *Batch, f int) error {
 	fd, n := &r.plan.Fields[f], len(b.indices)
 	p, sizes := fd.Padding, b.buffer(fd.Padding.Sizes)
@@ -133,8 +140,9 @@ func (r *reader) padRows(b *Batch, f int) error {
 	return nil
 }
 
-// rowsFor returns memory for the rows of field f. It is the memory of earlier batches, which the Go heap replaces when
-// it is too short, or the caller's, or the Ring's.
+// rowsFor returns memory for the rows of field f. In the usual case that is the memory of earlier
+// batches, and GatherRagged grows it on the Go heap. Memory of the caller, the Ring or a Budget
+// cannot grow like that: then the lengths are read first.
 func (p *Plan) rowsFor(ctx context.Context, b *Batch, f int, offsets []int64) ([]byte, error) {
 	dst := b.rows[f]
 	if b.own == nil && p.Budget == 0 && !p.RingRows {
@@ -147,7 +155,7 @@ func (p *Plan) rowsFor(ctx context.Context, b *Batch, f int, offsets []int64) ([
 	return p.room(b, f, int(offsets[len(b.indices)])*fd.Stored)
 }
 
-// room is rowsFor for that many bytes.
+// room is rowsFor for a known number of bytes.
 func (p *Plan) room(b *Batch, f, need int) ([]byte, error) {
 	dst := b.rows[f]
 	if b.own == nil && p.Budget == 0 && !p.RingRows {
@@ -166,7 +174,8 @@ func (p *Plan) room(b *Batch, f, need int) ([]byte, error) {
 	return p.Ring.Grow(b.slot, f, max(1, need))
 }
 
-// fits reports rows of need bytes that are more than Budget leaves for each batch.
+// fits returns an error if rows of need bytes exceed what Budget leaves for one batch, after its
+// fixed fields and its other ragged fields.
 func (p *Plan) fits(b *Batch, f, need int) error {
 	if p.Budget == 0 {
 		return nil

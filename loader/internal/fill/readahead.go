@@ -11,8 +11,9 @@ import (
 // batches that no Filler has yet to a Source that fetches over a network. readAhead asks storage for the records of
 // this Filler's next batch. queue brings the next records of a batch into the CPU's cache.
 
-// Announce names the records of a step to a Source that fetches them, and reports whether later steps may be
-// announced: not after an error, which the read that follows reports.
+// Announce names the records of a step to a Source that fetches over a network, and reports whether
+// later steps should be announced too. After an error they should not. Announce drops errors and
+// panics on purpose: the read of the same records follows, and reports them with batch and record.
 func (p *Plan) Announce(ctx context.Context, fetch func(ctx context.Context, field string, indices []int) error,
 	e *order.Epoch, step int, room []int) (more bool) {
 	defer func() { _ = recover() }() // of the Source: so does the read that follows
@@ -28,8 +29,9 @@ func (p *Plan) Announce(ctx context.Context, fetch func(ctx context.Context, fie
 	return true
 }
 
-// foresee returns the records of a step, in room. If they or the Sampler have an error, it
-// returns none: the Filler that makes that batch reports the error.
+// foresee returns the records of a coming step, in room. If the Sampler fails, or names records
+// that do not exist, foresee returns nil: the Filler that makes that batch reports the error in its
+// turn.
 func foresee(e *order.Epoch, step int, room []int, records int) (next []int) {
 	defer func() {
 		if recover() != nil {
@@ -50,16 +52,18 @@ func foresee(e *order.Epoch, step int, room []int, records int) (next []int) {
 // goroutines, from their CPUs.
 const prefetchBytes = 2 << 20
 
-// readAhead has storage work on the next batch of a Filler while it fills one.
+// readAhead keeps storage busy with a Filler's next batch while the Filler fills the current one.
 type readAhead struct {
 	plan     *Plan
 	upcoming []int // room for the record numbers of a batch
 }
 
-// next asks the Source to start reading the front of the batch that this Filler will make
-// after b. It costs a system call per run of records; so the caller asks only while reads are not as fast as
-// memory. Nor is it asked for single records that are gathered: the Source has enough reads of a batch under way
-// anyway, and announcing their pages as well made it slower.
+// next asks the Source to start reading the front of the batch that this Filler will probably make
+// after b. With n workers that take turns, this is the batch n steps later.
+//
+// The request costs a system call per run of records, so that it is made only while reads are
+// slower than memory. Single records that are gathered are not announced: the Source has enough
+// reads of a batch under way anyway, and announcing their pages as well made it slower.
 //
 // The first batches of a pass have no batch before them to announce them, and announce themselves.
 func (a *readAhead) next(b *Batch, tick int, cold bool) {
@@ -72,7 +76,7 @@ func (a *readAhead) next(b *Batch, tick int, cold bool) {
 	}
 }
 
-// prefetch announces each run of records in each field, up to prefetchBytes.
+// prefetch announces each run of records in each field, up to prefetchBytes in all.
 func (a *readAhead) prefetch(indices []int, cold bool) {
 	size := 1
 	for f := range a.plan.Fields {
@@ -91,9 +95,10 @@ func (a *readAhead) prefetch(indices []int, cold bool) {
 	}
 }
 
-// gathers reports whether a record that is stored as it is, is read by Gather together with others: those that are
-// copied, and those that are converted while batches are cold. If the caller wants to know which record hangs,
-// they are read one by one; so are those that are longer than what a Filler may stage.
+// gathers reports whether Gather reads a record together with others. Copied fields are always
+// gathered. Converted fields are gathered only while batches are cold: from warm memory a function
+// reads the Source's bytes in place, and a gather would add a copy. Records are read one by one if
+// a Timeout has to name the record that hangs, or if they are longer than what a Filler may stage.
 func (p *Plan) gathers(fd *Field, record int, cold bool) bool {
 	return p.Source.Mapped != nil && p.Source.contiguous(fd.In.Name, record, record+1) &&
 		(!fd.Converts || cold && !fd.In.Ragged && !p.OneByOne && fd.Stored <= p.Stage)
@@ -107,8 +112,9 @@ const (
 	queueFront   = 1 << 10
 )
 
-// queue holds the stored bytes of records that are about to be converted, which are under way
-// to the CPU's cache meanwhile.
+// queue requests the stored bytes of the records that are converted next, so that the CPU loads
+// them into its cache while it converts the current record. Records of a shuffled epoch are far
+// apart, where the CPU cannot predict the next address.
 type queue struct {
 	source *Source
 	guard  *guard
@@ -121,7 +127,9 @@ type queue struct {
 	size   int // of a record there
 }
 
-// start asks for the records of the first q.depth of places [lo, hi) of a field.
+// start requests the first q.depth of places [lo, hi) of a field. Small records are requested
+// further ahead than large ones: depth times the record size stays near queueBytes, and never
+// exceeds the slots of the queue.
 func (q *queue) start(b *Batch, fd *Field, lo, hi int) {
 	clear(q.src[:])
 	q.end = hi
@@ -131,14 +139,14 @@ func (q *queue) start(b *Batch, fd *Field, lo, hi int) {
 	}
 }
 
-// advance asks for the record whose turn comes some places after i, if there is one.
+// advance requests the record q.depth places after i.
 func (q *queue) advance(b *Batch, fd *Field, i int) {
 	if next := i + q.depth; next < q.end {
 		q.ask(fd, next, b.indices[next])
 	}
 }
 
-// take returns what was asked for the place i of the batch, if anything.
+// take returns the bytes of place i if they were staged or requested, and nil otherwise.
 func (q *queue) take(i int) []byte {
 	if q.staged != nil {
 		at := (i - q.first) * q.size
@@ -149,9 +157,9 @@ func (q *queue) take(i int) []byte {
 	return src
 }
 
-// ask has a record of a field, whose place in the batch is i, loaded to the cache if its memory
-// is warm. All else, and what fails, is read when it is its turn, so that nothing is taken for
-// the time or the fault of another record.
+// ask loads a record's first bytes into the cache if its memory is warm. Anything else is left to
+// the record's own turn: a page fault or an error here would be charged to the record that is being
+// converted.
 func (q *queue) ask(fd *Field, i, record int) {
 	if q.source.Mapped == nil || fd.In.Ragged {
 		return

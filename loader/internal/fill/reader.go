@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// reader reads records of a Source for one goroutine, and notes what that costs.
+// reader reads records of a Source for one goroutine and measures the reads.
 type reader struct {
 	plan     *Plan
 	guard    guard
@@ -37,7 +37,8 @@ func (r *reader) gather(ctx context.Context, field string, indices []int, dst []
 	return r.plan.Source.Records.Gather(ctx, field, indices, dst)
 }
 
-// copy gathers places [lo, hi) of field f.
+// copy gathers places [lo, hi) of field f: by one call, or record by record if a Timeout has to
+// name the record that hangs.
 func (r *reader) copy(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) error {
 	fd := &r.plan.Fields[f]
 	step := hi - lo
@@ -54,12 +55,14 @@ func (r *reader) copy(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) 
 	return nil
 }
 
-// stored returns the bytes of a record: the Source's memory, or a copy where it has none.
+// stored returns the bytes of a record: a view of the Source's memory, or, if the record is not one
+// piece of memory, a copy that is valid until the next call.
 func (r *reader) stored(ctx context.Context, fd *Field, record int) ([]byte, error) {
 	return r.storedIn(ctx, fd, record, &r.scratch, r.ends[:])
 }
 
-// storedIn is stored with the memory for a copy, and for the offsets of a ragged record.
+// storedIn is stored with the caller's memory for the copy and for the offsets of a ragged record.
+// A JointFunc needs several stored records at once, which would overwrite each other in r.scratch.
 func (r *reader) storedIn(ctx context.Context, fd *Field, record int, memory *scratch, ends []int64) ([]byte, error) {
 	src, name := &r.plan.Source, fd.In.Name
 	if src.contiguous(name, record, record+1) {
@@ -98,7 +101,8 @@ func (r *reader) locate(ctx context.Context, b *Batch, f, lo, hi int, cause erro
 	return found
 }
 
-// probe reads a field of one record.
+// probe reads one record of field f and drops the bytes. probe allocates its buffer: it runs only
+// after an error, where speed does not matter.
 func (r *reader) probe(ctx context.Context, f, record int) (err error) {
 	defer r.guard.catch(&err)
 	fd, ends := &r.plan.Fields[f], make([]int64, 2)
@@ -114,8 +118,10 @@ func (s *Source) contiguous(field string, a, b int) bool {
 	return s.Chunked == nil || s.Chunked.Contiguous(field, a, b)
 }
 
-// show returns records [a, b) as memory of the Source that is warm, and the offsets of a
-// ragged field.
+// show returns records [a, b) as a view of memory that is warm, and sets the offsets of a ragged
+// field. The pages are read by a system call first. A page fault in the consumer instead would
+// block a thread that the Go scheduler believes to be running, and end the process if the file was
+// truncated.
 func (s *Source) show(fd *Field, a, b int, offsets []int64) (v tensor.View, err error) {
 	if s.Mapped != nil {
 		if err := s.Mapped.Warm(fd.In.Name, a, b); err != nil {
@@ -125,7 +131,8 @@ func (s *Source) show(fd *Field, a, b int, offsets []int64) (v tensor.View, err 
 	return s.slice(fd, a, b, offsets)
 }
 
-// slice is show for memory that is warm.
+// slice is show without reading the pages. The length is checked, since a user's Source may return
+// fewer records, and every later index relies on it.
 func (s *Source) slice(fd *Field, a, b int, offsets []int64) (v tensor.View, err error) {
 	if fd.In.Ragged {
 		return s.Ragged.SliceRagged(fd.In.Name, a, b, offsets[:b-a+1])
@@ -137,16 +144,17 @@ func (s *Source) slice(fd *Field, a, b int, offsets []int64) (v tensor.View, err
 	return v, err
 }
 
-// single is room for the list of one record.
+// single is a list of one record number that lives in the reader: a literal []int{record} would be
+// allocated on the heap, as it escapes through the interface.
 type single [1]int
 
-// of returns the list, valid until the next call.
+// of returns the list, valid until the next call of of.
 func (l *single) of(record int) []int {
 	l[0] = record
 	return l[:]
 }
 
-// scratch is memory for stored records, which grows to what is asked for.
+// scratch is memory for stored records, which grows to the longest request.
 type scratch []byte
 
 // room returns n bytes, valid until the next call.

@@ -12,11 +12,13 @@ import (
 // attempts is how many records Backfill draws for one place before it gives up.
 const attempts = 16
 
-// backfillKey is the number of the key of those draws.
+// backfillKey separates the draws of Backfill from the Sampler's and the transforms' draws with the
+// same seed.
 const backfillKey = 1<<16 + 4
 
-// repair reads places [lo, hi) one by one, and puts other records in the places of those that fail. The record that
-// failed first counts as failed, also if it can be read now.
+// repair reads places [lo, hi) one by one, and replaces the records that fail. The record that
+// failed first is replaced without another read: a record that can be read only now and then is not
+// trusted.
 func (w *Filler) repair(ctx context.Context, b *Batch, lo, hi int, first *Error, read func(i int) error) error {
 	for i := lo; i < hi; i++ {
 		failed := first
@@ -68,5 +70,6 @@ func (w *Filler) replace(ctx context.Context, b *Batch, i int, failed *Error) er
 	return &all
 }
 
-// has reports whether the batch has the record of an error.
+// has reports whether the batch contains the record of an error. Otherwise repair would replace
+// nothing, and the same error would come again.
 func (b *Batch) has(e *Error) bool { return e.Record >= 0 && slices.Contains(b.indices, e.Record) }

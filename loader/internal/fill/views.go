@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/loader/internal/order"
 )
 
-// Warmth says what is known of the memory that a batch is to show.
+// Warmth says whether the memory that a batch will show needs reading first.
 type Warmth int
 
 // The states of memory.
@@ -16,7 +16,7 @@ const (
 	Warm                  // IsInstant said that it needs no reading
 )
 
-// View makes the views of b, and memory for what is left to fill.
+// View makes the views of b, and reserves memory for the fields that are left to fill.
 func (w *Filler) View(ctx context.Context, b *Batch, warmth Warmth) error {
 	if b.anyView() {
 		if err := w.views(ctx, b, warmth); err != nil {
@@ -26,6 +26,8 @@ func (w *Filler) View(ctx context.Context, b *Batch, warmth Warmth) error {
 	return b.Reserve()
 }
 
+// views makes the views of b. If a view fails under a repair policy, all fields are copied instead:
+// the gather then fails on the bad record alone, which repair replaces.
 func (w *Filler) views(ctx context.Context, b *Batch, warmth Warmth) error {
 	a, n, bytes := b.indices[0], len(b.indices), 0
 	watch := &w.reader.watch
@@ -62,8 +64,9 @@ func (w *Filler) view(b *Batch, f, from, to int, warmth Warmth) (err error) {
 	return err
 }
 
-// IsInstant reports whether some batches, as one run if there are several, are all views of memory
-// that is warm, so that making them is no more than to say where they are. Errors surface when a batch is made.
+// IsInstant reports whether the batches of some steps, as one run of records, are views of warm
+// memory only. Making such batches is no more than writing down addresses, so that the loop makes
+// them itself. Errors count as no: they surface when the batch is made.
 func (w *Filler) IsInstant(e *order.Epoch, step, steps int) (yes bool) {
 	var err error
 	defer w.reader.guard.catch(&err)
@@ -83,8 +86,10 @@ func (w *Filler) IsInstant(e *order.Epoch, step, steps int) (yes bool) {
 	return true
 }
 
-// Cut makes the batches of consecutive steps, without those that pad an epoch, as views of one run. If it
-// fails, each must be made separately, after Uncut.
+// Cut makes the batches of consecutive steps, except padded ones, as views of one run. One check
+// and one slice of the Source serve all batches, since a batch of small records takes less time
+// than a reading of the clock. Every batch has a lease of its own, as every batch ends on its own.
+// If Cut fails, each batch must be made separately, after Uncut.
 func (w *Filler) Cut(ctx context.Context, list []*Batch, e *order.Epoch, step int) (err error) {
 	defer w.reader.guard.catch(&err)
 	p := w.plan
@@ -128,7 +133,8 @@ func (w *Filler) Cut(ctx context.Context, list []*Batch, e *order.Epoch, step in
 	return nil
 }
 
-// Uncut undoes what a Cut that failed did to b.
+// Uncut undoes what a failed Cut did to b. A batch that Cut did not reach has no lease, and Uncut
+// leaves it alone.
 func (b *Batch) Uncut() {
 	b.Release()
 	clear(b.viewing)

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newPages returns n > 0 zeroed bytes that start on a page, from outside the Go heap: the
-// ring is then neither counted by the collector's pacing nor kept after Close. The pages
-// are taken from the system when they are first written: ordinary ones, as a large one of 2 MiB
-// that a virtual machine's host has yet to give was seen to take 1.8 ms, and the first batch with
-// it, which is more than it saves later.
+// newPages returns n > 0 zeroed bytes that start on a page, from outside the Go heap. The ring is
+// then neither counted by the pacing of the garbage collector nor kept after Close. The system
+// provides the pages when they are first written. Huge pages are not requested: a page of 2 MiB
+// that a virtual machine's host has yet to provide was seen to take 1.8 ms, all of it before the
+// first batch, which is more than huge pages save later.
 func newPages(n int) ([]byte, error) {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -21,7 +21,7 @@ func newPages(n int) ([]byte, error) {
 	return b, nil
 }
 
-// freePages gives back what newPages returned. Nothing may use it any more.
+// freePages unmaps what newPages returned. A slice that is still in use would fault.
 func freePages(b []byte) error { return unix.Munmap(b) }
 
 // Lock keeps the pages of b in memory until they are unmapped, or returns why it cannot.
@@ -33,7 +33,7 @@ func Lock(b []byte) (why string) {
 	return ""
 }
 
-// lockLimit returns the limit in words.
+// lockLimit returns how many bytes this process may lock, in words.
 func lockLimit() string {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l); err != nil {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Allocator is where a Ring has its memory from: loader.Allocator says what its methods do.
+// Allocator provides the memory of a Ring: loader.Allocator documents its methods.
 type Allocator interface {
 	Alloc(n int) ([]byte, error)
 	Free(b []byte) error
@@ -20,25 +20,27 @@ type Pages struct{}
 // Alloc returns n > 0 zeroed bytes that start on a page.
 func (Pages) Alloc(n int) ([]byte, error) { return newPages(n) }
 
-// Free gives back what Alloc returned. Nothing may use it any more.
+// Free unmaps what Alloc returned. A slice that is still in use would fault.
 func (Pages) Free(b []byte) error { return freePages(b) }
 
 // PageSize is the alignment of every buffer: the page of most machines, and what direct
 // I/O and devices ask for.
 const PageSize = 4096
 
-// Ring is the memory of all slots, one buffer per slot and field. It is allocated when the
-// first buffer is asked for, all at once; each slot added later is allocated separately.
+// Ring is the memory of all slots, one buffer per slot and field. Nothing is allocated before the
+// first buffer is requested, because a dataset whose batches are all views needs no buffers. Then
+// all slots are cut from one block: a device registers or pins one range instead of many. Slots
+// added later are allocated separately, since the block is in use and cannot move.
 type Ring struct {
 	from    Allocator
-	offsets []int // of each field's buffer in its slot
+	offsets []int // where each field's buffer begins in a slot
 	stride  int   // bytes of a slot
 
 	mu    sync.Mutex
 	parts [][]byte // by slot; nil before memory is asked for
-	block []byte   // what the first parts are cut from
-	cut   int      // how many they are
-	rows  [][]byte // of slot i and field f at i*fields+f: what an Allocator gave for rows
+	block []byte   // one allocation for the first slots
+	cut   int      // number of slots cut from block
+	rows  [][]byte // memory of Allocator for rows: slot i, field f at i*fields+f
 }
 
 // NewRing returns a Ring without slots or memory, for fields whose values in a batch have the given
@@ -56,7 +58,7 @@ func NewRing(from Allocator, sizes []int) *Ring {
 	return r
 }
 
-// Stride returns the bytes of a slot.
+// Stride returns the bytes of one slot.
 func (r *Ring) Stride() int { return r.stride }
 
 // Offset returns where the buffer of field f begins in a slot.
@@ -65,8 +67,9 @@ func (r *Ring) Offset(f int) int { return r.offsets[f] }
 // WholePages returns n rounded up to whole pages.
 func WholePages(n int) int { return (n + PageSize - 1) &^ (PageSize - 1) }
 
-// Extend adds n slots, or as many as the Allocator has room for, and returns how many. Their numbers follow the
-// others.
+// Extend adds n slots, or as many as the Allocator has room for, and returns the number added. New
+// slots are numbered after the existing ones. A shortage is no error: the loader keeps working with
+// the slots that it has.
 func (r *Ring) Extend(n int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,8 +87,8 @@ func (r *Ring) Extend(n int) int {
 	return n
 }
 
-// Slot returns the memory of slot i, where field j begins at offsets[j]. It is nil if no field
-// has its place in the ring, as when all are ragged.
+// Slot returns the memory of slot i, where field j begins at offsets[j]. The memory is nil if no
+// field has a fixed size, as when all fields are ragged.
 func (r *Ring) Slot(i int) ([]byte, error) {
 	if r.stride == 0 {
 		return nil, nil
@@ -105,8 +108,9 @@ func (r *Ring) Slot(i int) ([]byte, error) {
 	return r.parts[i], nil
 }
 
-// Grow returns memory for n > 0 bytes of rows of field f in slot i. Memory that it returned before
-// for these is freed if it is too small.
+// Grow returns memory for n > 0 bytes of rows of field f in slot i. The previous memory for these
+// rows is kept if it is large enough, and freed otherwise. The new memory is allocated before the
+// old is freed: a failed allocation then leaves the ring as it was.
 func (r *Ring) Grow(i, f, n int) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +130,7 @@ func (r *Ring) Grow(i, f, n int) ([]byte, error) {
 	return mem, err
 }
 
-// Bytes returns the size of what is allocated.
+// Bytes returns the bytes that the ring has allocated.
 func (r *Ring) Bytes() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +141,8 @@ func (r *Ring) Bytes() int {
 	return n
 }
 
-// Free gives the memory back. No slot may be in use.
+// Free returns all memory to the Allocator. No slot may be in use. The ring may be used again
+// afterwards, and allocates anew.
 func (r *Ring) Free() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

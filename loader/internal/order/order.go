@@ -4,7 +4,7 @@ package order
 
 import "github.com/penstock/penstock/loader/sampler"
 
-// Shares is how the positions of an epoch are divided.
+// Shares says how the positions of an epoch are divided among ranks and steps.
 type Shares struct {
 	Batch    int  // positions of a rank in a step
 	Rank     int  // whose epochs these are
@@ -13,7 +13,7 @@ type Shares struct {
 	Last     Last // how a last global batch is divided that is not full
 }
 
-// Last is how a last global batch is divided that is not full.
+// Last says how the last global batch is divided if it is not full.
 type Last int
 
 const (
@@ -22,10 +22,10 @@ const (
 	Uneven             // as Full, without those beyond the end: the last ranks have fewer, or none and a step less
 )
 
-// Global returns the number of positions of all ranks in a step.
+// Global returns the number of positions of one step over all ranks.
 func (s Shares) Global() int { return s.Batch * s.Ranks }
 
-// Steps returns how many steps n positions make.
+// Steps returns how many steps this rank takes over n positions.
 func (s Shares) Steps(n int) int {
 	whole, rest := n/s.Global(), n%s.Global()
 	switch {
@@ -35,7 +35,8 @@ func (s Shares) Steps(n int) int {
 	return whole + 1
 }
 
-// Epoch is the part of one epoch that a rank takes. Several goroutines may use it.
+// Epoch is the part of one epoch that one rank takes. It never changes, and several goroutines may
+// use it.
 type Epoch struct {
 	Number  int
 	Steps   int
@@ -59,8 +60,10 @@ func New(shares Shares, number int, seq sampler.Sequence) *Epoch {
 	return e
 }
 
-// Slice returns the positions of this rank in a step: n from pos on. The last pad of them
-// are beyond the end of the epoch, or of a batch of the sequence's own.
+// Slice returns the positions of this rank in a step: n positions from pos on. The last pad of them
+// are beyond the end of the epoch, or beyond the end of a batch that the sequence itself made.
+// Every step is computed on its own, so that workers may begin anywhere and a resumed run need not
+// repeat the steps before.
 func (e *Epoch) Slice(step int) (pos, n, pad int) {
 	if e.own != nil {
 		first, of := e.own.At(step)
@@ -82,7 +85,7 @@ func (e *Epoch) Slice(step int) (pos, n, pad int) {
 	return pos, n, min(n, max(0, pos+n-start-left))
 }
 
-// Span is Slice for some steps, which follow each other on one rank.
+// Span is Slice for several consecutive steps of one rank.
 func (e *Epoch) Span(step, steps int) (pos, n, pad int) {
 	pos, n, pad = e.Slice(step)
 	if steps > 1 {
@@ -92,8 +95,8 @@ func (e *Epoch) Span(step, steps int) (pos, n, pad int) {
 	return pos, n, pad
 }
 
-// Choose sets dst to the records of the positions from pos on, the last pad of which repeat
-// the epoch, or a batch of the sequence's own, from its start.
+// Choose sets dst to the records at the positions from pos on. The last pad of them repeat the
+// epoch, or the sequence's own batch, from its start.
 func (e *Epoch) Choose(pos, pad int, dst []int) {
 	real := len(dst) - pad
 	if real > 0 {
@@ -108,8 +111,8 @@ func (e *Epoch) Choose(pos, pad int, dst []int) {
 	}
 }
 
-// RunAt returns the first record of n positions from pos on, the last pad of which are beyond the
-// end, if it is known at once that they are one run.
+// RunAt returns the first record of n positions from pos on if the sequence knows, without listing
+// them, that their records are consecutive. Padded positions are not.
 func (e *Epoch) RunAt(pos, n, pad int) (first int, ok bool) {
 	if e.runs == nil || pad > 0 || n == 0 {
 		return 0, false
@@ -117,7 +120,8 @@ func (e *Epoch) RunAt(pos, n, pad int) (first int, ok bool) {
 	return e.runs.SliceAt(pos, n)
 }
 
-// RunOf is RunAt for any Sequence. It has the records listed in next, which has room for n.
+// RunOf is RunAt for any Sequence. It lists the records in next, which has room for n. A shuffled
+// order shows in the first two records, so that most calls stop there.
 func (e *Epoch) RunOf(next []int, pos, n, pad int) (first int, is bool) {
 	next = next[:n]
 	if front := next[:min(2, n)]; pad == 0 {
@@ -131,7 +135,7 @@ func (e *Epoch) RunOf(next []int, pos, n, pad int) (first int, is bool) {
 	return next[0], RunLength(next) == n
 }
 
-// RunLength returns how many records from the first on follow each other in the Source.
+// RunLength returns how many record numbers from the first on are consecutive.
 func RunLength(indices []int) int {
 	first := indices[0]
 	for n, r := range indices {
@@ -152,7 +156,7 @@ func Outside(indices []int, n int) int {
 	return -1
 }
 
-// Consecutive sets dst to first, first+1, ...
+// Consecutive sets dst to first, first+1, ... Eight numbers at a time, without a bounds check each.
 func Consecutive(first int, dst []int) {
 	for ; len(dst) >= 8; dst, first = dst[8:], first+8 {
 		d := (*[8]int)(dst)

@@ -8,7 +8,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Element returns the bytes of v as an element of a type. It is an error if v is not exact there.
+// Element returns the bytes of v as an element of type dt. A value that dt cannot hold exactly is
+// an error.
 func Element(dt tensor.DType, v float64) ([]byte, error) {
 	b, err := dt.AppendExact(nil, tensor.Float(v))
 	if err != nil {
@@ -17,7 +18,8 @@ func Element(dt tensor.DType, v float64) ([]byte, error) {
 	return b, nil
 }
 
-// Fill repeats value over dst.
+// Fill repeats value over dst. It doubles the filled part with every copy, so that long rows take
+// few calls.
 func Fill(dst, value []byte) {
 	for n := copy(dst, value); n > 0 && n < len(dst); n *= 2 {
 		copy(dst[n:], dst[:n])

@@ -9,7 +9,8 @@ import (
 	"github.com/penstock/penstock/loader/internal/order"
 )
 
-// Loop is one loop over the batches of epochs, from its start to its end. One goroutine uses it, but for Ahead.
+// Loop is one loop over the batches of epochs, from start to end. One goroutine uses it; only Ahead
+// may be called by any goroutine.
 type Loop struct {
 	s *Schedule
 	p *pass
@@ -23,14 +24,15 @@ type Plan struct {
 	Reads Reads        // of the loop
 }
 
-// Reads knows where records come from.
+// Reads tells the Schedule where records come from.
 type Reads interface {
 	// FromStorage reports whether most of what was read since the loop began came from storage. It is called with the
 	// Schedule's lock held.
 	FromStorage() bool
 }
 
-// NewLoop returns a Loop, which Begin begins.
+// NewLoop returns a Loop that Begin will start. All of its parts are one allocation, because a loop
+// over a small epoch may be short.
 func (s *Schedule) NewLoop(plan Plan) *Loop {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +55,9 @@ func (s *Schedule) NewLoop(plan Plan) *Loop {
 	return l
 }
 
-// Begin makes the loop the current one. Look was called before.
+// Begin makes the loop the current one of its Schedule. Look must have been called, since Begin
+// wakes the workers only if they are needed. A context that ends wakes the loop, which may be
+// waiting for a batch.
 func (l *Loop) Begin(ctx context.Context) error {
 	s, p := l.s, l.p
 	p.opening = s.config.MaxWorkers > 1 && !p.front.inline
@@ -82,7 +86,7 @@ func (l *Loop) Begin(ctx context.Context) error {
 }
 
 // callWorkersLocked starts the workers, once, and wakes them, unless the loop makes its batches
-// itself.
+// itself. A Loader whose batches are all warm views never starts a goroutine.
 func (l *Loop) callWorkersLocked() {
 	s := l.s
 	if l.p.front.inline {
@@ -111,10 +115,10 @@ func (l *Loop) Epoch() (e *order.Epoch, step int) {
 // views of warm memory.
 func (l *Loop) IsInline() (inline, warm bool) { return l.p.front.inline, l.p.front.warm }
 
-// Look decides who makes the batches that come next: the loop, while every batch that the
-// workers might make in advance is instant, or if that is faster than any number of workers; and
-// else the workers, which so have the time to bring in what is not in memory. isInstant says whether some
-// steps together are instant; it is nil if none ever is.
+// Look decides who makes the next batches: the loop or the workers. The loop makes them while every
+// batch that workers might make in advance is instant, or if no number of workers is faster.
+// Otherwise workers make them, and have the time to bring in what is not in memory. isInstant
+// reports whether some steps together are instant; nil means never.
 func (l *Loop) Look(isInstant func(e *order.Epoch, step, steps int) bool) {
 	s, f := l.s, &l.p.front
 	warm := isInstant != nil && l.isWarm(isInstant)
@@ -131,10 +135,12 @@ func (l *Loop) Look(isInstant func(e *order.Epoch, step, steps int) bool) {
 	}
 }
 
-// MaxTogether is how many steps are looked at, and made, together.
+// MaxTogether is how many steps are checked, and made, together. One check of a long run costs as
+// much as one of a short run.
 const MaxTogether = 16
 
-// isWarm reports whether every batch that the workers might make in advance is instant.
+// isWarm reports whether every batch that workers might make in advance is instant. Batches that
+// were checked are not checked again: front.seen moves along with the loop.
 func (l *Loop) isWarm(isInstant func(e *order.Epoch, step, steps int) bool) bool {
 	f := &l.p.front
 	last := min(l.p.last().end(), f.low+l.s.config.Prefetch+l.s.config.MaxWorkers+1)
@@ -153,7 +159,8 @@ func (l *Loop) isWarm(isInstant func(e *order.Epoch, step, steps int) bool) bool
 	return f.seen.cold < f.low
 }
 
-// AssignInline appends to list the tasks of one epoch, most at most, that the loop is to make now.
+// AssignInline appends to list the tasks, of one epoch and at most most, that the loop should make
+// now. There are none while a worker is still filling a batch, or if a finished batch is waiting.
 func (l *Loop) AssignInline(list []Task, most int) []Task {
 	s, p := l.s, l.p
 	s.mu.Lock()
@@ -177,7 +184,7 @@ func (l *Loop) AssignInline(list []Task, most int) []Task {
 	return list
 }
 
-// DoneInline takes over the batches of tasks that the loop made together.
+// DoneInline marks the batches that the loop made together as done.
 func (l *Loop) DoneInline(list []Task) {
 	s := l.s
 	s.mu.Lock()
@@ -195,9 +202,9 @@ type Given struct {
 	Inline bool // the loop made it
 }
 
-// Take waits for the next batch and hands it out. The loop asked for the batch at the time now. made is when the loop
-// finished the batch if it made the batch itself, and 0 otherwise. The error is the error of Done, or why the loop was
-// cancelled.
+// Take waits for the next batch and hands it out. The loop asked for the batch at the time now.
+// made is when the loop finished the batch if it made the batch itself, and 0 otherwise; passing it
+// saves a reading of the clock. The error is the error of Done, or why the loop was cancelled.
 func (l *Loop) Take(now, made time.Duration) (Given, error) {
 	s, p := l.s, l.p
 	s.mu.Lock()
@@ -230,8 +237,9 @@ func (l *Loop) Take(now, made time.Duration) (Given, error) {
 	return Given{b.number, b.inline}, nil
 }
 
-// awaitLocked waits until a batch is done, and returns it, or nil when the pass was cancelled. It spins
-// first, if that is worth it.
+// awaitLocked waits until a batch is done and returns it, or nil if the pass was cancelled. If that
+// pays, it spins before it sleeps. The lock is released while it spins: workers need it to report
+// the batch.
 func (l *Loop) awaitLocked(since time.Duration) *slot {
 	s, p := l.s, l.p
 	defer trace.StartRegion(p.ctx, "loader: wait").End()
@@ -255,7 +263,7 @@ func (l *Loop) awaitLocked(since time.Duration) *slot {
 	return b
 }
 
-// giveLocked records that the loop body gets the batch of b.
+// giveLocked records that the loop body receives the batch of b.
 func (l *Loop) giveLocked(b *slot, now time.Duration) {
 	s, p := l.s, l.p
 	before := p.front.low
@@ -274,8 +282,8 @@ func (l *Loop) giveLocked(b *slot, now time.Duration) {
 	}
 }
 
-// Advance moves the loop to its next epoch, which the workers may have begun to fill. more is the epoch after
-// that, or nil.
+// Advance moves the loop to its next epoch, which workers may have begun to fill. more is the epoch
+// after the next one, or nil.
 func (l *Loop) Advance(more *order.Epoch) {
 	s, p := l.s, l.p
 	s.mu.Lock()
@@ -291,8 +299,10 @@ func (l *Loop) Advance(more *order.Epoch) {
 	}
 }
 
-// Finish ends the loop: it cancels and awaits the batches being filled, and frees all slots but the slots of kept
-// batches. It returns false if something hangs: the loop is then abandoned.
+// Finish ends the loop. It cancels the batches that are being filled and waits for them, so that
+// nothing reads the Source afterwards; Sweep then frees the slots. If a read hangs longer than the
+// Timeout, Finish abandons the loop and returns false: the slots stay taken until the read returns,
+// because it may still write to them.
 func (l *Loop) Finish() (whole bool) {
 	s, p := l.s, l.p
 	p.unwatch()
@@ -317,12 +327,13 @@ func (l *Loop) Finish() (whole bool) {
 	return true
 }
 
-// Sweep frees all slots of a loop that Finish ended, and lets another one begin.
+// Sweep frees all slots of a finished loop except kept ones, and lets another loop begin.
 func (l *Loop) Sweep() { l.s.sweep() }
 
-// Ahead returns the epoch of a tick and its step in the epoch or, if workers have that tick already, of the next tick
-// that no worker has yet. The epoch is nil at the end of what the loop knows of. low is the first tick that was not
-// delivered. Any goroutine may call it.
+// Ahead returns the epoch and the step of a tick, for announcing records to a Source. If workers
+// have begun the tick already, Ahead returns the next tick that no worker has: announcing what is
+// being read is too late. The epoch is nil beyond what the loop knows. low is the first tick that
+// was not delivered. Any goroutine may call Ahead.
 func (l *Loop) Ahead(tick int) (e *order.Epoch, step, at, low int) {
 	s, p := l.s, l.p
 	s.mu.Lock()
@@ -339,7 +350,8 @@ func (l *Loop) Ahead(tick int) (e *order.Epoch, step, at, low int) {
 	return nil, 0, 0, p.front.low
 }
 
-// watchLocked has a waiting loop woken when the Timeout is over.
+// watchLocked arranges that a waiting loop wakes up when the Timeout is over: a sync.Cond has no
+// wait with a limit.
 func (l *Loop) watchLocked() {
 	s := l.s
 	switch {
@@ -355,20 +367,20 @@ func (l *Loop) watchLocked() {
 	}
 }
 
-// unwatchLocked has it woken no more.
+// unwatchLocked stops the alarm of watchLocked.
 func (l *Loop) unwatchLocked() {
 	if l.s.alarm != nil {
 		l.s.alarm.Stop()
 	}
 }
 
-// overdue reports whether the Timeout is over.
+// overdue reports whether the Timeout has passed since a time.
 func (l *Loop) overdue(since time.Duration) bool {
 	c := &l.s.config
 	return c.Timeout > 0 && c.Clock()-since >= c.Timeout
 }
 
-// stuckLocked says why the next batch is not there.
+// stuckLocked returns why the next batch is late.
 func (l *Loop) stuckLocked() error {
 	e, step := l.Epoch()
 	if b := l.s.slots.at(l.p.front.low); b != nil {

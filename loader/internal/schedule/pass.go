@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/loader/internal/order"
 )
 
-// span is one epoch of a pass.
+// span is the part of one epoch that a pass delivers.
 type span struct {
 	order *order.Epoch
 	from  int // step that comes first: not 0 after Resume
@@ -31,13 +31,14 @@ type front struct {
 	seen   outlook
 }
 
-// outlook is a loop's knowledge of the batches ahead.
+// outlook is what a loop knows about the batches ahead.
 type outlook struct {
 	next int // first tick that was not looked at
 	cold int // the last one before it whose batch takes longer to make than to hand over; -1 if none
 }
 
-// pass is one loop over batches, of one epoch or of several, from its start to its end.
+// pass is the state of one loop over batches, of one epoch or of several. The Schedule's lock
+// guards all fields except front, which belongs to the loop's goroutine.
 type pass struct {
 	ctx     context.Context // of the reads; done when the loop is left
 	cancel  context.CancelCauseFunc
@@ -46,22 +47,22 @@ type pass struct {
 	reads   Reads
 
 	front     front
-	next      int           // tick that the next free slot gets
-	end       int           // ticks from here on are not handed out
-	early     Ticks         // those after low that were delivered
+	next      int           // next tick to be assigned
+	end       int           // first tick that is not assigned any more
+	early     Ticks         // delivered ticks after low
 	filling   int           // pieces of work under way
 	opening   bool          // the first batch is being prepared
-	split     *slot         // a batch whose pieces are handed out
-	delivered int           // batches
-	handed    time.Duration // when the consumer got the batch it has; 0 if it has none
+	split     *slot         // batch whose pieces are being handed out
+	delivered int           // number of delivered batches
+	handed    time.Duration // when the consumer got its present batch; 0 if it has none
 	cause     error         // why the pass was cancelled
-	abandoned bool          // its loop is left, but something hangs
+	abandoned bool          // the loop was left while a read hangs
 }
 
 // last returns the last epoch that the pass knows of.
 func (p *pass) last() *span { return p.front.spans[len(p.front.spans)-1] }
 
-// follow adds the epoch after the last one.
+// follow adds the epoch after the last one that the pass knows.
 func (p *pass) follow(e *order.Epoch) *span {
 	next := &span{order: e, first: p.last().end()}
 	p.front.spans = append(p.front.spans, next)
@@ -76,7 +77,8 @@ func (p *pass) spanOf(tick int) *span {
 	return p.front.spans[0]
 }
 
-// skip passes over ticks that were delivered before the pass began.
+// skip passes over ticks that a resumed run delivered before: with Unordered, later batches may
+// have been delivered early.
 func (p *pass) skip() {
 	first := p.front.spans[0]
 	for p.next < p.end && p.next < MaxDisplacement && first.first == 0 && first.taken.has(p.next) {
@@ -84,7 +86,8 @@ func (p *pass) skip() {
 	}
 }
 
-// fail ends the pass for cause, unless it has ended for another.
+// fail ends the pass for a cause. Only the first cause counts: later errors are usually
+// consequences, such as a cancelled read.
 func (p *pass) fail(cause error) {
 	if p.cause == nil {
 		p.cause = cause
@@ -96,7 +99,8 @@ func (p *pass) fail(cause error) {
 // more reports whether the current epoch has a batch that was not delivered.
 func (p *pass) more() bool { return p.front.low < p.front.spans[0].end() }
 
-// deliver records that a tick was delivered.
+// deliver records that a tick was delivered. With Unordered a later tick may come first; low moves
+// over all ticks that are delivered without a gap.
 func (p *pass) deliver(tick int) {
 	p.delivered++
 	if tick > p.front.low {
@@ -109,7 +113,7 @@ func (p *pass) deliver(tick int) {
 	}
 }
 
-// position returns where the pass is.
+// position returns the position of the pass, for a State.
 func (p *pass) position() Position {
 	t := p.front.spans[0]
 	if !p.more() {
@@ -118,7 +122,8 @@ func (p *pass) position() Position {
 	return Position{t.order.Number, t.step(p.front.low), p.early}
 }
 
-// finished returns a slot that may be handed out now, or nil.
+// finished returns a slot whose batch may be handed out now, or nil: the next one, or with
+// Unordered any one of the epoch.
 func (p *pass) finished(t *slotTable) *slot {
 	last := p.front.low + 1
 	if t.unordered {

@@ -12,7 +12,9 @@ import (
 var ErrBusy = errors.New("another epoch of this Loader is still being iterated; a Loader serves one at a time: leave " +
 	"that loop first, or make a second Loader")
 
-// Schedule says who makes which batch in which slot. A method that ends in Locked needs mu; every other one takes it.
+// Schedule decides who makes which batch in which slot, and when. One lock guards all of it. The
+// lock is held for a few assignments at a time, never while records are read. A method whose name
+// ends in Locked needs mu; every other method takes it.
 type Schedule struct {
 	config Config
 	events eventCount
@@ -37,7 +39,9 @@ type Schedule struct {
 	watch   stopwatch
 }
 
-// New returns a Schedule with slots and without a loop.
+// New returns a Schedule with slots and without a loop. The window is as long as ticks that are
+// under way may be apart: MaxDisplacement with Unordered, and otherwise at least the number of
+// slots. No tick beyond it is begun, so that two ticks never share a place in the window.
 func New(c Config) *Schedule {
 	s := &Schedule{config: c, pool: newWorkerTuner(&c)}
 	s.work.L, s.spare.L, s.ready.L = &s.mu, &s.mu, &s.mu
@@ -50,22 +54,25 @@ func New(c Config) *Schedule {
 	return s
 }
 
-// tellLocked says that there may be what the loop waits for.
+// tellLocked wakes the loop, whether it spins or sleeps.
 func (s *Schedule) tellLocked() {
 	s.events.n.Add(1)
 	s.ready.Broadcast()
 }
 
-// needLocked returns how many slots the present workers need.
+// needLocked returns how many slots the present number of workers needs.
 func (s *Schedule) needLocked() int { return s.config.Prefetch + s.pool.workers + 1 }
 
-// roomLocked reports whether another batch may be begun: there is a free slot, and no more are in
-// use than the present workers need.
+// roomLocked reports whether another batch may be begun: a slot is free, and fewer slots are in use
+// than the present workers need. The second condition keeps memory of a larger number of workers,
+// tried before, out of use.
 func (s *Schedule) roomLocked() bool {
 	return len(s.slots.free) > 0 && s.slots.used() < s.needLocked()
 }
 
-// assignStepLocked gives the next step a slot, or returns nil if there is no step or no slot.
+// assignStepLocked gives the next tick a slot, or returns nil if there is no tick or no slot. Ticks
+// are assigned in order: otherwise later batches could take all slots, and the batch that the loop
+// waits for would never be made.
 func (s *Schedule) assignStepLocked(p *pass) *slot {
 	p.skip()
 	if p.next >= p.end || !s.roomLocked() || p.next-p.front.low >= len(s.slots.window) {
@@ -78,7 +85,9 @@ func (s *Schedule) assignStepLocked(p *pass) *slot {
 	return b
 }
 
-// staffLocked has another number of workers at work. Batches that were begun before say nothing of them.
+// staffLocked puts another number of workers to work, and adds slots for them. If memory is short,
+// the number stays, and no larger one is tried again. Batches that are under way were made by the
+// old number of workers, and are left out of the measurement.
 func (s *Schedule) staffLocked(p *pass) {
 	more := max(0, s.needLocked()-len(s.slots.all))
 	if s.slots.add(more) < more { // memory is short
@@ -89,7 +98,9 @@ func (s *Schedule) staffLocked(p *pass) {
 	s.spare.Broadcast()
 }
 
-// sweep frees the slots of a pass of which nothing is under way, and ends it.
+// sweep frees the slots of a pass that has no work under way, and ends the pass. Free takes the
+// lock itself, so that sweep releases it meanwhile; nobody else can begin a pass as long as s.pass
+// is set.
 func (s *Schedule) sweep() {
 	s.mu.Lock()
 	left := s.slots.clearWindow()
@@ -103,7 +114,9 @@ func (s *Schedule) sweep() {
 	s.mu.Unlock()
 }
 
-// Free makes a slot free again. The caller owns its batch.
+// Free makes a slot free again. The caller owns its batch until then. The batch is cleared before
+// the lock is taken, because clearing may release the Source and poison memory. The last slot to be
+// freed after Close frees the memory of all.
 func (s *Schedule) Free(number int) {
 	s.config.Slots.Clear(number)
 	s.mu.Lock()
@@ -123,7 +136,7 @@ func (s *Schedule) Free(number int) {
 	}
 }
 
-// Hold is the answer to Keep.
+// Hold is the result of Keep.
 type Hold int
 
 // The answers to Keep.
@@ -133,8 +146,9 @@ const (
 	TooMany             // as many as Prefetch are kept
 )
 
-// Keep keeps the batch that the loop body has, if hold, which is called with the lock held, says that it has
-// it still.
+// Keep keeps the batch of the loop body. hold is called with the lock held, and decides by
+// compare-and-swap whether the caller still has the batch: another goroutine may release it at the
+// same time.
 func (s *Schedule) Keep(number int, hold func() bool) Hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,14 +164,15 @@ func (s *Schedule) Keep(number int, hold func() bool) Hold {
 	return Held
 }
 
-// Kept returns the slots that are kept.
+// Kept returns the numbers of the kept slots.
 func (s *Schedule) Kept() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.slots.kept()
 }
 
-// At returns where the Schedule is, and whether Seek said so and nothing was iterated since.
+// At returns the Schedule's position, and whether Seek set the position and nothing was iterated
+// since.
 func (s *Schedule) At() (at Position, resumed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +182,8 @@ func (s *Schedule) At() (at Position, resumed bool) {
 	return s.at, s.resumed
 }
 
-// Seek moves the Schedule to the Position that find returns, if no loop is iterated.
+// Seek moves the Schedule to the Position that find returns, unless a loop is being iterated. find
+// runs with the lock held, so that no loop begins meanwhile.
 func (s *Schedule) Seek(find func() (Position, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,14 +208,14 @@ func (s *Schedule) Times() Times {
 	return t
 }
 
-// Closing is how Close found a Schedule.
+// Closing is the state in which Close found a Schedule.
 type Closing struct {
 	Kept []int // slots that are kept
 	Lost error // why a loop was abandoned whose worker still hangs; else nil
 }
 
-// Close ends the pending work with a cause, and ends all workers. It returns false if the Schedule was
-// closed before.
+// Close ends the pending work with a cause, and ends all workers. It does not wait. It returns
+// false if the Schedule was closed before.
 func (s *Schedule) Close(cause error) (found Closing, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

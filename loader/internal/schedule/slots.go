@@ -2,7 +2,7 @@ package schedule
 
 import "github.com/penstock/penstock/loader/internal/order"
 
-// Slots is the memory of slots, which a Schedule knows by their numbers.
+// Slots is the memory of slots, which a Schedule knows only by number.
 type Slots interface {
 	// Extend adds n slots, or as many as there is memory for, and returns how many. Their numbers follow the others.
 	// It is called with the Schedule's lock held.
@@ -15,7 +15,7 @@ type Slots interface {
 	Idle()
 }
 
-// state is where a slot is on its way.
+// state is the state of a slot; the package documentation has the table.
 type state int
 
 const (
@@ -33,21 +33,21 @@ type slot struct {
 	tick   int
 	step   int
 	epoch  *order.Epoch
-	opens  bool  // the other workers wait until it is prepared
-	inline bool  // the loop makes it
-	err    error // why there is no batch
+	opens  bool  // other workers wait until this batch is prepared
+	inline bool  // the loop makes this batch
+	err    error // why the batch could not be made
 	pieces pieces
 }
 
-// pieces says how far a batch is that several workers make.
+// pieces is the progress of a batch that several workers make.
 type pieces struct {
 	n     int // that the batch was split into
-	given int // of those, handed out
-	left  int // and not done
-	errAt int // first record of the piece that the slot's err is of
+	given int // pieces handed out
+	left  int // pieces not done
+	errAt int // first record of the piece that failed
 }
 
-// slotTable is where the slots are.
+// slotTable finds slots by number, by tick, and by being free. The Schedule's lock guards it.
 type slotTable struct {
 	memory    Slots
 	all       []*slot // by number
@@ -66,7 +66,7 @@ func (t *slotTable) add(n int) int {
 	return added
 }
 
-// assign takes a free slot for a tick.
+// assign takes a free slot for a tick: the one freed last, whose memory is most likely in cache.
 func (t *slotTable) assign(tick int) *slot {
 	last := len(t.free) - 1
 	s := t.free[last]
@@ -94,7 +94,7 @@ func (t *slotTable) isDone(tick int) bool {
 // used returns how many slots are not free.
 func (t *slotTable) used() int { return len(t.all) - len(t.free) }
 
-// clearWindow takes all slots out of the window: they are the caller's to free.
+// clearWindow takes all slots out of the window and returns their numbers, for the caller to free.
 func (t *slotTable) clearWindow() (numbers []int) {
 	for i, s := range t.window {
 		if s != nil {

@@ -15,13 +15,15 @@ type eventCount struct {
 	_ cpu.CacheLinePad
 }
 
-// spinner is how a loop waits for a batch: it spins for a moment, as long as that has paid off
-// of late. A goroutine that sleeps is woken by the worker, which costs the worker a system call.
-// The goroutine continues about 50 microseconds later, when workers of small batches have run out of
-// slots.
+// spinner decides how a loop waits for a batch: it spins for a moment, as long as spinning has
+// recently paid off. A sleeping goroutine must be woken by the worker, which costs the worker a
+// system call, and continues about 50 microseconds later, when workers of small batches have run
+// out of slots.
+//
+// After a vain spin the loop sleeps through the next 2, 4, 8, ... waits, at most 256.
 type spinner struct {
-	vain int // times in a row that it was over before there was a batch
-	rest int // waits that are slept through because of that
+	vain int // spins in a row that ended without a batch
+	rest int // coming waits without a spin, because of vain ones
 }
 
 const (
@@ -29,8 +31,8 @@ const (
 	mostVain = 8
 )
 
-// spins reports whether the loop spins before it sleeps. It does not if every core has a worker:
-// it would take a core from them.
+// spins reports whether the loop should spin before it sleeps. It should not if every core has a
+// worker, because it would take a core from them.
 func (w *spinner) spins(workers, cores int) bool {
 	if workers >= cores {
 		return false
@@ -42,13 +44,13 @@ func (w *spinner) spins(workers, cores int) bool {
 	return true
 }
 
-// spin waits awake until there are other events than those seen, and reports whether there are.
+// spin waits awake until the count differs from seen, and reports whether it does.
 func (e *eventCount) spin(seen uint64) bool {
 	spinWhile(&e.n, seen, spinTime)
 	return e.n.Load() != seen
 }
 
-// note takes whether spinning ended with an event.
+// note records whether a spin ended with an event.
 func (w *spinner) note(changed bool) {
 	if changed {
 		w.vain = 0

@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// MaxDisplacement is how far Unordered lets a batch be delivered before an earlier one: that many
-// bits are in a Position.
+// MaxDisplacement is how far ahead of an earlier batch Unordered may deliver a batch. It is the
+// number of bits that a Position has for early batches.
 const MaxDisplacement = 64
 
-// Ticks is a set of the ticks from the first one on that was not delivered.
+// Ticks is a set of delivered ticks, relative to the first tick that was not delivered.
 type Ticks uint64
 
 func (t Ticks) has(i int) bool { return i < MaxDisplacement && t>>i&1 == 1 }
 func (t *Ticks) add(i int)     { *t |= 1 << i }
 
-// shift makes what was i+1 be i.
+// shift moves the base of the set by one tick.
 func (t *Ticks) shift() { *t >>= 1 }
 
 // String returns the set as a hexadecimal number; it is empty for the empty set.
@@ -26,7 +26,8 @@ func (t Ticks) String() string {
 	return strconv.FormatUint(uint64(t), 16)
 }
 
-// ParseTicks returns the set that String wrote.
+// ParseTicks returns the set that String wrote. The first bit must be 0: it stands for the first
+// batch that was not delivered.
 func ParseTicks(s string) (Ticks, error) {
 	if s == "" {
 		return 0, nil

@@ -8,19 +8,19 @@ import (
 // LittleWait is the part of a loop's time for which it may wait for batches: less is not worth fixing.
 const LittleWait = 0.05
 
-// Share returns what part is of whole.
+// Share returns part as a fraction of whole.
 func Share(part, whole time.Duration) float64 { return float64(part) / float64(max(1, whole)) }
 
-// Times is the time that the loops and the workers of a Schedule spent.
+// Times is how long the loops and the workers of a Schedule spent on what.
 type Times struct {
-	Epochs     int           // begun
-	Wait       time.Duration // that loops waited for batches, in all
-	Starts     time.Duration // of that, for the first batches of loops
+	Epochs     int           // epochs begun
+	Wait       time.Duration // total time that loops waited for batches
+	Starts     time.Duration // part of Wait for the first batches of loops
 	Waits      Quantiles     // of the waits for one batch
 	Ready      int           // batches that were ready when they were asked for
-	Body       time.Duration // that loops had a batch: their own work
+	Body       time.Duration // time that loop bodies had a batch
 	FirstBatch time.Duration // from the start of the latest loop to its first batch
-	Idle       time.Duration // of workers: waiting for a free slot, or for the next loop
+	Idle       time.Duration // time that workers waited for a slot or for the next loop
 	Late       Late          // the longest wait for a batch that was not the first of its loop
 
 	Workers, MaxWorkers int // that make batches, as found so far; at most
@@ -32,20 +32,20 @@ type Times struct {
 // they are.
 type Quantiles struct{ P50, P95, P99, Max time.Duration }
 
-// Late names a batch.
+// Late is the batch that a loop waited for longest.
 type Late struct {
 	Epoch, Batch int
 	Wait         time.Duration
 }
 
-// stopwatch measures loops.
+// stopwatch measures loops. The Schedule's lock guards it.
 type stopwatch struct {
 	times Times
 	waits histogram
 }
 
-// waited notes how long the loop of p waited for s, its next batch, or for the end of the pass if s
-// is nil.
+// waited records how long the loop of p waited for its next batch s, or for the end of the pass if
+// s is nil. First batches of a loop are counted apart: nothing could be made in advance for them.
 func (w *stopwatch) waited(p *pass, s *slot, wait time.Duration) {
 	w.waits.add(wait)
 	if s == nil {
@@ -61,7 +61,7 @@ func (w *stopwatch) waited(p *pass, s *slot, wait time.Duration) {
 	}
 }
 
-// leaveBody notes how long the loop body had its batch.
+// leaveBody records how long the loop body had its batch.
 func (w *stopwatch) leaveBody(p *pass, now time.Duration) {
 	if p.handed > 0 {
 		w.times.Body += now - p.handed
@@ -69,7 +69,8 @@ func (w *stopwatch) leaveBody(p *pass, now time.Duration) {
 	}
 }
 
-// histogram counts durations in eight buckets a factor of two.
+// histogram counts durations in eight buckets per factor of two, so that a quantile is at most an
+// eighth too large, and an epoch of any length needs the same memory.
 type histogram struct {
 	counts [64 * 8]uint32
 	n      int
@@ -82,7 +83,7 @@ func (h *histogram) add(d time.Duration) {
 	h.max = max(h.max, d)
 }
 
-// bucket returns the number of the bucket of ns: 0 to 7 are exact.
+// bucket returns the number of the bucket of ns. Buckets 0 to 7 hold one value each.
 func bucket(ns uint64) int {
 	if ns < 8 {
 		return int(ns)

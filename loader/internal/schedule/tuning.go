@@ -1,6 +1,8 @@
 package schedule
 
-// tuneLocked counts a batch that is handed out now, and has as many workers at work as the tuner decides.
+// tuneLocked counts a batch that is handed out now, and puts to work as many workers as the tuner
+// decides. The first batches of loops are left out of the waiting time, since every number of
+// workers starts cold.
 func (l *Loop) tuneLocked() {
 	s := l.s
 	wait := s.watch.times.Wait - s.watch.times.Starts
@@ -9,8 +11,9 @@ func (l *Loop) tuneLocked() {
 	}
 }
 
-// steadyLocked reports whether the workers make batches as they will for most of the pass: not so when it
-// begins and ends. Of a short one, all batches count.
+// steadyLocked reports whether workers make batches at their steady pace. They do not at the
+// beginning of a pass, when all slots are free, nor at its end, when nothing is left to begin. In a
+// short pass all batches count, because there would be none else.
 func (l *Loop) steadyLocked() bool {
 	p, need := l.p, l.s.needLocked()
 	return p.front.inline || p.delivered > need && p.next < p.end || p.delivered+p.end-p.front.low < 4*need

@@ -2,34 +2,34 @@ package schedule
 
 import "time"
 
-// workerTuner looks for the number of workers with which batches come fastest, from least to
-// most. Of two numbers that are as good it takes the smaller one. With none, the loop makes its
-// batches itself.
+// workerTuner searches for the number of workers with which batches come fastest, between least and
+// most. Of two numbers that are equally fast it takes the smaller. With no workers the loop makes
+// its batches itself.
 //
-// It compares what a batch takes, the body of the loop included, over a window of batches with
-// another number and over those before and after it with the present one. A better number stays. A
-// worse one is tried again later: after ever more windows, as long as nothing wins, so that trials
-// cost next to nothing. So it also finds what changes: a cache that becomes warm, or a body that
-// needs the cores.
+// The tuner compares the time per batch, the loop body included, over a window of batches with
+// another number to the windows before and after it with the present number. The comparison to both
+// sides cancels a drift, such as a cache that becomes warm. A better number stays. A worse one is
+// tried again later, after ever longer rests as long as nothing wins, so that trials cost next to
+// nothing and the tuner still notices when conditions change.
 type workerTuner struct {
 	least, most int
-	home        int // the best number so far
-	workers     int // at work now: another one in a trial
+	home        int // best number so far
+	workers     int // present number; differs from home in a trial
 
 	stored bool // storage was slow, and that was dealt with
 
 	up    bool          // the next trial is of more workers
 	far   bool          // the last one between none and few was from none to two, or from few to none
 	tries int           // trials in a row that lost
-	lost  int           // and by how much, in points
+	lost  int           // points by which these trials lost
 	rest  int           // windows before the next trial
-	pace  time.Duration // for a batch, at home
+	pace  time.Duration // time per batch at home
 	waits float64       // part of that for which the loop waited
-	other int           // the number that was tried last
-	tried time.Duration // for a batch, with it; 0 if that was judged
+	other int           // number tried last
+	tried time.Duration // time per batch in that trial; 0 once it was judged
 
 	skip   int                                 // batches until the window begins
-	seen   int                                 // batches in it
+	seen   int                                 // batches in the window so far
 	began  time.Duration                       // time of the loop then
 	waited time.Duration                       // and what it had waited
 	last   struct{ now, waited time.Duration } // when a batch was counted
@@ -51,12 +51,12 @@ func newWorkerTuner(c *Config) workerTuner {
 // open reports whether anything may still change.
 func (t *workerTuner) open() bool { return t.least < t.most }
 
-// restart begins a new window after some batches, which were not made by the present number of
-// workers.
+// restart begins a new window after skip batches that the present number of workers did not make.
 func (t *workerTuner) restart(skip int) { t.skip, t.seen = max(1, skip), 0 }
 
-// storage starts a second worker at the first batches that came from storage: one reads while the other
-// hands over. It checks that only if one worker began. It reports whether the number of workers changed.
+// storage starts a second worker at the first batches that came from storage: one worker reads
+// while the other hands over. It does so only if the search began with one worker, and reports
+// whether the number changed. Windows of slow batches would take long to find this out.
 func (t *workerTuner) storage(of Reads) bool {
 	if t.stored || !t.open() || t.home != 1 || t.workers != 1 || !of.FromStorage() {
 		return false
@@ -65,9 +65,9 @@ func (t *workerTuner) storage(of Reads) bool {
 	return true
 }
 
-// count counts a batch that is handed out at the time now of the loop, which waited for it. Batches that are
-// not steady, as their pass begins or ends, are left out of the window: else one with more of them would
-// lose. It reports whether the number of workers changed.
+// count counts a batch that is handed out at the loop's time now. Batches that are not steady are
+// left out of the window, because a window with more of them would lose for no reason. count
+// reports whether the number of workers changed.
 func (t *workerTuner) count(now, waited time.Duration, steady bool) bool {
 	last := t.last
 	t.last.now, t.last.waited = now, waited
@@ -105,8 +105,8 @@ func (t *workerTuner) count(now, waited time.Duration, steady bool) bool {
 	return t.workers != before
 }
 
-// atHome takes a window with the present number: it judges the trial before it, and may begin
-// another.
+// atHome takes a window with the present number. It judges the trial before the window, and may
+// begin another.
 func (t *workerTuner) atHome(pace time.Duration, waits float64) {
 	before := t.pace
 	t.pace, t.waits = pace, waits
@@ -127,8 +127,9 @@ func (t *workerTuner) atHome(pace time.Duration, waits float64) {
 	t.next()
 }
 
-// wins reports whether the trial was better than what a batch took at home before and after it.
-// More workers must gain something, whatever else became faster meanwhile; fewer must not lose.
+// wins reports whether the trial was better than the windows with the present number before and
+// after it. More workers must gain something, since each costs memory and cores; fewer workers must
+// only not lose.
 func (t *workerTuner) wins(before, after time.Duration) bool {
 	least, mean := min(before, after), (before+after)/2
 	switch {
@@ -140,7 +141,8 @@ func (t *workerTuner) wins(before, after time.Duration) bool {
 	return t.tried < least-least/25
 }
 
-// lose goes on to the other direction, or after both to a rest, which is longer the more was lost.
+// lose turns the search to the other direction, or, after both directions lost, to a rest. The rest
+// is longer the more was lost.
 func (t *workerTuner) lose(points int) {
 	t.up = !t.up
 	t.lost += points
@@ -149,7 +151,7 @@ func (t *workerTuner) lose(points int) {
 	}
 }
 
-// next begins a trial, unless it is not the time for one, or there is nothing to try.
+// next begins a trial, unless the tuner rests or there is no other number to try.
 func (t *workerTuner) next() {
 	if t.rest > 0 {
 		t.rest--
@@ -164,8 +166,9 @@ func (t *workerTuner) next() {
 	}
 }
 
-// candidate returns the number to try in the present direction. Near none there are two, by turns:
-// handing batches over may cost more than one worker gains, but less than two do.
+// candidate returns the number to try in the present direction. Near zero there are two candidates,
+// by turns: handing batches over may cost more than one worker gains, and less than two workers
+// gain. While the loop hardly waits, more workers cannot help, and none are tried.
 func (t *workerTuner) candidate() int {
 	switch {
 	case t.up && t.waits < LittleWait/2:

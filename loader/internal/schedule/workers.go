@@ -34,13 +34,14 @@ type Task struct {
 	Pieces int // that it was split into
 }
 
-// taskOf returns the task to make the batch of b.
+// taskOf returns the task of making the batch of b.
 func taskOf(p *pass, b *slot) Task {
 	return Task{Kind: Batch, Ctx: p.ctx, Slot: b.number, Tick: b.tick, Epoch: b.epoch, Step: b.step, Opens: b.opens,
 		Inline: b.inline, Warm: b.inline && p.front.warm}
 }
 
-// Assign waits for a task of a worker, which has a number from 0 on.
+// Assign waits for a task for the worker with a number from 0 on. Workers beyond the present number
+// wait on a condition of their own, so that they are not woken for every slot.
 func (s *Schedule) Assign(worker int) Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +66,8 @@ func (s *Schedule) Assign(worker int) Task {
 	}
 }
 
-// taskLocked returns what there is to do for a worker.
+// taskLocked returns what a worker should do now. Pieces of a split batch come before everything
+// else: the consumer waits for that batch.
 func (s *Schedule) taskLocked(worker int) Task {
 	p := s.pass
 	switch {
@@ -82,7 +84,7 @@ func (s *Schedule) taskLocked(worker int) Task {
 	return Task{}
 }
 
-// piece hands out a piece of the batch that is split.
+// piece hands out the next piece of the split batch.
 func (p *pass) piece() Task {
 	b := p.split
 	t := taskOf(p, b)
@@ -93,7 +95,8 @@ func (p *pass) piece() Task {
 	return t
 }
 
-// Open lets the other workers begin: the batch of a Task that opens a loop is next to nothing to make.
+// Open lets the other workers begin. The worker of the first batch calls it when that batch takes
+// next to nothing to make.
 func (s *Schedule) Open() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,9 +108,9 @@ func (s *Schedule) openLocked() {
 	s.work.Broadcast()
 }
 
-// Divide lets the other workers begin with the batch of records in a slot: it splits that into
-// pieces, so that all make it together and the consumer has it as soon as it can be. It
-// reports whether there is something to split; the slot then is not the caller's any more.
+// Divide splits the batch in a slot into pieces and lets the other workers begin with them: the
+// first batch of a loop is made by all workers together, since the consumer waits for it. It
+// reports whether there was something to split; the slot then is not the caller's any more.
 func (s *Schedule) Divide(number, records int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +127,9 @@ func (s *Schedule) Divide(number, records int) bool {
 	return true
 }
 
-// PieceDone takes over a piece that begins with record lo, and reports whether it was the last one of its
-// batch: the caller then ends that by Done. The error of the first record stays.
+// PieceDone takes back a piece that begins with record lo, and reports whether it was the last
+// piece: its worker then hands the batch over by Done. Of several errors the one with the lowest
+// record stays, so that the reported record does not depend on timing.
 func (s *Schedule) PieceDone(number, lo int, err error) (last bool, first error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +145,7 @@ func (s *Schedule) PieceDone(number, lo int, err error) (last bool, first error)
 	return false, nil
 }
 
-// Cost is a worker's finding about the reads of a batch.
+// Cost is what a worker found about the reads of a batch.
 type Cost int
 
 // The costs.
@@ -150,8 +154,9 @@ const (
 	Cold      // this batch and the one before it were slower to read than memory is
 )
 
-// Done takes over a batch that a worker made, or failed to make, for err. After a failure no later
-// step is begun.
+// Done takes back a batch that a worker made, or failed to make for err. After a failure no later
+// step is begun; batches before the failed one are still delivered. The loop is woken only if it
+// can continue now: a wake-up for every batch made in advance would be a system call each.
 func (s *Schedule) Done(number int, cost Cost, err error) {
 	s.mu.Lock()
 	b, p := s.slots.all[number], s.pass
