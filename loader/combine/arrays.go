@@ -25,7 +25,7 @@ type Array struct {
 	Classes []string // the names of the values 0, 1, ... of a label; may be nil
 }
 
-// spec returns the field that an Array is.
+// spec returns the field that the Array describes.
 func (a *Array) spec() tensor.Spec {
 	return tensor.Spec{
 		Name: a.Name, DType: a.Values.DType(), Shape: a.Values.Shape()[1:], Ragged: a.Offsets != nil,
@@ -48,8 +48,8 @@ func (a *Array) records() (int, error) {
 	return n, nil
 }
 
-// Arrays is a Source of slices in memory, one for each field. Batches in record order
-// are views of the slices; other batches are copied. The slices must not change while a
+// Arrays is a Source of slices in memory, one per field. Batches in record order are views of the
+// slices; other batches are copied. The slices belong to the caller, and must not change while a
 // Loader reads them.
 type Arrays struct {
 	unheld
@@ -94,7 +94,7 @@ func (a *Arrays) Len() int { return a.n }
 // Specs returns the fields, in the order in which they were given.
 func (a *Arrays) Specs() []tensor.Spec { return a.specs }
 
-// Classes returns the classes of a field.
+// Classes returns the names of a label field's values.
 func (a *Arrays) Classes(field string) []string {
 	if i := fieldOf(a.specs, field); i >= 0 {
 		return a.fields[i].Classes
@@ -102,7 +102,7 @@ func (a *Arrays) Classes(field string) []string {
 	return nil
 }
 
-// field returns a field, or an error if records do not exist in it.
+// field returns the named field, or an error if the field or some of the records do not exist.
 func (a *Arrays) field(name string, first, end int) (*Array, error) {
 	i := fieldOf(a.specs, name)
 	if i < 0 {
@@ -114,7 +114,7 @@ func (a *Arrays) field(name string, first, end int) (*Array, error) {
 	return &a.fields[i], nil
 }
 
-// Slice returns records [first, end): memory of the slice.
+// Slice returns records [first, end) as memory of the caller's slice.
 func (a *Arrays) Slice(field string, first, end int) (tensor.View, error) {
 	f, err := a.field(field, first, end)
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *Arrays) Slice(field string, first, end int) (tensor.View, error) {
 	return f.Values.Slice(first, end), nil
 }
 
-// SliceRagged returns the rows of records [first, end): memory of the slice.
+// SliceRagged returns the rows of records [first, end) as memory of the caller's slice.
 func (a *Arrays) SliceRagged(field string, first, end int, offsets []int64) (tensor.View, error) {
 	f, err := a.field(field, first, end)
 	if err != nil {
@@ -136,7 +136,6 @@ func (a *Arrays) SliceRagged(field string, first, end int, offsets []int64) (ten
 	return f.Values.Slice(int(from), int(f.Offsets[end])), nil
 }
 
-// Gather copies records.
 func (a *Arrays) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	f, err := a.checked(ctx, field, indices)
 	if err != nil {
@@ -146,7 +145,8 @@ func (a *Arrays) Gather(ctx context.Context, field string, indices []int, dst []
 	return nil
 }
 
-// checked returns a field in which all records of a list exist.
+// checked returns a field after a check that all records of a list exist. gatherRows has no checks
+// of its own.
 func (a *Arrays) checked(ctx context.Context, field string, indices []int) (*Array, error) {
 	f, err := a.field(field, 0, 0)
 	if err == nil {
@@ -166,7 +166,8 @@ const (
 	prefetchRow   = 1 << 10
 )
 
-// gatherRows copies rows of src, and prefetches the next ones into the CPU's cache.
+// gatherRows copies rows of src. It prefetches later rows into the CPU's cache, as rows of a
+// shuffled batch are far apart.
 func gatherRows(dst, src []byte, size int, rows []int) {
 	distance, part := max(1, prefetchAhead/max(1, size)), min(size, prefetchRow)
 	for _, i := range rows[:min(len(rows), distance)] {
@@ -180,7 +181,7 @@ func gatherRows(dst, src []byte, size int, rows []int) {
 	}
 }
 
-// Lengths sets the offsets of records.
+// Lengths sets the offsets that GatherRagged will set, and copies no rows.
 func (a *Arrays) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
 	f, err := a.checked(ctx, field, indices)
 	if err != nil {
@@ -193,7 +194,6 @@ func (a *Arrays) Lengths(ctx context.Context, field string, indices []int, offse
 	return nil
 }
 
-// GatherRagged copies the rows of records.
 func (a *Arrays) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) (
 	[]byte, error) {
 	f, err := a.checked(ctx, field, indices)
@@ -212,13 +212,13 @@ func (a *Arrays) GatherRagged(ctx context.Context, field string, indices []int, 
 	return dst, nil
 }
 
-// Warm has nothing to do.
+// Warm does nothing: slices are in memory.
 func (a *Arrays) Warm(string, int, int) error { return nil }
 
-// IsWarm is true.
+// IsWarm returns true: slices are in memory.
 func (a *Arrays) IsWarm(string, int, int) bool { return true }
 
-// DescribeReads says that records are copied from memory.
+// DescribeReads reports that records are copied from memory.
 func (a *Arrays) DescribeReads(string) (how, why string, resident float64) {
 	return "copied", "they are slices in memory", 1
 }

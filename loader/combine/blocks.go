@@ -14,8 +14,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// grid divides a field that is not in memory into the pieces that are read: chunks of the Source or, without these,
-// records.
+// grid divides a field that is not in memory into the pieces that are read at a time: chunks of the
+// Source or, if it has none, records.
 type grid struct {
 	shape  []int // elements of a chunk, along each axis
 	counts []int // chunks along each axis
@@ -23,7 +23,8 @@ type grid struct {
 	size   int   // bytes of a chunk
 }
 
-// newGrid returns the grid of a field.
+// newGrid returns the grid of a field. A record is a chunk of length 1 on the first axis and of
+// full length on the others, so that both forms are copied by the same code.
 func newGrid(f *windowed) grid {
 	g := grid{size: f.in.DType.Size()}
 	if s := f.part.can.Grid; s != nil {
@@ -55,7 +56,8 @@ func (g *grid) read(ctx context.Context, f *windowed, number int, dst []byte) er
 	return f.part.can.Grid.ReadChunk(ctx, f.in.Name, at, dst)
 }
 
-// blockRead copies some windows of a field out of chunks, and reads each chunk once.
+// blockRead copies windows of a field out of chunks. All windows are added first, so that each
+// chunk is decoded once for all windows that have a part of it.
 type blockRead struct {
 	cache   *chunkCache
 	f       *windowed
@@ -64,22 +66,22 @@ type blockRead struct {
 	wanted  map[int][]wantedPart // by chunk
 }
 
-// blockWindow is a window: its parts of the chunks along each axis.
+// blockWindow is a window with its parts along each axis.
 type blockWindow struct {
 	record int
 	dst    []byte
 	parts  [][]part // by axis
 }
 
-// part is the elements along an axis that a window and a chunk share: element ks[i] of the window is element is[i] of
-// the chunk.
+// part is the elements along one axis that a window and a chunk share: element ks[i] of the window
+// is element is[i] of the chunk.
 type part struct {
 	chunk  int
 	ks, is []int
 	run    bool // both are consecutive
 }
 
-// wantedPart is the part of a window that is in a chunk: one part on each axis.
+// wantedPart is the part of one window in one chunk: one part on each axis.
 type wantedPart struct {
 	window int
 	parts  [tensor.MaxRank]uint32
@@ -89,7 +91,8 @@ func newBlockRead(cache *chunkCache, f *windowed) *blockRead {
 	return &blockRead{cache: cache, f: f, grid: newGrid(f), wanted: make(map[int][]wantedPart)}
 }
 
-// add adds a window with these elements along each axis.
+// add adds a window whose elements are listed by spans. Elements beyond the edge are filled in
+// advance, since no chunk will provide them.
 func (r *blockRead) add(spans []span, record int, dst []byte) {
 	w := blockWindow{record: record, dst: dst}
 	padded := false
@@ -104,7 +107,8 @@ func (r *blockRead) add(spans []span, record int, dst []byte) {
 	r.want(wantedPart{window: len(r.windows) - 1}, 0, 0)
 }
 
-// divideSpan divides the elements of an axis by their chunks; beyond reports that some are the fill.
+// divideSpan divides the elements of an axis among their chunks; beyond reports that some elements
+// are fill.
 func divideSpan(s *span, chunk int) (parts []part, beyond bool) {
 	for k := range s.n {
 		i := s.at(k)
@@ -128,7 +132,7 @@ func divideSpan(s *span, chunk int) (parts []part, beyond bool) {
 	return parts, beyond
 }
 
-// want records the chunks of the last window.
+// want enters every chunk that the last window needs: the product of its parts on all axes.
 func (r *blockRead) want(p wantedPart, a, number int) {
 	parts := r.windows[p.window].parts
 	if a == len(parts) {
@@ -141,7 +145,10 @@ func (r *blockRead) want(p wantedPart, a, number int) {
 	}
 }
 
-// run reads the chunks, several at a time, and copies the windows.
+// run reads the chunks and copies the windows. Chunks are decoded by several goroutines, since
+// decoding is what takes the time. Their parts of the windows do not overlap, so that no lock is
+// needed. An error stops the others from starting, and run waits for all, as they write to the
+// caller's memory.
 func (r *blockRead) run(ctx context.Context) error {
 	numbers := slices.Sorted(maps.Keys(r.wanted))
 	workers := min(runtime.GOMAXPROCS(0), len(numbers))
@@ -172,7 +179,7 @@ func (r *blockRead) run(ctx context.Context) error {
 	return nil
 }
 
-// guarded is chunk for a separate goroutine, in which a panic is an error.
+// guarded is chunk for a goroutine of its own, where a panic would end the process.
 func (r *blockRead) guarded(ctx context.Context, number int) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -182,7 +189,8 @@ func (r *blockRead) guarded(ctx context.Context, number int) (err error) {
 	return r.chunk(ctx, number)
 }
 
-// chunk copies the parts of windows that are in a chunk.
+// chunk copies one chunk's parts of all windows. The chunk may be read by another call, whose
+// context is cancelled: then this call reads the chunk again.
 func (r *blockRead) chunk(ctx context.Context, number int) error {
 	wanted := r.wanted[number]
 	key := chunkKey{r.f.part, r.f.in.Name, number}
@@ -209,7 +217,8 @@ func (r *blockRead) chunk(ctx context.Context, number int) error {
 	return nil
 }
 
-// copy copies the axes from a on; to and from are the bytes of what they have in the window and in the chunk.
+// copy copies the axes from a on. to and from are the bytes of the axes from a on, in the window
+// and in the chunk.
 func (r *blockRead) copy(p *wantedPart, w *blockWindow, to, from, a int, dst, src []byte) {
 	t := &w.parts[a][p.parts[a]]
 	to, from = to/r.f.cuts[a].size, from/r.grid.shape[a]

@@ -2,14 +2,14 @@ package combine
 
 import "github.com/penstock/penstock/tensor"
 
-// span lists the elements of a window along one axis: first, first+step, ..., or the elements of list, in which -1
-// stands for the fill value.
+// span lists the elements of a window along one axis: first, first+step, ..., or, near an edge, the
+// elements of list, in which -1 is the fill value.
 type span struct {
 	first, n, step int
 	list           []int // if it is not empty
 }
 
-// at returns the k-th element.
+// at returns element k.
 func (s *span) at(k int) int {
 	if len(s.list) > 0 {
 		return s.list[k]
@@ -17,7 +17,7 @@ func (s *span) at(k int) int {
 	return s.first + k*s.step
 }
 
-// limits returns the range of the elements; it is empty if all are the fill.
+// limits returns the range that contains the elements. It is empty if all of them are fill.
 func (s *span) limits() (lo, hi int) {
 	if len(s.list) == 0 {
 		return s.first, s.first + (s.n-1)*s.step + 1
@@ -32,7 +32,7 @@ func (s *span) limits() (lo, hi int) {
 	return max(0, lo), hi
 }
 
-// box copies the part of an array that some spans choose.
+// box copies the part of an array that spans choose.
 type box struct {
 	spans []span
 	axes  int                 // up to here; what is within is copied as it is
@@ -41,7 +41,8 @@ type box struct {
 	fill  []byte              // an element
 }
 
-// newBox returns the box of a field.
+// newBox returns the box of a field. Inner axes that stay whole are merged into one, so that their
+// elements are one copy.
 func newBox(f *windowed, spans []span) *box {
 	b := &box{spans: spans, fill: f.fill, axes: len(f.cuts)}
 	from, to := f.in.DType.Size(), f.in.DType.Size()
@@ -55,7 +56,8 @@ func newBox(f *windowed, spans []span) *box {
 	return b
 }
 
-// copy copies the axes from a on. Element i of axis a is element i+shift of src.
+// copy copies the axes from a on. Element i of axis a is element i+shift of src, which may begin in
+// the middle of the array.
 func (b *box) copy(a int, dst, src []byte, shift int) {
 	s, from, to := &b.spans[a], b.from[a], b.to[a]
 	last := a == b.axes-1
@@ -77,7 +79,7 @@ func (b *box) copy(a int, dst, src []byte, shift int) {
 	}
 }
 
-// repeat fills dst with an element.
+// repeat fills dst with copies of an element, doubling the filled part with each copy.
 func repeat(dst, element []byte) {
 	for n := copy(dst, element); n < len(dst); {
 		n += copy(dst[n:], dst[:n])

@@ -7,8 +7,9 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// chunkCache keeps the most recently used chunks, up to a limit, and all chunks in use. A chunk is decoded once even if
-// several goroutines ask for it together: the first one enters it before it reads, and the others wait for its done.
+// chunkCache keeps the most recently used chunks, up to a limit, and all chunks in use. A chunk is
+// decoded once even if several goroutines ask for it together: the first one enters it before
+// reading, and the others wait for its done channel. mu is never held while a chunk is decoded.
 type chunkCache struct {
 	mu      sync.Mutex
 	limit   int64 // 0 means loader.DefaultChunkCache
@@ -27,7 +28,8 @@ type chunkKey struct {
 	number int
 }
 
-// chunkEntry is a chunk, once done is closed.
+// chunkEntry is a chunk. data and err may be read once done is closed. Memory of an entry with
+// references is never reused.
 type chunkEntry struct {
 	key  chunkKey
 	data []byte
@@ -37,7 +39,9 @@ type chunkEntry struct {
 	at   *list.Element
 }
 
-// get returns a chunk of some bytes, which read fills if it is not cached. It stays until release.
+// get returns a chunk of size bytes, which read fills if the chunk is not cached. The chunk stays
+// until release. A chunk whose read failed is removed before the waiting goroutines see the error,
+// so that a later call tries again.
 func (c *chunkCache) get(key chunkKey, size int, read func(dst []byte) error) (*chunkEntry, error) {
 	c.mu.Lock()
 	if e := c.entries[key]; e != nil {
@@ -78,7 +82,8 @@ func (c *chunkCache) get(key chunkKey, size int, read func(dst []byte) error) (*
 	return e, nil
 }
 
-// plan sets the limit of an order of chunks, 0 to end that.
+// plan sets the limit of an order of chunks, which knows better what is needed than the default; 0
+// ends it.
 func (c *chunkCache) plan(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +91,7 @@ func (c *chunkCache) plan(bytes int64) {
 	c.evictLocked()
 }
 
-// touch makes the cached chunks the most recently used ones.
+// touch marks cached chunks as the most recently used ones.
 func (c *chunkCache) touch(keys []chunkKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,14 +102,15 @@ func (c *chunkCache) touch(keys []chunkKey) {
 	}
 }
 
-// has reports whether a chunk is cached, or is being read.
+// has reports whether a chunk is cached or being read.
 func (c *chunkCache) has(key chunkKey) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.entries[key] != nil
 }
 
-// roomLocked returns memory for a chunk.
+// roomLocked returns memory for a chunk, which it reuses if possible: chunks of megabytes would
+// keep the garbage collector busy.
 func (c *chunkCache) roomLocked(size int) []byte {
 	for i, b := range c.spare {
 		if cap(b) >= size {
@@ -115,7 +121,8 @@ func (c *chunkCache) roomLocked(size int) []byte {
 	return make([]byte, size)
 }
 
-// release ends the use of a chunk.
+// release ends one use of a chunk. A chunk that left the cache while in use is dropped by its last
+// user.
 func (c *chunkCache) release(e *chunkEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,8 +132,8 @@ func (c *chunkCache) release(e *chunkEntry) {
 	c.evictLocked()
 }
 
-// evictLocked drops chunks that are not in use, the least recently used first, until the rest keeps to the
-// limit.
+// evictLocked drops chunks that are not in use, the least recently used first, until the rest is
+// within the limit. Chunks in use may exceed it: refusing them would stop the loop.
 func (c *chunkCache) evictLocked() {
 	limit := c.limit
 	switch {
@@ -145,7 +152,7 @@ func (c *chunkCache) evictLocked() {
 	}
 }
 
-// maxSpare is how many chunks' memory is kept for the next ones.
+// maxSpare is how many dropped chunks' memory is kept for later chunks.
 const maxSpare = 8
 
 func (c *chunkCache) dropLocked(e *chunkEntry) {

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// sameClasses reports a field whose numbers mean other classes in a new source than in those before it. Sources
-// that are not a loader.ClassedSource are not compared.
+// sameClasses refuses a source in which a number means another class than in the sources before it.
+// Sources that are no loader.ClassedSource are not compared.
 func (c *Concat) sameClasses(next loader.ClassedSource) error {
 	i := slices.IndexFunc(c.members, func(m member) bool { return m.can.Classed != nil })
 	if next == nil || i < 0 {
@@ -25,7 +25,7 @@ func (c *Concat) sameClasses(next loader.ClassedSource) error {
 	return nil
 }
 
-// several lists the names of classes, the first of many.
+// several lists class names, and only the first of many.
 func several(classes []string) string {
 	const most = 5
 	switch n := len(classes); {

@@ -22,7 +22,7 @@ import (
 )
 
 // Concat is a Source of the records of several Sources, one after the other. A sampler.Mix of its
-// Sizes draws from each in a given proportion.
+// Sizes draws from each Source in a given proportion.
 type Concat struct{ route }
 
 // NewConcat returns the Source of all records of sources, which must have the same fields: names, types,
@@ -89,14 +89,16 @@ func describe(specs []tensor.Spec) string {
 	return strings.Join(out, ", ")
 }
 
-// Locate returns the source of a record, and its number there. The end of all records is the end of the last source.
+// Locate returns the source of a record, and the record's number there. The end of all records
+// counts as the end of the last source.
 func (c *Concat) Locate(record int) (source, number int) {
 	i := c.segment(record)
 	return i, record - c.start(i)
 }
 
-// SizesOf returns the numbers of records of the sources that src has one after the other, if it is a Concat, a Packed
-// of one with Pack.Sizes, or a View of some fields of all records of one; nil for other Sources.
+// SizesOf returns the numbers of records of the sources that src concatenates: if src is a Concat,
+// a Packed of one with Pack.Sizes, or a View of some fields of all records of one. It returns nil
+// for other Sources.
 func SizesOf(src loader.Source) []int {
 	switch s := src.(type) {
 	case *Concat:

@@ -6,7 +6,8 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// Chunks returns the chunks of the records, with one part for each source: a chunk never spans two sources.
+// Chunks returns the chunks of the records, with one part per source: a chunk never spans two
+// sources.
 func (c *Concat) Chunks(fields []string, records []int) (sampler.Chunks, error) {
 	local, places := make([][]int, len(c.members)), make([][]int, len(c.members))
 	for i := range c.members {

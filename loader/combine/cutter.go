@@ -10,7 +10,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// cutter copies windows out of the arrays of some Sources.
+// cutter copies windows out of the arrays of Sources. All fields are fixed when it is made, except
+// the cache and the retention, which have locks of their own; any goroutine may gather.
 type cutter struct {
 	named
 	fields    []windowed
@@ -22,25 +23,26 @@ type cutter struct {
 	scratch   sync.Pool                      // of *windowScratch
 }
 
-// windowScratch is memory of one call.
+// windowScratch is memory that one call borrows.
 type windowScratch struct {
 	place place
 	spans [tensor.MaxRank]span
 	shown shown
 }
 
-// shown is one view of the Source's records for windows that follow each other.
+// shown is one view of the Source's records that serves several consecutive windows. Overlapping
+// windows would otherwise slice, and check, the same records many times.
 type shown struct {
 	first, end int
 	data       []byte
 	left       int // windows of the run that remain to be copied
 }
 
-// mostShown limits the bytes of windows that are shown together: all are brought into memory before the first is
-// copied.
+// mostShown limits the bytes of windows that share a view: all of them are brought into memory
+// before the first is copied.
 const mostShown = 4 << 20
 
-// rows returns n records from first on; nil if they are not shown.
+// rows returns n records from first on, or nil if the view does not contain them.
 func (s *shown) rows(first, n, size int) []byte {
 	if first < s.first || first+n > s.end {
 		return nil
@@ -55,7 +57,7 @@ func (w *cutter) borrow() *windowScratch {
 	return new(windowScratch)
 }
 
-// field returns a field of the records.
+// field returns the named field of the records.
 func (w *cutter) field(name string) (*windowed, error) {
 	i := fieldOf(w.specs, name)
 	if i < 0 {
@@ -64,7 +66,8 @@ func (w *cutter) field(name string) (*windowed, error) {
 	return &w.fields[i], nil
 }
 
-// gather copies windows.
+// gather copies windows. Windows in the Source's memory are copied at once. The others are
+// collected, so that each of their chunks is decoded only once.
 func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	f, err := w.field(field)
 	if err != nil {
@@ -109,8 +112,8 @@ func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []
 	return rest.run(ctx)
 }
 
-// show copies the first of some windows from one view, if they follow each other. Otherwise each
-// is sliced separately, and says why.
+// show takes a view for the first of some windows that are consecutive. If it cannot, each window
+// is sliced on its own, and its error names it.
 func (w *cutter) show(f *windowed, s *windowScratch, indices []int) {
 	most := max(1, min(len(indices), mostShown/max(1, f.out.RecordBytes())))
 	n := 1
@@ -135,7 +138,8 @@ func (w *cutter) show(f *windowed, s *windowScratch, indices []int) {
 	}
 }
 
-// copy copies a window that is in the Source's memory. If it is not, copy sets the spans of the window.
+// copy copies a window that lies in the Source's memory. For any other window it sets the spans and
+// returns false.
 func (w *cutter) copy(f *windowed, s *windowScratch, dst []byte) (done bool, err error) {
 	if f.rows {
 		first, n, plain := w.rowsOf(f, &s.place)
@@ -170,7 +174,8 @@ func (w *cutter) copy(f *windowed, s *windowScratch, dst []byte) (done bool, err
 	return true, nil
 }
 
-// warmSlice returns records [a, b) of a Source, in memory.
+// warmSlice returns records [a, b) of a Source after bringing them into memory: a page fault during
+// the copy would block a thread of the scheduler.
 func warmSlice(p *member, field string, a, b int) ([]byte, error) {
 	if m := p.can.Mapped; m != nil && !m.IsWarm(field, a, b) {
 		if err := m.Warm(field, a, b); err != nil {
@@ -181,7 +186,8 @@ func warmSlice(p *member, field string, a, b int) ([]byte, error) {
 	return v.Bytes(), err
 }
 
-// rowsOf returns the records of the Source for a window of whole records; plain is false if some do not exist.
+// rowsOf returns the Source's records for a window of whole records; plain is false if the window
+// reaches beyond the records.
 func (w *cutter) rowsOf(f *windowed, p *place) (first, n int, plain bool) {
 	c := &f.cuts[0]
 	if c.axis < 0 {
@@ -192,7 +198,8 @@ func (w *cutter) rowsOf(f *windowed, p *place) (first, n int, plain bool) {
 	return first, c.size, first >= lo && first+c.size <= hi
 }
 
-// span sets the elements of a window along an axis of a field.
+// span sets the elements of a window along an axis of a field. Only a window that reaches beyond an
+// edge needs a list.
 func (w *cutter) span(f *windowed, a int, s *windowScratch) {
 	c, to := &f.cuts[a], &s.spans[a]
 	to.list = to.list[:0]
@@ -212,7 +219,8 @@ func (w *cutter) span(f *windowed, a int, s *windowScratch) {
 	}
 }
 
-// beyond returns the element that replaces element i of an axis whose elements are [lo, hi); -1 is the fill.
+// beyond returns the element that stands at place i of an axis whose elements are [lo, hi); -1 is
+// fill.
 func beyond(pad Pad, i, lo, hi int) int {
 	n := hi - lo
 	if i >= lo && i < hi {
@@ -235,7 +243,8 @@ func mod(a, n int) int { return ((a % n) + n) % n }
 
 func floorDiv(a, n int) int { return (a - mod(a, n)) / n }
 
-// consecutive returns the records of the Source for windows [a, b), if they follow each other there.
+// consecutive returns the Source's records for windows [a, b) if they are consecutive there: then
+// the windows are a view.
 func (w *cutter) consecutive(field string, a, b int) (p *member, name string, first, end int, ok bool) {
 	f, err := w.field(field)
 	if err != nil || !f.rows || a < 0 || b > w.origins.n || a >= b {
@@ -256,7 +265,8 @@ func (w *cutter) consecutive(field string, a, b int) (p *member, name string, fi
 	return f.part, f.in.Name, first, last + n, ok && last == first+(b-1-a)*n
 }
 
-// each calls f with the records of the Source for each window; records of windows that overlap come once.
+// each calls f with the Source's records for each window. Records of overlapping windows are merged
+// into one range.
 func (w *cutter) each(field string, a, b int, f func(p *member, name string, first, end int) error) error {
 	of, err := w.field(field)
 	if err != nil {

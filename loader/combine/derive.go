@@ -15,12 +15,13 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Derive is a field that is computed from others, element by element:
+// Derive is a field that is computed from other fields, element by element:
 //
 //	combine.Derive{Name: "ndvi", Expression: "(nir - red) / (nir + red)"}
 //
-// An expression is an [expr.Formula]. Shapes of records are broadcast as in NumPy. It is computed in float32 if each
-// field is float32 or has fewer than 32 bits, and in float64 otherwise; comparisons are of type bool.
+// An expression is an [expr.Formula]. Shapes of records are broadcast as in NumPy. The result is
+// computed in float32 if each field is float32 or has fewer than 32 bits, and in float64 otherwise;
+// comparisons have type bool.
 type Derive struct {
 	Name       string `json:"name"`
 	Expression string `json:"expression"`
@@ -59,8 +60,9 @@ func newDerive(src loader.Source, fields []Derive) (*View, error) {
 	return v, nil
 }
 
-// derived is a Source of a field that is computed, next to its Source in a View. The View asks the Source itself for
-// leases and identities. If derived did so, too, each View over another one would ask twice as often.
+// derived is a Source with one computed field, next to its own Source in a View. The View asks the
+// Source for leases and identities. If derived did so as well, each View over another one would
+// double the number of calls.
 type derived struct {
 	unheld
 	made
@@ -74,14 +76,15 @@ type derived struct {
 	pools  struct{ single, double sync.Pool }
 }
 
-// maxWork is how many expressions may be computed for a field, with those that its own fields need. Fields that are
-// computed from two others, each of which is computed from two, would need 2^32 at the depth that files may have.
+// maxWork limits how many expressions are computed for a field, including those that its own fields
+// need. Fields that are computed from two others, each of which is computed from two, would need
+// 2^32 at the depth that view files may have.
 const maxWork = 1 << 12
 
-// costed is a Source that knows how many expressions are computed for a field.
+// costed is a Source that knows how many expressions it computes for a field.
 type costed interface{ work(field string) int }
 
-// workOf returns how many expressions are computed for a field of a Source.
+// workOf returns how many expressions a Source computes for a field.
 func workOf(src loader.Source, field string) int {
 	if c, ok := src.(costed); ok {
 		return c.work(field)
@@ -89,7 +92,7 @@ func workOf(src loader.Source, field string) int {
 	return 0
 }
 
-// derivedField is a field of an expression.
+// derivedField is a field that an expression uses.
 type derivedField struct {
 	spec   tensor.Spec
 	places []int // the element of a record for each one of a result; nil if they are the same
@@ -151,7 +154,7 @@ func newDerived(src loader.Source, by Derive) (*derived, error) {
 	return d, d.spec.Validate()
 }
 
-// broadcast returns the shape of two arrays together, as NumPy does.
+// broadcast returns the common shape of two arrays, by NumPy's rules.
 func broadcast(a, b tensor.Shape) (tensor.Shape, error) {
 	if len(a) < len(b) {
 		a, b = b, a
@@ -169,8 +172,8 @@ func broadcast(a, b tensor.Shape) (tensor.Shape, error) {
 	return out, nil
 }
 
-// placesIn returns the element of an array for each element of the shape that it is broadcast to; nil if both are the
-// same.
+// placesIn returns, for each element of the shape that an array is broadcast to, the array's
+// element there; nil if both shapes are the same.
 func placesIn(shape, of tensor.Shape) []int {
 	if slices.Equal(shape, of) {
 		return nil
@@ -203,10 +206,10 @@ func (d *derived) ID() string { return "derive(" + digest.Of(d.by) + ")" }
 
 func (d *derived) work(string) int { return d.needs }
 
-// derivedElements is roughly how many elements are computed at a time, so that they stay in the CPU's cache.
+// derivedElements is roughly how many elements are computed at a time: few enough to stay in the
+// CPU's cache between the operations of an expression.
 const derivedElements = 1 << 15
 
-// Gather computes records.
 func (d *derived) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	if field != d.spec.Name {
 		return fmt.Errorf("combine: derive: there is no field %q", field)
@@ -217,7 +220,7 @@ func (d *derived) Gather(ctx context.Context, field string, indices []int, dst [
 	return compute[float64](ctx, d, &d.pools.double, indices, dst)
 }
 
-// computing is reused memory.
+// computing is memory that one call borrows.
 type computing[T expr.Float] struct {
 	values expr.Evaluator[T]
 	data   []byte
@@ -245,7 +248,7 @@ func compute[T expr.Float](ctx context.Context, d *derived, pool *sync.Pool, ind
 	return nil
 }
 
-// load reads a field of some records, and broadcasts it.
+// load reads one field of some records, and broadcasts it.
 func (c *computing[T]) load(ctx context.Context, d *derived, i int, indices []int, size int) error {
 	f := &d.fields[i]
 	bytes, own := len(indices)*f.spec.RecordBytes(), f.spec.Shape.Elems()
@@ -273,7 +276,7 @@ func (c *computing[T]) load(ctx context.Context, d *derived, i int, indices []in
 // Slice returns records [a, b) in new memory.
 func (d *derived) Slice(field string, a, b int) (tensor.View, error) { return copied(d, field, a, b) }
 
-// Prefetch hints the fields of the expression.
+// Prefetch passes the hint on for every field of the expression.
 func (d *derived) Prefetch(_ string, a, b int) error {
 	for _, name := range d.how.Names {
 		if err := d.base.Prefetch(name, a, b); err != nil {
@@ -293,13 +296,14 @@ func (d *derived) Fetch(ctx context.Context, _ string, indices []int) error {
 	return nil
 }
 
-// LookaheadBytes is zero: the View asks the Source.
+// LookaheadBytes is 0: the View asks the Source itself.
 func (d *derived) LookaheadBytes() int64 { return 0 }
 
-// NetworkStats returns zero: the View already counts the traffic of the Source, which would be counted twice.
+// NetworkStats returns zeros: the View counts the Source's traffic already, which would be counted
+// twice.
 func (d *derived) NetworkStats() (fetched int64, waited time.Duration, rate float64) { return 0, 0, 0 }
 
-// DescribeReads says that an expression computes the values.
+// DescribeReads reports that an expression computes the values.
 func (d *derived) DescribeReads(string) (how, why string, resident float64) {
 	return "computed", "by the expression " + d.by.Expression, -1
 }

@@ -45,7 +45,7 @@ func (f Func) Specs() []tensor.Spec { return f.Fields }
 // ID returns the name.
 func (f Func) ID() string { return f.Name }
 
-// Gather calls the function for records.
+// Gather calls the function once per record, in the worker's goroutine.
 func (f Func) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	at := fieldOf(f.Fields, field)
 	if at < 0 {
@@ -69,7 +69,8 @@ func (f Func) Slice(field string, a, b int) (tensor.View, error) {
 	return copied(f, field, a, b)
 }
 
-// Retain returns an error if there is no function.
+// Retain returns an error if there is no function: Func is a struct without a constructor, and a
+// Loader takes a lease before it reads.
 func (f Func) Retain() error {
 	if f.Make == nil {
 		return errors.New("combine: func: Make is nil")
@@ -77,7 +78,7 @@ func (f Func) Retain() error {
 	return nil
 }
 
-// DescribeReads says that a function makes the records.
+// DescribeReads reports that a function makes the records.
 func (f Func) DescribeReads(string) (how, why string, resident float64) {
 	return "made", "by a function of the program", -1
 }

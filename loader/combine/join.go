@@ -80,7 +80,8 @@ func Match(ctx context.Context, left, right loader.Source, j Join) (*Matches, er
 	return matches, nil
 }
 
-// newMatch finds the matches of a Join, and sets RightOn.
+// newMatch finds the matches of a Join, and sets RightOn. A collision of two 64-bit hashes is
+// practically impossible; if it happens, another seed is tried.
 func newMatch(ctx context.Context, left, right loader.Source, j *Join, part int) (*match, error) {
 	if j.RightOn == "" {
 		j.RightOn = j.On
@@ -123,7 +124,9 @@ func (j *Join) check() error {
 	return nil
 }
 
-// setKeys finds the keys of both sides, as values that can be compared.
+// setKeys finds the keys of both sides in a form that can be compared. Labels are compared by the
+// names of their classes where the other side has names or text: numbers of two datasets may mean
+// different classes.
 func (m *match) setKeys() (err error) {
 	if m.left.key, err = expr.KeyOf(m.ctx, m.left.Source, m.left.field); err != nil {
 		return fmt.Errorf("left: %w", err)
@@ -144,7 +147,7 @@ func (m *match) setKeys() (err error) {
 	return nil
 }
 
-// matches returns what was found, and the records of the left side that a view of it has.
+// matches returns what find has found, and the records of the left side that the view will have.
 func (m *match) matches(j Join) (rows []int, out *Matches) {
 	matched := 0
 	for _, k := range m.of {
@@ -196,7 +199,8 @@ func (m *match) view(j Join) (*View, *Matches, error) {
 	return v, out, err
 }
 
-// rightSide returns the fields of the right side for the records of the view.
+// rightSide returns the right side's fields for the records of the view. Records without a match
+// are a single record of Fill, which is appended to the right side and selected as often as needed.
 func (m *match) rightSide(j Join, out *Matches) (loader.Source, error) {
 	var fields []string
 	for _, spec := range m.right.Specs() {
@@ -231,7 +235,8 @@ func (m *match) rightSide(j Join, out *Matches) (loader.Source, error) {
 	return newSelect(both, Select{Records: records})
 }
 
-// fill returns the record of the right side's fields in records without a match.
+// fill returns the record with the values of Fill, which stands for the right side where there is
+// no match.
 func (j Join) fill(right *View) (*filled, error) {
 	var missing []string
 	for _, spec := range right.Specs() {

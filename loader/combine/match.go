@@ -15,21 +15,23 @@ import (
 	"github.com/penstock/penstock/loader/expr"
 )
 
-// keyed is a Source with the key by which its records are matched.
+// keyed is one side of a join: a Source, and the key by which its records are matched.
 type keyed struct {
 	member
 	field string
 	key   expr.Key
 }
 
-// matchPart is how many records of the right side are in memory at a time, with about 24 bytes each. The left side is
-// read once for each part.
+// matchPart is how many records of the right side are in memory at a time, at about 24 bytes each.
+// The left side is read once per part.
 const matchPart = 1 << 26
 
 // none marks a record without a match.
 const none = 1<<32 - 1
 
-// match finds for each record of the left side the one of the right side that has the same key.
+// match finds, for each record of the left side, the record of the right side that has the same
+// key. Several goroutines read the keys, so that the hash table is filled by compare-and-swap and
+// taken is atomic; mu guards only the first pair of equal keys.
 type match struct {
 	ctx         context.Context
 	left, right keyed
@@ -47,10 +49,10 @@ type match struct {
 	side  *keyed // that they are of
 }
 
-// errHash is that two keys have the same hash, which 64 bits at random will hardly ever be.
+// errHash is the error of two different keys with the same 64-bit hash.
 var errHash = errors.New("two keys have one hash")
 
-// find sets of.
+// find sets m.of, part by part of the right side.
 func (m *match) find() error {
 	n := m.right.Len()
 	if n >= none || m.left.Len() >= none {
@@ -105,7 +107,7 @@ func (m *match) matchPart(first, end int) error {
 	return err
 }
 
-// take makes a record of the right side the match of one of the left side.
+// take makes a record of the right side the match of a record of the left side.
 func (m *match) take(left, right int) {
 	if before := m.of[left]; before != none {
 		m.found(&m.right, int(before), right)
@@ -118,7 +120,9 @@ func (m *match) take(left, right int) {
 	}
 }
 
-// hash returns the hash of a key. Equal numbers of any type have the same one, and others another one.
+// hash returns the hash of a key. Equal numbers have the same hash whatever their types, and
+// different numbers have different hashes: Mix64 is a bijection, so that integers need no
+// comparison.
 func (m *match) hash(v *expr.Values, i int, key expr.Key) uint64 {
 	if key.Text {
 		return maphash.Bytes(m.seed, v.Text(i))
@@ -135,7 +139,8 @@ func (m *match) hash(v *expr.Values, i int, key expr.Key) uint64 {
 	return permute.Mix64(uint64(x))
 }
 
-// insert puts a place into the hash table. It returns the place of an entry with the same hash, or -1.
+// insert puts a place into the hash table. It returns the place of an entry with the same hash, or
+// -1.
 func (m *match) insert(h uint64, place uint32) int {
 	mask := uint64(len(m.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
@@ -149,7 +154,7 @@ func (m *match) insert(h uint64, place uint32) int {
 	}
 }
 
-// lookup returns the place of a hash; -1 if it is absent.
+// lookup returns the place that has a hash, or -1.
 func (m *match) lookup(h uint64) int {
 	mask := uint64(len(m.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
@@ -163,13 +168,15 @@ func (m *match) lookup(h uint64) int {
 	}
 }
 
-// tag is the hash's part of a slot. Few other hashes have the same tag, so that few are compared as a whole.
+// tag masks the hash's upper half, which is stored in a slot. Few other hashes share it, so that
+// few entries have to be compared as a whole.
 const tag = 0xffffffff << 32
 
-// is reports whether a slot has a hash; the slot is not empty.
+// is reports whether a slot, which is not empty, belongs to a hash.
 func (m *match) is(slot, h uint64) bool { return slot&tag == h&tag && m.hashes[slot&^tag-1] == h }
 
-// found keeps two records of a side with the same key: the pair that comes first, so that it is the same in each run.
+// found keeps the first pair of records of one side with the same key. Goroutines find pairs in any
+// order, and the error should be the same in each run.
 func (m *match) found(side *keyed, a, b int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,7 +186,8 @@ func (m *match) found(side *keyed, a, b int) {
 	}
 }
 
-// duplicate returns the error of two records with the same key.
+// duplicate returns the error of two records with the same key. The keys are compared once more, as
+// only their hashes are known to be equal.
 func (m *match) duplicate() error {
 	a, b := m.twice[0], m.twice[1]
 	if m.side == &m.left {
@@ -199,7 +207,7 @@ func (m *match) duplicate() error {
 		m.side.field, text)
 }
 
-// sameMatch returns the first two records of the left side that have the same match.
+// sameMatch returns the first two records of the left side that match the same record.
 func (m *match) sameMatch() (a, b int) {
 	first := make(map[uint32]int)
 	for i, k := range m.of {
@@ -228,7 +236,8 @@ func (k *keyed) compare(ctx context.Context, a, b int) (text string, same bool, 
 	return texts[0], texts[0] == texts[1], nil
 }
 
-// verify compares the strings of the keys that were matched by their hashes; hashes of integers are unique.
+// verify compares the texts of keys that were matched by their hashes. Integers need no comparison,
+// because their hashes are unique.
 func (m *match) verify() error {
 	if !m.left.key.Text {
 		return nil
@@ -264,7 +273,7 @@ func (m *match) verify() error {
 	})
 }
 
-// textKey returns the key of a field as strings.
+// textKey returns the key of a field as text.
 func textKey(ctx context.Context, src loader.Source, field string) (expr.Key, error) {
 	k, err := expr.KeyOf(ctx, src, field)
 	if err == nil && !k.Text {

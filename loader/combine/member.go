@@ -14,22 +14,25 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// member is one of the Sources of a combined one.
+// member is one of the Sources that a combined Source is made of, with its optional interfaces.
 type member struct {
 	loader.Source
 	can loader.Capabilities
 }
 
-// newMember returns src with its capabilities; it fails if src has only some methods of an interface.
+// newMember resolves the capabilities of src. It returns an error if src has only some methods of
+// an interface.
 func newMember(src loader.Source) (member, error) {
 	can, err := loader.CapabilitiesOf(src)
 	return member{src, can}, err
 }
 
-// members are the Sources of a combined one, which embeds them for the methods in which no record is named.
+// members are the Sources that a combined Source is made of. The combined Source embeds them for
+// all methods that name no record.
 type members []member
 
-// Retain takes a lease on every Source, or on none.
+// Retain takes a lease on every Source, or on none: a partial lease could not be given back by
+// Release.
 func (list members) Retain() error {
 	for i, m := range list {
 		if err := m.Retain(); err != nil {
@@ -47,7 +50,7 @@ func (list members) Release() {
 	}
 }
 
-// warm reads records [first, end) into memory, if they are in mapped memory.
+// warm reads records [first, end) into memory, if the member's memory is mapped.
 func (m *member) warm(field string, first, end int) error {
 	if m.can.Mapped == nil {
 		return nil
@@ -55,7 +58,7 @@ func (m *member) warm(field string, first, end int) error {
 	return m.can.Mapped.Warm(field, first, end)
 }
 
-// fetch names records that will be needed, if the member fetches records.
+// fetch names records that will be needed, if the member fetches over a network.
 func (m *member) fetch(ctx context.Context, field string, records []int) error {
 	if m.can.Remote == nil {
 		return nil
@@ -71,7 +74,7 @@ func (m *member) classes(field string) []string {
 	return m.can.Classed.Classes(field)
 }
 
-// describeReads says how a field is read, if the member knows.
+// describeReads returns how a field is read, if the member knows.
 func (m *member) describeReads(field string) (how, why string, resident float64) {
 	if m.can.Described == nil {
 		return "", "", -1
@@ -79,7 +82,7 @@ func (m *member) describeReads(field string) (how, why string, resident float64)
 	return m.can.Described.DescribeReads(field)
 }
 
-// fault asks the member whose memory contains addr why a read there failed.
+// fault finds the member whose memory contains addr, and returns why a read there failed.
 func (list members) fault(addr uintptr) (part int, err error) {
 	for i, m := range list {
 		if m.can.Fault != nil {
@@ -111,7 +114,7 @@ func (list members) LookaheadBytes() (bytes int64) {
 	return bytes
 }
 
-// NetworkStats adds up the network traffic of the Sources. The rate is the fastest Source's.
+// NetworkStats adds up the traffic of the Sources. The rate is that of the fastest Source.
 func (list members) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
 	for _, m := range list {
 		n, w, r := m.can.NetworkStats()
@@ -129,7 +132,8 @@ func (list members) Generations() (folders []string, numbers []int) {
 	return folders, numbers
 }
 
-// named is the Sources of a combined one, and what distinguishes it from others of them.
+// named is the Sources of a combined Source, with the identity of the combination. The identity is
+// computed once, since hashing a list of records takes time.
 type named struct {
 	members
 	kind string       // for errors, and in the identity
@@ -138,7 +142,8 @@ type named struct {
 	id   string
 }
 
-// ID returns a digest of the identities of the Sources and of the parameters; empty if a Source has none.
+// ID returns a digest of the Sources' identities and of the parameters. It is empty if one of the
+// Sources has no identity.
 func (c *named) ID() string {
 	c.once.Do(func() { c.id = c.idOf(c.ids()) })
 	return c.id
@@ -150,7 +155,7 @@ func (c *named) IDIn(numbers []int) (string, error) {
 	return c.idOf(ids), err
 }
 
-// idOf returns the identity over Sources with some identities.
+// idOf returns the identity of the combination over Sources with the given identities.
 func (c *named) idOf(sources []string) string {
 	if sources == nil {
 		return ""
@@ -158,7 +163,7 @@ func (c *named) idOf(sources []string) string {
 	return c.kind + "(" + digest.Of(append([]any{sources}, c.how()...)...) + ")"
 }
 
-// ids returns the identities of members; nil if one has none.
+// ids returns the members' identities, or nil if one of them has none.
 func (list members) ids() []string {
 	ids := make([]string, len(list))
 	for i, m := range list {
@@ -169,7 +174,8 @@ func (list members) ids() []string {
 	return ids
 }
 
-// idsIn returns the identities of members in other generations of their datasets; nil if one has none.
+// idsIn returns the members' identities in other generations of their datasets, or nil if one is
+// not known.
 func (list members) idsIn(numbers []int) (ids []string, err error) {
 	if ids = list.ids(); ids == nil {
 		return nil, nil
@@ -188,28 +194,28 @@ func (list members) idsIn(numbers []int) (ids []string, err error) {
 	return ids, err
 }
 
-// unheld is embedded in Sources that store nothing, so that there is nothing to hold or to read in advance.
+// unheld is embedded in Sources that hold no files or mapped memory: there is nothing to lease and
+// nothing to read in advance.
 type unheld struct{}
 
-// Prefetch has nothing to do.
 func (unheld) Prefetch(string, int, int) error { return nil }
 
-// Retain has nothing to do.
+// Retain does nothing: the Source cannot be closed.
 func (unheld) Retain() error { return nil }
 
-// Release has nothing to do.
 func (unheld) Release() {}
 
-// Location is not known.
+// Location returns "": the records are stored nowhere.
 func (unheld) Location(string, int) string { return "" }
 
-// made is embedded in Sources whose records are made when they are asked for.
+// made is embedded in Sources that compute their records on request.
 type made struct{}
 
 // Contiguous returns false: records are never memory of the Source.
 func (made) Contiguous(string, int, int) bool { return false }
 
-// fieldOf returns the place of a field in specs, -1 if specs has none of that name.
+// fieldOf returns the index of a field in specs, or -1. A linear search is faster than a map for
+// the few fields of a dataset.
 func fieldOf(specs []tensor.Spec, name string) int {
 	for i := range specs {
 		if specs[i].Name == name {
@@ -252,14 +258,15 @@ func copiedRagged(src loader.RaggedSource, spec tensor.Spec, a, b int, offsets [
 	return tensor.Of(spec, int(offsets[b-a]), rows), nil
 }
 
-// recordError is an error with the number of its record, and a text that has the number.
+// recordError is an error with the number of the record in the combined Source. Errors of the
+// Sources name the numbers there, which the user does not know.
 type recordError struct {
 	error
 	record int
 	text   string
 }
 
-// failed returns the error of a record.
+// failed adds the number of a record to an error.
 func failed(err error, record int) error {
 	return recordError{err, record, fmt.Sprint("record ", record)}
 }

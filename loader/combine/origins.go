@@ -13,7 +13,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// origins has the position of each record's window.
+// origins computes the position of each record's window. A grid is computed from the record's
+// number, so that billions of windows take no memory; only a table of the caller is stored.
 type origins struct {
 	n     int
 	axes  []axis
@@ -67,7 +68,8 @@ func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*o
 	return o, nil
 }
 
-// grid returns the first origin of a run, and how many it has.
+// grid returns the first origin of a run, and the number of origins. Without padding, windows must
+// lie within the run.
 func (a *axis) grid(run [2]int) (first, count int) {
 	first, end := run[0], run[1]
 	if a.pad == "" {
@@ -79,7 +81,7 @@ func (a *axis) grid(run [2]int) (first, count int) {
 	return first, (end-first-1)/a.stride + 1
 }
 
-// begins says where the first window is, if it is not at the first possible place.
+// begins returns where the first window is, for messages, if it is not at the first possible place.
 func (a *axis) begins() string {
 	if a.offset == 0 {
 		return ""
@@ -87,7 +89,7 @@ func (a *axis) begins() string {
 	return fmt.Sprintf("; the first window is %d after the first possible one", a.offset)
 }
 
-// addRuns adds to o.ends and o.firsts what the runs have, and returns how many origins they have.
+// addRuns adds the origins of all runs to o.ends and o.firsts, and returns their number.
 func (o *origins) addRuns(a *axis) (n int) {
 	for _, r := range o.runs {
 		first, count := a.grid(r)
@@ -97,7 +99,7 @@ func (o *origins) addRuns(a *axis) (n int) {
 	return n
 }
 
-// longest describes the lengths of the runs of an axis.
+// longest describes the lengths of an axis's runs for an error.
 func (o *origins) longest(i int) string {
 	if i != o.runAxis {
 		return ""
@@ -109,7 +111,7 @@ func (o *origins) longest(i int) string {
 	return fmt.Sprintf(", in groups and ranges of at most %d", most)
 }
 
-// setRuns finds the groups and ranges.
+// setRuns finds the groups and ranges that no window may cross.
 func (o *origins) setRuns(ctx context.Context, w *Window, parts []member) error {
 	if w.Ranges == nil && w.Along != "" {
 		return errors.New("along is the axis of ranges, which are missing")
@@ -144,7 +146,7 @@ func (o *origins) setRuns(ctx context.Context, w *Window, parts []member) error 
 	return nil
 }
 
-// findRunAxis finds the axis of groups and ranges.
+// findRunAxis finds the axis that groups and ranges divide.
 func (o *origins) findRunAxis(w *Window, parts []member) error {
 	n, name := parts[0].Len(), "0"
 	if dims := w.Dims[w.Group]; dims != nil {
@@ -173,7 +175,7 @@ func (o *origins) findRunAxis(w *Window, parts []member) error {
 	return nil
 }
 
-// divide cuts ranges at some places.
+// divide cuts ranges at the borders.
 func divide(ranges [][2]int, borders []int) (out [][2]int) {
 	for _, r := range ranges {
 		at := r[0]
@@ -186,7 +188,8 @@ func divide(ranges [][2]int, borders []int) (out [][2]int) {
 	return out
 }
 
-// borders returns the records at which the value of a field changes.
+// borders returns the records at which the value of a field differs from the record before. A NaN
+// is an error: NaN differs from itself, so that every record would begin a group.
 func borders(ctx context.Context, src *member, field string) (list []int, err error) {
 	specs := src.Specs()
 	i := fieldOf(specs, field)
@@ -224,7 +227,8 @@ func borders(ctx context.Context, src *member, field string) (list []int, err er
 	return list, nil
 }
 
-// comparable gives equal floats equal bytes (0 and -0), and reports whether none is NaN.
+// comparable makes equal floats equal bytes (0 and -0 differ in a bit), and returns false if one is
+// NaN.
 func comparable(floats []byte, d tensor.DType) bool {
 	for size := d.Size(); len(floats) > 0; floats = floats[size:] {
 		x := d.Read(floats).Float64()
@@ -238,7 +242,7 @@ func comparable(floats []byte, d tensor.DType) bool {
 	return true
 }
 
-// checkTable reports an invalid origin.
+// checkTable returns an error for the first invalid origin of a table.
 func (o *origins) checkTable(w *Window) error {
 	if w.Stride != nil || w.Offset != nil {
 		return errors.New("stride and offset are for a grid of origins, and origins has them one by one; leave them out")
@@ -274,7 +278,8 @@ func (o *origins) names() (list string) {
 	return list
 }
 
-// within returns the elements of an axis that windows with a given origin may have.
+// within returns the elements of an axis that a window with the given origin may have: those of the
+// run that contains the origin.
 func (o *origins) within(k, x int) (lo, hi int, ok bool) {
 	if k != o.runAxis {
 		return 0, o.axes[k].n, x >= 0 && x < o.axes[k].n
@@ -286,13 +291,15 @@ func (o *origins) within(k, x int) (lo, hi int, ok bool) {
 	return o.runs[i][0], o.runs[i][1], true
 }
 
-// place is the position of a window: its origin on each axis, and the elements of the axis of runs that it may have.
+// place is the position of a window: its origin on each axis, and the elements of the axis of runs
+// that it may have. A place is passed by pointer and reused, because computing one must not
+// allocate.
 type place struct {
 	at     [tensor.MaxRank]int
 	lo, hi int
 }
 
-// of returns the place of a record.
+// of sets p to the place of a record.
 func (o *origins) of(record int, p *place) {
 	if o.runAxis >= 0 {
 		p.lo, p.hi = 0, 0
@@ -322,7 +329,7 @@ func (o *origins) of(record int, p *place) {
 	}
 }
 
-// bounds returns the elements of an axis of a field that a window may have.
+// bounds returns the elements that a window may have along an axis of a field.
 func (o *origins) bounds(c *cut, p *place) (lo, hi int) {
 	if c.axis == o.runAxis {
 		return p.lo, p.hi

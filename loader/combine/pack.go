@@ -78,12 +78,12 @@ func (k Pack) withDefaults(src loader.Source) Pack {
 	return k
 }
 
-// parameters returns what distinguishes the rows from others of the same Source.
+// parameters returns what distinguishes these rows from other rows of the same Source.
 func (k Pack) parameters() []any {
 	return []any{k.Length, k.Fields, k.Pad, k.Overflow, k.MaxOpenRows, sampler.ID(k.Sampler), k.Seed, k.Epoch, k.Sizes}
 }
 
-// validate reports everything that is wrong with k.
+// validate returns everything that is wrong with k.
 func (k Pack) validate(src loader.Source) error {
 	var errs []error
 	if k.Length < 1 || k.Length > maxPacked {
@@ -139,7 +139,8 @@ func (k Pack) fields(src loader.Source) ([]packedField, error) {
 	return out, errors.Join(errs...)
 }
 
-// lengths returns how many elements each record has in all fields that are packed.
+// lengths returns how many elements each record has. All packed fields must agree, since a piece is
+// the same elements of each.
 func (k Pack) lengths(ctx context.Context, src loader.Source) ([]int, error) {
 	var lengths []int
 	for _, name := range k.Fields {

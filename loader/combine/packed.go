@@ -46,7 +46,7 @@ type packedField struct {
 	spec tensor.Spec
 }
 
-// packScratch is memory of one call.
+// packScratch is memory that one call borrows.
 type packScratch struct {
 	indices []int
 	offsets []int64
@@ -105,7 +105,7 @@ func (p *Packed) Sizes() []int {
 	return sizes
 }
 
-// of returns the Source.
+// of returns the Source that is packed.
 func (p *Packed) of() *member { return &p.members[0] }
 
 // Pieces returns the pieces of a row. The caller must not change them.
@@ -145,13 +145,13 @@ var _ interface {
 	loader.Identifier
 } = (*Packed)(nil)
 
-// packs reports whether a field is built from one of the Source.
+// packs reports whether a field of the rows comes from the Source.
 func packs(field string) bool { return field != Positions && field != Segments }
 
 // Slice returns rows [a, b) in new memory.
 func (p *Packed) Slice(field string, a, b int) (tensor.View, error) { return copied(p, field, a, b) }
 
-// field returns the place of a field in specs.
+// field returns the index of a field in specs.
 func (p *Packed) field(name string) (int, error) {
 	if i := fieldOf(p.specs, name); i >= 0 {
 		return i, nil
@@ -174,7 +174,7 @@ func (p *Packed) Gather(ctx context.Context, field string, indices []int, dst []
 	return nil
 }
 
-// row makes a row of a field.
+// row makes one row of a field from its pieces.
 func (p *Packed) row(ctx context.Context, field int, pieces []Piece, dst []byte) error {
 	switch {
 	case field < len(p.fields):
@@ -187,7 +187,7 @@ func (p *Packed) row(ctx context.Context, field int, pieces []Piece, dst []byte)
 	return nil
 }
 
-// count sets a row of int32 to what of says of the at-th element of the k-th piece, then 0.
+// count fills a row of int32: of returns the number for element at of piece k. The padding is 0.
 func count(pieces []Piece, dst []byte, of func(k, at int) int) {
 	for k, piece := range pieces {
 		for at := range int(piece.N) {
@@ -198,7 +198,8 @@ func count(pieces []Piece, dst []byte, of func(k, at int) int) {
 	clear(dst)
 }
 
-// values makes a row of a packed field.
+// values makes a row of a packed field. Consecutive whole records are gathered by one call,
+// straight into the row; a part of a record is copied from scratch memory.
 func (p *Packed) values(ctx context.Context, f *packedField, pieces []Piece, dst []byte) error {
 	s := p.scratch.Get().(*packScratch)
 	defer p.scratch.Put(s)
@@ -224,12 +225,14 @@ func (p *Packed) values(ctx context.Context, f *packedField, pieces []Piece, dst
 	return nil
 }
 
-// isRecord reports whether a piece is certainly a whole record.
+// isRecord reports whether a piece is certainly a whole record. A piece as long as a row may be the
+// start of a longer record.
 func isRecord(piece Piece, length int) bool {
 	return piece.From == 0 && int(piece.N) < length
 }
 
-// records gathers pieces that are whole records.
+// records gathers pieces that are whole records. The Source is checked to return the lengths that
+// were packed: a dataset that changed would shift every later piece.
 func (p *Packed) records(ctx context.Context, f *packedField, s *packScratch, pieces []Piece, dst []byte) error {
 	s.indices = s.indices[:0]
 	for _, piece := range pieces {
@@ -243,7 +246,7 @@ func (p *Packed) records(ctx context.Context, f *packedField, s *packScratch, pi
 	return err
 }
 
-// part copies a part of a record that may be longer.
+// part copies a piece of a record that may be longer than the piece.
 func (p *Packed) part(ctx context.Context, f *packedField, s *packScratch, piece Piece, dst []byte) (err error) {
 	s.indices = append(s.indices[:0], int(piece.Record))
 	s.offsets = slices.Grow(s.offsets[:0], 2)[:2]
@@ -259,7 +262,7 @@ func (p *Packed) part(ctx context.Context, f *packedField, s *packScratch, piece
 	return nil
 }
 
-// Prefetch hints the records of rows [a, b).
+// Prefetch passes the hint on for the records of rows [a, b).
 func (p *Packed) Prefetch(field string, a, b int) error {
 	if !packs(field) {
 		return nil

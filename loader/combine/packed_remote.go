@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// DescribeReads describes how the Source reads the field from which a field is built.
+// DescribeReads returns how the Source reads the records of which rows are made.
 func (p *Packed) DescribeReads(field string) (how, why string, resident float64) {
 	if p.of().can.Described == nil || !packs(field) {
 		return "made", "of the lengths of records", -1
@@ -15,7 +15,7 @@ func (p *Packed) DescribeReads(field string) (how, why string, resident float64)
 	return "packed, " + how, why, resident
 }
 
-// Location names the records of a row.
+// Location names the records in a row.
 func (p *Packed) Location(_ string, row int) string {
 	var list []string
 	for _, piece := range p.Pieces(row) {

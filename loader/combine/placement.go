@@ -1,6 +1,7 @@
 package combine
 
-// Placement says where windows are in the arrays of fields: all that a program has to know that cuts them itself.
+// Placement says where windows lie in the arrays of fields, for a program that cuts the windows
+// itself.
 type Placement struct {
 	Axes   []PlacedAxis  `json:"axes"`
 	Fields []PlacedField `json:"fields"`
@@ -13,7 +14,8 @@ type Placement struct {
 	Ends    []int    `json:"ends,omitempty"`
 }
 
-// PlacedAxis is an axis on which windows have an origin: Count of them from First on, or in Runs, or Origins.
+// PlacedAxis is an axis on which windows have an origin: Count origins from First on, or in Runs,
+// or in Origins.
 type PlacedAxis struct {
 	Name    string `json:"name"`
 	Length  int    `json:"length"`
@@ -24,13 +26,13 @@ type PlacedAxis struct {
 	Records bool   `json:"records"` // whether it is the axis of the records of a field
 }
 
-// PlacedField is a field of the records, and how the axes of the field that it is cut from are.
+// PlacedField is a field of the records, with the cuts of the field that it comes from.
 type PlacedField struct {
 	Of   string      `json:"of"`
 	Cuts []PlacedCut `json:"cuts"`
 }
 
-// PlacedCut is how a field is cut along an axis, one of Axes; nil stays whole.
+// PlacedCut says how a field is cut along one of Axes; a nil Axis stays whole.
 type PlacedCut struct {
 	Axis     *int `json:"axis"`
 	Length   int  `json:"length"`
@@ -56,7 +58,7 @@ func (w *Windows) Placement() Placement {
 	return p
 }
 
-// numbered returns the number of an axis, nil if it is below 0.
+// numbered returns the number of an axis, or nil if it is negative: JSON has null for absence.
 func numbered(axis int) *int {
 	if axis < 0 {
 		return nil

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// plan has the pieces of each row: first fit, in the order of the records, into a
-// bounded number of open rows. A row is closed when it is full, or the fullest one when a
-// piece fits into none; rows are numbered as they are closed.
+// plan assigns pieces to rows: first fit, in the order of the records, into a bounded number of
+// open rows. A row is closed when it is full; if a piece fits into no row, the fullest one is
+// closed. Rows are numbered as they are closed, so that rows of one dataset follow each other. The
+// bound keeps records that are close in the order close in the rows.
 type plan struct {
 	pack   Pack
 	pieces []Piece
@@ -24,7 +25,7 @@ type openRow struct {
 	pieces []Piece
 }
 
-// newPlan packs records of these lengths, one dataset after the other. For each record it looks at every open row.
+// newPlan packs records of the given lengths, one dataset after the other.
 func newPlan(k Pack, lengths []int) (*plan, error) {
 	p := &plan{pack: k}
 	seq := k.Sampler.Epoch(len(lengths), k.Seed, k.Epoch)
@@ -62,7 +63,7 @@ func newPlan(k Pack, lengths []int) (*plan, error) {
 	return p, nil
 }
 
-// cumulative returns the sums of the first numbers, up to each.
+// cumulative returns the running sums of list.
 func cumulative(list []int) []int {
 	sums := make([]int, len(list))
 	total := 0
@@ -73,7 +74,7 @@ func cumulative(list []int) []int {
 	return sums
 }
 
-// shutAll closes the open rows, at the end of a dataset.
+// shutAll closes all open rows at the end of a dataset: a row has records of one dataset only.
 func (p *plan) shutAll() {
 	for len(p.open) > 0 {
 		p.shut(0)
@@ -81,7 +82,7 @@ func (p *plan) shutAll() {
 	p.bounds = append(p.bounds, len(p.ends))
 }
 
-// record packs a record of n elements. An empty one is in no row.
+// record packs a record of n elements. An empty record is in no row.
 func (p *plan) record(r, n int) {
 	length := p.pack.Length
 	if n > length {
@@ -115,7 +116,7 @@ func (p *plan) add(piece Piece) {
 	}
 }
 
-// fullest returns the first of the open rows with the least room.
+// fullest returns the first open row with the least room: it wastes least when it is closed.
 func (p *plan) fullest() int {
 	best := 0
 	for i := range p.open {
@@ -126,7 +127,7 @@ func (p *plan) fullest() int {
 	return best
 }
 
-// shut closes an open row: it gets the next number.
+// shut closes an open row and gives it the next number.
 func (p *plan) shut(i int) {
 	p.pieces = append(p.pieces, p.open[i].pieces...)
 	p.ends = append(p.ends, len(p.pieces))
@@ -134,7 +135,7 @@ func (p *plan) shut(i int) {
 	p.open = slices.Delete(p.open, i, i+1)
 }
 
-// room returns memory for the pieces of a row.
+// room returns memory for the pieces of a row, of a closed row if there is any.
 func (p *plan) room() []Piece {
 	if len(p.spare) == 0 {
 		return nil

@@ -10,11 +10,13 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// route says where the fields and records of a combined Source are: which part has them, by which name and number. A
-// [View] takes each field from a part, and selects records of it. A [Concat] takes each record from a part.
+// route maps the fields and records of a combined Source to its parts: which part has them, under
+// which name and number. A [View] takes each field from a part, and selects records of it. A
+// [Concat] takes each record from a part.
 //
-// All methods of a Source that name records are methods of the route, so that a combined Source has no code of its own for
-// them. The route has few branches and no interface, because the loader asks for the place of single records.
+// All methods of a Source that name records are methods of route, so that combined Sources have no
+// code of their own for them. route has few branches and no interface calls, because the loader
+// asks for the places of single records.
 type route struct {
 	named
 	specs  []tensor.Spec
@@ -40,13 +42,14 @@ var _ interface {
 	loader.GenerationSource
 } = (*route)(nil)
 
-// viewed is where a field is in the first segment. In the segment i, it is i parts further.
+// viewed is the part that has a field in the first segment. In segment i, the part is i places
+// further in members.
 type viewed struct {
 	part int
 	name string // there
 }
 
-// stretch is consecutive records of a part.
+// stretch is a run of consecutive records in one part.
 type stretch struct {
 	*member
 	field   string // its name there
@@ -61,7 +64,7 @@ func (r *route) Len() int { return r.rows.n }
 // Specs returns the fields.
 func (r *route) Specs() []tensor.Spec { return r.specs }
 
-// field returns where a field is.
+// field returns the place of the named field.
 func (r *route) field(name string) (viewed, error) {
 	i := fieldOf(r.specs, name)
 	if i < 0 {
@@ -70,7 +73,7 @@ func (r *route) field(name string) (viewed, error) {
 	return r.fields[i], nil
 }
 
-// segment returns the segment of a number.
+// segment returns the segment that contains a number.
 func (r *route) segment(number int) int {
 	if len(r.ends) == 1 {
 		return 0
@@ -86,7 +89,8 @@ func (r *route) start(segment int) int {
 	return r.ends[segment-1]
 }
 
-// at returns where the first of records [a, b) of a field are: as many as follow each other there.
+// at returns the place of the first of records [a, b) of a field, with as many of the following
+// records as are consecutive there.
 func (r *route) at(field string, a, b int) (s stretch, err error) {
 	i := fieldOf(r.specs, field)
 	if i < 0 || a < 0 || b < a || b > r.rows.n {
@@ -117,7 +121,7 @@ func (r *route) missing(field string, a, b int) error {
 	return fmt.Errorf("combine: %s: records [%d, %d) of %d do not exist", r.kind, a, b, r.rows.n)
 }
 
-// whole returns where records [a, b) of a field are, if they follow each other there.
+// whole returns the place of records [a, b) of a field if they are consecutive there.
 func (r *route) whole(field string, a, b int) (s stretch, ok bool) {
 	s, err := r.at(field, a, b)
 	return s, err == nil && s.n == b-a
@@ -138,10 +142,12 @@ func (r *route) each(field string, a, b int, f func(p *member, name string, firs
 	return nil
 }
 
-// same reports whether every record has the number of a record of a part.
+// same reports whether every record has the same number in its part, so that nothing needs
+// translation.
 func (r *route) same() bool { return r.rows.all() && len(r.ends) == 1 }
 
-// renumber makes an error of a part, in some segment, name the record of the route that it is of: one of [a, b).
+// renumber replaces the record number in an error of a part by the number in the combined Source,
+// one of [a, b). The user knows only the latter.
 func (r *route) renumber(err error, segment, a, b int) error {
 	if err == nil || r.same() {
 		return err
@@ -164,7 +170,8 @@ func (r *route) renumber(err error, segment, a, b int) error {
 	return err
 }
 
-// renumberOf is renumber for a list of records whose numbers are known.
+// renumberOf is renumber for a list of records. It searches the list instead of inverting the
+// selection, which may have a record several times.
 func (r *route) renumberOf(err error, segment int, numbers, records []int) error {
 	if err == nil || r.rows.all() {
 		return r.renumber(err, segment, 0, 0)

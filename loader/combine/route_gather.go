@@ -7,14 +7,14 @@ import (
 	"github.com/penstock/penstock/loader/internal/order"
 )
 
-// scatterBytes limits the length of records that are gathered by part and copied to their places:
-// for longer ones, the copy costs more than a call of the part for each.
+// scatterBytes is the record length up to which records are gathered by part and then copied to
+// their places. For longer records the copy costs more than a call of the part for each.
 const scatterBytes = 4 << 10
 
 // Gather copies records.
 //
-// Those of each part are gathered by one call, and copied to their places. One call for each record would keep a bucket or a
-// chunked file from reading together what lies together.
+// The records of each part are gathered by one call, and then copied to their places. A call per
+// record would keep a bucket or a chunked file from reading together what lies together.
 func (r *route) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	size := len(dst) / max(1, len(indices))
 	direct := r.isDirect(field, size)
@@ -38,15 +38,16 @@ func (r *route) Gather(ctx context.Context, field string, indices []int, dst []b
 	})
 }
 
-// isDirect reports whether records of some size are gathered to their places, and not by part: long ones in several
-// parts, in whose memory they are.
+// isDirect reports whether records are gathered straight to their places: long records of several
+// parts, all in the parts' memory.
 func (r *route) isDirect(field string, size int) bool {
 	return len(r.ends) > 1 && size > scatterBytes && !slices.ContainsFunc(r.members, func(m member) bool {
 		return m.Len() > 0 && !m.can.Contiguous(field, 0, 1)
 	})
 }
 
-// eachRun calls f for the numbers of records whose places follow each other, with the first place, until it fails.
+// eachRun calls f for each run of records whose places are consecutive, with the first place, until
+// f fails.
 func eachRun(local, places []int, f func(local []int, at int) error) error {
 	for len(local) > 0 {
 		n := order.RunLength(places)
@@ -58,7 +59,8 @@ func eachRun(local, places []int, f func(local []int, at int) error) error {
 	return nil
 }
 
-// Lengths sets the offsets of records of variable length.
+// Lengths sets the offsets of ragged records. Parts write lengths first, and the sum is taken at
+// the end, when all lengths are known.
 func (r *route) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
 	offsets[0] = 0
 	divided := false
@@ -97,8 +99,8 @@ func (r *route) GatherRagged(ctx context.Context, field string, indices []int, o
 	return dst, err
 }
 
-// gatherRows is GatherRagged for records of several parts. Short rows of each part are gathered by one call, and copied to their
-// places, as in Gather.
+// gatherRows is GatherRagged for records of several parts. The lengths are read first, because the
+// place of each record depends on all records before it.
 func (r *route) gatherRows(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
 	if err := r.Lengths(ctx, field, indices, offsets); err != nil {
 		return dst, err
@@ -128,15 +130,16 @@ func (r *route) gatherRows(ctx context.Context, field string, indices []int, off
 	})
 }
 
-// Fetch names to each part its records that will be needed.
+// Fetch announces to each part the records of it that will be needed.
 func (r *route) Fetch(ctx context.Context, field string, indices []int) error {
 	return r.byPart(field, indices, func(_ *groups, p *member, name string, local, _ []int) error {
 		return p.fetch(ctx, name, local)
 	})
 }
 
-// byPart calls f for each part that has some of the records of a field, with their numbers there and, where there are several
-// segments, their places in indices, until it fails. f may use the memory of g.
+// byPart calls f once for each part that has some of the records, until f fails. f gets the
+// records' numbers in the part and, if there are several segments, their places in indices. f may
+// use the memory of g, which is borrowed.
 func (r *route) byPart(field string, indices []int,
 	f func(g *groups, p *member, name string, local, places []int) error) error {
 	at, err := r.field(field)
@@ -172,7 +175,7 @@ func (r *route) byPart(field string, indices []int,
 	return nil
 }
 
-// groups is a list of records by segment, and memory to gather them to.
+// groups is a list of records divided by segment, with memory to gather them into.
 type groups struct {
 	numbers []int // of the records
 	segment []int // of each record of the list
@@ -183,7 +186,7 @@ type groups struct {
 	buf     []byte
 }
 
-// divide sorts records by segment.
+// divide sorts records by segment, by counting. Filling from the back keeps the order of the list.
 func (g *groups) divide(r *route, numbers []int) {
 	n := len(numbers)
 	g.segment, g.local, g.places = slices.Grow(g.segment[:0], n)[:n], slices.Grow(g.local[:0], n)[:n],
@@ -211,13 +214,13 @@ func (g *groups) of(i int) (local, places []int) {
 	return g.local[g.starts[i]:g.starts[i+1]], g.places[g.starts[i]:g.starts[i+1]]
 }
 
-// offsets returns memory of g for the offsets of n records.
+// offsets returns borrowed memory for the offsets of n records.
 func (g *groups) offsets(n int) []int64 {
 	g.rows = slices.Grow(g.rows[:0], n+1)[:n+1]
 	return g.rows
 }
 
-// room returns n bytes of g's memory.
+// room returns n bytes of borrowed memory.
 func (g *groups) room(n int) []byte {
 	g.buf = slices.Grow(g.buf[:0], n)[:n]
 	return g.buf

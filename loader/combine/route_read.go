@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Slice returns records [a, b): a view where they follow each other in a part, else a copy.
+// Slice returns records [a, b): a view if they are consecutive in a part, otherwise a copy.
 func (r *route) Slice(field string, a, b int) (tensor.View, error) {
 	s, err := r.at(field, a, b)
 	if err != nil {
@@ -25,7 +25,8 @@ func (r *route) Slice(field string, a, b int) (tensor.View, error) {
 	return v, err
 }
 
-// SliceRagged returns the rows of records [a, b): a view where they follow each other in a part, else a copy.
+// SliceRagged returns the rows of records [a, b): a view if they are consecutive in a part,
+// otherwise a copy.
 func (r *route) SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
 	s, err := r.at(field, a, b)
 	if err != nil {
@@ -43,10 +44,10 @@ func (r *route) Prefetch(field string, a, b int) error {
 	return r.each(field, a, b, (*member).Prefetch)
 }
 
-// Warm has the parts read records into memory.
+// Warm makes the parts read records into memory.
 func (r *route) Warm(field string, a, b int) error { return r.each(field, a, b, (*member).warm) }
 
-// IsWarm reports whether records [a, b) follow each other in memory that needs no reading.
+// IsWarm reports whether records [a, b) are consecutive in memory that needs no reading.
 func (r *route) IsWarm(field string, a, b int) bool {
 	s, ok := r.whole(field, a, b)
 	return ok && s.can.Mapped != nil && s.can.Mapped.IsWarm(s.field, s.first, s.first+s.n)
@@ -58,20 +59,20 @@ func (r *route) Contiguous(field string, a, b int) bool {
 	return ok && s.can.Contiguous(s.field, s.first, s.first+s.n)
 }
 
-// Fault has the part whose memory addr is in say why a read there failed.
+// Fault asks the part whose memory contains addr why a read there failed.
 func (r *route) Fault(addr uintptr) error {
 	i, err := r.fault(addr)
 	return r.renumber(err, i%len(r.ends), 0, r.rows.n)
 }
 
-// Intact asks every part.
+// Intact asks every part whether its files are whole.
 func (r *route) Intact() error {
 	i, err := r.intact()
 	return r.renumber(err, i%len(r.ends), 0, r.rows.n)
 }
 
-// ChunkShape returns the chunk shape of the field in its part. It is nil if records are selected or of several parts: their
-// chunks then do not form a grid.
+// ChunkShape returns the chunk shape of a field in its part. It is nil for selected records and for
+// several parts, whose chunks do not form one grid.
 func (r *route) ChunkShape(field string) []int {
 	f, err := r.field(field)
 	if err != nil || !r.same() || r.members[f.part].can.Grid == nil {
@@ -80,7 +81,7 @@ func (r *route) ChunkShape(field string) []int {
 	return r.members[f.part].can.Grid.ChunkShape(f.name)
 }
 
-// ReadChunk has the part decode a chunk.
+// ReadChunk makes the part decode a chunk.
 func (r *route) ReadChunk(ctx context.Context, field string, at []int, dst []byte) error {
 	f, err := r.field(field)
 	if err != nil || !r.same() || r.members[f.part].can.Grid == nil {
@@ -89,7 +90,7 @@ func (r *route) ReadChunk(ctx context.Context, field string, at []int, dst []byt
 	return r.members[f.part].can.Grid.ReadChunk(ctx, f.name, at, dst)
 }
 
-// Location asks the part that has a record of a field.
+// Location asks the part that has a record where the record is stored.
 func (r *route) Location(field string, record int) string {
 	s, ok := r.whole(field, record, record+1)
 	if !ok || s.can.Described == nil {
@@ -98,7 +99,8 @@ func (r *route) Location(field string, record int) string {
 	return s.can.Described.Location(s.field, s.first)
 }
 
-// SourceName asks the parts that have a record, in order, and returns the first source name that one of them knows.
+// SourceName returns the first source name that one of the record's parts knows, in the order of
+// the parts.
 func (r *route) SourceName(ctx context.Context, record int) (string, error) {
 	number, _ := r.rows.at(record, record+1)
 	segment := r.segment(number)
@@ -110,7 +112,8 @@ func (r *route) SourceName(ctx context.Context, record int) (string, error) {
 	return "", nil
 }
 
-// DescribeReads says how the parts that have a field read it, and the share of all their records that is in memory.
+// DescribeReads returns how the parts of a field read it, and which share of all their records is
+// in memory.
 func (r *route) DescribeReads(field string) (how, why string, resident float64) {
 	f, err := r.field(field)
 	if err != nil {
@@ -153,8 +156,8 @@ func (r *route) Classes(field string) []string {
 	return nil
 }
 
-// Bounds returns the limits of a field in the parts that have records [first, end): of all their records if some are
-// selected.
+// Bounds returns the limits of a field in the parts that have records [first, end). For selected
+// records they are the limits of all of the part's records, which is correct, if wide.
 func (r *route) Bounds(field string, first, end int) (low, high float64, ok bool) {
 	known := true
 	add := func(p *member, name string, a, b int) error {
@@ -184,7 +187,7 @@ func (r *route) Bounds(field string, first, end int) (low, high float64, ok bool
 	return low, high, ok && known && err == nil
 }
 
-// Decoded adds up how many bytes of chunks the parts decoded.
+// Decoded returns how many bytes of chunks all parts together have decoded.
 func (r *route) Decoded() (bytes int64) {
 	for _, m := range r.members {
 		if m.can.Chunks != nil {

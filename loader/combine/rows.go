@@ -23,7 +23,7 @@ type rows struct {
 	runs
 }
 
-// runs are runs of consecutive numbers.
+// runs is an ascending list of places, divided into runs of consecutive record numbers.
 type runs struct {
 	firsts []int // the first number of each run,
 	ends   []int // and how many records the runs up to each have
@@ -34,13 +34,14 @@ type runs struct {
 	shift uint
 }
 
-// maxRecords limits the records of a Source, so that their numbers and bytes can be computed with.
+// maxRecords limits the records of a Source, so that their numbers and bytes fit into an int with
+// room for arithmetic.
 const maxRecords = 1 << 46
 
-// shortRun is how many records a run must have on average, so that runs take less memory than numbers.
+// shortRun is the mean length of runs from which on runs take less memory than a list of numbers.
 const shortRun = 4
 
-// newRows returns the records that a Select chooses from a Source of n.
+// newRows returns the records that a Select chooses from a Source of n records.
 func newRows(n int, s Select) (rows, error) {
 	given := 0
 	for _, is := range []bool{s.Records != nil, s.Ranges != nil, s.Set != nil} {
@@ -74,7 +75,8 @@ func newRows(n int, s Select) (rows, error) {
 	return r, nil
 }
 
-// rowsOfNumbers returns the records of a list.
+// rowsOfNumbers returns the records of a list: as runs, or, as soon as the runs turn out too short,
+// as the list itself.
 func rowsOfNumbers(n int, numbers []int) (rows, error) {
 	var r rows
 	for i := 0; i < len(numbers); {
@@ -94,7 +96,7 @@ func rowsOfNumbers(n int, numbers []int) (rows, error) {
 	return r, nil
 }
 
-// checkNumbers reports a number from place i on that is not a record.
+// checkNumbers refuses numbers, from place i on, that are no record.
 func checkNumbers(n int, numbers []int, i int) error {
 	for ; i < len(numbers); i++ {
 		if uint(numbers[i]) >= uint(n) {
@@ -104,7 +106,7 @@ func checkNumbers(n int, numbers []int, i int) error {
 	return nil
 }
 
-// rowsOfSet returns the records of a Set, as runs if these are so long that they take little memory.
+// rowsOfSet returns the records of a Set, as runs if these are long enough to take little memory.
 func rowsOfSet(n int, set *expr.Set) (rows, error) {
 	if set.Len() != n {
 		return rows{}, fmt.Errorf("Set is of %d records; the Source has %d", set.Len(), n)
@@ -121,11 +123,12 @@ func rowsOfSet(n int, set *expr.Set) (rows, error) {
 	return r, nil
 }
 
-// longRun is how many records the runs of a Set have on average if they are kept as runs: a record is found faster in
-// the bits.
+// longRun is the mean length of runs from which on a Set is kept as runs. Below it, finding a
+// record is faster in the bits.
 const longRun = 1024
 
-// countRuns returns how many runs of consecutive bits are set.
+// countRuns returns how many runs of set bits there are: it counts bits whose predecessor is not
+// set.
 func countRuns(words []uint64) (n int) {
 	last := uint64(0) // the bit before
 	for _, w := range words {
@@ -135,7 +138,7 @@ func countRuns(words []uint64) (n int) {
 	return n
 }
 
-// add appends a run of k records. One that follows the last one makes that longer.
+// add appends a run of k records, or extends the last run if the new one continues it.
 func (r *rows) add(first, k int) {
 	if k == 0 {
 		return
@@ -158,7 +161,7 @@ func (r *runs) start(run int) int {
 	return r.ends[run-1]
 }
 
-// makeGuide makes the guide of n places: about one entry a run.
+// makeGuide builds the guide for n places, with about one entry per run.
 func (r *runs) makeGuide(n int) {
 	if len(r.ends) < 2 {
 		return
@@ -173,7 +176,7 @@ func (r *runs) makeGuide(n int) {
 	}
 }
 
-// find returns the run of a place.
+// find returns the run that contains a place. The guide narrows the search to a few runs.
 func (r *runs) find(place int) int {
 	if r.guide == nil {
 		return sort.SearchInts(r.ends, place+1)
@@ -192,7 +195,7 @@ func (r *runs) find(place int) int {
 	return run
 }
 
-// mostSteps is how many runs are looked at one after the other.
+// mostSteps is up to how many runs are searched one by one: a binary search is slower for so few.
 const mostSteps = 8
 
 // number returns the record at a place.
@@ -201,10 +204,11 @@ func (r *runs) number(place int) int {
 	return r.firsts[run] + place - r.start(run)
 }
 
-// all reports whether record i is number i, for all records.
+// all reports whether every record is mapped to itself.
 func (r *rows) all() bool { return r.list == nil && r.ends == nil && r.set == nil && !r.repeats }
 
-// at returns the number of the record at place i, and how many up to place end follow it one after the other.
+// at returns the number of the record at place i, and how many records, up to place end, have
+// consecutive numbers.
 func (r *rows) at(i, end int) (record, n int) {
 	switch {
 	case r.list != nil:
@@ -245,7 +249,8 @@ func (r *rows) translate(dst, places []int) []int {
 	return dst
 }
 
-// id returns a digest of the records, the same however they were given.
+// id returns a digest of the records, which does not depend on the form in which they were given: a
+// State must resume with the same records as a list or as ranges.
 func (r *rows) id() string {
 	if r.list == nil && r.set == nil {
 		return digest.Of(r.n, r.firsts, r.ends)

@@ -105,7 +105,7 @@ func newZip(sources []loader.Source) (*View, error) {
 	return v, nil
 }
 
-// add adds a field of a part, under another name unless that is "".
+// add adds a field of a part, renamed unless name is "".
 func (r *route) add(part int, spec tensor.Spec, name string) error {
 	f := viewed{part: part, name: spec.Name}
 	if spec.Ragged && r.members[part].can.Ragged == nil {

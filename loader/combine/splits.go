@@ -10,8 +10,9 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// Splits divides the elements of an axis into parts, such as a training and a validation set. The ranges of a part go
-// into a [Window]: windows of two parts then have no element in common.
+// Splits divides the elements of an axis into parts, such as a training and a validation set. The
+// ranges of a part go into a [Window]: windows of two parts then share no element, where a split of
+// the windows themselves would leak training data into the validation set.
 type Splits struct {
 	Shares []float64 // of each part; at most 1 in all
 	Block  int       // elements of a block that belongs to one part, drawn by Seed; with 0, parts follow each other
@@ -88,7 +89,8 @@ func (s Splits) OfGroups(ctx context.Context, src loader.Source, field string) (
 	return out, nil
 }
 
-// groupsOf numbers the values that a field has in runs of records, in the order in which they come.
+// groupsOf numbers the values that a field has in runs of records, in the order of their first
+// appearance. One value may have several runs.
 func groupsOf(ctx context.Context, src *member, field string, runs [][2]int) (numbers []int, n int, err error) {
 	if err := src.Retain(); err != nil {
 		return nil, 0, err
@@ -118,7 +120,8 @@ func groupsOf(ctx context.Context, src *member, field string, runs [][2]int) (nu
 	return numbers, len(known), nil
 }
 
-// parts returns the part of each of n elements, -1 if it is in none.
+// parts returns the part of each of n elements, -1 for an element in no part. Cumulated shares are
+// rounded, so that parts differ from their shares by at most one element.
 func (s Splits) parts(n int, drawn func(int) int) ([]int, error) {
 	part, sum, at := make([]int, n), 0.0, 0
 	for i := range part {

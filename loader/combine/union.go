@@ -21,7 +21,8 @@ import (
 // empty []any for no rows. Whole numbers are exact in every type; other numbers are rounded to a field of floats.
 type FillValues map[string]any
 
-// UnmarshalJSON reads the values of an object.
+// UnmarshalJSON reads values from a JSON object. Numbers stay exact: float64 would round large
+// integers.
 func (f *FillValues) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -38,7 +39,8 @@ func (f *FillValues) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// exact returns a number as an int64, a uint64 or a float64, and as it is if it is none of them.
+// exact returns a JSON number as int64, uint64 or float64, or unchanged if it is none of these
+// exactly.
 func exact(n json.Number) any {
 	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return i
@@ -116,14 +118,15 @@ func newUnion(fill FillValues, sources []loader.Source) (all []loader.Source, er
 	return all, nil
 }
 
-// filled is a View of one record, as often as it is asked for.
+// filled is a View of one record, repeated as often as needed: fields that a source misses take no
+// memory per record.
 type filled struct {
 	*View
 	made
 	id string
 }
 
-// newFilled returns n records of fields that have the values of fill.
+// newFilled returns n records whose fields have the values of fill.
 func newFilled(specs []tensor.Spec, classes func(field string) []string, fill FillValues, n int) (*filled, error) {
 	var arrays []Array
 	parts := []any{n}
@@ -149,12 +152,12 @@ func newFilled(specs []tensor.Spec, classes func(field string) []string, fill Fi
 // ID returns a digest of the values and of the number of records.
 func (f *filled) ID() string { return f.id }
 
-// DescribeReads says that records are copies of one value.
+// DescribeReads reports that all records are copies of one value.
 func (f *filled) DescribeReads(string) (how, why string, resident float64) {
 	return "made", "of the values of fill", 1
 }
 
-// oneValue returns a field of one record with a value.
+// oneValue returns a field of one record that has the given value.
 func oneValue(spec tensor.Spec, classes []string, value any) (Array, error) {
 	a := Array{Name: spec.Name, Content: spec.Content, Layout: spec.Layout, Image: spec.Image, Instances: spec.Instances,
 		Classes: classes}
@@ -192,8 +195,8 @@ func oneValue(spec tensor.Spec, classes []string, value any) (Array, error) {
 	return a, err
 }
 
-// repeatedElement returns the elements of a record that all have one value: a class, if there are any, or a negative
-// number, which is none of them.
+// repeatedElement returns a record whose elements all have one value. For a label field the value
+// must be a class, or negative, which is no class.
 func repeatedElement(spec tensor.Spec, classes int, value any) ([]byte, error) {
 	number, whole, err := numberOf(value)
 	if err != nil {
@@ -216,7 +219,7 @@ func repeatedElement(spec tensor.Spec, classes int, value any) ([]byte, error) {
 	return out, nil
 }
 
-// numberOf returns a number of Go or JSON, and whether its type has whole numbers only.
+// numberOf returns a number of Go or JSON, and whether its type is an integer.
 func numberOf(value any) (n tensor.Number, whole bool, err error) {
 	switch v := reflect.ValueOf(value); {
 	case v.CanInt():

@@ -6,9 +6,9 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// View is a Source of fields and records of other Sources, and stores no data: see [NewSelect] and [NewZip].
-// It has their capabilities: consecutive records are views of their memory, records of a bucket are
-// fetched ahead of time, and errors name files.
+// View is a Source of fields and records of other Sources, and stores no data: see [NewSelect] and
+// [NewZip]. It has the capabilities of these Sources: consecutive records are views of their
+// memory, records of a bucket are fetched ahead of time, and errors name files.
 type View struct{ route }
 
 func newView(kind string, records rows) *View {

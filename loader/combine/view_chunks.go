@@ -8,7 +8,8 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// Chunks returns which chunks hold the records. All of the fields must come from one Source.
+// Chunks returns which chunks hold the records. All fields must come from one Source, because one
+// order cannot follow the chunks of two. A derived field counts as the fields of its expression.
 func (v *View) Chunks(fields []string, records []int) (sampler.Chunks, error) {
 	if len(fields) == 0 {
 		for _, s := range v.specs {
@@ -49,7 +50,7 @@ func (v *View) Chunks(fields []string, records []int) (sampler.Chunks, error) {
 	return of.can.Chunks.Chunks(there, records)
 }
 
-// KeepChunks has the Sources keep decoded chunks for an order.
+// KeepChunks makes the Sources keep decoded chunks for an order.
 func (v *View) KeepChunks(order *sampler.ChunkShuffle) {
 	for _, p := range v.members {
 		if p.can.Chunks != nil {

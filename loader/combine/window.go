@@ -84,7 +84,7 @@ const (
 	KeepPartial Keep = "partial" // all
 )
 
-// axis is an axis that is cut.
+// axis is an axis on which windows have an origin.
 type axis struct {
 	name           string
 	n              int // elements
@@ -110,7 +110,7 @@ func (c *cut) start(origin int) int { return origin + c.lead }
 // span returns how far the last element of a window is after its first one.
 func (c *cut) span() int { return (c.size - 1) * c.dilation }
 
-// windowed is a field of the records.
+// windowed is a field of the records, with the field that it is cut from.
 type windowed struct {
 	part *member
 	in   tensor.Spec
@@ -120,7 +120,7 @@ type windowed struct {
 	rows bool   // whole records of the Source, one after the other
 }
 
-// text returns the parameters.
+// text returns the parameters as JSON, which identify the windows.
 func (w *Window) text() string {
 	text, err := json.Marshal(w)
 	if err != nil {
@@ -129,7 +129,8 @@ func (w *Window) text() string {
 	return string(text)
 }
 
-// plain is a Window whose Fill is in JSON, which has no NaN and no infinity, as a number or as the text of one.
+// plain is a Window without its JSON methods. withFill adds Fill as a number or a text, because
+// JSON has no NaN and no infinity.
 type plain Window
 
 type withFill struct {
@@ -149,7 +150,8 @@ func (w Window) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Names that it does not know are errors.
+// UnmarshalJSON reads what MarshalJSON writes. Unknown names are errors, and so is a whole number
+// in fill that float64 cannot hold.
 func (w *Window) UnmarshalJSON(text []byte) error {
 	*w = Window{}
 	v := withFill{plain: (*plain)(w)}
@@ -173,7 +175,7 @@ func (w *Window) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// array is a field of a Source, with the names of its axes.
+// array is a field of a Source as an array with named axes.
 type array struct {
 	part *member
 	spec tensor.Spec
@@ -207,8 +209,8 @@ func (w *Window) arrays(parts []member) (list []array, err error) {
 	return list, nil
 }
 
-// axesOf returns the names that the Source has for the n axes of a field. An axis is known by its number if it has no
-// name, if another one has the same, or if Sizes has this number.
+// axesOf returns the names of the n axes of a field. An axis is known by its number if the Source
+// has no name for it, if another axis has the same name, or if Sizes uses the number.
 func (w *Window) axesOf(spec tensor.Spec, n int) []string {
 	names := make([]string, n)
 	for k := range names {
@@ -223,13 +225,13 @@ func (w *Window) axesOf(spec tensor.Spec, n int) []string {
 	return names
 }
 
-// cuts reports whether windows have a size on an axis.
+// cuts reports whether Sizes has an axis.
 func (w *Window) cuts(axis string) bool {
 	_, ok := w.Sizes[axis]
 	return ok
 }
 
-// axesIn lists the axes of fields, for errors.
+// axesIn lists the axes of fields for errors.
 func axesIn(list []array) string {
 	var of []string
 	for _, a := range list {
@@ -240,10 +242,10 @@ func axesIn(list []array) string {
 	return strings.Join(of, "; ")
 }
 
-// maxElements limits the numbers of a Window of which two are multiplied.
+// maxElements limits those numbers of a Window that are multiplied with each other.
 const maxElements = 1 << 31
 
-// checkNumbers reports a number that is too large to compute with.
+// checkNumbers refuses numbers whose products could overflow: a Window may come from a file.
 func (w *Window) checkNumbers() error {
 	check := func(what string, numbers map[string]int, most int) error {
 		for _, axis := range slices.Sorted(maps.Keys(numbers)) {
@@ -279,7 +281,7 @@ func (w *Window) checkNumbers() error {
 	return nil
 }
 
-// planner resolves the outputs of a Window.
+// planner resolves the names of a Window to fields and axes.
 type planner struct {
 	w      *Window
 	arrays []array
@@ -329,7 +331,7 @@ func (p *planner) plan() error {
 	return nil
 }
 
-// field adds a field of the records.
+// field resolves one field of the records.
 func (p *planner) field(out WindowField) error {
 	name := out.Of
 	if name == "" {
@@ -380,7 +382,7 @@ func (p *planner) names() (list []string) {
 	return list
 }
 
-// fill sets the element that is beyond the edges of an axis with PadConstant.
+// fill sets the element that stands beyond the edges of axes with PadConstant.
 func (p *planner) fill(f *windowed) (err error) {
 	constant := func(c cut) bool { return c.axis >= 0 && p.axes[c.axis].pad == PadConstant }
 	d := f.in.DType
@@ -395,7 +397,8 @@ func (p *planner) fill(f *windowed) (err error) {
 	return nil
 }
 
-// dimsOf returns the names of the axes of windows, the first of which numbers these; nil if there are none.
+// dimsOf returns the names of a window's axes, after an unnamed first axis that numbers the
+// windows; nil if no axis has a name.
 func dimsOf(axes []string) []string {
 	dims, named := make([]string, len(axes)+1), false
 	for k, name := range axes {
@@ -409,7 +412,8 @@ func dimsOf(axes []string) []string {
 	return dims
 }
 
-// cut sets how a field of the records is cut along an axis of a field of a Source.
+// cut sets how a field of the records is cut along one axis. All fields that share an axis must
+// have the same length there.
 func (p *planner) cut(c *cut, out WindowField, dim string) error {
 	c.size, c.lead = p.w.Sizes[dim], out.Lead[dim]
 	for _, given := range []map[string]int{p.w.Dilation, out.Dilation} {
@@ -441,7 +445,7 @@ func (p *planner) cut(c *cut, out WindowField, dim string) error {
 	return nil
 }
 
-// axis returns an axis that no field has so far.
+// axis returns the axis with a name that no field has used so far.
 func (p *planner) axis(name string) (axis, error) {
 	a := axis{name: name, stride: 1, offset: p.w.Offset[name], pad: p.w.Pad[name]}
 	for _, of := range p.arrays {

@@ -13,7 +13,8 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// chunkedArray is an array that windows are cut out of, which is stored in chunks.
+// chunkedArray is a chunked array that windows are cut from. Several fields of the records may come
+// from one array, whose chunks are then decoded once for all of them.
 type chunkedArray struct {
 	f     *windowed // one of those that are cut from it
 	grid  grid
@@ -22,21 +23,22 @@ type chunkedArray struct {
 	most  []int
 }
 
-// chunkedAxis is how an axis of windows is divided into cells, by the chunks in which windows begin.
+// chunkedAxis divides an axis of windows into cells: a cell has the windows that begin in one
+// chunk.
 type chunkedAxis struct {
 	chunk int // elements
 	base  int // the chunk of cell 0
 	cells int
 }
 
-// chunkLayout says in which chunks windows are.
+// chunkLayout knows in which chunks each window lies.
 type chunkLayout struct {
 	origins *origins
 	arrays  []chunkedArray
 	axes    []chunkedAxis
 }
 
-// newChunkLayout returns the layout of the chunks of the fields that has is true of.
+// newChunkLayout returns the layout of the chunks of those fields for which has returns true.
 func newChunkLayout(c *cutter, has func(f *windowed) bool) (*chunkLayout, error) {
 	l := &chunkLayout{origins: c.origins}
 	for i := range c.fields {
@@ -54,7 +56,8 @@ func newChunkLayout(c *cutter, has func(f *windowed) bool) (*chunkLayout, error)
 	return l, nil
 }
 
-// add adds the array that a field is cut from.
+// add adds the array that a field is cut from, or widens it if another field is cut from it
+// already.
 func (l *chunkLayout) add(f *windowed, axes int) {
 	a := l.array(f)
 	if a == nil {
@@ -79,7 +82,7 @@ func (l *chunkLayout) add(f *windowed, axes int) {
 	}
 }
 
-// array returns the array that a field is cut from, nil if it is not in chunks.
+// array returns the array that a field is cut from, or nil if the array is not chunked.
 func (l *chunkLayout) array(f *windowed) *chunkedArray {
 	for i := range l.arrays {
 		if a := &l.arrays[i]; a.f.part == f.part && a.f.in.Name == f.in.Name {
@@ -89,10 +92,10 @@ func (l *chunkLayout) array(f *windowed) *chunkedArray {
 	return nil
 }
 
-// of returns the number of an axis of windows in an array, -1 if it does not have it.
+// of returns the array's axis for an axis of windows, or -1.
 func (a *chunkedArray) of(axis int) int { return slices.Index(a.axes, axis) }
 
-// axis divides an axis by the chunks of the largest array.
+// axis divides an axis by the chunks of the largest array, whose decoding costs the most.
 func (l *chunkLayout) axis(axis int) chunkedAxis {
 	x, largest := &l.origins.axes[axis], 0
 	c := chunkedAxis{chunk: x.n}
@@ -115,7 +118,7 @@ func (l *chunkLayout) axis(axis int) chunkedAxis {
 	return c
 }
 
-// position returns the i-th origin of an axis of a grid.
+// position returns origin i of an axis of a grid.
 func (o *origins) position(axis, i int) int {
 	a := &o.axes[axis]
 	if axis != o.runAxis {
@@ -134,7 +137,8 @@ func (l *chunkLayout) cell(axis, origin int) int {
 	return floorDiv(origin+l.origins.axes[axis].least, c.chunk) - c.base
 }
 
-// chunks returns the layout as a Sampler knows it, of all windows or those with some numbers.
+// chunks returns the layout in the form that a Sampler plans by, for all windows or for the listed
+// ones.
 func (l *chunkLayout) chunks(records []int) (sampler.Chunks, error) {
 	c := sampler.Chunks{}
 	for i := range l.arrays {
@@ -186,7 +190,8 @@ func (l *chunkLayout) chunks(records []int) (sampler.Chunks, error) {
 	return c, nil
 }
 
-// cuts returns where the cells of an axis begin among its origins. A table has none in any order.
+// cuts returns where the cells of an axis begin among its origins. The origins of a table are in no
+// order, so that its cells have no range of origins.
 func (l *chunkLayout) cuts(axis int) []int {
 	x, c := &l.origins.axes[axis], &l.axes[axis]
 	cuts := make([]int, c.cells+1)
@@ -203,7 +208,7 @@ func (l *chunkLayout) cuts(axis int) []int {
 	return cuts
 }
 
-// needs returns the chunks along axis d of an array that the windows of a cell have elements of.
+// needs returns the chunks along axis d of an array that the windows of a cell touch.
 func (l *chunkLayout) needs(a *chunkedArray, d, cell int, cuts []int) sampler.ChunkRange {
 	axis := a.axes[d]
 	x, c := &l.origins.axes[axis], &l.axes[axis]
@@ -227,7 +232,8 @@ func wrappedChunk(i, n, chunk, chunks int) int {
 	return floorDiv(i, n)*chunks + mod(i, n)/chunk
 }
 
-// chunkRetention keeps the chunks of an order in the cache.
+// chunkRetention keeps the chunks that an order needs in the cache, and decodes the next ones in
+// advance.
 type chunkRetention struct {
 	layout *chunkLayout
 	order  *sampler.ChunkShuffle
@@ -236,7 +242,8 @@ type chunkRetention struct {
 	past   pastWindows
 }
 
-// pastWindows remembers the windows that were read last.
+// pastWindows remembers the windows that were read most recently. Announcements may come after the
+// read that they announce; their chunks must not be decoded again.
 type pastWindows struct {
 	mu   sync.Mutex
 	ring [1 << 12]int
@@ -268,7 +275,7 @@ func (p *pastWindows) has(record int) bool {
 	return p.seen[record] > 0
 }
 
-// newChunkRetention returns the retention for an order of some windows.
+// newChunkRetention returns the retention for an order, or nil if none of its fields is chunked.
 func newChunkRetention(c *cutter, order *sampler.ChunkShuffle) *chunkRetention {
 	none := make([]int, len(c.axes))
 	has := func(f *windowed) bool {
@@ -289,7 +296,8 @@ func newChunkRetention(c *cutter, order *sampler.ChunkShuffle) *chunkRetention {
 	return k
 }
 
-// touch marks the cached chunks of the lanes of some windows as recently used.
+// touch marks the cached chunks of the lanes of some windows as recently used, so that they are not
+// evicted while their lane still has records there.
 func (k *chunkRetention) touch(cache *chunkCache, f *windowed, records []int) {
 	a := k.layout.array(f)
 	if a == nil {
@@ -319,8 +327,9 @@ func (k *chunkRetention) touch(cache *chunkCache, f *windowed, records []int) {
 	cache.touch(keys)
 }
 
-// ahead decodes the chunks of windows that will be read, as far as they are not there. It waits until all of them are
-// being decoded.
+// ahead starts to decode the chunks of windows that will be read, unless they are cached. It
+// returns when all of them are being decoded; the number of goroutines is limited by slots. Each
+// goroutine holds a lease of the Source, because the loop may end before the decoding does.
 func (k *chunkRetention) ahead(ctx context.Context, c *cutter, f *windowed, records []int) error {
 	if len(records) == 0 {
 		return nil
@@ -369,7 +378,7 @@ func (k *chunkRetention) ahead(ctx context.Context, c *cutter, f *windowed, reco
 	return nil
 }
 
-// keys appends the chunks of ranges along the axes of windows.
+// keys appends the cache keys of the chunks in ranges along the axes of windows.
 func (a *chunkedArray) keys(needs []sampler.ChunkRange, keys []chunkKey, d, number int) []chunkKey {
 	if d == len(a.axes) {
 		return append(keys, chunkKey{a.f.part, a.f.in.Name, number})

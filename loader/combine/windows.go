@@ -11,13 +11,13 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Windows is a Source whose records are windows of arrays: see [Window]. Which window a record is follows
-// from its number, so that billions of them take no memory. Records are numbered in the order of the axes:
-// the windows along the last axis come one after the other.
+// Windows is a Source whose records are windows of arrays: see [Window]. A window's position
+// follows from its number, so that billions of windows take no memory. Records are numbered in the
+// order of the axes: windows along the last axis are consecutive.
 //
-// Windows of arrays in memory are copied from there; windows of whole records that do not overlap, or that are alone,
-// are views. Of chunked arrays, each chunk is decoded once for a batch, and kept for the next ones in memory that
-// SetCache limits.
+// Windows of arrays in memory are copied from there; windows of whole records that do not overlap,
+// and single windows, are views. Of chunked arrays, each chunk is decoded once for a batch, and
+// kept for later batches in memory that SetCache limits.
 type Windows struct{ cutter }
 
 var _ interface {
@@ -120,7 +120,7 @@ func (w *Windows) Contiguous(field string, a, b int) bool {
 	return ok && p.can.Contiguous(name, first, end)
 }
 
-// Slice returns windows [a, b): memory of the Source where Contiguous says so, else a copy.
+// Slice returns windows [a, b): memory of the Source if Contiguous says so, otherwise a copy.
 func (w *Windows) Slice(field string, a, b int) (tensor.View, error) {
 	p, name, first, end, ok := w.consecutive(field, a, b)
 	if !ok || !p.can.Contiguous(name, first, end) {
@@ -133,7 +133,7 @@ func (w *Windows) Slice(field string, a, b int) (tensor.View, error) {
 	return tensor.Of(w.specs[fieldOf(w.specs, field)], b-a, v.Bytes()), nil
 }
 
-// Warm has the Source read the records of windows into memory.
+// Warm makes the Source read the records of windows into memory.
 func (w *Windows) Warm(field string, a, b int) error {
 	return w.each(field, a, b, (*member).warm)
 }
@@ -144,12 +144,13 @@ func (w *Windows) IsWarm(field string, a, b int) bool {
 	return ok && p.can.Mapped != nil && p.can.Mapped.IsWarm(name, first, end)
 }
 
-// Prefetch hints the records of windows.
+// Prefetch passes the hint on for the records of windows.
 func (w *Windows) Prefetch(field string, a, b int) error {
 	return w.each(field, a, b, (*member).Prefetch)
 }
 
-// SetCache sets how many bytes of decoded chunks are kept, besides those in use; 256 MiB unless it was called.
+// SetCache limits the bytes of decoded chunks that are kept besides those in use; 256 MiB by
+// default. At least 1 is set, since 0 means the default.
 func (w *Windows) SetCache(bytes int64) {
 	w.cache.mu.Lock()
 	defer w.cache.mu.Unlock()
@@ -172,8 +173,9 @@ func (w *Windows) Chunks(fields []string, records []int) (sampler.Chunks, error)
 	return c, nil
 }
 
-// KeepChunks keeps decoded chunks as an order needs them: the chunks of its lanes, within its memory, in place of the
-// limit of SetCache. Chunks of the next batches are decoded in advance. nil ends that.
+// KeepChunks keeps decoded chunks as an order needs them: the chunks of its lanes, within its
+// memory, instead of the limit of SetCache. Chunks of coming batches are decoded in advance. nil
+// ends this.
 func (w *Windows) KeepChunks(order *sampler.ChunkShuffle) {
 	if order == nil {
 		w.retention.Store(nil)
@@ -184,8 +186,8 @@ func (w *Windows) KeepChunks(order *sampler.ChunkShuffle) {
 	w.cache.plan(order.Plan().Memory)
 }
 
-// Decoded returns how many bytes of chunks were decoded so far, or of records that were read one by one: divided by
-// the bytes of the windows, how many times each element was decoded.
+// Decoded returns how many bytes of chunks, or of records read one by one, were decoded so far.
+// Divided by the bytes of the windows, it says how many times each element was decoded.
 func (w *Windows) Decoded() int64 {
 	w.cache.mu.Lock()
 	defer w.cache.mu.Unlock()

@@ -5,19 +5,20 @@ import (
 	"fmt"
 )
 
-// Fault has the Source whose memory addr is in say why a read there failed.
+// Fault asks the Source whose memory contains addr why a read there failed.
 func (w *Windows) Fault(addr uintptr) error {
 	_, err := w.fault(addr)
 	return unnumbered(err)
 }
 
-// Intact asks every Source.
+// Intact asks every Source whether its files are whole.
 func (w *Windows) Intact() error {
 	_, err := w.intact()
 	return unnumbered(err)
 }
 
-// unnumbered hides that an error names a record, which is one of a Source.
+// unnumbered hides the record number of an error: it is a number in a Source, and windows have
+// numbers of their own.
 func unnumbered(err error) error {
 	if err == nil {
 		return nil
@@ -25,8 +26,8 @@ func unnumbered(err error) error {
 	return fmt.Errorf("window: %v", err)
 }
 
-// LookaheadBytes is the largest lookahead of the Sources, or the lookahead that decodes chunks in advance if it is
-// larger.
+// LookaheadBytes returns the largest lookahead of the Sources, or the lookahead for decoding chunks
+// in advance if that is larger.
 func (w *Windows) LookaheadBytes() int64 {
 	bytes := w.cutter.LookaheadBytes()
 	if k := w.retention.Load(); k != nil {
@@ -35,9 +36,9 @@ func (w *Windows) LookaheadBytes() int64 {
 	return bytes
 }
 
-// Fetch names to a Source the records that windows have a part of, and decodes chunks in advance: see KeepChunks.
-// Records of a bucket are named so long before they are read that their chunks would not be kept until then: these are
-// not decoded.
+// Fetch announces to a Source the records that windows touch, and decodes chunks in advance: see
+// KeepChunks. Records of a bucket are announced so long before they are read that decoded chunks
+// would not be kept until then, so that those are not decoded.
 func (w *Windows) Fetch(ctx context.Context, field string, indices []int) error {
 	f, err := w.field(field)
 	if err == nil && f.part.can.Remote != nil {
@@ -67,14 +68,14 @@ func (w *Windows) fetch(ctx context.Context, f *windowed, indices []int) error {
 	return f.part.can.Remote.Fetch(ctx, f.in.Name, records)
 }
 
-// Location says where the window of a record begins.
+// Location returns where the window of a record begins.
 func (w *Windows) Location(_ string, record int) string {
 	origin := make([]int, len(w.axes))
 	w.Origin(record, origin)
 	return fmt.Sprintf("at %v of the axes %v", origin, w.Axes())
 }
 
-// DescribeReads returns how the Source reads the field that a field is cut from.
+// DescribeReads returns how the Source reads the field that windows are cut from.
 func (w *Windows) DescribeReads(field string) (how, why string, resident float64) {
 	f, err := w.field(field)
 	if err != nil || f.part.can.Described == nil {
@@ -84,7 +85,7 @@ func (w *Windows) DescribeReads(field string) (how, why string, resident float64
 	return "windows, " + how, why, resident
 }
 
-// Classes returns the class names of the field that a field is cut from.
+// Classes returns the class names of the field that windows are cut from.
 func (w *Windows) Classes(field string) []string {
 	f, err := w.field(field)
 	if err != nil {

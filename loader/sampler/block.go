@@ -24,8 +24,8 @@ var (
 	_ Identifier    = Block{}
 )
 
-// Epoch returns the permutation that belongs to (Size, n, seed, epoch). It needs at most
-// 8 KiB.
+// Epoch returns the permutation that belongs to (Size, n, seed, epoch). The permutation is of
+// blocks, so that it needs at most 8 KiB.
 func (o Block) Epoch(n int, seed uint64, epoch int) Sequence {
 	if o.Size <= 1 {
 		return Shuffle{}.Epoch(n, seed, epoch)
@@ -41,7 +41,7 @@ func (o Block) Epoch(n int, seed uint64, epoch int) Sequence {
 // ID returns "block(256)" for blocks of 256 records.
 func (o Block) ID() string { return fmt.Sprintf("block(%d)", max(1, o.Size)) }
 
-// blockKey is the number of the key that places the tail.
+// blockKey separates the draw that places the short block from other draws with the same seed.
 const blockKey = 1<<16 + 1
 
 type blockSequence struct {
@@ -68,8 +68,9 @@ func (s blockSequence) SliceAt(pos, n int) (first int, ok bool) {
 	return first + in, in+n <= of
 }
 
-// at returns the block that position pos is in: its first record, the place of pos in it,
-// and its length.
+// at returns the block of position pos: its first record, the place of pos within it, and its
+// length. The short block lies somewhere among the records and comes last in the order; records
+// behind it are shifted by its length.
 func (s blockSequence) at(pos int) (first, in, n int) {
 	k := pos / s.size
 	if k == s.blocks.Len() {

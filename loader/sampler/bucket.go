@@ -10,9 +10,11 @@ import (
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// Bucket makes batches of records that are alike: in length, size, aspect or any other number. Every record comes once
-// an epoch, the batches of all buckets come in random order, each bucket has at most one batch that is not full, and
-// all ranks have a part of the same bucket's batch at a step. It holds 4 bytes a record, in the order of the buckets.
+// Bucket makes batches of records that are alike in length, size, aspect or any other number, so
+// that padding a batch wastes little. Every record comes once an epoch. The batches of all buckets
+// come in random order, and each bucket has at most one batch that is not full. All ranks have a
+// part of the same bucket's batch at a step: otherwise every rank would wait for the rank with the
+// longest records. A Bucket holds 4 bytes per record, in the order of the buckets.
 type Bucket struct {
 	sorted []uint32 // records by bucket
 	ends   []int    // by bucket: the end of its records in sorted
@@ -45,7 +47,7 @@ var _ interface {
 	Validator
 } = (*Bucket)(nil)
 
-// NewBucket returns the Sampler for records with these numbers.
+// NewBucket returns the Sampler for records with the given numbers, one per record.
 func NewBucket(values []float64, o BucketOptions) (*Bucket, error) {
 	b, err := newBucket(values, o)
 	if err != nil {
@@ -95,7 +97,7 @@ func newBucket(values []float64, o BucketOptions) (*Bucket, error) {
 	return b, nil
 }
 
-// ascend reports whether bounds ascend, none of which is NaN.
+// ascend reports whether bounds ascend. NaN ascends nowhere.
 func ascend(bounds []float64) bool {
 	for i, b := range bounds {
 		if math.IsNaN(b) || i > 0 && b <= bounds[i-1] {
@@ -105,7 +107,8 @@ func ascend(bounds []float64) bool {
 	return true
 }
 
-// quantiles returns bounds that divide numbers into n buckets of about equally many.
+// quantiles returns bounds that divide numbers into n buckets of about equally many. Equal numbers
+// stay in one bucket, so that there may be fewer bounds.
 func quantiles(values []float64, n int) (bounds []float64) {
 	ascending := slices.Sorted(slices.Values(values))
 	for k := 1; k < n && len(values) > 0; k++ {
@@ -117,7 +120,8 @@ func quantiles(values []float64, n int) (bounds []float64) {
 	return bounds
 }
 
-// sort puts the records in the order of their buckets, by counting, and returns the largest number of each.
+// sort puts the records in the order of their buckets by counting, and returns the largest number
+// of each bucket. Counting takes two passes and keeps equal records in order.
 func (b *Bucket) sort(values, bounds []float64) (largest []float64) {
 	of := make([]uint16, len(values))
 	largest = make([]float64, len(b.ends))
@@ -139,18 +143,19 @@ func (b *Bucket) sort(values, bounds []float64) (largest []float64) {
 	return largest
 }
 
-// Epoch returns the order of an epoch. It needs at most 8 KiB, and 8 bytes a bucket.
+// Epoch returns the order of an epoch. It needs at most 8 KiB, and 8 bytes per bucket.
 func (b *Bucket) Epoch(_ int, seed uint64, epoch int) Sequence {
 	return bucketSequence{b, seed, epoch, permute.Key(seed, epoch, bucketKey)}
 }
 
-// bucketKey is the number of the key of buckets.
+// bucketKey separates the draws within buckets from other draws with the same seed.
 const bucketKey = 1<<16 + 5
 
 // ID returns a digest of the numbers, the bounds and the sizes of batches.
 func (b *Bucket) ID() string { return b.id }
 
-// Validate refuses a Source whose number of records differs from the number of lengths that the Bucket was made with.
+// Validate refuses a Source whose number of records differs from the number of values that the
+// Bucket was made with.
 func (b *Bucket) Validate(n int) error {
 	if len(b.sorted) != n {
 		return fmt.Errorf("bucket: made for %d records; the Source has %d", len(b.sorted), n)
@@ -158,8 +163,8 @@ func (b *Bucket) Validate(n int) error {
 	return nil
 }
 
-// bucketSequence has positions in the order of the buckets, so that a batch is a stretch of positions; its Batches come
-// in random order.
+// bucketSequence has its positions in the order of the buckets, so that every batch is a stretch of
+// positions. Its Batches come in random order.
 type bucketSequence struct {
 	*Bucket
 	seed  uint64
@@ -187,7 +192,7 @@ func (s bucketSequence) Fill(pos int, dst []int) {
 	}
 }
 
-// bucket returns the bucket of a position, and the first position of the bucket.
+// bucket returns the bucket of a position, and the bucket's first position.
 func (b *Bucket) bucket(pos int) (k, from int) {
 	k = sort.SearchInts(b.ends, pos+1)
 	return k, b.first(k)

@@ -14,7 +14,7 @@ import (
 // Chunks of several Sources are Parts. Each part has lanes of its own and a share of the memory, and a process visits
 // the parts evenly: after any number of records, each part has had its share of them, to one record.
 
-// chunkPart is a part of the records of a ChunkShuffle.
+// chunkPart is one Source's part of the records of a ChunkShuffle.
 type chunkPart struct {
 	order  *ChunkShuffle // nil if there are no records
 	first  int
@@ -28,10 +28,11 @@ func (p *chunkPart) number(record int) int {
 	return p.first + record
 }
 
-// Part returns the order of a part of Chunks, nil if that has no records.
+// Part returns the order of part i of Chunks, or nil if the part has no records.
 func (o *ChunkShuffle) Part(i int) *ChunkShuffle { return o.parts[i].order }
 
-// newParts returns the order of the records of several Sources.
+// newParts returns the order of the records of several Sources. Each part gets its own lanes and
+// memory: chunks of one Source are useless to records of another.
 func newParts(c Chunks, o ChunkOptions) (*ChunkShuffle, error) {
 	s := &ChunkShuffle{of: o, n: c.Len()}
 	memory, err := divideMemory(c.Parts, o)
@@ -62,7 +63,8 @@ func newParts(c Chunks, o ChunkOptions) (*ChunkShuffle, error) {
 	return s, nil
 }
 
-// share returns the options of a part with n of all records.
+// share returns the options of a part that has n of all records: its proportion of every batch and
+// of the lanes.
 func (o ChunkOptions) share(n, all int) ChunkOptions {
 	portion := float64(n) / float64(all)
 	o.Batch = max(1, int(math.Round(float64(o.Batch/o.Ranks)*portion))) * o.Ranks
@@ -72,7 +74,8 @@ func (o ChunkOptions) share(n, all int) ChunkOptions {
 	return o
 }
 
-// add adds what a part costs. Decodes and Shuffle are sums of bytes until all parts are added.
+// add adds the cost of a part. Decodes and Shuffle are sums of bytes until all parts are added; the
+// caller divides them.
 func (p *ChunkPlan) add(part *ChunkPlan) {
 	if p.All == 0 || part.Ahead < p.Ahead {
 		p.Ahead = part.Ahead
@@ -83,7 +86,9 @@ func (p *ChunkPlan) add(part *ChunkPlan) {
 	p.Shuffle += part.Shuffle * float64(part.All)
 }
 
-// divideMemory divides memory among parts by the bytes of their chunks, and gives each enough for its lanes.
+// divideMemory divides the memory among parts in proportion to the bytes of their chunks. A part
+// whose proportion does not hold its lanes gets just enough for them, which leaves less for the
+// others, so that the division is repeated until no part is short.
 func divideMemory(parts []Chunks, o ChunkOptions) ([]int64, error) {
 	n := 0
 	for i := range parts {
@@ -122,7 +127,8 @@ func divideMemory(parts []Chunks, o ChunkOptions) ([]int64, error) {
 	return memory, nil
 }
 
-// memory returns the bytes of all chunks, and the least memory that a ChunkShuffle with these options needs.
+// memory returns the bytes of all chunks, and the least memory with which a ChunkShuffle of these
+// options works.
 func (c *Chunks) memory(o ChunkOptions) (all int64, least float64) {
 	if c.Parts != nil {
 		for i := range c.Parts {
@@ -142,14 +148,15 @@ func (c *Chunks) memory(o ChunkOptions) (all int64, least float64) {
 	return p.plan.All, least
 }
 
-// chunkLine is the records of an epoch of a part, on a line that is divided evenly among the ranks.
+// chunkLine is the order of a part's records in an epoch: a line that is divided evenly among the
+// ranks.
 type chunkLine interface {
 	share() int         // records of a rank
 	of(rank, i int) int // the i-th record of a rank
 	left(i int) int     // the i-th of those that cannot be divided evenly
 }
 
-// line returns the records of an epoch.
+// line returns the order of an epoch as a line.
 func (o *ChunkShuffle) line(seed uint64, epoch int) chunkLine {
 	switch {
 	case o.parts != nil:
@@ -160,7 +167,7 @@ func (o *ChunkShuffle) line(seed uint64, epoch int) chunkLine {
 	return o.chunks(seed, epoch)
 }
 
-// shuffledLine is the records of a part whose chunks stay in memory.
+// shuffledLine is the line of a part whose chunks all stay in memory: any order is cheap then.
 type shuffledLine struct {
 	order       permute.Permutation
 	size, ranks int
@@ -170,7 +177,7 @@ func (l shuffledLine) share() int         { return l.size }
 func (l shuffledLine) of(rank, i int) int { return l.order.At(rank*l.size + i) }
 func (l shuffledLine) left(i int) int     { return l.order.At(l.ranks*l.size + i) }
 
-// partsLine is the records of several parts.
+// partsLine is the line of several parts.
 type partsLine struct {
 	o     *ChunkShuffle
 	lines []chunkLine
@@ -223,13 +230,13 @@ func (l *partsLine) left(i int) int {
 	return l.o.parts[part].number(l.lines[part].left(i - l.rest[part]))
 }
 
-// evenly takes some of all places, as evenly as they can be.
+// evenly chooses some of all places, spread as evenly as possible.
 type evenly struct {
 	some, all int
 	key       uint64 // draws the first place
 }
 
-// before returns how many of the first i places it takes.
+// before returns how many of the first i places are chosen. The product needs 128 bits.
 func (e evenly) before(i int) int {
 	high, low := bits.Mul64(uint64(i), uint64(e.some))
 	low, carry := bits.Add64(low, permute.Below(e.key, uint64(e.all)), 0)
@@ -237,7 +244,7 @@ func (e evenly) before(i int) int {
 	return int(n)
 }
 
-// partsSequence is an epoch of several parts.
+// partsSequence is the order of an epoch over several parts.
 type partsSequence struct {
 	*ChunkShuffle
 	line *partsLine
@@ -245,7 +252,7 @@ type partsSequence struct {
 
 func (s *partsSequence) Len() int { return s.n }
 
-// Fill computes every position without the ones before.
+// Fill computes every position without the positions before it, as each Sequence must.
 func (s *partsSequence) Fill(pos int, dst []int) {
 	for i := range dst {
 		if rank, k := s.spot(pos+i, s.line.share()); rank < 0 {

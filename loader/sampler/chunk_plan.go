@@ -45,7 +45,9 @@ func (p ChunkPlan) String() string {
 		"Shuffle", units.Counted(int64(p.Lanes), "lane"), units.Bytes(p.Bytes), p.Decodes, p.Shuffle)
 }
 
-// chunkPlanner finds a ChunkPlan.
+// chunkPlanner searches for a ChunkPlan: few decodes of each chunk, within the memory, with enough
+// lanes for varied batches. More lanes make batches more varied and need more memory; larger groups
+// of cells decode less and also need more memory.
 type chunkPlanner struct {
 	c     *Chunks
 	o     ChunkOptions
@@ -68,7 +70,7 @@ const (
 	leastMix  = 4  // lanes, however often their ends are decoded
 )
 
-// newPlanner returns the planner of a ChunkPlan without groups.
+// newPlanner returns the planner of a ChunkPlan in which every group is one cell.
 func newPlanner(c *Chunks, o ChunkOptions) *chunkPlanner {
 	p := &chunkPlanner{c: c, o: o, each: o.Batch / o.Ranks, n: c.Len(), cells: c.occupied()}
 	p.plan.Memory, p.plan.Batch, p.plan.Groups = o.Memory, p.each, make([]int, len(c.Axes))
@@ -93,7 +95,7 @@ func newChunkPlan(c *Chunks, o ChunkOptions) (ChunkPlan, error) {
 	return p.plan, p.settle()
 }
 
-// occupied returns how many cells have records.
+// occupied returns how many cells have at least one record.
 func (c *Chunks) occupied() int {
 	if c.Cells != nil {
 		seen := make(map[int]bool)
@@ -115,7 +117,7 @@ func (c *Chunks) occupied() int {
 	return n
 }
 
-// along returns how many chunks of a field are along an axis, of all that records need.
+// along returns how many chunks of a field the records need along an axis.
 func (p *chunkPlanner) along(f *ChunkField, axis int) int {
 	if f.Counts[axis] == 0 {
 		return 1
@@ -123,12 +125,13 @@ func (p *chunkPlanner) along(f *ChunkField, axis int) int {
 	return span(f.Needs[axis]).count(f.Counts[axis])
 }
 
-// all returns the bytes of all chunks.
+// all returns the bytes of all chunks that records need, decoded.
 func (p *chunkPlanner) all() (bytes int64) {
 	return p.sum(func(f *ChunkField, axis int) float64 { return float64(p.along(f, axis)) })
 }
 
-// sum adds up, for all fields, the bytes of a chunk times the product of a number for each axis.
+// sum adds up, over all fields, the bytes of a chunk times a factor for each axis. Float64 cannot
+// overflow here, and the result is limited.
 func (p *chunkPlanner) sum(of func(f *ChunkField, axis int) float64) int64 {
 	all := 0.0
 	for i := range p.c.Fields {
@@ -142,8 +145,8 @@ func (p *chunkPlanner) sum(of func(f *ChunkField, axis int) float64) int64 {
 	return int64(min(all, math.MaxInt64/2))
 }
 
-// counts returns how many chunks of a field groups of cells need along an axis: the sum over the groups, and the most
-// of one.
+// counts returns how many chunks of a field the groups of cells need along an axis: the sum over
+// all groups, and the most of one group.
 func (p *chunkPlanner) counts(f *ChunkField, axis, group int) (sum, most int) {
 	if f.Counts[axis] == 0 { // all groups need the same chunks, so that these stay
 		return 1, 1
@@ -156,8 +159,9 @@ func (p *chunkPlanner) counts(f *ChunkField, axis, group int) (sum, most int) {
 	return sum, most
 }
 
-// halo returns by how many times more chunks are decoded along an axis where each group of cells decodes those that
-// it needs.
+// halo returns how many times as many chunks are decoded along an axis if each group of cells
+// decodes all the chunks that it needs. Windows that reach into the next chunk make it larger than
+// 1.
 func (p *chunkPlanner) halo(axis, group int) float64 {
 	sum := p.sum(func(f *ChunkField, a int) float64 {
 		if a != axis {
@@ -169,7 +173,8 @@ func (p *chunkPlanner) halo(axis, group int) float64 {
 	return float64(sum) / float64(max(1, p.plan.All))
 }
 
-// widest returns the axis along which windows cross most chunks.
+// widest returns the axis along which windows cross the most chunks. Lanes walk along this axis,
+// where neighboring cells share most.
 func (p *chunkPlanner) widest() (axis int) {
 	most := 0.0
 	for a := range p.c.Axes {
@@ -180,7 +185,8 @@ func (p *chunkPlanner) widest() (axis int) {
 	return axis
 }
 
-// run returns how many cells a lane walks.
+// run returns how many cells a lane walks in their order: few, for randomness, but enough that
+// chunks at the ends of runs, which two lanes decode, are rare.
 func (p *chunkPlanner) run() int {
 	cells := p.c.Axes[p.plan.Axis].cells()
 	if p.o.Run > 0 {
@@ -193,7 +199,8 @@ func (p *chunkPlanner) run() int {
 	return run
 }
 
-// lane returns the bytes that a lane has at a time, and those that it decodes when it comes to its next cell.
+// lane returns the bytes that a lane holds at a time, and the bytes that it decodes when it moves
+// to its next cell.
 func (p *chunkPlanner) lane() (bytes, step int64) {
 	bytes = p.sum(func(f *ChunkField, a int) float64 {
 		_, most := p.counts(f, a, p.plan.Groups[a])
@@ -211,8 +218,8 @@ func (p *chunkPlanner) lane() (bytes, step int64) {
 	})
 }
 
-// need returns the bytes that every lane needs, and what they need together besides: a lane's next chunks, while its
-// last ones are still there.
+// need returns the bytes that every lane needs, and the bytes that all of them need together
+// besides: the next chunks of a lane while its last chunks are still held.
 func (p *chunkPlanner) need() (each, besides float64) {
 	bytes, step := p.lane()
 	groups := 1
@@ -223,19 +230,20 @@ func (p *chunkPlanner) need() (each, besides float64) {
 	return float64(bytes) + float64(step)/records, float64(step)
 }
 
-// fit returns how many lanes Memory holds.
+// fit returns how many lanes the memory holds.
 func (p *chunkPlanner) fit() int {
 	each, besides := p.need()
 	return int((float64(p.o.Memory-p.o.Memory/reserve) - besides) / each)
 }
 
-// memory returns the memory that some lanes need.
+// memory returns the memory that a number of lanes needs, in words for an error.
 func (p *chunkPlanner) memory(lanes int) string {
 	each, besides := p.need()
 	return units.Bytes(int64((float64(lanes)*each+besides)*reserve/(reserve-1)) + 1)
 }
 
-// enough returns how many lanes there shall be at least: fewer where chunks would be decoded very often.
+// enough returns the least number of lanes that keeps batches varied. It is smaller where chunks
+// would otherwise be decoded very often.
 func (p *chunkPlanner) enough() int {
 	if p.o.Lanes > 0 {
 		return p.o.Lanes
@@ -250,7 +258,8 @@ func (p *chunkPlanner) enough() int {
 	return min(p.each, fewLanes)
 }
 
-// group makes cells larger along axes whose chunks would be decoded often, as long as there are enough lanes.
+// group makes groups of cells larger along the axes whose chunks would be decoded most often, as
+// long as enough lanes fit into the memory.
 func (p *chunkPlanner) group() {
 	done := make([]bool, len(p.c.Axes))
 	done[p.plan.Axis] = true
@@ -272,7 +281,7 @@ func (p *chunkPlanner) group() {
 	}
 }
 
-// settle sets the number of lanes, and what the plan costs.
+// settle sets the number of lanes and the cost of the plan.
 func (p *chunkPlanner) settle() error {
 	most, least := p.fit(), max(1, p.o.Lanes)
 	if most < least {
@@ -296,13 +305,13 @@ func (p *chunkPlanner) settle() error {
 	return nil
 }
 
-// ahead returns of how many batches the reserve holds the chunks.
+// ahead returns for how many batches the reserve holds chunks decoded in advance.
 func (p *chunkPlanner) ahead() int {
 	batch := float64(p.plan.All) * p.plan.Decodes * float64(p.each) / float64(p.n) // that a process decodes for one
 	return int(min(mostAhead, max(1, float64(p.o.Memory/reserve/2)/max(1, batch))))
 }
 
-// groupOf returns how many cells of an axis a lane decodes the chunks of once.
+// groupOf returns how many cells of an axis a lane serves with one decoding of their chunks.
 func (p *chunkPlanner) groupOf(axis int) int {
 	if axis == p.plan.Axis {
 		return p.plan.Run
@@ -310,8 +319,8 @@ func (p *chunkPlanner) groupOf(axis int) int {
 	return p.plan.Groups[axis]
 }
 
-// shuffled returns how often a Shuffle decodes a chunk: for each record those that it needs, but for the part that
-// Memory holds.
+// shuffled estimates how often Shuffle decodes a chunk: each record decodes the chunks that it
+// needs, except the part that the memory happens to hold.
 func (p *chunkPlanner) shuffled() float64 {
 	touched := p.sum(func(f *ChunkField, a int) float64 {
 		sum, _ := p.counts(f, a, 1)

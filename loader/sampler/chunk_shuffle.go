@@ -11,17 +11,19 @@ import (
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// ChunkShuffle visits records that are pieces of chunked arrays in a random order that decodes each chunk about once
-// an epoch. Windows of a weather field in HDF5 or Zarr are such records: Shuffle decodes all chunks of a window for
-// it alone.
+// ChunkShuffle visits records that are pieces of chunked arrays in a random order that decodes each
+// chunk about once an epoch. Windows of a weather field in HDF5 or Zarr are such records: Shuffle
+// would decode all chunks of a window for this window alone.
 //
-// A process has some lanes side by side. Each walks through chunks that are drawn at random, and shuffles the records
-// of a chunk. Every batch has records of all lanes, or of as many as it has records. If records reach into the
-// next chunks, a lane takes some chunks in their order, so that it decodes only one when it comes to the next.
-// Batches are as varied as the batches of Shuffle if there are as many lanes as records in a batch; [Randomness] measures
-// it. Successive batches together are less so.
+// A process has several lanes. Each lane walks through chunks that are drawn at random, and
+// shuffles the records of a chunk. Every batch has records of all lanes, or of as many lanes as it
+// has records. If records reach into the next chunks, a lane takes some chunks in their order, so
+// that it decodes only one new chunk when it moves on. Batches are as varied as those of Shuffle if
+// there are as many lanes as records in a batch; [Randomness] measures that. Successive batches
+// together are less varied.
 //
-// As all Samplers it is a function of (seed, epoch, position). It keeps 8 bytes for each run of chunks in an epoch.
+// Like all Samplers, ChunkShuffle is a function of (seed, epoch, position). It keeps 8 bytes for
+// each run of chunks in an epoch.
 type ChunkShuffle struct {
 	plan   ChunkPlan
 	axes   []ChunkAxis // whose cells are the groups of the plan
@@ -43,7 +45,8 @@ var _ interface {
 	Validator
 } = (*ChunkShuffle)(nil)
 
-// NewChunkShuffle returns the Sampler of records that are in chunks. The error says which memory would be enough.
+// NewChunkShuffle returns the Sampler of records that lie in chunks. If the memory is too small,
+// the error says how much would be enough.
 func NewChunkShuffle(c Chunks, o ChunkOptions) (*ChunkShuffle, error) {
 	o.Ranks = max(1, o.Ranks)
 	if o.Memory == 0 {
@@ -100,7 +103,8 @@ func newChunkShuffle(c Chunks, o ChunkOptions) (*ChunkShuffle, error) {
 	return s, nil
 }
 
-// listed returns the cells of listed records, as the plan has them.
+// listed returns the cells of listed records as numbers of the plan's groups; nil if the records
+// are not listed.
 func (o *ChunkShuffle) listed(c *Chunks) []int {
 	if c.Cells == nil {
 		return nil
@@ -112,8 +116,8 @@ func (o *ChunkShuffle) listed(c *Chunks) []int {
 	return out
 }
 
-// regrouped returns the number of the group that a cell of c has become a part of. Groups are numbered with the axis of
-// runs counting fastest, so that a lane's run has consecutive numbers.
+// regrouped returns the number of the group that a cell of c belongs to. The axis of runs counts
+// fastest in these numbers, so that the groups of a lane's run have consecutive numbers.
 func (o *ChunkShuffle) regrouped(c *Chunks, cell int) int {
 	at := make([]int, len(c.Axes))
 	for a := len(c.Axes) - 1; a >= 0; a-- {
@@ -129,7 +133,7 @@ func (o *ChunkShuffle) regrouped(c *Chunks, cell int) int {
 	return rest*o.along() + at[o.plan.Axis]
 }
 
-// list sorts records by their cells.
+// list sorts listed records by cell, by counting.
 func (o *ChunkShuffle) list(c *Chunks) {
 	cells := o.listed(c)
 	o.starts = make([]int, o.others()*o.along()+1)
@@ -147,7 +151,8 @@ func (o *ChunkShuffle) list(c *Chunks) {
 	}
 }
 
-// along returns how many cells the axis of runs has, and others how many the other axes have together.
+// along returns how many cells the axis of runs has; others returns how many the other axes have
+// together.
 func (o *ChunkShuffle) along() int { return o.axes[o.plan.Axis].cells() }
 
 func (o *ChunkShuffle) others() int {
@@ -160,11 +165,11 @@ func (o *ChunkShuffle) others() int {
 	return n
 }
 
-// Plan returns what the Sampler does, and what it costs.
+// Plan returns how the Sampler works and what its order costs.
 func (o *ChunkShuffle) Plan() ChunkPlan { return o.plan }
 
-// Needs returns the chunks along each axis that a lane needs of a field while it is at a cell, which has a number on
-// each axis of Chunks. ok is false of a field that is not in Chunks.
+// Needs returns the chunks along each axis that a lane needs of a field while it is at a cell. The
+// cell has a number on each axis of Chunks. ok is false for a field that is not in Chunks.
 func (o *ChunkShuffle) Needs(field string, cell []int, dst []ChunkRange) (needs []ChunkRange, ok bool) {
 	i := slices.IndexFunc(o.fields, func(f ChunkField) bool { return f.Name == field })
 	if i < 0 {
@@ -180,10 +185,10 @@ func (o *ChunkShuffle) Needs(field string, cell []int, dst []ChunkRange) (needs 
 	return dst, true
 }
 
-// ID names the plan, so that one that is resumed has the same.
+// ID identifies the plan: another plan is another order, which a State must not be resumed with.
 func (o *ChunkShuffle) ID() string { return o.id }
 
-// Validate reports that the plan is for another number of records.
+// Validate refuses a Source whose number of records differs from the plan's.
 func (o *ChunkShuffle) Validate(n int) error {
 	if n != o.n {
 		return fmt.Errorf("ChunkShuffle: planned for %d records, and there are %d", o.n, n)
@@ -210,7 +215,8 @@ func (o *ChunkShuffle) Epoch(n int, seed uint64, epoch int) Sequence {
 	return o.chunks(seed, epoch)
 }
 
-// chunks returns an epoch of records with lanes.
+// chunks returns an epoch in which lanes walk through chunks. The first run along the axis is
+// shortened at random, so that runs begin at other chunks in each epoch.
 func (o *ChunkShuffle) chunks(seed uint64, epoch int) *chunkSequence {
 	s := &chunkSequence{by: o, size: o.n / o.of.Ranks, each: o.of.Batch / o.of.Ranks,
 		cells: permute.Key(seed, epoch, chunkCellKey), rounds: permute.Key(seed, epoch, chunkRoundKey)}
@@ -221,9 +227,10 @@ func (o *ChunkShuffle) chunks(seed uint64, epoch int) *chunkSequence {
 	return s
 }
 
-// chunkSequence is an epoch. All records are on a line: run after run, in random order, cell after cell of a run, the
-// records of a cell in random order. The line is divided evenly among the ranks, and the part of each among its
-// lanes.
+// chunkSequence is an epoch. All records lie on a line: run after run in random order, the cells of
+// a run in their order, and the records of a cell in random order. The line is divided evenly among
+// the ranks, and each rank's part among its lanes. order and ends are made once, at the first Fill;
+// once makes that safe for several goroutines.
 type chunkSequence struct {
 	by            *ChunkShuffle
 	size, each    int // of a rank: records, and records of a batch
@@ -238,8 +245,9 @@ type chunkSequence struct {
 	ends  []int // records in the runs of the line up to each
 }
 
-// setLanes divides the line of a rank. Lanes shall come to their next cells at different times, so each but the last
-// one is a little longer than the even share, by the part of a cell that this takes.
+// setLanes divides the line of a rank among its lanes. Lanes should move to their next cells at
+// different times, because decoding all their chunks for one batch would delay it. So each lane but
+// the last is longer than the even share by a part of a cell.
 func (s *chunkSequence) setLanes() {
 	lanes := s.by.plan.Lanes
 	even := (s.size + lanes - 1) / lanes
@@ -259,7 +267,7 @@ func (s *chunkSequence) setLanes() {
 
 func (s *chunkSequence) Len() int { return s.by.n }
 
-// Fill computes every position without the ones before.
+// Fill computes every position without the positions before it, as each Sequence must.
 func (s *chunkSequence) Fill(pos int, dst []int) {
 	for i := range dst {
 		if rank, k := s.by.spot(pos+i, s.size); rank < 0 {
@@ -282,7 +290,7 @@ func (s *chunkSequence) left(i int) int {
 	return s.record(s.size*s.by.of.Ranks + i)
 }
 
-// layRuns puts the runs on the line.
+// layRuns puts the runs on the line in random order, and adds up their records.
 func (s *chunkSequence) layRuns() {
 	n := s.runs * s.by.others()
 	s.order = permute.New(n, s.seed, s.epoch)
@@ -296,7 +304,8 @@ func (s *chunkSequence) layRuns() {
 	}
 }
 
-// run returns which cells a run has: [lo, hi) on the axis of runs, and the number of those on the other axes.
+// run returns the cells of a run: [lo, hi) on the axis of runs, and the number of its cell on the
+// other axes.
 func (s *chunkSequence) run(number int) (other, lo, hi int) {
 	other, r := number/s.runs, number%s.runs
 	if s.first > 0 {
@@ -309,7 +318,7 @@ func (s *chunkSequence) run(number int) (other, lo, hi int) {
 	return other, lo, min(lo+s.by.plan.Run, s.by.along())
 }
 
-// records returns how many records cells [lo, hi) of a run have.
+// records returns how many records the cells [lo, hi) of a run have.
 func (s *chunkSequence) records(other, lo, hi int) int {
 	if s.by.sorted != nil {
 		at := other * s.by.along()
@@ -319,7 +328,7 @@ func (s *chunkSequence) records(other, lo, hi int) int {
 	return (cuts[hi] - cuts[lo]) * s.beside(other)
 }
 
-// beside returns the number of records for each origin on the axis of runs.
+// beside returns how many records there are for each origin on the axis of runs.
 func (s *chunkSequence) beside(other int) int {
 	n := 1
 	for a := len(s.by.axes) - 1; a >= 0; a-- {
@@ -334,8 +343,9 @@ func (s *chunkSequence) beside(other int) int {
 	return n
 }
 
-// spot returns which rank reads a position, and how many records of an epoch it read before, of size. The rank is -1 of
-// those that cannot be divided evenly.
+// spot returns which rank reads a position, and how many records the rank read before it in the
+// epoch; size is the number of records of each rank. The rank is -1 for the last few records, which
+// cannot be divided evenly.
 func (o *ChunkShuffle) spot(pos, size int) (rank, i int) {
 	each := o.of.Batch / o.of.Ranks
 	steps := size / each // with the full share of every rank
@@ -351,7 +361,8 @@ func (o *ChunkShuffle) spot(pos, size int) (rank, i int) {
 	}
 }
 
-// onLane returns where on the line the i-th record of a rank is.
+// onLane returns the place on the line of the i-th record of a rank. Lanes take turns, one record
+// each; the longer lanes go on when the shorter ones have ended.
 func (s *chunkSequence) onLane(rank, i int) int {
 	lanes, before, round := s.by.plan.Lanes, 0, 0
 	if short := min(s.lane, s.last); i >= short*lanes { // of the longer lanes
@@ -387,7 +398,7 @@ func (s *chunkSequence) record(at int) int {
 	return s.number(other, cell, at)
 }
 
-// number returns the record that is the i-th of a cell.
+// number returns the i-th record of a cell.
 func (s *chunkSequence) number(other, cell, i int) int {
 	record, scale := 0, 1
 	for a := len(s.by.axes) - 1; a >= 0; a-- {

@@ -2,8 +2,9 @@ package sampler
 
 import "fmt"
 
-// Chunks says in which chunks of arrays the records of a Source are: what [NewChunkShuffle] plans by. The records are
-// the cells of a grid: each has one origin on every axis. combine.Windows makes it.
+// Chunks says in which chunks of arrays the records of a Source lie, which [NewChunkShuffle] plans
+// by. The records are the cells of a grid: each record has one origin on every axis.
+// combine.Windows makes Chunks.
 type Chunks struct {
 	Axes   []ChunkAxis
 	Fields []ChunkField
@@ -18,14 +19,14 @@ type Chunks struct {
 	Places []int
 }
 
-// ChunkAxis is an axis on which records have origins. Cell k has origins [Cuts[k], Cuts[k+1]): those whose records
-// begin in one chunk.
+// ChunkAxis is an axis on which records have origins. Cell k has the origins [Cuts[k], Cuts[k+1]):
+// those of the records that begin in one chunk.
 type ChunkAxis struct {
 	Name string
 	Cuts []int
 }
 
-// ChunkField is an array in chunks.
+// ChunkField is an array that is stored in chunks.
 type ChunkField struct {
 	Name  string
 	Bytes int64 // of a decoded chunk, and of all those along axes that stay whole
@@ -36,11 +37,12 @@ type ChunkField struct {
 	Needs  [][]ChunkRange
 }
 
-// ChunkRange is chunks First to Last along an axis. On one that is a circle, First may be below 0, and Last beyond
-// the last chunk.
+// ChunkRange is chunks First to Last along an axis. On a circular axis First may be below 0, and
+// Last beyond the last chunk.
 type ChunkRange struct{ First, Last int }
 
-// count returns how many chunks a range has, of those along an axis; 1 for an axis that a field does not have.
+// count returns how many different chunks a range has on an axis of that many chunks, and 1 for an
+// axis that the field does not have.
 func (r ChunkRange) count(along int) int {
 	if along == 0 {
 		return 1
@@ -74,8 +76,8 @@ func (c *Chunks) Len() int {
 	return n
 }
 
-// Shuffle returns how often an epoch of [Shuffle] decodes a chunk, on average, where some bytes of decoded chunks are
-// kept.
+// Shuffle returns how often an epoch of [Shuffle] decodes a chunk on average, if memory bytes of
+// decoded chunks are kept.
 func (c *Chunks) Shuffle(memory int64) float64 {
 	if c.Parts != nil {
 		decoded, all := 0.0, int64(0)
@@ -92,7 +94,8 @@ func (c *Chunks) Shuffle(memory int64) float64 {
 	return p.shuffled()
 }
 
-// check reports what is no layout.
+// check returns an error if c is not a valid layout. Chunks may come from a Source of the caller,
+// and the planner divides by its numbers.
 func (c *Chunks) check() error {
 	if c.Parts != nil {
 		for i := range c.Parts {
@@ -139,7 +142,8 @@ func (c *Chunks) check() error {
 	return nil
 }
 
-// merged returns an axis whose cells are groups of cells, and what fields need of them.
+// merged returns an axis whose cells are groups of cells, and the chunks that each group needs of
+// every field.
 func (c *Chunks) merged(axis, group int) (ChunkAxis, [][]ChunkRange) {
 	a := &c.Axes[axis]
 	out := ChunkAxis{Name: a.Name}
@@ -157,7 +161,7 @@ func (c *Chunks) merged(axis, group int) (ChunkAxis, [][]ChunkRange) {
 	return out, needs
 }
 
-// span returns the range of chunks that some cells need.
+// span returns the smallest range that contains the ranges of some cells.
 func span(needs []ChunkRange) ChunkRange {
 	r := needs[0]
 	for _, n := range needs[1:] {

@@ -11,13 +11,15 @@ import (
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// Mix draws from several sources that are concatenated to one, by weights that may follow a schedule. A batch of w
-// records has, of a source with share p, either the floor or the ceiling of p*w records, and any slice of it that a
-// rank takes has them in the same proportion. The records of a source come in shuffled passes, each once before any
-// comes again, and passes continue over the epochs of the mix.
+// Mix draws from several concatenated sources by weights that may follow a schedule. A batch of w
+// records has, from a source with share p, either the floor or the ceiling of p*w records, and
+// every rank's slice of a batch has the sources in the same proportion. The records of a source
+// come in shuffled passes, each record once before any comes again, and passes continue over the
+// epochs of the mix.
 //
-// The batch at a step is a function of the step: how often each source was drawn before is a sum that Euclid's
-// algorithm computes for each stage of constant weights. A stage takes 16 bytes a source.
+// The batch at a step is a function of the step, so that a resumed run needs no counters: how often
+// each source was drawn before is a sum that Euclid's algorithm computes for each stage of constant
+// weights. A stage takes 16 bytes per source.
 type Mix struct {
 	options MixOptions
 	first   []int // number of each source's first record
@@ -67,7 +69,7 @@ const (
 	MixRescale
 )
 
-// mixStage is a stretch of steps with the same weights.
+// mixStage is a range of steps with constant weights.
 type mixStage struct {
 	first  uint64   // step
 	slots  uint64   // of a batch: records, or 1 if a batch has one source
@@ -91,8 +93,8 @@ var _ interface {
 	Repeater
 } = (*Mix)(nil)
 
-// NewMix returns the Sampler for sources with these numbers of records, which are concatenated in this order; see the
-// Sizes of a combine.Concat.
+// NewMix returns the Sampler for concatenated sources with these numbers of records, in this order;
+// see the Sizes of a combine.Concat.
 func NewMix(sizes []int, o MixOptions) (*Mix, error) {
 	m, err := newMix(sizes, o)
 	if err != nil {
@@ -131,7 +133,7 @@ func newMix(sizes []int, o MixOptions) (*Mix, error) {
 	return m, m.setLength()
 }
 
-// check reports options that contradict each other or the sources.
+// check refuses options that contradict each other or the sources.
 func (m *Mix) check() error {
 	o := &m.options
 	switch {
@@ -167,7 +169,7 @@ func (m *Mix) check() error {
 	return nil
 }
 
-// shares returns weights after the temperature, with the sum 1.
+// shares returns weights after the temperature, scaled to the sum 1.
 func (m *Mix) shares(weights []float64) ([]float64, error) {
 	if len(weights) != len(m.size) {
 		return nil, fmt.Errorf("%d weights for %d sources; give one weight per source", len(weights), len(m.size))
@@ -195,7 +197,8 @@ func (m *Mix) shares(weights []float64) ([]float64, error) {
 	return out, nil
 }
 
-// setStages makes the stages of a schedule.
+// setStages makes the stages of a schedule. An interpolation is a staircase, because the sums of
+// earlier draws need constant weights within a stage.
 func (m *Mix) setStages(rows []MixWeights, interpolate bool) error {
 	m.stages = nil
 	for i, row := range rows {
@@ -225,7 +228,8 @@ func (m *Mix) setStages(rows []MixWeights, interpolate bool) error {
 	return nil
 }
 
-// addStage adds a stage with shares whose sum is 1. drawn is what came before; nil computes it of the stages before.
+// addStage adds a stage with the given shares, whose sum is 1. drawn is how often each source was
+// drawn before; nil computes it from the earlier stages.
 func (m *Mix) addStage(first uint64, shares []float64, drawn []int) {
 	s := mixStage{first: first, slots: uint64(m.options.Batch), bounds: make([]uint64, len(shares)),
 		drawn: make([]uint64, len(shares))}
@@ -262,10 +266,10 @@ const (
 	mixStart = mixUnit / 2
 )
 
-// mixOffset returns the u of a step, in units of 2^-32.
+// mixOffset returns the offset u of a step, in units of 2^-32.
 func mixOffset(step uint64) uint64 { return (mixStart + step*mixTurn) % mixUnit }
 
-// end returns the end of the slots of a source in a step.
+// end returns the end of a source's slots in a step.
 func (s *mixStage) end(source int, step uint64) uint64 {
 	if source < 0 {
 		return 0
@@ -277,7 +281,7 @@ func (s *mixStage) end(source int, step uint64) uint64 {
 	return b / mixUnit
 }
 
-// before returns how many slots a source had before a step of the stage.
+// before returns how many slots a source had in all steps before a step of the stage.
 func (s *mixStage) before(source int, step uint64) uint64 {
 	n := s.drawn[source] + s.ends(source, step)
 	if source > 0 {
@@ -286,7 +290,7 @@ func (s *mixStage) before(source int, step uint64) uint64 {
 	return n
 }
 
-// ends returns the sum of end over the steps of the stage before a step.
+// ends returns the sum of end over the stage's steps before a step, in logarithmic time.
 func (s *mixStage) ends(source int, step uint64) uint64 {
 	b, n, from := s.bounds[source], step-s.first, mixOffset(s.first)
 	part := b % mixUnit
@@ -299,12 +303,15 @@ func (s *mixStage) ends(source int, step uint64) uint64 {
 	return sum + below(n, from, part)
 }
 
-// below returns how many of n offsets are less than part. The first one is from, and n at most 2^31.
+// below returns how many of n successive offsets, beginning with from, are less than part. n is at
+// most 2^31.
 func below(n, from, part uint64) uint64 {
 	return n + floorSum(n, from) - floorSum(n, from+mixUnit-part)
 }
 
-// floorSum returns the sum of floor((mixTurn*i + b) / mixUnit) for i from 0 to n-1.
+// floorSum returns the sum of floor((mixTurn*i + b) / mixUnit) for i from 0 to n-1. It exchanges
+// the roles of both numbers as Euclid's algorithm does, so that it takes a few dozen steps for any
+// n.
 func floorSum(n, b uint64) (sum uint64) {
 	for m, a := uint64(mixUnit), uint64(mixTurn); n > 0; m, a = a, m {
 		sum += n*(n-1)/2*(a/m) + n*(b/m)
@@ -318,7 +325,7 @@ func floorSum(n, b uint64) (sum uint64) {
 	return sum
 }
 
-// turn is mixTurnOf, which is computed once for stages that have batches of one size.
+// turn returns mixTurnOf(slots). Stages with batches of one size share the result.
 func (m *Mix) turn(slots uint64) uint64 {
 	if n := len(m.stages); n > 0 && m.stages[n-1].slots == slots {
 		return m.stages[n-1].turn
@@ -326,9 +333,9 @@ func (m *Mix) turn(slots uint64) uint64 {
 	return mixTurnOf(slots)
 }
 
-// mixTurnOf returns a distance, coprime to n, whose multiples modulo n are spread evenly, however many there are:
-// the sum of the quotients in Euclid's algorithm, which bounds how uneven they are, is the smallest near the golden
-// ratio.
+// mixTurnOf returns a distance, coprime to n, whose multiples modulo n are spread evenly, however
+// many there are. The sum of the quotients in Euclid's algorithm bounds how uneven they are, and is
+// smallest near the golden ratio.
 func mixTurnOf(n uint64) (best uint64) {
 	least := uint64(math.MaxUint64)
 	golden := n * mixTurn / mixUnit
@@ -344,7 +351,7 @@ func mixTurnOf(n uint64) (best uint64) {
 	return best
 }
 
-// setLength sets the length of an epoch.
+// setLength sets the number of steps and draws of an epoch.
 func (m *Mix) setLength() error {
 	o := &m.options
 	switch o.Ends {
@@ -363,7 +370,8 @@ func (m *Mix) setLength() error {
 	return nil
 }
 
-// lasts returns for how many steps of a stage no source has more than some records.
+// lasts returns for how many steps of a stage no source needs more records than left. The draws
+// only grow, so that a binary search finds the end.
 func (m *Mix) lasts(s *mixStage, left []int) int {
 	each := m.options.Batch / int(s.slots)
 	return sort.Search(m.total/m.options.Batch+1, func(n int) bool {
@@ -376,8 +384,8 @@ func (m *Mix) lasts(s *mixStage, left []int) int {
 	})
 }
 
-// rescale makes the stages in which each record comes once: steps with the shares of the sources that have some left,
-// and then one that takes the rest of a source.
+// rescale makes the stages of an epoch in which each record comes once: steps with the shares of
+// the sources that have records left, and then a step that takes the rest of a source.
 func (m *Mix) rescale() {
 	shares, _ := m.shares(m.options.Schedule[0].Weights)
 	left := slices.Clone(m.size)
@@ -417,7 +425,8 @@ func (m *Mix) rescale() {
 	}
 }
 
-// addRest adds a step of n records in which sources have their shares, or what is left if that is less.
+// addRest adds a step of n records in which each source has its share, or what is left of it if
+// that is less.
 func (m *Mix) addRest(shares []float64, left []int, n int) {
 	s := mixStage{first: uint64(m.steps), slots: uint64(n), turn: mixTurnOf(uint64(n)),
 		bounds: make([]uint64, len(left)), drawn: make([]uint64, len(left))}
@@ -442,7 +451,8 @@ func (m *Mix) addRest(shares []float64, left []int, n int) {
 	m.stages, m.steps, m.draws = append(m.stages, s), m.steps+1, m.draws+n
 }
 
-// Epoch returns the draws of an epoch.
+// Epoch returns the draws of an epoch. Only with MixRepeat do steps count over epochs; the other
+// ends begin every epoch alike, with another shuffle.
 func (m *Mix) Epoch(_ int, seed uint64, epoch int) Sequence {
 	s := mixSequence{Mix: m, key: permute.Key(seed, 0, mixKey)}
 	if m.options.Ends == MixRepeat {
@@ -453,13 +463,13 @@ func (m *Mix) Epoch(_ int, seed uint64, epoch int) Sequence {
 	return s
 }
 
-// mixKey is the number of the keys of mixing.
+// mixKey separates the draws of a Mix from other draws with the same seed.
 const mixKey = 1<<16 + 3
 
 // ID returns a digest of sizes and options.
 func (m *Mix) ID() string { return m.id }
 
-// Validate reports that the mix was made for another source.
+// Validate refuses a Source whose number of records differs from that of the mix.
 func (m *Mix) Validate(n int) error {
 	if m.total != n {
 		return fmt.Errorf("mix: made for %d records; the Source has %d", m.total, n)
@@ -470,7 +480,8 @@ func (m *Mix) Validate(n int) error {
 // Repeats reports whether a record may come more than once in an epoch.
 func (m *Mix) Repeats() bool { return m.options.Ends == MixRepeat }
 
-// Seen returns how many records of each source came before a step of an epoch, in all epochs.
+// Seen returns how many records of each source came before a step of an epoch, in all epochs. It
+// computes the numbers, as nothing is counted.
 func (m *Mix) Seen(epoch, step int) []int {
 	out := make([]int, len(m.size))
 	at, passes := uint64(epoch)*uint64(m.steps)+uint64(step), 0
@@ -493,7 +504,7 @@ func (m *Mix) Seen(epoch, step int) []int {
 // Sizes returns the number of records of each source.
 func (m *Mix) Sizes() []int { return slices.Clone(m.size) }
 
-// MixOf returns the Mix that s is, or that a [Subset] has inside; nil of other Samplers.
+// MixOf returns the Mix that s is, or that a [Subset] contains; nil for other Samplers.
 func MixOf(s Sampler) *Mix {
 	switch s := s.(type) {
 	case *Mix:
@@ -504,8 +515,9 @@ func MixOf(s Sampler) *Mix {
 	return nil
 }
 
-// Reweigh returns s with other weights from some steps on, and rows with what was drawn before them. Rows that
-// are over at a step are left out. s must be a [Mix] that repeats, or a [Subset] of one.
+// Reweigh returns s with other weights from some steps on, and the rows completed by what was drawn
+// before them. A State keeps the completed rows, which do not depend on rows that are over; those
+// are left out. s must be a [Mix] that repeats, or a [Subset] of one.
 func Reweigh(s Sampler, rows []MixWeights, step int) (Sampler, []MixWeights, error) {
 	switch s := s.(type) {
 	case Subset:
@@ -557,7 +569,8 @@ func (m *Mix) reweigh(rows []MixWeights, step int) (Sampler, []MixWeights, error
 	return &to, out, nil
 }
 
-// checkDrawn reports what cannot have been drawn before a step.
+// checkDrawn refuses numbers of draws that are impossible before a step: they may come from a
+// damaged State.
 func (m *Mix) checkDrawn(row MixWeights) error {
 	sum, slots := 0, m.options.Batch
 	if m.options.PerBatch {
@@ -597,11 +610,11 @@ func (m *Mix) stage(step uint64) *mixStage {
 	return &m.stages[max(0, sort.Search(len(m.stages), func(i int) bool { return m.stages[i].first > step })-1)]
 }
 
-// mixLanes is how many positions are computed at a time, so that positions of one source share its sums and the keys of
-// its rounds.
+// mixLanes is how many positions are computed at a time. Positions of one source share the source's
+// sums and the keys of its shuffle.
 const mixLanes = 256
 
-// mixing is the work of one Fill.
+// mixing is the working memory of one Fill. It lives on the stack, because Fill must not allocate.
 type mixing struct {
 	rounds permute.Swaps
 	x      [mixLanes]uint64 // the records of one source
@@ -618,7 +631,7 @@ const (
 	mixDone
 )
 
-// fill sets dst to the records from pos on, at most mixLanes, in one batch.
+// fill sets dst, at most mixLanes long and within one batch, to the records from pos on.
 func (w *mixing) fill(s mixSequence, pos int, dst []int) {
 	step := s.step + uint64(pos/s.options.Batch)
 	g, place := s.stage(step), pos%s.options.Batch
@@ -643,7 +656,8 @@ func (w *mixing) fill(s mixSequence, pos int, dst []int) {
 	}
 }
 
-// number finds the pass, and the number in it, of place i of dst and of those after it that have the same source.
+// number computes the pass, and the number within the pass, of place i of dst and of all later
+// places with the same source.
 func (w *mixing) number(s mixSequence, g *mixStage, step uint64, place int, dst []int, i int) {
 	part := int(w.part[i])
 	before, size := g.before(part, step), uint64(s.size[part])
@@ -664,7 +678,7 @@ func (w *mixing) number(s mixSequence, g *mixStage, step uint64, place int, dst 
 	}
 }
 
-// draw finishes place i of dst and those after it that are of the same pass of the same source.
+// draw completes place i of dst and all later places of the same pass of the same source.
 func (w *mixing) draw(s mixSequence, dst []int, i int) {
 	part, pass, n := w.part[i], w.pass[i], 0
 	for j := i; j < len(dst); j++ {

@@ -6,12 +6,12 @@ import (
 	"github.com/penstock/penstock/internal/permute"
 )
 
-// Regions is a shuffle whose reads stay near: it cuts the dataset into Count regions of
-// consecutive records, shuffles each separately, and fills every global batch with the same number
-// of records of each, region by region. So with as many hosts as there are regions, a host reads
-// one region and no other, in every epoch: a cache that holds a Count-th of the dataset serves all
-// epochs after the first, where Shuffle would send every record past every host. A global
-// batch is as varied as one of Shuffle; which records meet in the part of one host is not.
+// Regions is a shuffle whose reads stay near each other. It cuts the dataset into Count regions of
+// consecutive records, shuffles each region separately, and fills every global batch with equally
+// many records of each, region by region. With as many hosts as regions, a host then reads one
+// region and no other in every epoch: a cache that holds a Count-th of the dataset serves all
+// epochs after the first, where Shuffle would send every record past every host. A global batch is
+// as varied as one of Shuffle; the choice of records that meet in one host's part is not.
 //
 // The records that are left over, fewer than Batch and Count together, come last, region by region.
 type Regions struct {
@@ -25,8 +25,8 @@ var _ interface {
 	Validator
 } = Regions{}
 
-// Epoch returns the permutation that belongs to (Count, Batch, Inner, n, seed, epoch). It
-// sets up Count orders.
+// Epoch returns the permutation that belongs to (Count, Batch, Inner, n, seed, epoch). It sets up
+// Count inner orders.
 func (o Regions) Epoch(n int, seed uint64, epoch int) Sequence {
 	s := regionsSequence{n: n, size: n / o.Count, each: o.Batch / o.Count, inner: make([]Sequence, o.Count)}
 	s.steps = s.size / s.each
@@ -37,7 +37,7 @@ func (o Regions) Epoch(n int, seed uint64, epoch int) Sequence {
 	return s
 }
 
-// Validate reports what makes the Sampler unusable with n records.
+// Validate refuses options with which the Sampler cannot order n records.
 func (o Regions) Validate(n int) error {
 	switch {
 	case o.Count < 1 || o.Count > n:
@@ -70,7 +70,7 @@ func (o Regions) inner() Sampler {
 	return o.Inner
 }
 
-// regionKey sets the seeds of regions apart.
+// regionKey gives each region a seed of its own.
 const regionKey = 0x9e3779b97f4a7c15
 
 type regionsSequence struct {
@@ -92,8 +92,8 @@ func (s regionsSequence) Fill(pos int, dst []int) {
 	}
 }
 
-// at returns the region of position pos, its place in the order of that, and for how many
-// positions that order goes on. Records outside of all regions count as one more region.
+// at returns the region of position pos, the place in the region's order, and for how many
+// positions that order continues. Records outside of all regions count as one more region.
 func (s regionsSequence) at(pos int) (region, in, n int) {
 	if batch := s.each * len(s.inner); pos < s.steps*batch {
 		step, in := pos/batch, pos%batch
@@ -108,7 +108,7 @@ func (s regionsSequence) at(pos int) (region, in, n int) {
 	return len(s.inner), pos, s.n - s.size*len(s.inner) - pos
 }
 
-// stretch sets dst to what a region's order has from place in on.
+// stretch sets dst to the records of a region's order from place in on.
 func (s regionsSequence) stretch(region, in int, dst []int) {
 	if region == len(s.inner) {
 		sequential(s.n).Fill(region*s.size+in, dst)

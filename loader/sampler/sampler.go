@@ -34,8 +34,8 @@ type Sequence interface {
 	Fill(pos int, dst []int)
 }
 
-// SliceSequence is a [Sequence] that can say, without listing them, whether the records at some
-// positions follow each other in the Source. Batches of such records are views without a copy.
+// SliceSequence is a [Sequence] that knows, without listing them, whether the records at some
+// positions are consecutive in the Source. Batches of consecutive records are views without a copy.
 type SliceSequence interface {
 	Sequence
 
@@ -97,7 +97,7 @@ func Repeats(s Sampler) bool {
 	return ok && r.Repeats()
 }
 
-// Validate reports what makes s unusable with a Source of n records. It is nil if s is not a
+// Validate returns what makes s unusable with a Source of n records. It is nil if s is no
 // [Validator].
 func Validate(s Sampler, n int) error {
 	if v, ok := s.(Validator); ok {
@@ -120,7 +120,8 @@ func ID(s Sampler) string {
 	return fmt.Sprintf("%T", s)
 }
 
-// Sequential visits the records in the order of the dataset. Batches are views.
+// Sequential visits the records in the order of the dataset. Its batches are views of the dataset's
+// memory.
 type Sequential struct{}
 
 // Epoch returns 0, 1, ..., n-1 for every seed and epoch.

@@ -7,10 +7,10 @@ import (
 	"github.com/penstock/penstock/internal/permute"
 )
 
-// Split is a Sampler of a random part of the records: those whose places in a permutation
-// by Seed are in [From, To) of its length. Parts with the same Seed and with ranges that
-// meet are disjoint, and no record is between them: {0, 0.9} and {0.9, 1} are a training and a
-// validation set, the same in every epoch and in every process. It needs no memory for it.
+// Split is a Sampler of a random part of the records: those whose places in a permutation by Seed
+// are in [From, To) of its length. Parts with the same Seed and adjacent ranges are disjoint and
+// leave no record out: {0, 0.9} and {0.9, 1} are a training and a validation set, the same in every
+// epoch and in every process. No list of records is stored.
 type Split struct {
 	Seed     uint64  // of the permutation; has nothing to do with Options.Seed
 	From, To float64 // 0 <= From < To <= 1
@@ -29,14 +29,15 @@ func (o Split) Epoch(n int, seed uint64, epoch int) Sequence {
 	return splitSequence{inner(o.Inner, to-from, seed, epoch), permute.New(n, o.Seed, splitEpoch), from}
 }
 
-// splitEpoch is the number of the permutation that divides: no epoch that counts from 0.
+// splitEpoch is the epoch number of the permutation that divides the records. No training epoch has
+// it, so that the order within a part is unrelated to the division.
 const splitEpoch = -1 << 62
 
 func (o Split) bounds(n int) (from, to int) {
 	return int(math.RoundToEven(float64(n) * o.From)), int(math.RoundToEven(float64(n) * o.To))
 }
 
-// Validate reports a range that is none, or that holds no record of n.
+// Validate refuses an invalid range, and a range without a record.
 func (o Split) Validate(n int) error {
 	if !(o.From >= 0 && o.From < o.To && o.To <= 1) {
 		return fmt.Errorf("Split: From is %v and To is %v; they must be shares, 0 <= From < To <= 1", o.From, o.To)
@@ -51,7 +52,7 @@ func (o Split) Validate(n int) error {
 // Repeats reports whether Inner draws with replacement.
 func (o Split) Repeats() bool { return Repeats(o.Inner) }
 
-// ID names the part and the inner Sampler.
+// ID identifies the part and the inner Sampler.
 func (o Split) ID() string {
 	return fmt.Sprintf("split(%d,%v,%v)/%s", o.Seed, o.From, o.To, ID(o.Inner))
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// Subset is a Sampler of some of the records: those that Indices or Ranges name. Inner says
-// in which order they come.
+// Subset is a Sampler of the records that Indices or Ranges name. Inner sets their order.
 type Subset struct {
 	Indices []int    // record numbers, each as often as it shall come; or
 	Ranges  [][2]int // ranges [first, end) of records, none of them empty
@@ -23,8 +22,8 @@ var _ interface {
 	Repeater
 } = Subset{}
 
-// Epoch returns the order of the records that are named. Of Indices it keeps the slice;
-// Ranges cost 16 bytes a range in an epoch, and a binary search a record.
+// Epoch returns the order of the named records. It uses the slice Indices without a copy. Ranges
+// cost 16 bytes per range in an epoch, and a binary search per record.
 func (o Subset) Epoch(_ int, seed uint64, epoch int) Sequence {
 	if len(o.Ranges) == 0 {
 		return subsetSequence{inner(o.Inner, len(o.Indices), seed, epoch), o.Indices}
@@ -39,7 +38,7 @@ func (o Subset) Epoch(_ int, seed uint64, epoch int) Sequence {
 	return s
 }
 
-// Validate reports what cannot be a subset of n records.
+// Validate refuses a subset that n records do not have.
 func (o Subset) Validate(n int) error {
 	if len(o.Indices) > 0 && len(o.Ranges) > 0 {
 		return errors.New("Subset: both Indices and Ranges are given; give one")
@@ -57,8 +56,8 @@ func (o Subset) Validate(n int) error {
 	return Validate(o.Inner, size)
 }
 
-// Repeats reports whether a record may come more than once: because it is named more than
-// once, or because Inner draws with replacement.
+// Repeats reports whether a record may come more than once: because Indices or Ranges name it more
+// than once, or because Inner draws with replacement.
 func (o Subset) Repeats() bool {
 	if Repeats(o.Inner) {
 		return true
@@ -73,7 +72,7 @@ func (o Subset) Repeats() bool {
 	return len(slices.Compact(indices)) < len(o.Indices)
 }
 
-// ID returns a digest of the records that are named, and the inner Sampler.
+// ID returns a digest of the named records, with the inner Sampler.
 func (o Subset) ID() string {
 	return "subset(" + digest.Of(o.Indices, o.Ranges) + ")/" + ID(o.Inner)
 }
@@ -108,7 +107,7 @@ func (s rangesSequence) Fill(pos int, dst []int) {
 
 func (s rangesSequence) Batches(whole bool) Batches { return BatchesOf(s.Sequence, whole) }
 
-// inner returns the sequence of an inner Sampler, with nil for Sequential.
+// inner returns the sequence of an inner Sampler; nil means Sequential.
 func inner(o Sampler, n int, seed uint64, epoch int) Sequence {
 	if o == nil {
 		return sequential(n)

@@ -12,20 +12,21 @@ import (
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// Weighted draws records with replacement, each with a probability in proportion to its
-// weight: the way to see rare classes more often. Each position is drawn independently, in
-// constant time, from a hash of (seed, epoch, position) and an alias table of 8 bytes a
-// record (Walker, 1977; built after Vose, 1991).
+// Weighted draws records with replacement, each with a probability in proportion to its weight: the
+// way to see rare classes more often. Each position is drawn independently, in constant time, from
+// a hash of (seed, epoch, position) and an alias table of 8 bytes per record (Walker, 1977; built
+// after Vose, 1991). A search in cumulative weights would take time that grows with the number of
+// records.
 //
-// As the same record may come more than once in an epoch, its random stream depends on the
-// position too: it is augmented in another way each time.
+// The same record may come more than once in an epoch, so that its random stream depends on the
+// position too: it is augmented differently each time.
 type Weighted struct {
 	draws int
 	table []alias
 	id    string
 }
 
-// alias is a cell of the table: record i itself with probability keep/2^32, else other.
+// alias is a cell of the table: record i itself with probability keep/2^32, otherwise other.
 type alias struct {
 	keep  uint32
 	other uint32
@@ -53,8 +54,8 @@ func NewWeighted(weights []float64, draws int) (*Weighted, error) {
 		draws)}, nil
 }
 
-// Balanced returns weights with which every value that a label has is drawn as often: one divided by how many
-// records have the value.
+// Balanced returns weights with which every value of a label is drawn equally often: one divided by
+// the number of records that have the value.
 func Balanced(labels []float64) []float64 {
 	times := make(map[float64]int)
 	for _, v := range labels {
@@ -67,9 +68,10 @@ func Balanced(labels []float64) []float64 {
 	return weights
 }
 
-// WeightedOnce draws records without replacement: at each position, one of those that were not drawn in the epoch, with
-// a probability in proportion to its weight. An epoch sorts the records by a key, drawn at random for each (Efraimidis
-// and Spirakis, 2006), and takes 16 bytes a record.
+// WeightedOnce draws records without replacement: at each position, one of the records that were
+// not yet drawn in the epoch, with a probability in proportion to its weight. An epoch sorts the
+// records by a key that is drawn at random for each (Efraimidis and Spirakis, 2006), and takes 16
+// bytes per record.
 type WeightedOnce struct {
 	draws   int
 	weights []float64
@@ -81,8 +83,8 @@ var _ interface {
 	Validator
 } = (*WeightedOnce)(nil)
 
-// NewWeightedOnce returns the Sampler for records with these weights. draws is the number of positions of an epoch, at
-// most as many as there are positive weights.
+// NewWeightedOnce returns the Sampler for records with these weights. draws is the number of
+// positions of an epoch, at most the number of positive weights.
 func NewWeightedOnce(weights []float64, draws int) (*WeightedOnce, error) {
 	if _, err := checkWeights(weights); err != nil {
 		return nil, fmt.Errorf("sampler: weighted: %w", err)
@@ -100,13 +102,14 @@ func NewWeightedOnce(weights []float64, draws int) (*WeightedOnce, error) {
 	return &WeightedOnce{draws, slices.Clone(weights), fmt.Sprintf("weighted-once(%s,%d)", digest.Of(weights), draws)}, nil
 }
 
-// Epoch returns the draws of an epoch, which are made when the first is asked for.
+// Epoch returns the draws of an epoch. They are made when the first position is asked for, so that
+// an Epoch that is made only to know its length costs nothing.
 func (o *WeightedOnce) Epoch(_ int, seed uint64, epoch int) Sequence {
 	key := permute.Key(seed, epoch, onceKey)
 	return onceSequence{o.draws, sync.OnceValue(func() []int { return o.draw(key) })}
 }
 
-// onceKey is the number of the key of draws without replacement.
+// onceKey separates the draws without replacement from other draws with the same seed.
 const onceKey = 1<<16 + 6
 
 func (o *WeightedOnce) draw(key uint64) []int {
@@ -141,7 +144,7 @@ func (s onceSequence) Len() int { return s.n }
 
 func (s onceSequence) Fill(pos int, dst []int) { copy(dst, s.order()[pos:]) }
 
-// checkWeights returns the sum of weights, and reports those that are not weights.
+// checkWeights returns the sum of weights, and refuses weights that are negative or not finite.
 func checkWeights(weights []float64) (sum float64, err error) {
 	for i, w := range weights {
 		if !(w >= 0) || math.IsInf(w, 1) {
@@ -158,7 +161,7 @@ func checkWeights(weights []float64) (sum float64, err error) {
 	return sum, nil
 }
 
-// newAliases pairs records of less than the mean weight with some of more.
+// newAliases builds the alias table: it pairs each record below the mean weight with one above it.
 func newAliases(weights []float64, sum float64) []alias {
 	n := len(weights)
 	t := make([]alias, n)
@@ -204,7 +207,7 @@ func (o *Weighted) Epoch(_ int, seed uint64, epoch int) Sequence {
 	return weightedSequence{o, permute.Key(seed, epoch, weightKey)}
 }
 
-// weightKey is the number of the key of draws.
+// weightKey separates the draws with replacement from other draws with the same seed.
 const weightKey = 1<<16 + 2
 
 // Validate returns an error unless each record has one weight.
@@ -218,7 +221,7 @@ func (o *Weighted) Validate(n int) error {
 // ID returns a digest of the weights.
 func (o *Weighted) ID() string { return o.id }
 
-// Repeats reports that a record may come more than once.
+// Repeats returns true: a record may come more than once.
 func (o *Weighted) Repeats() bool { return true }
 
 type weightedSequence struct {

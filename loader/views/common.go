@@ -9,8 +9,10 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Common returns the fields of records of several datasets, which have these names for people. All must mean the same
-// by a number: a label by its class, an image by its layout and normalization.
+// Common returns the fields that the records of several datasets have in common. names are the
+// datasets' names for messages. All datasets must mean the same by a number: a label by its class,
+// an image by its layout and normalization. Otherwise a model would train on mixed meanings without
+// any error.
 func Common(names []string, fields [][]store.Field) ([]store.Field, error) {
 	out := slices.Clone(fields[0])
 	for i := range fields {
@@ -28,7 +30,8 @@ func Common(names []string, fields [][]store.Field) ([]store.Field, error) {
 	return out, nil
 }
 
-// agree returns an error that says how the fields of a dataset differ from the first dataset's; nil if they are equal.
+// agree returns an error that says how a dataset's fields differ from the first dataset's; nil if
+// they are equal.
 func agree(first, fields []store.Field) error {
 	same := func(f, g store.Field) bool { return f.Name == g.Name }
 	if !slices.EqualFunc(first, fields, same) {
@@ -65,7 +68,7 @@ func namesOf(fields []store.Field) string {
 	return strings.Join(list, ", ")
 }
 
-// kindOf describes all that a field is but for its classes and normalization.
+// kindOf describes a field in words, without its classes and normalization.
 func kindOf(f store.Field) string {
 	words := []string{fmt.Sprintf("%v%v", f.DType, f.Shape)}
 	if f.Ragged {

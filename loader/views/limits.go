@@ -22,16 +22,19 @@ const (
 	maxDatasets = 1 << 14
 )
 
-// size is how many datasets a view opens, and how deep it is nested.
+// size is how many datasets a view opens, and how deeply it is nested.
 type size struct{ datasets, depth int }
 
-// counter finds the size of a view, counting the views in other files. Each file is read once.
+// counter computes the size of a view, including views in other files. Each file is read once,
+// although several views may name it: a small file could otherwise ask for exponentially many
+// reads.
 type counter struct {
 	files   map[string]size // of the views in files
 	reading []string        // files, each of which names the next
 }
 
-// CheckSize returns an error if a view is larger than it may be, with the views in the files that it names.
+// CheckSize returns an error if a view, together with the views in the files that it names, exceeds
+// the limits.
 func (n *Node) CheckSize() error {
 	c := counter{files: make(map[string]size)}
 	of, err := c.count(n)
@@ -47,7 +50,7 @@ func (n *Node) CheckSize() error {
 	return nil
 }
 
-// count returns the size of a view, or a larger one than it may have.
+// count returns the size of a view. It stops as soon as the limit is exceeded.
 func (c *counter) count(n *Node) (of size, err error) {
 	if n.Dataset != "" && !Is(n.Dataset) {
 		return size{1, 0}, nil

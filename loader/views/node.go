@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Suffix is how the name of a file ends that is a view.
+// Suffix is the end of the name of every view file.
 const Suffix = ".view.json"
 
 // Is reports whether a path names a view, by its suffix.
@@ -73,7 +73,7 @@ type Node struct {
 // Nodes are views; one alone is written without a list.
 type Nodes []*Node
 
-// MarshalJSON writes a view, or a list of several.
+// MarshalJSON writes a single view as such, and several as a list.
 func (n Nodes) MarshalJSON() ([]byte, error) {
 	if len(n) == 1 {
 		return json.Marshal(n[0])
@@ -81,7 +81,8 @@ func (n Nodes) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]*Node(n))
 }
 
-// UnmarshalJSON reads a view, or a list of several. Names that it does not know are errors.
+// UnmarshalJSON reads a view, or a list of several. Unknown names are errors: a misspelt one would
+// otherwise select other records without a word.
 func (n *Nodes) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -117,7 +118,7 @@ func (n *Numbers) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &n.List)
 }
 
-// Parse returns the view that the text of a file is. Names that it does not know are errors.
+// Parse returns the view that the text of a file describes. Unknown names are errors.
 func Parse(text []byte) (*Node, error) {
 	n := new(Node)
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -138,7 +139,8 @@ func Parse(text []byte) (*Node, error) {
 	return n, n.check(0)
 }
 
-// worded returns an error of package json without types of Go.
+// worded returns an error of package json in words without Go types, since views are written by
+// people who use Python.
 func worded(err error) error {
 	var of *json.UnmarshalTypeError
 	if !errors.As(err, &of) {
@@ -150,7 +152,7 @@ func worded(err error) error {
 	return fmt.Errorf("%q cannot be of type %s", of.Field, of.Value)
 }
 
-// check reports a node that is none of the kinds, or of two, or that has what belongs to another kind.
+// check refuses a node that is of no kind or of two, or that has properties of another kind.
 func (n *Node) check(depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("views are nested deeper than %d", maxDepth)
@@ -229,7 +231,7 @@ func (n *Node) parts() []*Node {
 	return slices.Concat(n.Zip, n.Concat, n.Window, n.Join)
 }
 
-// Datasets calls f with every path in the view, which it may change.
+// Datasets calls f with every path in the view. f may change the path.
 func (n *Node) Datasets(f func(path *string)) {
 	if n.Dataset != "" {
 		f(&n.Dataset)
@@ -273,7 +275,7 @@ func read(path string) (*Node, error) {
 	return n, nil
 }
 
-// recordNumbers returns the integers of a view as int.
+// recordNumbers converts stored integers to record numbers.
 func recordNumbers(v tensor.View) ([]int, error) {
 	d, b := v.DType(), v.Bytes()
 	if d.IsFloat() || d == tensor.Bool {

@@ -75,7 +75,7 @@ func openLocal(_ context.Context, path string, fields []string, split string) (P
 	return ds, nil
 }
 
-// Parts returns the datasets that are open.
+// Parts returns the open datasets.
 func (d *Dataset) Parts() []Part { return d.parts }
 
 // Close closes the datasets.
@@ -87,7 +87,8 @@ func (d *Dataset) Close() error {
 	return errors.Join(errs...)
 }
 
-// Guard calls f, which reads memory of the datasets, and returns faults of that as errors.
+// Guard calls f, which reads memory of the datasets, and returns faults in that memory as errors.
+// The guards of all datasets are nested, because each explains faults of its own memory only.
 func (d *Dataset) Guard(f func() error) error {
 	for _, p := range d.parts {
 		inner := f
@@ -96,18 +97,18 @@ func (d *Dataset) Guard(f func() error) error {
 	return f()
 }
 
-// opened is a part of a view.
+// opened is an opened part of a view: its records and its fields.
 type opened struct {
 	src    loader.Source
 	fields []store.Field
 }
 
-// choose returns some of the fields.
+// choose returns v with some of its fields.
 func (v opened) choose(fields []string) (opened, error) {
 	return v.selected(combine.Select{Fields: fields})
 }
 
-// selected returns some of the records and fields.
+// selected returns v with some of its records and fields.
 func (v opened) selected(s combine.Select) (opened, error) {
 	src, err := combine.NewSelect(v.src, s)
 	if err != nil {
@@ -128,7 +129,8 @@ func (v opened) selected(s combine.Select) (opened, error) {
 	return opened{src, fields}, nil
 }
 
-// open opens a node.
+// open opens a node. Every dataset that it opens is appended to d.parts at once, so that Close
+// closes all of them even if a later one fails.
 func (d *Dataset) open(ctx context.Context, n *Node, open openFunc) (opened, error) {
 	switch {
 	case n.Select != nil:
@@ -248,7 +250,7 @@ func (d *Dataset) openSeveral(ctx context.Context, n *Node, open openFunc) (open
 	return concat(n.Fill, names, sources, fields)
 }
 
-// concat returns the records of views that have these names for people.
+// concat returns the concatenated records of views; names are the views' names for messages.
 func concat(fill combine.FillValues, names []string, sources []loader.Source, fields [][]store.Field) (opened, error) {
 	if fill != nil {
 		union, err := combine.NewUnion(fill, sources...)
@@ -267,8 +269,8 @@ func concat(fill combine.FillValues, names []string, sources []loader.Source, fi
 	return opened{joined, common}, err
 }
 
-// united returns the fields of each part of a union: its own, and those that it lacks as the first part has them that
-// has them.
+// united returns the fields of each part of a union. A field that a part lacks is described as in
+// the first part that has it.
 func united(union *combine.Concat, parts [][]store.Field) [][]store.Field {
 	out := make([][]store.Field, len(parts))
 	for _, spec := range union.Specs() {
@@ -286,7 +288,8 @@ func united(union *combine.Concat, parts [][]store.Field) [][]store.Field {
 	return out
 }
 
-// side returns the fields of a join: all fields of the left side, and the fields of the right side that the join has.
+// side returns the fields of a join: all fields of the left side, and those fields of the right
+// side that the join has.
 func side(joined *combine.View, left, right []store.Field) []store.Field {
 	out := slices.Clone(left)
 	for _, spec := range joined.Specs()[len(left):] {
@@ -295,7 +298,8 @@ func side(joined *combine.View, left, right []store.Field) []store.Field {
 	return out
 }
 
-// windowed returns the fields of windows, with the classes of the fields that they are cut from.
+// windowed returns the fields of windows. Their classes are those of the fields that the windows
+// are cut from.
 func windowed(ws *combine.Windows, by *combine.Window, fields []store.Field) (out []store.Field) {
 	for i, spec := range ws.Specs() {
 		of := spec.Name
@@ -312,7 +316,7 @@ func windowed(ws *combine.Windows, by *combine.Window, fields []store.Field) (ou
 	return out
 }
 
-// load returns the numbers, from the file if they are in one.
+// load returns the record numbers, which it reads from the file if there is one.
 func (n *Numbers) load() ([]int, error) {
 	if n.Path == "" {
 		return n.List, nil
