@@ -51,7 +51,8 @@ func (t Tensor) Bytes() int { return t.DType.Size() * t.Shape.Elems() }
 const stale = "cuda: a Batch is used after its time: it is valid in the loop body that receives it, or from Keep " +
 	"on, until Done"
 
-// begin makes the slot a batch of the consumer.
+// begin hands the slot to the consumer as a new batch. The new generation makes every older Batch
+// of the slot stale.
 func (s *slot) begin() Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +68,8 @@ func (b Batch) slot() *slot {
 	return b.s
 }
 
-// touch is slot for what streams of the consumer may use.
+// touch is slot for results that streams of the consumer may use. leave then knows that a body
+// without Done may have queued work.
 func (b Batch) touch() *slot {
 	s := b.slot()
 	s.mu.Lock()
@@ -76,14 +78,14 @@ func (b Batch) touch() *slot {
 	return s
 }
 
-// Device returns the device that has the batch.
+// Device returns the device that holds the batch.
 func (b Batch) Device() *Device { return b.slot().dev }
 
 // Indices returns the numbers of the records in the Source. The slice is valid for as long
 // as the Batch and must not be written to.
 func (b Batch) Indices() []int { return b.slot().indices }
 
-// Mask says of each record whether it counts, as loader.Batch.Mask does.
+// Mask returns one bool per record: whether the record counts, as in loader.Batch.Mask.
 func (b Batch) Mask() []bool { return b.slot().valid }
 
 // Len returns the number of records.
@@ -95,14 +97,14 @@ func (b Batch) Epoch() int { return b.slot().epoch }
 // Step returns the number of the batch in its epoch, from 0.
 func (b Batch) Step() int { return b.slot().step }
 
-// Field returns the location of a field. Its bytes are valid for work on a stream that waits, see
-// Wait. It panics if neither Options.Fields nor Direct names the field.
+// Field returns where a field is on the device. Its bytes are valid for work on a stream that waits
+// for the batch, see Wait. Field panics if neither Options.Fields nor Direct names the field.
 func (b Batch) Field(name string) Tensor {
 	s := b.touch()
 	return s.field(name)
 }
 
-// field returns a field.
+// field returns the location of a field in the slot's memory.
 func (s *slot) field(name string) Tensor {
 	for i, f := range s.p.plan {
 		if f.in.Name == name {
@@ -134,10 +136,11 @@ func (b Batch) Wait(stream Stream) error {
 // Synchronize blocks until the batch is on the device.
 func (b Batch) Synchronize() error { return b.slot().settle(b.s.copied) }
 
-// Done ends the batch: its memory is given the next one as soon as the stream has done the
-// work that it has by now. Work on several streams has to be joined to one before. After
-// ErrThreadStream and ErrCapturing the batch is still valid: call Done again with another stream.
-// On any other error the host has waited for the device, and the batch has ended.
+// Done ends the batch. Its memory is given to the next batch as soon as the stream has completed
+// the work that is queued by now; the host does not wait. Work on several streams must be joined to
+// one stream first. After ErrThreadStream and ErrCapturing the batch is still valid: call Done
+// again with another stream. On any other error the host has waited for the device, and the batch
+// has ended.
 func (b Batch) Done(stream Stream) error {
 	err := b.slot().dev.valid(stream)
 	if errors.Is(err, ErrThreadStream) || errors.Is(err, ErrCapturing) {
@@ -150,7 +153,8 @@ func (b Batch) Done(stream Stream) error {
 }
 
 // Keep makes the batch valid beyond its loop body and its epoch, until Done. At most
-// Options.Prefetch batches of a device can be held: one more is an error, which wraps ErrKept.
+// Options.Prefetch batches of a device can be held; one more is an error, which wraps ErrKept. One
+// slot always remains for the loop itself.
 func (b Batch) Keep() error {
 	s := b.slot()
 	if err := s.retain(); err != nil {
@@ -185,7 +189,8 @@ func (b Batch) CopyTo(dst []byte, name string) error {
 	return err
 }
 
-// retain counts the slot among those that are held beyond their loop bodies.
+// retain counts the slot among those that are held beyond their loop bodies. The Prefetcher's lock
+// is always taken before a slot's.
 func (s *slot) retain() error {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -202,14 +207,15 @@ func (s *slot) retain() error {
 	return nil
 }
 
-// end ends one hold on the slot, after the work that the stream has by now. err is why the
-// stream is not valid.
+// end ends one hold on the slot, after the work that the stream has by now. err says why the stream
+// is not valid; then the host waits instead.
 func (s *slot) end(stream Stream, err error) error {
 	return joinErrors(s.markUsed(stream, err), s.drop())
 }
 
-// markUsed records that the next copy must wait for the work that the stream has by now, and for that
-// which was recorded before.
+// markUsed makes the next copy into the slot wait for the work that the stream has by now, and for
+// all work that was recorded before: the stream first waits for the old event, because recording
+// the event again replaces what it stood for.
 func (s *slot) markUsed(stream Stream, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +234,8 @@ func (s *slot) markUsed(stream Stream, err error) error {
 	return err
 }
 
-// leave ends the batch with its loop body, unless it is done or kept.
+// leave ends the batch with its loop body, unless Done or Keep was called. A body that has asked
+// for a field may have queued work on any stream, so that the host waits for the whole device.
 func (b Batch) leave() {
 	s := b.s
 	s.mu.Lock()
@@ -248,7 +255,8 @@ func (b Batch) leave() {
 	}
 }
 
-// drop ends one hold; with the last the slot is free.
+// drop ends one hold. With the last hold the slot becomes free, and a closed Prefetcher frees its
+// memory.
 func (s *slot) drop() error {
 	s.p.mu.Lock()
 	s.mu.Lock()

@@ -34,7 +34,7 @@ func Count() (int, error) {
 	return n, err
 }
 
-// start opens the driver and counts its devices.
+// start opens the driver and counts the devices.
 func start() (*driver, int, error) {
 	drv, err := load()
 	if err != nil {
@@ -70,7 +70,7 @@ func Open(ordinal int) (*Device, error) {
 	return d, nil
 }
 
-// open asks what the device is and retains its primary context.
+// open queries the device and retains its primary context.
 func (d *Device) open() error {
 	if r := d.drv.DeviceGet(&d.handle, int32(d.ordinal)); r != 0 {
 		return d.failure("cuDeviceGet", r)
@@ -115,8 +115,8 @@ func (d *Device) do(op string, call func() Result) error {
 	return nil
 }
 
-// free makes a call that gives something back. A push that fails is tried once more, since what
-// is not freed stays.
+// free makes a call that returns a resource to the driver. A failed push of the context is tried
+// once more, because what is not freed stays allocated until the process ends.
 func (d *Device) free(op string, call func() Result) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -145,7 +145,7 @@ func (d *Device) failure(op string, r Result) *Error {
 	return d.drv.failure(op, d.ordinal, r)
 }
 
-// attribute returns an attribute, 0 if the driver does not know it.
+// attribute returns an attribute of the device, or 0 if the driver does not know it.
 func (d *Device) attribute(number int32) int32 {
 	var v int32
 	if d.drv.DeviceGetAttribute(&v, number, d.handle) != 0 {
@@ -159,7 +159,7 @@ func (d *Device) Synchronize() error {
 	return d.do("cuCtxSynchronize", func() Result { return d.drv.CtxSynchronize() })
 }
 
-// retain keeps the context until the matching drop.
+// retain keeps the context open until the matching drop.
 func (d *Device) retain() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -178,9 +178,9 @@ func (d *Device) drop() error {
 	return d.releaseIfIdleLocked()
 }
 
-// Close releases the device. Close everything that was made with it first: otherwise
-// Close returns an error, and the context stays until it is. Close of a closed
-// Device returns ErrClosed.
+// Close releases the device. Close everything that was made with the device first: otherwise Close
+// returns an error, and the context stays open until the last of these is closed, since freeing
+// memory needs the context. Close of a closed Device returns ErrClosed.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	if d.closed {
@@ -205,7 +205,7 @@ func (d *Device) Close() error {
 	return errors.Join(errs...)
 }
 
-// releaseIfIdleLocked gives the context back once nobody needs it.
+// releaseIfIdleLocked releases the context once the device is closed and nothing uses it.
 func (d *Device) releaseIfIdleLocked() error {
 	if !d.closed || d.users > 0 {
 		return nil

@@ -47,14 +47,16 @@ const (
 	dlMajor = 1 // the version of the versioned structure; 1.0 has all that is used here
 )
 
-// capsule is the Go state of a managed tensor.
+// capsule is the Go state of a managed tensor: the slot that it holds, and the pin of the memory
+// that C reads.
 type capsule struct {
 	s      *slot
 	stream Stream
 	pin    runtime.Pinner
 }
 
-// dlBody is the part that C sees, with everything that t points to: pinned as one.
+// dlBody is the memory that C sees, with everything that t points to. It is one allocation, so that
+// one pin keeps all of it in place.
 type dlBody[T DLManagedTensor | DLManagedTensorVersioned] struct {
 	t    T
 	dims dlDims
@@ -62,10 +64,12 @@ type dlBody[T DLManagedTensor | DLManagedTensorVersioned] struct {
 
 type dlDims [2 * tensor.MaxRank]int64 // shape, then strides
 
-// capsules holds them by address until they are deleted, as C alone refers to them.
+// capsules holds the capsules by address until they are deleted: only C refers to them, which the
+// garbage collector does not see.
 var capsules sync.Map // uintptr -> *capsule
 
-// deleter is the C function of all capsules. One serves for all, as it is never freed.
+// deleter is the C function that deletes a capsule. One function serves all capsules, because a
+// callback can never be freed.
 var deleter = sync.OnceValue(func() uintptr {
 	return newCallback(deleteAt)
 })
@@ -89,7 +93,7 @@ func (b Batch) DLPackVersioned(name string, stream Stream) (*DLManagedTensorVers
 	})
 }
 
-// pack holds a slot for a field that manage has made into a managed tensor.
+// pack holds a slot for a field, which manage makes into a managed tensor.
 func pack[T DLManagedTensor | DLManagedTensorVersioned](b Batch, name string, stream Stream, manage func(DLTensor) T) (
 	*T, error) {
 	s := b.touch()
@@ -114,7 +118,7 @@ func pack[T DLManagedTensor | DLManagedTensorVersioned](b Batch, name string, st
 	return &body.t, nil
 }
 
-// describe returns t in DLPack's terms, which refer to d.
+// describe returns t in DLPack's form, whose shape and strides point into d.
 func (d *dlDims) describe(t Tensor) DLTensor {
 	n := len(t.Shape)
 	step := int64(1)
@@ -129,7 +133,7 @@ func (d *dlDims) describe(t Tensor) DLTensor {
 	}
 }
 
-// dlCode returns a DLDataTypeCode.
+// dlCode returns the DLDataTypeCode of a type.
 func dlCode(dt tensor.DType) uint8 {
 	switch dt {
 	case tensor.Bool:
@@ -144,8 +148,8 @@ func dlCode(dt tensor.DType) uint8 {
 	return 0
 }
 
-// Delete ends the tensor, as its Deleter does. Only the first of both has an effect, and
-// Delete must not be called after the Deleter.
+// Delete ends the tensor, as its Deleter does. Only the first of both has an effect. Delete must
+// not be called after the Deleter, when the memory may be gone.
 func (t *DLManagedTensor) Delete() { deleteAt(uintptr(unsafe.Pointer(t))) }
 
 // Delete calls the tensor's deleter, as DLManagedTensor.Delete does.
@@ -157,7 +161,8 @@ func deleteAt(p uintptr) {
 	}
 }
 
-// delete ends the capsule's hold on its slot.
+// delete ends the capsule's hold on its slot. It may run on a thread of C, and has no caller to
+// return an error to, so that an error is kept for the loop or Close.
 func (c *capsule) delete() {
 	if err := c.s.end(c.stream, c.s.dev.valid(c.stream)); err != nil {
 		c.s.p.fail(err)

@@ -59,7 +59,7 @@ const (
 	attrReadOnlyHostRegister = 113
 )
 
-// call makes one call that needs no context, and describes its failure.
+// call describes the failure of a call that needs no context.
 func (d *driver) call(op string, r Result) error {
 	if r == 0 {
 		return nil
@@ -71,7 +71,7 @@ func (d *driver) failure(op string, device int, r Result) *Error {
 	return &Error{Op: op, Device: device, Result: r, Name: d.name(r)}
 }
 
-// name returns the driver's name of r.
+// name returns the driver's name of a result. The text belongs to the driver, so that it is copied.
 func (d *driver) name(r Result) string {
 	var p *byte
 	if d.GetErrorName(r, &p) != 0 || p == nil {

@@ -32,7 +32,7 @@ func (p *Prefetcher) Epochs(ctx context.Context, end int) iter.Seq2[int, iter.Se
 	}
 }
 
-// produceAll copies the batches of all epochs, with a mark between them.
+// produceAll copies the batches of all epochs, with a mark after each epoch.
 func (r *run) produceAll(end int) {
 	defer close(r.ready)
 	for _, batches := range r.p.ld.Epochs(r.ctx, end) {
@@ -47,7 +47,7 @@ func (r *run) produceAll(end int) {
 	}
 }
 
-// epochLoop is an inner loop of Epochs.
+// epochLoop is the inner loop of Epochs over one epoch.
 type epochLoop struct {
 	r      *run
 	number int
@@ -71,7 +71,8 @@ func (e *epochLoop) batches(yield func(Batch, error) bool) {
 	})
 }
 
-// skip gives up what is left of the epoch. The error is why there is no next one.
+// skip gives up the rest of the epoch. The goroutine that copies is told by r.given, and batches
+// that it has copied already are dropped. The error says why there is no next epoch.
 func (e *epochLoop) skip() error {
 	e.r.given.Store(int64(e.number))
 	for !e.ended && e.err == nil {

@@ -41,7 +41,7 @@ type Error struct {
 	Name   string // of the Result, for example "CUDA_ERROR_OUT_OF_MEMORY"; "" if the driver has none
 }
 
-// Error says which call failed, how, and what helps where that is known.
+// Error names the call, the result and, if there is one, the remedy.
 func (e *Error) Error() string {
 	where := ""
 	if e.Device >= 0 {
@@ -71,7 +71,7 @@ var hints = map[Result]string{
 	999: "see dmesg for what the driver says",
 }
 
-// noCUDAError is why Open cannot use CUDA at all.
+// noCUDAError is the error of a system without CUDA.
 type noCUDAError struct{ cause error }
 
 func (e *noCUDAError) Error() string {

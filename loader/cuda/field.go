@@ -9,15 +9,16 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// field is one field of the batches on a device.
+// field describes one field of the batches on a device.
 type field struct {
 	in, out tensor.Spec
 	norm    *normalizer // nil copies
 	direct  *mapping    // nil if it is the Loader's
 }
 
-// setPlan determines the fields of batches from the first one. The goroutine of a loop
-// alone calls it.
+// setPlan determines the fields of batches from the first batch: only a batch shows the types that
+// Transforms and Collate make. The goroutine of a loop calls it, and no other goroutine reads the
+// plan before a batch reaches the consumer.
 func (p *Prefetcher) setPlan(b loader.Batch) error {
 	if p.plan != nil {
 		return nil
@@ -46,11 +47,11 @@ func (p *Prefetcher) setPlan(b loader.Batch) error {
 	return nil
 }
 
-// offsets is the end of a name that stands for where the records of a field of variable
-// length begin.
+// offsets is the suffix of a field name that stands for the offsets of a field of variable length.
 const offsets = ".offsets"
 
-// hostField returns a field of a batch of the Loader, which panics if there is none.
+// hostField returns a field of a batch of the Loader. The Loader panics for an unknown field, which
+// is an error of the options here.
 func hostField(b loader.Batch, name string) (v tensor.View, err error) {
 	defer func() {
 		if p := recover(); p != nil {

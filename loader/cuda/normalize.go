@@ -19,12 +19,12 @@ import (
 //go:embed normalize.ptx
 var normalizePTX []byte
 
-// Normalize has the device turn a uint8 field into floats, so that a quarter of the bytes
-// cross the bus:
+// Normalize makes the device convert a uint8 field to floats, so that a quarter of the bytes cross
+// the bus:
 //
 //	y = (x/255 - Mean[c]) / Std[c]
 //
-// Each step is rounded to float32 as IEEE 754 says, and float16 and bfloat16 from there to
+// Each step is rounded to float32 by IEEE 754, and float16 and bfloat16 are rounded from there to
 // nearest even: the results are bit-identical to transforms.Normalize on the CPU.
 type Normalize struct {
 	DType   tensor.DType      // of the result: Float32, which Invalid means too, Float16 or BFloat16
@@ -37,7 +37,7 @@ type Normalize struct {
 
 const maxChannels = 4
 
-// validate reports what is wrong whatever the field is.
+// validate returns what is wrong for any field.
 func (n Normalize) validate() error {
 	var errs []error
 	switch n.DType {
@@ -62,10 +62,10 @@ func (n Normalize) validate() error {
 	return errors.Join(errs...)
 }
 
-// permutes reports whether the result has another layout.
+// permutes reports whether the result has another layout than the field.
 func (n Normalize) permutes() bool { return n.ToCHW && n.Layout == transforms.HWC }
 
-// normArgs are the parameters of a kernel, in their order.
+// normArgs are the parameters of a kernel in their order.
 type normArgs struct {
 	dst, src                        uint64
 	total                           uint32 // elements of the batch
@@ -74,7 +74,7 @@ type normArgs struct {
 	mean, std                       [maxChannels]float32
 }
 
-// pointers returns what cuLaunchKernel takes: the address of each parameter.
+// pointers returns the address of each parameter, which is what cuLaunchKernel takes.
 func (a *normArgs) pointers() *[16]unsafe.Pointer {
 	p := &[16]unsafe.Pointer{
 		unsafe.Pointer(&a.dst), unsafe.Pointer(&a.src), unsafe.Pointer(&a.total),
@@ -87,7 +87,7 @@ func (a *normArgs) pointers() *[16]unsafe.Pointer {
 	return p
 }
 
-// normalizer is a Normalize of one field.
+// normalizer is a Normalize that is compiled for one field.
 type normalizer struct {
 	kernel string
 	args   normArgs // but for what differs between batches
@@ -153,7 +153,7 @@ const (
 	maxBlocks    = 1 << 14
 )
 
-// normalize has the stream turn the bytes at src into total elements at dst.
+// normalize queues on the stream the conversion of the bytes at src to total elements at dst.
 func (d *Device) normalize(k *normalizer, dst, src uint64, total int, stream uintptr) error {
 	if total > math.MaxInt32 {
 		return fmt.Errorf("cuda: %d elements in a batch; the kernel can normalize %d: lower BatchSize", total, math.MaxInt32)
@@ -172,7 +172,8 @@ func (d *Device) normalize(k *normalizer, dst, src uint64, total int, stream uin
 	})
 }
 
-// kernel returns a function of the module, which is loaded when it is first asked for.
+// kernel returns a function of the module. The module is loaded at first use, since the driver then
+// compiles it for its device.
 func (d *Device) kernel(name string) (f uintptr, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -195,7 +196,7 @@ func (d *Device) kernel(name string) (f uintptr, err error) {
 	return f, err
 }
 
-// unloadKernelsLocked ends the module.
+// unloadKernelsLocked unloads the module, if it was loaded.
 func (d *Device) unloadKernelsLocked() error {
 	if d.module == 0 {
 		return nil

@@ -21,12 +21,11 @@ type Pinned struct{ dev *Device }
 // Device is.
 func (d *Device) Allocator() *Pinned { return &Pinned{d} }
 
-// Pinned reports that the memory is page-locked. It always is: where it cannot be had,
-// Alloc fails.
+// Pinned returns true: where memory cannot be page-locked, Alloc fails.
 func (*Pinned) Pinned() bool { return true }
 
-// Alloc returns n > 0 bytes: some that were given back, or new ones of cuMemHostAlloc. New memory
-// has up to an eighth more than n, so that it serves again where lengths vary.
+// Alloc returns n > 0 bytes: memory that was freed before, or new memory from cuMemHostAlloc. New
+// memory is up to an eighth larger than n, so that it serves again where lengths vary.
 func (m *Pinned) Alloc(n int) ([]byte, error) {
 	if b := m.dev.takeIdle(n); b != nil {
 		return b, nil
@@ -39,8 +38,9 @@ func (m *Pinned) Alloc(n int) ([]byte, error) {
 	return b[:n], nil
 }
 
-// Free keeps what Alloc returned for a later Alloc, of any Loader, until the Device is closed: to
-// free it in the middle of a run would wait for the device. No copy from it may be under way.
+// Free keeps memory for a later Alloc, of any Loader, until the Device is closed: freeing
+// page-locked memory in the middle of a run would wait for the device. No copy from the memory may
+// be under way.
 func (m *Pinned) Free(b []byte) error {
 	b = b[:cap(b)]
 	if m.dev.keepIdle(b) {
@@ -49,7 +49,7 @@ func (m *Pinned) Free(b []byte) error {
 	return m.dev.unpin(b)
 }
 
-// keepIdle keeps b until Close, unless that was called.
+// keepIdle keeps b until Close, and returns false if the device is closed already.
 func (d *Device) keepIdle(b []byte) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,7 +59,7 @@ func (d *Device) keepIdle(b []byte) bool {
 	return !d.closed
 }
 
-// takeIdle returns n bytes of the least idle memory that has them, and is not more than half
+// takeIdle returns n bytes of the smallest idle memory that is large enough and at most half
 // unused; nil if there is none.
 func (d *Device) takeIdle(n int) []byte {
 	d.mu.Lock()
@@ -78,7 +78,7 @@ func (d *Device) takeIdle(n int) []byte {
 	return b[:n]
 }
 
-// pin returns page-locked memory, which keeps the device open.
+// pin returns page-locked memory. The memory keeps the device open.
 func (d *Device) pin(n int) ([]byte, error) {
 	if err := d.retain(); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (d *Device) pin(n int) ([]byte, error) {
 	return b, nil
 }
 
-// unpin ends pin.
+// unpin frees memory of pin.
 func (d *Device) unpin(b []byte) error {
 	locked.remove(b)
 	err := d.free("cuMemFreeHost", func() Result { return d.drv.MemFreeHost(unsafe.Pointer(unsafe.SliceData(b))) })
@@ -106,11 +106,11 @@ func (d *Device) unpin(b []byte) error {
 	return err
 }
 
-// locked is the memory that this package has page-locked for the devices of this process: a copy
-// from other memory would not be asynchronous.
+// locked is all memory that this package has page-locked for this process's devices. A copy from
+// other memory would not be asynchronous, so that every source is looked up here.
 var locked ranges
 
-// ranges is a set of memory that does not overlap.
+// ranges is a set of memory ranges that do not overlap.
 type ranges struct {
 	mu    sync.Mutex
 	list  []memoryRange // by start
@@ -124,7 +124,7 @@ func rangeOf(b []byte) memoryRange {
 	return memoryRange{start, start + uintptr(len(b))}
 }
 
-// atLocked returns where in the list a range that starts there is, or belongs.
+// atLocked returns the index of the range that begins at start, or where such a range belongs.
 func (r *ranges) atLocked(start uintptr) (int, bool) {
 	return slices.BinarySearchFunc(r.list, start, func(m memoryRange, s uintptr) int { return cmp.Compare(m.start, s) })
 }
@@ -147,7 +147,7 @@ func (r *ranges) remove(b []byte) {
 	}
 }
 
-// holds reports whether all of b is in one range.
+// holds reports whether b lies in one range.
 func (r *ranges) holds(b []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

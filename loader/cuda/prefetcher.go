@@ -60,8 +60,9 @@ func (o Options) validate() error {
 	return errors.Join(errs...)
 }
 
-// Prefetcher copies the batches of a Loader to devices while these compute on earlier ones.
-// One epoch is iterated at a time; everything else may be called by any goroutine.
+// Prefetcher copies the batches of a Loader to devices while the devices compute on earlier
+// batches. One epoch is iterated at a time; everything else may be called by any goroutine. mu
+// guards the fields below it; it is never held during a call of the driver that waits.
 type Prefetcher struct {
 	ld    *loader.Loader
 	opts  Options
@@ -79,7 +80,8 @@ type Prefetcher struct {
 	retained bool // Direct.Source
 }
 
-// lane is the batches of one device.
+// lane is the slots of one device. A device has slots of its own, so that a slow device does not
+// take the memory of the others.
 type lane struct {
 	dev   *Device
 	slots []*slot
@@ -114,7 +116,8 @@ func New(ld *loader.Loader, opts Options) (*Prefetcher, error) {
 	return p, nil
 }
 
-// openMaps page-locks the fields of Direct where that can be done.
+// openMaps page-locks the fields of Direct. A field that cannot be page-locked is no error: it is
+// gathered, and Stats says why.
 func (p *Prefetcher) openMaps() error {
 	src := p.opts.Direct.Source
 	if len(p.opts.Direct.Fields) == 0 {
@@ -158,22 +161,22 @@ func (p *Prefetcher) openLanes() error {
 	return nil
 }
 
-// State returns where the training is: after the latest batch that a loop body received, as
-// loader.Resume understands it. Batches that are on their way do not count.
+// State returns the position of the training: after the latest batch that a loop body received, in
+// the form that loader.Resume takes. Batches that were copied and not yet received do not count.
 func (p *Prefetcher) State() loader.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state
 }
 
-// fail stores an error that no caller can receive now: the loop or Close returns it next.
+// fail keeps an error that no caller can receive now. The next loop or Close returns it.
 func (p *Prefetcher) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = errors.Join(p.fault, err)
 }
 
-// takeFault returns such an error once.
+// takeFault returns the errors kept by fail, once.
 func (p *Prefetcher) takeFault() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +185,7 @@ func (p *Prefetcher) takeFault() error {
 	return err
 }
 
-// begin makes a loop the current one.
+// begin starts a loop, unless another one is active.
 func (p *Prefetcher) begin(ctx context.Context) (*run, error) {
 	if err := p.takeFault(); err != nil {
 		return nil, err
@@ -199,7 +202,7 @@ func (p *Prefetcher) begin(ctx context.Context) (*run, error) {
 	return p.run, nil
 }
 
-// end forgets a loop of which nothing is under way.
+// end forgets a loop that has ended.
 func (p *Prefetcher) end() {
 	p.mu.Lock()
 	p.run = nil
@@ -209,10 +212,10 @@ func (p *Prefetcher) end() {
 	}
 }
 
-// Close frees everything, after what the devices still do with it. A loop that is being
-// iterated yields ErrClosed next, and frees when it is left. Batches that are still held are
-// an error; their memory stays valid until they end. The Loader can be closed after that,
-// and then the Devices. Close of a closed Prefetcher returns ErrClosed.
+// Close frees everything, after the devices have finished with it. A loop that is being iterated
+// yields ErrClosed next, and frees its slots when it is left. Batches that are still held are an
+// error; their memory stays valid until they end. The Loader can be closed afterwards, and then the
+// Devices. Close of a closed Prefetcher returns ErrClosed.
 func (p *Prefetcher) Close() error {
 	p.mu.Lock()
 	if p.closed {
@@ -239,8 +242,8 @@ func (p *Prefetcher) Close() error {
 	return errors.Join(err, p.sweep(), p.takeFault())
 }
 
-// sweep frees the slots that no batch is in, once the Prefetcher is closed and no loop is
-// left; and with the last of them everything else.
+// sweep frees the free slots of a closed Prefetcher that has no loop, and with the last slot
+// everything else. Whoever frees a slot last calls it, so that held batches may end in any order.
 func (p *Prefetcher) sweep() error {
 	var errs []error
 	for s := p.idle(); s != nil; s = p.idle() {
@@ -256,7 +259,7 @@ func (p *Prefetcher) sweep() error {
 	return errors.Join(errs...)
 }
 
-// idle returns a slot to free, or nil.
+// idle returns a slot that can be freed now, or nil.
 func (p *Prefetcher) idle() *slot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -273,7 +276,7 @@ func (p *Prefetcher) idle() *slot {
 	return nil
 }
 
-// freeMaps ends what New did to the Source.
+// freeMaps unlocks the fields of Direct and releases their Source.
 func (p *Prefetcher) freeMaps() error {
 	var errs []error
 	for _, m := range p.maps {
@@ -286,7 +289,7 @@ func (p *Prefetcher) freeMaps() error {
 	return errors.Join(errs...)
 }
 
-// took adds a time to one of the statistics.
+// took adds the time since a moment to one of the statistics.
 func (p *Prefetcher) took(to *time.Duration, since time.Time) {
 	p.mu.Lock()
 	*to += time.Since(since)

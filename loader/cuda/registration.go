@@ -26,11 +26,11 @@ type Direct struct {
 	Fields []string
 }
 
-// minRun is the bytes from which one transfer is worth its setup, which takes about as long
+// minRun is the size from which a separate transfer is worth its setup, which takes about as long
 // as gathering that many bytes.
 const minRun = 128 << 10
 
-// mapping is one field of a Direct.
+// mapping is one field of a Direct, with the memory that was page-locked for it.
 type mapping struct {
 	spec   tensor.Spec
 	pieces []piece // by first; none if they are not page-locked
@@ -47,10 +47,10 @@ type piece struct {
 	pages []byte // of base, whole
 }
 
-// maxPieces is the most mappings of a field that are page-locked one by one.
+// maxPieces limits the mappings of a field that are page-locked one by one.
 const maxPieces = 1 << 10
 
-// open page-locks a field, or notes why not.
+// open page-locks a field, or records why it cannot.
 func (m *mapping) open(src loader.Source, devices []*Device) {
 	pieces, err := piecesOf(src, m.spec)
 	if err == nil {
@@ -61,7 +61,8 @@ func (m *mapping) open(src loader.Source, devices []*Device) {
 	}
 }
 
-// piecesOf returns all records of a field, in as few pieces as they are mapped in.
+// piecesOf returns all records of a field, in as few pieces as they are mapped in. The end of a
+// piece is found by a binary search.
 func piecesOf(src loader.Source, spec tensor.Spec) ([]piece, error) {
 	n := src.Len()
 	contiguous := func(int, int) bool { return true }
@@ -90,9 +91,9 @@ func piecesOf(src loader.Source, spec tensor.Spec) ([]piece, error) {
 	return pieces, nil
 }
 
-// lock has the driver page-lock pieces for all devices. A mapping that can only be read can
-// be registered with READ_ONLY alone, which not all devices support; and a private one must
-// not be: the system would first copy the file into memory of the process.
+// lock page-locks pieces for all devices. A read-only mapping can be registered only with
+// READ_ONLY, which not all devices support. A private mapping must not be registered: the system
+// would first copy the file into memory of the process.
 func (m *mapping) lock(pieces []piece, devices []*Device) error {
 	for _, d := range devices {
 		if d.attribute(attrHostRegister) == 0 {
@@ -134,7 +135,7 @@ func (d *Device) register(pages []byte) error {
 	return err
 }
 
-// close ends the lock. No copy may be under way.
+// close unlocks the memory. No copy from it may be under way.
 func (m *mapping) close() error {
 	if m.device == nil {
 		return nil
@@ -152,8 +153,8 @@ func (m *mapping) close() error {
 	return errors.Join(append(errs, d.drop())...)
 }
 
-// runs calls f for each stretch of records of a batch that are consecutive in memory: src is
-// those from place at of the batch on.
+// runs calls f for each stretch of a batch's records that is consecutive in memory; src is the
+// records from place at of the batch on.
 func (m *mapping) runs(indices []int, f func(at int, src []byte) error) error {
 	size := m.spec.RecordBytes()
 	return runs(indices, func(at, first, n int) error {
@@ -170,8 +171,8 @@ func (m *mapping) runs(indices []int, f func(at int, src []byte) error) error {
 	})
 }
 
-// wholePages returns the pages that b touches. A mapping consists of whole pages, so that
-// what is added to b belongs to it.
+// wholePages returns the pages that b touches. A mapping consists of whole pages, so that the added
+// bytes belong to the same mapping.
 func wholePages(b []byte) []byte {
 	page := uintptr(os.Getpagesize())
 	p := unsafe.Pointer(unsafe.SliceData(b))
@@ -180,8 +181,8 @@ func wholePages(b []byte) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(p, -int(before))), n)
 }
 
-// shared returns an error unless b lies in shared mappings or in no file's, as the system
-// lists them.
+// shared returns an error if b lies in a private mapping of a file, according to the system's list
+// of mappings.
 func shared(b []byte) error {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -212,8 +213,8 @@ func parseMap(line string) (start, end uint64, private, ok bool) {
 	return start, end, f[1][3] == 'p' && f[4] != "0", err1 == nil && err2 == nil
 }
 
-// runs calls f for each stretch of indices that follow each other: n records from place at
-// of the batch are record first and those after it.
+// runs calls f for each stretch of consecutive record numbers: n records from place at of the batch
+// on, the first of which is record first.
 func runs(indices []int, f func(at, first, n int) error) error {
 	for at := 0; at < len(indices); {
 		n := 1
@@ -228,7 +229,7 @@ func runs(indices []int, f func(at, first, n int) error) error {
 	return nil
 }
 
-// countRuns returns how often runs calls.
+// countRuns returns the number of stretches of consecutive record numbers.
 func countRuns(indices []int) int {
 	n := 0
 	_ = runs(indices, func(int, int, int) error { n++; return nil }) // never fails

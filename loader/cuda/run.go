@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// run is one loop over batches: a goroutine that copies, and the consumer. The goroutine
-// ends before the loop is left.
+// run is one loop over batches: a goroutine that copies, and the consumer. The goroutine ends
+// before the loop is left, so that nothing reads the Loader's memory afterwards.
 type run struct {
 	p      *Prefetcher
 	ctx    context.Context
@@ -22,7 +22,7 @@ type run struct {
 	given  atomic.Int64 // epochs up to this one were given up
 }
 
-// item is a batch on its way to the consumer, or why there is none, or the end of an epoch.
+// item is what the goroutine hands to the consumer: a batch, an error, or the end of an epoch.
 type item struct {
 	s     *slot
 	state loader.State // after this batch
@@ -30,7 +30,7 @@ type item struct {
 	end   bool
 }
 
-// hold is a batch of the Loader whose memory the slot's copies read.
+// hold is a batch of the Loader that must stay valid until the slot's copies have read its memory.
 type hold struct {
 	b loader.Batch
 	s *slot
@@ -43,7 +43,7 @@ func newRun(ctx context.Context, p *Prefetcher) *run {
 	return r
 }
 
-// produce copies the batches of one epoch, and reports whether it came to the end.
+// produce copies the batches of one epoch, and reports whether it reached the end.
 func (r *run) produce(batches iter.Seq2[loader.Batch, error]) bool {
 	defer r.releaseHeld()
 	for b, err := range batches {
@@ -61,7 +61,7 @@ func (r *run) produce(batches iter.Seq2[loader.Batch, error]) bool {
 	return true
 }
 
-// forward copies one batch to a slot of its device and hands it on.
+// forward copies one batch to a slot of its device and hands the slot to the consumer.
 func (r *run) forward(b loader.Batch) error {
 	l := r.p.lanes[b.Step()%len(r.p.lanes)]
 	s, err := r.slot(l)
@@ -96,9 +96,9 @@ func (r *run) slot(l *lane) (*slot, error) {
 	}
 }
 
-// hold keeps b until its copies are done. As many batches are kept as there are devices, and
-// the oldest is awaited only now that the copies of b are queued after it: so the bus is
-// never idle. If the Loader keeps none, the copies of b itself are awaited.
+// hold keeps b until its copies are done. As many batches are held as there are devices. The oldest
+// is awaited only after the copies of b are queued, so that the bus is never idle. If the Loader
+// cannot keep b, the copies of b itself are awaited.
 func (r *run) hold(b loader.Batch, s *slot) error {
 	if len(r.held) == len(r.p.lanes) {
 		if err := r.releaseOldest(); err != nil {
@@ -112,7 +112,7 @@ func (r *run) hold(b loader.Batch, s *slot) error {
 	return nil
 }
 
-// releaseOldest gives the Loader back the batch that is held for longest.
+// releaseOldest returns the batch that was held longest to the Loader.
 func (r *run) releaseOldest() error {
 	h := r.held[0]
 	r.held = append(r.held[:0], r.held[1:]...)
@@ -121,7 +121,7 @@ func (r *run) releaseOldest() error {
 	return err
 }
 
-// releaseHeld gives all back.
+// releaseHeld returns all held batches to the Loader.
 func (r *run) releaseHeld() {
 	for len(r.held) > 0 {
 		if err := r.releaseOldest(); err != nil {
@@ -130,8 +130,8 @@ func (r *run) releaseHeld() {
 	}
 }
 
-// awaitCopy waits until nothing reads the memory that s was loaded from. The slot may have
-// another batch by then: that is a longer wait, and as right.
+// awaitCopy waits until nothing reads the memory that s was loaded from. The slot may hold a later
+// batch by then: waiting for that one takes longer, and is just as correct.
 func (r *run) awaitCopy(s *slot) error {
 	defer r.p.took(&r.p.stats.CopyWait, time.Now())
 	return s.settle(s.copied)
@@ -153,7 +153,8 @@ func (r *run) next() (it item, ok bool) {
 	return it, ok
 }
 
-// failed returns why the loop cannot go on, if there is more to come, or ends badly.
+// failed returns why the loop cannot continue: an error that was kept for it, or the end of its
+// context.
 func (r *run) failed(more bool) error {
 	if err := r.p.takeFault(); err != nil {
 		return err
@@ -164,14 +165,14 @@ func (r *run) failed(more bool) error {
 	return nil
 }
 
-// drop frees the slot of an item that nobody gets.
+// drop frees the slot of an item that nobody will receive.
 func (r *run) drop(it item) {
 	if it.s != nil {
 		it.s.lane.free <- it.s
 	}
 }
 
-// deliver yields the batches of one epoch, and reports whether it came to the end.
+// deliver yields the batches of one epoch, and reports whether it reached the end.
 func (r *run) deliver(yield func(Batch, error) bool) bool {
 	for {
 		it, ok := r.next()
@@ -187,7 +188,7 @@ func (r *run) deliver(yield func(Batch, error) bool) bool {
 	}
 }
 
-// give has the loop body use a batch, and ends the batch with it.
+// give hands a batch to the loop body, and ends the batch with the body.
 func (r *run) give(it item, yield func(Batch, error) bool) bool {
 	p := r.p
 	p.mu.Lock()
@@ -200,8 +201,8 @@ func (r *run) give(it item, yield func(Batch, error) bool) bool {
 	return yield(b, nil)
 }
 
-// finish ends the goroutine and frees what it had ready. That a batch which nobody wanted
-// could not be made does not matter, unless the driver failed.
+// finish ends the goroutine and frees the batches that it had ready. Errors of batches that nobody
+// wanted are dropped, except errors of the driver, after which later loops fail too.
 func (r *run) finish() {
 	r.cancel(context.Canceled)
 	for it := range r.ready {

@@ -9,24 +9,25 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// alignment of every field in a slot's memory: what vector loads and tensor cores ask for.
+// alignment is the alignment of every field in a slot's memory: what vector loads and tensor cores
+// need.
 const alignment = 256
 
-// region is where a field lies in a slot: its bytes as they were copied, and the results.
-// They are the same place where nothing is normalized.
+// region is where a field lies in a slot: its bytes as copied, and the results. Both are the same
+// place if nothing is normalized.
 type region struct {
 	raw, out uint64
 	room     int // rows for which there is memory
 	rows     int // of this batch: its records or, where these have lengths of their own, theirs
 }
 
-// slot is the place of one batch on a device. It goes round between the lane's free
-// channel, the goroutine that loads it, and the consumer; the one that holds it owns it.
+// slot is the place of one batch on a device. It goes round between the lane's free channel, the
+// goroutine that loads it, and the consumer; whoever holds it owns it.
 //
-// Two events order the accesses. copied is recorded on the slot's stream after the
-// copies and the kernels that normalize: the consumer's streams wait for it, and so does the
-// goroutine that reuses the memory that was copied from. used is recorded on the consumer's stream
-// after its work: the slot's stream waits for it before it copies the next batch.
+// Two events order the accesses on the device, without the host. copied is recorded on the slot's
+// stream after the copies and the kernels that normalize: the consumer's streams wait for it, and
+// so does the goroutine that reuses the memory that was copied from. used is recorded on the
+// consumer's stream after its work: the slot's stream waits for it before it copies the next batch.
 type slot struct {
 	p    *Prefetcher
 	lane *lane
@@ -62,7 +63,7 @@ type buffers struct {
 	spare    [][]byte // page-locked memory that was too small, kept for the same reason
 }
 
-// content is the batch that a slot has.
+// content is the batch that a slot holds.
 type content struct {
 	src         [][]byte // what the Loader made; nil for a field of Direct
 	borrows     bool     // some of it is copied from there
@@ -71,7 +72,8 @@ type content struct {
 	epoch, step int
 }
 
-// newSlot makes the stream and the events of a slot.
+// newSlot creates the stream and the events of a slot. Memory follows with the first batch, whose
+// size is not known before.
 func newSlot(p *Prefetcher, l *lane) (*slot, error) {
 	s := &slot{p: p, lane: l, dev: l.dev}
 	if err := s.dev.retain(); err != nil {
@@ -89,7 +91,7 @@ func newSlot(p *Prefetcher, l *lane) (*slot, error) {
 	return s, nil
 }
 
-// measure finds the batch's fields, and sees to it that the slot has room for them.
+// measure finds the batch's fields and ensures that the slot has room for them.
 func (s *slot) measure(b loader.Batch) error {
 	if s.regions == nil {
 		s.regions = make([]region, len(s.p.plan))
@@ -118,10 +120,10 @@ func (s *slot) measure(b loader.Batch) error {
 	return s.grow()
 }
 
-// grow gives the slot memory for at least the rows that there are now. If it had some before,
-// as lengths vary, a field that has outgrown its room gets twice as much. So all memory that was
-// outgrown together is less than what is used, and can be kept until Close: to free it in the
-// middle of a run would synchronize the device.
+// grow gives the slot memory for at least the present rows. If lengths vary and a field has
+// outgrown its room, the field gets twice as much. So all outgrown memory together is less than
+// what is in use, and can be kept until Close: freeing it in the middle of a run would synchronize
+// the device.
 func (s *slot) grow() error {
 	again := s.mem != 0
 	if err := s.outgrow(); err != nil {
@@ -154,7 +156,7 @@ func (s *slot) grow() error {
 	return nil
 }
 
-// outgrow sets the slot's memory aside, after all that is done with it.
+// outgrow sets the slot's memory aside, after all work on it is done.
 func (s *slot) outgrow() error {
 	if s.mem == 0 {
 		return nil
@@ -175,8 +177,8 @@ func (s *slot) outgrow() error {
 	return errors.Join(errs...)
 }
 
-// settle waits for an event. If that fails, it waits for everything: an event of a
-// broken context is done only when the context is.
+// settle waits for an event. If that fails, it waits for the whole device: the event of a broken
+// context is never reached.
 func (s *slot) settle(event uintptr) error {
 	err := s.dev.await(event)
 	if err != nil {
@@ -185,7 +187,7 @@ func (s *slot) settle(event uintptr) error {
 	return err
 }
 
-// drain waits for everything that is queued on the slot's stream.
+// drain waits for all work that is queued on the slot's stream.
 func (s *slot) drain() error {
 	err := s.dev.SynchronizeStream(Stream(s.stream))
 	if err != nil {
@@ -194,7 +196,7 @@ func (s *slot) drain() error {
 	return err
 }
 
-// close frees the slot, after all that is done with it.
+// close frees the slot's memory, stream and events, after all work on them is done.
 func (s *slot) close() error {
 	errs := []error{s.outgrow()}
 	for _, p := range s.outgrown {
@@ -207,7 +209,7 @@ func (s *slot) close() error {
 	return errors.Join(append(errs, s.free())...)
 }
 
-// free ends the stream and the events.
+// free destroys the stream and the events.
 func (s *slot) free() error {
 	var errs []error
 	for _, e := range []uintptr{s.copied, s.used} {

@@ -49,14 +49,15 @@ func (p *Prefetcher) Stats() Stats {
 	return st
 }
 
-// count changes the statistics.
+// count changes the statistics with the lock held.
 func (p *Prefetcher) count(change func(*Stats)) {
 	p.mu.Lock()
 	change(&p.stats)
 	p.mu.Unlock()
 }
 
-// joinErrors is errors.Join that leaves a single error as it is.
+// joinErrors is errors.Join, except that a single error stays as it is, so that its type can be
+// compared.
 func joinErrors(a, b error) error {
 	if a == nil {
 		return b

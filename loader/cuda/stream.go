@@ -23,7 +23,7 @@ var ErrThreadStream = errors.New(
 var ErrCapturing = errors.New("the stream is being captured into a graph: call Wait before the capture, and Done " +
 	"after the launch")
 
-// valid returns an error if work on the stream cannot be ordered.
+// valid returns an error if work on the stream cannot be ordered by events.
 func (d *Device) valid(s Stream) error {
 	if s == perThreadStream {
 		return fmt.Errorf("cuda: %w", ErrThreadStream)
@@ -79,7 +79,8 @@ func (d *Device) freeStream(s uintptr) error {
 	return d.free("cuStreamDestroy", func() Result { return d.drv.StreamDestroy(s) })
 }
 
-// makeEvent returns an event without a time, on which a host thread waits asleep.
+// makeEvent returns an event without timing, for which a host thread waits asleep: timing makes
+// events slower, and a spinning thread would take a core from the workers.
 func (d *Device) makeEvent() (e uintptr, err error) {
 	err = d.do("cuEventCreate", func() Result { return d.drv.EventCreate(&e, eventBlockingSync|eventDisableTiming) })
 	return e, err
@@ -89,7 +90,7 @@ func (d *Device) freeEvent(e uintptr) error {
 	return d.free("cuEventDestroy", func() Result { return d.drv.EventDestroy(e) })
 }
 
-// record marks the work that the stream has so far.
+// record makes event stand for the work that the stream has so far.
 func (d *Device) record(event, stream uintptr) error {
 	return d.do("cuEventRecord", func() Result { return d.drv.EventRecord(event, stream) })
 }
@@ -105,7 +106,7 @@ func (d *Device) await(event uintptr) error {
 	return d.do("cuEventSynchronize", func() Result { return d.drv.EventSynchronize(event) })
 }
 
-// makeMemory returns n bytes of the device, from cuMemAlloc.
+// makeMemory allocates n bytes on the device.
 func (d *Device) makeMemory(n int) (p uint64, err error) {
 	err = d.do(fmt.Sprintf("cuMemAlloc of %d bytes", n), func() Result { return d.drv.MemAlloc(&p, uintptr(n)) })
 	return p, err

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// load queues everything that brings b to the device. If it fails, nothing reads b any
-// more.
+// load queues everything that brings b to the device. If it fails, it waits for what was queued:
+// nothing reads b's memory afterwards.
 func (s *slot) load(ctx context.Context, b loader.Batch) error {
 	err := s.queue(ctx, b)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *slot) queue(ctx context.Context, b loader.Batch) error {
 	return s.dev.record(s.copied, s.stream)
 }
 
-// copyField queues the copy of a field, and what normalizes it.
+// copyField queues the copy of a field, and its normalization.
 func (s *slot) copyField(ctx context.Context, i int, f *field) error {
 	var err error
 	if f.direct != nil {
@@ -63,7 +63,8 @@ func (s *slot) copyField(ctx context.Context, i int, f *field) error {
 	return s.dev.normalize(f.norm, s.mem+at.out, s.mem+at.raw, total, s.stream)
 }
 
-// copyHost queues the copy of a field that the Loader made.
+// copyHost queues the copy of a field that the Loader made: from the Loader's memory if that is
+// page-locked, otherwise from a page-locked copy.
 func (s *slot) copyHost(i int) error {
 	src := s.src[i]
 	if locked.holds(src) {
@@ -79,8 +80,8 @@ func (s *slot) copyHost(i int) error {
 	return s.copyStaged(i, stage)
 }
 
-// copyDirect queues the copies of a field from the dataset's own memory: of each run of
-// records, if these are long enough.
+// copyDirect queues the copies of a field from the dataset's own memory, one per run of records. If
+// the runs are too short, the records are gathered on the host instead.
 func (s *slot) copyDirect(ctx context.Context, i int, f *field) error {
 	size := f.in.RecordBytes()
 	total := len(s.indices) * size
@@ -100,7 +101,7 @@ func (s *slot) copyDirect(ctx context.Context, i int, f *field) error {
 	})
 }
 
-// copyStaged queues the copy of bytes that were written to the slot's own memory.
+// copyStaged queues the copy of bytes in the slot's own page-locked memory.
 func (s *slot) copyStaged(i int, stage []byte) error {
 	s.p.count(func(st *Stats) { st.StagedBytes += int64(len(stage)) })
 	return s.copy(s.mem+s.regions[i].raw, stage)
@@ -117,7 +118,8 @@ func (s *slot) copy(dst uint64, src []byte) error {
 	})
 }
 
-// staging returns n bytes of page-locked memory of the slot, which nothing reads any more.
+// staging returns n bytes of the slot's page-locked memory, after waiting for the copy that still
+// reads it.
 func (s *slot) staging(i, n int) ([]byte, error) {
 	if s.stage[i] == nil {
 		b, err := s.dev.pin(s.regions[i].room * s.p.plan[i].in.RecordBytes())

@@ -36,7 +36,7 @@ func arithmetic(n *node, left, right expression, as ...string) (expression, erro
 	return fold(e, left, right)
 }
 
-// asFloats returns numbers as float64, rounded where they are too long for that.
+// asFloats returns numbers as float64; integers that are too long are rounded.
 func (b *block) asFloats(c column, k kind) []float64 {
 	if k == floatKind {
 		return c.floats
@@ -85,7 +85,8 @@ func calculate[T Float](op string, dst, x, y []T, sx, sy int) {
 	}
 }
 
-// integers calculates with integers of 64 bits.
+// integers computes with integers of 64 bits. An overflow is an error of its record, unless the
+// record is not active.
 type integers struct {
 	b                *block
 	at               int
@@ -118,7 +119,7 @@ func (s *integers) calculate(dst, x, y []int64, sx, sy int) error {
 	return nil
 }
 
-// exact returns the result of an operation, and whether it is one of 64 bits.
+// exact returns the result of an operation, and whether the result fits into 64 bits.
 func exact(op string, p, q int64) (r int64, ok bool) {
 	switch op {
 	case "+":
@@ -181,13 +182,13 @@ func (c *compiler) elementwise(n *node) (expression, error) {
 	return fold(e, of)
 }
 
-// clipped returns a number between two others.
+// clipped returns a number limited by two others, as minimum(maximum(x, low), high).
 func (c *compiler) clipped(n *node) (expression, error) {
 	low := &node{kind: call, at: n.at, text: "maximum", args: n.args[:2]}
 	return c.elementwise(&node{kind: call, at: n.at, text: "minimum", args: []*node{low, n.args[2]}})
 }
 
-// where refuses the choice between two numbers, which "and" and "or" say of conditions.
+// where returns an error: filters choose by "and" and "or".
 func (c *compiler) where(n *node) (expression, error) {
 	return expression{}, failf(n.at, "where is for derived fields; write a and x > 0 or not a and y > 0")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/loader/internal/order"
 )
 
-// source is a Source with what it can do.
+// source is a Source with its optional interfaces.
 type source struct {
 	loader.Source
 	can loader.Capabilities
@@ -21,7 +21,8 @@ func newSource(src loader.Source) (source, error) {
 	return source{src, can}, err
 }
 
-// block is some consecutive records whose values are computed together, and memory for these.
+// block is some consecutive records whose values are computed together, with memory for the values.
+// Each goroutine of a scan has one block, and reuses its memory from one block to the next.
 type block struct {
 	ctx      context.Context
 	src      source
@@ -46,13 +47,14 @@ func (b *block) begin(first, n int) {
 	order.Consecutive(first, b.indices)
 }
 
-// pool is memory that is used again for each block.
+// pool is memory that is reused for each block. Columns are not freed one by one: begin resets
+// used, and takes the same slices again in the same order.
 type pool[T any] struct {
 	all  [][]T
 	used int
 }
 
-// take returns n elements, of any values.
+// take returns n elements with arbitrary values.
 func (p *pool[T]) take(n int) []T {
 	if p.used == len(p.all) {
 		p.all = append(p.all, nil)
@@ -63,7 +65,7 @@ func (p *pool[T]) take(n int) []T {
 	return *s
 }
 
-// recordAt returns the record that value i of a list is of.
+// recordAt returns the record that contains value i of a list column.
 func recordAt(offsets []int64, i int) int {
 	if offsets == nil {
 		return i
@@ -105,7 +107,7 @@ func repeat[T any](dst, values []T, offsets []int64) []T {
 	return dst
 }
 
-// operands returns the values of two expressions, as pair does.
+// operands returns the values of two expressions, paired as pair does.
 func (b *block) operands(at int, left, right expression, active []bool) (
 	x, y column, n int, offsets []int64, err error) {
 	if x, err = left.of(b, active); err != nil {
@@ -117,7 +119,9 @@ func (b *block) operands(at int, left, right expression, active []bool) (
 	return b.pair(at, x, y, left.kindType, right.kindType, active)
 }
 
-// pair makes two columns have as many values, and returns how many these are, and the offsets of lists.
+// pair gives two columns equally many values, and returns their number and the offsets of lists. A
+// value per record is repeated for the record's list. Lists of different lengths are an error of
+// their record, unless the record is not active.
 func (b *block) pair(at int, x, y column, xt, yt kindType, active []bool) (
 	_, _ column, n int, offsets []int64, err error) {
 	switch {
@@ -148,7 +152,7 @@ func (b *block) pair(at int, x, y column, xt, yt kindType, active []bool) (
 	return x, y, int(offsets[len(offsets)-1]), offsets, nil
 }
 
-// without returns the lists with the lists of inactive records emptied.
+// without returns lists in which the lists of inactive records are empty.
 func (b *block) without(c column, k kind, active []bool) column {
 	out := column{offsets: b.integers.take(b.n + 1)}
 	out.offsets[0] = 0
@@ -180,7 +184,7 @@ func choose[T any](dst, values []T, offsets []int64, active []bool) []T {
 	return dst
 }
 
-// recordError says of which record an error is.
+// recordError returns an error that names its record.
 func recordError(b *block, i int, at int, format string, args ...any) error {
 	reason := fmt.Sprintf(format, args...)
 	if b.src.Source != nil {

@@ -1,7 +1,7 @@
 package expr
 
-// skipping returns a condition on a field that is decided for a whole block, without reading it, where the limits of
-// the field's values say so.
+// skipping returns a condition on a field that is decided for a whole block from the limits of the
+// field's values, without reading the field, if these limits are enough.
 func skipping(e, field expression, decide func(low, high float64) (truth, ok bool)) expression {
 	if field.field == "" {
 		return e
@@ -23,7 +23,8 @@ func skipping(e, field expression, decide func(low, high float64) (truth, ok boo
 	return e
 }
 
-// decided returns whether a comparison with a constant is the same for all numbers between limits.
+// decided returns the result of a comparison with a constant, if the result is the same for all
+// numbers between two limits.
 func decided(r relation, constant value, low, high float64) (truth, ok bool) {
 	l, h := orderOfConstant(low, constant), orderOfConstant(high, constant)
 	if l == unordered || l > h {
@@ -37,7 +38,7 @@ func decided(r relation, constant value, low, high float64) (truth, ok bool) {
 	return r[l], true
 }
 
-// orderOfConstant returns the order of a float and a constant number.
+// orderOfConstant returns the order of a float and a constant, compared exactly.
 func orderOfConstant(x float64, v value) uint8 {
 	switch {
 	case v.kind != floatKind:
@@ -52,7 +53,7 @@ func orderOfConstant(x float64, v value) uint8 {
 	return unordered
 }
 
-// outside returns whether no number of a list is between limits.
+// outside reports whether no number of a list lies between two limits.
 func outside(list []expression, low, high float64) bool {
 	for _, e := range list {
 		if orderOfConstant(low, *e.constant) != above && orderOfConstant(high, *e.constant) != below {

@@ -1,6 +1,6 @@
 package expr
 
-// kind says what values are.
+// kind is the type of values in an expression.
 type kind int
 
 const (
@@ -20,7 +20,7 @@ type value struct {
 	truth bool
 }
 
-// number returns the number that it is, or 1 for true.
+// number returns the value as float64; true is 1.
 func (v value) number() float64 {
 	switch v.kind {
 	case integerKind:
@@ -43,7 +43,8 @@ type column struct {
 	offsets  []int64 // of lists: record i has the values [offsets[i], offsets[i+1])
 }
 
-// texts are strings one after the other: string i is data[offsets[i]:offsets[i+1]].
+// texts are concatenated strings: string i is data[offsets[i]:offsets[i+1]]. A block's strings are
+// two slices, and not a slice of strings that the garbage collector would scan.
 type texts struct {
 	data    []byte
 	offsets []int64
@@ -59,7 +60,7 @@ func (c *column) step() int {
 	return 1
 }
 
-// literalColumn returns the only value of a literal.
+// literalColumn returns a column with the value of a literal.
 func literalColumn(v value) column {
 	c := column{one: true}
 	switch v.kind {

@@ -40,7 +40,7 @@ func comparison(n *node, left, right expression) (expression, error) {
 	return compared(n, l, r, orderTexts)
 }
 
-// incomparable is the error for two kinds that have no comparison.
+// incomparable returns the error for two kinds that cannot be compared.
 func incomparable(at int, a, b kindType) error {
 	if a.kind == truthKind || b.kind == truthKind {
 		return failf(at, "%s and %s cannot be compared; write x, not x, or x = true", a, b)
@@ -48,7 +48,7 @@ func incomparable(at int, a, b kindType) error {
 	return failf(at, "%s and %s cannot be compared", a, b)
 }
 
-// asTexts returns labels as their names.
+// asTexts replaces labels by the names of their classes.
 func asTexts(left, right expression) (l, r expression, err error) {
 	if left.label() {
 		if left, err = named(left); err != nil {
@@ -61,7 +61,7 @@ func asTexts(left, right expression) (l, r expression, err error) {
 	return left, right, err
 }
 
-// compared returns a comparison by the order of values, which order sets.
+// compared returns a comparison by the order of values, which order computes.
 func compared(n *node, left, right expression, order func(dst []uint8, x, y column)) (expression, error) {
 	rel := relations[n.text]
 	return pairwise(n, left, right, func(_ *block, dst []bool, x, y column) {
@@ -76,7 +76,7 @@ func compared(n *node, left, right expression, order func(dst []uint8, x, y colu
 	})
 }
 
-// from returns the values of a column from one on.
+// from returns the values of a column from index i on.
 func (c column) from(i int) column {
 	if c.one || i == 0 {
 		return c
@@ -94,7 +94,7 @@ func (c column) from(i int) column {
 	return c
 }
 
-// pairwise returns what is true or false for pairs of values.
+// pairwise returns a condition that f computes from pairs of values.
 func pairwise(n *node, left, right expression, f func(b *block, dst []bool, x, y column)) (expression, error) {
 	e := expression{kindType: kindType{kind: truthKind, list: left.list || right.list}, at: n.at}
 	e.of = func(b *block, active []bool) (column, error) {
@@ -109,7 +109,8 @@ func pairwise(n *node, left, right expression, f func(b *block, dst []bool, x, y
 	return fold(e, left, right)
 }
 
-// compareNumbers compares two numbers exactly.
+// compareNumbers compares two numbers exactly: converting a large integer to float64 first would
+// make it equal to its neighbors.
 func compareNumbers(n *node, left, right expression) (expression, error) {
 	left, right = rounded(left, right.dtype), rounded(right, left.dtype)
 	e, err := compareRead(n, left, right)
@@ -131,7 +132,8 @@ func compareNumbers(n *node, left, right expression) (expression, error) {
 	return e, nil
 }
 
-// compareRead compares numbers that are read.
+// compareRead compares numbers without looking at limits. The two usual pairs of kinds have loops
+// of their own.
 func compareRead(n *node, left, right expression) (expression, error) {
 	switch {
 	case left.kind == right.kind && left.kind == integerKind:
@@ -180,7 +182,7 @@ func compareValues[T int64 | float64](op string, dst []bool, x, y []T, sx, sy in
 	}
 }
 
-// orderNumbers returns the order of value i of x and value j of y, which are of two kinds.
+// orderNumbers returns the order of value i of x and value j of y, whose kinds differ.
 func orderNumbers(x, y *column, kx, ky kind, i, j int) uint8 {
 	switch {
 	case kx == floatKind:

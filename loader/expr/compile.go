@@ -10,14 +10,14 @@ import (
 	"github.com/penstock/penstock/internal/suggest"
 )
 
-// newCompiler returns the compiler for a Source.
+// newCompiler returns the compiler of expressions on a Source.
 func newCompiler(ctx context.Context, src source) *compiler {
 	c := &compiler{ctx: ctx, src: src}
 	c.compile = c.expression
 	return c
 }
 
-// condition returns the expression of a whole filter, which is true or false for a record.
+// condition compiles a whole filter, which must be true or false for each record.
 func (c *compiler) condition(n *node) (expression, error) {
 	e, err := c.compile(n)
 	if err == nil {
@@ -60,7 +60,8 @@ func (c *compiler) expression(n *node) (expression, error) {
 	return comparison(n, args[0], args[1])
 }
 
-// negate returns a number with the other sign.
+// negate returns the negative of a number. A literal is negated as such: the smallest integer has
+// no positive counterpart in 64 bits.
 func (c *compiler) negate(n *node) (expression, error) {
 	if v := n.args[0].value; n.args[0].kind == literal && v.kind == unsignedKind && v.bits == 1<<63 {
 		return constantOf(n.at, value{kind: integerKind, bits: 1 << 63}), nil // the smallest integer
@@ -86,7 +87,7 @@ type function struct {
 	compile     func(c *compiler, n *node) (expression, error)
 }
 
-// functions are all of them.
+// functions are the functions of the language.
 var functions = []function{
 	{"len", 1, 1, "len(field)", (*compiler).length},
 	{"is_empty", 1, 1, "is_empty(field)", (*compiler).isEmpty},
@@ -112,7 +113,7 @@ var functions = []function{
 	{"sample", 1, 3, "sample(fraction, seed)", (*compiler).sample},
 }
 
-// call returns a function of its arguments.
+// call compiles a call of a function.
 func (c *compiler) call(n *node) (expression, error) {
 	i := slices.IndexFunc(functions, func(f function) bool { return f.name == n.text })
 	if i < 0 {

@@ -8,10 +8,12 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// sourceName is the field of source names, which a Source may know without having such a field.
+// sourceName is the name that stands for source names, which a Source may know without having a
+// field of them.
 const sourceName = "source_name"
 
-// compiler turns nodes into expressions: it knows the fields of a Source.
+// compiler turns the nodes of an expression into functions over columns, for the fields of one
+// Source.
 type compiler struct {
 	ctx context.Context
 	src source
@@ -30,7 +32,7 @@ func (c *compiler) all(nodes []*node) (list []expression, err error) {
 	return list, nil
 }
 
-// spec returns the field of that name; an empty one for source names that are not in a field.
+// spec returns the named field, or an empty Spec for source names that are not a field.
 func (c *compiler) spec(n *node) (tensor.Spec, error) {
 	specs := c.src.Specs()
 	if i := slices.IndexFunc(specs, func(s tensor.Spec) bool { return s.Name == n.text }); i >= 0 {

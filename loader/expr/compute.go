@@ -5,14 +5,16 @@ import "math"
 // Float is a type in which a [Formula] is computed.
 type Float interface{ float32 | float64 }
 
-// Evaluator computes a [Formula] over some elements, and keeps memory for the next ones.
+// Evaluator computes a [Formula] over arrays, and keeps its memory for the next ones. It serves one
+// goroutine.
 type Evaluator[T Float] struct {
 	Fields [][]T // the elements of each of Names of the Formula
 	free   [][]T
 	n      int
 }
 
-// Compute returns the results over n elements. They are valid until the next call.
+// Compute returns the results for n elements. They are valid until the next call, which reuses
+// their memory.
 func (v *Evaluator[T]) Compute(f *Formula, n int) []T {
 	v.n = n
 	out, own := v.of(f.root)
@@ -34,7 +36,8 @@ func (v *Evaluator[T]) take() []T {
 	return make([]T, v.n)
 }
 
-// of returns the values of a node, and whether their memory may be written to.
+// of returns the values of a node, and whether their memory may be written to. The memory of an
+// operand that is not a field becomes the memory of the result.
 func (v *Evaluator[T]) of(n *node) (out []T, own bool) {
 	switch n.kind {
 	case fieldNode:
@@ -91,7 +94,7 @@ func (v *Evaluator[T]) in(n *node) []T {
 	return found
 }
 
-// apply computes a function or an operator; out may be one of its operands.
+// apply computes a function or an operator; out may be one of the operands.
 func apply[T Float](name string, out, x, y, z []T) {
 	switch name {
 	case "negate":
@@ -143,7 +146,7 @@ func one[T Float](out, x []T, f func(T) T) {
 	}
 }
 
-// truthOf returns 1 for true.
+// truthOf returns 1 for true and 0 for false.
 func truthOf[T Float](is bool) T {
 	if is {
 		return 1

@@ -2,7 +2,7 @@ package expr
 
 import "github.com/penstock/penstock/tensor"
 
-// choice is some of the elements of a record, or of a row of one of variable length.
+// choice is the elements of a record, or of one row of a ragged record, that an expression uses.
 type choice struct {
 	dtype  tensor.DType
 	size   int   // elements of a record or row
@@ -17,8 +17,8 @@ func (e *choice) count() int {
 	return len(e.chosen)
 }
 
-// convert returns elements of n rows, or of those that are listed, -1 for one that does not exist, as numbers of the
-// kind of their type.
+// convert returns the chosen elements of n rows, or of the listed rows, in the kind of their type.
+// Row -1 does not exist, and has zeros.
 func (e *choice) convert(b *block, v tensor.View, n int, rows []int64) (c column) {
 	total := n * e.count()
 	switch e.dtype {
@@ -58,7 +58,7 @@ func (e *choice) convert(b *block, v tensor.View, n int, rows []int64) (c column
 
 func widen[S int8 | int16 | int32 | uint8 | uint16 | uint32](x S) int64 { return int64(x) }
 
-// same returns integers as they are where all are wanted.
+// same returns int64 values without a copy if all of them are wanted.
 func (e *choice) same(b *block, values []int64, total, n int, rows []int64) []int64 {
 	if e.chosen == nil && rows == nil {
 		return values

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Error is an expression that is not one, that does not fit the fields of a Source, or that has no value for a record.
+// Error is the error of an expression that has a syntax error, that does not fit the fields of a
+// Source, or that has no value for a record.
 type Error struct {
 	Text   string // the expression
 	At     int    // the byte in it that the Error is about
@@ -15,10 +16,10 @@ type Error struct {
 	prefix string // "filter: "
 }
 
-// Column returns where the Error is in the expression, in characters from 1.
+// Column returns the position of the error in the expression, in characters from 1.
 func (e *Error) Column() int { return utf8.RuneCountInString(e.Text[:e.At]) + 1 }
 
-// Error names the position, and shows it below the line of the expression.
+// Error names the position, and marks it below the line of the expression.
 func (e *Error) Error() string {
 	first := strings.LastIndexByte(e.Text[:e.At], '\n') + 1
 	line, _, _ := strings.Cut(e.Text[first:], "\n")
@@ -31,7 +32,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%scolumn %d: %s\n  %s\n  %s^", e.prefix, e.Column(), e.Reason, line, indent)
 }
 
-// failure is an Error of a place whose text is not known there.
+// failure is an error at a position. The code that finds it does not have the text; explain adds
+// it.
 type failure struct {
 	at     int
 	reason string
@@ -43,7 +45,7 @@ func failf(at int, format string, args ...any) error {
 	return failure{at, fmt.Sprintf(format, args...)}
 }
 
-// explain returns an error with the text that a failure is of.
+// explain adds the text of the expression to a failure.
 func explain(err error, prefix, text string) error {
 	if f, ok := err.(failure); ok {
 		return &Error{Text: text, At: f.at, Reason: f.reason, prefix: prefix}

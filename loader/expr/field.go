@@ -6,7 +6,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// field returns the expression that a field is, or some elements of its records.
+// field compiles a field, or some elements of its records.
 func (c *compiler) field(n *node) (expression, error) {
 	spec, err := c.spec(n)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *compiler) field(n *node) (expression, error) {
 	return c.numbers(n, spec)
 }
 
-// sourceNames returns the names that the Source knows.
+// sourceNames compiles the source names that the Source knows.
 func (c *compiler) sourceNames(n *node) (expression, error) {
 	if n.args != nil {
 		return expression{}, failf(n.at, "%s is a text; indices are for numbers", sourceName)
@@ -57,7 +57,8 @@ func (c *compiler) sourceNames(n *node) (expression, error) {
 	})}, nil
 }
 
-// reads returns what reads the records of a block once, however often an expression has them.
+// reads returns a function that reads the records of a block once, however often the expression
+// uses the field.
 func reads(key string, read func(b *block) (column, error)) func(b *block, active []bool) (column, error) {
 	return func(b *block, _ []bool) (column, error) {
 		if c, ok := b.fields[key]; ok {
@@ -71,7 +72,7 @@ func reads(key string, read func(b *block) (column, error)) func(b *block, activ
 	}
 }
 
-// warm has the Source read the records of the block into memory.
+// warm brings the records of the block into memory before they are touched.
 func (b *block) warm(field string) error {
 	if b.src.can.Mapped == nil {
 		return nil
@@ -79,7 +80,7 @@ func (b *block) warm(field string) error {
 	return b.src.can.Mapped.Warm(field, b.first, b.first+b.n)
 }
 
-// rows returns the rows of records of variable length, and their offsets.
+// rows returns the rows of ragged records, with their offsets.
 func (b *block) rows(field string) (tensor.View, []int64, error) {
 	if err := b.warm(field); err != nil {
 		return tensor.View{}, nil, err
@@ -99,7 +100,7 @@ func readTexts(field string) func(b *block) (column, error) {
 	}
 }
 
-// numbers returns the expression that a field of numbers is.
+// numbers compiles a field of numbers.
 func (c *compiler) numbers(n *node, spec tensor.Spec) (expression, error) {
 	t := kindType{kind: kindOf(spec.DType), dtype: spec.DType}
 	if c.src.can.Classed != nil && t.kind == integerKind {
@@ -134,7 +135,7 @@ func kindOf(t tensor.DType) kind {
 	return integerKind
 }
 
-// elements are some of the elements of the records of a field.
+// elements is the choice that indices make among the elements of a field's records.
 type elements struct {
 	field  string
 	key    string
@@ -147,7 +148,7 @@ type elements struct {
 	choice
 }
 
-// index sets which elements the indices of a node choose.
+// index sets the elements that the indices of a node choose.
 func (e *elements) index(spec tensor.Spec, n *node) error {
 	shape, indices := spec.Shape, n.args
 	e.size, e.list = shape.Elems(), spec.Ragged || len(shape) > 0
@@ -216,7 +217,7 @@ func axesText(n int) string {
 	return fmt.Sprintf("%d axes", n)
 }
 
-// read returns the elements of all rows.
+// read returns the chosen elements of all rows.
 func (e *elements) read(b *block) (column, error) {
 	v, rows, offsets, err := e.view(b)
 	if err != nil {
@@ -229,7 +230,7 @@ func (e *elements) read(b *block) (column, error) {
 	return c, nil
 }
 
-// view returns the rows of the block, and of variable length their offsets.
+// view returns the rows of the block, with their offsets if the field is ragged.
 func (e *elements) view(b *block) (v tensor.View, rows int, offsets []int64, err error) {
 	if e.ragged {
 		v, offsets, err = b.rows(e.field)
@@ -245,7 +246,7 @@ func (e *elements) view(b *block) (v tensor.View, rows int, offsets []int64, err
 	return v, b.n, nil, err
 }
 
-// scaled turns offsets of rows into offsets of elements; nil rows mean one row a record.
+// scaled turns offsets of rows into offsets of elements; nil stands for one row per record.
 func (b *block) scaled(rows []int64, elements int) []int64 {
 	if rows != nil && elements == 1 {
 		return rows
@@ -261,7 +262,8 @@ func (b *block) scaled(rows []int64, elements int) []int64 {
 	return out
 }
 
-// readRow returns the elements of one row of each record.
+// readRow returns the elements of one row of each record. A row that does not exist is an error of
+// its record, unless the record is not active.
 func (e *elements) readRow(b *block, active []bool) (column, error) {
 	v, _, offsets, err := e.view(b)
 	if err != nil {
@@ -290,7 +292,7 @@ func (e *elements) readRow(b *block, active []bool) (column, error) {
 	return c, nil
 }
 
-// lengths counts the rows of records, and reads none.
+// lengths returns a function that counts the rows of records without reading them.
 func lengths(field string) func(b *block) (column, error) {
 	return func(b *block) (column, error) {
 		offsets, out := b.integers.take(b.n+1), b.integers.take(b.n)

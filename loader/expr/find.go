@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// Filter is an expression that was read. It may be used by several goroutines.
+// Filter is a parsed expression. It never changes, and several goroutines may use it.
 type Filter struct {
 	text string
 	root *node
@@ -46,7 +46,7 @@ func (f *Filter) Fields() []string {
 	return list
 }
 
-// Find returns the records of src for which an expression holds.
+// Find returns the records of src for which an expression is true.
 func Find(ctx context.Context, src loader.Source, text string) (*Set, error) {
 	f, err := Parse(text)
 	if err != nil {
@@ -86,7 +86,8 @@ func (f *Filter) Find(ctx context.Context, src loader.Source) (*Set, error) {
 	return NewSet(src.Len(), words), nil
 }
 
-// setBits sets a bit for each of n truths.
+// setBits sets the bits of n truths, word by word. Blocks begin at multiples of 64 records, so that
+// two goroutines never write the same word.
 func setBits(words []uint64, truths []bool, step, n int) {
 	for i := 0; i < n; i += 64 {
 		word := uint64(0)
@@ -99,7 +100,8 @@ func setBits(words []uint64, truths []bool, step, n int) {
 	}
 }
 
-// scan reads records in blocks, by several goroutines.
+// scan reads records in blocks, by several goroutines. Each takes the next block from a counter; mu
+// guards only the error.
 type scan struct {
 	ctx        context.Context
 	src        source
@@ -118,7 +120,8 @@ const (
 	remoteBlocks = 16      // that are read at a time over a network
 )
 
-// stepOf returns how many records a block has of which some fields are read, a multiple of 64.
+// stepOf returns the number of records per block for an expression that reads some fields: a
+// multiple of 64, so that each block has whole words of the result.
 func stepOf(src source, fields []string) int {
 	size := 1
 	for _, spec := range src.Specs() {
@@ -129,7 +132,8 @@ func stepOf(src source, fields []string) int {
 	return min(mostRecords, max(64, blockBytes/size/64*64))
 }
 
-// run calls f with each block, and as many records that are active.
+// run calls f with each block, and a list that says that all its records are active. At the end,
+// files that were truncated meanwhile are an error: their bytes may have read as zeros.
 func (s *scan) run(f func(b *block, active []bool) error) error {
 	blocks := (s.end - s.first + s.step - 1) / s.step
 	workers := runtime.GOMAXPROCS(0)
@@ -147,7 +151,7 @@ func (s *scan) run(f func(b *block, active []bool) error) error {
 	return s.err
 }
 
-// work calls f with one block after the other.
+// work calls f with one block after another.
 func (s *scan) work(blocks int64, f func(b *block, active []bool) error) {
 	b := &block{ctx: s.ctx, src: s.src, fields: make(map[string]column)}
 	active := slices.Repeat([]bool{true}, s.step)
@@ -170,7 +174,7 @@ func (s *scan) work(blocks int64, f func(b *block, active []bool) error) {
 	}
 }
 
-// fail keeps the error of the first block that has one, so that it is the same in every run.
+// fail keeps the error of the first block that has one, so that the error is the same in every run.
 func (s *scan) fail(block int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +183,7 @@ func (s *scan) fail(block int64, err error) {
 	}
 }
 
-// guard calls f, and returns a fault in memory of the Source, whose file was truncated, as an error.
+// guard calls f, and returns a fault in the Source's mapped memory as an error.
 func (s *scan) guard(f func() error) (err error) {
 	if s.src.can.Fault == nil {
 		return f()

@@ -19,7 +19,7 @@ type Formula struct {
 	at    []int // where each of Names comes first
 }
 
-// arity has the number of arguments of each function of formulas.
+// arity is the number of arguments of each function that formulas have.
 var arity = map[string]int{
 	"sqrt": 1, "exp": 1, "log": 1, "log1p": 1, "abs": 1, "minimum": 2, "maximum": 2, "where": 3, "clip": 3,
 }
@@ -44,7 +44,8 @@ func ParseFormula(text string) (*Formula, error) {
 	return f, nil
 }
 
-// mostNested limits operations in each other, and so the arrays that an Evaluator has in memory at a time.
+// mostNested limits how deeply operations are nested, and so how many arrays an Evaluator holds at
+// a time.
 const mostNested = 100
 
 func (n *node) depth() (d int) {
@@ -54,7 +55,7 @@ func (n *node) depth() (d int) {
 	return d + 1
 }
 
-// check returns the error of a part that a formula does not have, and finds the fields.
+// check refuses what formulas do not have, and collects the fields.
 func (f *Formula) check(n *node) error {
 	switch n.kind {
 	case literal:
@@ -86,10 +87,10 @@ func (f *Formula) check(n *node) error {
 	return nil
 }
 
-// IsTruth reports whether the results are true or false, and not numbers.
+// IsTruth reports whether the results are true or false instead of numbers.
 func (f *Formula) IsTruth() bool { return f.root.truth() }
 
-// conditions are the operators whose results are true or false.
+// conditions are the operators that return true or false.
 var conditions = append([]string{"and", "or", "not", "in"}, comparisons...)
 
 func (n *node) truth() bool {
@@ -104,7 +105,7 @@ func (n *node) truth() bool {
 	return false
 }
 
-// NoField returns the error that the k-th of Names is not among some fields.
+// NoField returns the error that the field Names[k] does not exist among fields.
 func (f *Formula) NoField(k int, fields string) error {
 	return explain(failf(f.at[k], "there is no field %q; there are: %s", f.Names[k], fields), "", f.text)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// Key is a field with one number or text a record, by which records of two Sources are matched.
+// Key is a field with one number or text per record, by which the records of two Sources are
+// matched.
 type Key struct {
 	Text  bool // strings, not numbers
 	Label bool // numbers with names: see [Key.Named]
@@ -17,7 +18,8 @@ type Key struct {
 	e   expression
 }
 
-// KeyOf returns the Key that a field of src is, or the names of its records' samples: "source_name".
+// KeyOf returns the Key of a field of src, or, for "source_name", of the names of its records'
+// samples.
 func KeyOf(ctx context.Context, src loader.Source, field string) (Key, error) {
 	s, err := newSource(src)
 	if err != nil {
@@ -37,7 +39,7 @@ func KeyOf(ctx context.Context, src loader.Source, field string) (Key, error) {
 	return Key{Text: e.kind == textKind, Label: e.label(), src: s, e: e}, nil
 }
 
-// Kind says what values are: Keys of one kind can be matched.
+// Kind describes the values: Keys of one kind can be matched.
 func (k Key) Kind() string {
 	switch k.e.kind {
 	case textKind:
@@ -50,7 +52,7 @@ func (k Key) Kind() string {
 	return "a whole number"
 }
 
-// Named returns the Key of the names of a label.
+// Named returns the Key that consists of the class names of a label.
 func (k Key) Named() (Key, error) {
 	e, err := named(k.e)
 	k.e, k.Text, k.Label = e, true, false
@@ -88,7 +90,8 @@ func (k Key) Each(ctx context.Context, first, end int, f func(v *Values) error) 
 	})
 }
 
-// bits returns numbers as integers that are equal where the numbers are.
+// bits returns numbers as integers that are equal exactly if the numbers are: -0 becomes 0, and all
+// NaNs become one.
 func (k Key) bits(b *block, c column) []int64 {
 	switch k.e.kind {
 	case floatKind:

@@ -10,13 +10,14 @@ func noClass(at int, name string, classes []string) error {
 	return failf(at, "there is no class %q%s", name, suggest.Hint(name, classes))
 }
 
-// answers hold a condition's results for the classes of a label, and for numbers without a class.
+// answers is a condition's result for each class of a label, and for numbers without a class. A
+// condition on text is computed once per class, and looked up for each record.
 type answers struct {
 	classes []bool
 	other   bool
 }
 
-// lookup returns the answer for each label.
+// lookup returns an expression that looks up the answer for each label.
 func lookup(n *node, of expression, a answers) expression {
 	table, other := a.classes, a.other
 	return mapped(n.at, of, func(b *block, x column) []bool {
@@ -32,7 +33,8 @@ func lookup(n *node, of expression, a answers) expression {
 	})
 }
 
-// compareLabel compares the names of a label with a text. Numbers without a class have the name "".
+// compareLabel compares the class names of a label with a text. Numbers without a class have the
+// name "". A name that no class has is an error for = and !=, as it is most often misspelt.
 func compareLabel(n *node, of expression, name string, at int, r relation) (expression, error) {
 	if ordered := r[below] != r[above]; !ordered && name != "" && !slices.Contains(of.classes, name) {
 		return of, noClass(at, name, of.classes)
@@ -54,7 +56,7 @@ func orderOf(a, b string) uint8 {
 	return equal
 }
 
-// named returns a label as the names of its classes. Numbers without a class have the name "".
+// named returns a label as text. Numbers without a class have the name "".
 func named(of expression) (expression, error) {
 	if of.list {
 		return of, failf(of.at, "a list of labels is compared with one name: any(x = 'name')")

@@ -19,17 +19,17 @@ const (
 	symbol // an operator or a bracket
 )
 
-// token is a piece of an expression.
+// token is one word, symbol, number or text of an expression.
 type token struct {
 	kind kindOfToken
 	text string // without quotes
 	at   int    // byte
 }
 
-// is reports whether the token is this word or symbol.
+// is reports whether the token is the given word or symbol.
 func (t token) is(s string) bool { return (t.kind == word || t.kind == symbol) && t.text == s }
 
-// describe says what the token is.
+// describe returns the token for an error message.
 func (t token) describe() string {
 	switch t.kind {
 	case end:
@@ -55,7 +55,7 @@ var symbols = []struct{ text, instead string }{
 	{"*", ""}, {"/", ""}, {"&", "and"}, {"|", "or"}, {"!", "not"}, {"~", "not"},
 }
 
-// tokens returns the pieces of an expression, and an end.
+// tokens splits an expression into tokens, and appends an end.
 func tokens(s string) (list []token, err error) {
 	for at := 0; ; {
 		at += len(s[at:]) - len(strings.TrimLeft(s[at:], " \t\r\n"))
@@ -106,7 +106,7 @@ func next(s string, at int) (token, int, error) {
 	return token{}, 0, failf(at, "%q cannot stand here; names with such characters are written `in backticks`", r)
 }
 
-// quoted returns the text or name in quotes at a byte. A quote in it is written twice.
+// quoted returns the quoted text or name at a byte. A doubled quote in it stands for one.
 func quoted(s string, at int) (token, int, error) {
 	quote, kind := s[at], text
 	if quote == '`' {
@@ -127,7 +127,8 @@ func quoted(s string, at int) (token, int, error) {
 	return token{}, 0, failf(at, "the %c that opens a text here is not closed", quote)
 }
 
-// numeral returns the length of the number that s begins with, which may be malformed.
+// numeral returns the length of the number that s begins with. The number may be malformed, which
+// numberNode reports.
 func numeral(s string) int {
 	for i := 1; i < len(s); i++ {
 		c := s[i]
@@ -139,7 +140,7 @@ func numeral(s string) int {
 	return len(s)
 }
 
-// identifier returns the length of the name that s begins with, 0 if it does not.
+// identifier returns the length of the name that s begins with, or 0.
 func identifier(s string) int {
 	for i, r := range s {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {

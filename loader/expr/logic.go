@@ -1,7 +1,8 @@
 package expr
 
-// junction returns the "and" or "or" of two conditions. The right one is asked only of the records for which the left
-// one does not decide, so that it may be an error for others.
+// junction compiles "and" or "or". The right condition is asked only for records that the left one
+// does not decide, so that a condition on the left can protect the right one from records for which
+// it is an error.
 func junction(n *node, left, right expression) (expression, error) {
 	for _, e := range []expression{left, right} {
 		if err := wantTruth(e); err != nil {
@@ -44,8 +45,8 @@ func junction(n *node, left, right expression) (expression, error) {
 	return fold(e, left, right)
 }
 
-// undecided returns the active records for which a condition is not yet the value that decides, and whether there are
-// any.
+// undecided returns the active records that the left condition has not decided, and whether there
+// are any.
 func undecided(b *block, x column, active []bool, decides bool) (open []bool, some bool) {
 	open = b.truths.take(len(active))
 	step := x.step()
@@ -56,7 +57,7 @@ func undecided(b *block, x column, active []bool, decides bool) (open []bool, so
 	return open, some
 }
 
-// negation returns the "not" of a condition.
+// negation compiles the "not" of a condition.
 func negation(n *node, of expression) (expression, error) {
 	if err := wantTruth(of); err != nil {
 		return of, err
@@ -70,7 +71,7 @@ func negation(n *node, of expression) (expression, error) {
 	}), of)
 }
 
-// mapped returns an expression that is true or false for each value of another one.
+// mapped returns a condition that f computes from each value of an expression.
 func mapped(at int, of expression, f func(b *block, x column) []bool) expression {
 	return expression{kindType: kindType{kind: truthKind, list: of.list}, at: at,
 		of: func(b *block, active []bool) (column, error) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// in returns whether a value is one of a list of constants.
+// in compiles the test whether a value is in a list of constants.
 func (c *compiler) in(n *node) (expression, error) {
 	args, err := c.all(n.args)
 	if err != nil {
@@ -79,7 +79,8 @@ func inTruths(n *node, of expression, list []expression) expression {
 	})
 }
 
-// inFloats returns whether a float is equal to one of some numbers, or NaN if one of these is, as pandas' isin has it.
+// inFloats tests whether a float equals a number of a list. NaN equals a NaN in the list, as in
+// pandas' isin.
 func inFloats(n *node, of expression, list []expression) expression {
 	set, nan := make(map[float64]bool, len(list)), false
 	for _, e := range list {
@@ -105,7 +106,7 @@ func inFloats(n *node, of expression, list []expression) expression {
 	})
 }
 
-// inIntegers returns whether an integer is equal to one of some numbers.
+// inIntegers tests whether an integer equals a number of a list.
 func inIntegers(n *node, of expression, list []expression) expression {
 	set := make(map[int64]bool, len(list)) // by their bits
 	for _, e := range list {

@@ -2,7 +2,8 @@ package expr
 
 import "math"
 
-// relation says for which orders of two values a comparison holds: below, equal, above, and unordered (of NaN).
+// relation is a comparison as a table: whether it holds for each order of two values. NaN is
+// unordered.
 type relation [4]bool
 
 const (
@@ -38,7 +39,7 @@ func orderIntegers(x, y int64, ux, uy bool) uint8 {
 	return above
 }
 
-// orderFloat returns the order of an integer and a float, as of the numbers that they are.
+// orderFloat returns the exact order of an integer and a float.
 func orderFloat(x int64, unsigned bool, f float64) uint8 {
 	switch {
 	case f != f:

@@ -19,7 +19,7 @@ const (
 	operator                    // text: or, and, not, a comparison, in, + - * / **, negate
 )
 
-// node is a part of an expression.
+// node is a part of an expression's syntax tree.
 type node struct {
 	kind kindOfNode
 	at   int
@@ -36,7 +36,8 @@ const (
 	maxChain = 1 << 16 // operators one after the other, which are computed one within the other
 )
 
-// parser reads the tokens of an expression.
+// parser reads the tokens of an expression by recursive descent. depth limits the recursion, as an
+// expression may come from a file.
 type parser struct {
 	list  []token
 	next  int
@@ -76,7 +77,7 @@ func (p *parser) take() token {
 	return t
 }
 
-// skip takes the next token if it is this word or symbol.
+// skip takes the next token if it is the given word or symbol.
 func (p *parser) skip(s string) bool {
 	if !p.peek().is(s) {
 		return false
@@ -96,7 +97,7 @@ func (p *parser) unexpected(wanted string) error {
 	return failf(p.peek().at, "%s was expected, not %s", wanted, p.peek().describe())
 }
 
-// nested reads a part that may have others inside.
+// nested reads a part that may contain others, and counts the depth.
 func (p *parser) nested(read func() (*node, error)) (*node, error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, failf(p.peek().at, "the expression is nested deeper than %d", maxDepth)
@@ -105,7 +106,7 @@ func (p *parser) nested(read func() (*node, error)) (*node, error) {
 	return read()
 }
 
-// or reads conditions with "or" between them.
+// or reads conditions that are joined by "or".
 func (p *parser) or() (*node, error) { return p.chain(p.and, "or") }
 
 func (p *parser) and() (*node, error) { return p.chain(p.not, "and") }
@@ -134,7 +135,7 @@ func (p *parser) chain(part func() (*node, error), operators ...string) (*node, 
 
 var comparisons = []string{"=", "!=", "<", "<=", ">", ">="}
 
-// comparison reads a comparison, in or between, or a value alone.
+// comparison reads a comparison, "in" or "between", or a single value.
 func (p *parser) comparison() (*node, error) {
 	left, err := p.sum()
 	if err != nil {
@@ -232,7 +233,8 @@ func (p *parser) signed() (*node, error) {
 	return &node{kind: operator, at: t.at, text: "negate", args: []*node{n}}, err
 }
 
-// power reads a value, and the exponent after it, which binds tighter than a sign before it, as in Python.
+// power reads a value and the exponent after it. The exponent binds tighter than a sign before the
+// value, as in Python.
 func (p *parser) power() (*node, error) {
 	base, err := p.value()
 	t := p.peek()
@@ -243,7 +245,7 @@ func (p *parser) power() (*node, error) {
 	return &node{kind: operator, at: t.at, text: "**", args: []*node{base, exponent}}, err
 }
 
-// value reads a literal, a field, a call or something in parentheses.
+// value reads a literal, a field, a call or an expression in parentheses.
 func (p *parser) value() (*node, error) {
 	t := p.peek()
 	switch {
@@ -275,8 +277,8 @@ func (p *parser) value() (*node, error) {
 	return nil, p.unexpected("a value")
 }
 
-// numberNode returns the literal of a number. A whole number beyond 64 bits is the nearest float, which is beyond all
-// integers, too.
+// numberNode returns the literal of a number. A whole number beyond 64 bits becomes the nearest
+// float, which is larger than every integer, too.
 func numberNode(t token) (*node, error) {
 	n := &node{at: t.at}
 	if whole, err := strconv.ParseUint(t.text, 10, 64); err == nil {
@@ -323,7 +325,7 @@ func (p *parser) call(t token) (*node, error) {
 	}
 }
 
-// field reads what is in brackets after a field: box[0], m[1, 2], boxes[:, 2].
+// field reads the indices after a field: box[0], m[1, 2], boxes[:, 2].
 func (p *parser) field(t token) (*node, error) {
 	n := &node{kind: fieldNode, at: t.at, text: t.text}
 	if !p.skip("[") {
@@ -348,7 +350,7 @@ func (p *parser) field(t token) (*node, error) {
 	return n, nil
 }
 
-// index reads a whole number, or the ":" of all, for which it returns nil.
+// index reads a whole number, or ":", for which it returns nil.
 func (p *parser) index() (*node, error) {
 	if p.skip(":") {
 		return nil, nil

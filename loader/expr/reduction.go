@@ -6,7 +6,8 @@ import (
 	"github.com/penstock/penstock/internal/permute"
 )
 
-// reduction returns min, max or mean over the values of a record.
+// reduction compiles min, max or mean over the values of each record. A record without values is an
+// error, since no number would be right.
 func (c *compiler) reduction(n *node) (expression, error) {
 	of, err := c.compile(n.args[0])
 	if err != nil {
@@ -54,7 +55,8 @@ func means(dst, values []float64, offsets []int64) []float64 {
 	return dst
 }
 
-// extremes returns the value of each record that is before all others. Records without values have any.
+// extremes returns the value of each record that comes before all others. Records without values
+// have 0.
 func extremes[T int64 | float64](dst, values []T, offsets []int64, before func(a, b T) bool) []T {
 	for i := range dst {
 		some := values[offsets[i]:offsets[i+1]]
@@ -73,7 +75,8 @@ func extremes[T int64 | float64](dst, values []T, offsets []int64, before func(a
 	return dst
 }
 
-// floatBefore returns the order in which NaN is before all numbers, as NumPy's min and max have it.
+// floatBefore returns the order of floats in which NaN comes first, so that min and max of values
+// with a NaN are NaN, as in NumPy.
 func floatBefore(name string) func(a, b float64) bool {
 	if name == "min" {
 		return func(a, b float64) bool { return a < b || a != a && b == b }
@@ -92,7 +95,7 @@ func integerBefore(name string, k kind) func(a, b int64) bool {
 	return func(a, b int64) bool { return cmp.Compare(a, b) == sign }
 }
 
-// quantifier returns any or all of the values of a record.
+// quantifier compiles any or all over the values of each record.
 func (c *compiler) quantifier(n *node) (expression, error) {
 	of, err := c.compile(n.args[0])
 	if err != nil {
@@ -124,11 +127,12 @@ func (c *compiler) quantifier(n *node) (expression, error) {
 	}}, nil
 }
 
-// sampleKey is the number of the key of samples: no order of an epoch has it.
+// sampleKey separates the draws of samples from the orders of epochs with the same seed.
 const sampleKey = 1 << 17
 
-// sample returns a random part of the records: those whose hash is below a fraction of all hashes. The hash is of the
-// seed and the number of the record, or of a value.
+// sample compiles a random part of the records: those whose hash is below a fraction of all hashes.
+// The hash is of the seed and the record's number or a value, so that the same records are chosen
+// in every run, and a larger fraction contains a smaller one.
 func (c *compiler) sample(n *node) (expression, error) {
 	args, err := c.all(n.args)
 	if err != nil {
@@ -190,7 +194,8 @@ func (c *compiler) sample(n *node) (expression, error) {
 	return e, nil
 }
 
-// hashOf is FNV-1a with 64 bits.
+// hashOf is the 64-bit FNV-1a hash of a text: the result must be the same in every process, which
+// maphash's is not.
 func hashOf(text []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range text {

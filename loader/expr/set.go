@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// Set is some of the records of a Source, as one bit for each record. Several goroutines may use it at once.
+// Set is a subset of the records of a Source, with one bit per record. It never changes, and
+// several goroutines may use it at once.
 type Set struct {
 	n, count int
 	words    []uint64

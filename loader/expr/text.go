@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// textTest returns starts_with, ends_with, contains or matches.
+// textTest compiles starts_with, ends_with, contains or matches.
 func (c *compiler) textTest(n *node) (expression, error) {
 	args, err := c.all(n.args)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *compiler) textTest(n *node) (expression, error) {
 	}), of)
 }
 
-// testOf returns a function of text by its name.
+// testOf returns the test with a name. The pattern is compiled once for all records.
 func testOf(name, pattern string, at int) (func(text []byte) bool, error) {
 	p := []byte(pattern)
 	switch name {
@@ -59,7 +59,8 @@ func testOf(name, pattern string, at int) (func(text []byte) bool, error) {
 	return re.Match, nil
 }
 
-// length returns how many rows records have, or characters.
+// length compiles len: the number of rows of records, or of characters of strings. Rows are counted
+// by their offsets, without reading them.
 func (c *compiler) length(n *node) (expression, error) {
 	of := n.args[0]
 	whole := kindType{kind: integerKind}
@@ -89,7 +90,7 @@ func (c *compiler) length(n *node) (expression, error) {
 	return e, failf(e.at, "%s has no length; len is for strings, and for fields with several values a record", e.kindType)
 }
 
-// counts returns a number for each record.
+// counts returns a function that computes a number per record.
 func counts(of expression, count func(dst []int64, x column)) func(b *block, active []bool) (column, error) {
 	return func(b *block, active []bool) (column, error) {
 		x, err := of.of(b, active)
@@ -112,7 +113,8 @@ func characters(dst []int64, x column) {
 	}
 }
 
-// images counts image files. One that is cut short counts, too: whoever reads the record reports it.
+// images counts the image files in records. A record that is cut short counts as well: whoever
+// reads its images reports it.
 func images(dst []int64, x column) {
 	for i := range dst {
 		n, _ := tensor.CountImages(x.texts.at(i))
@@ -126,7 +128,7 @@ func values(dst []int64, x column) {
 	}
 }
 
-// isEmpty returns whether records have no rows, or no characters.
+// isEmpty compiles the test whether records have no rows, or no characters.
 func (c *compiler) isEmpty(n *node) (expression, error) {
 	of := n.args[0]
 	e, err := c.length(&node{kind: call, at: n.at, text: "len", args: n.args})
@@ -148,7 +150,7 @@ func (c *compiler) isEmpty(n *node) (expression, error) {
 	}), e)
 }
 
-// isNaN returns whether a number is none.
+// isNaN compiles the test whether a number is NaN.
 func (c *compiler) isNaN(n *node) (expression, error) {
 	of, err := c.compile(n.args[0])
 	if err != nil {

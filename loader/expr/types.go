@@ -6,7 +6,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// kindType is the type of an expression: of the value that it has for a record, or of the list of values.
+// kindType is the type of an expression: of its value for a record, or of its list of values.
 type kindType struct {
 	kind    kind
 	list    bool         // any number of values
@@ -18,7 +18,7 @@ func (t kindType) number() bool {
 	return t.kind == integerKind || t.kind == unsignedKind || t.kind == floatKind
 }
 
-// label reports whether values have names.
+// label reports whether the values have class names.
 func (t kindType) label() bool { return t.classes != nil }
 
 func (t kindType) String() string {
@@ -32,7 +32,7 @@ func (t kindType) String() string {
 	return one
 }
 
-// expression is a part of a filter that knows the fields of its Source.
+// expression is a compiled part of a filter, bound to the fields of a Source.
 type expression struct {
 	kindType
 	at int
@@ -48,14 +48,14 @@ type expression struct {
 	of func(b *block, active []bool) (column, error)
 }
 
-// constantOf returns an expression with the value of a literal.
+// constantOf returns an expression with a constant value.
 func constantOf(at int, v value) expression {
 	c := literalColumn(v)
 	return expression{kindType: kindType{kind: v.kind}, at: at, constant: &v,
 		of: func(*block, []bool) (column, error) { return c, nil }}
 }
 
-// fold computes an expression all of whose parts are constants.
+// fold computes an expression whose parts are all constants, once and for all.
 func fold(e expression, parts ...expression) (expression, error) {
 	for _, p := range parts {
 		if p.constant == nil {
@@ -81,7 +81,7 @@ func fold(e expression, parts ...expression) (expression, error) {
 	return constantOf(e.at, v), nil
 }
 
-// counted returns what is true or false as 1 or 0, which numbers are compared with as in NumPy.
+// counted converts true and false to 1 and 0, with which numbers are compared as in NumPy.
 func counted(of expression) expression {
 	if of.kind != truthKind {
 		return of
@@ -107,7 +107,7 @@ func counted(of expression) expression {
 	return e
 }
 
-// wantTruth reports an expression that is not true or false.
+// wantTruth returns an error unless an expression is true or false.
 func wantTruth(e expression) error {
 	switch {
 	case e.kind == truthKind:
@@ -120,7 +120,8 @@ func wantTruth(e expression) error {
 	return failf(e.at, "a number is not a condition; compare it, as in x > 0")
 }
 
-// rounded returns a constant fraction as the type of a field has it, unless that type has no finite number for it.
+// rounded returns a constant rounded to a field's type, unless that type has no finite number for
+// it: 0.1 in a filter should equal a stored float32 of 0.1.
 func rounded(e expression, t tensor.DType) expression {
 	if e.constant == nil || e.kind != floatKind {
 		return e
