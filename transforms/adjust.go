@@ -12,24 +12,29 @@ import (
 // lut maps each byte of a channel.
 type lut [256]byte
 
+// apply maps every byte of pix in place.
 func (t *lut) apply(pix []byte) {
 	for i, v := range pix {
 		pix[i] = t[v]
 	}
 }
 
-// blend is Pillow's Image.blend of one byte: a at factor 0, b at 1, beyond them further away.
+// blend is Pillow's Image.blend of one byte: factor 0 gives a, 1 gives b, and factors outside of 0
+// to 1 extrapolate. The inner product is converted to float32 on its own, which forbids the
+// compiler to fuse it with the addition: a fused operation would round differently from Pillow.
 func blend(a, b int, factor float32) byte {
 	v := float32(a) + float32(factor*float32(b-a))
 	return byte(min(max(v, 0), 255))
 }
 
-// brightness blends with black.
+// brightness blends the image with black. Its inputs are 256 levels, so that a table serves all
+// pixels.
 func brightness(m, _ *Image, args OpArgs) {
 	toward(0, float32(args[0])).apply(m.Pix)
 }
 
-// contrast blends with the mean gray.
+// contrast blends the image with a uniform image of its mean gray. The mean is rounded to a whole
+// level first, as Pillow does.
 func contrast(m, other *Image, args OpArgs) {
 	gray := m.Pix
 	if m.C == 3 {
@@ -43,6 +48,7 @@ func contrast(m, other *Image, args OpArgs) {
 	toward(mean, float32(args[0])).apply(m.Pix)
 }
 
+// toward returns the table that blends every level with one fixed level.
 func toward(level int, factor float32) *lut {
 	var t lut
 	for x := range t {
@@ -51,7 +57,7 @@ func toward(level int, factor float32) *lut {
 	return &t
 }
 
-// saturation blends with the gray image.
+// saturation blends each pixel with its own gray value.
 func saturation(m, _ *Image, args OpArgs) {
 	if m.C != 3 {
 		return
@@ -71,7 +77,8 @@ func luma(r, g, b byte) byte {
 	return byte((19595*uint32(r) + 38470*uint32(g) + 7471*uint32(b) + 1<<15) >> 16)
 }
 
-// sharpness blends with the image smoothed by (1 1 1, 1 5 1, 1 1 1)/13; its edge stays.
+// sharpness blends the image with a copy smoothed by the kernel (1 1 1, 1 5 1, 1 1 1)/13. Pixels at
+// the edge have no full neighborhood, and stay as they are, as in Pillow.
 func sharpness(m, other *Image, args OpArgs) {
 	f := float32(args[0])
 	other.Reshape(m.W, m.H, m.C)
@@ -89,7 +96,8 @@ func sharpness(m, other *Image, args OpArgs) {
 	*m, *other = *other, *m
 }
 
-// hue turns the color circle by args[0] of a whole turn.
+// hue turns the hue of each pixel by args[0] of a whole turn. The sum of two bytes wraps around,
+// which is what hues do.
 func hue(m, _ *Image, args OpArgs) {
 	if m.C != 3 {
 		return
@@ -102,7 +110,8 @@ func hue(m, _ *Image, args OpArgs) {
 	}
 }
 
-// toHSV is Pillow's rgb2hsv_row, with its mixture of single and double precision.
+// toHSV is Pillow's rgb2hsv_row, with Pillow's mixture of single and double precision: other
+// precision gives other bytes for some colors.
 func toHSV(r, g, b byte) (h, s, v byte) {
 	most, least := max(r, g, b), min(r, g, b)
 	if most == least {
@@ -150,14 +159,14 @@ func fromHSV(h, s, v byte) (r, g, b byte) {
 	return v, p, q
 }
 
-// invert is 255 - x.
+// invert replaces each level x by 255 - x.
 func invert(m, _ *Image, _ OpArgs) {
 	for i, v := range m.Pix {
 		m.Pix[i] = 255 - v
 	}
 }
 
-// posterize keeps the upper args[0] bits.
+// posterize keeps the upper args[0] bits of each byte and clears the others.
 func posterize(m, _ *Image, args OpArgs) {
 	mask := byte(0xff) << (8 - int(args[0]))
 	for i, v := range m.Pix {
@@ -165,7 +174,7 @@ func posterize(m, _ *Image, args OpArgs) {
 	}
 }
 
-// solarize inverts what is not below args[0].
+// solarize inverts all levels from args[0] upwards.
 func solarize(m, _ *Image, args OpArgs) {
 	for i, v := range m.Pix {
 		if float64(v) >= args[0] {
@@ -174,7 +183,8 @@ func solarize(m, _ *Image, args OpArgs) {
 	}
 }
 
-// autocontrast stretches each channel to 0 to 255.
+// autocontrast stretches the levels of each channel to the range 0 to 255. A channel of one level
+// stays as it is.
 func autocontrast(m, _ *Image, _ OpArgs) {
 	eachChannel(m, func(h [256]int) (t lut, use bool) {
 		lo, hi := 0, 255
@@ -196,7 +206,8 @@ func autocontrast(m, _ *Image, _ OpArgs) {
 	})
 }
 
-// equalize makes the histogram of each channel flat.
+// equalize makes the histogram of each channel nearly flat. The step leaves out the pixels of the
+// brightest used level, as Pillow does.
 func equalize(m, _ *Image, _ OpArgs) {
 	eachChannel(m, func(h [256]int) (t lut, use bool) {
 		total, last, levels := 0, 0, 0
@@ -218,7 +229,8 @@ func equalize(m, _ *Image, _ OpArgs) {
 	})
 }
 
-// eachChannel maps each channel by the table that f computes from its histogram.
+// eachChannel maps each channel by a table that f computes from the channel's histogram. f returns
+// false if the channel should stay as it is.
 func eachChannel(m *Image, f func(histogram [256]int) (t lut, use bool)) {
 	for c := range m.C {
 		var h [256]int

@@ -37,15 +37,15 @@ type ArrayRemaker interface {
 	Remake(dst, src []float64, in tensor.Spec) error
 }
 
-// ArrayPipeline is a list of operations on the numbers of a field: cast, scale, standardise,
-// clip, logarithm, one-hot, reshape, pad or truncate, fill, flip, turn, crop, noise. Numbers are
-// float64 in between, which is exact for all types but integers beyond 2^53; those that are only moved stay as they
-// are. It may be used by any
-// number of goroutines, each with its own ArrayRunner.
+// ArrayPipeline is a list of operations on the numbers of a field: cast, scale, standardise, clip,
+// logarithm, one-hot, reshape, pad or truncate, fill, flip, turn, crop, noise. Operations compute
+// in float64, which is exact for all types but integers beyond 2^53; numbers that are only moved
+// are copied as bytes and keep all bits. An ArrayPipeline never changes. Any number of goroutines
+// may use it, each with its own ArrayRunner.
 type ArrayPipeline struct{ ts []ArrayTransform }
 
-// ComposeArray returns the pipeline that does ts in order, or all that is wrong with their
-// parameters.
+// ComposeArray returns the pipeline that applies ts in order. The error joins everything that is
+// wrong with their parameters.
 func ComposeArray(ts ...ArrayTransform) (*ArrayPipeline, error) {
 	p := &ArrayPipeline{ts: make([]ArrayTransform, len(ts))}
 	var errs []error
@@ -62,8 +62,9 @@ func ComposeArray(ts ...ArrayTransform) (*ArrayPipeline, error) {
 	return p, nil
 }
 
-// maxElements bounds the output of a transform for a record, or for a row of one: 16 GiB as the
-// float64 that it computes with.
+// maxElements bounds the output of a transform for a record, or for a row of a ragged record: 16
+// GiB as the float64 that the transforms compute with. A typing error in a recipe should be an
+// error, not an allocation that kills the process.
 const maxElements = 1 << 31
 
 // Output returns the field that the pipeline turns a field into.
@@ -91,7 +92,7 @@ func (p *ArrayPipeline) Output(in tensor.Spec) (tensor.Spec, error) {
 	return in, nil
 }
 
-// Random reports whether a transform draws, so that DoRandom is needed.
+// Random reports whether a transform draws random numbers, so that DoRandom is needed.
 func (p *ArrayPipeline) Random() bool {
 	return slices.ContainsFunc(p.ts, func(t ArrayTransform) bool { _, ok := t.(ArrayRandom); return ok })
 }
@@ -128,7 +129,10 @@ var arrayRegistry = map[string]decoder[ArrayTransform]{
 	"RandomNoise":       decode[ArrayTransform, RandomNoise],
 }
 
-// ArrayRunner does the work of an ArrayPipeline for one goroutine.
+// ArrayRunner applies an ArrayPipeline for one goroutine. Its buffers grow to the longest record,
+// and are reused. A pipeline whose transforms all work element by element goes through chunk, 512
+// elements at a time, which stay in the CPU's cache between transforms. Only transforms that change
+// the number or the order of elements need a whole record in memory.
 type ArrayRunner struct {
 	ts    []ArrayTransform
 	specs []tensor.Spec // what reaches each transform, and at last the output
@@ -168,7 +172,7 @@ func (p *ArrayPipeline) Runner(in tensor.Spec) (*ArrayRunner, error) {
 func (r *ArrayRunner) in() tensor.Spec  { return r.specs[0] }
 func (r *ArrayRunner) out() tensor.Spec { return r.specs[len(r.specs)-1] }
 
-// OutputBytes returns the number of bytes that a record of n bytes has after the transforms.
+// OutputBytes returns the bytes that a record of n bytes has after the transforms.
 func (r *ArrayRunner) OutputBytes(n int) int {
 	n /= r.in().DType.Size()
 	for i, t := range r.ts {
@@ -179,11 +183,11 @@ func (r *ArrayRunner) OutputBytes(n int) int {
 	return n * r.out().DType.Size()
 }
 
-// Do transforms the record src into dst; both are little endian. src has the length
-// of its spec, or is whole rows if that is Ragged, and dst has OutputBytes(len(src)). dst may
-// be src if no transform is an ArrayRemaker and their elements have one size. An error of
-// anything but these lengths is of the record alone; the content of dst is then arbitrary.
-// Once it has seen a record as long, Do allocates nothing.
+// Do transforms the record src into dst; both are little endian. src has the length of its spec, or
+// is whole rows if the spec is Ragged, and dst has OutputBytes(len(src)). dst may be src if no
+// transform is an ArrayRemaker and the types of input and output have one size. An error about
+// anything other than these lengths concerns this record alone, and leaves dst arbitrary. Do
+// allocates only for a record that is longer than all before it.
 func (r *ArrayRunner) Do(dst, src []byte) error {
 	in := r.in()
 	if size := in.RecordBytes(); len(src) != size && !in.Ragged || len(src)%size != 0 {
@@ -229,7 +233,8 @@ func (r *ArrayRunner) stream(rnd Rand, i int, t ArrayRandom) Rand {
 	return Rand{state: mix(rnd.Uint64() ^ mix(key))}
 }
 
-// nameKey is FNV-1a of a name.
+// nameKey is the FNV-1a hash of a field's name. Transforms that do not move elements draw by it, so
+// that noise on two fields of a record differs.
 func nameKey(name string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(name) {
@@ -238,7 +243,9 @@ func nameKey(name string) uint64 {
 	return h
 }
 
-// doChunks takes that many elements at a time through all transforms.
+// doChunks takes one chunk of elements after the other through all transforms. Every transform's
+// result is rounded to its declared type: fusing transforms must not change the values that each of
+// them promises.
 func (r *ArrayRunner) doChunks(dst, src []byte) {
 	from, to := r.in().DType, r.out().DType
 	for first, n := 0, len(src)/from.Size(); first < n; first += len(r.chunk) {
@@ -252,8 +259,9 @@ func (r *ArrayRunner) doChunks(dst, src []byte) {
 	}
 }
 
-// doWhole takes a whole record through one transform after the other. Moves that follow each other are one copy: of
-// bytes, if they are the first transforms or the last ones.
+// doWhole takes a whole record through one transform after the other. Consecutive moves (flips,
+// turns, crops) are composed to one copy. Moves at the beginning or at the end of the pipeline copy
+// bytes of the stored type, without a conversion to float64.
 func (r *ArrayRunner) doWhole(dst, src []byte, rnd *Rand) error {
 	first, err := r.moves(0, rnd)
 	if err != nil {
@@ -309,8 +317,8 @@ func (r *ArrayRunner) doWhole(dst, src []byte, rnd *Rand) error {
 	return nil
 }
 
-// moves composes the moves from the i-th transform on into r.place, and returns the number of the first transform after
-// them. Composed moves copy each element once.
+// moves composes the moves from transform i on into r.place, and returns the number of the first
+// transform after them. Composed moves copy each element once, however many moves there are.
 func (r *ArrayRunner) moves(i int, rnd *Rand) (end int, err error) {
 	if i < len(r.ts) && !r.specs[i].Ragged {
 		r.place.reset(r.specs[i].Shape)
@@ -336,7 +344,8 @@ func (r *ArrayRunner) moves(i int, rnd *Rand) (end int, err error) {
 	return i, nil
 }
 
-// one takes a record through the i-th transform.
+// one takes the record in r.now through transform i. Two buffers alternate, because a remaking
+// transform cannot work in place.
 func (r *ArrayRunner) one(i int, rnd *Rand) error {
 	t := r.ts[i]
 	if m, ok := t.(ArrayRemaker); ok {
@@ -352,7 +361,7 @@ func (r *ArrayRunner) one(i int, rnd *Rand) error {
 	return nil
 }
 
-// remake has the i-th transform compute next from now.
+// remake has transform i compute r.next from r.now.
 func (r *ArrayRunner) remake(m ArrayRemaker, i int, rnd *Rand) error {
 	if t, ok := m.(ArrayRandom); ok && rnd != nil {
 		return t.RemakeRandom(r.next, r.now, r.specs[i], r.stream(*rnd, i, t))
@@ -360,7 +369,7 @@ func (r *ArrayRunner) remake(m ArrayRemaker, i int, rnd *Rand) error {
 	return m.Remake(r.next, r.now, r.specs[i])
 }
 
-// load reads numbers of type dt; the usual types have kernels.
+// load converts stored numbers of type dt to float64; the usual types have kernels.
 func load(x []float64, b []byte, dt tensor.DType) {
 	switch dt {
 	case tensor.Uint8:
@@ -372,7 +381,7 @@ func load(x []float64, b []byte, dt tensor.DType) {
 	}
 }
 
-// save writes numbers as type dt.
+// save stores float64 numbers as type dt.
 func save(b []byte, x []float64, dt tensor.DType) {
 	if dt == tensor.Float32 {
 		kernel.ToF32(b, x)
@@ -381,7 +390,8 @@ func save(b []byte, x []float64, dt tensor.DType) {
 	tensor.PutFloats(b, dt, x)
 }
 
-// roundAll rounds each element of x to a value of dt.
+// roundAll rounds each element of x to a value of dt. Integers saturate: a value beyond the type's
+// limits becomes the limit.
 func roundAll(x []float64, dt tensor.DType) {
 	switch dt {
 	case tensor.Float64:

@@ -27,7 +27,9 @@ func (a *Axis) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// in returns the number of the axis in records of a field, -1 if these have names and not this one.
+// in returns the number of the axis in records of a field, or -1 if the field names its axes and
+// none has this name. A missing name is no error here, because one pipeline may serve fields with
+// and without a time axis.
 func (a Axis) in(spec tensor.Spec) (int, error) {
 	rank := len(spec.Shape)
 	if n, err := strconv.Atoi(string(a)); err == nil {
@@ -43,8 +45,9 @@ func (a Axis) in(spec tensor.Spec) (int, error) {
 	return slices.Index(spec.Dims[1:], string(a)), nil
 }
 
-// axesIn returns the numbers of axes in records of a field, -1 for those that it does not have. One at least must
-// exist, and none twice.
+// axesIn returns the numbers of axes in records of a field, -1 for axes that the field does not
+// have. At least one axis must exist: a pipeline that names none of a field's axes is probably
+// misspelt.
 func axesIn(axes []Axis, spec tensor.Spec) ([]int, error) {
 	if spec.Ragged {
 		return nil, errors.New("records have lengths of their own, and no axes")
@@ -67,7 +70,7 @@ func axesIn(axes []Axis, spec tensor.Spec) ([]int, error) {
 	return list, nil
 }
 
-// checkAxes reports that there are no axes, or one twice.
+// checkAxes returns an error if axes is empty or names an axis twice.
 func checkAxes(axes []Axis) error {
 	if len(axes) == 0 {
 		return errors.New("axes are missing: names, or numbers such as -1 for the last")
@@ -80,7 +83,8 @@ func checkAxes(axes []Axis) error {
 	return nil
 }
 
-// stridesOf returns the distance in elements from one position of each axis to the next.
+// stridesOf returns the strides of an array in C order: the distance in elements between neighbors
+// along each axis.
 func stridesOf(shape []int) []int {
 	strides, n := make([]int, len(shape)), 1
 	for k := len(shape) - 1; k >= 0; k-- {

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Cast converts to another type. Integers lose the fraction, as in NumPy, but stop at the
-// limits of their type; floats are rounded to nearest even.
+// Cast converts elements to another type. Integers lose the fraction, as in NumPy, but saturate at
+// the limits of their type, where NumPy wraps around; floats are rounded to nearest even.
 type Cast struct {
 	DType tensor.DType `json:"dtype"`
 }
@@ -24,16 +24,17 @@ func (t Cast) Resolve() (ArrayTransform, error) {
 	return t, nil
 }
 
-// Output changes the type.
+// Output returns the field with the new type.
 func (t Cast) Output(in tensor.Spec) (tensor.Spec, error) {
 	in.DType = t.DType
 	return in, nil
 }
 
-// Apply does nothing: the runner rounds.
+// Apply does nothing: the runner rounds every transform's result to its output type.
 func (t Cast) Apply(_ []float64, _ int, _ tensor.Spec) {}
 
-// needFloat reports a field that cannot hold fractions.
+// needFloat refuses a field of integers, where a transform makes fractions that rounding would
+// lose.
 func needFloat(in tensor.Spec) (tensor.Spec, error) {
 	if !in.DType.IsFloat() {
 		return in, fmt.Errorf("input is %v; put Cast to a float type before it", in.DType)
@@ -47,7 +48,7 @@ type Scale struct {
 	Offset float64  `json:"offset" in:"(-inf,inf)"`
 }
 
-// Output reports integers.
+// Output refuses integers, which cannot hold the result.
 func (Scale) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) }
 
 // Apply scales.
@@ -55,8 +56,8 @@ func (t Scale) Apply(x []float64, _ int, _ tensor.Spec) {
 	kernel.Scale(x, *t.Factor, t.Offset)
 }
 
-// Standardize is (x - Mean) / Std, for the whole record, for each position of an axis, or for each element. NaN stays
-// NaN.
+// Standardize computes (x - Mean) / Std with one mean for the whole record, for each position of an
+// axis, or for each element. NaN stays NaN.
 type Standardize struct {
 	Mean []float64 `json:"mean"` // one, one for each position of Axis, or the elements of an array of Shape
 	Std  []float64 `json:"std"`  // as many
@@ -67,7 +68,8 @@ type Standardize struct {
 	Shape tensor.Shape `json:"shape,omitempty"`
 }
 
-// broadcast returns the strides of Mean along the axes of a record, 0 for those that it is repeated along.
+// broadcast returns the strides of Mean along the axes of a record, as NumPy's broadcasting does:
+// stride 0 repeats Mean along an axis.
 func (t Standardize) broadcast(record tensor.Shape) ([]int, error) {
 	if len(t.Shape) > len(record) {
 		return nil, errors.New("too many axes")
@@ -84,7 +86,8 @@ func (t Standardize) broadcast(record tensor.Shape) ([]int, error) {
 	return strides, nil
 }
 
-// applyShape standardises by arrays.
+// applyShape standardises by arrays of means and deviations. It works along the last axis, one
+// contiguous row at a time: x may begin in the middle of a row, because the runner works in chunks.
 func (t Standardize) applyShape(x []float64, first int, record tensor.Shape) {
 	strides, err := t.broadcast(record)
 	if err != nil || len(record) == 0 { // Output has refused the first
@@ -110,7 +113,8 @@ func (t Standardize) applyShape(x []float64, first int, record tensor.Shape) {
 	}
 }
 
-// Resolve checks the numbers.
+// Resolve checks that there are as many deviations as means, and that all are finite. A deviation
+// of 0 would make infinities.
 func (t Standardize) Resolve() (ArrayTransform, error) {
 	if t.Shape != nil && (slices.Min(t.Shape) < 1 || t.Shape.Elems() != len(t.Mean)) {
 		return t, fmt.Errorf("%d means for shape %v", len(t.Mean), t.Shape)
@@ -126,7 +130,7 @@ func (t Standardize) Resolve() (ArrayTransform, error) {
 	return t, nil
 }
 
-// Output reports integers, and numbers that do not fit the axis or the shape.
+// Output refuses integers, and means that do not fit the axis or the shape of the field.
 func (t Standardize) Output(in tensor.Spec) (tensor.Spec, error) {
 	if t.Shape != nil {
 		if _, err := t.broadcast(in.Shape); err != nil || in.Ragged {
@@ -153,7 +157,8 @@ func (t Standardize) axis(s tensor.Shape) int {
 	return t.Axis
 }
 
-// Apply standardises, as many elements at a time as are at one position of the axis.
+// Apply standardises x. Elements at one position of the axis share a mean, and are one call of the
+// kernel.
 func (t Standardize) Apply(x []float64, first int, in tensor.Spec) {
 	if t.Shape != nil {
 		t.applyShape(x, first, in.Shape)
@@ -188,10 +193,10 @@ func (t Clip) Resolve() (ArrayTransform, error) {
 	return t, nil
 }
 
-// Output reports nothing: all numbers can be clipped.
+// Output returns the field as it is: numbers of all types can be clipped.
 func (Clip) Output(in tensor.Spec) (tensor.Spec, error) { return in, nil }
 
-// Apply limits. NaN stays NaN.
+// Apply limits each number. NaN stays NaN.
 func (t Clip) Apply(x []float64, _ int, _ tensor.Spec) {
 	lo, hi := math.Inf(-1), math.Inf(1)
 	if t.Min != nil {
@@ -203,25 +208,24 @@ func (t Clip) Apply(x []float64, _ int, _ tensor.Spec) {
 	kernel.Clip(x, lo, hi)
 }
 
-// Log1p is log(1 + x), exact also for small x: minus infinity for -1, NaN below.
+// Log1p computes log(1 + x), with full precision for small x too: minus infinity for -1, NaN below.
 type Log1p struct{}
 
-// Output reports integers.
+// Output refuses integers, which cannot hold the result.
 func (Log1p) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) }
 
-// Apply takes logarithms.
 func (Log1p) Apply(x []float64, _ int, _ tensor.Spec) {
 	for i, v := range x {
 		x[i] = math.Log1p(v)
 	}
 }
 
-// Log is log(x + Offset): minus infinity for 0, NaN below.
+// Log computes log(x + Offset): minus infinity for a sum of 0, NaN below.
 type Log struct {
 	Offset float64 `json:"offset" in:"(-inf,inf)"`
 }
 
-// Output reports integers.
+// Output refuses integers, which cannot hold the result.
 func (Log) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) }
 
 // Apply takes logarithms.
@@ -236,7 +240,7 @@ type FillNaN struct {
 	Value float64 `json:"value" in:"(-inf,inf)"`
 }
 
-// Output reports integers.
+// Output refuses integers, which have no NaN.
 func (FillNaN) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) }
 
 // Apply replaces.
@@ -248,17 +252,18 @@ func (t FillNaN) Apply(x []float64, _ int, _ tensor.Spec) {
 	}
 }
 
-// IsFinite is whether numbers are neither NaN nor infinite, as bool.
+// IsFinite converts each number to a bool: false for NaN and the infinities.
 type IsFinite struct{}
 
-// Output makes bools, and reports integers.
+// Output returns a field of bools, and refuses integers, which are always finite.
 func (IsFinite) Output(in tensor.Spec) (tensor.Spec, error) {
 	in, err := needFloat(in)
 	in.DType = tensor.Bool
 	return in, err
 }
 
-// Apply compares.
+// Apply subtracts each number from itself: the difference is 0 for finite numbers, and NaN for all
+// others.
 func (IsFinite) Apply(x []float64, _ int, _ tensor.Spec) {
 	for i, v := range x {
 		x[i] = 0
@@ -268,8 +273,8 @@ func (IsFinite) Apply(x []float64, _ int, _ tensor.Spec) {
 	}
 }
 
-// OneHot makes a vector of every integer, along a new last axis: 1 at the integer's place, 0
-// elsewhere. A record with an integer that is not one of 0 to Classes-1 is an error.
+// OneHot replaces every integer by a vector along a new last axis: 1 at the integer's place, 0
+// elsewhere. A record with an integer outside of 0 to Classes-1 is an error.
 type OneHot struct {
 	// length of the vector
 	Classes int `json:"classes" in:"[1,inf)"`
@@ -277,7 +282,7 @@ type OneHot struct {
 	DType tensor.DType `json:"dtype" default:"float32" choices:"float32 uint8"`
 }
 
-// Output adds the axis, and reports floats.
+// Output adds the last axis. It refuses floats: 2.5 is no class.
 func (t OneHot) Output(in tensor.Spec) (tensor.Spec, error) {
 	if in.DType.IsFloat() {
 		return in, fmt.Errorf("input is %v; put Cast to an integer type before it", in.DType)
@@ -286,10 +291,10 @@ func (t OneHot) Output(in tensor.Spec) (tensor.Spec, error) {
 	return in, nil
 }
 
-// Apply does nothing: Remake does it all.
+// Apply is never called: OneHot is an ArrayRemaker.
 func (OneHot) Apply(_ []float64, _ int, _ tensor.Spec) {}
 
-// Remade returns n vectors' elements.
+// Remade returns the number of elements in n vectors.
 func (t OneHot) Remade(n int, _ tensor.Spec) int { return n * t.Classes }
 
 // Remake makes the vectors.
@@ -329,7 +334,8 @@ func (t Reshape) Resolve() (ArrayTransform, error) {
 	return t, nil
 }
 
-// Output sets the shape, and reports one that does not fit.
+// Output returns the field with the new shape, and refuses a shape with another number of elements.
+// The names of the axes are dropped, since a new axis has none.
 func (t Reshape) Output(in tensor.Spec) (tensor.Spec, error) {
 	misfit := fmt.Errorf("shape %v of %d elements cannot become %v", in.Shape, in.Shape.Elems(), t.Shape)
 	left, open := in.Shape.Elems(), -1
@@ -352,19 +358,19 @@ func (t Reshape) Output(in tensor.Spec) (tensor.Spec, error) {
 	return in, nil
 }
 
-// Apply does nothing: the elements stay in their order.
+// Apply does nothing: the elements keep their order.
 func (Reshape) Apply(_ []float64, _ int, _ tensor.Spec) {}
 
-// PadTruncate makes the first axis Length long: what is beyond is cut off, what is missing
-// is Value. A field of variable length gets records of one length; for any other field, the first
-// axis is the first axis within a record.
+// PadTruncate gives the first axis a fixed Length: longer records are cut at the end, shorter ones
+// are filled with Value. A field of variable length becomes one of fixed length; for any other
+// field the first axis within the record is meant.
 type PadTruncate struct {
 	Length int     `json:"length" in:"[1,inf)"`
 	Value  float64 `json:"value" in:"(-inf,inf)"`
 }
 
-// Output sets the first axis, and reports records without one, and a Value that the type has
-// not.
+// Output sets the length of the first axis. It refuses records without an axis, and a Value that
+// the type cannot hold: a rounded Value would look like data.
 func (t PadTruncate) Output(in tensor.Spec) (tensor.Spec, error) {
 	if v := in.DType.Saturate(t.Value); !in.DType.IsFloat() && v != t.Value {
 		return in, fmt.Errorf("value %v is none of %v", t.Value, in.DType)
@@ -380,10 +386,10 @@ func (t PadTruncate) Output(in tensor.Spec) (tensor.Spec, error) {
 	return in, nil
 }
 
-// Apply does nothing: Remake does it all.
+// Apply is never called: PadTruncate is an ArrayRemaker.
 func (PadTruncate) Apply(_ []float64, _ int, _ tensor.Spec) {}
 
-// Remade returns the elements of Length rows.
+// Remade returns the number of elements in Length rows.
 func (t PadTruncate) Remade(_ int, in tensor.Spec) int {
 	row := in.Shape
 	if !in.Ragged {

@@ -6,8 +6,10 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// placement says where the elements of an array are in another one: that at an index is at the sum of the products
-// with the strides, from offset on. Moves that follow each other are one placement, and one copy.
+// placement maps the elements of a result to the elements of an array, as strides do in NumPy: the
+// element at an index comes from offset plus the sum of index times stride. Flips negate strides,
+// turns exchange them, and crops move the offset, so that any sequence of these moves is one
+// placement, and one copy.
 type placement struct {
 	shape   tensor.Shape
 	strides []int
@@ -26,7 +28,8 @@ func (p *placement) reset(shape tensor.Shape) {
 	p.offset = 0
 }
 
-// An arrayMover is an ArrayTransform that puts elements elsewhere, and does not look at them.
+// arrayMover is an ArrayTransform that only moves elements and does not look at their values. Such
+// a transform works on the stored bytes of any type.
 type arrayMover interface {
 	ArrayTransform
 	move(p *placement, in tensor.Spec, rnd *Rand) error
@@ -34,7 +37,7 @@ type arrayMover interface {
 
 var _, _, _, _ arrayMover = RandomFlip{}, RandomRot90{}, RandomSpatialCrop{}, CenterSpatialCrop{}
 
-// remakeMoved moves the elements of one array into another one.
+// remakeMoved applies a single move to an array of numbers.
 func remakeMoved(t arrayMover, dst, src []float64, in tensor.Spec, rnd *Rand) error {
 	var p placement
 	p.reset(in.Shape)
@@ -45,7 +48,7 @@ func remakeMoved(t arrayMover, dst, src []float64, in tensor.Spec, rnd *Rand) er
 	return nil
 }
 
-// floats copies an array.
+// floats copies an array of float64 by the placement.
 func (p *placement) floats(dst, src []float64) {
 	p.rows(func(to, from, n, step int) {
 		if step == 1 {
@@ -58,7 +61,8 @@ func (p *placement) floats(dst, src []float64) {
 	})
 }
 
-// bytes copies an array of elements of a size.
+// bytes copies an array of elements of size bytes by the placement. Each size has a loop of its
+// own: one load and one store per element, where a copy of a few bytes would be a call.
 func (p *placement) bytes(dst, src []byte, size int) {
 	le := binary.LittleEndian
 	p.rows(func(to, from, n, step int) {
@@ -94,8 +98,8 @@ func (p *placement) bytes(dst, src []byte, size int) {
 	})
 }
 
-// rows calls a function for each row along the last axis: n elements that go to one place, and come from places with
-// a distance of step.
+// rows calls row for each row along the last axis: n elements go to consecutive places from to on,
+// and come from places that are step apart. A step of 1 lets the caller copy a row at once.
 func (p *placement) rows(row func(to, from, n, step int)) {
 	last := len(p.shape) - 1
 	if last < 0 {

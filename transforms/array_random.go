@@ -8,9 +8,10 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// An ArrayRandom is an ArrayRemaker that draws, as a function of the record: fields of a record whose pipelines have
-// the same operations that move elements (flips, turns, crops), in the same order, are moved alike, whatever else their
-// pipelines have.
+// ArrayRandom is an ArrayRemaker that draws random numbers from the stream of the record. Fields of
+// one record must move alike, such as a field of temperatures and one of winds. So operations that
+// move elements (flips, turns, crops) draw by their order among the moving operations of a
+// pipeline, whatever other operations come between.
 type ArrayRandom interface {
 	ArrayRemaker
 
@@ -23,28 +24,29 @@ type ArrayRandom interface {
 
 var _, _, _, _ ArrayRandom = RandomFlip{}, RandomRot90{}, RandomSpatialCrop{}, RandomNoise{}
 
-// errDraws is why an ArrayRandom does nothing without a stream.
+// errDraws is the error of an ArrayRandom that has no random stream, outside of a loader.
 var errDraws = errors.New("it draws random numbers, which only a loader provides; use it in a loader")
 
-// remaking is embedded in transforms that change no element in place.
+// remaking is embedded in transforms that never work in place, and provides their Apply.
 type remaking struct{}
 
-// Apply does nothing.
+// Apply is never called: the transform is an ArrayRemaker.
 func (remaking) Apply(_ []float64, _ int, _ tensor.Spec) {}
 
-// drawing is embedded in each ArrayRandom of this package. Those that keep the number of elements need no Remade.
+// drawing is embedded in each ArrayRandom of this package. It provides the methods of a transform
+// that keeps the number of elements.
 type drawing struct{ remaking }
 
-// Remade returns n.
+// Remade returns n: the number of elements stays the same.
 func (drawing) Remade(n int, _ tensor.Spec) int { return n }
 
-// Remake is an error.
+// Remake returns an error, because there is no random stream to draw from.
 func (drawing) Remake(_, _ []float64, _ tensor.Spec) error { return errDraws }
 
-// Moves returns true.
+// Moves returns true: the transform moves elements.
 func (drawing) Moves() bool { return true }
 
-// RandomFlip reverses each of some axes with a probability.
+// RandomFlip reverses each of its axes with probability P, independently.
 type RandomFlip struct {
 	drawing
 
@@ -52,13 +54,15 @@ type RandomFlip struct {
 	P    *float64 `json:"p" default:"0.5" in:"[0,1]"` // of each axis
 }
 
-// Output reports axes that do not exist.
+// Output refuses axes that the field does not have.
 func (t RandomFlip) Output(in tensor.Spec) (tensor.Spec, error) {
 	_, err := axesIn(t.Axes, in)
 	return in, err
 }
 
-// RemakeRandom flips. Each of Axes takes one number of the stream, whether the field has it or not.
+// RemakeRandom flips. Each of Axes takes one number of the stream even if the field does not have
+// the axis: fields of a record with different axes then draw the same numbers for the axes they
+// share.
 func (t RandomFlip) RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error {
 	return remakeMoved(t, dst, src, in, &rnd)
 }
@@ -94,7 +98,7 @@ func (t RandomRot90) Resolve() (ArrayTransform, error) {
 	return t, nil
 }
 
-// Output reports axes that do not exist, or have two lengths.
+// Output refuses axes that do not exist or differ in length: a turn would then change the shape.
 func (t RandomRot90) Output(in tensor.Spec) (tensor.Spec, error) {
 	_, err := t.plane(in)
 	return in, err
@@ -112,7 +116,6 @@ func (t RandomRot90) plane(in tensor.Spec) ([]int, error) {
 	return axes, err
 }
 
-// RemakeRandom turns.
 func (t RandomRot90) RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error {
 	return remakeMoved(t, dst, src, in, &rnd)
 }
@@ -145,7 +148,8 @@ type spatialCrop struct {
 	axes []Axis
 }
 
-// checkCrop reports sizes that are not positive, or not as many as axes.
+// checkCrop refuses sizes that are not positive, and a number of sizes other than the number of
+// axes.
 func checkCrop(size []int, axes []Axis) error {
 	if len(size) == 0 || slices.Min(size) < 1 {
 		return fmt.Errorf("size %v; must have one number or more, each positive", size)
@@ -159,7 +163,7 @@ func checkCrop(size []int, axes []Axis) error {
 	return checkAxes(axes)
 }
 
-// lastAxes returns axes or, if there are none, the last n.
+// lastAxes returns axes, or the last n axes if axes is nil.
 func lastAxes(axes []Axis, n int) []Axis {
 	if axes != nil {
 		return axes
@@ -222,16 +226,16 @@ func (t RandomSpatialCrop) Resolve() (ArrayTransform, error) {
 	return t, err
 }
 
-// Output sets the shape, and reports parts that do not fit.
+// Output returns the cropped shape, and refuses a crop that is larger than the field.
 func (t RandomSpatialCrop) Output(in tensor.Spec) (tensor.Spec, error) {
 	out, _, err := spatialCrop{t.Size, t.Axes}.output(in)
 	return out, err
 }
 
-// Remade returns the elements of the part.
+// Remade returns the number of elements in the crop.
 func (t RandomSpatialCrop) Remade(n int, in tensor.Spec) int { return remade(t, n, in) }
 
-// remade returns the number of elements that a transform makes from a record of n.
+// remade returns the number of elements that a transform makes from a record of n elements.
 func remade(t ArrayTransform, n int, in tensor.Spec) int {
 	if out, err := t.Output(in); err == nil {
 		return out.Shape.Elems()
@@ -239,7 +243,8 @@ func remade(t ArrayTransform, n int, in tensor.Spec) int {
 	return n
 }
 
-// RemakeRandom crops. Each of Axes takes one number of the stream, whether the field has it or not.
+// RemakeRandom crops. Each of Axes takes one number of the stream even if the field does not have
+// the axis: fields of a record with different axes are then cropped alike.
 func (t RandomSpatialCrop) RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error {
 	return remakeMoved(t, dst, src, in, &rnd)
 }
@@ -248,7 +253,8 @@ func (t RandomSpatialCrop) move(p *placement, in tensor.Spec, rnd *Rand) error {
 	return spatialCrop{t.Size, t.Axes}.move(p, in, func(room int) int { return int(rnd.Float64() * float64(room+1)) })
 }
 
-// CenterSpatialCrop takes the part of a size in the middle: it begins at (n - size) / 2, rounded down.
+// CenterSpatialCrop takes the middle part of a given size, which begins at (n - size) / 2, rounded
+// down.
 type CenterSpatialCrop struct {
 	remaking
 
@@ -263,16 +269,15 @@ func (t CenterSpatialCrop) Resolve() (ArrayTransform, error) {
 	return t, err
 }
 
-// Output sets the shape, and reports parts that do not fit.
+// Output returns the cropped shape, and refuses a crop that is larger than the field.
 func (t CenterSpatialCrop) Output(in tensor.Spec) (tensor.Spec, error) {
 	out, _, err := spatialCrop{t.Size, t.Axes}.output(in)
 	return out, err
 }
 
-// Remade returns the elements of the part.
+// Remade returns the number of elements in the crop.
 func (t CenterSpatialCrop) Remade(n int, in tensor.Spec) int { return remade(t, n, in) }
 
-// Remake crops.
 func (t CenterSpatialCrop) Remake(dst, src []float64, in tensor.Spec) error {
 	return remakeMoved(t, dst, src, in, nil)
 }
@@ -281,7 +286,8 @@ func (t CenterSpatialCrop) move(p *placement, in tensor.Spec, _ *Rand) error {
 	return spatialCrop{t.Size, t.Axes}.move(p, in, func(room int) int { return room / 2 })
 }
 
-// RandomNoise adds normally distributed numbers, other ones to each element, field, record and epoch.
+// RandomNoise adds a normally distributed number to each element. The numbers differ between
+// elements, fields, records and epochs.
 type RandomNoise struct {
 	drawing
 
@@ -289,13 +295,13 @@ type RandomNoise struct {
 	Mean float64 `json:"mean" in:"(-inf,inf)"`
 }
 
-// Output reports integers.
+// Output refuses integers, which cannot hold the noise.
 func (RandomNoise) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) }
 
-// Moves returns false.
+// Moves returns false: noise leaves elements in place, and must differ between the fields of a
+// record.
 func (RandomNoise) Moves() bool { return false }
 
-// RemakeRandom adds noise.
 func (t RandomNoise) RemakeRandom(dst, src []float64, _ tensor.Spec, rnd Rand) error {
 	for i, x := range src {
 		dst[i] = x + t.Mean + float64(t.Std*rnd.Normal())

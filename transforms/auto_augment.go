@@ -20,7 +20,9 @@ type AutoAugment struct {
 	Fill          []int  `json:"fill" default:"[0]" is:"fill"` // as in Pad
 }
 
-// Build draws the pair, and of each operation whether it happens and its direction.
+// Build draws the pair, and for each operation whether it happens and its direction. Both numbers
+// are drawn even for an operation that does not happen: the stream then has the same position after
+// any outcome.
 func (t AutoAugment) Build(p *Plan) error {
 	f, err := parseWarpFilter(t.Interpolation)
 	if err != nil {
@@ -44,7 +46,7 @@ func (t AutoAugment) Build(p *Plan) error {
 
 func (AutoAugment) Randomized() {}
 
-// policyStep is an operation of a pair.
+// policyStep is one operation of a pair, with its probability and strength.
 type policyStep struct {
 	op  augmentationID
 	p   float64 // probability
@@ -58,7 +60,8 @@ func addPolicyStep(p *Plan, s policyStep, negative bool, f kernel.Filter, fill [
 	return augmentBy(p, s.op, &randAugmentSpace, s.bin, 10, negative, f, fill)
 }
 
-// policies are torchvision's.
+// policies are the pairs of torchvision's AutoAugment, in torchvision's order, which the draw
+// depends on.
 var policies = map[string][25][2]policyStep{
 	"imagenet": {
 		{{posterizeBits, 0.4, 8}, {rotateBy, 0.6, 9}},
@@ -143,9 +146,9 @@ var policies = map[string][25][2]policyStep{
 	},
 }
 
-// AugMix blends an image with several copies of it that random operations have changed, each
-// by a chain of its own (Hendrycks et al. 2019, as in torchvision). Its operations come from
-// RandAugment with Pillow's pixels, where torchvision's AugMix takes its tensor kernels.
+// AugMix blends an image with several copies of it, each changed by its own chain of random
+// operations (Hendrycks et al. 2019, as in torchvision). The operations give Pillow's pixels, as in
+// RandAugment, where torchvision's AugMix takes its tensor kernels.
 type AugMix struct {
 	// largest strength of an operation
 	Severity *int `json:"severity" default:"3" in:"[1,10]"`
@@ -162,10 +165,10 @@ type AugMix struct {
 	Fill []int `json:"fill" default:"[0]" is:"fill"`
 }
 
-// maxChains limits how many copies are mixed, and how many operations each goes through.
+// maxChains limits how many copies are mixed, so that the shares fit into an array on the stack.
 const maxChains = 32
 
-// Resolve makes every Depth that is random -1.
+// Resolve writes every random Depth as -1, so that equal pipelines have equal recipes.
 func (t AugMix) Resolve() (Transform, error) {
 	t.Depth = max(-1, t.Depth)
 	return t, nil
@@ -173,18 +176,19 @@ func (t AugMix) Resolve() (Transform, error) {
 
 const augMixBins = 10
 
-// augMixSpace holds the ranges of torchvision's AugMix.
+// augMixSpace holds the ranges of strengths in torchvision's AugMix.
 var augMixSpace = augmentSpace{shear: 0.3, rotate: 30, color: 0.9, keep: 4, bits: 4,
 	moveX: func(w, _ int) float64 { return float64(w) / 3 },
 	moveY: func(_, h int) float64 { return float64(h) / 3 }}
 
-// augMixOps are in torchvision's order: the last four are those that AllOps adds.
+// augMixOps are the operations in torchvision's order. AllOps adds the last four.
 var augMixOps = []augmentationID{
 	shearX, shearY, translateX, translateY, rotateBy, posterizeBits, solarizeAbove, autoContrast, equalizeAll,
 	enhanceBrightness, enhanceColor, enhanceContrast, enhanceSharpness,
 }
 
-// Build draws the shares, and the chains.
+// Build draws the shares and the chains. Boxes and masks cannot follow AugMix: the result blends
+// copies that were moved differently.
 func (t AugMix) Build(p *Plan) error {
 	f, err := parseWarpFilter(t.Interpolation)
 	if err != nil {
@@ -222,7 +226,8 @@ func (t AugMix) Build(p *Plan) error {
 
 func (AugMix) Randomized() {}
 
-// mixStep is a call that needs the Runner's mixer.
+// mixStep is an operation of the Runner's mixer, which keeps the original image between the chains
+// of AugMix.
 type mixStep uint8
 
 const (
@@ -232,7 +237,7 @@ const (
 	mixEnd           // make the image what the sum is
 )
 
-// addMix adds a step to the image's operations.
+// addMix adds a mixing step to the image's operations.
 func addMix(p *Plan, step mixStep, share float64) error {
 	if err := addChange(p, nil, share); err != nil {
 		return err
@@ -241,12 +246,13 @@ func addMix(p *Plan, step mixStep, share float64) error {
 	return nil
 }
 
-// mixer blends images, in float32.
+// mixer blends images in float32. It belongs to a Runner, and its memory is reused for all images.
 type mixer struct {
 	kept Image
 	sum  []float32
 }
 
+// do carries out one mixing step on m.
 func (x *mixer) do(m *Image, step mixStep, share float32) {
 	switch step {
 	case mixBegin:
@@ -268,7 +274,9 @@ func (x *mixer) do(m *Image, step mixStep, share float32) {
 	}
 }
 
-// dirichlet fills shares, which add up to 1, from the distribution whose parameters are all a.
+// dirichlet fills shares with a draw of the symmetric Dirichlet distribution with parameter a; the
+// shares add up to 1. Gamma numbers are drawn as logarithms and divided by the largest, because
+// small a makes all of them underflow to 0.
 func (r *Rand) dirichlet(shares []float64, a float64) {
 	most, sum := math.Inf(-1), 0.0
 	for i := range shares {

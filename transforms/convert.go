@@ -18,8 +18,9 @@ func init() {
 	Register[LinearTransformation]()
 }
 
-// ToLayout orders the axes of the record. It may stand anywhere: other transforms speak of
-// rows and columns whatever the layout.
+// ToLayout sets the order of the record's axes. Its place in the pipeline does not matter: other
+// transforms speak of rows and columns whatever the layout, and the last pass writes the record in
+// its final order.
 type ToLayout struct {
 	Layout Layout `json:"layout"`
 }
@@ -38,12 +39,12 @@ func (t ToLayout) Build(p *Plan) error {
 	return nil
 }
 
-// ConvertDType makes the bytes x numbers x/255, or x with NoScale. It divides, as torchvision's
-// ToTensor does, bit for bit; torchvision's ToDtype multiplies by 1/255, whose last bit is
-// another for half of all x.
+// ConvertDType converts each byte x to x/255, or to x with NoScale. It divides, as torchvision's
+// ToTensor does, bit for bit. torchvision's ToDtype multiplies by 1/255 instead, which rounds the
+// last bit differently for half of all x.
 //
-// All arithmetic, also in Normalize, is float32; float16 and bfloat16 are rounded
-// once, at the end, to the nearest, halves to even.
+// All arithmetic, in Normalize too, is float32; float16 and bfloat16 are rounded once, at the end,
+// to nearest even.
 type ConvertDType struct {
 	// Uint8 (which does nothing), Float16, BFloat16 or Float32
 	DType tensor.DType `json:"dtype" choices:"uint8 float16 bfloat16 float32"`
@@ -54,13 +55,14 @@ type ConvertDType struct {
 // Build adds the conversion.
 func (t ConvertDType) Build(p *Plan) error { return p.convert(t.DType, scaling(!t.NoScale)) }
 
-// Normalize is torchvision's: (x - Mean) / Std for each channel, bit for bit.
+// Normalize computes (x - Mean) / Std for each channel, bit for bit as torchvision does.
 type Normalize struct {
 	Mean []float64 `json:"mean"` // one for each channel, or one for all; in units of what ConvertDType made
 	Std  []float64 `json:"std"`  // as many
 }
 
-// Resolve checks the numbers.
+// Resolve checks that means and deviations are finite and the deviations positive. A deviation is
+// checked as float32, in which a very small one would become 0.
 func (t Normalize) Resolve() (Transform, error) {
 	if len(t.Mean) != len(t.Std) || (len(t.Mean) != 1 && len(t.Mean) != 3) {
 		return nil, fmt.Errorf("%d means and %d deviations; must be 1 or 3 of both", len(t.Mean), len(t.Std))
@@ -93,10 +95,10 @@ type RGB struct{}
 // Build adds the conversion.
 func (RGB) Build(p *Plan) error { return p.Channels(3) }
 
-// LinearTransformation multiplies the finished record by a matrix, as whitening does:
-// torchvision's. It comes last, on float32. The record is the row of its numbers, in the order
-// of its layout (torchvision's is CHW), less Mean. The sums are float64, rounded once, where
-// torch's are float32. A recipe holds all of the matrix, and so does a dataset's manifest.
+// LinearTransformation multiplies the finished record by a matrix, as torchvision's whitening does.
+// It comes last and works on float32. The record minus Mean is one row of numbers, in the order of
+// its layout; torchvision's order is CHW. Sums are float64 and rounded once, where torch sums in
+// float32. A recipe contains the whole matrix, and so does a dataset's manifest.
 type LinearTransformation struct {
 	Matrix [][]float64 `json:"transformation_matrix"` // rows, as many as the record has numbers, each as long
 	Mean   []float64   `json:"mean_vector"`           // as long
@@ -135,7 +137,8 @@ func (t LinearTransformation) Build(p *Plan) error {
 
 var errMultiplied = errors.New("input is multiplied by a matrix already; LinearTransformation comes last")
 
-// multiply applies the plan's matrix, if it has one, to the record.
+// multiply applies the plan's matrix to the record, if the plan has one. It goes through the matrix
+// row by row, which is the order of its memory.
 func (r *Runner) multiply(x []float32) {
 	if r.plan.matrix == nil {
 		return

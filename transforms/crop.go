@@ -23,7 +23,8 @@ func (t CenterCrop) Build(p *Plan) error {
 	return cropCenter(p, t.Size[1], t.Size[0], PadConstant, [3]byte{})
 }
 
-// cropCenter keeps the center w x h of the image, which gets a border where it is smaller.
+// cropCenter keeps the center of the image, w x h pixels. An image that is smaller along an axis
+// gets a border there.
 func cropCenter(p *Plan, w, h int, mode PadMode, fill [3]byte) error {
 	in := p.Info()
 	x, y := max(w-in.W, 0), max(h-in.H, 0)
@@ -88,7 +89,7 @@ func FiveCrop(before []Transform, size []int, after []Transform) ([]*Pipeline, e
 	return out, nil
 }
 
-// TenCrop is FiveCrop, and then all five of the mirrored image.
+// TenCrop returns the five pipelines of FiveCrop, and the same five for the mirrored image.
 func TenCrop(before []Transform, size []int, after []Transform) ([]*Pipeline, error) {
 	five, err := FiveCrop(before, size, after)
 	if err != nil {

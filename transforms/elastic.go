@@ -12,8 +12,8 @@ import (
 
 func init() { Register[ElasticTransform]() }
 
-// ElasticTransform moves each pixel by a random distance that is much like its neighbors', as
-// if the image was seen through moving water (Simard et al. 2003, as in torchvision).
+// ElasticTransform moves each pixel by a random distance that resembles its neighbors' distances,
+// as if the image was seen through moving water (Simard et al. 2003, as in torchvision).
 type ElasticTransform struct {
 	// strength, across and down, or of both
 	Alpha []float64 `json:"alpha" default:"[50]" is:"pair 3e38"`
@@ -24,7 +24,7 @@ type ElasticTransform struct {
 	Fill []int `json:"fill" default:"[0]" is:"fill"`
 }
 
-// Resolve checks that Sigma is 0 in both directions, or in none.
+// Resolve refuses a Sigma that smooths in one direction only, which torchvision does not have.
 func (t ElasticTransform) Resolve() (Transform, error) {
 	if (t.Sigma[0] == 0) != (t.Sigma[1] == 0) {
 		return nil, fmt.Errorf("sigma %v must be 0 in both directions, or in none", t.Sigma)
@@ -32,7 +32,7 @@ func (t ElasticTransform) Resolve() (Transform, error) {
 	return t, nil
 }
 
-// resolvePair returns the two numbers, 0 to most, that v means: v is one or both, or none.
+// resolvePair expands one number to a pair, and checks that both are 0 to most.
 func resolvePair(name string, v *[]float64, most string) error {
 	pair := *v
 	if len(pair) == 1 {
@@ -45,7 +45,9 @@ func resolvePair(name string, v *[]float64, most string) error {
 	return nil
 }
 
-// Build draws the stream that the distances come from.
+// Build draws a seed for the field of distances. The operation's arguments are float64, which hold
+// 53 bits, so that the 64-bit seed is passed as two halves. Masks and keypoints recompute the same
+// field from the seed.
 func (t ElasticTransform) Build(p *Plan) error {
 	in := p.Info()
 	if half := elasticKernel(max(t.Sigma[0], t.Sigma[1])) / 2; half >= min(in.W, in.H) {
@@ -68,7 +70,8 @@ func (t ElasticTransform) Build(p *Plan) error {
 
 func (ElasticTransform) Randomized() {}
 
-// elasticKernel returns how many weights a Gaussian has.
+// elasticKernel returns the number of weights in a Gaussian of deviation sigma: odd, and four
+// deviations to each side.
 func elasticKernel(sigma float64) int { return int(8*sigma+1) | 1 }
 
 // elastic moves pixels: args are the strengths, the deviations, the filter, the color of what
@@ -84,8 +87,9 @@ func elasticRoom(w, h int, args OpArgs) int {
 	return 3*w*h + max(w, h) + 3*elasticKernel(max(args[2], args[3]))
 }
 
-// elasticField returns how far each of w x h pixels moves, in halves of width and height. args are the arguments of
-// elastic.
+// elasticField returns how far each of w x h pixels moves, in halves of width and height: the units
+// of torch's grid_sample. args are the arguments of elastic. The result lies in memory, which has
+// elasticRoom numbers.
 func elasticField(w, h int, args OpArgs, memory []float32) (dx, dy []float32) {
 	n := w * h
 	b := elasticBlur{w: w, h: h, between: memory[2*n : 3*n], memory: memory[3*n:]}
@@ -106,7 +110,9 @@ func elasticField(w, h int, args OpArgs, memory []float32) (dx, dy []float32) {
 	return dx, dy
 }
 
-// room makes other an image of m's shape and returns n numbers of the memory after its pixels.
+// room shapes other like m, and returns n float32 numbers of memory after other's pixels. Scratch
+// memory there is reused with the image, so that an elastic transform allocates nothing in steady
+// state. The numbers begin at a multiple of 8 bytes.
 func room(m, other *Image, n int) []float32 {
 	first := (len(m.Pix) + 7) &^ 7
 	other.Pix = pixel.Grow(other.Pix, first+4*n)
@@ -115,7 +121,8 @@ func room(m, other *Image, n int) []float32 {
 	return numbers
 }
 
-// elasticBlur blurs w x h numbers by rows, then by columns. Beyond the edge they are reflected.
+// elasticBlur smooths w x h numbers along rows, then along columns, which is much less work than a
+// square kernel. Numbers beyond the edge are reflections.
 type elasticBlur struct {
 	w, h    int
 	between []float32 // w x h numbers
@@ -146,7 +153,8 @@ func (b *elasticBlur) blur(d []float32, size int, sigmaX, sigmaY float64) {
 	}
 }
 
-// addScaled is dst[i] += k * src[i].
+// addScaled adds k * src[i] to dst[i]. The product is rounded on its own, as float32 arithmetic
+// without fusing does.
 func addScaled(dst, src []float32, k float32) {
 	src = src[:len(dst)]
 	for i, v := range src {
@@ -154,8 +162,9 @@ func addScaled(dst, src []float32, k float32) {
 	}
 }
 
-// displace fills each pixel of dst from the place in src that its distances lead to, in shares of half the width or
-// height, in the float32 arithmetic of torch's grid_sample with zero padding and of the fill that torchvision adds.
+// displace fills each pixel of dst from the place in src that its distances lead to. The distances
+// are in halves of width and height. The arithmetic is the float32 of torch's grid_sample with zero
+// padding, and torchvision's filling, so that results equal torchvision's.
 func displace(dst, src *Image, dx, dy []float32, f kernel.Filter, fill [3]byte) {
 	across, down := centers(dst.W), centers(dst.H)
 	for y := range dst.H {
@@ -173,20 +182,20 @@ func displace(dst, src *Image, dx, dy []float32, f kernel.Filter, fill [3]byte) 
 	}
 }
 
-// toPixels returns where in n pixels a position between -1 and 1 is, rounded once, as by a fused
-// multiplication and addition.
+// toPixels converts a position between -1 and 1 to a position in n pixels. It is rounded once,
+// because torch uses a fused multiplication and addition there.
 func toPixels(at float32, n int) float32 {
 	return float32(float64(at+1)*(float64(n)/2) - 0.5)
 }
 
-// centers are the middles of n pixels between -1 and 1.
+// centers returns the positions of n pixel centers between -1 and 1.
 func centers(n int) linspace {
 	last := float64(n-1) / float64(n)
 	return newLinspace(-last, last, n)
 }
 
-// blendZeros is a bilinear filter to which pixels outside are zeros, and how much of the result
-// is not of those, fill for the rest.
+// blendZeros is a bilinear filter in which pixels outside of src count as zeros. The weight of the
+// pixels inside is the mask: the rest of the result is fill.
 func blendZeros(dst []byte, src *Image, u, v float32, fill [3]byte) {
 	x0, y0 := float32(math.Floor(float64(u))), float32(math.Floor(float64(v)))
 	right, below := u-x0, v-y0

@@ -10,8 +10,8 @@ import (
 
 func init() { Register[RandomErasing]() }
 
-// RandomErasing overwrites a random rectangle of the finished record: it belongs after ConvertDType
-// and Normalize, and its value is in the units of their output.
+// RandomErasing overwrites a random rectangle of the finished record. It belongs after ConvertDType
+// and Normalize, because its value is in the units of their output.
 type RandomErasing struct {
 	// probability
 	P *float64 `json:"p" default:"0.5" in:"[0,1]"`
@@ -45,7 +45,9 @@ func (t RandomErasing) Resolve() (Transform, error) {
 	return t, nil
 }
 
-// Build draws the rectangle, and the values.
+// Build draws the rectangle and the values. torchvision draws the height where drawPart draws the
+// width, so that both axes are exchanged in the call and again in the result. Noise gets a seed
+// here and its numbers later: Build runs before there is a record to write to.
 func (t RandomErasing) Build(p *Plan) error {
 	if p.Rand().Float64() >= *t.P {
 		return nil
@@ -72,7 +74,7 @@ func (t RandomErasing) Build(p *Plan) error {
 
 func (RandomErasing) Randomized() {}
 
-// erasure is a rectangle of the record that gets a value for each channel, or noise.
+// erasure is a rectangle of the record that is overwritten by one value per channel, or by noise.
 type erasure struct {
 	r     image.Rectangle
 	value [3]float64
@@ -82,7 +84,8 @@ type erasure struct {
 
 var errErased = errors.New("input has been erased in part already; RandomErasing comes last")
 
-// Erase overwrites r in the finished record. Only Flip may follow.
+// Erase overwrites r in the finished record. Only flips may follow, which move r along with the
+// pixels.
 func (p *Plan) Erase(r image.Rectangle, value [3]float64) error {
 	if !r.In(image.Rect(0, 0, p.info.W, p.info.H)) {
 		return fmt.Errorf("rectangle %v leaves the input of %dx%d pixels", r, p.info.W, p.info.H)
@@ -91,7 +94,8 @@ func (p *Plan) Erase(r image.Rectangle, value [3]float64) error {
 	return nil
 }
 
-// erase applies what the plan has recorded to the record.
+// erase overwrites the plan's rectangles in the finished record t, which has the record's final
+// type.
 func (r *Runner) erase(t target) {
 	for _, e := range r.plan.erased {
 		for c := range r.plan.info.C {
@@ -109,7 +113,7 @@ func (r *Runner) erase(t target) {
 	}
 }
 
-// eraseChannel overwrites channel c, whose numbers of makes.
+// eraseChannel overwrites channel c in a rectangle; of converts a value to the record's type.
 func eraseChannel[T any](d []T, info Info, e *erasure, c int, of func(float64) T) {
 	first, pixel, row := c, info.C, info.W*info.C
 	if info.Layout == CHW {

@@ -17,8 +17,8 @@ func init() {
 	Register[Pad]()
 }
 
-// Fit reduces an image that is larger than a box to fit into it, and leaves a smaller one
-// alone: imaging's Fit, by Pillow's filters.
+// Fit reduces an image that is larger than a box to fit into it, and leaves a smaller image as it
+// is: package imaging's Fit with Pillow's filters.
 type Fit struct {
 	// of the box: one for a square, or height and width
 	Size []int `json:"size" is:"box"`
@@ -28,7 +28,7 @@ type Fit struct {
 	PassOrder string `json:"pass_order" default:"auto" choices:"auto horizontal"`
 }
 
-// resolveBox makes a size height and width.
+// resolveBox expands a size of one number to height and width.
 func resolveBox(size *[]int) error {
 	if err := checkSize(*size); err != nil {
 		return err
@@ -37,7 +37,8 @@ func resolveBox(size *[]int) error {
 	return nil
 }
 
-// Build adds the resize.
+// Build adds the resize. An image that fits already still goes through p.bytes, so that Fit after a
+// conversion to floats is an error for every size.
 func (t Fit) Build(p *Plan) error {
 	in := p.Info()
 	f, err := kernel.ParseFilter(t.Interpolation)
@@ -57,8 +58,8 @@ func (t Fit) Build(p *Plan) error {
 	return resizeBy(p, t.PassOrder, w, h, f)
 }
 
-// Fill makes an image exactly a size without distortion: it cuts off what is too long, at
-// the end away from Anchor, and resizes the rest: imaging's Fill, by Pillow's filters.
+// Fill makes an image exactly a given size without distortion: it cuts off what is too long, at the
+// end away from Anchor, and resizes the rest. It is package imaging's Fill with Pillow's filters.
 type Fill struct {
 	// one for a square, or height and width
 	Size []int `json:"size" is:"box"`
@@ -86,7 +87,7 @@ func (t Fill) Build(p *Plan) error {
 	return resizeBy(p, t.PassOrder, w, h, f)
 }
 
-// part returns what of a w x h image is kept.
+// part returns the part of a w x h image that has the box's aspect, at the Anchor.
 func (t Fill) part(w, h int) image.Rectangle {
 	boxH, boxW := float64(t.Size[0]), float64(t.Size[1])
 	pw, ph := w, h
@@ -151,7 +152,8 @@ func (m *PadMode) UnmarshalText(b []byte) error {
 	return fmt.Errorf("unknown padding mode %q%s", b, suggest.Hint(string(b), padModes))
 }
 
-// from returns which pixel of a side of n stands at i, which may be beyond both ends.
+// from returns which pixel of a side of n pixels stands at position i, which may be beyond both
+// ends. Reflections repeat with a period, so that a border may be wider than the image.
 func (m PadMode) from(i, n int) int {
 	switch {
 	case i >= 0 && i < n:
@@ -169,7 +171,7 @@ func (m PadMode) from(i, n int) int {
 	return min(i, period-edge-i)
 }
 
-// Pad adds a border.
+// Pad adds a border around an image.
 type Pad struct {
 	// pixels: all sides; left and right, top and bottom; or left, top, right, bottom
 	Padding []int `json:"padding" is:"padding"`

@@ -7,7 +7,8 @@ func init() {
 	Register[VerticalFlip]()
 }
 
-// HorizontalFlip mirrors every image left to right.
+// HorizontalFlip mirrors every image left to right. A flip costs no pass over the pixels: the pass
+// that stores the rows reverses them.
 type HorizontalFlip struct{}
 
 // Build adds the flip.

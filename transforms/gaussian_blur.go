@@ -8,9 +8,9 @@ import (
 
 func init() { Register[GaussianBlur]() }
 
-// GaussianBlur blurs an image by a square Gaussian of random width; beyond the edge the image
-// is reflected. It sums columns, then rows; torchvision sums otherwise, so that about one byte in
-// 50,000 is one level away from its.
+// GaussianBlur blurs an image by a square Gaussian of random width; beyond the edge the image is
+// reflected. Columns are summed before rows. torchvision sums in another order, so that about one
+// byte in 50,000 differs from torchvision's by one level.
 type GaussianBlur struct {
 	KernelSize int `json:"kernel_size"` // pixels, odd, at most 63
 	// range of the deviation in pixels; one number is always that; nil means 0.1 to 2
@@ -19,7 +19,7 @@ type GaussianBlur struct {
 
 const maxKernel = 63
 
-// Resolve makes one Sigma a range, and checks both.
+// Resolve expands one Sigma to a range, and checks both parameters.
 func (t GaussianBlur) Resolve() (Transform, error) {
 	if len(t.Sigma) == 1 {
 		t.Sigma = []float64{t.Sigma[0], t.Sigma[0]}
@@ -57,10 +57,12 @@ func gaussianBlur(m, other *Image, args OpArgs) {
 	*m, *other = *other, *m
 }
 
-// blurTile is how many pixels of a row are summed at a time.
+// blurTile is how many pixels of a row are summed at a time. The sums of a tile fit into an array
+// on the stack, and stay in the nearest cache.
 const blurTile = 64
 
-// blurRow makes pixels [x0, x1) of row y.
+// blurRow computes pixels [x0, x1) of row y: first the sums of columns, then of these sums along
+// the row.
 func blurRow(dst []byte, m *Image, k []float32, x0, x1, y int) {
 	var sums [(blurTile + maxKernel - 1) * 3]float32 // of columns x0-half to x1+half
 	half, c := len(k)/2, m.C
@@ -84,7 +86,7 @@ func blurRow(dst []byte, m *Image, k []float32, x0, x1, y int) {
 
 func reflected(i, n int) int { return PadReflect.from(i, n) }
 
-// gaussian fills k with weights that add up to 1.
+// gaussian fills k with the weights of a Gaussian, which add up to 1.
 func gaussian(k []float32, sigma float64) {
 	sum, half := 0.0, len(k)/2
 	at := func(i int) float64 {

@@ -42,7 +42,7 @@ func NewImage(w, h, c int) *Image {
 	return &Image{Pix: make([]byte, w*h*c), W: w, H: h, C: c, Step: c, Stride: w * c}
 }
 
-// InfoOf returns what a Source delivers.
+// InfoOf returns the size and type of the image that a Source delivers.
 func InfoOf(s Source) Info {
 	w, h, c := s.Size()
 	return Info{W: w, H: h, C: c, DType: tensor.Uint8}
@@ -62,7 +62,7 @@ func SourceOf(info Info, record []byte) (Source, error) {
 	return m, m.Validate()
 }
 
-// checkInput returns an error for an image that no pipeline starts from.
+// checkInput returns an error for an image that no pipeline can start from.
 func checkInput(i Info) error {
 	const most = 1 << 20
 	switch {

@@ -21,17 +21,20 @@ func init() {
 	Register[AdjustSaturation]()
 }
 
-// viaImaging replaces m by the result of f.
+// viaImaging replaces m by the result of an operation of package imaging, which works on images of
+// its own type.
 func viaImaging(m *Image, f func(image.Image) *image.NRGBA) {
 	out := f(opaque(m, m.W, m.H))
 	m.Reshape(out.Rect.Dx(), out.Rect.Dy(), m.C)
 	take(m, out)
 }
 
-// inOneRow is viaImaging for an f that looks at each pixel alone, and sees all of them in one row.
+// inOneRow is viaImaging for an operation that looks at each pixel alone. All pixels are one row
+// then, because imaging starts goroutines per rows.
 func inOneRow(m *Image, f func(image.Image) *image.NRGBA) { take(m, f(opaque(m, m.W*m.H, 1))) }
 
-// opaque returns the pixels of m as an image of w by h.
+// opaque returns the pixels of m as an NRGBA image of w by h without transparency. A gray pixel is
+// repeated for red, green and blue.
 func opaque(m *Image, w, h int) *image.NRGBA {
 	in := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := range w * h {
@@ -41,14 +44,15 @@ func opaque(m *Image, w, h int) *image.NRGBA {
 	return in
 }
 
-// take copies pixels to m.
+// take copies the channels of m out of an NRGBA image.
 func take(m *Image, from *image.NRGBA) {
 	for i := range m.W * m.H {
 		copy(m.Pix[i*m.C:(i+1)*m.C], from.Pix[4*i:])
 	}
 }
 
-// Rotate turns an image counter-clockwise; it grows so that nothing is cut off.
+// Rotate turns an image counter-clockwise. The result is larger than the image, so that nothing is
+// cut off.
 type Rotate struct {
 	Angle float64 `json:"angle" in:"[-1e6,1e6]"`        // degrees
 	Fill  []int   `json:"fill" default:"[0]" is:"fill"` // as in Pad
@@ -73,7 +77,8 @@ func rotate(m, _ *Image, args OpArgs) {
 	})
 }
 
-// rotatedSize returns the size that imaging rotates w x h pixels to.
+// rotatedSize returns the size of package imaging's result for w x h pixels. The plan needs the
+// size before the image exists, so that the formula is repeated here.
 func rotatedSize(w, h int, angle float64) (int, int) {
 	switch angle -= math.Floor(angle/360) * 360; angle {
 	case 0, 180:
@@ -108,7 +113,7 @@ var (
 	imagingSaturation = imagingOp(inOneRow, imaging.AdjustSaturation)
 )
 
-// imagingOp returns the ImageOp of a function of package imaging, which via hands an image.
+// imagingOp returns the ImageOp for a function of package imaging; via converts the image.
 func imagingOp(via func(*Image, func(image.Image) *image.NRGBA),
 	f func(image.Image, float64) *image.NRGBA) ImageOp {
 	return func(m, _ *Image, args OpArgs) {
@@ -116,7 +121,7 @@ func imagingOp(via func(*Image, func(image.Image) *image.NRGBA),
 	}
 }
 
-// Blur is a Gaussian blur.
+// Blur is a Gaussian blur, as package imaging computes it.
 type Blur struct {
 	Sigma float64 `json:"sigma" in:"(0,inf)"` // deviation in pixels
 }
@@ -126,7 +131,7 @@ func (t Blur) Build(p *Plan) error {
 	return addChange(p, imagingBlur, t.Sigma)
 }
 
-// Sharpen subtracts a Gaussian blur.
+// Sharpen sharpens an image by subtracting a Gaussian blur of it.
 type Sharpen struct {
 	Sigma float64 `json:"sigma" in:"(0,inf)"` // deviation in pixels
 }

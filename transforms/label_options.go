@@ -26,7 +26,8 @@ type LabelOptions struct {
 	Keypoints string `json:"keypoints" default:"corners" choices:"corners pixels"`
 }
 
-// Build sets the options.
+// Build sets the options. LabelOptions after a move would apply to a part of the pipeline only, so
+// that it is an error.
 func (t LabelOptions) Build(p *Plan) error {
 	if len(p.moves.list) > 0 {
 		return fmt.Errorf("comes after transforms that move labels; put it first")
@@ -35,8 +36,8 @@ func (t LabelOptions) Build(p *Plan) error {
 	return nil
 }
 
-// ClampBoundingBoxes cuts boxes off at the edges of the image, as torchvision's does. All
-// operations except resizes and flips do so automatically.
+// ClampBoundingBoxes cuts boxes off at the edges of the image, as in torchvision. All operations
+// except resizes and flips cut boxes off already.
 type ClampBoundingBoxes struct{}
 
 // Build adds the operation.
@@ -45,8 +46,8 @@ func (ClampBoundingBoxes) Build(p *Plan) error {
 	return nil
 }
 
-// SanitizeBoundingBoxes removes boxes that are too small or lie outside of the image, and the rows of all fields of the
-// same instances: torchvision's.
+// SanitizeBoundingBoxes removes boxes that are too small or lie outside of the image, as in
+// torchvision, and the rows of all fields of the same instances.
 type SanitizeBoundingBoxes struct {
 	MinSize *float64 `json:"min_size" default:"1" in:"[1,inf]"` // least width and height in pixels
 	MinArea *float64 `json:"min_area" default:"1" in:"[1,inf]"` // least area in pixels
@@ -58,7 +59,9 @@ func (t SanitizeBoundingBoxes) Build(p *Plan) error {
 	return nil
 }
 
-// ConvertBoundingBoxFormat is torchvision's for the format that boxes have here, which is XYXY, and does nothing.
+// ConvertBoundingBoxFormat is torchvision's transform of this name. Boxes are always XYXY here, so
+// that it does nothing for XYXY and refuses other formats. It exists for recipes that name the
+// format anyway.
 type ConvertBoundingBoxFormat struct {
 	Format string `json:"format"`
 }
@@ -76,7 +79,8 @@ func (t ConvertBoundingBoxFormat) Resolve() (Transform, error) {
 // Build does nothing.
 func (ConvertBoundingBoxFormat) Build(*Plan) error { return nil }
 
-// ClampKeyPoints brings keypoints outside of the image to its edge. Those that are not labeled stay as they are.
+// ClampKeyPoints moves keypoints outside of the image to its edge. Keypoints that are not labeled
+// stay as they are.
 type ClampKeyPoints struct{}
 
 // Build adds the operation.

@@ -15,7 +15,8 @@ type Batch struct {
 	Y      []float32 // result: for each record the share of each class, adding up to 1
 }
 
-// check returns the elements of a record.
+// check returns the number of elements of a record, and refuses a Batch whose slices do not fit
+// together.
 func (b *Batch) check(classes int) (int, error) {
 	n, size := len(b.Labels), b.Info.W*b.Info.H*b.Info.C
 	switch {
@@ -32,7 +33,8 @@ func (b *Batch) check(classes int) (int, error) {
 	return size, nil
 }
 
-// mixLabels gives each record the share keep of its own class, and the rest to the class of the record before it.
+// mixLabels gives each record the share keep of its own class, and the rest to the class of the
+// record before it. Shares are added, since both records may have the same class.
 func (b *Batch) mixLabels(classes int, keep float64) {
 	clear(b.Y)
 	last := len(b.Labels) - 1
@@ -47,8 +49,9 @@ func (b *Batch) mixLabels(classes int, keep float64) {
 	}
 }
 
-// MixUp blends each record of a batch with the one before it, the first with the last, all
-// with the same share (Zhang et al. 2017, as in torchvision). It serves one goroutine.
+// MixUp blends each record of a batch with the record before it, and the first record with the
+// last, all with the same share (Zhang et al. 2017, as in torchvision). A MixUp serves one
+// goroutine.
 type MixUp struct {
 	Alpha   float64 // parameter of the beta distribution of the share, positive; 1 in torchvision
 	Classes int     // number of classes
@@ -56,7 +59,8 @@ type MixUp struct {
 	last []float32 // the last record as it was
 }
 
-// Apply mixes b in place. Its memory is one record.
+// Apply mixes b in place, from the last record to the first: each record's predecessor is then
+// still unchanged. Only a copy of the last record is needed, for the first.
 func (t *MixUp) Apply(b *Batch, rnd *Rand) error {
 	size, err := b.check(t.Classes)
 	if err != nil || len(b.Labels) == 0 {
@@ -82,8 +86,9 @@ func blendRecords(x, other []float32, keep float64) {
 	}
 }
 
-// CutMix replaces a rectangle of each record of a batch by the same rectangle of the record before it, the
-// first's by the last's (Yun et al. 2019, as in torchvision). It serves one goroutine.
+// CutMix replaces a rectangle of each record of a batch by the same rectangle of the record before
+// it; the first record takes it from the last (Yun et al. 2019, as in torchvision). A CutMix serves
+// one goroutine.
 type CutMix struct {
 	Alpha   float64 // parameter of the beta distribution of the share that stays, positive; 1 in torchvision
 	Classes int     // number of classes
@@ -91,7 +96,9 @@ type CutMix struct {
 	last []float32 // the last record as it was
 }
 
-// Apply mixes b in place. Its memory is one record.
+// Apply mixes b in place, from the last record to the first, as MixUp does. The shares of the
+// labels follow the rectangle's true area, which is smaller than drawn if the rectangle is cut off
+// at an edge.
 func (t *CutMix) Apply(b *Batch, rnd *Rand) error {
 	size, err := b.check(t.Classes)
 	if err != nil || len(b.Labels) == 0 {
@@ -111,8 +118,8 @@ func (t *CutMix) Apply(b *Batch, rnd *Rand) error {
 	return nil
 }
 
-// drawHole returns a rectangle about a random center, of the share 1-keep where it does not
-// leave the image.
+// drawHole returns a rectangle around a random center. Its area is the share 1-keep of the image,
+// unless an edge cuts it off.
 func drawHole(w, h int, keep float64, rnd *Rand) image.Rectangle {
 	x, y := rnd.IntN(w), rnd.IntN(h)
 	half := 0.5 * math.Sqrt(1-keep)

@@ -8,8 +8,11 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// MaskMover moves masks as a Moves says: each pixel gets the number of a pixel of the mask. Its
-// memory grows to the largest mask so far, and it serves one goroutine. The zero value is ready.
+// MaskMover moves masks by a Moves: each pixel of the result gets the number of one pixel of the
+// mask, never a blend. Resizes, flips, crops and borders move whole rows and columns, so that they
+// are composed on two lists of row and column numbers, and the mask is copied once. Only warps need
+// a pass of their own. Buffers grow to the largest mask. A MaskMover serves one goroutine; the zero
+// value is ready.
 type MaskMover struct {
 	cols, rows []int32   // where each column and row of the mask so far is taken from; -1 is filled
 	more       []int32   // memory for the next of these
@@ -17,8 +20,8 @@ type MaskMover struct {
 	field      []float32 // of an elastic move
 }
 
-// Move writes the moved mask to dst, which has the size of m.Size. The elements of both have size bytes:
-// 1, 2, 4 or 8.
+// Move writes the moved mask to dst, which has the size that m.Size returns. The elements of src
+// and dst have size bytes: 1, 2, 4 or 8.
 func (k *MaskMover) Move(dst, src []byte, size int, m *Moves) error {
 	w, h := m.Size()
 	if len(src) != m.w*m.h*size {
@@ -56,13 +59,13 @@ func (k *MaskMover) Move(dst, src []byte, size int, m *Moves) error {
 	return nil
 }
 
-// room returns n bytes of one of two memories.
+// room returns n bytes of one of two buffers, which alternate between warps.
 func (k *MaskMover) room(which, n int) []byte {
 	k.between[which] = pixel.Grow(k.between[which], n)
 	return k.between[which]
 }
 
-// identity makes line the numbers 0 to n-1.
+// identity fills line with 0 to n-1: each row or column comes from its own place.
 func identity(line []int32, n int) []int32 {
 	line = pixel.Grow(line, n)
 	for i := range line {
@@ -71,8 +74,9 @@ func identity(line []int32, n int) []int32 {
 	return line
 }
 
-// line writes to memory where the n places along an axis, 0 across or 1 down, come from, if those before came from
-// line.
+// line composes a move with the lists before it. It returns, in memory, where each of the n places
+// along an axis (0 across, 1 down) comes from, if the places before the move came from line. -1 is
+// a place that is filled.
 func (d *move) line(memory, line []int32, axis, n int, resize string) []int32 {
 	out := pixel.Grow(memory, n)
 	last := len(line) - 1
@@ -103,7 +107,8 @@ func (d *move) line(memory, line []int32, axis, n int, resize string) []int32 {
 	return out
 }
 
-// nearestLine resizes a line as torch's interpolate does, in its float32 arithmetic.
+// nearestLine resizes a list of places as torch's interpolate does, in torch's float32 arithmetic:
+// other rounding would shift single rows of large masks.
 func nearestLine(out, line []int32, mode string) {
 	scale := float32(len(line)) / float32(len(out))
 	for i := range out {
@@ -115,7 +120,8 @@ func nearestLine(out, line []int32, mode string) {
 	}
 }
 
-// gather fills dst from mask, whose rows have w numbers of size bytes.
+// gather copies the elements at rows and cols of a mask to dst. The mask's rows have w elements of
+// size bytes.
 func gather(dst, mask []byte, w, size int, cols, rows []int32, fill uint64) {
 	n := len(cols) * size
 	for _, y := range rows {
@@ -175,8 +181,8 @@ func copyElement(to, from []byte, size int) {
 	}
 }
 
-// warp fills dst from src, which is w x h, by a warp: each pixel of dst gets the number of the
-// pixel in which its center was, in the float32 arithmetic of torchvision's grids.
+// warp fills dst from src, which is w x h. Each pixel of dst gets the number of the pixel that its
+// center comes from, in the float32 arithmetic of torchvision's grids.
 func (k *MaskMover) warp(dst, src []byte, size int, d *move, w, h int, fill uint64) {
 	g := newGrid(d, w, h)
 	var dx, dy []float32
@@ -207,8 +213,8 @@ func (k *MaskMover) warp(dst, src []byte, size int, d *move, w, h int, fill uint
 	}
 }
 
-// grid is torchvision's _affine_grid or _perspective_grid: for a pixel after a warp the place before, between -1 and 1,
-// in float32.
+// grid is torchvision's _affine_grid or _perspective_grid: it maps a pixel of the result to a place
+// in the source between -1 and 1, in float32.
 type grid struct {
 	a    [6]float32
 	z    [3]float32
@@ -240,14 +246,17 @@ func (g *grid) perspective(x, y int) (u, v float32) {
 	return product(g.a[:3], px, py)/z - 1, product(g.a[3:], px, py)/z - 1
 }
 
-// product is a row of a matrix times (x, y, 1), each step rounded once, as by a fused multiplication and addition.
+// product multiplies a row of a matrix by (x, y, 1). Each step is rounded once, as torch's fused
+// multiplication and addition does.
 func product(a []float32, x, y float32) float32 {
 	s := x * a[0]
 	s = float32(float64(y)*float64(a[1]) + float64(s))
 	return s + a[2]
 }
 
-// displacement returns how far each pixel goes by an elastic move, in halves of width and height.
+// displacement returns how far each pixel moves in an elastic move, in halves of width and height.
+// The field is computed again from its seed: the image's own field is in the image's scratch
+// memory, and gone by then.
 func (k *MaskMover) displacement(d *move) (dx, dy []float32) {
 	args := OpArgs{d.a[0], d.a[1], d.a[2], d.a[3], 6: d.a[4], 7: d.a[5]}
 	k.field = pixel.Grow(k.field, elasticRoom(d.w, d.h, args))

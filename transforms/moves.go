@@ -7,10 +7,11 @@ import (
 	"slices"
 )
 
-// Moves says where the pixels of one image went, operation by operation, so that what lies on the image goes
-// there, too: boxes and points by arithmetic on their corners, masks by sampling. Places are in corner
-// coordinates: the pixel of column c and row r covers [c, c+1) x [r, r+1). A Moves is valid until its Runner
-// works on the next image; it serves one goroutine.
+// Moves records where the pixels of one image went, operation by operation, so that labels on the
+// image can follow: boxes and points by arithmetic on their corners, masks by sampling. Places are
+// in corner coordinates: the pixel of column c and row r covers [c, c+1) x [r, r+1), which makes
+// flips and resizes exact. A Moves is valid until its Runner works on the next image, and serves
+// one goroutine.
 type Moves struct {
 	w, h    int // of the image before
 	list    []move
@@ -52,16 +53,17 @@ func (m *Moves) reset(w, h int) {
 	m.w, m.h, m.list, m.options, m.lost, m.field = w, h, m.list[:0], LabelOptions{}, nil, 0
 }
 
-// add enters what was done to the image, which is w by h pixels now.
+// add records an operation on the image, which is w by h pixels afterwards.
 func (m *Moves) add(kind moveKind, w, h int, at [4]int, a ...float64) {
 	m.list = append(m.list, move{kind: kind, w: w, h: h, at: at})
 	copy(m.list[len(m.list)-1].a[:], a)
 }
 
-// Still returns the Moves of an image of w x h pixels that stays as it is.
+// Still returns the Moves of an image of w x h pixels that no operation moves.
 func Still(w, h int) *Moves { return &Moves{w: w, h: h} }
 
-// Err returns an error if a transform moved pixels in a way that is not known, which labels cannot follow.
+// Err returns an error if an operation moved pixels in an unknown way, which labels cannot follow.
+// An unknown move is no error for an image without labels.
 func (m *Moves) Err() error {
 	if m.lost == nil {
 		return nil
@@ -77,7 +79,7 @@ func (m *Moves) IsStill() bool {
 	})
 }
 
-// Before returns width and height of the image before all.
+// Before returns width and height of the image before all moves.
 func (m *Moves) Before() (w, h int) { return m.w, m.h }
 
 // Size returns width and height of the image after all moves.
@@ -88,9 +90,10 @@ func (m *Moves) Size() (w, h int) {
 	return m.w, m.h
 }
 
-// Boxes moves boxes, each left, top, right and bottom, in place. Of a rotated box it makes the smallest one around it.
-// It cuts off what lies outside of the image after every operation but a resize and a flip. keep, which is as long as
-// there are boxes, or nil, becomes whether a SanitizeBoundingBoxes leaves each.
+// Boxes moves boxes in place; each is left, top, right, bottom. A rotated box becomes the smallest
+// upright box around it. After every operation except resizes and flips, boxes are cut off at the
+// edges of the image. keep, unless nil, has one element per box, and is set to false for boxes that
+// a SanitizeBoundingBoxes removes.
 func (m *Moves) Boxes(boxes []float32, keep []bool) {
 	for i := range keep {
 		keep[i] = true
@@ -107,7 +110,7 @@ func (m *Moves) Boxes(boxes []float32, keep []bool) {
 	}
 }
 
-// box moves one box, and reports whether it is left.
+// box moves one box, and reports whether it is kept.
 func (m *Moves) box(b *box) bool {
 	w, h := float64(m.w), float64(m.h)
 	kept := true
@@ -144,9 +147,10 @@ func (m *Moves) box(b *box) bool {
 	return kept
 }
 
-// Points moves points of n numbers each, in place: x, y and, with n = 3, whether a point is visible. One whose
-// visibility is 0, which is not labeled, stays as it is. Points outside of the image are not cut off. keep, which is as
-// long as there are points, or nil, becomes whether a SanitizeKeyPoints leaves each.
+// Points moves points of n numbers each, in place: x, y and, with n = 3, the visibility. A point of
+// visibility 0 is not labeled, and stays as it is. Points outside of the image are not cut off.
+// keep, unless nil, has one element per point, and is set to false for points that a
+// SanitizeKeyPoints removes.
 func (m *Moves) Points(points []float32, n int, keep []bool) {
 	edge := 0.0
 	if m.options.Keypoints == "pixels" {
@@ -192,6 +196,7 @@ func (m *Moves) Points(points []float32, n int, keep []bool) {
 }
 
 // place returns where a warp, which is move i, brings a place of an image of w by h pixels.
+// Matrices map results to sources, so that place uses their inverse.
 func (m *Moves) place(i int, w, h, x, y float64) (float64, float64) {
 	d := &m.list[i]
 	switch d.kind {
@@ -208,15 +213,17 @@ func (m *Moves) place(i int, w, h, x, y float64) (float64, float64) {
 	return x, y
 }
 
-// unproject returns the place after of a place before: the inverse of the coefficients of perspectiveOf.
+// unproject maps a place before a perspective to the place after it: the inverse of perspectiveOf's
+// coefficients, by the adjugate of their matrix.
 func unproject(k *[8]float64, x, y float64) (float64, float64) {
 	a, b, c, d, e, f, g, h := k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7]
 	z := (d*h-e*g)*x + (b*g-a*h)*y + (a*e - b*d)
 	return ((e-f*h)*x + (c*h-b)*y + (b*f - c*e)) / z, ((f*g-d)*x + (a-c*g)*y + (c*d - a*f)) / z
 }
 
-// elasticPlace returns where elastic move i brings a place, about: the pixel there is taken from a distance, by which
-// the place goes back, as in torchvision.
+// elasticPlace returns approximately where elastic move i brings a place. The field says where each
+// pixel of the result comes from; its inverse has no formula. Like torchvision, elasticPlace goes
+// back by the distance that the pixel at the place itself has.
 func (m *Moves) elasticPlace(i int, x, y float64) (float64, float64) {
 	d := &m.list[i]
 	n := d.w * d.h
@@ -231,7 +238,7 @@ func (m *Moves) elasticPlace(i int, x, y float64) (float64, float64) {
 
 func (d *move) rect() image.Rectangle { return image.Rect(d.at[0], d.at[1], d.at[2], d.at[3]) }
 
-// box is left, top, right and bottom.
+// box is left, top, right, bottom, in float64: float32 would add a rounding error with every move.
 type box [4]float64
 
 func (b *box) shift(x, y int) *box {
@@ -243,7 +250,7 @@ func (b *box) clamp(w, h float64) {
 	b[0], b[1], b[2], b[3] = min(max(b[0], 0), w), min(max(b[1], 0), h), min(max(b[2], 0), w), min(max(b[3], 0), h)
 }
 
-// hull makes b the smallest box around its corners where to brings them.
+// hull replaces b by the smallest upright box around its four corners after the mapping to.
 func (b *box) hull(to func(x, y float64) (float64, float64)) {
 	x, y := to(b[0], b[1])
 	out := box{x, y, x, y}
@@ -263,14 +270,15 @@ func (b *box) centerIn(r image.Rectangle) bool {
 	return float64(r.Min.X) < x && x < float64(r.Max.X) && float64(r.Min.Y) < y && y < float64(r.Max.Y)
 }
 
-// sane reports whether b has sides and an area, and lies in the image. A NaN is not sane.
+// sane reports whether b has at least the given sides and area, and lies within the image.
+// Comparisons with NaN are false, so that a box with a NaN is not sane.
 func (b *box) sane(w, h, side, area float64) bool {
 	bw, bh := b[2]-b[0], b[3]-b[1]
 	return bw >= side && bh >= side && bw*bh >= area && b[0] >= 0 && b[1] >= 0 && b[2] <= w && b[3] <= h
 }
 
-// CheckBoxes returns an error for the first of some boxes that is none: one with a number that is not finite, or
-// whose right is left of its left, or whose bottom is above its top.
+// CheckBoxes returns an error for the first invalid box: a number is not finite, right is less than
+// left, or bottom is less than top.
 func CheckBoxes(boxes []float32) error {
 	for i := 0; i+4 <= len(boxes); i += 4 {
 		b := boxes[i : i+4]

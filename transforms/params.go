@@ -21,8 +21,9 @@ import (
 //	choices:"nearest bilinear"  the words, or numbers, that there are
 //	is:"range 1"                one of the kinds of parameters below, with its limit
 
-// resolve returns an operation with every default filled in, or all that is wrong with its parameters. A method Resolve
-// checks what tags cannot declare.
+// resolve returns an operation with every default filled in. The error joins everything that is
+// wrong with its parameters. A method Resolve checks what tags cannot declare, and sees parameters
+// with their defaults.
 func resolve[T any](op T) (T, error) {
 	v := reflect.New(reflect.TypeOf(op)).Elem()
 	v.Set(reflect.ValueOf(op))
@@ -42,7 +43,8 @@ func resolve[T any](op T) (T, error) {
 	return op, nil
 }
 
-// resolveParameter fills in a parameter, and checks it.
+// resolveParameter fills in the default of one parameter, and checks its value. A wrong tag is a
+// programming error, and panics.
 func resolveParameter(tag reflect.StructTag, v reflect.Value) error {
 	name, _, _ := strings.Cut(tag.Get("json"), ",")
 	if text := tag.Get("default"); text != "" && v.IsZero() {
@@ -68,7 +70,8 @@ func resolveParameter(tag reflect.StructTag, v reflect.Value) error {
 	return nil
 }
 
-// setDefault sets a parameter to a value as a recipe has it; texts are not quoted.
+// setDefault sets a parameter to the value in its tag. The value is JSON, as in a recipe, except
+// that a text stands without quotes.
 func setDefault(v reflect.Value, text string) error {
 	if _, named := v.Addr().Interface().(encoding.TextUnmarshaler); named || v.Kind() == reflect.String {
 		text = strconv.Quote(text)
@@ -76,7 +79,8 @@ func setDefault(v reflect.Value, text string) error {
 	return json.Unmarshal([]byte(text), v.Addr().Interface())
 }
 
-// checkInterval reports a number that is not in an interval such as [0,1] or (0,inf).
+// checkInterval refuses a number outside of an interval such as [0,1] or (0,inf). The message says
+// the limits in words; a NaN is in no interval.
 func checkInterval(text, name string, v reflect.Value) error {
 	first, second, _ := strings.Cut(text[1:len(text)-1], ",")
 	low, high := limit(first), limit(second)
@@ -101,7 +105,7 @@ func checkInterval(text, name string, v reflect.Value) error {
 	return fmt.Errorf("%s %v must be %s", name, v, words)
 }
 
-// limit returns the number of a tag.
+// limit parses a limit of a tag.
 func limit(text string) float64 {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -110,7 +114,7 @@ func limit(text string) float64 {
 	return x
 }
 
-// checkChoice reports a word or number that is not one of some.
+// checkChoice refuses a value that is not among the choices.
 func checkChoice(choices []string, name string, v reflect.Value) error {
 	value := fmt.Sprint(v)
 	if slices.Contains(choices, value) {
@@ -123,7 +127,9 @@ func checkChoice(choices []string, name string, v reflect.Value) error {
 	return fmt.Errorf(form, name, value, suggest.OneOf(value, choices))
 }
 
-// checkKind checks a parameter at p of a kind, which may be followed by a limit, and spells it out.
+// checkKind checks the parameter at p, whose kind may be followed by a limit, and replaces short
+// forms by the full one: a recipe with every parameter spelled out does not depend on defaults of a
+// later version.
 func checkKind(kind, name string, p any) error {
 	kind, most, _ := strings.Cut(kind, " ")
 	switch p := p.(type) {

@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// Pipeline is a list of transforms that fit each other. It does not change and may be used
-// by any number of goroutines, each with its own Runner.
+// Pipeline is a list of transforms. A Pipeline never changes, and any number of goroutines may use
+// it, each with its own Runner.
 type Pipeline struct {
 	ts     []Transform
 	random bool
 }
 
-// Compose returns the pipeline that does ts in order. It reports everything that is wrong
-// with their parameters at once; whether they suit an input is for Output to say. No
-// transforms at all are a pipeline too: it packs pixels.
+// Compose returns the pipeline that applies ts in order. The error joins everything that is wrong
+// with their parameters; whether they suit an input is for Output to say. A pipeline without
+// transforms is valid: it packs pixels.
 func Compose(ts ...Transform) (*Pipeline, error) {
 	p := &Pipeline{ts: make([]Transform, len(ts))}
 	var errs []error
@@ -41,7 +41,7 @@ func Compose(ts ...Transform) (*Pipeline, error) {
 // Random reports whether the result depends on the record's random stream.
 func (p *Pipeline) Random() bool { return p.random }
 
-// Transforms returns the operations, with their defaults filled in, in a new slice.
+// Transforms returns the operations, with their defaults filled in. The slice is the caller's.
 func (p *Pipeline) Transforms() []Transform { return append([]Transform(nil), p.ts...) }
 
 // Output returns the image that the pipeline makes from in; only W, H and C of in matter. The error
@@ -54,7 +54,8 @@ func (p *Pipeline) Output(in Info) (Info, error) {
 	return plan.info, nil
 }
 
-// build plans the work for one input.
+// build plans the work for one input. Every transform adds to the plan in order, and nothing may
+// follow a matrix, which works on the finished record.
 func (p *Pipeline) build(plan *Plan, in Info, rnd Rand) error {
 	if err := plan.reset(in, rnd); err != nil {
 		return err
@@ -77,8 +78,8 @@ func (p *Pipeline) build(plan *Plan, in Info, rnd Rand) error {
 // and every effective parameter.
 func (p *Pipeline) MarshalJSON() ([]byte, error) { return marshalRecipe(p.ts) }
 
-// Parse reads a recipe, as MarshalJSON writes it or shorter: a parameter that is left out has
-// its default. All that is wrong with the recipe is in the error.
+// Parse reads a recipe, as MarshalJSON writes it or shorter: a parameter that is left out has its
+// default. The error joins everything that is wrong with the recipe.
 func Parse(recipe []byte) (*Pipeline, error) {
 	ts, err := parseRecipe(recipe, registry)
 	if err != nil {
@@ -87,16 +88,16 @@ func Parse(recipe []byte) (*Pipeline, error) {
 	return Compose(ts...)
 }
 
-// A Transform is one operation of a Pipeline. The name of its type is its "op" in recipes; its
-// exported fields are its parameters and become its JSON. It is a value that nobody changes
-// once it is in a Pipeline.
+// Transform is one operation of a Pipeline. The name of its type is its "op" in recipes; its
+// exported fields are its parameters and become its JSON. A Transform is a value that nobody
+// changes once it is in a Pipeline.
 //
 // Tags of the fields declare defaults and limits:
 //
 //	Level int `json:"level" default:"128" in:"[1,255]"`
 //
-// For what they cannot declare, a Transform may have a method Resolve() (Transform, error), which gets the
-// parameters with their defaults and returns those to use, or an error that says which cannot be.
+// For limits that tags cannot declare, a Transform may have a method Resolve() (Transform, error).
+// Resolve gets the parameters with their defaults, and returns the parameters to use or an error.
 type Transform interface {
 	// Build adds what the transform does to p. It sees in p.Info what arrives. It must
 	// not allocate, as a Runner calls it for each image if the Pipeline is random.
@@ -105,7 +106,8 @@ type Transform interface {
 
 var registry = map[string]decoder[Transform]{}
 
-// Randomized is a Transform whose Build draws from Plan.Rand.
+// Randomized is a Transform whose Build draws from Plan.Rand. A Pipeline with such a transform is
+// planned anew for every image, and other pipelines only when the size changes.
 type Randomized interface {
 	Transform
 
@@ -113,9 +115,9 @@ type Randomized interface {
 	Randomized()
 }
 
-// Register makes the type T known to Parse under T's name without its package. A recipe's
-// entry starts from zero, so a parameter that it leaves out has its default. Register
-// belongs in init functions; it panics if the name is taken.
+// Register makes the type T known to Parse under T's name without its package. Register belongs in
+// init functions; it panics if the name is taken, because a recipe would otherwise depend on the
+// order of initialization.
 func Register[T Transform]() {
 	op := reflect.TypeFor[T]().Name()
 	if _, dup := registry[op]; dup {

@@ -9,8 +9,10 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Plan collects the operations of a pipeline on one image. Each Build adds to it, and an operation
-// that fits into an existing pass over the pixels is fused with it.
+// Plan collects the operations of a pipeline on one image. Each Build adds to the Plan, and an
+// operation that fits into an existing pass over the pixels is fused with it. Passes are what costs
+// time, since each one reads and writes the image. A Plan belongs to one Runner and is reused:
+// Build is called for every image of a random pipeline, and must not allocate.
 type Plan struct {
 	info   Info
 	rnd    Rand
@@ -18,18 +20,20 @@ type Plan struct {
 	ops    []opCall
 	erased erasures
 	store  store
-	matrix [][]float64 // multiplies the record at last; nil for none
-	mean   []float64   // is subtracted before
+	matrix [][]float64 // multiplies the finished record; nil for none
+	mean   []float64   // subtracted before the matrix
 	moves  Moves       // where pixels go
-	boxes  []float32   // that lie on the image, before all; nil if it has none
-	at     Transform   // that is built
+	boxes  []float32   // boxes on the image before all moves; nil if there are none
+	at     Transform   // transform being built
 }
 
-// An ImageOp changes an image as a whole: m has no gaps. It works in place, or shapes other
-// with Reshape, writes that and swaps the two: *m, *other = *other, *m. It keeps neither.
+// ImageOp changes an image as a whole; m has no gaps. An ImageOp works in place, or shapes other by
+// Reshape, writes other and swaps the two: *m, *other = *other, *m. It must keep neither, because
+// the Runner reuses both.
 type ImageOp func(m, other *Image, args OpArgs)
 
-// OpArgs are the parameters of an ImageOp, in an order that is its own affair.
+// OpArgs are the parameters of an ImageOp, in the ImageOp's own order. An array of numbers, unlike
+// a closure, is no allocation per image.
 type OpArgs [10]float64
 
 type opCall struct {
@@ -38,15 +42,16 @@ type opCall struct {
 	mix  mixStep // of the Runner's mixer, instead of op
 }
 
-// A pass reads an image once and writes one. Its steps happen in the order of the fields.
+// pass is one reading of an image and one writing of another. Its steps happen in the order of the
+// fields; an operation that would have to come before a step that is set already begins a new pass.
 type pass struct {
-	src     image.Rectangle // the part that is used
+	src     image.Rectangle // part of the input that is used
 	pre     colorMode
 	resize  bool
-	w, h    int // src resized
+	w, h    int // size of src after the resize
 	filter  kernel.Filter
 	vfirst  bool            // the vertical resize comes before the horizontal one
-	crop    image.Rectangle // of w x h
+	crop    image.Rectangle // part of the w x h result
 	post    colorMode
 	flipH   bool
 	flipV   bool
@@ -54,17 +59,17 @@ type pass struct {
 	pad     [4]int // left, top, right, bottom
 	padFill [3]byte
 	padMode PadMode
-	c       int    // channels that come out
+	c       int    // channels of the result
 	ops     [2]int // then, Plan.ops[ops[0]:ops[1]] change the image
 }
 
-// colorMode is a change of channels. The zero value changes nothing.
+// colorMode is a change of channels. The zero value keeps the channels.
 type colorMode struct {
 	gray bool // RGB becomes luma
 	out  int  // channels that come out; 0 means as many as go in
 }
 
-// store is how the last pass writes its pixels: as bytes, or as (x/255-mean)/std.
+// store says how the last pass writes pixels: as bytes, or as numbers (x/255-mean)/std.
 type store struct {
 	dtype     tensor.DType
 	layout    Layout
@@ -91,7 +96,8 @@ func newPass(in Info) pass {
 	return pass{src: all, w: in.W, h: in.H, crop: all, c: in.C}
 }
 
-// finish copies into store what only info knew.
+// finish completes the plan. The last pass stores the record in its final type and layout, so that
+// it must have no image operations of its own: those need bytes.
 func (p *Plan) finish() {
 	p.open()
 	p.store.dtype, p.store.layout = p.info.DType, p.info.Layout
@@ -103,7 +109,7 @@ func (p *Plan) Info() Info { return p.info }
 // Rand returns the random stream of the record.
 func (p *Plan) Rand() *Rand { return &p.rnd }
 
-// open returns a pass that more can be added to.
+// open returns a pass that accepts more steps: the last pass, unless image operations follow it.
 func (p *Plan) open() *pass {
 	if s := p.passes.last(); s.ops[0] == s.ops[1] {
 		return s
@@ -111,8 +117,8 @@ func (p *Plan) open() *pass {
 	return p.passes.next(p.info)
 }
 
-// Apply has op change the image, which becomes w by h pixels. It costs a pass of its own. Masks, boxes and
-// keypoints cannot follow, as nothing says where the pixels go: see Recolor.
+// Apply adds an op that changes the image to w by h pixels. An op costs a pass of its own. Masks,
+// boxes and keypoints cannot follow it, since nothing says where the pixels go; see Recolor.
 func (p *Plan) Apply(op ImageOp, w, h int, args ...float64) error {
 	p.moves.lost = p.at
 	return p.apply(op, w, h, args...)
@@ -123,7 +129,7 @@ func (p *Plan) Recolor(op ImageOp, args ...float64) error {
 	return p.apply(op, p.info.W, p.info.H, args...)
 }
 
-// moved enters that pixels were moved, after p.info has the new size.
+// moved records a move of pixels. It is called after p.info has the new size.
 func (p *Plan) moved(kind moveKind, at [4]int, a ...float64) {
 	p.moves.add(kind, p.info.W, p.info.H, at, a...)
 }
@@ -147,12 +153,13 @@ func (p *Plan) apply(op ImageOp, w, h int, args ...float64) error {
 	return nil
 }
 
-// passes are made one after the other.
+// passes are the passes of a plan, each on the result of the one before.
 type passes []pass
 
 func (l passes) last() *pass { return &l[len(l)-1] }
 
-// next begins a pass over what the passes so far make, which is in.
+// next begins a pass over the result of the passes so far, whose info is in. Between passes images
+// are always HWC.
 func (l *passes) next(in Info) *pass {
 	in.Layout = HWC
 	*l = append(*l, newPass(in))
@@ -169,10 +176,11 @@ func (p *Plan) bytes() error {
 	return p.erased.none()
 }
 
-// erasures fix pixels of the record.
+// erasures are the rectangles that overwrite parts of the finished record.
 type erasures []erasure
 
-// none reports that there are some already.
+// none returns an error if rectangles were erased already: only flips may follow, because an erased
+// rectangle has a fixed place in the record.
 func (e erasures) none() error {
 	if len(e) > 0 {
 		return errErased
@@ -183,7 +191,8 @@ func (e erasures) none() error {
 // maxPixels limits what an operation makes: 1.5 times what Pillow takes for an attack.
 const maxPixels = 1 << 28
 
-// canBecome reports a size that cannot be.
+// canBecome returns an error if the image cannot become w by h pixels. The division avoids an
+// overflow of the product.
 func canBecome(in Info, w, h int) error {
 	if w <= 0 || h <= 0 {
 		return fmt.Errorf("input of %dx%d pixels would become %dx%d", in.W, in.H, w, h)
@@ -205,7 +214,8 @@ func ParseInterpolation(name string) (Interpolation, error) { return kernel.Pars
 // bytes, the height.
 func (p *Plan) Resize(w, h int, f Interpolation) error { return p.resize(w, h, f, widthFirst) }
 
-// passOrder says which side is resized first.
+// passOrder says which side a resize changes first. The result is rounded to bytes in between, so
+// that the order shows in the pixels.
 type passOrder bool
 
 const (
@@ -235,7 +245,9 @@ func (p *Plan) resize(w, h int, f Interpolation, first passOrder) error {
 	return nil
 }
 
-// Crop keeps the rectangle r of the image, and cuts boxes off at its edges, also where r is all of the image.
+// Crop keeps the rectangle r of the image. Boxes are cut off at its edges, even where r is the
+// whole image. A crop after a resize narrows the part of the result that is computed; without a
+// resize it narrows the part of the source that is decoded.
 func (p *Plan) Crop(r image.Rectangle) error {
 	all := image.Rect(0, 0, p.info.W, p.info.H)
 	if r.Empty() || !r.In(all) {
@@ -268,7 +280,7 @@ func (p *Plan) Crop(r image.Rectangle) error {
 	return nil
 }
 
-// mirror returns where r of an image of w x h pixels is after a flip.
+// mirror returns where the rectangle r of an image of w x h pixels lies after flips.
 func mirror(r image.Rectangle, w, h int, horizontal, vertical bool) image.Rectangle {
 	if horizontal {
 		r.Min.X, r.Max.X = w-r.Max.X, w-r.Min.X
@@ -279,7 +291,8 @@ func mirror(r image.Rectangle, w, h int, horizontal, vertical bool) image.Rectan
 	return r
 }
 
-// FlipHorizontal mirrors the image left to right.
+// FlipHorizontal mirrors the image left to right. Two flips cancel out. Borders of the pass are
+// exchanged: a pass flips before it pads.
 func (p *Plan) FlipHorizontal() {
 	for i := range p.erased {
 		r := &p.erased[i].r
@@ -291,7 +304,7 @@ func (p *Plan) FlipHorizontal() {
 	s.pad[0], s.pad[2] = s.pad[2], s.pad[0]
 }
 
-// FlipVertical turns the image upside down.
+// FlipVertical turns the image upside down, as FlipHorizontal does for the other axis.
 func (p *Plan) FlipVertical() {
 	for i := range p.erased {
 		r := &p.erased[i].r
@@ -303,7 +316,7 @@ func (p *Plan) FlipVertical() {
 	s.pad[1], s.pad[3] = s.pad[3], s.pad[1]
 }
 
-// Pad adds rows and columns around the image.
+// Pad adds a border around the image.
 func (p *Plan) Pad(left, top, right, bottom int, mode PadMode, fill [3]byte) error {
 	if err := p.bytes(); err != nil {
 		return err
@@ -326,12 +339,12 @@ func (p *Plan) Pad(left, top, right, bottom int, mode PadMode, fill [3]byte) err
 	return nil
 }
 
-// Gray makes the image gray, with that many channels, 1 or 3.
+// Gray makes the image gray, with 1 channel or 3 equal ones.
 func (p *Plan) Gray(channels int) error {
 	return p.recolor(colorMode{gray: p.info.C == 3, out: channels})
 }
 
-// Channels gives the image that many channels, 1 or 3.
+// Channels gives the image 1 or 3 channels.
 func (p *Plan) Channels(channels int) error { return p.recolor(colorMode{out: channels}) }
 
 func (p *Plan) recolor(to colorMode) error {
@@ -354,13 +367,13 @@ func (p *Plan) recolor(to colorMode) error {
 // SetLayout sets the order of the record's axes.
 func (p *Plan) SetLayout(l Layout) { p.info.Layout = l }
 
-// Convert makes the elements dt.
+// Convert makes the record's elements numbers of type dt, 0 to 255.
 func (p *Plan) Convert(dt tensor.DType) error { return p.convert(dt, unscaled) }
 
-// ConvertScaled makes the elements dt, divided by 255.
+// ConvertScaled makes the record's elements numbers of type dt, divided by 255.
 func (p *Plan) ConvertScaled(dt tensor.DType) error { return p.convert(dt, scaled) }
 
-// scaling says whether numbers are divided by 255.
+// scaling says whether a conversion divides by 255.
 type scaling bool
 
 const (
@@ -379,7 +392,8 @@ func (p *Plan) convert(dt tensor.DType, by scaling) error {
 	return p.erased.none()
 }
 
-// Normalize subtracts mean and divides by std, which have 1 or 3 values.
+// Normalize subtracts mean and divides by std, which have 1 or 3 values. It costs no pass: the last
+// pass normalizes while it stores.
 func (p *Plan) Normalize(mean, std []float64) error {
 	if p.info.DType == tensor.Uint8 {
 		return errors.New("input is uint8; put ToTensor or ConvertDType before it")

@@ -6,8 +6,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// planar does the work of a plan that needs no more than single planes, and reports whether
-// this one is such.
+// planar carries out a plan that treats every plane alone (crops, flips, conversion to CHW), and
+// reports whether the plan is such. Stored CHW records then need not be interleaved to pixels and
+// taken apart again.
 func (r *Runner) planar(t target, m *Planar) (bool, error) {
 	p := &r.plan.passes[0]
 	if len(r.plan.passes) > 1 || p.resize || p.padded || p.post != (colorMode{}) ||
@@ -30,8 +31,8 @@ func (r *Runner) planar(t target, m *Planar) (bool, error) {
 
 func copyBytes(_ *kernel.Norm, dst, src []byte, _ int) { copy(dst, src) }
 
-// planes converts all planes: whole ones where nothing is cut or mirrored, else rows, which
-// are mirrored some KiB at a time.
+// planes converts all planes of an image. A plane that is neither cut nor mirrored is one call of
+// the kernel; otherwise rows are mirrored some KiB at a time, while they are in the nearest cache.
 func planes[T any](r *Runner, dst []T, m *Planar, p *pass, convert func(*kernel.Norm, []T, []byte, int)) {
 	w, h := p.src.Dx(), p.src.Dy()
 	strip := r.scan.out.strip(p, w, h)
@@ -57,11 +58,12 @@ func planes[T any](r *Runner, dst []T, m *Planar, p *pass, convert func(*kernel.
 	}
 }
 
-// mirrored is about how many bytes are mirrored at a time: they stay in the nearest cache.
+// mirrored is about how many bytes are mirrored at a time: few enough to stay in the nearest cache.
 const mirrored = 8 << 10
 
-// strip returns memory for the rows of a plane of w x h pixels that are mirrored at a time:
-// one where they are turned upside down too, and none where they are not mirrored.
+// strip returns memory for the rows that are mirrored at a time, of a plane of w x h pixels. The
+// memory holds a single row if the plane is also turned upside down, and is nil if rows are not
+// mirrored.
 func (s *sink) strip(p *pass, w, h int) []byte {
 	switch {
 	case !p.flipH:

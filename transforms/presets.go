@@ -74,6 +74,7 @@ type Img2Dataset struct {
 //	border              the same, then white around it to a square
 var img2datasetModes = []string{"no", "fixed", "keep_ratio", "center_crop", "keep_ratio_largest", "border"}
 
+// openCVFilters maps OpenCV's names of filters to Pillow's.
 var openCVFilters = map[string]string{"linear": "bilinear", "cubic": "bicubic", "lanczos4": "lanczos", "area": "box"}
 
 // Build adds the resize, and the crop or border.
@@ -92,7 +93,7 @@ func (t Img2Dataset) Build(p *Plan) error {
 	return t.finish(p)
 }
 
-// resize makes side, which is one of the image's, ImageSize long.
+// resize scales the image so that side, its shorter or its longer side, becomes ImageSize.
 func (t Img2Dataset) resize(p *Plan, side int) error {
 	name := t.Upscale
 	if side > *t.ImageSize {
@@ -111,8 +112,8 @@ func (t Img2Dataset) resize(p *Plan, side int) error {
 		f)
 }
 
-// finish adds the steps of the mode after the resize. center_crop rounds its center down, as img2dataset does,
-// and CenterCrop rounds as torchvision does.
+// finish adds the crop or border of the mode after the resize. center_crop rounds its center down,
+// as img2dataset does; CenterCrop would round as torchvision does.
 func (t Img2Dataset) finish(p *Plan) error {
 	in, n := p.Info(), *t.ImageSize
 	switch t.Mode {
@@ -155,8 +156,8 @@ func (t ResizeKeepRatio) scaled(w, h int) (int, int) {
 	return int(math.RoundToEven(float64(w) / ratio)), int(math.RoundToEven(float64(h) / ratio))
 }
 
-// CenterCropOrPad is CenterCrop with a border of one's choice where the image is smaller:
-// timm's.
+// CenterCropOrPad is CenterCrop with a border of the caller's choice where the image is smaller, as
+// in timm.
 type CenterCropOrPad struct {
 	Size []int   `json:"size" is:"box"`                // pixels: one for a square, or height and width
 	Fill []int   `json:"fill" default:"[0]" is:"fill"` // with PadConstant, as in Pad

@@ -2,9 +2,10 @@ package transforms
 
 import "math"
 
-// Rand is the random stream of one record: a function of seed, epoch and record and of
-// nothing else, so that the same record is augmented the same way by any worker, in any
-// order. It is a counter that goes through a mixer (SplitMix64); it serves one goroutine.
+// Rand is the random stream of one record: a function of seed, epoch and record and of nothing
+// else, so that a record is augmented in the same way by any worker, in any order, and after a
+// resume. Rand is a counter that goes through a mixer (SplitMix64). It is a value of 8 bytes that
+// is made without an allocation. It serves one goroutine.
 type Rand struct{ state uint64 }
 
 // NewRand returns the stream of a record in an epoch.
@@ -12,8 +13,8 @@ func NewRand(seed, epoch, record uint64) Rand {
 	return Rand{state: mix(mix(mix(seed)^epoch) ^ record)}
 }
 
-// mix is a step of SplitMix64's counter and then its finalizer: a bijection in which each bit of x
-// flips half of the result's.
+// mix is one step of SplitMix64: a bijection in which each bit of x flips half of the result's
+// bits. Consecutive records therefore have unrelated streams.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -50,7 +51,8 @@ func (r *Rand) Shuffle(s []int) {
 	}
 }
 
-// Normal returns a normally distributed number with mean 0 and deviation 1.
+// Normal returns a normally distributed number with mean 0 and deviation 1 (Box and Muller). It
+// always draws two numbers, so that the position in the stream does not depend on the values.
 func (r *Rand) Normal() float64 {
 	radius := math.Sqrt(-2 * math.Log(1-r.Float64()))
 	return radius * math.Cos(2*math.Pi*r.Float64())
@@ -62,8 +64,8 @@ func (r *Rand) Beta(a float64) float64 {
 	return 1 / (1 + math.Exp(y-x)) // x / (x+y), of logarithms as small a would underflow
 }
 
-// logGamma returns the logarithm of a gamma-distributed number (Marsaglia and Tsang 2000; for
-// a < 1 with their boost by u^(1/a)).
+// logGamma returns the logarithm of a gamma-distributed number (Marsaglia and Tsang 2000; for a < 1
+// with their boost by u^(1/a)). The logarithm exists where the number itself would underflow.
 func (r *Rand) logGamma(a float64) float64 {
 	boost := 0.0
 	if a < 1 {

@@ -12,14 +12,15 @@ func init() {
 	Register[TrivialAugmentWide]()
 }
 
-// augmentation is one of the operations that RandAugment and TrivialAugmentWide draw from.
+// augmentation is one of the operations that RandAugment and TrivialAugmentWide draw from. level
+// maps a strength to the operation's own unit; do adds the operation to a plan.
 type augmentation struct {
 	signed bool
 	level  func(x magnitude, s *augmentSpace, w, h int) float64
 	do     func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error
 }
 
-// augmentSpace holds how far the operations go.
+// augmentSpace holds the strongest effect of each operation.
 type augmentSpace struct {
 	shear, rotate, color float64
 	moveX, moveY         func(w, h int) float64
@@ -36,7 +37,7 @@ var (
 		moveY: func(_, _ int) float64 { return 32 }}
 )
 
-// augmentationID is an index of augmentations.
+// augmentationID is an index into augmentations.
 type augmentationID int
 
 const (
@@ -57,7 +58,7 @@ const (
 	invertAll // of AutoAugment alone: it is in no list that others draw from
 )
 
-// augmentations are in torchvision's order.
+// augmentations are in torchvision's order, because a draw is an index into the list.
 var augmentations = []augmentation{
 	{do: func(p *Plan, _ float64, _ kernel.Filter, _ [3]byte) error { return p.bytes() }}, // Identity
 	{signed: true, level: shearLevel, do: func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error {
@@ -93,13 +94,14 @@ var augmentations = []augmentation{
 
 func shearLevel(x magnitude, s *augmentSpace, _, _ int) float64 { return x.between(0, s.shear) }
 
-// magnitude is one of that many bins.
+// magnitude is a strength: one of a number of bins.
 type magnitude struct{ bin, bins int }
 
-// share returns 0 for the first bin, 1 for the last.
+// share returns the strength between 0, for the first bin, and 1, for the last.
 func (x magnitude) share() float64 { return float64(x.bin) / float64(x.bins-1) }
 
-// between returns what torch.linspace(lo, hi, bins) has for the bin.
+// between returns the bin's element of torch.linspace(lo, hi, bins), in torch's float32 arithmetic:
+// a rotation that differs in the last bit may move a pixel.
 func (x magnitude) between(lo, hi float64) float64 {
 	return float64(newLinspace(lo, hi, x.bins).at(x.bin))
 }
@@ -115,7 +117,7 @@ func newLinspace(lo, hi float64, n int) linspace {
 	return linspace{float64(a), float64(b), float64((b - a) / float32(max(n-1, 1))), n}
 }
 
-// at returns number i: it adds to the nearer end.
+// at returns element i. Like torch, it counts from the nearer end, which changes the rounding.
 func (l linspace) at(i int) float32 {
 	if i < l.n/2 {
 		return float32(l.lo + float64(l.step*float64(i)))
@@ -123,7 +125,7 @@ func (l linspace) at(i int) float32 {
 	return float32(l.hi - float64(l.step*float64(l.n-1-i)))
 }
 
-// addMove shifts the image by whole pixels.
+// addMove shifts the image by x and y pixels.
 func addMove(p *Plan, x, y float64, f kernel.Filter, fill [3]byte) error {
 	return addWarp(p, warp(0, x, y, 1, 0, 0, float64(p.info.W)*0.5, float64(p.info.H)*0.5), f, fill)
 }
@@ -140,13 +142,14 @@ func whole(op ImageOp) func(*Plan, float64, kernel.Filter, [3]byte) error {
 	return func(p *Plan, v float64, _ kernel.Filter, _ [3]byte) error { return addChange(p, op, v) }
 }
 
-// addAugmentation applies operation i at level bin of bins, in a random direction.
+// addAugmentation applies operation i at strength bin of bins, in a random direction. A direction
+// is drawn only for operations that have two, as in torchvision.
 func addAugmentation(p *Plan, i int, s *augmentSpace, bin, bins int, f kernel.Filter, fill [3]byte) error {
 	negative := augmentations[i].signed && p.rnd.IntN(2) == 1
 	return augmentBy(p, augmentationID(i), s, bin, bins, negative, f, fill)
 }
 
-// augmentBy applies an operation; negative turns the direction of one that has two.
+// augmentBy applies an operation; negative reverses the direction of an operation that has two.
 func augmentBy(p *Plan, id augmentationID, s *augmentSpace, bin, bins int, negative bool, f kernel.Filter,
 	fill [3]byte) error {
 	a, v := &augmentations[id], 0.0
@@ -159,7 +162,7 @@ func augmentBy(p *Plan, id augmentationID, s *augmentSpace, bin, bins int, negat
 	return a.do(p, v, f, fill)
 }
 
-// RandAugment applies random operations out of fourteen, all as strongly as Magnitude says
+// RandAugment applies NumOps random operations out of fourteen, all with the strength Magnitude
 // (Cubuk et al. 2019, as in torchvision).
 type RandAugment struct {
 	NumOps        *int   `json:"num_ops" default:"2" in:"[0,100]"` // operations
@@ -169,7 +172,8 @@ type RandAugment struct {
 	Fill          []int  `json:"fill" default:"[0]" is:"fill"` // as in Pad
 }
 
-// Resolve checks that there is a bin of the Magnitude.
+// Resolve checks that Magnitude is one of the bins. Two bins are the least, since a strength is
+// divided by Bins-1.
 func (t RandAugment) Resolve() (Transform, error) {
 	if m, bins := *t.Magnitude, *t.Bins; bins < 2 || m < 0 || m >= bins {
 		return nil, fmt.Errorf("magnitude %d must be 0 to num_magnitude_bins-1, and num_magnitude_bins %d 2 or more", m,

@@ -27,7 +27,7 @@ type ColorJitter struct {
 	Hue        []float64 `json:"hue"`        // turns of the color circle, within -0.5 to 0.5
 }
 
-// Resolve spells out the ranges.
+// Resolve expands each parameter to a range.
 func (t ColorJitter) Resolve() (Transform, error) {
 	var errs [4]error
 	t.Brightness, errs[0] = jitterRange("brightness", t.Brightness, 1, 0, math.Inf(1))
@@ -37,7 +37,7 @@ func (t ColorJitter) Resolve() (Transform, error) {
 	return t, errors.Join(errs[:]...)
 }
 
-// jitterRange returns the range of factors about center that r means.
+// jitterRange expands r to a range of factors around center, within least and most.
 func jitterRange(name string, r []float64, center, least, most float64) ([]float64, error) {
 	switch len(r) {
 	case 0:
@@ -60,7 +60,8 @@ func jitterRange(name string, r []float64, center, least, most float64) ([]float
 	return r, nil
 }
 
-// Build draws the order and the factors.
+// Build draws the order and the factors. A factor that cannot change anything is neither drawn nor
+// applied, since an operation costs a pass over the image.
 func (t ColorJitter) Build(p *Plan) error {
 	ops := [4]ImageOp{brightness, contrast, saturation, hue}
 	ranges := [4][]float64{t.Brightness, t.Contrast, t.Saturation, t.Hue}
@@ -79,12 +80,13 @@ func (t ColorJitter) Build(p *Plan) error {
 
 func (ColorJitter) Randomized() {}
 
-// addChange applies an op that keeps the size.
+// addChange adds an operation that changes colors and moves no pixel.
 func addChange(p *Plan, op ImageOp, args ...float64) error {
 	return p.Recolor(op, args...)
 }
 
-// maybeChange applies an op with probability prob.
+// maybeChange adds an operation with probability prob. The type of the input is checked either way:
+// an error must not depend on a draw.
 func maybeChange(p *Plan, prob float64, op ImageOp, args ...float64) error {
 	if p.rnd.Float64() >= prob {
 		return p.bytes()
@@ -92,7 +94,8 @@ func maybeChange(p *Plan, prob float64, op ImageOp, args ...float64) error {
 	return addChange(p, op, args...)
 }
 
-// RandomGrayscale makes an image gray that keeps its channels.
+// RandomGrayscale makes an image gray with probability P. The image keeps its number of channels,
+// because a batch has one shape.
 type RandomGrayscale struct {
 	P *float64 `json:"p" default:"0.1" in:"[0,1]"` // probability
 }
@@ -107,7 +110,7 @@ func (t RandomGrayscale) Build(p *Plan) error {
 
 func (RandomGrayscale) Randomized() {}
 
-// RandomInvert makes a negative.
+// RandomInvert inverts all levels of an image with probability P.
 type RandomInvert struct {
 	P *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
@@ -117,7 +120,7 @@ func (t RandomInvert) Build(p *Plan) error { return maybeChange(p, *t.P, invert)
 
 func (RandomInvert) Randomized() {}
 
-// RandomPosterize keeps the upper bits of each byte.
+// RandomPosterize keeps the upper bits of each byte with probability P.
 type RandomPosterize struct {
 	Bits int      `json:"bits" in:"[1,8]"`
 	P    *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
@@ -130,7 +133,7 @@ func (t RandomPosterize) Build(p *Plan) error {
 
 func (RandomPosterize) Randomized() {}
 
-// RandomSolarize inverts what is as bright as a threshold or brighter.
+// RandomSolarize inverts levels from Threshold upwards with probability P.
 type RandomSolarize struct {
 	Threshold float64  `json:"threshold" in:"[0,255]"`
 	P         *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
@@ -141,7 +144,7 @@ func (t RandomSolarize) Build(p *Plan) error { return maybeChange(p, *t.P, solar
 
 func (RandomSolarize) Randomized() {}
 
-// RandomAdjustSharpness blurs or sharpens.
+// RandomAdjustSharpness blurs or sharpens an image with probability P.
 type RandomAdjustSharpness struct {
 	Factor float64  `json:"sharpness_factor" in:"[0,inf)"` // 0 is blurred, 1 as it is, 2 twice as sharp
 	P      *float64 `json:"p" default:"0.5" in:"[0,1]"`    // probability
@@ -152,7 +155,7 @@ func (t RandomAdjustSharpness) Build(p *Plan) error { return maybeChange(p, *t.P
 
 func (RandomAdjustSharpness) Randomized() {}
 
-// RandomAutocontrast stretches each channel to the whole range.
+// RandomAutocontrast stretches each channel to the whole range of levels with probability P.
 type RandomAutocontrast struct {
 	P *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }
@@ -162,7 +165,7 @@ func (t RandomAutocontrast) Build(p *Plan) error { return maybeChange(p, *t.P, a
 
 func (RandomAutocontrast) Randomized() {}
 
-// RandomEqualize makes the histogram of each channel flat.
+// RandomEqualize makes the histogram of each channel nearly flat with probability P.
 type RandomEqualize struct {
 	P *float64 `json:"p" default:"0.5" in:"[0,1]"` // probability
 }

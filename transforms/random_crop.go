@@ -14,7 +14,8 @@ func init() {
 }
 
 // RandomResizedCrop resizes a random part of an image, of random area and aspect: the usual
-// augmentation for ImageNet.
+// augmentation for ImageNet. Only the part is decoded, so that a small crop of a large photograph
+// is cheap.
 type RandomResizedCrop struct {
 	// of the output: one for a square, or height and width
 	Size []int `json:"size" is:"box"`
@@ -30,7 +31,7 @@ type RandomResizedCrop struct {
 	Antialias Antialias `json:"antialias"`
 }
 
-// checkRange reports what is not a range [lo, hi] with least < lo <= hi <= most.
+// checkRange returns an error unless r is a range [lo, hi] with 0 < lo <= hi <= most.
 func checkRange(name string, r []float64, most float64) error {
 	if len(r) != 2 || !(r[0] > 0 && r[0] <= r[1] && r[1] <= most) {
 		return fmt.Errorf("%s %v must be two numbers, the smaller first, above 0 and at most %v", name, r, most)
@@ -53,7 +54,7 @@ func (t RandomResizedCrop) Build(p *Plan) error {
 
 func (RandomResizedCrop) Randomized() {}
 
-// partSize is how much larger than one less than the image a part may be.
+// partSize says whether a random part may be as large as the image.
 type partSize int
 
 const (
@@ -61,8 +62,9 @@ const (
 	anyPart                     // also the image
 )
 
-// drawPart is torchvision's RandomResizedCrop.get_params; if the part must be smaller than the image, an empty
-// rectangle says that ten draws had none, as in RandomErasing.get_params.
+// drawPart is torchvision's RandomResizedCrop.get_params. After ten draws that do not fit, it falls
+// back to the center. If the part must be smaller than the image, it returns an empty rectangle
+// instead, as RandomErasing.get_params gives up.
 func drawPart(rnd *Rand, w, h int, scale, ratio []float64, size partSize) image.Rectangle {
 	most := int(size)
 	for range 10 {
@@ -81,7 +83,7 @@ func drawPart(rnd *Rand, w, h int, scale, ratio []float64, size partSize) image.
 	return nearestAspect(w, h, ratio)
 }
 
-// nearestAspect returns the largest centered part with an aspect within the range.
+// nearestAspect returns the largest centered part whose aspect is within ratio.
 func nearestAspect(w, h int, ratio []float64) image.Rectangle {
 	pw, ph := w, h
 	switch in := float64(w) / float64(h); {

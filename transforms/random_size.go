@@ -23,7 +23,7 @@ func init() {
 // RandomZoomOut and RandomIoUCrop output random sizes, which a later transform brings to one size,
 // such as RandomCrop with PadIfNeeded.
 
-// RandomZoomOut puts an image at a random place of a larger one.
+// RandomZoomOut puts an image at a random place of a larger one, so that objects become smaller.
 type RandomZoomOut struct {
 	Fill  []int     `json:"fill" default:"[0]" is:"fill"`               // as in Pad
 	Range []float64 `json:"side_range" default:"[1,4]" is:"range 1024"` // of the factor for both sides, at least 1
@@ -52,8 +52,9 @@ func (t RandomZoomOut) Build(p *Plan) error {
 
 func (RandomZoomOut) Randomized() {}
 
-// RandomIoUCrop keeps a random part of an image that overlaps a box enough, as SSD is trained (Liu et al. 2016). A box
-// whose center is outside becomes empty: SanitizeBoundingBoxes, later in the pipeline, removes it.
+// RandomIoUCrop keeps a random part of an image that overlaps a box enough, as SSD is trained (Liu
+// et al. 2016). A box whose center is outside of the part becomes empty; a SanitizeBoundingBoxes
+// later in the pipeline removes it.
 type RandomIoUCrop struct {
 	// least share of each side
 	MinScale *float64 `json:"min_scale" default:"0.3"`
@@ -77,7 +78,8 @@ func (t RandomIoUCrop) Resolve() (Transform, error) {
 		checkRange("min_aspect_ratio and max_aspect_ratio", []float64{*t.MinAspect, *t.MaxAspect}, math.MaxFloat32))
 }
 
-// iouRounds limits how many overlaps are drawn if none fits: then the image stays as it is.
+// iouRounds limits how many overlaps are drawn. torchvision draws until one fits, which may take
+// for ever; here the image stays as it is after the last round.
 const iouRounds = 100
 
 // Build draws the part.
@@ -105,7 +107,8 @@ func (t RandomIoUCrop) Build(p *Plan) error {
 	return p.bytes()
 }
 
-// draw returns a random part of w x h pixels, empty if its aspect is not within the range.
+// draw returns a random part of w x h pixels, or an empty rectangle if the part's aspect is not
+// within the range.
 func (t RandomIoUCrop) draw(r *Rand, w, h int) image.Rectangle {
 	pw := int(float64(w) * r.Between(*t.MinScale, *t.MaxScale))
 	ph := int(float64(h) * r.Between(*t.MinScale, *t.MaxScale))
@@ -118,7 +121,8 @@ func (t RandomIoUCrop) draw(r *Rand, w, h int) image.Rectangle {
 
 func (RandomIoUCrop) Randomized() {}
 
-// overlaps reports whether the center of a box is in the part, and one of those boxes overlaps it by least or more.
+// overlaps reports whether the center of at least one box is in the part, and one of these boxes
+// overlaps the part by least or more. Boxes are moved to where the plan so far has brought them.
 func overlaps(p *Plan, part image.Rectangle, least float64) bool {
 	found := false
 	best := 0.0
@@ -140,7 +144,7 @@ func (b *box) overlap(r image.Rectangle) float64 {
 	return common / ((b[2]-b[0])*(b[3]-b[1]) + float64(r.Dx()*r.Dy()) - common)
 }
 
-// cropByIoU is Plan.Crop that also empties boxes whose center is outside.
+// cropByIoU is Plan.Crop that also empties boxes whose center is outside of the part.
 func cropByIoU(p *Plan, part image.Rectangle) error {
 	n := len(p.moves.list)
 	if err := p.Crop(part); err != nil {
@@ -260,7 +264,7 @@ type FixedSizeCrop struct {
 	Mode PadMode `json:"padding_mode" choices:"constant edge reflect symmetric"`
 }
 
-// Build draws the part.
+// Build draws one number for both axes, as torchvision does.
 func (t FixedSizeCrop) Build(p *Plan) error {
 	in, r := p.Info(), p.Rand().Float64()
 	h, w := min(in.H, t.Size[0]), min(in.W, t.Size[1])

@@ -12,7 +12,7 @@ func init() {
 	Register[RandomAffine]()
 }
 
-// RandomRotation turns an image about its center; the size stays, unless Expand.
+// RandomRotation turns an image about its center. The size stays the same, unless Expand is set.
 type RandomRotation struct {
 	Degrees       []float64 `json:"degrees" is:"degrees"` // range, counter-clockwise; one number v means -v to v
 	Interpolation string    `json:"interpolation" default:"nearest" choices:"nearest bilinear bicubic"`
@@ -21,7 +21,7 @@ type RandomRotation struct {
 	Fill          []int     `json:"fill" default:"[0]" is:"fill"` // as in Pad
 }
 
-// Resolve refuses a center of an image that grows.
+// Resolve refuses Center together with Expand: the enlarged image is always centered.
 func (t RandomRotation) Resolve() (Transform, error) {
 	if t.Expand && t.Center != nil {
 		return nil, errors.New("expand turns about the middle; leave center out")
@@ -29,7 +29,7 @@ func (t RandomRotation) Resolve() (Transform, error) {
 	return t, nil
 }
 
-// checkCenter reports a center of a warp that is none.
+// checkCenter returns an error unless c is nil or two finite numbers.
 func checkCenter(c []float64) error {
 	for _, v := range c {
 		if math.IsNaN(v) || math.Abs(v) > 1<<20 {
@@ -42,7 +42,7 @@ func checkCenter(c []float64) error {
 	return nil
 }
 
-// centerOr returns a center, or the middle of w x h pixels.
+// centerOr returns the center c, or the middle of w x h pixels if c is nil.
 func centerOr(c []float64, w, h int) (x, y float64) {
 	if c == nil {
 		return float64(w) * 0.5, float64(h) * 0.5
@@ -66,7 +66,7 @@ func (t RandomRotation) Build(p *Plan) error {
 
 func (RandomRotation) Randomized() {}
 
-// resolveSymmetric makes one number the range of as much to both sides.
+// resolveSymmetric expands one number v to the range from -v to v.
 func resolveSymmetric(name string, v *[]float64) error {
 	r := *v
 	if len(r) == 1 && r[0] >= 0 {
@@ -106,7 +106,7 @@ func checkTwoShares(name string, v []float64) error {
 	return nil
 }
 
-// resolveShear spells out the ranges across and down.
+// resolveShear expands Shear to four numbers: the ranges across and down.
 func resolveShear(v *[]float64) error {
 	switch s := *v; len(s) {
 	case 1, 2:

@@ -10,15 +10,17 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// RasterOutput returns the output of [Pipeline.Raster] for m; Pix does not matter. The transforms that
-// work on a Raster are those that resize, crop, order axes, and ConvertDType to float32 with Normalize.
-// The error names others.
+// RasterOutput returns the output of [Pipeline.Raster] for m; Pix does not matter. The transforms
+// that work on a Raster are resizes, crops, layouts, and ConvertDType to float32 with Normalize.
+// Any other transform is an error that names what is possible.
 func (p *Pipeline) RasterOutput(m Raster) (Info, error) {
 	var plan Plan
 	return p.planRaster(&plan, m)
 }
 
-// planRaster plans for an image of one channel, or of three, for which Normalize may have statistics.
+// planRaster plans the work for an image of any number of channels. It plans for one channel, or
+// for three, because Normalize may have three means; the passes themselves treat all channels
+// alike.
 func (p *Pipeline) planRaster(plan *Plan, m Raster) (out Info, err error) {
 	in := Info{W: m.W, H: m.H, C: 1}
 	if m.C == 3 {
@@ -52,8 +54,8 @@ func (p *Pipeline) planRaster(plan *Plan, m Raster) (out Info, err error) {
 	return out, nil
 }
 
-// rasterWhite is the value that ConvertDType maps to 1: as in torchvision the largest value of an
-// integer; floats stay as they are.
+// rasterWhite returns the value that ConvertDType maps to 1: the largest value of an integer type,
+// as in torchvision, and 1 for floats, which stay as they are. 0 means that there is none.
 func rasterWhite(d tensor.DType) float32 {
 	switch d {
 	case tensor.Uint8:
@@ -66,9 +68,10 @@ func rasterWhite(d tensor.DType) float32 {
 	return 0
 }
 
-// Raster writes the record that the pipeline makes from m to dst, which has the length of RasterOutput. Filters
-// compute in float64 and round after each axis to the type of the image: Pillow's resize of I;16, I and F, bit for
-// bit where Pillow does not overflow.
+// Raster writes the record that the pipeline makes from m to dst, which has the length of
+// RasterOutput. Filters compute in float64 and round to the image's type after each axis: the
+// pixels equal Pillow's resize of I;16, I and F, bit for bit where Pillow does not overflow. Raster
+// allocates every intermediate image; it serves preprocessing, not the training loop.
 func (p *Pipeline) Raster(dst []byte, m Raster) error {
 	var plan Plan
 	out, err := p.planRaster(&plan, m)
@@ -124,7 +127,7 @@ func (m raster) crop(r image.Rectangle) raster {
 	return out
 }
 
-// resizeRows makes rows w pixels long, and returns columns [from, to) of them.
+// resizeRows resizes every row to w pixels, and returns columns [from, to) of the result.
 func (m raster) resizeRows(w, from, to int, f Interpolation) raster {
 	if w == m.W {
 		return m.crop(image.Rect(from, 0, to, m.H))
@@ -155,7 +158,8 @@ func (m raster) resizeRows(w, from, to int, f Interpolation) raster {
 	return out
 }
 
-// resizeColumns makes columns h pixels long, and returns rows [from, to) of them.
+// resizeColumns resizes every column to h pixels, and returns rows [from, to) of the result. It
+// works row by row, in the order of the memory.
 func (m raster) resizeColumns(h, from, to int, f Interpolation) raster {
 	if h == m.H {
 		return m.crop(image.Rect(0, from, m.W, to))
@@ -180,7 +184,8 @@ func (m raster) resizeColumns(h, from, to int, f Interpolation) raster {
 	return out
 }
 
-// saveRow stores sums as numbers of the image's type, integers rounded as Pillow does: halves away from zero.
+// saveRow stores sums in the image's type. Integers are rounded as Pillow does, halves away from
+// zero.
 func (m raster) saveRow(dst []byte, x []float64) {
 	if !m.DType.IsFloat() {
 		for i, v := range x {
@@ -191,7 +196,7 @@ func (m raster) saveRow(dst []byte, x []float64) {
 	save(dst[:len(x)*m.DType.Size()], x, m.DType)
 }
 
-// float32 converts all values, and normalizes them.
+// float32 converts all values to float32, and normalizes them.
 func (m raster) float32(s *store) raster {
 	out := raster{W: m.W, H: m.H, C: m.C, DType: tensor.Float32, Pix: make([]byte, 4*m.W*m.H*m.C)}
 	row, white := make([]float64, m.W*m.C), rasterWhite(m.DType)
@@ -213,7 +218,7 @@ func (m raster) float32(s *store) raster {
 	return out
 }
 
-// write copies the pixels in the order of the layout.
+// write copies the pixels to dst in the layout l.
 func (m raster) write(dst []byte, l Layout) {
 	if l == HWC || m.C == 1 {
 		copy(dst, m.Pix)

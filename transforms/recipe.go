@@ -17,7 +17,7 @@ import (
 // opName returns the name of an operation in recipes, which is the name of its type.
 func opName(t any) string { return reflect.TypeOf(t).Name() }
 
-// decoder makes a resolved operation of one entry of a recipe.
+// decoder turns one entry of a recipe into an operation with its defaults.
 type decoder[T any] func(entry []byte) (T, error)
 
 // decode is the decoder for the type Op.
@@ -29,8 +29,9 @@ func decode[T, Op any](entry []byte) (resolved T, err error) {
 	return resolve(any(op).(T))
 }
 
-// marshalRecipe writes a list with an object for each operation, with its name under "op" and every
-// effective parameter.
+// marshalRecipe writes a list with one object per operation: its name under "op", and every
+// effective parameter. A recipe identifies a pipeline in a loader's State, so that defaults are
+// written out.
 func marshalRecipe[T any](ops []T) ([]byte, error) {
 	out := []byte{'['}
 	for i, t := range ops {
@@ -50,7 +51,7 @@ func marshalRecipe[T any](ops []T) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// parseRecipe reads what marshalRecipe writes. All that is wrong is in the error.
+// parseRecipe reads what marshalRecipe writes. The error joins everything that is wrong.
 func parseRecipe[T any](recipe []byte, known map[string]decoder[T]) ([]T, error) {
 	var entries []json.RawMessage
 	if err := json.Unmarshal(recipe, &entries); err != nil {
@@ -89,11 +90,12 @@ func parseEntry[T any](entry []byte, known map[string]decoder[T]) (t T, err erro
 	return t, nil
 }
 
-// isNumber reports whether a JSON value is one.
+// isNumber reports whether a JSON value is a number.
 func isNumber(v json.RawMessage) bool { return v[0] == '-' || v[0] >= '0' && v[0] <= '9' }
 
-// decodeStrict reads an entry into the struct at t and refuses keys that it does not have. A
-// number stands for the list of that number where one is wanted.
+// decodeStrict reads an entry into the struct at t, and refuses unknown keys: a misspelt parameter
+// would otherwise keep its default without a word. A single number is accepted for a list of one
+// number.
 func decodeStrict(entry []byte, t any) error {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(entry, &keys); err != nil {
@@ -128,7 +130,7 @@ func decodeStrict(entry []byte, t any) error {
 	return err
 }
 
-// wordOf names a type of parameters for people who do not write Go.
+// wordOf names a parameter's type for readers who do not write Go.
 func wordOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:
@@ -173,31 +175,32 @@ func (ToTensor) Build(p *Plan) error {
 	return p.ConvertScaled(tensor.Float32)
 }
 
-// PILToTensor is ToLayout to CHW.
+// PILToTensor is torchvision's name for ToLayout to CHW.
 type PILToTensor struct{}
 
-// Resolve returns a ToLayout.
+// Resolve returns the ToLayout that PILToTensor stands for, so that equal pipelines have one
+// recipe.
 func (PILToTensor) Resolve() (Transform, error) { return ToLayout{CHW}, nil }
 
 // Build sets the layout.
 func (PILToTensor) Build(p *Plan) error { return ToLayout{CHW}.Build(p) }
 
-// ToImage is ToLayout to CHW.
+// ToImage is torchvision's name for ToLayout to CHW.
 type ToImage struct{}
 
-// Resolve returns a ToLayout.
+// Resolve returns the ToLayout that ToImage stands for.
 func (ToImage) Resolve() (Transform, error) { return ToLayout{CHW}, nil }
 
 // Build sets the layout.
 func (ToImage) Build(p *Plan) error { return ToLayout{CHW}.Build(p) }
 
-// ToDtype is ConvertDType that scales only if Scale is true.
+// ToDtype is torchvision's name for ConvertDType. It scales only if Scale is true.
 type ToDtype struct {
 	DType tensor.DType `json:"dtype"` // as in ConvertDType
 	Scale bool         `json:"scale"` // divide by 255
 }
 
-// Resolve returns a ConvertDType.
+// Resolve returns the ConvertDType that ToDtype stands for.
 func (t ToDtype) Resolve() (Transform, error) {
 	return resolve[Transform](ConvertDType{DType: t.DType, NoScale: !t.Scale})
 }
@@ -205,12 +208,12 @@ func (t ToDtype) Resolve() (Transform, error) {
 // Build adds the conversion.
 func (t ToDtype) Build(p *Plan) error { return p.convert(t.DType, scaling(t.Scale)) }
 
-// ConvertImageDtype is ConvertDType.
+// ConvertImageDtype is torchvision's name for a scaling ConvertDType.
 type ConvertImageDtype struct {
 	DType tensor.DType `json:"dtype" default:"float32"` // as in ConvertDType; Invalid means Float32
 }
 
-// Resolve returns a ConvertDType.
+// Resolve returns the ConvertDType that ConvertImageDtype stands for.
 func (t ConvertImageDtype) Resolve() (Transform, error) {
 	return resolve[Transform](ConvertDType{DType: t.DType})
 }

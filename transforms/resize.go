@@ -47,8 +47,9 @@ type Resize struct {
 // The last two take one size for a square.
 var fits = []string{"shorter", "longer", "exact", "cover", "pad"}
 
-// Antialias stands in a recipe to say that filters widen when they reduce, as Pillow's do;
-// there is no other way.
+// Antialias documents in a recipe that filters widen when they reduce an image, as Pillow's do.
+// torchvision has a parameter of this name; here no other value exists, and false is refused
+// instead of ignored.
 type Antialias struct{}
 
 // MarshalJSON writes true.
@@ -85,7 +86,8 @@ func (t Resize) Resolve() (Transform, error) {
 	return t, nil
 }
 
-// resizeBy resizes in the pass order of that name.
+// resizeBy resizes in the named pass order: "auto" is vertical first if the height loses more than
+// twice as many pixels as the width.
 func resizeBy(p *Plan, order string, w, h int, f kernel.Filter) error {
 	less := p.info.H - h
 	return p.resize(w, h, f, passOrder(order == "auto" && less > 0 && less > 2*(p.info.W-w)))
@@ -113,7 +115,7 @@ func (t Resize) Build(p *Plan) error {
 	return nil
 }
 
-// scaled returns what a w x h image becomes before any crop or border.
+// scaled returns the size of a w x h image before the crop of cover or the border of pad.
 func (t Resize) scaled(w, h, boxW, boxH int) (int, int) {
 	wide := w*boxH >= h*boxW // wider than the box, or as wide
 	switch t.Fit {
@@ -151,19 +153,19 @@ func shorter(w, h, size, maxSize int) (int, int) {
 	return newLong, newShort
 }
 
-// centered returns the center w x h of a larger image, rounded as torchvision does:
-// int(round((d-crop)/2)) with halves to even.
+// centered returns the center, w x h pixels, of a larger image. The corner is rounded as
+// torchvision does: int(round((d-crop)/2)) with halves to even.
 func centered(fromW, fromH, w, h int) image.Rectangle {
 	x, y := halfEven(fromW-w), halfEven(fromH-h)
 	return image.Rect(x, y, x+w, y+h)
 }
 
-// halfEven returns n/2, a half rounded to the even neighbor; n >= 0.
+// halfEven returns n/2, with a half rounded to the even neighbor, for n >= 0.
 func halfEven(n int) int {
 	return n/2 + n&1*(n/2&1)
 }
 
-// checkSize reports a size that is not one or two positive numbers.
+// checkSize returns an error unless size is one or two positive numbers.
 func checkSize(size []int) error {
 	if len(size) != 1 && len(size) != 2 {
 		return fmt.Errorf("size %v must be one number, or height and width", size)
@@ -176,7 +178,7 @@ func checkSize(size []int) error {
 	return nil
 }
 
-// resolveFill returns fill with its default, and reports values that are not a color.
+// checkFill returns an error unless fill is a gray value or a color.
 func checkFill(fill []int) error {
 	if len(fill) != 1 && len(fill) != 3 {
 		return fmt.Errorf("fill %v must be one gray value, or red, green, blue", fill)
@@ -189,7 +191,7 @@ func checkFill(fill []int) error {
 	return nil
 }
 
-// fillBytes returns a resolved fill for each channel.
+// fillBytes returns the byte of each channel for a fill of 1 or 3 values.
 func fillBytes(fill []int) (b [3]byte) {
 	for c := range b {
 		b[c] = byte(fill[c%len(fill)])
@@ -197,8 +199,9 @@ func fillBytes(fill []int) (b [3]byte) {
 	return b
 }
 
-// weightCache keeps the weights of the axes resized lately. A folder of photos has few
-// distinct sides, so nearly all are found.
+// weightCache keeps the filter weights of the axes that were resized most recently. A folder of
+// photographs has few distinct sides, so that nearly all weights are found. The cache belongs to
+// one Runner and has no lock.
 type weightCache struct {
 	entries [64]weightEntry
 	clock   uint64
@@ -209,7 +212,8 @@ type weightEntry struct {
 	used    uint64 // clock of the last use; 0 is an empty entry
 }
 
-// get returns the weights for outputs [from, to). They stay valid for the next 63 calls.
+// get returns the weights for outputs [from, to). They stay valid for the next 63 calls: the entry
+// that was used least recently is replaced.
 func (c *weightCache) get(in, out, from, to int, f kernel.Filter) *kernel.Weights {
 	c.clock++
 	oldest := &c.entries[0]

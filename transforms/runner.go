@@ -8,25 +8,24 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Runner does the work of a Pipeline for one goroutine. It owns scratch memory that grows to
-// what the largest image so far needed: some rows of the input for each resize, and the whole
-// image between two operations that cannot be fused. When that has happened, it allocates
-// nothing.
+// Runner does the work of a Pipeline for one goroutine. It owns scratch memory, which grows to the
+// largest image so far: some input rows for each resize, and a whole image between two operations
+// that cannot be fused. From then on a Runner allocates nothing.
 type Runner struct {
 	p       *Pipeline
 	plan    Plan
-	planned Info // what plan is for; the zero Info is for nothing
+	planned Info // input that plan is for; the zero Info means none
 	scan    scan
 	weights weightCache
 	between [2]Image
-	other   Image // what an ImageOp writes
+	other   Image // result of an ImageOp
 	sums    []float64
 	mixer   mixer
 	norm    kernel.Norm
 	normFor store
 }
 
-// Runner returns a new Runner.
+// Runner returns a new Runner of the pipeline.
 func (p *Pipeline) Runner() *Runner {
 	r := &Runner{p: p}
 	r.scan.init(&r.weights)
@@ -43,9 +42,9 @@ func (r *Runner) Do(dst []byte, src Source) error {
 	return r.DoRand(dst, src, Rand{})
 }
 
-// DoMoves is DoRand for an image on which masks, boxes or keypoints lie, and returns how these move. boxes are those on
-// the image, each left, top, right and bottom, which RandomIoUCrop chooses by; nil if there are none to choose by. The
-// Moves is valid until the next call.
+// DoMoves is DoRand for an image with labels, and returns how masks, boxes and keypoints move.
+// boxes lie on the image, each as left, top, right, bottom, and RandomIoUCrop chooses by them; nil
+// if there are none to choose by. The Moves is valid until the next call.
 func (r *Runner) DoMoves(dst []byte, src Source, rnd Rand, boxes []float32) (*Moves, error) {
 	m, err := r.Moves(InfoOf(src), rnd, boxes)
 	if err != nil {
@@ -54,7 +53,8 @@ func (r *Runner) DoMoves(dst []byte, src Source, rnd Rand, boxes []float32) (*Mo
 	return m, r.do(dst, src)
 }
 
-// Moves is DoMoves without the pixels: the image is one that in describes.
+// Moves is DoMoves without pixels, for an image that in describes. The boxes are not kept: they
+// belong to the caller.
 func (r *Runner) Moves(in Info, rnd Rand, boxes []float32) (*Moves, error) {
 	r.plan.boxes = boxes
 	err := r.prepare(in, rnd)
@@ -66,8 +66,9 @@ func (r *Runner) Moves(in Info, rnd Rand, boxes []float32) (*Moves, error) {
 	return m, err
 }
 
-// DoSized is DoMoves for a pipeline whose images have sizes of their own: it returns the record in the memory of dst,
-// or in new memory if that is too short, and what it is. Moves.Err says whether labels can follow.
+// DoSized is DoMoves for a pipeline whose images have several sizes. It returns the record in dst's
+// memory, or in new memory if dst is too short, with the record's Info. Moves.Err says whether
+// labels can follow.
 func (r *Runner) DoSized(dst []byte, src Source, rnd Rand, boxes []float32) ([]byte, Info, *Moves, error) {
 	r.plan.boxes = boxes
 	err := r.prepare(InfoOf(src), rnd)
@@ -91,7 +92,8 @@ func (r *Runner) DoRand(dst []byte, src Source, rnd Rand) error {
 	return r.do(dst, src)
 }
 
-// do runs the passes of the plan into dst, then erases rectangles and multiplies by the matrix, where the plan has these.
+// do runs the passes of the plan into dst, then the erasures and the matrix, which work on the
+// finished record.
 func (r *Runner) do(dst []byte, src Source) error {
 	if want := r.plan.info.Bytes(); len(dst) != want {
 		return fmt.Errorf("output %v has %d bytes, and the record %d; make inputs one size, by Resize and CenterCrop",
@@ -115,7 +117,8 @@ func (r *Runner) run(t target, src Source) error {
 	return r.runPasses(t, src)
 }
 
-// runPasses runs all passes, each on what the one before made.
+// runPasses runs all passes, each on the result of the one before. Two images alternate as
+// intermediate results, and the last pass writes to t directly.
 func (r *Runner) runPasses(t target, src Source) error {
 	last := len(r.plan.passes) - 1
 	for i := range r.plan.passes[:last] {
@@ -140,7 +143,8 @@ func (r *Runner) call(c *opCall, m *Image) {
 	c.op(m, &r.other, c.args)
 }
 
-// prepare plans the work, unless the plan of the last image fits this one too.
+// prepare plans the work, unless the last plan fits: a pipeline that draws nothing has the same
+// plan for all images of one size. A failed plan is forgotten, because the plan is half built then.
 func (r *Runner) prepare(in Info, rnd Rand) error {
 	if in == r.planned && !r.p.random {
 		return nil

@@ -8,22 +8,24 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// stripRows is how many rows are resized horizontally before the vertical resize looks at
-// them: few enough to be in cache still.
+// stripRows is how many rows are resized horizontally before the vertical resize reads them: few
+// enough to be still in cache.
 const stripRows = 16
 
-// scan carries out one pass: rows come in from a Source, are resized horizontally into a
-// strip and vertically out of it, or the other way round, and go to the sink.
+// scan carries out one pass. Rows come from a Source, are resized horizontally into a strip and
+// vertically out of it, or the other way round, and go to the sink. Only a strip of the image is in
+// memory at a time, so that decoding, resizing and storing share the cache, and a large photograph
+// needs no large buffer.
 type scan struct {
 	cache *weightCache
 	strip func(y int, strip Image) error // the method rows, made once
 
 	p    *pass
 	h, v *kernel.Weights // nil for an axis that keeps its length
-	area image.Rectangle // what is read, relative to p.src
+	area image.Rectangle // part of the input that is read, relative to p.src
 	in   int             // channels of the Source
 	c    int             // channels in the strip
-	next int             // next output row, in rows of the resized image
+	next int             // next output row, counted in rows of the resized image
 	buf  stripBuffer
 	wide rowBuffer // rows resized vertically and not yet horizontally, if that comes first
 	pre  []byte    // rows after the color conversion that stands before the resize
@@ -50,7 +52,8 @@ func (s *scan) init(cache *weightCache) {
 	s.strip = s.rows
 }
 
-// run reads src and writes all of t.
+// run reads src and writes all of t. The row count is checked at the end: a Source that ends early
+// must not leave old bytes in the batch.
 func (s *scan) run(p *pass, src Source, t target) error {
 	_, _, s.in = src.Size()
 	s.p = p
@@ -68,7 +71,7 @@ func (s *scan) run(p *pass, src Source, t target) error {
 	return nil
 }
 
-// weigh finds the weights of both axes, and what of the input they need.
+// weigh finds the filter weights of both axes, and which part of the input they need.
 func (s *scan) weigh() {
 	p := s.p
 	s.h, s.v, s.area = nil, nil, p.crop
@@ -82,7 +85,8 @@ func (s *scan) weigh() {
 	}
 }
 
-// begin sizes the scratch memory.
+// begin sizes the scratch memory of a pass. The strip buffer holds the rows of two vertical
+// filters, so that rows move to its front only now and then.
 func (s *scan) begin() {
 	s.next = s.p.crop.Min.Y
 	if s.h == nil && s.v == nil {
@@ -106,10 +110,10 @@ func (s *scan) begin() {
 	}
 }
 
-// verticalFirst reports whether both axes change, and the vertical one before the other.
+// verticalFirst reports whether both axes are resized, and the vertical one first.
 func (s *scan) verticalFirst() bool { return s.p.vfirst && s.h != nil && s.v != nil }
 
-// rows takes in a strip of the Source.
+// rows receives a strip of rows from the Source.
 func (s *scan) rows(y int, strip Image) error {
 	y -= s.p.src.Min.Y
 	if err := s.checkStrip(y, strip); err != nil {
@@ -135,7 +139,8 @@ func (s *scan) rows(y int, strip Image) error {
 	return nil
 }
 
-// checkStrip reports a Source that does not keep its promise.
+// checkStrip returns an error for a strip that was not asked for. Decoders are not trusted here: a
+// wrong size would read beyond the strip.
 func (s *scan) checkStrip(y int, strip Image) error {
 	if err := strip.Validate(); err != nil {
 		return fmt.Errorf("source delivered an %w", err)
@@ -152,7 +157,8 @@ func (s *scan) checkStrip(y int, strip Image) error {
 	return nil
 }
 
-// fill appends rows to the strip buffer, resized horizontally if that comes first.
+// fill appends rows to the strip buffer. They are resized horizontally on the way, unless the
+// vertical resize comes first.
 func (s *scan) fill(m Image) {
 	if s.p.pre != (colorMode{}) {
 		m = s.recolor(m)
@@ -178,7 +184,8 @@ func (s *scan) recolor(m Image) Image {
 	return out
 }
 
-// drain makes what output rows can be made, and drops the input rows no longer needed.
+// drain makes all output rows whose input rows are in the buffer, and drops input rows that no
+// later output needs.
 func (s *scan) drain() {
 	b := &s.buf
 	if s.v == nil {
@@ -201,7 +208,8 @@ func (s *scan) drain() {
 	b.keepFrom(b.first + b.n)
 }
 
-// vertical makes output row next, in its final place if it needs no more than that.
+// vertical makes output row s.next. A row that needs no further work is written to its final place
+// directly.
 func (s *scan) vertical() {
 	if s.verticalFirst() {
 		s.verticalThenHorizontal()
@@ -216,8 +224,8 @@ func (s *scan) vertical() {
 	s.out.row(y, s.line, s.c)
 }
 
-// verticalThenHorizontal makes output row next at the input's width, and when enough of
-// those have come together, makes them as wide as they should be.
+// verticalThenHorizontal makes output row s.next at the width of the input. It collects stripRows
+// such rows, and resizes them horizontally together: the kernel works on several rows at once.
 func (s *scan) verticalThenHorizontal() {
 	wide, n := s.buf.stride, s.p.crop.Dx()*s.c
 	s.v.Column(s.wide.pix[s.wide.n*wide:][:wide], s.buf.pix, wide, s.next, s.buf.first)
@@ -232,7 +240,8 @@ func (s *scan) verticalThenHorizontal() {
 	s.wide.n = 0
 }
 
-// keepFrom makes room for stripRows more rows, if it is short, by dropping rows before lo.
+// keepFrom makes room for stripRows more rows by dropping rows before lo. While there is room,
+// nothing moves.
 func (b *stripBuffer) keepFrom(lo int) {
 	drop := min(max(lo-b.first, 0), b.n)
 	if drop == 0 || b.n+stripRows <= b.max && drop < b.n {

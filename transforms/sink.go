@@ -6,7 +6,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// target is the memory that a pass writes, and how. The slice that belongs to dtype is set.
+// target is the memory that a pass writes. Only the slice that belongs to dtype is set.
 type target struct {
 	dst    []byte
 	f32    []float32
@@ -16,8 +16,9 @@ type target struct {
 	norm   *kernel.Norm
 }
 
-// sink takes the rows of a pass after the resize: it changes color, mirrors, adds borders
-// and stores them.
+// sink stores the rows of a pass after the resize: it changes colors, mirrors, adds borders and
+// converts to the record's type. Each row is read once more while it is in cache, so that none of
+// these steps is a pass over the image.
 type sink struct {
 	t       target
 	p       *pass
@@ -37,7 +38,8 @@ func (s *sink) begin(p *pass, in int, t target) {
 	}
 }
 
-// direct returns where row y is stored, if it needs no more work than being written there.
+// direct returns the final place of row y if the row needs no work but being written, and nil
+// otherwise.
 func (s *sink) direct(y int) []byte {
 	p := s.p
 	if s.t.dtype != tensor.Uint8 || (s.t.layout != HWC && p.c != 1) || p.post != (colorMode{}) || p.flipH ||
@@ -48,7 +50,7 @@ func (s *sink) direct(y int) []byte {
 	return s.t.dst[s.place(y)*n:][:n]
 }
 
-// place returns where the row y of the crop ends up.
+// place returns the row of the record in which row y of the crop is stored.
 func (s *sink) place(y int) int {
 	if s.p.flipV {
 		y = s.p.crop.Dy() - 1 - y
@@ -56,8 +58,8 @@ func (s *sink) place(y int) int {
 	return y + s.p.pad[1]
 }
 
-// rows stores the rows of m, from row y of the crop on, all at once if they need no work
-// and have no gaps; else it returns false.
+// rows stores all rows of m, from row y of the crop on, in one call, if they need no work and have
+// no gaps. Otherwise it returns false.
 func (s *sink) rows(y int, m Image) bool {
 	p := s.p
 	if p.post != (colorMode{}) || p.flipH || p.flipV || p.pad != [4]int{} || m.Stride != m.W*m.Step {
@@ -90,7 +92,7 @@ func (s *sink) row(y int, px []byte, step int) {
 	s.put(s.place(y), 1, px, step)
 }
 
-// widen is row px with the border at both ends.
+// widen writes row px to dst with the border at both ends.
 func (s *sink) widen(dst, px []byte, step int) {
 	p := s.p
 	c, w, left := p.c, p.crop.Dx(), p.pad[0]
@@ -111,7 +113,7 @@ func (s *sink) borderPixel(dst, row []byte, i, w int) {
 	copy(dst, row[s.p.padMode.from(i, w)*s.p.c:])
 }
 
-// put stores rows of the record, as wide as that.
+// put stores rows of the record's full width, in the record's type and layout.
 func (s *sink) put(y, rows int, px []byte, step int) {
 	switch s.t.dtype {
 	case tensor.Uint8:
@@ -134,7 +136,8 @@ func (s *sink) putBytes(y, rows int, px []byte, step int) {
 	kernel.Pack(d[y*n:(y+rows)*n], px, step, s.p.c)
 }
 
-// putNumbers is putBytes for float32, and for 16 bits.
+// putNumbers is putBytes for numbers of 32 or 16 bits. The kernels of the element type are
+// parameters, so that both types share the choice of the layout.
 func putNumbers[T any](s *sink, d []T, y, rows int, px []byte, step int,
 	plain func(*kernel.Norm, []T, []byte, int),
 	pixels func(*kernel.Norm, []T, []byte, int),
@@ -152,7 +155,8 @@ func putNumbers[T any](s *sink, d []T, y, rows int, px []byte, step int,
 	}
 }
 
-// end adds the rows of the border.
+// end adds the rows of the border. It runs last: the border repeats rows that are stored by then,
+// in their final type.
 func (s *sink) end() {
 	top, inner := s.p.pad[1], s.p.crop.Dy()
 	if top+s.p.pad[3] == 0 {
@@ -186,7 +190,7 @@ func (s *sink) borderRow(y, i, inner int) {
 	}
 }
 
-// copyRow copies a stored row to another.
+// copyRow copies one row of the record to another row.
 func copyRow[T any](s *sink, d []T, to, from int) {
 	if s.t.layout == CHW && s.p.c == 3 {
 		r, g, b := pixel.PlaneRows(d, to, 1, s.w, s.h)
@@ -200,7 +204,7 @@ func copyRow[T any](s *sink, d []T, to, from int) {
 	copy(d[to*n:(to+1)*n], d[from*n:(from+1)*n])
 }
 
-// channels returns how many channels come out when in go in.
+// channels returns how many channels an image of in channels has afterwards.
 func (c colorMode) channels(in int) int {
 	if c.out == 0 {
 		return in
@@ -208,7 +212,8 @@ func (c colorMode) channels(in int) int {
 	return c.out
 }
 
-// convert changes one row: src has in channels, step bytes apart, and dst has no gaps.
+// convert changes the channels of one row: src has in channels, step bytes apart, and dst has no
+// gaps.
 func (c colorMode) convert(dst, src []byte, step, in int) {
 	out := c.channels(in)
 	switch {

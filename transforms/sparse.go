@@ -10,7 +10,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// sparseTransform is an ArrayTransform that also works on rows that are mostly zero.
+// sparseTransform is an ArrayTransform that also works on sparse rows, of which only the values
+// that are not zero are stored. It must map 0 to 0.
 type sparseTransform interface {
 	ArrayTransform
 
@@ -19,7 +20,8 @@ type sparseTransform interface {
 	pairs(x []float64, in tensor.Spec) []float64
 }
 
-// boundTransform is an ArrayTransform that computes something from a field before the records of it.
+// boundTransform is an ArrayTransform that computes a table from the field's spec, once, and not
+// for each record.
 type boundTransform interface {
 	ArrayTransform
 	bind(in tensor.Spec) ArrayTransform
@@ -31,7 +33,8 @@ func init() {
 	arrayRegistry["ToDense"] = decode[ArrayTransform, ToDense]
 }
 
-// checkSparse refuses a transform of sparse rows that would change values which are not stored.
+// checkSparse refuses a transform that would change values which a sparse row does not store: Scale
+// with an Offset, for example, makes zeros into other numbers.
 func checkSparse(t ArrayTransform, in tensor.Spec) error {
 	_, ok := t.(sparseTransform)
 	if _, dense := t.(ToDense); ok || dense || in.Content != tensor.Sparse {
@@ -40,10 +43,10 @@ func checkSparse(t ArrayTransform, in tensor.Spec) error {
 	return errors.New("works on arrays, and the field has sparse rows; put ToDense before it")
 }
 
-// pairs implements sparseTransform: the runner rounds.
+// pairs returns the pairs as they are: the runner rounds.
 func (t Cast) pairs(x []float64, _ tensor.Spec) []float64 { return x }
 
-// pairs implements sparseTransform.
+// pairs takes the logarithm of the values, which stand at odd places; log(1 + 0) is 0.
 func (Log1p) pairs(x []float64, _ tensor.Spec) []float64 {
 	for i := 1; i < len(x); i += 2 {
 		x[i] = math.Log1p(x[i])
@@ -51,12 +54,13 @@ func (Log1p) pairs(x []float64, _ tensor.Spec) []float64 {
 	return x
 }
 
-// NormalizeTotal scales the values of a record so that their sum is TargetSum. A record whose sum is 0 stays as it is.
+// NormalizeTotal scales the values of a record so that their sum is TargetSum, as counts of genes
+// are compared between cells. A record whose sum is 0 stays as it is.
 type NormalizeTotal struct {
 	TargetSum *float64 `json:"target_sum" default:"10000" in:"(0,inf)"`
 }
 
-// Output reports integers, and arrays of several axes.
+// Output refuses integers, and arrays with several axes.
 func (NormalizeTotal) Output(in tensor.Spec) (tensor.Spec, error) {
 	if in.Content != tensor.Sparse && (in.Ragged || len(in.Shape) != 1) {
 		return in, fmt.Errorf("records of shape %v; they must have one axis, or be sparse", in.Shape)
@@ -64,13 +68,13 @@ func (NormalizeTotal) Output(in tensor.Spec) (tensor.Spec, error) {
 	return needFloat(in)
 }
 
-// Apply is not called.
+// Apply is never called: NormalizeTotal is an ArrayRemaker.
 func (NormalizeTotal) Apply([]float64, int, tensor.Spec) {}
 
-// Remade implements ArrayRemaker.
+// Remade returns n: the number of elements stays the same.
 func (NormalizeTotal) Remade(n int, _ tensor.Spec) int { return n }
 
-// Remake implements ArrayRemaker.
+// Remake copies the record, and scales the copy.
 func (t NormalizeTotal) Remake(dst, src []float64, _ tensor.Spec) error {
 	copy(dst, src)
 	t.scale(dst, 0, 1)
@@ -111,7 +115,7 @@ func (t SelectFeatures) Resolve() (ArrayTransform, error) {
 	return t, nil
 }
 
-// Output reports features that are not there, or come twice.
+// Output refuses features that do not exist or are named twice.
 func (t SelectFeatures) Output(in tensor.Spec) (tensor.Spec, error) {
 	width := in.Width
 	if in.Content != tensor.Sparse {
@@ -139,7 +143,8 @@ func (t SelectFeatures) Output(in tensor.Spec) (tensor.Spec, error) {
 	return in, nil
 }
 
-// columns returns the numbers of the columns that are kept.
+// columns returns the numbers of the kept columns. A name that several features have is an error:
+// which one is meant is not known.
 func (t SelectFeatures) columns(in tensor.Spec, width int) ([]int, error) {
 	columns := slices.Clone(t.Columns)
 	if len(t.Features) > 0 && in.Features == nil {
@@ -191,13 +196,13 @@ func (t SelectFeatures) bind(in tensor.Spec) ArrayTransform {
 	return t
 }
 
-// Apply is not called.
+// Apply is never called: SelectFeatures is an ArrayRemaker.
 func (SelectFeatures) Apply([]float64, int, tensor.Spec) {}
 
-// Remade implements ArrayRemaker.
+// Remade returns the number of kept columns.
 func (t SelectFeatures) Remade(int, tensor.Spec) int { return max(len(t.Columns), len(t.Features)) }
 
-// Remake implements ArrayRemaker.
+// Remake copies the kept columns.
 func (t SelectFeatures) Remake(dst, src []float64, _ tensor.Spec) error {
 	for i, c := range t.Columns {
 		dst[i] = src[c]
@@ -216,10 +221,11 @@ func (t SelectFeatures) pairs(x []float64, _ tensor.Spec) []float64 {
 	return x[:n]
 }
 
-// ToDense makes records with a value for each column of sparse rows: 0 where there is no pair, and the sum of several.
+// ToDense makes records with a value for each column of sparse rows: 0 for a column without a pair,
+// and the sum for a column with several.
 type ToDense struct{}
 
-// Output makes records of one axis, and reports fields that are not sparse.
+// Output returns a field of one axis, and refuses fields that are not sparse.
 func (ToDense) Output(in tensor.Spec) (tensor.Spec, error) {
 	if in.Content != tensor.Sparse {
 		return in, errors.New("the field has arrays, and no sparse rows; leave ToDense out")
@@ -228,13 +234,13 @@ func (ToDense) Output(in tensor.Spec) (tensor.Spec, error) {
 	return in, nil
 }
 
-// Apply is not called.
+// Apply is never called: ToDense is an ArrayRemaker.
 func (ToDense) Apply([]float64, int, tensor.Spec) {}
 
-// Remade implements ArrayRemaker.
+// Remade returns the number of columns.
 func (ToDense) Remade(_ int, in tensor.Spec) int { return in.Width }
 
-// Remake implements ArrayRemaker.
+// Remake scatters the pairs over the columns.
 func (ToDense) Remake(dst, src []float64, _ tensor.Spec) error {
 	clear(dst)
 	for i := 0; i < len(src); i += 2 {
@@ -243,8 +249,9 @@ func (ToDense) Remake(dst, src []float64, _ tensor.Spec) error {
 	return nil
 }
 
-// sparse takes a record through the transforms of sparse rows, and returns the pairs that are left and the number of
-// the transform that comes next.
+// sparse takes a record through the transforms of sparse rows. It returns the remaining pairs, and
+// the number of the next transform. Column numbers are checked first: later transforms index tables
+// by them, and a stored record is not trusted.
 func (r *ArrayRunner) sparse(src []byte) (pairs []float64, next int, err error) {
 	in := r.in()
 	n := len(src) / in.DType.Size()
@@ -270,7 +277,8 @@ func (r *ArrayRunner) sparse(src []byte) (pairs []float64, next int, err error) 
 	return pairs, next, nil
 }
 
-// scatter fills a record of float32 with pairs.
+// scatter fills a record of float32 with pairs. It replaces ToDense at the end of a pipeline: the
+// dense row need not exist in float64 first.
 func scatter(dst []byte, pairs []float64) {
 	x := tensor.Elements[float32](dst)
 	clear(x)
@@ -279,7 +287,7 @@ func scatter(dst []byte, pairs []float64) {
 	}
 }
 
-// Append appends what the transforms make of a record to dst: for pipelines whose records are of any length.
+// Append appends the transformed record to dst, for pipelines whose records have any length.
 func (r *ArrayRunner) Append(dst, src []byte) ([]byte, error) {
 	if r.out().Content != tensor.Sparse {
 		n := r.OutputBytes(len(src))

@@ -7,14 +7,17 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// someSizes are widths and heights of photographs, for which a head must make one size.
+// someSizes are widths and heights of photographs, wide, tall, large and small, for which a head
+// must make one size.
 var someSizes = [][2]int{{500, 375}, {375, 500}, {1920, 1080}, {4000, 3000}, {61, 67}}
 
-// Split divides a pipeline of image files into a head and a tail. The head draws nothing at random, and makes RGB or
-// gray bytes of one size of images of any size, in the layout HWC: its results can be stored. The tail has the other
-// transforms. Both, one after the other, make the record that p makes, to the byte.
+// Split divides a pipeline of image files into a head and a tail. The head draws nothing at random,
+// and makes RGB or gray bytes of one size from images of any size, in layout HWC: its results can
+// be stored once and read in every epoch. The tail has the other transforms. Head and tail, one
+// after the other, make the same record as p, to the byte.
 //
-// The error says why there is no head: p begins with a random transform, or sizes differ before the first one.
+// The error says why there is no head: p begins with a random transform, or sizes differ before the
+// first random one.
 func (p *Pipeline) Split() (head, tail *Pipeline, err error) {
 	n, fixed := 0, p.fixed()
 	for i := range fixed + 1 {
@@ -42,7 +45,7 @@ func (p *Pipeline) Split() (head, tail *Pipeline, err error) {
 	return head, tail, err
 }
 
-// fixed returns how many transforms come before the first that is random.
+// fixed returns the number of transforms before the first random one.
 func (p *Pipeline) fixed() int {
 	for i, t := range p.ts {
 		if _, ok := t.(Randomized); ok {
@@ -52,7 +55,8 @@ func (p *Pipeline) fixed() int {
 	return len(p.ts)
 }
 
-// makesOneSize reports whether transforms that are not random make bytes of one size, of all images that they take.
+// makesOneSize reports whether transforms that are not random make bytes of one size from all
+// images that they accept.
 func makesOneSize(ts []Transform) bool {
 	p := Pipeline{ts: ts}
 	var first Info
@@ -71,7 +75,7 @@ func makesOneSize(ts []Transform) bool {
 	return first != Info{}
 }
 
-// noHead returns why no transforms before the first random one make one size.
+// noHead returns why the transforms before the first random one do not make one size.
 func (p *Pipeline) noHead(fixed int) error {
 	if fixed == len(p.ts) {
 		return errors.New("its images have several sizes; add a Resize to height and width, or a CenterCrop")

@@ -7,13 +7,14 @@ import (
 	"github.com/penstock/penstock/internal/kernel"
 )
 
-// matrix maps output positions to input positions: x' = m[0]x + m[1]y + m[2], and y' by the
-// other three.
+// matrix maps output positions to input positions: x' = m[0]x + m[1]y + m[2], and y' by the other
+// three numbers. Warps go backwards, so that every output pixel gets a value.
 type matrix [6]float64
 
-// affine resamples the image by a matrix, as Pillow's transform(AFFINE) does: args are the
-// matrix, the filter (nearest, bilinear or bicubic), the color of what is outside, and the width and the height that
-// come out.
+// affine resamples the image by a matrix, as Pillow's transform(AFFINE) does. args are the matrix,
+// the filter (nearest, bilinear or bicubic), the color of what is outside, and the output's width
+// and height. Pillow has three routines with different arithmetic, and chooses as affine does; the
+// pixels depend on it.
 func affine(m, other *Image, args OpArgs) {
 	a := matrix(args[:6])
 	fill := unpackFill(args[7])
@@ -29,14 +30,15 @@ func affine(m, other *Image, args OpArgs) {
 	*m, *other = *other, *m
 }
 
-// packFill makes three bytes a number, as OpArgs need it.
+// packFill packs three bytes into a number: OpArgs hold numbers only.
 func packFill(f [3]byte) float64 { return float64(int(f[0])<<16 | int(f[1])<<8 | int(f[2])) }
 
 func unpackFill(v float64) [3]byte {
 	return [3]byte{byte(int(v) >> 16), byte(int(v) >> 8), byte(int(v))}
 }
 
-// affineNearest is Pillow's affine_fixed: positions with 16 bits of fraction.
+// affineNearest is Pillow's affine_fixed. It steps through positions with 16 bits of fraction,
+// whose rounding errors add up along a row just as they do in Pillow.
 func affineNearest(dst, src *Image, a matrix, fill [3]byte) {
 	fix := func(v float64) int { return int(math.Floor(float64(v*65536) + 0.5)) }
 	x0 := fix(a[2] + float64(a[0]*0.5) + float64(a[1]*0.5))
@@ -55,7 +57,7 @@ func affineNearest(dst, src *Image, a matrix, fill [3]byte) {
 	}
 }
 
-// scaleNearest is Pillow's ImagingScaleAffine, which adds up in double precision.
+// scaleNearest is Pillow's ImagingScaleAffine, which adds steps in double precision.
 func scaleNearest(dst, src *Image, a matrix, fill [3]byte) {
 	v := a[5] + float64(a[4]*0.5)
 	for y := range dst.H {
@@ -69,7 +71,7 @@ func scaleNearest(dst, src *Image, a matrix, fill [3]byte) {
 	}
 }
 
-// pick copies one pixel, or fill if there is none.
+// pick copies one pixel, or fill if the position is outside of the image.
 func pick(dst []byte, src *Image, x, y int, fill [3]byte) {
 	if x < 0 || y < 0 || x >= src.W || y >= src.H {
 		copy(dst, fill[:])
@@ -78,10 +80,10 @@ func pick(dst []byte, src *Image, x, y int, fill [3]byte) {
 	copy(dst, src.Pix[y*src.Stride+x*src.C:])
 }
 
-// sampler makes the pixel at position (u, v) of src, or fill if that is outside.
+// sampler computes the pixel at position (u, v) of src, or fill if the position is outside.
 type sampler func(dst []byte, src *Image, u, v float64, fill [3]byte)
 
-// samplerOf returns the sampler of a filter, which OpArgs hold as a number.
+// samplerOf returns the sampler of a filter. OpArgs hold the filter as a number.
 func samplerOf(filter float64) sampler {
 	switch kernel.Filter(filter) {
 	case kernel.Bilinear:
@@ -96,7 +98,7 @@ func nearestPixel(dst []byte, src *Image, u, v float64, fill [3]byte) {
 	pick(dst, src, int(math.Floor(u)), int(math.Floor(v)), fill)
 }
 
-// affineSmooth is Pillow's generic transform.
+// affineSmooth is Pillow's generic transform: every position is computed from scratch.
 func affineSmooth(dst, src *Image, a matrix, sample sampler, fill [3]byte) {
 	for y := range dst.H {
 		out := dst.Row(y)
@@ -108,7 +110,7 @@ func affineSmooth(dst, src *Image, a matrix, sample sampler, fill [3]byte) {
 	}
 }
 
-// mixPixel is Pillow's bilinear filter, which truncates.
+// mixPixel is Pillow's bilinear filter, which truncates the result instead of rounding it.
 func mixPixel(dst []byte, src *Image, u, v float64, fill [3]byte) {
 	if !(u >= 0 && u < float64(src.W) && v >= 0 && v < float64(src.H)) {
 		copy(dst, fill[:])
@@ -127,8 +129,8 @@ func mixPixel(dst []byte, src *Image, u, v float64, fill [3]byte) {
 	}
 }
 
-// cubicPixel is Pillow's bicubic filter (Geometry.c), which truncates too. Rows beyond the
-// image repeat the one before, from above.
+// cubicPixel is Pillow's bicubic filter (Geometry.c), which truncates too. Rows below the image
+// repeat the row above them, as Pillow does.
 func cubicPixel(dst []byte, src *Image, u, v float64, fill [3]byte) {
 	if !(u >= 0 && u < float64(src.W) && v >= 0 && v < float64(src.H)) {
 		copy(dst, fill[:])
@@ -155,7 +157,7 @@ func cubicPixel(dst []byte, src *Image, u, v float64, fill [3]byte) {
 	}
 }
 
-// cubic interpolates between b and c.
+// cubic interpolates between b and c at t, by Pillow's polynomial and order of operations.
 func cubic(a, b, c, d, t float64) float64 {
 	p2, p3, p4 := c-a, float64(2*(a-b))+c-d, b-a-c+d
 	return b + float64(t*(p2+float64(t*(p3+float64(t*p4)))))
@@ -175,7 +177,8 @@ func warp(angle, tx, ty, scale, shearX, shearY, cx, cy float64) matrix {
 	return m
 }
 
-// radians multiplies by pi/180 in double precision, as Python does.
+// radians multiplies by pi/180 in double precision, as Python does. The variable keeps Go from
+// folding the constants exactly.
 func radians(degrees float64) float64 {
 	pi := float64(math.Pi)
 	return float64(degrees * (pi / 180))
@@ -191,7 +194,7 @@ func rotation(angle, cx, cy float64) matrix {
 	return m
 }
 
-// round15 rounds to 15 decimals, so that right angles are exact.
+// round15 rounds to 15 decimals, as Python's round does, so that right angles are exact.
 func round15(v float64) float64 {
 	n := math.RoundToEven(v * 1e15)
 	switch off := math.FMA(v, 1e15, -n); { // the product above was rounded itself
@@ -203,18 +206,20 @@ func round15(v float64) float64 {
 	return n / 1e15
 }
 
-// addWarp resamples the image by the matrix that maps output to input positions.
+// addWarp resamples the image by a matrix that maps output to input positions.
 func addWarp(p *Plan, m matrix, f kernel.Filter, fill [3]byte) error {
 	return addCentered(p, m, m.fromCenter(p.info.W, p.info.H), f, fill)
 }
 
-// addCentered is addWarp. centered is the same matrix for positions from the center of the image, without the rounding
-// that the other has from its offsets.
+// addCentered is addWarp with two forms of one matrix. centered maps positions relative to the
+// center of the image, without the rounding that offsets bring into m. Labels follow centered,
+// since torchvision computes with it.
 func addCentered(p *Plan, m, centered matrix, f kernel.Filter, fill [3]byte) error {
 	return addSized(p, m, centered, p.info.W, p.info.H, f, fill)
 }
 
-// addSized is addCentered of an image that becomes w x h pixels; centered maps positions from the center of that.
+// addSized is addCentered for an image that becomes w x h pixels; centered is relative to the
+// center of the result.
 func addSized(p *Plan, m, centered matrix, w, h int, f kernel.Filter, fill [3]byte) error {
 	err := p.apply(affine, w, h, m[0], m[1], m[2], m[3], m[4], m[5], float64(f), packFill(fill), float64(w), float64(h))
 	if err == nil {
@@ -223,7 +228,7 @@ func addSized(p *Plan, m, centered matrix, w, h int, f kernel.Filter, fill [3]by
 	return err
 }
 
-// fromCenter returns a matrix for positions from the center of w x h pixels.
+// fromCenter returns the matrix for positions relative to the center of w x h pixels.
 func (m matrix) fromCenter(w, h int) matrix {
 	cx, cy := float64(w)/2, float64(h)/2
 	m[2] += float64(m[0]*cx) + float64(m[1]*cy) - cx
@@ -249,12 +254,13 @@ func addExpandedRotation(p *Plan, angle float64, f kernel.Filter, fill [3]byte) 
 	return addSized(p, m, warp(-math.Mod(math.Mod(angle, 360)+360, 360), 0, 0, 1, 0, 0, 0, 0), nw, nh, f, fill)
 }
 
-// at returns the input position of an output position, in Pillow's order of additions.
+// at returns the input position of an output position, with Pillow's order of additions.
 func (m matrix) at(x, y float64) (float64, float64) {
 	return float64(m[0]*x) + float64(m[1]*y) + m[2], float64(m[3]*x) + float64(m[4]*y) + m[5]
 }
 
-// expanded returns the size of w x h pixels that a matrix turns by an angle.
+// expanded returns the size of w x h pixels after a turn by angle. Multiples of 90 degrees are
+// exact, as in Pillow.
 func expanded(m matrix, angle float64, w, h int) (int, int) {
 	switch math.Mod(math.Mod(angle, 360)+360, 360) {
 	case 0, 180:
@@ -272,7 +278,7 @@ func expanded(m matrix, angle float64, w, h int) (int, int) {
 	return int(math.Ceil(right) - math.Floor(left)), int(math.Ceil(bottom) - math.Floor(top))
 }
 
-// parseWarpFilter returns the filter of that name, if affine has it.
+// parseWarpFilter returns the named filter, if warps have it.
 func parseWarpFilter(name string) (kernel.Filter, error) {
 	switch name {
 	case "nearest":
@@ -287,9 +293,9 @@ func parseWarpFilter(name string) (kernel.Filter, error) {
 
 func init() { Register[RandomPerspective]() }
 
-// RandomPerspective moves the corners of an image inwards by random distances, as if it was
-// seen from aside; the size stays. torchvision solves for the map by least squares, whose
-// rounding moves a pixel here and there, and all of them where the corners nearly coincide.
+// RandomPerspective moves the corners of an image inwards by random distances, as if the image was
+// seen from the side. The size stays the same. torchvision solves for the mapping by least squares,
+// whose rounding moves a pixel here and there, and all of them where the corners nearly coincide.
 type RandomPerspective struct {
 	// most that a corner moves, as a share of half the image, 0 to 1; nil means 0.5
 	Distortion    *float64 `json:"distortion_scale" default:"0.5" in:"[0,1]"`
@@ -318,8 +324,8 @@ func (t RandomPerspective) Build(p *Plan) error {
 
 func (RandomPerspective) Randomized() {}
 
-// addPerspective brings the image's corners, clockwise from the upper left one, to others. An
-// image stays as it is where nothing does that, as when it is one pixel wide.
+// addPerspective moves the image's corners, clockwise from the upper left one, to the places in to.
+// An image stays as it is if no mapping does that, such as an image one pixel wide.
 func addPerspective(p *Plan, to [4][2]float64, f kernel.Filter, fill [3]byte) error {
 	k, ok := perspectiveOf(p.info.W, p.info.H, to)
 	if !ok {
@@ -355,8 +361,8 @@ func perspectiveOf(w, h int, to [4][2]float64) (k [8]float64, ok bool) {
 	return k, ok
 }
 
-// solve turns the last column of m into the solution, by elimination with pivots. It
-// returns false if there is none, or several.
+// solve turns the last column of m into the solution, by Gauss-Jordan elimination with pivots. It
+// returns false if there is no solution, or more than one.
 func solve(m *[8][9]float64) bool {
 	for c := range m {
 		best := c

@@ -35,8 +35,9 @@ const (
 	all     = Moves | Blends | Recolor
 )
 
-// effects lists the operations whose effect does not depend on their parameters. An operation that blends only moves
-// with interpolation nearest.
+// effects lists the operations whose effect does not depend on their parameters. An operation
+// listed as blending only moves pixels if its interpolation is nearest. An operation that is
+// missing here is taken to do everything: a wrong guess would let a mask be blended without a word.
 var effects = map[string]Effect{
 	"CenterCrop": moves, "CenterCropOrPad": moves, "CornerCrop": moves, "Crop": moves, "HorizontalFlip": moves,
 	"Pad":        moves,
@@ -67,7 +68,9 @@ var effects = map[string]Effect{
 	"Grayscale": 0, "PILToTensor": 0, "RGB": 0, "ToImage": 0, "ToLayout": 0, // a gray image keeps its values in each
 }
 
-// Of returns what an operation of a pipeline does. One that is not of package transforms may do everything.
+// Of returns what an operation of a pipeline does. An operation from outside of package transforms
+// may do everything. The package is compared as well as the name, because a user's type may have a
+// name of ours.
 func Of(t transforms.Transform) Effect {
 	switch t := t.(type) {
 	case transforms.ConvertDType:
@@ -92,7 +95,8 @@ func recolorIf(is bool) Effect {
 	return 0
 }
 
-// parameters returns the parameters of an operation as JSON.
+// parameters returns the parameters of an operation as JSON, by name. The recipe is the one form
+// that all operations have in common.
 func parameters(t transforms.Transform) map[string]string {
 	var list map[string]json.RawMessage
 	text, err := json.Marshal(t)
@@ -106,14 +110,15 @@ func parameters(t transforms.Transform) map[string]string {
 	return out
 }
 
-// Field is a field of a record, and what is done to it.
+// Field is a field of a record, with the pipeline that the caller applies to it.
 type Field struct {
 	Spec     tensor.Spec
 	Pipeline *transforms.Pipeline // of an image; nil for none
 	Whole    bool                 // the pipeline is one for all images
 }
 
-// Words are the names of the caller's parameters, for messages.
+// Words are the caller's names of parameters, for messages. Go, Python and the commands name them
+// differently, and an error must show what its reader can type.
 type Words struct {
 	Independent string // says that %s is independent
 	Pipelines   string // gives fields pipelines of their own
@@ -121,9 +126,10 @@ type Words struct {
 	Instances   string // says that fields are of the same instances
 }
 
-// Check returns what follows the images that pipelines move, and an error for each field that would no longer fit the
-// images of its record. Fields whose names are in independent stay as they are, or have transforms of their own: the
-// caller knows.
+// Check returns what follows the images that pipelines move, and an error for each field that would
+// no longer fit the images of its record. Training on boxes that stayed where they were fails
+// silently, so that every field that could be a mask, boxes or points must be named or declared
+// independent. Fields in independent are the caller's responsibility.
 func Check(fields []Field, independent []string, w Words) ([]Group, error) {
 	var errs []error
 	var left []Field
@@ -156,7 +162,8 @@ func Check(fields []Field, independent []string, w Words) ([]Group, error) {
 	return groups, errors.Join(errs...)
 }
 
-// groups returns the images with a pipeline and what follows them, and the names of all that follows one.
+// groups returns the images that have a pipeline, with the fields that follow each, and the names
+// of all followers.
 func (w Words) groups(fields []Field, independent []string) (groups []Group, follows []string, err error) {
 	var errs []error
 	for i, f := range fields {
@@ -188,7 +195,9 @@ func (w Words) groups(fields []Field, independent []string) (groups []Group, fol
 	return groups, follows, errors.Join(errs...)
 }
 
-// imageOf returns the position of the image that a field lies on, -1 if that is not among the fields.
+// imageOf returns the position of the image that a field lies on, or -1 if that image is not among
+// the fields. A field that names no image lies on the only one; among several images the choice is
+// the caller's.
 func imageOf(s tensor.Spec, fields []Field) (int, error) {
 	var names []string
 	last := -1
@@ -210,7 +219,8 @@ func imageOf(s tensor.Spec, fields []Field) (int, error) {
 	return last, nil
 }
 
-// sanitized returns the fields that lose the rows that boxes and keypoints on an image lose.
+// sanitized returns the fields whose rows belong to the same instances as boxes or keypoints on an
+// image, such as labels: where the pipeline removes a box, they lose its row.
 func (w Words) sanitized(image Field, on, fields []Field, independent []string) (rows []int, err error) {
 	boxed := slices.ContainsFunc(on, func(f Field) bool { return f.Spec.Content == tensor.Boxes })
 	if !boxed && has[transforms.RandomIoUCrop](image.Pipeline) {
@@ -237,7 +247,8 @@ func (w Words) sanitized(image Field, on, fields []Field, independent []string) 
 	return slices.Compact(rows), nil
 }
 
-// removed returns the fields that lose the rows that an operation removes of fields of that content.
+// removed returns the fields that lose a row for each row that op removes from fields of the given
+// content. A field that may or may not belong to the same instances is an error.
 func (w Words) removed(op, content string, image Field, on, fields []Field, independent []string) (rows []int,
 	err error) {
 	if !slices.ContainsFunc(on, func(f Field) bool { return f.Spec.Content == content }) {
@@ -267,7 +278,8 @@ func (w Words) removed(op, content string, image Field, on, fields []Field, inde
 	return rows, nil
 }
 
-// classes returns an error for a mask whose values change.
+// classes returns an error for a field that may be a mask and whose values the pipeline changes: a
+// blend of class 1 and class 3 is class 2, which is wrong and not visible.
 func (w Words) classes(f Field, several bool) error {
 	op := first(f.Pipeline, Blends|Recolor)
 	if op == "" {
@@ -283,7 +295,7 @@ func (w Words) classes(f Field, several bool) error {
 		fmt.Sprintf(w.Independent, f.Spec.Name))
 }
 
-// moved returns an error for the fields that do not go where op moves the image f.
+// moved returns an error for each field that stays in place while op moves the image f.
 func (w Words) moved(f Field, op string, fields []Field, follows []string) error {
 	var errs []error
 	for _, g := range fields {
@@ -308,7 +320,9 @@ func (w Words) moved(f Field, op string, fields []Field, follows []string) error
 	return errors.Join(errs...)
 }
 
-// apart says how g does not go where the pipeline of f moves that, "" if it does.
+// apart returns how g fails to move as f does, or "" if both move alike. Two pipelines draw the
+// same numbers from a record's stream only if their random operations are the same and see images
+// of the same size. Fixed operations may differ: the caller has written them down.
 func apart(f, g Field, fields []Field) string {
 	mask := MayBeMask(f.Spec, fields) || MayBeMask(g.Spec, fields)
 	switch {
@@ -336,8 +350,10 @@ func movesRandomly(t transforms.Transform) bool {
 	return random && Of(t)&Moves != 0
 }
 
-// draws returns all that the random geometry of a pipeline depends on: the operations up to the last
-// that moves pixels by random numbers, but for those that neither draw nor move.
+// draws returns everything that a pipeline's random geometry depends on: its operations up to the
+// last one that moves pixels at random, except operations that neither draw nor move. Parameters
+// that change values but not places are left out, so that an image with bilinear and its mask with
+// nearest interpolation count as equal.
 func draws(p *transforms.Pipeline) (list []string) {
 	ts := p.Transforms()
 	for len(ts) > 0 && !movesRandomly(ts[len(ts)-1]) {
@@ -360,7 +376,7 @@ func draws(p *transforms.Pipeline) (list []string) {
 	return list
 }
 
-// first returns the name of the first operation that has one of some effects, "" if there is none.
+// first returns the name of the first operation that has one of the effects e, or "".
 func first(p *transforms.Pipeline, e Effect) string {
 	for _, t := range p.Transforms() {
 		if Of(t)&e != 0 {

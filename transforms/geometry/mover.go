@@ -17,13 +17,13 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Group is an image of a record and the fields that go where its pixels go.
+// Group is an image of a record, and the fields that move with its pixels.
 type Group struct {
 	Image   int   // its position among the fields
 	Follows []int // masks, boxes and keypoints on it, and fields of instances that a SanitizeBoundingBoxes removes
 }
 
-// Follower is a field that goes where an image's pixels go.
+// Follower is a field that moves with an image's pixels.
 type Follower struct {
 	In    tensor.Spec  // as it is stored
 	DType tensor.DType // of masks that are files: what their numbers become; Invalid means Uint8
@@ -31,7 +31,7 @@ type Follower struct {
 	Sized bool         // its image has a size that is known when it is made: memory of masks grows
 }
 
-// Output returns what a Follower becomes where its image becomes out.
+// Output returns the spec of the follower for an image whose spec becomes out.
 func (f Follower) Output(out transforms.Info) tensor.Spec {
 	s := f.In
 	switch {
@@ -51,29 +51,32 @@ func (f Follower) Output(out transforms.Info) tensor.Spec {
 	return s
 }
 
-// isStack reports whether records are files that have the masks of all instances, one below the other.
+// isStack reports whether a record is one file that holds the masks of all instances, one below the
+// other.
 func isStack(s tensor.Spec) bool {
 	return s.Content == tensor.Mask && s.IsBytes() && s.Instances != ""
 }
 
-// Mover moves the followers of an image, for one goroutine: Begin with what is stored, then the image itself by
-// [transforms.Runner.DoMoves], then Finish.
+// Mover moves the followers of an image, for one goroutine. The calls for each record are Begin
+// with the stored followers, then [transforms.Runner.DoMoves] for the image, then Finish. The order
+// is necessary: some crops are chosen by the boxes, so that Begin comes first, and the moves are
+// known only after the image was planned. Buffers are reused from record to record.
 type Mover struct {
 	follows   []Follower
-	sanitizes bool            // boxes that are none are removed
-	removes   map[string]bool // by content: the pipeline may remove rows
+	sanitizes bool            // the pipeline removes invalid boxes
+	removes   map[string]bool // by content: whether the pipeline may remove rows
 	decoder   *imagefile.Decoder
 	masks     transforms.MaskMover
-	boxes     [][]float32 // by follower, of boxes
-	good      [][]bool    // by follower, of boxes: they are some, before anything moves
-	keep      [][]bool    // by follower, of those with rows; nil for all
+	boxes     [][]float32 // by follower: its boxes or keypoints
+	good      [][]bool    // by follower: whether each box was valid before the moves
+	keep      [][]bool    // by follower: which rows are kept; nil for all
 	rows      []bool      // memory for keep of boxes
-	numbers   []byte      // of a mask that was a file
+	numbers   []byte      // decoded numbers of a mask file
 	rowsOf    []byte      // memory for the masks of a file
-	plane     []byte      // one of them
+	plane     []byte      // one mask of a bitmap
 }
 
-// NewMover returns a Mover for what follows the images of a pipeline.
+// NewMover returns a Mover for the followers of images that pipeline p transforms.
 func NewMover(p *transforms.Pipeline, follows []Follower, maxPixels int) *Mover {
 	n := len(follows)
 	sanitizes := has[transforms.SanitizeBoundingBoxes](p)
@@ -98,8 +101,9 @@ func has[T transforms.Transform](p *transforms.Pipeline) bool {
 	return false
 }
 
-// Begin reads the boxes among what is stored, by follower, and returns those that a part of the image is chosen by; nil
-// if the image has none. Boxes that are none are an error, unless the pipeline removes such.
+// Begin reads the boxes among the stored followers, and returns the boxes that a crop may be chosen
+// by; nil if the image has none. An invalid box is an error, unless the pipeline removes invalid
+// boxes. Such a box is cleared, because no crop may be chosen by it.
 func (m *Mover) Begin(src [][]byte) (choose []float32, err error) {
 	for i, f := range m.follows {
 		if f.In.Content != tensor.Boxes {
@@ -124,7 +128,8 @@ func (m *Mover) Begin(src [][]byte) (choose []float32, err error) {
 	return choose, nil
 }
 
-// floats appends numbers of float32, which need not be aligned.
+// floats appends stored float32 numbers to a slice. The bytes of a record need not be aligned, so
+// that they cannot be viewed as float32.
 func floats(to []float32, b []byte) []float32 {
 	for ; len(b) >= 4; b = b[4:] {
 		to = append(to, math.Float32frombits(binary.LittleEndian.Uint32(b)))
@@ -132,8 +137,9 @@ func floats(to []float32, b []byte) []float32 {
 	return to
 }
 
-// Finish writes each moved follower to dst: records of fixed length into the bytes of dst, and rows
-// into dst[:0], which grows. It returns how many boxes were removed.
+// Finish writes each moved follower to dst, and returns how many rows were removed. Followers of
+// fixed length fill the bytes of dst; rows are appended to dst[:0]. All places are moved before
+// anything is written, because a removed box also removes rows of fields that come before it.
 func (m *Mover) Finish(moves *transforms.Moves, dst, src [][]byte) (removed int, err error) {
 	if removed, err = m.movePlaces(moves, src); err != nil {
 		return removed, err
@@ -159,7 +165,7 @@ func (m *Mover) Finish(moves *transforms.Moves, dst, src [][]byte) (removed int,
 	return removed, nil
 }
 
-// movePlaces moves all boxes and keypoints, and finds out which rows are left.
+// movePlaces moves all boxes and keypoints, and decides which rows are kept.
 func (m *Mover) movePlaces(moves *transforms.Moves, src [][]byte) (removed int, err error) {
 	clear(m.keep)
 	for i, f := range m.follows {
@@ -191,8 +197,8 @@ func (m *Mover) movePlaces(moves *transforms.Moves, src [][]byte) (removed int, 
 	return removed, nil
 }
 
-// drop removes the rows of field i whose place was cropped away, and the rows of the same instances in other fields. It
-// returns how many rows it removed.
+// drop removes the rows of follower i whose places were cropped away, and the rows of the same
+// instances in other fields. It returns the number of removed rows.
 func (m *Mover) drop(i, each int, src [][]byte) (removed int, err error) {
 	n := len(m.rows) / each
 	keep := m.keep[i]
@@ -215,7 +221,9 @@ func (m *Mover) drop(i, each int, src [][]byte) (removed int, err error) {
 	return removed, nil
 }
 
-// share makes the fields of the same instances keep the same rows as field i, which has n rows.
+// share makes all fields of the same instances use one list of kept rows with follower i, which has
+// n rows. Fields with another number of rows are an error: removing row k of each would then remove
+// different instances.
 func (m *Mover) share(i, n int, keep []bool, src [][]byte) error {
 	f := m.follows[i]
 	m.keep[i] = keep
@@ -232,7 +240,7 @@ func (m *Mover) share(i, n int, keep []bool, src [][]byte) error {
 	return nil
 }
 
-// put writes rows of n floats that are left.
+// put writes the kept rows of n float32 numbers each.
 func (m *Mover) put(dst []byte, i int, values []float32, n int) []byte {
 	if !m.follows[i].In.Ragged {
 		for k, v := range values {
@@ -251,7 +259,7 @@ func (m *Mover) put(dst []byte, i int, values []float32, n int) []byte {
 	return dst
 }
 
-// copyRows copies the rows that are left.
+// copyRows copies the kept rows of a follower that has no places.
 func (m *Mover) copyRows(dst, src []byte, i int) []byte {
 	size := m.follows[i].In.RecordBytes()
 	if m.keep[i] == nil {
@@ -265,7 +273,7 @@ func (m *Mover) copyRows(dst, src []byte, i int) []byte {
 	return dst
 }
 
-// mask moves a mask, or the mask of each instance that is left.
+// mask moves one mask, or the masks of all kept instances.
 func (m *Mover) mask(moves *transforms.Moves, dst, src []byte, i int) ([]byte, error) {
 	f := m.follows[i]
 	size := f.In.DType.Size()
@@ -301,7 +309,8 @@ func (m *Mover) mask(moves *transforms.Moves, dst, src []byte, i int) ([]byte, e
 	return dst, nil
 }
 
-// whole returns the memory of a mask of elements of that size.
+// whole returns memory for a mask with elements of size bytes. The batch provides the memory,
+// except for images that have sizes of their own.
 func (f Follower) whole(dst []byte, moves *transforms.Moves, size int) []byte {
 	if !f.Sized {
 		return dst
@@ -310,7 +319,8 @@ func (f Follower) whole(dst []byte, moves *transforms.Moves, size int) []byte {
 	return grown(dst[:0], w*h*size)
 }
 
-// file moves a mask that stays a file.
+// file moves a mask that remains a file. If no pixel moves, the stored file is copied as it is:
+// nothing is decoded, and the bytes stay the same.
 func (m *Mover) file(moves *transforms.Moves, dst, src []byte) ([]byte, error) {
 	r, err := m.decoder.Numbers(src)
 	if err != nil {
@@ -331,8 +341,8 @@ func (m *Mover) file(moves *transforms.Moves, dst, src []byte) ([]byte, error) {
 	return appendPNG(dst, m.numbers, w, h, size)
 }
 
-// stack moves the masks of all instances, which are one below the other in a file, and returns a file of the same
-// form.
+// stack moves the masks of all kept instances, which lie one below the other in a file. Bitmaps are
+// unpacked one mask at a time: all masks of a file as bytes would need eight times the memory.
 func (m *Mover) stack(moves *transforms.Moves, dst, src []byte, i int) ([]byte, error) {
 	f := m.follows[i]
 	w, h := moves.Before()
@@ -397,7 +407,7 @@ func (m *Mover) stack(moves *transforms.Moves, dst, src []byte, i int) ([]byte, 
 	return appendPNG(dst[:0], out, outW, len(out)/(outW*dt.Size()), dt.Size())
 }
 
-// checkRows returns an error if the boxes of the same instances are not n.
+// checkRows returns an error if boxes of the same instances do not have n rows.
 func (m *Mover) checkRows(i, n int) error {
 	f := m.follows[i]
 	for k, g := range m.follows {
@@ -409,7 +419,8 @@ func (m *Mover) checkRows(i, n int) error {
 	return nil
 }
 
-// appendPNG appends a gray PNG of numbers of that size; one of 0 and 1 has a bit a pixel.
+// appendPNG appends a gray PNG of numbers of the given size. A mask of 0 and 1 is written with one
+// bit per pixel.
 func appendPNG(dst, numbers []byte, w, h, size int) ([]byte, error) {
 	if size == 1 && len(numbers) > 0 && slices.Max(numbers) <= 1 {
 		m := imagefile.NewBitmap(nil, w, h)
@@ -433,7 +444,8 @@ func appendPNG(dst, numbers []byte, w, h, size int) ([]byte, error) {
 	return append(dst, b.Bytes()...), nil
 }
 
-// grown returns b with n more bytes.
+// grown returns b with n more bytes of arbitrary content. The capacity doubles, as append does, but
+// the new bytes are not cleared when memory is reused.
 func grown(b []byte, n int) []byte {
 	if cap(b)-len(b) < n {
 		b = append(make([]byte, 0, max(2*cap(b), len(b)+n)), b...)
@@ -441,7 +453,7 @@ func grown(b []byte, n int) []byte {
 	return b[:len(b)+n]
 }
 
-// numbersOf returns the numbers of a mask's file as elements of type dt.
+// numbersOf decodes a mask's file to elements of type dt.
 func (m *Mover) numbersOf(moves *transforms.Moves, file []byte, dt tensor.DType) ([]byte, error) {
 	r, err := m.decoder.Numbers(file)
 	if err != nil {
@@ -456,7 +468,8 @@ func (m *Mover) numbersOf(moves *transforms.Moves, file []byte, dt tensor.DType)
 	return Widen(&m.numbers, r, dt)
 }
 
-// Widen returns the numbers of a mask as elements of another type, in memory that grows.
+// Widen converts the numbers of a mask to another integer type, in memory that grows. A number that
+// the type cannot hold is an error: a class that wraps around would be another class.
 func Widen(memory *[]byte, r transforms.Raster, dt tensor.DType) ([]byte, error) {
 	from, to := r.DType.Size(), dt.Size()
 	if dt.IsFloat() || dt == tensor.Bool {
