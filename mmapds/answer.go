@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// answer reads rows of one column, which exist and have been acquired. There are three: rows in files that are
-// mapped and populated or read by pread ([mapped]), rows that have to be decoded ([packed]), and rows that a
-// pager holds in memory ([heldRows]). [verified] wraps any of them. Methods may be called by any goroutine.
+// answer reads rows of one column, which exist and have been acquired. Three types implement it:
+// [mapped] for rows in files, which are mapped and populated or read by pread; [packed] for rows
+// that must be decoded; and [heldRows] for rows that a pager holds in memory. [verified] wraps any
+// of them, so that checksums are compared in one place. Any goroutine may call the methods.
 type answer interface {
 	// slice returns rows [a, b) as one piece: memory of the mapping, which it does not touch, or new memory.
 	slice(a, b int) ([]byte, error)
@@ -30,13 +31,14 @@ type answer interface {
 	warm(a, b int) error
 }
 
-// arrival looks at the bytes of rows; row is the first of them.
+// arrival is a callback for rows that are in memory now; row is the number of the first.
+// Verification uses it to check rows while they are in the CPU's cache.
 type arrival func(row int, data []byte) error
 
 // rowSpan is n rows of a column from a row on.
 type rowSpan struct{ row, n int }
 
-// arrive calls arrived with the runs of rows in data.
+// arrive calls arrived for each run of rows in data.
 func arrive(arrived arrival, size int, runs []rowSpan, data []byte) error {
 	if arrived == nil {
 		return nil
@@ -51,17 +53,18 @@ func arrive(arrived arrival, size int, runs []rowSpan, data []byte) error {
 	return nil
 }
 
-// resize returns a slice of n bytes, in the memory of buf if that is enough.
+// resize returns a slice of n bytes, in the memory of buf if its capacity suffices.
 func resize(buf []byte, n int) []byte { return slices.Grow(buf[:0], n)[:n] }
 
-// faulter knows mapped memory.
+// faulter explains faults in mapped memory.
 type faulter interface {
 	// fault returns why a read at addr failed; nil if addr is not in memory that it knows.
 	fault(addr uintptr) error
 }
 
-// catch is deferred around reads of mapped memory, with the result of SetPanicOnFault(true):
-// it turns a fault at an address that f knows into an error.
+// catch is deferred around reads of mapped memory, together with SetPanicOnFault(true). A fault at
+// an address that f knows becomes an error: the file was truncated under the mapping, which must
+// not end the process. All other panics pass through.
 func catch(err *error, before bool, f faulter) {
 	debug.SetPanicOnFault(before)
 	r := recover()

@@ -7,7 +7,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// column is one array of a dataset: its rows, and where they are in its files. It does not change once it is open.
+// column is one array of a dataset: its rows, and where the files hold them. It never changes once
+// the dataset is open, so that all goroutines read it without a lock.
 type column struct {
 	meta     *layout.Column
 	field    string      // name
@@ -30,7 +31,7 @@ func newColumn(meta *layout.Column, field string) *column {
 
 func (c *column) len() int { return int(c.meta.Rows) }
 
-// check reports records that do not exist.
+// check returns an error if records [a, b) do not all exist.
 func (c *column) check(a, b int) error { return checkRange(c.spec.Name, a, b, c.len()) }
 
 func checkRange(field string, a, b, n int) error {
@@ -40,10 +41,10 @@ func checkRange(field string, a, b, n int) error {
 	return nil
 }
 
-// perStep returns how many rows are handled between two looks at a context.
+// perStep returns how many rows are copied between two checks of a context: about 4 MiB.
 func (c *column) perStep() int { return max(1, (4<<20)/c.size) }
 
-// extent returns the number of the extent that holds a row, which must exist.
+// extent returns the number of the extent that holds a row. The row must exist.
 func (c *column) extent(row int) int {
 	low, high := 0, len(c.meta.Extents)
 	for low < high-1 {
@@ -56,8 +57,8 @@ func (c *column) extent(row int) int {
 	return low
 }
 
-// where returns the file of a row, the number of its extent, and its first byte or its chunk's;
-// no path if there is no such row.
+// where returns the file of a row, the number of its extent, and the place of its first byte or of
+// its chunk. The path is empty if the row does not exist.
 func (c *column) where(row int) (path string, shard int, at int64) {
 	if row < 0 {
 		return "", 0, 0
@@ -67,14 +68,14 @@ func (c *column) where(row int) (path string, shard int, at int64) {
 	return e.Path, shard, c.offsetOf(e, row)
 }
 
-// lost describes memory of a row that the system could not give.
+// lost returns the error for a row whose mapped memory the system could not provide.
 func (c *column) lost(row int, cause error) error {
 	path, shard, at := c.where(row)
 	return &ReadError{Field: c.field, Shard: shard, Path: path, Offset: at, Err: cause, record: c.recordOf(row)}
 }
 
-// ReadError says that mapped memory of a record is gone: the file was truncated, or its
-// disk failed.
+// ReadError says that mapped memory of a record cannot be read any more: the file was truncated, or
+// its disk failed.
 type ReadError struct {
 	Field  string
 	Shard  int    // number of the extent; 0 in an HDF5 file
@@ -87,7 +88,7 @@ type ReadError struct {
 // Record returns the number of the record.
 func (e *ReadError) Record() int { return e.record }
 
-// Error names record, field and place.
+// Error names the record, the field and the place in the file.
 func (e *ReadError) Error() string {
 	return fmt.Sprintf("mmapds: record %d: field %q: shard %d: %s: byte %#x cannot be read any more; was it truncated? %v",
 		e.record, e.Field, e.Shard, e.Path, e.Offset, e.Err)

@@ -18,7 +18,8 @@ import (
 // ErrClosed is the error of using a Dataset after Close.
 var ErrClosed = errors.New("mmapds: the dataset is closed")
 
-// Dataset is an open dataset. Its methods may be called from any goroutine.
+// Dataset is an open dataset. Its methods may be called from any goroutine. Everything but the
+// leases, the counters and the caches is fixed by Open, so that reads take no common lock.
 type Dataset struct {
 	files   *store.Dataset
 	split   string // that was asked for
@@ -45,9 +46,9 @@ func (d *Dataset) Len() int {
 	return int(d.files.Records)
 }
 
-// Stored returns the place at which a record is stored, among all that are, deleted ones included. It is the same in
-// all later generations that have the record, so that it identifies one across them. It returns -1 for a record that
-// does not exist.
+// Stored returns the place at which a record is stored, among all stored records including deleted
+// ones. The place is the same in all later generations that have the record, so that it identifies
+// the record across generations. Stored returns -1 for a record that does not exist.
 func (d *Dataset) Stored(record int) int {
 	if uint(record) >= uint(d.Len()) {
 		return -1
@@ -84,8 +85,10 @@ func (d *Dataset) Classes(field string) []string {
 	return nil
 }
 
-// Bounds returns limits of the numbers that records of a field have: the least and the largest one of the manifest's
-// statistics. It returns false if there are none, or they leave NaNs or infinities out.
+// Bounds returns limits of the numbers in a field: the least and the largest number of the
+// manifest's statistics. It returns false if there are no statistics, or if they leave out NaNs or
+// infinities. Numbers beyond 2^53 may have been rounded to float64, so that their limits are
+// widened by one step.
 func (d *Dataset) Bounds(field string, _, _ int) (low, high float64, ok bool) {
 	m := d.files.Manifest
 	if m == nil || m.Statistics[field] == nil || m.Statistics[field].NonFinite > 0 {
@@ -106,8 +109,9 @@ func (d *Dataset) Bounds(field string, _, _ int) (low, high float64, ok bool) {
 // wrote. It must not be changed.
 func (d *Dataset) Manifest() *store.Manifest { return d.files.Manifest }
 
-// ID identifies the records: it is the manifest's id and, of a split, its name; of a .npy file, a digest of samples of
-// its bytes. It is empty for an HDF5 file that another program wrote. A loader's state resumes only with the same ID.
+// ID identifies the records: the manifest's id and, for a split, its name; for a .npy file, a
+// digest of samples of its bytes. It is empty for an HDF5 file that another program wrote. A
+// loader's State resumes only with the same ID.
 func (d *Dataset) ID() string {
 	if d.files.Manifest == nil {
 		return layout.Of(d.files).Digest
@@ -118,7 +122,7 @@ func (d *Dataset) ID() string {
 	return idOf(d.files.Manifest, d.split)
 }
 
-// idOf returns the ID of a split of a dataset, or of all of it.
+// idOf returns the ID of a split, or of the whole dataset if split is "".
 func idOf(m *store.Manifest, split string) string {
 	if split != "" {
 		return m.ID + "/" + split
@@ -129,9 +133,9 @@ func idOf(m *store.Manifest, split string) string {
 // Files returns where the records are on disk. It must not be changed.
 func (d *Dataset) Files() *store.Dataset { return d.files }
 
-// SourceName returns what the source called a record when the dataset was made: the path of its
-// file, the member of its archive. It is "" if the dataset stores no names (preprocess --names). If
-// the names have to be fetched, it waits for them.
+// SourceName returns the name that the source had for a record when the dataset was made: the path
+// of its file, or the member of its archive. It is "" if the dataset stores no names (preprocess
+// --names). If the names have to be fetched, SourceName waits for them.
 func (d *Dataset) SourceName(ctx context.Context, record int) (string, error) {
 	if d.closed.Load() {
 		return "", ErrClosed
@@ -144,16 +148,18 @@ func (d *Dataset) SourceName(ctx context.Context, record int) (string, error) {
 	return string(name), err
 }
 
-// Retain takes a lease: until Release, Close waits and views stay valid. After Close it
-// returns ErrClosed, and then there is nothing to release. It allocates nothing.
+// Retain takes a lease: until Release, Close waits and views stay valid. After Close it returns
+// ErrClosed, and there is nothing to release. Retain is one atomic addition and allocates nothing,
+// since a loader calls it for every batch.
 func (d *Dataset) Retain() error { return d.leases.take() }
 
-// Release gives a lease back. Without one it panics.
+// Release gives a lease back. It panics if there is none, because a Release too many would let
+// Close unmap memory in use.
 func (d *Dataset) Release() { d.leases.drop() }
 
-// Close waits for all leases and unmaps; it must not be called by a goroutine that holds
-// one. Views are invalid from then on. Close of a closed Dataset does nothing and returns
-// ErrClosed.
+// Close waits for all leases and unmaps the files. A goroutine that holds a lease must not call it,
+// since it would wait for itself. Views are invalid afterwards. Close of a closed Dataset does
+// nothing and returns ErrClosed.
 func (d *Dataset) Close() error {
 	if !d.leases.close() {
 		return ErrClosed
@@ -188,7 +194,7 @@ func (d *Dataset) field(name string) (*field, error) {
 	return nil, fmt.Errorf("mmapds: %q has no field %q", d.files.Path, name)
 }
 
-// rows returns the rows of a field whose records have one length.
+// rows returns the reader of a field whose records have one length.
 func (d *Dataset) rows(name string) (*reader, error) {
 	f, err := d.field(name)
 	if err != nil {

@@ -42,7 +42,7 @@ func (d *Dataset) DescribeReads(field string) (how, why string, resident float64
 	return m.how(), strings.Join(reasons, "; "), resident
 }
 
-// how says what Gather did so far.
+// how returns the ways in which Gather has read so far.
 func (m *mapped) how() string {
 	mapped, read := m.copied.Load(), m.preads.received.Load()
 	way := "pread"
@@ -58,7 +58,7 @@ func (m *mapped) how() string {
 	return "mapped and " + way
 }
 
-// reasons says why records were read by pread, or not.
+// reasons returns why records were, or were not, read by pread.
 func (p *preader) reasons() (why []string) {
 	if n := p.received.Load(); n > 0 && p.mode == modeAuto {
 		why = append(why, fmt.Sprintf("%d records of %d KiB that were not were read by pread", n, p.c.size>>10))
@@ -74,8 +74,8 @@ func (p *preader) reasons() (why []string) {
 	return why
 }
 
-// checksOf says what is compared with checksums, and what that has cost; nothing where nobody asked
-// for it.
+// checksOf returns what is compared with checksums and what that has cost, or "" if verification is
+// off.
 func (d *Dataset) checksOf(r *reader) string {
 	switch {
 	case d.checks.mode == VerifyOff:

@@ -9,20 +9,23 @@ import (
 // system asks for more.
 const directBlock = 4096
 
-// How much one Gather has under way past the page cache: enough for any disk, and no more memory than that takes.
+// Limits of the reads that one Gather has under way past the page cache: enough for any disk, in a
+// bounded amount of memory.
 const (
 	directDepth = 64
 	directBytes = 8 << 20
 )
 
-// directRun is the size up to which rows that follow each other are one read.
+// directRun is the size up to which consecutive rows are one read. Larger reads gain nothing from
+// being joined.
 const directRun = 256 << 10
 
 // errNoDirect says that this system or file system has no direct reads.
 var errNoDirect = errors.New("O_DIRECT is not possible here")
 
-// direct reads past the page cache. Each call has a queue of its own, from which one thread keeps the disk busy: a
-// thread a read takes two to four times the CPU. Queues, and the buffers in them, are kept for the next calls.
+// direct reads past the page cache. Each call borrows a queue, from which one thread keeps the disk
+// busy: a thread per read takes two to four times the CPU. Queues and their buffers are kept for
+// later calls. mu guards the list only; a borrowed queue belongs to its caller.
 type direct struct {
 	mu      sync.Mutex
 	free    []*directQueue
@@ -30,7 +33,8 @@ type direct struct {
 	why     error // why this system cannot do it, once that is known
 }
 
-// refused notes why there are no direct reads, and asked says whether they were asked for.
+// refused records why the system has no direct reads. asked returns that reason, and how many
+// buffers were allocated. After a refusal all reads go through the page cache.
 func (d *direct) refused(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,7 +67,7 @@ func (d *direct) giveBack(q *directQueue) {
 	d.free = append(d.free, q)
 }
 
-// close ends the queues, which nobody uses any more.
+// close ends the queues. Close of the dataset has waited for all readers by then.
 func (d *direct) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readDirect has a file read past the page cache.
+// readDirect makes reads of f go past the page cache. The flag belongs to the open file, so that
+// direct reads use a file handle of their own.
 func readDirect(f *os.File) error {
 	_, err := unix.FcntlInt(f.Fd(), unix.F_SETFL, unix.O_DIRECT)
 	if errors.Is(err, unix.EINVAL) {
@@ -20,8 +21,9 @@ func readDirect(f *os.File) error {
 	return err
 }
 
-// directQueue reads by Linux's asynchronous I/O, which takes reads past the page cache only: io_submit hands many of
-// them over, and io_getevents waits. io_uring would take others, too, but containers forbid it.
+// directQueue reads by Linux's asynchronous I/O: io_submit hands many reads to the kernel, and
+// io_getevents waits for some of them. Asynchronous I/O is truly asynchronous only past the page
+// cache. io_uring is more general, but containers commonly forbid it.
 type directQueue struct {
 	ctx     uintptr
 	reads   [directDepth]directRead
@@ -31,7 +33,7 @@ type directQueue struct {
 	made    int // buffers, since giveBack
 }
 
-// directRead is one read of rows that follow each other.
+// directRead is one read of consecutive rows.
 type directRead struct {
 	iocb
 	file   *os.File
@@ -75,7 +77,9 @@ func newDirectQueue() (*directQueue, error) {
 
 func (q *directQueue) close() { _, _, _ = unix.Syscall(unix.SYS_IO_DESTROY, q.ctx, 0, 0) }
 
-// gatherDirect reads rows past the page cache, as gather does. It returns errNoDirect if the file system refuses.
+// gatherDirect reads rows past the page cache, with the contract of gather. It returns errNoDirect
+// if the file system refuses. After an error it still waits for all reads under way: the kernel
+// writes to dst until they are done.
 func (p *preader) gatherDirect(ctx context.Context, rows, list []int, dst []byte, arrived arrival) (err error) {
 	q, err := p.handles.direct.borrow()
 	if err != nil {
@@ -113,8 +117,8 @@ func (p *preader) gatherDirect(ctx context.Context, rows, list []int, dst []byte
 // depth returns how many reads one call has under way.
 func (p *preader) depth() int { return max(2, min(directDepth, directBytes/max(1, p.c.size))) }
 
-// runOf returns how many rows, from the first of list on, follow each other in the file and in memory, and are one
-// read.
+// runOf returns how many rows, from the first of list on, are consecutive both in the file and in
+// memory, and so make one read.
 func (p *preader) runOf(rows, list []int) int {
 	first, at := rows[list[0]], list[0]
 	e := &p.c.meta.Extents[p.c.extent(first)]
@@ -126,7 +130,9 @@ func (p *preader) runOf(rows, list []int) int {
 	return n
 }
 
-// prepare adds a read of the rows that dst has room for.
+// prepare adds a read of as many rows as dst holds. If place, length or address is not aligned, it
+// reads whole blocks around the rows into an aligned buffer. The buffer belongs to the read's place
+// in the queue and is reused.
 func (q *directQueue) prepare(p *preader, row int, dst []byte) error {
 	e := &p.c.meta.Extents[p.c.extent(row)]
 	f, err := p.handles.file(handle{e.Folder, e.Path, true})
@@ -154,7 +160,8 @@ func (q *directQueue) prepare(p *preader, row int, dst []byte) error {
 	return nil
 }
 
-// submit hands the prepared reads to the kernel, and returns how many it took: all, unless there is an error.
+// submit hands the prepared reads to the kernel and returns how many the kernel took: all, unless
+// there is an error. Reads that were not taken become idle again.
 func (q *directQueue) submit() (n int, err error) {
 	for n < len(q.pending) {
 		took, _, e := unix.Syscall(unix.SYS_IO_SUBMIT, q.ctx, uintptr(len(q.pending)-n),
@@ -172,7 +179,8 @@ func (q *directQueue) submit() (n int, err error) {
 	return n, nil
 }
 
-// refusal says of an error whether it is one of a system that has no direct reads, or no more of them.
+// refusal marks an errno as errNoDirect if it means that this system has no direct reads, or no
+// more of them.
 func refusal(e syscall.Errno) error {
 	if e == unix.EINVAL || e == unix.ENOSYS || e == unix.EOPNOTSUPP || e == unix.EAGAIN {
 		return fmt.Errorf("%w: %w", errNoDirect, e)
@@ -180,7 +188,7 @@ func refusal(e syscall.Errno) error {
 	return e
 }
 
-// wait waits for that many reads, and returns those that are done.
+// wait waits for at least a number of reads, and returns those that are done.
 func (q *directQueue) wait(least int) []ioEvent {
 	for {
 		n, _, e := unix.Syscall6(unix.SYS_IO_GETEVENTS, q.ctx, uintptr(least), uintptr(len(q.events)),
@@ -194,7 +202,8 @@ func (q *directQueue) wait(least int) []ioEvent {
 	}
 }
 
-// complete hands over what was read.
+// complete hands over the rows of a finished read. A short read is repeated through the page cache,
+// which tells a file that ended from a read that was cut short.
 func (q *directQueue) complete(p *preader, done *ioEvent, arrived arrival) error {
 	r := &q.reads[done.data]
 	defer func() {

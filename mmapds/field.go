@@ -12,7 +12,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// field is a field of a dataset: the rows of its records, and where they are.
+// field is a field of a dataset: its rows, and for a ragged field the offsets that say which rows
+// each record has. mu guards idle only.
 type field struct {
 	spec    tensor.Spec
 	records int
@@ -25,14 +26,14 @@ type field struct {
 	idle []*offsetScratch
 }
 
-// offsetScratch is memory of one call for a ragged field.
+// offsetScratch is memory that one call for a ragged field borrows.
 type offsetScratch struct {
 	ends [2]int
 	runs []rowSpan // of records
 	buf  [24]byte  // offsets that are not mapped
 }
 
-// setOffsets has the records of the field be runs of rows, between offsets.
+// setOffsets makes the field ragged: its records are runs of rows between offsets.
 func (f *field) setOffsets(offsets *reader) {
 	f.offsets = offsets
 	f.index = layout.NewRaggedIndex(offsets.column.meta, f.rows.column.meta)
@@ -60,13 +61,14 @@ func (f *field) giveBack(s *offsetScratch) {
 	f.idle = append(f.idle, s)
 }
 
-// check reports records that do not exist.
+// check returns an error if records [a, b) do not all exist.
 func (f *field) check(a, b int) error { return checkRange(f.spec.Name, a, b, f.records) }
 
-// checkPlace reports a record that is not stored.
+// checkPlace returns an error if no record is stored at place i.
 func (f *field) checkPlace(i int) error { return checkRange(f.spec.Name, i, i+1, f.stored) }
 
-// rowsOf returns the rows that records [a, b), which exist, have.
+// rowsOf returns the rows of records [a, b), which exist. The offsets of the first and the last
+// record are enough.
 func (f *field) rowsOf(ctx context.Context, a, b int) (from, to int, err error) {
 	if f.offsets == nil || a == b {
 		return a, b, nil
@@ -80,7 +82,8 @@ func (f *field) rowsOf(ctx context.Context, a, b int) (from, to int, err error) 
 	return s.runs[0].row, s.runs[1].row + s.runs[1].n, nil
 }
 
-// find sets s.runs to the rows of records.
+// find sets s.runs to the rows of the given records. It requests offsets some records ahead from
+// memory, because those of a shuffled batch are far apart.
 func (f *field) find(ctx context.Context, records []int, s *offsetScratch) error {
 	need := func() (request, error) { return f.requestOffsets(records) }
 	return f.offsets.read(ctx, need, func(offsets answer) (err error) {
@@ -130,7 +133,7 @@ func (f *field) place(ctx context.Context, a, b int, offsets []int64) (row int, 
 	return row, err
 }
 
-// pieces calls do with the parts of records [a, b), which exist, that are in one extent.
+// pieces calls do with each part of records [a, b) that lies in one extent. The records must exist.
 func (f *field) pieces(a, b int, do func(e *layout.RaggedExtent, at, n int) error) error {
 	for k := f.index.Find(int64(a)); a < b; k++ {
 		e := &f.index.Extents[k]
@@ -143,8 +146,10 @@ func (f *field) pieces(a, b int, do func(e *layout.RaggedExtent, at, n int) erro
 	return nil
 }
 
-// placeIn fills out with the offsets of records of one extent, the first of which is number i there; out[0] is
-// where it starts among those that are asked for. It returns the first record's row.
+// placeIn fills out with the offsets of consecutive records of one extent; i is the number of the
+// first record there. Offsets in out continue from out[0]. placeIn returns the first record's row.
+// Every offset is checked against the one before and the end of the values: offsets are bytes from
+// a file, and a wrong one would read outside of the mapping.
 func (f *field) placeIn(offsets answer, e *layout.RaggedExtent, i int, out []int64, buf []byte) (row int, err error) {
 	n, at := len(out)-1, int(e.Offset)
 	var base, rest []byte // memory for the first offset, and for those that are asked for
@@ -174,10 +179,10 @@ func (f *field) placeIn(offsets answer, e *layout.RaggedExtent, i int, out []int
 
 func offset(b []byte, i int) int64 { return int64(binary.LittleEndian.Uint64(b[8*i:])) }
 
-// corrupt says of which field an error of offsets is.
+// corrupt adds the field to an error about its offsets.
 func (f *field) corrupt(err error) error { return fmt.Errorf("mmapds: field %q: %w", f.spec.Name, err) }
 
-// requestOffsets asks for the offsets of records.
+// requestOffsets returns the request for the offsets of records.
 func (f *field) requestOffsets(records []int) (req request, err error) {
 	for _, i := range records {
 		if err := f.checkPlace(i); err != nil {
@@ -188,7 +193,8 @@ func (f *field) requestOffsets(records []int) (req request, err error) {
 	return req, nil
 }
 
-// offsetRanges appends where the offsets of records [a, b) are.
+// offsetRanges appends the byte ranges of the offsets of records [a, b). The first offset of each
+// extent is needed too, as offsets count from it.
 func (f *field) offsetRanges(list []Range, a, b int) []Range {
 	_ = f.pieces(a, b, func(e *layout.RaggedExtent, at, n int) error {
 		first := int(e.Offset)
@@ -200,7 +206,7 @@ func (f *field) offsetRanges(list []Range, a, b int) []Range {
 	return list
 }
 
-// load begins to load the offsets of a record to the cache, if it exists.
+// load prefetches the offsets of record i into the CPU's cache, if the record exists.
 func (f *field) load(i int) {
 	k := f.index.Find(int64(i))
 	if k < 0 || f.offsets.mapped == nil {
@@ -211,8 +217,9 @@ func (f *field) load(i int) {
 	}
 }
 
-// recordOf returns the record that has a row of the values, or one near it where the offsets
-// cannot be read.
+// recordOf returns the record that contains a row of the values, or a record near it if the offsets
+// cannot be read. It serves error messages, so that it must not fail itself: the offsets may lie in
+// the same truncated file.
 func (f *field) recordOf(row int) (record int) {
 	e := &f.index.Extents[f.index.FindRow(int64(row))]
 	record = int(e.First)
@@ -238,7 +245,8 @@ func (f *field) fault(addr uintptr) error {
 	return nil
 }
 
-// prefetch starts to read records [a, b), which exist. It waits for the offsets that are in files.
+// prefetch starts to read records [a, b), which exist. It waits for offsets that are in files.
+// Offsets that a pager would have to fetch first are not waited for: a hint must return soon.
 func (f *field) prefetch(ctx context.Context, a, b int) error {
 	if f.offsets != nil && !f.offsets.isLocal() {
 		return nil
@@ -250,7 +258,7 @@ func (f *field) prefetch(ctx context.Context, a, b int) error {
 	return f.rows.prefetch(from, to)
 }
 
-// warm brings records [a, b), which exist, into memory or into the files, with their offsets.
+// warm brings records [a, b), which exist, and their offsets into memory or into the files.
 func (f *field) warm(ctx context.Context, a, b int) error {
 	if f.offsets != nil && !f.offsets.isLocal() {
 		need := f.offsetRanges(nil, a, b)
@@ -267,7 +275,7 @@ func (f *field) warm(ctx context.Context, a, b int) error {
 	return f.rows.warm(ctx, from, to)
 }
 
-// slice returns records [a, b), which exist, of a ragged field.
+// slice returns records [a, b) of a ragged field. The records must exist.
 func (f *field) slice(a, b int, offsets []int64) (tensor.View, error) {
 	row, err := f.place(context.Background(), a, b, offsets)
 	if err != nil {
@@ -276,7 +284,7 @@ func (f *field) slice(a, b int, offsets []int64) (tensor.View, error) {
 	return f.rows.slice(row, row+int(offsets[b-a]))
 }
 
-// lengths fills offsets with where the records start when their rows are one after the other.
+// lengths fills offsets with where each record would start if the records' rows were concatenated.
 func (f *field) lengths(ctx context.Context, records []int, offsets []int64, s *offsetScratch) error {
 	if err := f.find(ctx, records, s); err != nil {
 		return err
@@ -288,7 +296,8 @@ func (f *field) lengths(ctx context.Context, records []int, offsets []int64, s *
 	return nil
 }
 
-// gather copies records of a ragged field to the start of dst, and returns it, cut or grown to their length.
+// gather copies records of a ragged field to the start of dst, and returns dst, cut or grown to
+// their length.
 func (f *field) gather(ctx context.Context, records []int, offsets []int64, dst []byte) ([]byte, error) {
 	s := f.borrow()
 	defer f.giveBack(s)
@@ -299,7 +308,7 @@ func (f *field) gather(ctx context.Context, records []int, offsets []int64, dst 
 	return dst, f.rows.copy(ctx, s.runs, dst)
 }
 
-// ranges returns where records are, which need not exist.
+// ranges returns the byte ranges of records, and an error for records that do not exist.
 func (f *field) ranges(ctx context.Context, records []int) (list []Range, err error) {
 	if f.offsets != nil {
 		s := f.borrow()
@@ -325,7 +334,7 @@ func (f *field) readers() []*reader {
 	return []*reader{f.rows, f.offsets}
 }
 
-// intact returns an error if a file does not have all of its records any more.
+// intact returns an error if a file has become too short for the field's records.
 func (f *field) intact() error {
 	for _, r := range f.readers() {
 		if r.mapped == nil {

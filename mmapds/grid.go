@@ -6,8 +6,10 @@ import (
 	"slices"
 )
 
-// ChunkShape returns how many elements a chunk of a field has along each axis, the axis of the records first. It is nil
-// for fields that are stored without chunks, whose chunks a split has a part of, or that WithVerify checks.
+// ChunkShape returns how many elements a chunk of a field has along each axis, the axis of the
+// records first. It is nil where whole chunks cannot stand for records: fields stored without
+// chunks, splits that begin inside a chunk, fields with deleted records, and fields that WithVerify
+// checks.
 func (d *Dataset) ChunkShape(field string) []int {
 	rows, err := d.rows(field)
 	if err != nil || rows.packed == nil || rows.checks != nil || d.live != nil {

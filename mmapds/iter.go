@@ -5,13 +5,14 @@ import "iter"
 // iterBytes is how much Iter asks the disk for at a time.
 const iterBytes = 1 << 20
 
-// Iter yields the records of order, which may repeat, one after the other, each as At gives it.
+// Iter yields the records of order, which may repeat, one after the other, each as At returns it.
 //
 //	for record, err := range images.Iter(order) {
 //
-// As it knows what comes next, it reads that from disk and prefetches it into the CPU cache early, and waits for
-// the disk in system calls. The first error is yielded and ends it. It allocates nothing for views of a dataset
-// without deleted records. order must not change meanwhile.
+// Iter knows which records come next. So it asks the disk for them early, prefetches them into the
+// CPU's cache, and waits for the disk in system calls instead of page faults. The first error is
+// yielded and ends the iteration. Iter allocates nothing for views of a dataset without deleted
+// records. order must not change meanwhile.
 func (r *Records) Iter(order []int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if r.live != nil {
@@ -42,7 +43,8 @@ func (r *Records) Iter(order []int) iter.Seq2[[]byte, error] {
 	}
 }
 
-// iterLive is Iter of a dataset with deleted records.
+// iterLive is Iter for a dataset with deleted records: it iterates over the places at which the
+// records are stored. Records up to the first that does not exist are yielded, as Iter would.
 func (r *Records) iterLive(order []int, yield func([]byte, error) bool) {
 	stored := *r
 	stored.live, stored.n = nil, r.live.stored
@@ -64,7 +66,7 @@ func (r *Records) iterLive(order []int, yield func([]byte, error) bool) {
 	}
 }
 
-// memory returns where the records are mapped; nil if they are not.
+// memory returns the mapped memory of the records, or nil if they are not mapped.
 func (r *Records) memory() *memory {
 	if r.rows.mapped == nil {
 		return nil
@@ -72,7 +74,8 @@ func (r *Records) memory() *memory {
 	return r.rows.mapped.memory
 }
 
-// request asks the disk for records, and reports whether all of the field are in memory.
+// request asks the disk for records, and reports whether the whole field is in memory. Records that
+// do not exist are skipped: the error belongs to their turn.
 func (r *Records) request(rows []int) (hot bool) {
 	if r.d.closed.Load() || !r.rows.isLocal() {
 		return false
@@ -103,7 +106,7 @@ func (r *Records) request(rows []int) (hot bool) {
 	return false
 }
 
-// next is At after the record's pages were waited for, unless they are hot.
+// next is At that first waits for the record's pages, unless they are hot.
 func (r *Records) next(i int, hot bool) ([]byte, error) {
 	m := r.memory()
 	if m == nil || uint(i) >= uint(r.n) || r.d.closed.Load() || !r.rows.isLocal() {

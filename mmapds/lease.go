@@ -17,8 +17,11 @@ import (
 // errPruned says that the generation of a manifest was removed after it was read.
 var errPruned = errors.New("its generation was removed while it was being opened")
 
-// leaseGeneration locks the generation of a dataset in a folder, so that its files stay until the lock is closed: its
-// own manifest or, where that has no name of its own yet, the one in the folder, which is the same file.
+// leaseGeneration locks the generation of a dataset in a folder, so that its files stay until the
+// lock is closed. It locks the generation's own manifest or, if that has no name of its own yet,
+// the manifest in the folder, which is the same file. The name may appear between the two attempts,
+// so that the locked file is compared with it afterwards: a lock on the wrong file would protect
+// nothing.
 func leaseGeneration(d *store.Dataset) (*os.File, error) {
 	own := filepath.Join(d.Path, filepath.FromSlash(layout.GenerationName(d.Manifest.Generation)))
 	for range 2 {
@@ -45,7 +48,8 @@ func leaseGeneration(d *store.Dataset) (*os.File, error) {
 	return nil, errPruned
 }
 
-// inGenerations reports whether a dataset is one of the generations of a folder. An HDF5 file has one.
+// inGenerations reports whether the dataset is one of several generations in a folder. An HDF5 file
+// has only one.
 func inGenerations(d *store.Dataset) bool {
 	return d.Manifest != nil && (d.Format == "flat" || d.Format == "zarr")
 }
@@ -55,8 +59,9 @@ func isFile(f *os.File, there fs.FileInfo) bool {
 	return err == nil && os.SameFile(is, there)
 }
 
-// Generations implements loader.GenerationSource: the folder or file, and the generation that is open. A file has no
-// other one, so IDIn says of a State that was taken before the file was replaced that its generation is missing.
+// Generations implements loader.GenerationSource: the folder or file, and the generation that is
+// open. A file has one generation only, so that IDIn reports a State taken before the file was
+// replaced as missing.
 func (d *Dataset) Generations() (folders []string, numbers []int) {
 	folder, _ := d.home()
 	if folder == "" {
@@ -65,7 +70,8 @@ func (d *Dataset) Generations() (folders []string, numbers []int) {
 	return []string{folder}, []int{d.files.Manifest.Generation}
 }
 
-// home returns where the generations of the dataset are, and reads the manifest of one; "" if it has none.
+// home returns where the dataset's generations are, and a function that reads the manifest of one.
+// The folder is "" if there are no generations.
 func (d *Dataset) home() (folder string, read func(n int) (*store.Manifest, error)) {
 	if p, ok := d.pager.(GenerationPager); ok && inGenerations(d.files) {
 		return p.Home(), p.ReadGeneration
@@ -79,8 +85,8 @@ func (d *Dataset) home() (folder string, read func(n int) (*store.Manifest, erro
 	}
 }
 
-// IDIn implements loader.GenerationSource: a state of another generation can be resumed in this one if the fields that
-// are open have the same values in both.
+// IDIn implements loader.GenerationSource: a State of another generation can be resumed here if the
+// open fields have the same values in both generations.
 func (d *Dataset) IDIn(numbers []int) (string, error) {
 	folders, now := d.Generations()
 	if len(folders) == 0 || slices.Equal(numbers, now) {
@@ -99,7 +105,9 @@ func (d *Dataset) IDIn(numbers []int) (string, error) {
 	return idOf(other, d.split), nil
 }
 
-// sameFields reports whether the fields that are open have the same records in two generations.
+// sameFields reports whether the open fields have the same records in two generations. It compares
+// manifests, without reading records: columns of both generations name the same stored extents
+// where nothing was changed.
 func (d *Dataset) sameFields(a, b *store.Manifest) bool {
 	var names []string
 	for _, f := range d.files.Schema.Fields {
@@ -113,7 +121,8 @@ func (d *Dataset) sameFields(a, b *store.Manifest) bool {
 		layout.SameColumns(names, a.BuilderState, b.BuilderState, a.Schema().Specs(), b.Schema().Specs())
 }
 
-// sameDeleted reports whether two generations of as many records leave the same ones out.
+// sameDeleted reports whether two generations with equally many records have the same deleted
+// records.
 func sameDeleted(a, b *store.Manifest) bool {
 	if (a.Deleted == nil) != (b.Deleted == nil) {
 		return false

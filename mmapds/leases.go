@@ -5,7 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// leases counts who needs the mapping, and lets one caller wait until nobody does.
+// leases counts the users of the mapping, and lets Close wait until there are none. take adds first
+// and checks closed afterwards: in the other order Close could see no lease, and unmap, between the
+// check and the addition. Only Close and the last drop after it use the mutex.
 type leases struct {
 	n      atomic.Int64
 	closed atomic.Bool
@@ -37,7 +39,7 @@ func (l *leases) drop() {
 	}
 }
 
-// close waits for the last lease. It reports false if another close came first.
+// close waits for the last lease. It returns false if another close came first.
 func (l *leases) close() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

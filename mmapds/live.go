@@ -8,14 +8,16 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// live is the records of a dataset that are not deleted, by the places at which they are stored.
+// live maps the records that are not deleted to the places at which they are stored. It never
+// changes after Open; scratch is memory for single calls.
 type live struct {
 	*subset.Index
 	n, stored int
 	scratch   sync.Pool // of *[]int
 }
 
-// newLive returns the records of files that are not deleted; nil if all are.
+// newLive returns the live records of files, or nil if no record is deleted: then numbers need no
+// translation.
 func newLive(files *store.Dataset) (*live, error) {
 	m := files.Manifest
 	if m == nil || m.Deleted == nil {
@@ -36,7 +38,7 @@ func newLive(files *store.Dataset) (*live, error) {
 	return l, nil
 }
 
-// rangesOf returns where the records of a split are stored; "" is all.
+// rangesOf returns the stored ranges of a split; "" is the whole dataset.
 func rangesOf(m *store.Manifest, split string) [][2]int64 {
 	for _, s := range m.Splits {
 		if s.Name == split {
@@ -46,7 +48,8 @@ func rangesOf(m *store.Manifest, split string) [][2]int64 {
 	return [][2]int64{{0, m.Records}}
 }
 
-// add appends the bits of stored records [a, b), some of which are gone, to words.
+// add appends the bits of stored records [a, b) to words, without deleted ones. gone has a bit for
+// each deleted record. It works on words of 64 records, since a dataset may have billions.
 func (l *live) add(words, gone []uint64, a, b int) []uint64 {
 	for a < b {
 		n := min(64-a%64, 64-l.stored%64, b-a)
@@ -60,7 +63,7 @@ func (l *live) add(words, gone []uint64, a, b int) []uint64 {
 	return words
 }
 
-// each calls f with the places of each run of records [a, b), until it fails.
+// each calls f with the stored places of each run of records [a, b), until f fails.
 func (l *live) each(a, b int, f func(first, end int) error) error {
 	if l == nil {
 		return f(a, b)
@@ -75,7 +78,7 @@ func (l *live) each(a, b int, f func(first, end int) error) error {
 	return nil
 }
 
-// one returns the places of records [a, b) if they are stored one after the other.
+// one returns the stored places of records [a, b) if they are consecutive.
 func (l *live) one(a, b int) (first, end int, ok bool) {
 	if l == nil || a == b {
 		return a, b, true
@@ -84,7 +87,8 @@ func (l *live) one(a, b int) (first, end int, ok bool) {
 	return place, place + n, n == b-a
 }
 
-// translated calls f with where records are stored.
+// translated calls f with the stored places of records. The list of places is borrowed memory,
+// valid during f.
 func (l *live) translated(field string, records []int, f func(places []int) error) error {
 	if l == nil {
 		return f(records)

@@ -9,8 +9,9 @@ import (
 	"github.com/penstock/penstock/internal/kernel"
 )
 
-// mapped answers for rows that are stored as they are, in files: it brings pages in and copies from the mapping, or
-// reads by pread into the caller's memory.
+// mapped answers for rows that are stored as they are in files: it brings pages in and copies from
+// the mapping, or reads by pread into the caller's memory. A pread of a large cold record leaves no
+// trace in the page tables, where a mapped page costs a fault and an entry.
 type mapped struct {
 	c      *column
 	memory *memory
@@ -41,11 +42,12 @@ func (m *mapped) read(a, b int, buf []byte) ([]byte, error) {
 	return buf, m.memory.copyRun(a, b, buf)
 }
 
-// viewBytes is the size up to which a view is read as what it is, and not page by page as it is touched. Of larger
-// ones only a part may be.
+// viewBytes is the size up to which a view is read ahead as a whole, instead of page by page as it
+// is touched. Of a larger view the caller may use only a part.
 const viewBytes = 2 << 20
 
-// prefetch does nothing for rows that will be read past the page cache.
+// prefetch starts to read rows, except rows that are read past the page cache: the pages would be
+// read twice.
 func (m *mapped) prefetch(a, b int) error {
 	if m.isDirect() {
 		return nil
@@ -56,8 +58,8 @@ func (m *mapped) prefetch(a, b int) error {
 // isDirect reports whether rows are read past the page cache.
 func (m *mapped) isDirect() bool { return m.preads.isDirect() && m.c.size >= m.preads.least() }
 
-// warm keeps the disk busy with the next pages while it waits for some, and with no more, so that they are still there
-// when it comes to them.
+// warm brings rows [a, b) in. It keeps the disk busy with the next steps while it waits for one,
+// but no further ahead: pages that are read too early may be evicted before their turn.
 func (m *mapped) warm(a, b int) error {
 	m.memory.look()
 	step := m.c.perStep()
@@ -77,10 +79,11 @@ func (m *mapped) warm(a, b int) error {
 	return nil
 }
 
-// warmSteps is how many steps of warm are under way.
+// warmSteps is how many steps of warm are under way at a time.
 const warmSteps = 4
 
-// gather starts all reads before it waits for the first, and allocates nothing for rows that are in memory.
+// gather starts all reads before it waits for the first: a disk is fast only with many requests at
+// once. It allocates nothing for rows that are in memory.
 func (m *mapped) gather(ctx context.Context, rows []int, dst []byte, arrived arrival) error {
 	m.memory.loadFirst(rows)
 	if len(dst) >= lookBytes || rand.Uint32()%lookRarely == 0 {
@@ -96,9 +99,9 @@ func (m *mapped) gather(ctx context.Context, rows []int, dst []byte, arrived arr
 	return m.gatherMapped(ctx, rows, dst, warmth(hot), arrived)
 }
 
-// ask starts to read the rows whose pages were not brought in before. hot says that there are
-// none, so that nothing is to be done before the copy. cold is the first place in the list of
-// a row that is better read by a pread, or -1.
+// ask starts to read the rows whose pages were not brought in yet. hot says that there are none, so
+// that the copy may begin at once. cold is the first place in the list whose row is better read by
+// a pread, or -1.
 func (m *mapped) ask(rows []int) (hot bool, cold int, err error) {
 	n, size, memory := uint(m.c.len()), m.c.size, m.memory
 	preads, least := m.preads.mode.always(), m.preads.least()
@@ -126,8 +129,9 @@ func (m *mapped) ask(rows []int) (hot bool, cold int, err error) {
 	return hot, -1, nil
 }
 
-// cold reports whether a row is better read by a pread, because a page of it is not in memory, and if not so, whether
-// it is known that nothing of it is to be read. It costs a system call unless the row's pages were brought in before.
+// cold reports whether a row is better read by a pread, because at least one of its pages is not in
+// memory. there says that all of the row is known to be in memory. cold costs a system call unless
+// the row's pages were brought in before.
 func (m *mapped) cold(s *segment, at, least int) (cold, there bool) {
 	size := m.c.size
 	if m.preads.mode != modeAuto {
@@ -143,8 +147,8 @@ func (m *mapped) cold(s *segment, at, least int) (cold, there bool) {
 	return err == nil && in < pages, err == nil && in == pages
 }
 
-// gatherCold is gather where the row at rows[first] is not in memory: it reads those that are
-// not, and copies the others.
+// gatherCold is gather for a list in which the row at rows[first] is not in memory: it reads such
+// rows by pread, and copies the others from the mapping.
 func (m *mapped) gatherCold(ctx context.Context, rows []int, first int, dst []byte, arrived arrival) error {
 	var cold []int
 	least := m.preads.least()
@@ -174,7 +178,7 @@ func (m *mapped) gatherCold(ctx context.Context, rows []int, first int, dst []by
 	return nil
 }
 
-// warmth says what is known of rows that are to be copied.
+// warmth says whether rows that are to be copied are known to be in memory.
 type warmth bool
 
 const (
@@ -228,7 +232,7 @@ func (m *mapped) copyRows(rows []int, dst []byte, are warmth, arrived arrival) (
 	return nil
 }
 
-// runsAhead is how many runs of rows before its turn one is asked for from memory.
+// runsAhead is how many runs of rows before its turn a run is prefetched into the CPU's cache.
 const runsAhead = 8
 
 func (m *mapped) copy(ctx context.Context, runs []rowSpan, dst []byte, arrived arrival) error {
@@ -255,14 +259,14 @@ func (m *mapped) copy(ctx context.Context, runs []rowSpan, dst []byte, arrived a
 	return nil
 }
 
-// load begins to load the first of rows to the cache.
+// load prefetches the first bytes of a run of rows into the CPU's cache.
 func (m *mapped) load(r rowSpan) {
 	if r.n > 0 {
 		m.memory.load(r.row, min(r.n*m.c.size, prefetchRow))
 	}
 }
 
-// askRuns starts to read runs of rows.
+// askRuns starts to read runs of rows, with as few system calls as possible.
 func (m *mapped) askRuns(runs []rowSpan) {
 	var w wants
 	defer w.send()

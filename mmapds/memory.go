@@ -17,8 +17,10 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// memory is a column as mapped memory: one segment wherever extents could be mapped side
-// by side, else one an extent. It knows which pages were brought in.
+// memory is a column as mapped memory: one segment where extents could be mapped side by side,
+// otherwise one per extent. It remembers which pages were brought in, so that reads of warm pages
+// make no system call. All state that changes is atomic: Gather is called by many goroutines, and a
+// lock here would be the one that all of them share.
 type memory struct {
 	c        *column
 	size     int          // bytes of a row
@@ -30,6 +32,8 @@ type memory struct {
 	scarce   atomic.Int64 // until when pages do not stay in memory, in ns since began
 }
 
+// segment is rows that are consecutive in memory. data is part of the mapping of, which the Dataset
+// owns and unmaps in Close.
 type segment struct {
 	first int    // number of its first row
 	data  []byte // whole rows: bytes of the mapping, from byte from on
@@ -51,10 +55,10 @@ func (m *memory) add(first int, of *mmap.Mapping, from, n int) {
 	m.segments = append(m.segments, segment{first: first, data: data, from: from, of: of, warm: newPageSet(n)})
 }
 
-// full reports whether all pages were brought in already.
+// full reports whether all pages were brought in.
 func (m *memory) full() bool { return len(m.segments) == 1 && m.segments[0].warm.full() }
 
-// bytes returns the size of all rows.
+// bytes returns the total size of the rows.
 func (m *memory) bytes() (n int64) {
 	for i := range m.segments {
 		n += int64(len(m.segments[i].data))
@@ -62,7 +66,7 @@ func (m *memory) bytes() (n int64) {
 	return n
 }
 
-// find returns the segment that holds row i, which must exist, and the row's offset.
+// find returns the segment that holds row i, and the row's offset there. The row must exist.
 func (m *memory) find(i int) (s *segment, at int) {
 	low, high := 0, len(m.segments)
 	for low < high-1 {
@@ -76,13 +80,14 @@ func (m *memory) find(i int) (s *segment, at int) {
 	return s, (i - s.first) * m.size
 }
 
-// row returns the memory of row i, which must exist.
+// row returns the memory of row i. The row must exist.
 func (m *memory) row(i int) []byte {
 	s, at := m.find(i)
 	return s.data[at : at+m.size]
 }
 
-// run returns the memory of rows [a, b), which exist; nil if they are not one piece.
+// run returns the memory of rows [a, b), or nil if they are not one piece. The rows must exist. The
+// capacity is cut, so that an append cannot write into the mapping.
 func (m *memory) run(a, b int) []byte {
 	s, at := m.find(a)
 	if end := at + (b-a)*m.size; end <= len(s.data) {
@@ -91,10 +96,10 @@ func (m *memory) run(a, b int) []byte {
 	return nil
 }
 
-// contiguous reports whether rows [a, b), which exist, are one piece of mapped memory.
+// contiguous reports whether rows [a, b) are one piece of mapped memory. The rows must exist.
 func (m *memory) contiguous(a, b int) bool { return a == b || m.run(a, b) != nil }
 
-// span calls f with the memory of rows [a, b), in at most one piece a segment.
+// span calls f with the memory of rows [a, b), one piece per segment.
 func (m *memory) span(a, b int, f func(s *segment, from, to int) error) error {
 	for a < b {
 		s, at := m.find(a)
@@ -107,7 +112,7 @@ func (m *memory) span(a, b int, f func(s *segment, from, to int) error) error {
 	return nil
 }
 
-// copyRun copies rows [a, b), which it brings in.
+// copyRun brings rows [a, b) in and copies them to dst.
 func (m *memory) copyRun(a, b int, dst []byte) (err error) {
 	defer catch(&err, debug.SetPanicOnFault(true), m)
 	return m.span(a, b, func(s *segment, from, to int) error {
@@ -119,7 +124,8 @@ func (m *memory) copyRun(a, b int, dst []byte) (err error) {
 	})
 }
 
-// bring brings bytes [from, to) of a segment in, once.
+// bring reads the pages of bytes [from, to) of a segment, unless they were read before. It waits in
+// a system call, during which the Go scheduler runs other goroutines; a page fault would block a P.
 func (m *memory) bring(s *segment, from, to int) error {
 	if s.warm.has(from, to) {
 		return nil
@@ -133,22 +139,24 @@ func (m *memory) bring(s *segment, from, to int) error {
 	}
 }
 
-// note remembers that bytes [from, to) of a segment were brought in. While memory is scarce it does not: the kernel
-// takes pages back, and a touch of one that is not there any more has it read around, as much as the disk reads
-// ahead.
+// note remembers that bytes [from, to) of a segment were brought in. While memory is scarce nothing
+// is remembered: the kernel takes pages back, and touching a missing page makes the kernel read
+// around it, by as much as the disk reads ahead.
 func (m *memory) note(s *segment, from, to int) {
 	if !m.isScarce() {
 		s.warm.add(from, to)
 	}
 }
 
-// isScarce reports whether pages that were brought in may be taken back at any time.
+// isScarce reports whether the kernel may take back pages at any time, because it did so recently
+// or the dataset is larger than memory.
 func (m *memory) isScarce() bool {
 	until := m.scarce.Load()
 	return until > 0 && until > int64(time.Since(began))
 }
 
-// isWarm reports whether rows [a, b), which exist, are one piece whose pages were all brought in.
+// isWarm reports whether rows [a, b) are one piece whose pages were all brought in. The rows must
+// exist.
 func (m *memory) isWarm(a, b int) bool {
 	if a == b {
 		return true
@@ -168,7 +176,7 @@ func (m *memory) fault(addr uintptr) error {
 	return nil
 }
 
-// intact returns an error if the file of a segment has not all of its bytes any more.
+// intact returns an error if a segment's file has become too short for its bytes.
 func (m *memory) intact() error {
 	for k := range m.segments {
 		s := &m.segments[k]
@@ -179,11 +187,11 @@ func (m *memory) intact() error {
 	return nil
 }
 
-// addressOf returns where b is, to compare with and never to go back from.
+// addressOf returns the address of b for comparisons. It must never be converted back to a pointer.
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// How often warm pages are looked at, and how many. As the clock has to be asked whether it is
-// time, which takes as long as a small Gather, Gathers of fewer than lookBytes look one time in
+// How often and how many warm pages are sampled for eviction. Asking the clock whether it is time
+// takes as long as a small Gather, so that Gathers of fewer than lookBytes ask only one time in
 // lookRarely.
 const (
 	lookEvery  = 250 * time.Millisecond
@@ -192,13 +200,13 @@ const (
 	lookRarely = 16
 )
 
-// scarceFor is how long memory is taken to be scarce after pages were taken back.
+// scarceFor is how long memory counts as scarce after the kernel took pages back.
 const scarceFor = 4 * time.Second
 
 var began = time.Now()
 
-// look finds out by a sample whether the kernel took pages back that were brought in, and if so
-// forgets that they were.
+// look samples warm pages, and forgets all of them if the kernel took any back. A compare-and-swap
+// on the time lets one goroutine do it, while the others go on.
 func (m *memory) look() {
 	now, last := int64(time.Since(began)), m.looked.Load()
 	if now-last < int64(lookEvery) || !m.looked.CompareAndSwap(last, now) {
@@ -226,8 +234,8 @@ func (s *segment) evicted() bool {
 	return false
 }
 
-// resident estimates which part of the bytes is in memory, by 256 pages in a regular
-// grid; -1 if the system does not report.
+// resident estimates which part of the bytes is in memory, from 256 pages in a regular grid. It
+// returns -1 if the system does not report.
 func (m *memory) resident() float64 {
 	in, all := 0, 0
 	step := max(1, int(m.bytes())/256)
@@ -247,21 +255,21 @@ func (m *memory) resident() float64 {
 	return float64(in) / float64(all)
 }
 
-// blockBytes is how much is looked at together: the pages of one word of a pageSet.
+// blockBytes is the unit in which memory is looked at: the pages of one word of a pageSet.
 var blockBytes = 64 << pageShift
 
 // coldBytes is how large a record must be for a pread of its own.
 const coldBytes = 64 << 10
 
-// How many looks that find nothing are too many, and which of those that would follow are taken
-// all the same.
+// After looksInVain looks that found nothing, only one look in looksAfter is made: on a cold
+// dataset each look is a wasted system call.
 const (
 	looksInVain = 8
 	looksAfter  = 16
 )
 
-// start starts to read the pages of rows [a, b) that are not in memory, and no others: without that a touch of one
-// has the kernel read around, as much as the disk reads ahead.
+// start starts to read those pages of rows [a, b) that are not in memory, and no others. Without it
+// a touch would make the kernel read around the page, by as much as the disk reads ahead.
 func (m *memory) start(a, b int) error {
 	return m.span(a, b, func(s *segment, from, to int) error {
 		if !s.warm.has(from, to) && !m.adopts(s, from, to) {
@@ -271,10 +279,10 @@ func (m *memory) start(a, b int) error {
 	})
 }
 
-// adopts maps bytes [from, to) of s, and what is around a few of them, if all of that is in the page
-// cache: it takes two system calls, and saves them for all other records there. It knows how to
-// do without looking where nothing is found, and it does not look where the system does not report, nor while what it
-// found would not stay.
+// adopts maps bytes [from, to) of s, and a block around them if they are few, provided all of it is
+// in the page cache already. That takes two system calls, and saves them for all other records of
+// the block. adopts gives up looking where it finds nothing, and does not look where the system
+// does not report, nor while pages would not stay.
 func (m *memory) adopts(s *segment, from, to int) bool {
 	if !m.reported || m.isScarce() {
 		return false
@@ -297,8 +305,8 @@ func (m *memory) adopts(s *segment, from, to int) bool {
 	return true
 }
 
-// wants collects what a call is going to read of memory that was not brought in before, so that
-// the disk is asked for all of it at once, in order, and for nothing twice.
+// wants collects the ranges that a call will read and that were not brought in before. The disk is
+// then asked for all of them at once, in order, and for nothing twice.
 type wants struct{ list []span }
 
 // span is bytes [from, to) of a segment.
@@ -307,13 +315,14 @@ type span struct {
 	from, to int
 }
 
-// meets reports whether next, which begins no earlier than w, has the same pages or the next ones.
+// meets reports whether next, which begins no earlier than w, shares pages with w or follows it
+// directly.
 func (w span) meets(next span) bool {
 	return next.s == w.s && next.from>>pageShift <= (w.to-1)>>pageShift+1
 }
 
-// want asks for bytes [from, to) of s, unless they are in the page cache: then it maps them at
-// once, and says so.
+// want adds bytes [from, to) of s to w, unless they are in the page cache: then want maps them at
+// once and returns true.
 func (m *memory) want(w *wants, s *segment, from, to int) (here bool) {
 	if m.adopts(s, from, to) {
 		return true
@@ -322,7 +331,7 @@ func (m *memory) want(w *wants, s *segment, from, to int) (here bool) {
 	return false
 }
 
-// send starts to read what was collected: one system call for pages that follow each other.
+// send starts to read the collected ranges, with one system call per run of adjacent pages.
 func (w *wants) send() {
 	slices.SortFunc(w.list, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.s.first, b.s.first), cmp.Compare(a.from, b.from))
@@ -344,10 +353,10 @@ const (
 	longRow       = 4 << 10
 )
 
-// prefetchDistance returns how many rows in advance a row is asked for.
+// prefetchDistance returns how many rows before its turn a row is prefetched into the CPU's cache.
 func (m *memory) prefetchDistance() int { return max(1, prefetchAhead/max(1, m.size)) }
 
-// prefix returns how many bytes of a row are asked for.
+// prefix returns how many bytes of a row are prefetched.
 func (m *memory) prefix() int {
 	if m.size >= longRow {
 		return prefetchRow
@@ -355,7 +364,7 @@ func (m *memory) prefix() int {
 	return m.size
 }
 
-// loadFirst begins to load the first rows of a list to the cache, and does not wait.
+// loadFirst prefetches the first rows of a list into the CPU's cache, and does not wait.
 func (m *memory) loadFirst(rows []int) {
 	if m.numbers() {
 		return
@@ -366,7 +375,7 @@ func (m *memory) loadFirst(rows []int) {
 	}
 }
 
-// load begins to load bytes from the beginning of a row on to the cache, if it exists.
+// load prefetches the first bytes of row i into the CPU's cache, if the row exists.
 func (m *memory) load(i, bytes int) {
 	if uint(i) < uint(m.c.len()) {
 		s, at := m.find(i)
@@ -374,8 +383,8 @@ func (m *memory) load(i, bytes int) {
 	}
 }
 
-// copyRows copies rows that are in memory, the first of which are on their way to the cache. Copying
-// while the next ones are under way hides most of the wait for them.
+// copyRows copies rows that are in memory and whose first ones are prefetched. It prefetches later
+// rows while it copies, which hides most of the memory's latency.
 func (m *memory) copyRows(rows []int, dst []byte) {
 	if m.numbers() {
 		m.copyNumbers(rows, dst)

@@ -16,14 +16,14 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Open maps the dataset at path: a flat folder, an HDF5 file or a folder of Zarr. It reads metadata only, so it
-// costs a few system calls a file, whatever the number of records (of packed data it reads
-// the table of chunks, about a million of them a second). The field of source names is left out
-// unless WithFields names it: see [Dataset.SourceName].
+// Open maps the dataset at path: a flat folder, an HDF5 file or a folder of Zarr. Open reads
+// metadata only, so that it costs a few system calls per file, whatever the number of records; of
+// packed data it reads the table of chunks, about a million of them a second. The field of source
+// names is left out unless WithFields names it: see [Dataset.SourceName].
 //
-// Errors are as of store.OpenFlat; for an HDF5 file whose data cannot be read (external
-// files, filters that package chunk does not have, types without fixed size, ...) the
-// error says so and is store.ErrUnsupported.
+// Errors are as of store.OpenFlat; for an HDF5 file whose data cannot be read (external files,
+// filters that package chunk does not have, types without fixed size, ...) the error says so and is
+// store.ErrUnsupported.
 func Open(path string, opts ...Option) (*Dataset, error) {
 	conf, err := newConfig(opts)
 	if err != nil {
@@ -51,10 +51,13 @@ func Open(path string, opts ...Option) (*Dataset, error) {
 	return d, nil
 }
 
-// openAttempts limits how often a dataset is opened again whose generation is removed meanwhile.
+// openAttempts limits how often Open starts again because the generation that it was opening was
+// removed.
 const openAttempts = 16
 
-// find finds out where the records are. The file of a dataset in a folder keeps them there until it is closed.
+// find finds the files of the dataset. For a dataset in a folder it also takes the lock that keeps
+// the generation's files until held is closed. A generation that was removed between reading its
+// manifest and locking it is looked up again: the newest one is another by then.
 func find(path string, conf *config) (files *store.Dataset, held *os.File, err error) {
 	opts := store.OpenOptions{Fields: conf.fields, Split: conf.split, Generation: conf.generation, Packed: true}
 	for range openAttempts {
@@ -71,7 +74,7 @@ func find(path string, conf *config) (files *store.Dataset, held *os.File, err e
 	return nil, nil, fmt.Errorf("mmapds: open %q: %w", path, err)
 }
 
-// closeFile closes a file, if there is one.
+// closeFile closes f unless it is nil.
 func closeFile(f *os.File) error {
 	if f == nil {
 		return nil
@@ -79,7 +82,8 @@ func closeFile(f *os.File) error {
 	return f.Close()
 }
 
-// openFiles maps files, the dataset at path.
+// openFiles maps the files of the dataset at path. If one field fails, everything mapped so far is
+// unmapped.
 func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error) {
 	d := &Dataset{files: files, split: conf.split, specs: files.Schema.Specs(), pager: conf.pager, checks: conf.verify}
 	d.leases.init()
@@ -116,14 +120,15 @@ func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error
 	return d, nil
 }
 
-// opening opens the columns of a dataset.
+// opening is the state of Open while it opens the columns of a dataset.
 type opening struct {
 	d      *Dataset
 	conf   *config
 	shared map[string]*mmap.Mapping // by path: an HDF5 file is mapped once for all fields
 }
 
-// finish has the columns checked, and turns them into fields.
+// finish completes the columns and turns them into fields. It decides what depends on the size of
+// all columns together, such as whether memory is scarce.
 func (o *opening) finish(readers []*reader) {
 	size := int64(0)
 	for _, r := range readers {
@@ -161,11 +166,12 @@ func (o *opening) finish(readers []*reader) {
 	}
 }
 
-// companionBytes is the size up to which what belongs to a record is fetched with the rest of it:
-// labels, which are little, and without which a batch is not whole.
+// companionBytes is the size up to which a field's values are fetched along with other fields of
+// the same records: labels are small, and a batch is not complete without them.
 const companionBytes = 64
 
-// companions returns where the small fields beside the field of r have their values of the same records.
+// companions returns the byte ranges of the small fields of the given records, other than the field
+// of r.
 func (d *Dataset) companions(r *reader, records []int) (list []Range) {
 	for _, f := range d.fields {
 		if f.rows == r || f.offsets != nil || f.rows.column.size > companionBytes {
@@ -190,7 +196,8 @@ func (o *opening) open(meta *layout.Column) (*reader, error) {
 	return r, o.openHDF5(r)
 }
 
-// mapColumn maps the extents of a column, in as few pieces as the system allows.
+// mapColumn maps the extents of a column, in as few pieces as the system allows: consecutive
+// records that span two pieces cannot be one view.
 func (o *opening) mapColumn(r *reader) error {
 	c := r.column
 	m := &memory{c: c, size: c.size}
@@ -213,8 +220,8 @@ func (o *opening) mapColumn(r *reader) error {
 	return nil
 }
 
-// stitchable returns how many extents, from the first on, can be side by side in memory:
-// all of them but the last are whole pages.
+// stitchable returns how many extents, from the first on, can lie side by side in memory: all but
+// the last must be whole pages.
 func stitchable(extents []layout.Extent, size int64) int {
 	page := int64(os.Getpagesize())
 	n := 1
@@ -248,7 +255,9 @@ func (o *opening) mapGroup(m *memory, extents []layout.Extent) error {
 	return nil
 }
 
-// mapFile maps the file of an extent, once for all that are in it.
+// mapFile maps the file of an extent, once for all extents in it. The extent is checked against the
+// file's true size before a view exists: a truncated file must be an error here, and not a fault
+// later.
 func (o *opening) mapFile(m *memory, e layout.Extent) error {
 	if e.Count == 0 {
 		return nil
@@ -265,7 +274,7 @@ func (o *opening) mapFile(m *memory, e layout.Extent) error {
 	return nil
 }
 
-// mapShared maps a whole file, once.
+// mapShared maps a whole file once for all columns.
 func (o *opening) mapShared(folder, path string) (*mmap.Mapping, error) {
 	if m := o.shared[path]; m != nil {
 		return m, nil
@@ -279,7 +288,8 @@ func (o *opening) mapShared(folder, path string) (*mmap.Mapping, error) {
 	return m, nil
 }
 
-// openHDF5 reads the table of chunks of a column.
+// openHDF5 reads the table of chunks of a packed column. With a pager there are two readers of the
+// chunks: one for chunks in the file, and one for chunks that the pager holds.
 func (o *opening) openHDF5(r *reader) error {
 	files := o.d.files
 	m, err := o.mapShared("", files.Path)
@@ -308,13 +318,13 @@ func (o *opening) openHDF5(r *reader) error {
 	return err
 }
 
-// setPacked has the rows in the files decoded.
+// setPacked makes the reader decode rows in the files by p.
 func (r *reader) setPacked(p *packed) {
 	r.packed, r.files = p, p
 	r.column.offsetOf = p.offset
 }
 
-// openZarr opens a column of Zarr, whose chunks are in files of their own.
+// openZarr opens a column of Zarr, whose chunks are separate files.
 func (o *opening) openZarr(r *reader, how string) (err error) {
 	r.how, r.why = "decoded", strings.Replace(how, ", zstd", ", zstd by "+stream.ZstdBackend, 1)
 	p := newPacked(r.column, o.d.files.Path, nil)
@@ -324,7 +334,7 @@ func (o *opening) openZarr(r *reader, how string) (err error) {
 	return err
 }
 
-// reads says how data that is not viewed in place is read, and why.
+// reads returns how data that cannot be viewed in place is read, and why it cannot be viewed.
 func reads(data *meta.Dataset) (how, why string) {
 	how, why = "copied", fmt.Sprintf("it starts at byte %d, which is no multiple of its element size", data.Layout.Offset)
 	if err := data.Mappable(); err != nil {

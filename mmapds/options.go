@@ -49,7 +49,8 @@ func WithVerifySample(fraction float64) Option {
 // WithPager has what is not in the files yet fetched by p.
 func WithPager(p Pager) Option { return func(c *config) { c.pager = p } }
 
-// processMemory is read once, because it reads about 20 files.
+// processMemory returns the memory that this process may use. It is determined once, because that
+// reads about 20 files.
 var processMemory = sync.OnceValue(usage.Memory)
 
 func newConfig(opts []Option) (*config, error) {
@@ -60,12 +61,12 @@ func newConfig(opts []Option) (*config, error) {
 	return c, c.verify.validate()
 }
 
-// exceeds reports whether datasets of that many bytes are read past the page cache, which would hold less than half
-// of them.
+// exceeds reports whether a dataset of size bytes is read past the page cache. The cache would hold
+// less than half of such a dataset, and reading it would evict everything else.
 func (c *config) exceeds(size int64) bool { return c.pager == nil && c.memory > 0 && size > 2*c.memory }
 
-// isScarce reports whether pages of a column will not stay in memory: the dataset does not fit, and the column is no
-// small part of it.
+// isScarce reports whether pages of a column will not stay in memory: the dataset does not fit, and
+// the column is a considerable part of it. Labels and offsets stay even of a very large dataset.
 func (c *config) isScarce(size, column int64) bool {
 	return c.memory > 0 && size > c.memory && column > c.memory/8
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/penstock/penstock/internal/sys/mmap"
 )
 
-// packed answers for rows of an HDF5 file or of Zarr that are not stored as they are.
+// packed answers for rows of an HDF5 file or of Zarr that must be decoded. mu guards idle only; the
+// chunk reader has its own cache and locks.
 type packed struct {
 	c      *column
 	path   string
@@ -23,7 +24,7 @@ type packed struct {
 	idle   []*scratch
 }
 
-// scratch is memory of one call.
+// scratch is memory that one call borrows.
 type scratch struct {
 	rows []int
 	runs []chunk.Run
@@ -33,14 +34,14 @@ func newPacked(c *column, path string, file []byte) *packed {
 	return &packed{c: c, path: path, file: file, warmed: newPageSet(len(file))}
 }
 
-// next returns the number that row a has in the file, and how many of rows [a, b) follow it
-// there without a gap.
+// next returns the number that row a has in the file, and how many of rows [a, b) follow it there
+// without a gap.
 func (p *packed) next(a, b int) (row int64, n int) {
 	e, _ := p.c.meta.Extent(int64(a))
 	return e.Row + int64(a) - e.First, min(b-a, int(e.First+e.Count)-a)
 }
 
-// stored calls f with where the bytes are that rows [a, b) are made from.
+// stored calls f with each place and size of the stored bytes that rows [a, b) are decoded from.
 func (p *packed) stored(a, b int, f func(offset, size int64)) {
 	for a < b {
 		row, n := p.next(a, b)
@@ -49,13 +50,13 @@ func (p *packed) stored(a, b int, f func(offset, size int64)) {
 	}
 }
 
-// offset returns where the chunk of a row is in the file.
+// offset returns where the file has the chunk of a row.
 func (p *packed) offset(_ *layout.Extent, row int) int64 {
 	r, _ := p.next(row, row+1)
 	return p.r.Offset(r)
 }
 
-// borrow returns scratch that nobody uses.
+// borrow returns scratch memory that no other call uses.
 func (p *packed) borrow() *scratch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +76,8 @@ func (p *packed) giveBack(s *scratch) {
 	p.idle = append(p.idle, s)
 }
 
-// populate brings bytes of the file in, once.
+// populate reads bytes of the mapped file into memory, once, in a system call instead of page
+// faults of the decoder.
 func (p *packed) populate(offset, size int64) error {
 	from, to := int(offset), int(offset+size)
 	if size == 0 || p.warmed.has(from, to) {
@@ -88,7 +90,7 @@ func (p *packed) populate(offset, size int64) error {
 	return nil
 }
 
-// has reports whether bytes are in the mapping; size 0 has nothing to read.
+// has reports whether stored bytes lie within the mapping. A chunk of size 0 has nothing to read.
 func (p *packed) has(offset, size int64) bool {
 	return size > 0 && layout.Inside(offset, size, int64(len(p.file))) == nil
 }
@@ -105,7 +107,7 @@ func (p *packed) prefetch(a, b int) error {
 	return nil
 }
 
-// ask starts to read what rows are made from, which exist.
+// ask starts to read the stored bytes of rows, which exist.
 func (p *packed) ask(rows []int) {
 	for k := 0; k < len(rows); {
 		first, n := rows[k], 1
@@ -146,7 +148,7 @@ func (p *packed) read(a, b int, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// gather decodes each chunk once for all rows.
+// gather decodes each chunk once for all of its rows.
 func (p *packed) gather(ctx context.Context, rows []int, dst []byte, arrived arrival) error {
 	s := p.borrow()
 	defer p.giveBack(s)
@@ -169,7 +171,7 @@ func (p *packed) gather(ctx context.Context, rows []int, dst []byte, arrived arr
 	return nil
 }
 
-// copy decodes each chunk once for all runs.
+// copy decodes each chunk once for all runs in it.
 func (p *packed) copy(ctx context.Context, runs []rowSpan, dst []byte, arrived arrival) error {
 	s := p.borrow()
 	defer p.giveBack(s)
@@ -187,7 +189,8 @@ func (p *packed) copy(ctx context.Context, runs []rowSpan, dst []byte, arrived a
 	return arrive(arrived, p.c.size, runs, dst)
 }
 
-// add adds a run, or makes the last one longer.
+// add appends a run, or extends the last run if the new one continues it in both the file and the
+// result.
 func (s *scratch) add(r chunk.Run) {
 	if n := len(s.runs); n > 0 && s.runs[n-1].First+s.runs[n-1].N == r.First && s.runs[n-1].To+s.runs[n-1].N == r.To {
 		s.runs[n-1].N += r.N
@@ -196,7 +199,8 @@ func (s *scratch) add(r chunk.Run) {
 	s.runs = append(s.runs, r)
 }
 
-// wrap names field and file.
+// wrap adds field and file to an error. The end of a context stays as it is, since the caller
+// compares it.
 func (p *packed) wrap(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

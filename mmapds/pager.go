@@ -6,15 +6,16 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Range is bytes [Offset, Offset+Bytes) of a file of a dataset.
+// Range is bytes [Offset, Offset+Bytes) of one of a dataset's files.
 type Range struct {
 	Path          string // of one of the files of Dataset.Files
 	Offset, Bytes int64
 }
 
 // Pager fetches bytes of a dataset whose files are not complete yet: the third way to read, next to
-// mapped memory and pread. The files have their full length; bytes that were not fetched may have
-// any value. Package remote/mirror has one. Methods may be called by any goroutine.
+// mapped memory and pread. The files have their full length from the start, and bytes that were not
+// fetched may have any value; so every read first acquires its ranges. Package remote/mirror has a
+// Pager. Any goroutine may call the methods.
 type Pager interface {
 	// Complete reports that all bytes are in the files, and stay there, so that nothing has to be
 	// asked for any more. It costs next to nothing.
@@ -38,7 +39,7 @@ type Pager interface {
 	Distrust(err error) bool
 }
 
-// Held is ranges that were fetched, and stay until Release.
+// Held is a set of fetched ranges that stay until Release.
 type Held interface {
 	// InFiles reports that all of them are in the files, and none in memory only.
 	InFiles() bool
@@ -51,7 +52,8 @@ type Held interface {
 	Release()
 }
 
-// GenerationPager is a [Pager] of a dataset whose generations are elsewhere, such as in a bucket.
+// GenerationPager is a [Pager] of a dataset whose generations are stored elsewhere, such as in a
+// bucket.
 type GenerationPager interface {
 	Pager
 
@@ -62,13 +64,13 @@ type GenerationPager interface {
 	ReadGeneration(n int) (*store.Manifest, error)
 }
 
-// pagedFile reads a file of a dataset through its pager.
+// pagedFile is one file of a dataset, read through its pager.
 type pagedFile struct {
 	pager Pager
 	path  string
 }
 
-// ReadAt reads as io.ReaderAt says.
+// ReadAt implements io.ReaderAt.
 func (f pagedFile) ReadAt(p []byte, off int64) (int, error) {
 	if err := f.pager.ReadAt(f.path, p, off); err != nil {
 		return 0, err
@@ -76,7 +78,8 @@ func (f pagedFile) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// appendRange adds a range, or makes the last one longer.
+// appendRange appends a range, or extends the last range if the new one continues it: fewer and
+// larger requests are cheaper over a network.
 func appendRange(list []Range, r Range) []Range {
 	if n := len(list); n > 0 && list[n-1].Path == r.Path && list[n-1].Offset+list[n-1].Bytes == r.Offset {
 		list[n-1].Bytes += r.Bytes
@@ -85,7 +88,7 @@ func appendRange(list []Range, r Range) []Range {
 	return append(list, r)
 }
 
-// ranges appends where rows [a, b), which exist and are stored as they are, lie.
+// ranges appends the byte ranges of rows [a, b), which exist and are stored as they are.
 func (c *column) ranges(list []Range, a, b int) []Range {
 	for a < b {
 		e := &c.meta.Extents[c.extent(a)]
@@ -96,7 +99,7 @@ func (c *column) ranges(list []Range, a, b int) []Range {
 	return list
 }
 
-// ranges appends where the chunks of n runs of rows, which exist, lie.
+// ranges appends the byte ranges of the chunks of n runs of rows, which exist.
 func (p *packed) ranges(list []Range, n int, run func(k int) (a, b int)) []Range {
 	add := func(off, bytes int64) {
 		if bytes > 0 {
@@ -110,7 +113,8 @@ func (p *packed) ranges(list []Range, n int, run func(k int) (a, b int)) []Range
 	return list
 }
 
-// heldRows answers for rows that are stored as they are, and held by a pager, in its memory or in files.
+// heldRows answers for rows that are stored as they are and that a pager holds, in its memory or in
+// files. Such rows are copied: a pager may drop their bytes after Release.
 type heldRows struct {
 	c     *column
 	pager Pager

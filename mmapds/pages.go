@@ -8,16 +8,16 @@ import (
 	"github.com/penstock/penstock/internal/sys/mmap"
 )
 
-// The system calls on mapped memory, which a test counts.
+// System calls on mapped memory. They are variables so that a test can count them.
 var (
 	willNeed = mmap.WillNeed
 	populate = mmap.Populate
 	resident = mmap.Resident
 )
 
-// pageSet remembers which pages of a segment were brought in already: one bit a page, 1/32768
-// of the mapped bytes. A page that the kernel took back since then costs a fault, no error;
-// look finds out before long.
+// pageSet remembers which pages of a segment were brought in: one bit per page, 1/32768 of the
+// mapped bytes. A page that the kernel took back since then costs a fault and no error; look finds
+// that out before long. The words are atomic, and a bit that is lost or set twice does no harm.
 type pageSet struct {
 	bits    []atomic.Uint64
 	missing *atomic.Int64 // pages that were not added
@@ -44,7 +44,8 @@ func (p *pageSet) has(from, to int) bool {
 	return true
 }
 
-// add notes the pages of bytes [from, to).
+// add marks the pages of bytes [from, to). missing counts down by exactly the bits that this call
+// set, so that several goroutines may add the same pages.
 func (p *pageSet) add(from, to int) {
 	for page, last := from>>pageShift, (to-1)>>pageShift; page <= last; page = (page | 63) + 1 {
 		mask := wordMask(page, last)
@@ -52,14 +53,14 @@ func (p *pageSet) add(from, to int) {
 	}
 }
 
-// clear forgets all pages.
+// clear unmarks all pages.
 func (p *pageSet) clear() {
 	for i := range p.bits {
 		p.missing.Add(int64(bits.OnesCount64(p.bits[i].Swap(0))))
 	}
 }
 
-// wordMask returns the bits of page's word that stand for pages page to last.
+// wordMask returns the bits for pages page to last within page's word.
 func wordMask(page, last int) uint64 {
 	n := min(64-page%64, last-page+1)
 	return (^uint64(0) >> (64 - n)) << (page % 64)

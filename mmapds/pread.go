@@ -12,11 +12,13 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// inFlight is how many preads a dataset has under way, for all that call Gather: that many keep
-// storage busy. Each is a thread that copies in the kernel, where more of them would only take CPUs from others.
+// inFlight is how many preads a dataset has under way, for all calls of Gather together: that many
+// keep storage busy. Each one is a thread that copies in the kernel, where more threads would only
+// take CPUs from others.
 const inFlight = 32
 
-// handles are files that are open for pread.
+// handles are the files of a dataset that are open for pread. mu guards the map; a file is opened
+// at its first pread, as most datasets never need one.
 type handles struct {
 	mu     sync.Mutex
 	open   map[handle]*os.File
@@ -24,7 +26,8 @@ type handles struct {
 	direct direct
 }
 
-// reads returns the places of preads: who has sent to it may read, and receives from it then.
+// reads returns the semaphore of the preads: a goroutine sends before it reads, and receives
+// afterwards.
 func (h *handles) reads() chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -39,7 +42,7 @@ type handle struct {
 	direct       bool
 }
 
-// file opens a file, once in either way.
+// file returns an open file, which it opens once for cached and once for direct reads.
 func (h *handles) file(key handle) (*os.File, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,7 +78,7 @@ func (h *handles) close() error {
 	return errors.Join(errs...)
 }
 
-// preader reads rows of a column by pread.
+// preader reads rows of one column by pread.
 type preader struct {
 	c        *column
 	handles  *handles // of the dataset
@@ -93,8 +96,8 @@ func (p *preader) isDirect() bool {
 	return refusal == nil
 }
 
-// least returns how large a record must be to be read rather than mapped: past the page cache, nothing stays there
-// for its neighbors.
+// least returns how large a record must be to be read by pread rather than mapped. Past the page
+// cache smaller records qualify, because a mapped page would not stay for its neighbors either.
 func (p *preader) least() int {
 	if p.isDirect() {
 		return directBlock
@@ -102,8 +105,9 @@ func (p *preader) least() int {
 	return coldBytes
 }
 
-// gather reads rows to where they belong in dst: list has their positions in rows. It
-// returns the error of one that failed.
+// gather reads rows to their places in dst; list has their positions in rows. If several reads
+// fail, one of their errors is returned. A failed read stops the others from starting, and gather
+// waits for those under way, since they write to dst.
 func (p *preader) gather(ctx context.Context, rows, list []int, dst []byte, arrived arrival) error {
 	p.received.Add(int64(len(list)))
 	if p.isDirect() {
@@ -134,7 +138,7 @@ func (p *preader) gather(ctx context.Context, rows, list []int, dst []byte, arri
 	return failed
 }
 
-// readIn reads a row once it has a place.
+// readIn reads a row once the semaphore has a place.
 func (p *preader) readIn(ctx context.Context, places chan struct{}, row int, dst []byte, arrived arrival) error {
 	select {
 	case places <- struct{}{}:
@@ -150,7 +154,7 @@ func (p *preader) readIn(ctx context.Context, places chan struct{}, row int, dst
 	return arrived(row, dst)
 }
 
-// readRows reads rows that follow each other in a file, as many as dst has room for.
+// readRows reads consecutive rows of a file, as many as dst holds.
 func (p *preader) readRows(row int, dst []byte) error {
 	e := &p.c.meta.Extents[p.c.extent(row)]
 	f, err := p.handles.file(handle{e.Folder, e.Path, false})
@@ -161,7 +165,7 @@ func (p *preader) readRows(row int, dst []byte) error {
 	return p.failed(row+n/max(1, p.c.size), err)
 }
 
-// failed says which row could not be read.
+// failed returns the error of a row that could not be read. A file that ends too early is corrupt.
 func (p *preader) failed(row int, err error) error {
 	if err == nil {
 		return nil

@@ -26,7 +26,7 @@ func (d *Dataset) Slice(field string, a, b int) (tensor.View, error) {
 	return tensor.Of(rows.column.spec, b-a, data), d.Gather(context.Background(), field, consecutive(a, b), data)
 }
 
-// consecutive returns the numbers of records [a, b).
+// consecutive returns the numbers from a up to b.
 func consecutive(a, b int) []int {
 	list := make([]int, b-a)
 	for i := range list {
@@ -53,15 +53,16 @@ func (d *Dataset) Contiguous(field string, a, b int) bool {
 	return err == nil && f.rows.contiguous(from, to) && (b-a <= 1 || !f.rows.isDirect())
 }
 
-// Prefetch starts to read records [a, b) of a field from disk, and does not wait. Of a ragged
-// field it waits for the offsets.
+// Prefetch starts to read records [a, b) of a field from disk, and does not wait. For a ragged
+// field it waits for the offsets, without which the place of the rows is not known.
 func (d *Dataset) Prefetch(name string, a, b int) error { return d.each(name, a, b, (*field).prefetch) }
 
-// Warm reads records [a, b) of a field from disk, where they are not in memory yet, and
-// waits for it in a system call, so that touching them afterwards does not block a P of the scheduler.
+// Warm reads records [a, b) of a field from disk, unless they are in memory already. It waits in a
+// system call, so that touching the records afterwards does not block a P of the Go scheduler.
 func (d *Dataset) Warm(name string, a, b int) error { return d.each(name, a, b, (*field).warm) }
 
-// each calls do for every stretch of records [a, b) of a field, without those that are deleted, until it fails.
+// each calls do for every stretch of records [a, b) of a field between deleted records, until do
+// fails.
 func (d *Dataset) each(name string, a, b int, do func(f *field, ctx context.Context, a, b int) error) error {
 	f, err := d.field(name)
 	if err == nil {
@@ -173,8 +174,8 @@ func (d *Dataset) raggedList(name string, indices []int, offsets []int64) (*fiel
 	return f, err
 }
 
-// Ranges returns where records of a field are, for a Pager to fetch them ahead. Of a ragged field it
-// waits for their offsets.
+// Ranges returns the byte ranges of a field's records, so that a Pager can fetch them ahead. For a
+// ragged field it waits for the records' offsets.
 func (d *Dataset) Ranges(ctx context.Context, field string, indices []int) ([]Range, error) {
 	f, err := d.field(field)
 	if err != nil {
@@ -188,9 +189,9 @@ func (d *Dataset) Ranges(ctx context.Context, field string, indices []int) ([]Ra
 	return list, err
 }
 
-// Guard calls f. If f touches mapped memory that the file no longer has, it is stopped
-// there and Guard returns an error that names file, field and record; everything else,
-// other panics too, passes through. It guards the calling goroutine only.
+// Guard calls f. If f touches mapped memory that the file no longer has, f is stopped there, and
+// Guard returns an error that names file, field and record. Everything else, including other
+// panics, passes through. Guard protects the calling goroutine only.
 func (d *Dataset) Guard(f func() error) (err error) {
 	defer catch(&err, debug.SetPanicOnFault(true), (*faults)(d))
 	return f()
@@ -201,7 +202,7 @@ func (d *Dataset) Guard(f func() error) (err error) {
 // caller has recovered from the fault, as [runtime/debug.SetPanicOnFault] lets it.
 func (d *Dataset) Fault(addr uintptr) error { return (*faults)(d).fault(addr) }
 
-// faults is a Dataset as all of its mapped memory.
+// faults is a Dataset as the faulter of all its mapped memory.
 type faults Dataset
 
 func (d *faults) fault(addr uintptr) error {

@@ -1,7 +1,8 @@
 package mmapds
 
-// readMode says how Gather comes to records of one length that are stored as they are. All else
-// is mapped. Only tests take another mode than modeAuto, to reach each way with a small file.
+// readMode says how Gather reads records of one length that are stored as they are. All other
+// records are mapped. Only tests use a mode other than modeAuto, to reach each way of reading with
+// a small file.
 type readMode int
 
 // modeAuto copies from the mapping what is in memory, and reads records of 64 KiB or more that are
@@ -19,5 +20,5 @@ const (
 	modeDirect
 )
 
-// always reports whether records are read whatever is in memory.
+// always reports whether records are read by pread whether or not they are in memory.
 func (r readMode) always() bool { return r >= modePread }

@@ -6,8 +6,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// reader gives the rows of one column, wherever their bytes are: all that a Dataset reads comes from one, and is
-// written once over [reader.acquire].
+// reader provides the rows of one column, wherever their bytes are. Everything that a Dataset reads
+// goes through a reader: fetching, holding and repeated reads of corrupt transfers are written
+// once, in [reader.read].
 type reader struct {
 	column *column
 	files  answer                   // for rows in the files: a *mapped or a *packed, in a *verified if that was asked for
@@ -23,18 +24,19 @@ type reader struct {
 	how, why string // rows are decoded, for people
 }
 
-// request is the rows of a call, for a pager.
+// request says which bytes a call needs from a pager.
 type request struct {
 	need []Range
 	soon func() []Range
 	view bool // the rows are to stay in the files after the call
 }
 
-// isLocal reports that all is in the files.
+// isLocal reports whether all bytes are in the files, so that no pager needs to be asked.
 func (r *reader) isLocal() bool { return r.pager == nil || r.pager.Complete() }
 
-// acquire returns an answer for the rows that list asks for, and what holds them until Release: nil if
-// nothing has to. list is called only if the rows might not be in the files.
+// acquire returns an answer for the rows of list, and what holds the rows until Release; nil if
+// nothing needs to be held. list is called only if rows may be missing from the files, because
+// building it costs more than a small read.
 func (r *reader) acquire(ctx context.Context, list func() (request, error)) (answer, Held, error) {
 	if r.isLocal() {
 		return r.files, nil, nil
@@ -57,7 +59,9 @@ func (r *reader) fetch(ctx context.Context, list func() (request, error)) (answe
 	return r.held, held, nil
 }
 
-// read has f read the rows that list asks for, once more where they turn out to be corrupt on their way.
+// read makes f read the rows of list. If the rows turn out to have been corrupted in transfer, they
+// are fetched and read once more. Rows that are not packed were checked on arrival; packed ones
+// show errors only when they are decoded.
 func (r *reader) read(ctx context.Context, list func() (request, error), f func(answer) error) error {
 	rows, held, err := r.acquire(ctx, list)
 	if err != nil {
@@ -83,12 +87,13 @@ func (r *reader) read(ctx context.Context, list func() (request, error), f func(
 	return err
 }
 
-// ranges appends where rows [a, b), which exist, are: their chunks where they are packed.
+// ranges appends the byte ranges of rows [a, b), which exist; for packed rows, the ranges of their
+// chunks.
 func (r *reader) ranges(list []Range, a, b int) []Range {
 	return r.rangesOf(list, 1, func(int) (int, int) { return a, b })
 }
 
-// rangesOf appends where n runs of rows are.
+// rangesOf appends the byte ranges of n runs of rows.
 func (r *reader) rangesOf(list []Range, n int, run func(k int) (a, b int)) []Range {
 	p := r.packed
 	if held, ok := r.held.(*packed); ok {
@@ -104,7 +109,7 @@ func (r *reader) rangesOf(list []Range, n int, run func(k int) (a, b int)) []Ran
 	return list
 }
 
-// rangesOfChunk returns where a chunk is.
+// rangesOfChunk returns the byte range of one chunk.
 func (r *reader) rangesOfChunk(place int64) []Range {
 	p := r.packed
 	if held, ok := r.held.(*packed); ok {
@@ -117,7 +122,7 @@ func (r *reader) rangesOfChunk(place int64) []Range {
 	return []Range{{p.path, offset, size}}
 }
 
-// rangesOfRows appends where rows are, and rangesOfRuns where runs of rows are.
+// rangesOfRows appends the byte ranges of single rows, and rangesOfRuns those of runs of rows.
 func (r *reader) rangesOfRows(list []Range, rows []int) []Range {
 	return r.rangesOf(list, len(rows), func(k int) (int, int) { return rows[k], rows[k] + 1 })
 }
@@ -126,8 +131,8 @@ func (r *reader) rangesOfRuns(runs []rowSpan) []Range {
 	return r.rangesOf(nil, len(runs), func(k int) (int, int) { return runs[k].row, runs[k].row + runs[k].n })
 }
 
-// slice returns rows [a, b), which exist. Small records are sliced one by one, so that a call for rows that are all in
-// the files goes the short way.
+// slice returns rows [a, b), which exist. Without a pager it goes straight to the files: callers
+// slice small records one by one, where building a request would cost more than the slice.
 func (r *reader) slice(a, b int) (tensor.View, error) {
 	var data []byte
 	var err error
@@ -152,7 +157,7 @@ func (r *reader) fetchSlice(a, b int) (data []byte, err error) {
 	return data, err
 }
 
-// gather copies rows to dst, one after the other. Rows that do not exist are an error.
+// gather copies rows to dst, one after the other. A row that does not exist is an error.
 func (r *reader) gather(ctx context.Context, rows []int, dst []byte) error {
 	return r.read(ctx, func() (req request, err error) {
 		for _, i := range rows {
@@ -166,21 +171,21 @@ func (r *reader) gather(ctx context.Context, rows []int, dst []byte) error {
 	}, func(from answer) error { return from.gather(ctx, rows, dst, nil) })
 }
 
-// copy copies runs of rows, which exist, to dst, one after the other.
+// copy copies runs of rows to dst, one after the other. The rows must exist.
 func (r *reader) copy(ctx context.Context, runs []rowSpan, dst []byte) error {
 	return r.read(ctx, func() (request, error) {
 		return request{need: r.rangesOfRuns(runs)}, nil
 	}, func(from answer) error { return from.copy(ctx, runs, dst, nil) })
 }
 
-// warm brings rows [a, b), which exist, into memory or into the files.
+// warm brings rows [a, b) into memory or into the files. The rows must exist.
 func (r *reader) warm(ctx context.Context, a, b int) error {
 	return r.read(ctx, func() (request, error) {
 		return request{need: r.ranges(nil, a, b)}, nil
 	}, func(from answer) error { return from.warm(a, b) })
 }
 
-// prefetch starts to read rows [a, b), which exist.
+// prefetch starts to read rows [a, b). The rows must exist.
 func (r *reader) prefetch(a, b int) error {
 	if !r.isLocal() {
 		r.pager.Prefetch(r.ranges(nil, a, b))
@@ -189,7 +194,7 @@ func (r *reader) prefetch(a, b int) error {
 	return r.files.prefetch(a, b)
 }
 
-// contiguous reports whether rows [a, b), which exist, are one piece of mapped memory.
+// contiguous reports whether rows [a, b) are one piece of mapped memory. The rows must exist.
 func (r *reader) contiguous(a, b int) bool {
 	return a == b || r.mapped != nil && r.mapped.memory.contiguous(a, b)
 }
@@ -197,8 +202,8 @@ func (r *reader) contiguous(a, b int) bool {
 // isDirect reports whether rows are read past the page cache.
 func (r *reader) isDirect() bool { return r.mapped != nil && r.mapped.isDirect() }
 
-// isWarm reports whether rows [a, b), which exist, are a view of pages that were brought in, and nothing is to
-// be checked.
+// isWarm reports whether rows [a, b) are a view of pages that were brought in, with nothing left to
+// check. The rows must exist.
 func (r *reader) isWarm(a, b int) bool {
 	return r.mapped != nil && r.checks == nil && r.isLocal() && r.mapped.memory.isWarm(a, b)
 }

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Records is one field of a dataset as a list, for code that asks for records one at a time: At
-// does no more than compute where a record is. Its methods may be called from any goroutine.
+// Records is one field of a dataset as a list, for code that asks for records one at a time: in the
+// usual case At computes an address and nothing else. Its methods may be called from any goroutine.
 type Records struct {
 	d    *Dataset
 	rows *reader
@@ -49,18 +49,21 @@ func (r *Records) At(i int) ([]byte, error) {
 	return r.slow(i)
 }
 
-// walk finds out whether At is asked for records in their order.
+// walk detects whether At is asked for records in their order. Its atomics are updated one by one
+// without a lock: a lost update only makes a read-ahead larger, smaller or late.
 type walk struct {
 	next   atomic.Int64 // the record that would follow
 	window atomic.Int64 // bytes up to this one were brought in for that
 	times  atomic.Int64 // how many windows there were, one after the other
 }
 
-// walkBytes limits what is brought in for records that are read in their order, with as much under way. The first
-// windows are smaller, as two records may follow each other by chance.
+// walkBytes limits how much is brought in for records that are read in their order, with as much
+// again under way. The first windows are smaller, since two records may follow each other by
+// chance.
 const walkBytes = 1 << 20
 
-// bring brings record i, which exists, into memory, and if it follows the ones before, what is likely to come next.
+// bring brings record i, which exists, into memory. If i follows the records before, it also brings
+// in what is likely to come next.
 func (r *Records) bring(i int) error {
 	m := r.rows.mapped.memory
 	s, from, before := &m.segments[0], i*r.size, int(r.at.window.Load())
@@ -83,7 +86,8 @@ func (r *Records) bring(i int) error {
 	return m.bring(s, from, end)
 }
 
-// slow is At where there is more to do, or something is wrong.
+// slow is At for records that need more than an address, and for errors. It is separate so that At
+// stays small enough to be cheap for warm records.
 func (r *Records) slow(i int) ([]byte, error) {
 	if r.d.closed.Load() {
 		return nil, ErrClosed

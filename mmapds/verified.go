@@ -13,7 +13,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// verified compares rows of another answer with their checksums before it hands them out.
+// verified compares the rows of another answer with their checksums before it hands them out. left
+// and the block sets are atomic: two goroutines may check the same block at the same time, which
+// costs time and changes nothing.
 type verified struct {
 	c      *column
 	rows   answer
@@ -27,7 +29,8 @@ type verified struct {
 	spent atomic.Int64 // how long that took, in ns
 }
 
-// sums are the checksums of an extent, and which blocks were found right.
+// sums are the checksums of an extent, loaded at first use, and the set of blocks that were found
+// right.
 type sums struct {
 	load  sync.Once
 	err   error
@@ -35,7 +38,8 @@ type sums struct {
 	right layout.BlockSet
 }
 
-// newVerified returns rows with their checks; nil where the column has no checksums, or nobody wants them.
+// newVerified returns rows with checks, or nil if the column has no checksums or verification is
+// off.
 func newVerified(c *column, rows answer, m *memory, checks verification) *verified {
 	v := &verified{c: c, rows: rows, memory: m, checks: checks, sums: make([]sums, len(c.meta.Extents))}
 	v.onRows = v.arrived
@@ -50,10 +54,10 @@ func newVerified(c *column, rows answer, m *memory, checks verification) *verifi
 	return v
 }
 
-// done reports whether no block is to be compared any more.
+// done reports whether no block needs to be compared any more.
 func (v *verified) done() bool { return v.checks.mode == VerifyFirstTouch && v.left.Load() == 0 }
 
-// arrival returns what looks at rows that are copied: nil if they were all found right.
+// arrival returns the callback that checks copied rows, or nil if all blocks were found right.
 func (v *verified) arrival() arrival {
 	if v.done() {
 		return nil
@@ -61,7 +65,8 @@ func (v *verified) arrival() arrival {
 	return v.onRows
 }
 
-// slice checks rows once even with VerifyAlways if they are a view: Warm has just checked the records of a batch.
+// slice checks rows of a view only once, even with VerifyAlways: Warm has just checked the records
+// of the same batch.
 func (v *verified) slice(a, b int) ([]byte, error) {
 	data, err := v.rows.slice(a, b)
 	if err != nil || a == b {
@@ -95,7 +100,8 @@ func (v *verified) copy(ctx context.Context, runs []rowSpan, dst []byte, _ arriv
 
 func (v *verified) prefetch(a, b int) error { return v.rows.prefetch(a, b) }
 
-// warm checks rows that need not be decoded for it.
+// warm checks rows that are mapped. Rows that must be decoded are checked when they are: decoding
+// them twice would cost more than the check is worth.
 func (v *verified) warm(a, b int) error {
 	if err := v.rows.warm(a, b); err != nil || v.memory == nil || v.done() {
 		return err
@@ -103,13 +109,13 @@ func (v *verified) warm(a, b int) error {
 	return v.check(a, b, nil, v.checks)
 }
 
-// arrived compares the blocks of rows that are in data.
+// arrived checks the blocks of rows that lie in data.
 func (v *verified) arrived(row int, data []byte) error {
 	return v.check(row, row+len(data)/v.c.size, data, v.checks)
 }
 
-// check compares the blocks of rows [a, b), which are in data if that is not nil. Blocks that have
-// other rows, too, are read.
+// check compares the blocks of rows [a, b) with their checksums. data holds these rows unless it is
+// nil. A block that extends beyond the rows is read whole, because a checksum covers the block.
 func (v *verified) check(a, b int, data []byte, checks verification) error {
 	per := v.c.block
 	for at := a; at < b; {
@@ -140,10 +146,10 @@ func (v *verified) check(a, b int, data []byte, checks verification) error {
 	return nil
 }
 
-// block is rows [from, to): number n of extent k.
+// block is number n of extent k: rows [from, to).
 type block struct{ k, n, from, to int }
 
-// due reports whether to look at a block now.
+// due reports whether a block must be checked now.
 func (s *sums) due(block int, checks verification) bool {
 	switch checks.mode {
 	case VerifyAlways:
@@ -154,7 +160,8 @@ func (s *sums) due(block int, checks verification) bool {
 	return rand.Float64() < checks.fraction
 }
 
-// load returns the checksums of extent k, which it reads when they are first needed.
+// load returns the checksums of extent k, which are read when they are first needed. Open would
+// otherwise read the checksums of every shard.
 func (v *verified) load(k int) (*sums, error) {
 	s, e := &v.sums[k], &v.c.meta.Extents[k]
 	s.load.Do(func() {
@@ -168,8 +175,8 @@ func (v *verified) load(k int) (*sums, error) {
 	return s, s.err
 }
 
-// checkBlock compares a block, which was asked for because of a row, with its checksum. It reads the block if data
-// is nil.
+// checkBlock compares a block with its checksum. row is the row that was asked for, for the error.
+// If data is nil, checkBlock reads the block.
 func (v *verified) checkBlock(b block, row int, data []byte) (err error) {
 	defer catch(&err, debug.SetPanicOnFault(true), v)
 	if data == nil {

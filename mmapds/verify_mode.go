@@ -7,8 +7,8 @@ import "fmt"
 // them reads the whole block. Dataset.DescribeReads returns what that has cost.
 type VerifyMode int
 
-// VerifyOff compares nothing. VerifyFirstTouch compares a block when it is first asked for, and holds
-// one bit a block and its checksum. VerifyAlways does so whenever a block is asked for.
+// VerifyOff compares nothing. VerifyFirstTouch compares a block when it is first asked for, and
+// holds one bit per block and its checksum. VerifyAlways compares a block whenever it is asked for.
 const (
 	VerifyOff VerifyMode = iota
 	VerifyFirstTouch
@@ -16,13 +16,13 @@ const (
 	verifySample // see WithVerifySample
 )
 
-// verification is a mode, and the fraction of verifySample.
+// verification is a VerifyMode with the fraction for verifySample.
 type verification struct {
 	mode     VerifyMode
 	fraction float64
 }
 
-// String says it in words.
+// String returns the mode in words.
 func (v verification) String() string {
 	switch v.mode {
 	case VerifyOff:
