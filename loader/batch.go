@@ -30,6 +30,8 @@ const (
 	nextGen = 2
 )
 
+// stale is the message of the panic for a Batch that is used too late. It is a panic and no error,
+// because its bytes belong to another step by then: going on would train on wrong data.
 const stale = "loader: a Batch is used after its time: it is valid in the loop body that receives it, and longer " +
 	"only by Keep, until Release"
 

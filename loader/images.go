@@ -89,6 +89,8 @@ func axes(l transforms.Layout) string {
 	return tensor.HWC
 }
 
+// outputOfPixels returns the pipeline's output for stored pixels. A pipeline starts from HWC, and
+// reads CHW records as planes.
 func (t Images) outputOfPixels(in tensor.Spec) (transforms.Info, error) {
 	info, err := t.info(in)
 	if err != nil {
@@ -218,11 +220,13 @@ type imageWorker struct {
 	image  transforms.Image
 }
 
+// planes transforms a stored record whose channels are separate planes.
 func (w *imageWorker) planes(dst, src []byte, r Record) error {
 	w.planar.Pix = src
 	return w.run.DoRand(dst, &w.planar, r.Rand())
 }
 
+// pixels transforms a stored record whose channels are interleaved.
 func (w *imageWorker) pixels(dst, src []byte, r Record) error {
 	w.image.Pix = src
 	return w.run.DoRand(dst, &w.image, r.Rand())
@@ -321,6 +325,7 @@ type fileWorker struct {
 	open func(src []byte) (transforms.Source, error)
 }
 
+// do decodes and transforms one image file. Errors of the decoder fail this record only.
 func (w *fileWorker) do(dst, src []byte, r Record) error {
 	m, err := w.open(src)
 	if err != nil {

@@ -112,6 +112,8 @@ func (o Options) transformsID() string {
 	return digest.Of(ids)
 }
 
+// short cuts a long name and completes it by a digest: two long names stay different, and a State
+// stays small.
 func short(name string) string {
 	if len(name) > maxName {
 		return name[:maxName-17] + "~" + digest.Of(name)[:16]

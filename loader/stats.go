@@ -126,6 +126,7 @@ var (
 	storageRead  = usage.StorageRead
 )
 
+// used reads the process's clocks.
 func used() resources { return resources{processClock(), storageRead()} }
 
 // since adds the resources used since r was taken.

@@ -105,6 +105,7 @@ type MutableBatch struct {
 	world World
 }
 
+// mutable returns the view of b that Collate and BatchFiller work on.
 func (c *setup) mutable(b *fill.Batch) MutableBatch {
 	return MutableBatch{b: b, seed: c.opts.Seed, world: c.opts.World}
 }
@@ -169,6 +170,7 @@ func (t Arrays) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 	return func(dst, src []byte, r Record) error { return run.DoRandom(dst, src, r.Rand()) }, nil
 }
 
+// grown returns the function for records that stay sparse, whose length only the pipeline knows.
 func (t Arrays) grown(in tensor.Spec) (growFunc, error) {
 	run, err := t.Pipeline.Runner(in)
 	if err != nil {

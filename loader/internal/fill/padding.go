@@ -98,6 +98,7 @@ type spare struct {
 // mostSpare limits the records whose memory is kept. The collector takes what is beyond the limit.
 const mostSpare = 256
 
+// put keeps the memory b for a later take, unless the list is full.
 func (s *spare) put(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,6 +107,7 @@ func (s *spare) put(b []byte) {
 	}
 }
 
+// take returns kept memory, the most recent first, or nil.
 func (s *spare) take() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

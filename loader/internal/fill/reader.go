@@ -21,6 +21,8 @@ type reader struct {
 	scratch  scratch  // stored records: one where the Source has no memory to show, or those that are staged
 }
 
+// newReader returns the reader of one Filler. The pace of every field starts at one record per
+// measurement, so that the first batch is timed record by record.
 func newReader(p *Plan, plain bool) *reader {
 	r := &reader{plan: p, guard: guard{p.Source.Fault, plain}}
 	r.watch = stopwatch{clock: p.Clock, fresh: true, pace: slices.Repeat([]time.Duration{pieceTime},

@@ -141,4 +141,6 @@ func (b *Batch) Uncut() {
 	b.ends.Store(false)
 }
 
+// errNotCut makes the caller of Cut build the batches one by one, where a true error shows with its
+// record.
 var errNotCut = errors.New("the batches are not one run")
