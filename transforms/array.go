@@ -109,6 +109,7 @@ func ParseArray(recipe []byte) (*ArrayPipeline, error) {
 	return ComposeArray(ts...)
 }
 
+// arrayRegistry has the array operations by their names in recipes.
 var arrayRegistry = map[string]decoder[ArrayTransform]{
 	"Cast":        decode[ArrayTransform, Cast],
 	"Scale":       decode[ArrayTransform, Scale],

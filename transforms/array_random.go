@@ -174,6 +174,7 @@ func lastAxes(axes []Axis, n int) []Axis {
 	return axes
 }
 
+// output returns the cropped field, with the numbers of the axes that are cropped.
 func (c spatialCrop) output(in tensor.Spec) (tensor.Spec, []int, error) {
 	axes, err := axesIn(c.axes, in)
 	if err != nil {

@@ -84,6 +84,7 @@ func blurRow(dst []byte, m *Image, k []float32, x0, x1, y int) {
 	}
 }
 
+// reflected returns which of n positions stands at place i beyond an edge.
 func reflected(i, n int) int { return PadReflect.from(i, n) }
 
 // gaussian fills k with the weights of a Gaussian, which add up to 1.

@@ -79,6 +79,8 @@ func (t *MixUp) Apply(b *Batch, rnd *Rand) error {
 	return nil
 }
 
+// blendRecords blends x with other in place. Each product is rounded to float32 on its own, as
+// torch does.
 func blendRecords(x, other []float32, keep float64) {
 	share, rest := float32(keep), float32(1-keep)
 	for i, v := range other {
@@ -145,6 +147,7 @@ func copyRect(dst, src []float32, info Info, r image.Rectangle) {
 	}
 }
 
+// drawShare draws the share that every record keeps of itself.
 func drawShare(alpha float64, rnd *Rand) (float64, error) {
 	if !(alpha > 0) || math.IsInf(alpha, 0) {
 		return 0, fmt.Errorf("alpha %v must be positive; to mix nothing, leave the transform out", alpha)

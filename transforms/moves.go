@@ -49,6 +49,7 @@ const (
 	moveSanitizePoints // removes keypoints outside
 )
 
+// reset prepares m for the next image, and keeps its memory.
 func (m *Moves) reset(w, h int) {
 	m.w, m.h, m.list, m.options, m.lost, m.field = w, h, m.list[:0], LabelOptions{}, nil, 0
 }
@@ -246,6 +247,7 @@ func (b *box) shift(x, y int) *box {
 	return b
 }
 
+// clamp cuts b off at the edges of an image of w x h pixels.
 func (b *box) clamp(w, h float64) {
 	b[0], b[1], b[2], b[3] = min(max(b[0], 0), w), min(max(b[1], 0), h), min(max(b[2], 0), w), min(max(b[3], 0), h)
 }

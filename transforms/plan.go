@@ -134,6 +134,7 @@ func (p *Plan) moved(kind moveKind, at [4]int, a ...float64) {
 	p.moves.add(kind, p.info.W, p.info.H, at, a...)
 }
 
+// apply adds an image operation after the last pass. Several operations in a row share one pass.
 func (p *Plan) apply(op ImageOp, w, h int, args ...float64) error {
 	if err := p.bytes(); err != nil {
 		return err
@@ -169,6 +170,9 @@ func (l *passes) next(in Info) *pass {
 var errNotBytes = errors.New("input is not uint8 any more; put this transform before the one that makes floats, " +
 	"such as ToTensor")
 
+// bytes returns an error if the image is not uint8 any more, or if parts of the record were erased.
+// Transforms call it even if a draw decides that they do nothing: a wrong order of transforms must
+// be an error for every record, and not only for some.
 func (p *Plan) bytes() error {
 	if p.info.DType != tensor.Uint8 {
 		return errNotBytes
@@ -223,6 +227,8 @@ const (
 	heightFirst passOrder = true
 )
 
+// resize fuses the resize with the last pass, unless that pass already resizes, mirrors or pads,
+// all of which come after a resize. A change of channels that came before stays before it.
 func (p *Plan) resize(w, h int, f Interpolation, first passOrder) error {
 	if err := p.bytes(); err != nil {
 		return err
@@ -347,6 +353,8 @@ func (p *Plan) Gray(channels int) error {
 // Channels gives the image 1 or 3 channels.
 func (p *Plan) Channels(channels int) error { return p.recolor(colorMode{out: channels}) }
 
+// recolor adds a change of channels to the last pass. After a border it needs a new pass, because a
+// pass recolors before it pads.
 func (p *Plan) recolor(to colorMode) error {
 	if err := p.bytes(); err != nil {
 		return err
@@ -381,6 +389,8 @@ const (
 	scaled   scaling = true
 )
 
+// convert sets the type of the record. It converts nothing yet: the last pass does, while it
+// stores.
 func (p *Plan) convert(dt tensor.DType, by scaling) error {
 	if dt == p.info.DType {
 		return nil

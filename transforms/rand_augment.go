@@ -130,6 +130,8 @@ func addMove(p *Plan, x, y float64, f kernel.Filter, fill [3]byte) error {
 	return addWarp(p, warp(0, x, y, 1, 0, 0, float64(p.info.W)*0.5, float64(p.info.H)*0.5), f, fill)
 }
 
+// enhancement returns an augmentation that blends an image with a degenerate version of it: factor
+// 1 leaves the image as it is.
 func enhancement(op ImageOp) augmentation {
 	return augmentation{
 		signed: true,
@@ -138,6 +140,8 @@ func enhancement(op ImageOp) augmentation {
 	}
 }
 
+// whole returns the function of an operation that looks at colors only, and so needs neither filter
+// nor fill.
 func whole(op ImageOp) func(*Plan, float64, kernel.Filter, [3]byte) error {
 	return func(p *Plan, v float64, _ kernel.Filter, _ [3]byte) error { return addChange(p, op, v) }
 }

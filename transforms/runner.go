@@ -108,6 +108,7 @@ func (r *Runner) do(dst []byte, src Source) error {
 	return nil
 }
 
+// run takes the short way for stored planes if the plan allows it, and all passes otherwise.
 func (r *Runner) run(t target, src Source) error {
 	if m, ok := src.(*Planar); ok {
 		if done, err := r.planar(t, m); done {
@@ -135,6 +136,8 @@ func (r *Runner) runPasses(t target, src Source) error {
 	return r.scan.run(&r.plan.passes[last], src, t)
 }
 
+// call applies one image operation. Mixing steps need the mixer, which lives longer than one
+// operation.
 func (r *Runner) call(c *opCall, m *Image) {
 	if c.mix != 0 {
 		r.mixer.do(m, c.mix, float32(c.args[0]))
@@ -165,6 +168,7 @@ func (r *Runner) prepare(in Info, rnd Rand) error {
 	return nil
 }
 
+// target returns dst as elements of the record's type.
 func (r *Runner) target(dst []byte) target {
 	s := r.plan.store
 	t := target{dtype: s.dtype, layout: s.layout, norm: &r.norm}

@@ -47,6 +47,8 @@ type rowBuffer struct {
 	n   int
 }
 
+// init sets strip to the method value s.rows, once: making a method value for each image would
+// allocate.
 func (s *scan) init(cache *weightCache) {
 	s.cache = cache
 	s.strip = s.rows

@@ -30,6 +30,7 @@ type sink struct {
 func (p *pass) outW() int { return p.crop.Dx() + p.pad[0] + p.pad[2] }
 func (p *pass) outH() int { return p.crop.Dy() + p.pad[1] + p.pad[3] }
 
+// begin prepares the sink for the rows of a pass.
 func (s *sink) begin(p *pass, in int, t target) {
 	s.t, s.p, s.in = t, p, in
 	s.w, s.h = p.outW(), p.outH()
@@ -105,6 +106,7 @@ func (s *sink) widen(dst, px []byte, step int) {
 	}
 }
 
+// borderPixel sets a border pixel that stands at place i of a row of w pixels.
 func (s *sink) borderPixel(dst, row []byte, i, w int) {
 	if s.p.padMode == PadConstant {
 		copy(dst, s.p.padFill[:])
@@ -125,6 +127,7 @@ func (s *sink) put(y, rows int, px []byte, step int) {
 	}
 }
 
+// putBytes stores rows of a uint8 record.
 func (s *sink) putBytes(y, rows int, px []byte, step int) {
 	d := s.t.dst
 	if s.t.layout == CHW && s.p.c == 3 {
@@ -174,6 +177,8 @@ func (s *sink) end() {
 	}
 }
 
+// borderRow stores a row of the border. Unless its color is constant, it copies a stored row, which
+// is converted already.
 func (s *sink) borderRow(y, i, inner int) {
 	if s.p.padMode == PadConstant {
 		s.put(y, 1, s.scratch[2], s.p.c)

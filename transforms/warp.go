@@ -94,6 +94,7 @@ func samplerOf(filter float64) sampler {
 	return nearestPixel
 }
 
+// nearestPixel takes the pixel that contains the position, without a blend.
 func nearestPixel(dst []byte, src *Image, u, v float64, fill [3]byte) {
 	pick(dst, src, int(math.Floor(u)), int(math.Floor(v)), fill)
 }

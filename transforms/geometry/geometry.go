@@ -345,6 +345,7 @@ func randomly(p *transforms.Pipeline) bool {
 	return slices.ContainsFunc(p.Transforms(), movesRandomly)
 }
 
+// movesRandomly reports whether a transform draws where pixels go.
 func movesRandomly(t transforms.Transform) bool {
 	_, random := t.(transforms.Randomized)
 	return random && Of(t)&Moves != 0
