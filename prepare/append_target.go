@@ -15,7 +15,8 @@ import (
 	"github.com/penstock/penstock/store/write/bucket"
 )
 
-// appendTarget is a flat dataset in a bucket that is appended to. Config.Dest is then where its new shards are built.
+// appendTarget is a flat dataset in a bucket that is appended to. The new shards are built in the local folder
+// Config.Dest.
 type appendTarget struct {
 	home     *bucket.Home
 	manifest *store.Manifest
@@ -39,7 +40,8 @@ func openAppendTarget(b *upload.Buckets, d *upload.Destination, format string) (
 	return to, err
 }
 
-// dropLeft removes what a run before this one has left at dest, in the spool, unless it is to be continued.
+// dropLeft removes what an earlier run has left at dest, in the spool. With resume it stays, unless that run has
+// committed its records already: they would be appended twice.
 func (to *appendTarget) dropLeft(dest string, resume bool) error {
 	if resume {
 		_, err := write.DiscardCommitted(to.home, dest)

@@ -10,8 +10,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// resume returns the samples that remain: all, or those after the last one that an earlier run completed, whose log
-// it takes over.
+// resume returns the samples that remain: all samples, or those after the last one that an earlier run completed, whose
+// log it takes over. The names of the samples that are passed must be the same as then: otherwise records of two
+// different sources would be in one dataset.
 func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
 	kept := w.Kept()
 	if !kept.Resumed {
@@ -45,7 +46,7 @@ func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
 	}, err
 }
 
-// checkpointer makes a checkpoint now and then.
+// checkpointer makes checkpoints at intervals.
 type checkpointer struct {
 	run   *run
 	w     store.Writer
@@ -53,8 +54,8 @@ type checkpointer struct {
 	last  time.Time
 }
 
-// checkpoints come no closer than this: each waits for the disk. They come sooner where as many
-// contents are new, which a note has to hold.
+// checkpoints is the least time between two checkpoints, as each waits for the disk. A checkpoint comes sooner if many
+// contents are new, as its note has all of them.
 const (
 	checkpoints   = 10 * time.Second
 	notedContents = 1 << 18
@@ -76,7 +77,8 @@ func (k *checkpointer) now() error {
 	return k.save()
 }
 
-// save makes a checkpoint.
+// save makes a checkpoint. The note of the log and the state of the writer are one entry of the journal, so that the
+// log and the records that a resumed run finds belong together.
 func (k *checkpointer) save() error {
 	note, err := k.run.log.note()
 	if err != nil {

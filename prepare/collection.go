@@ -16,14 +16,14 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// collection makes the records of a run in the order of the source, where the source can only be read in order:
-// a dataset, which is read in the order of the shuffle then.
+// collection makes the records of a shuffled run in the order of the source first, where the source can only be read in
+// order. The records are a dataset in a spool, which is then read in the order of the shuffle.
 type collection struct {
 	run  *run
 	held *os.Root // the folder, from hold on
 }
 
-// path is where the dataset is.
+// path is where the dataset of the spool is.
 func (c *collection) path() string {
 	return filepath.Join(filepath.Dir(c.run.Dest), "."+filepath.Base(c.run.Dest)+".unshuffled")
 }
@@ -31,15 +31,16 @@ func (c *collection) path() string {
 // collectedName is a file in the spool that states, once the spool is complete, which inputs it was built from.
 const collectedName = "collected.json"
 
-// collected is the content of that file.
+// collected is the content of the file collectedName.
 type collected struct {
 	ID   string          `json:"id"`   // of the dataset
 	Of   json.RawMessage `json:"of"`   // what else would make other records, see origin
 	Note json.RawMessage `json:"note"` // of the run's log
 }
 
-// make makes the dataset, or takes the one that an earlier run of the same has made. The run's log then
-// describe it.
+// make makes the dataset of the spool, or takes over the one that an earlier run made of the same inputs. The log of
+// the run then describes it. The file collectedName is written after the dataset is complete: a spool without it is
+// made again.
 func (c *collection) make(ctx context.Context) (*store.Manifest, error) {
 	r := c.run
 	m, err := c.before()
@@ -65,7 +66,8 @@ func (c *collection) make(ctx context.Context) (*store.Manifest, error) {
 	return m, c.note(m)
 }
 
-// hold opens the spool, so that remove removes nothing else.
+// hold opens the folder of the spool, so that remove can tell it from a folder that another process has put in its
+// place.
 func (c *collection) hold() error {
 	c.close()
 	parent, name, err := private.Parent(c.path())
@@ -77,7 +79,7 @@ func (c *collection) hold() error {
 	return err
 }
 
-// close closes the spool.
+// close closes the folder of the spool.
 func (c *collection) close() {
 	if c.held != nil {
 		_ = c.held.Close()
@@ -85,8 +87,8 @@ func (c *collection) close() {
 	}
 }
 
-// origin says of what the spool's records are made and how: nothing that it leaves out changes
-// them. It is nil where a look cannot find out whether the source is still the same.
+// origin returns everything that the records of the spool depend on: the source, its state on disk, the flags and the
+// program. It returns nil if nothing shows whether the source is still the same; the spool is then made again.
 func (c *collection) origin() (json.RawMessage, error) {
 	r, config := c.run, c.run.common()
 	path, err := filepath.Abs(r.Source)
@@ -160,7 +162,7 @@ func (c *collection) before() (*store.Manifest, error) {
 	return d.Manifest, nil
 }
 
-// remove removes what make made.
+// remove removes the spool, and nothing that another process has put in its place.
 func (c *collection) remove() error {
 	var err error
 	if c.held == nil {

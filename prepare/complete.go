@@ -23,9 +23,9 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// complete returns the summary of a dataset that an earlier run has finished, as
-// --resume finds it if that run was stopped after its last step. It is nil if there is none;
-// a dataset that was built in another way is an error.
+// complete returns the summary of a dataset that an earlier run has finished. --resume finds such a dataset if that run
+// was stopped after its last step. It returns nil if there is no dataset. A dataset that was built in another way is an
+// error, as --resume cannot end in it.
 func complete(c setup) (*Summary, error) {
 	if !c.Resume || c.Overwrite {
 		return nil, nil
@@ -51,8 +51,9 @@ func complete(c setup) (*Summary, error) {
 	return c.found(m, infoOf(m))
 }
 
-// producedAppend returns the summary of a dataset whose last append had the inputs of the producer. Samples of a
-// producer without a digest of its inputs may be the same ones again, so they are appended.
+// producedAppend returns the summary of a dataset whose last append had the inputs of the producer, so that a repeated
+// append adds nothing. Samples of a producer without a digest of its inputs may be the same ones again or not: they are
+// appended.
 func producedAppend(c setup) (*Summary, error) {
 	if c.producer == nil || c.producer.Begin.Inputs == "" || write.Unfinished(c.Dest) {
 		return nil, nil
@@ -90,8 +91,8 @@ func infoOf(m *store.Manifest) source.Info {
 // completeHint is the hint in the summary of a dataset that existed already.
 const completeHint = "it was complete already; nothing was left to do"
 
-// found returns the summary of a dataset that is complete, and removes the files that the run that
-// built it has left next to it.
+// found returns the summary of a dataset that is complete, and removes the files next to it that the run which built it
+// has left.
 func (c setup) found(m *store.Manifest, info source.Info) (*Summary, error) {
 	err := tidy(c.Dest)
 	if c.Shuffle.Set {
@@ -111,8 +112,8 @@ func (c setup) describe(m *store.Manifest, info source.Info) (*Summary, error) {
 	return r.summary(m, 0)
 }
 
-// tidy removes the files next to an existing dataset or file that belong to a process
-// killed after it had published that.
+// tidy removes the files next to an existing dataset that belong to a process which was killed after it had published
+// the dataset.
 func tidy(path string) error {
 	if err := write.CheckDest(path, write.StageOptions{}); !errors.Is(err, store.ErrExist) {
 		return err
@@ -120,7 +121,7 @@ func tidy(path string) error {
 	return nil
 }
 
-// restoreFrom takes over what the manifest of a dataset that is complete says.
+// restoreFrom sets the counts of the log to those in the manifest of a complete dataset.
 func (b *runLog) restoreFrom(m *store.Manifest) {
 	b.samples, b.bytes = m.Source.Samples, m.Source.Bytes
 	for _, s := range m.Skipped {
@@ -222,7 +223,8 @@ func namesOf(list []step) string {
 	return strings.Join(names, ", ")
 }
 
-// madeOtherwise is the error for a dataset that --resume cannot be the end of.
+// madeOtherwise is the error for a dataset that is not what this run would have built, and so cannot be the result of
+// --resume.
 func madeOtherwise(dest string, differences []string) error {
 	return fmt.Errorf("%s %w already, and --resume cannot continue it: %s; choose another name, or use --overwrite", dest,
 		store.ErrExist, strings.Join(differences, "; "))

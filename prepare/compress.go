@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/store/zarr"
 )
 
-// Compress says how the arrays of an HDF5 file or Zarr are compressed; the zero value, not at all.
+// Compress says how the arrays of an HDF5 file or of Zarr are compressed. The zero value is no compression.
 type Compress struct {
 	Method       Method
 	Level        int    // 1 to 9, of zstd to 22; 0 takes what a sample of the records asks for, of zstd 3
@@ -34,7 +34,7 @@ const (
 // Methods are the codecs of the formats that compress.
 var Methods = map[string]Method{HDF5: Gzip, Zarr: Zstd}
 
-// problems lists what is wrong in terms of the flags.
+// problems lists what is wrong with the choice, in terms of the flags.
 func (c Compress) problems(all Config) (list []string) {
 	switch asked := c != (Compress{}); {
 	case asked && all.DatasetFormat() == Flat:
@@ -72,7 +72,8 @@ func (c Compress) hdf5Options() *hdf5.Compression {
 	return &hdf5.Compression{Level: c.Level, ChunkRecords: c.ChunkRecords, ChunkBytes: c.ChunkBytes, Shuffle: shuffle}
 }
 
-// newCompressing returns what shows the progress of a Commit, still without a Writer. need is the bytes of all records.
+// newCompressing returns a compressing without a Writer, which the options of the Writer need first. need is the bytes
+// of all records.
 func newCompressing(p Progress, need int64, appends bool) *compressing {
 	if appends {
 		need = 0 // the existing records are processed again
@@ -100,7 +101,8 @@ func (w *compressing) createZarr(c Config, schema store.Schema, opts zarr.Option
 	return w, err
 }
 
-// compressing is a Writer whose Commit shows how far it is.
+// compressing is a Writer whose Commit shows its progress. Arrays are compressed in Commit, after all samples: without
+// it, a long run would seem to hang at its end.
 type compressing struct {
 	store.Writer
 	progress Progress
@@ -135,7 +137,7 @@ func (w *compressing) add(n int64) error {
 	return context.Cause(w.ctx)
 }
 
-// stopWith has the Commit of a Writer end with the context.
+// stopWith lets the Commit of a Writer end early when the context is done.
 func stopWith(ctx context.Context, w store.Writer) {
 	if c, ok := w.(*compressing); ok {
 		c.ctx = ctx

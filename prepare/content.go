@@ -13,8 +13,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// duplicate reports whether a good sample is left out because its content was seen: in a record of the dataset that is
-// appended to, or in a sample before it. Then the log counts it.
+// duplicate reports whether a good sample is left out because its content came before: in a record of the dataset that
+// is appended to, or in an earlier sample. The log then counts the sample.
 func (r *run) duplicate(s *execute.Slot) (bool, error) {
 	if r.there != nil {
 		if at, ok := r.there.Find(s.Stored); ok {
@@ -27,8 +27,8 @@ func (r *run) duplicate(s *execute.Slot) (bool, error) {
 	return false, nil
 }
 
-// asRecord names the record of the dataset that has the first sample with this content: new records follow the
-// existing ones. After a shuffle the numbers are not known.
+// asRecord names the record that has the first sample with a content. New records follow those of the dataset that is
+// appended to. After a shuffle the numbers of records are not known.
 func (r *run) asRecord(n int64) string {
 	if r.Shuffle.Set || r.task.quiet || n >= samples.Unplaced {
 		return ""
@@ -39,7 +39,7 @@ func (r *run) asRecord(n int64) string {
 	return fmt.Sprintf(": record %d", n)
 }
 
-// splitOf returns the split of the next record, "" without splits.
+// splitOf returns the split of the next record, and "" if there are no splits.
 func (r *run) splitOf(j *execute.Job, s *execute.Slot) (string, error) {
 	if r.Split == nil {
 		return s.Sample.Split, nil
@@ -67,8 +67,8 @@ func (c Config) labels() (names []string) {
 	return names
 }
 
-// knowBase reads the dataset that is appended to, where it matters what its records hold: for --dedup, and for
-// --stratify, which needs their classes and splits, too.
+// knowBase reads the dataset that is appended to, if its records matter: for --dedup their contents, and for --stratify
+// their classes and splits, too.
 func (r *run) knowBase(ctx context.Context, j *execute.Job) error {
 	if r.base == nil || !r.Dedup && !r.Stratify.Wanted {
 		return nil

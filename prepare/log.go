@@ -21,7 +21,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// runLog remember, sample by sample in order, what went in and what was left out.
+// runLog remembers, sample by sample in the order of the source, what went in and what was left out. All of it can be
+// noted in a journal, so that a resumed run ends with the same summary and manifest as one that was never stopped.
 type runLog struct {
 	samples    int64
 	bytes      int64
@@ -30,12 +31,12 @@ type runLog struct {
 	skipped    []samples.Skipped
 	kinds      map[string]int64 // of skipped samples
 	duplicates int64
-	repeated   samples.SkippedList // these
+	repeated   samples.SkippedList // the duplicates
 	seen       *samples.DigestSet  // contents; nil unless duplicates are looked for
-	order      []byte              // of seen, since the last note: digests with their positions, 8 bytes each
+	order      []byte              // new in seen since the last note: digests, each with its position in 8 bytes
 	splitter   *samples.Splitter
 	stratum    string  // the field whose values are classes for splitter
-	word       [4]byte // here, so that it is not allocated
+	word       [4]byte // of add, which so allocates none
 
 	noted int // how many of skipped are in notes
 }
@@ -56,7 +57,7 @@ func (b *runLog) enter(s *execute.Slot) {
 	b.add(b.print, s.Print())
 }
 
-// pass enters a sample that a run before this one has done.
+// pass enters the name of a sample that an earlier run has done, for the comparison of the source with that run's.
 func (b *runLog) pass(name string) {
 	s := execute.Slot{Sample: source.Sample{Name: name}}
 	b.add(b.names, s.NameSum())
@@ -67,7 +68,7 @@ func (b *runLog) add(to hash.Hash, sum uint32) {
 	to.Write(b.word[:])
 }
 
-// skip adds a sample that is left out.
+// skip enters a sample that is left out because it cannot be used.
 func (b *runLog) skip(s *execute.Slot) {
 	kind := kindOf(s.Err)
 	b.skipped = append(b.skipped, samples.Skipped{Sample: s.Sample.Name, Kind: kind, Reason: s.Err.Error()})
@@ -91,7 +92,7 @@ func (b *runLog) before(d samples.Digest) (first int64, repeated bool) {
 	return first, !added
 }
 
-// repeat adds a sample that is left out because an earlier one has its content.
+// repeat enters a sample that is left out because an earlier one has its content.
 func (b *runLog) repeat(name, reason string) error {
 	b.duplicates++
 	return b.repeated.Add(samples.Skipped{Sample: name, Kind: "duplicate", Reason: reason})
@@ -109,7 +110,7 @@ func (b *runLog) writeLeft(w io.Writer) error {
 	return b.repeated.WriteLines(w)
 }
 
-// kindOf sorts reasons into few kinds.
+// kindOf sorts the reasons for which samples are left out into few kinds, which are counted.
 func kindOf(err error) string {
 	var known *part.SkipReason
 	if errors.As(err, &known) {
@@ -124,7 +125,7 @@ func kindOf(err error) string {
 	return "unreadable file"
 }
 
-// source returns what the manifest says about where the samples came from.
+// source returns the description of the samples' source for the manifest.
 func (b *runLog) source(info source.Info) *store.SourceInfo {
 	return &store.SourceInfo{
 		Kind: info.Kind, Name: info.Name, Samples: b.samples, Bytes: b.bytes, Inputs: info.Inputs,
@@ -132,7 +133,7 @@ func (b *runLog) source(info source.Info) *store.SourceInfo {
 	}
 }
 
-// listed returns what the manifest says of the samples that are left out.
+// listed returns the samples that are left out, as the manifest lists them.
 func (b *runLog) listed() []store.Skipped {
 	var list []store.Skipped
 	for _, s := range b.skipped {
@@ -141,7 +142,8 @@ func (b *runLog) listed() []store.Skipped {
 	return list
 }
 
-// note is the part of a log that the journal keeps at a checkpoint. Lists have only new entries.
+// note is the part of a log that the journal keeps at a checkpoint. Lists have only the entries since the note before,
+// as a journal that repeated them would grow with the square of their number.
 type note struct {
 	Samples    int64             `json:"samples"`
 	Bytes      int64             `json:"bytes"`
@@ -176,7 +178,8 @@ func (b *runLog) note() (json.RawMessage, error) {
 	return json.Marshal(n)
 }
 
-// possible reports whether the counts of a note can come from a run like this one, after more samples than b has.
+// possible reports whether the counts of a note can come from a run like this one, after more samples than b has. A
+// journal may be damaged, and impossible counts would end up in the manifest.
 func (b *runLog) possible(n *note) bool {
 	if n.Samples < b.samples || n.Bytes < 0 || n.Duplicates < 0 || n.Duplicates > n.Samples ||
 		len(n.Names) != b.names.Size() {
@@ -185,8 +188,8 @@ func (b *runLog) possible(n *note) bool {
 	return b.splitter.Possible(n.Strata, n.Placed)
 }
 
-// restore sets b to the state that an earlier run noted. It returns how many samples that run
-// has done, and the hash over their names.
+// restore sets b to the state that an earlier run noted. It returns how many samples that run has done, and the hash of
+// their names, which resume compares.
 func (b *runLog) restore(notes []json.RawMessage) (done int64, names []byte, err error) {
 	for _, text := range notes {
 		var n note

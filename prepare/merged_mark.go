@@ -17,9 +17,10 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// mergedMark states which dataset parts became. If folders cannot be renamed, as in buckets, a
-// merge that is to remove the parts writes it next to them before it publishes the dataset. After a kill,
-// the next merge then removes the rest of these parts, and nothing else.
+// mergedMark says which parts became which dataset. Folders in buckets cannot be renamed in one step, so a merge that
+// is to remove the parts writes the mark next to them before it publishes the dataset. After a kill, the next merge
+// finds the mark and removes the rest of these parts, and nothing else. Without a mark, it could not tell parts of
+// which some are removed from parts that were never made.
 type mergedMark struct {
 	Summary *Summary          `json:"summary"`
 	Size    int64             `json:"size"`   // of the file of the dataset that is written last
@@ -27,11 +28,11 @@ type mergedMark struct {
 	Parts   map[string]string `json:"parts"`  // CRC32C of the parts' files, by name
 }
 
-// mergedEnding follows the name of the folder of parts.
+// mergedEnding follows the name of the folder of parts in the name of its mark.
 const mergedEnding = ".merged"
 
-// markMerged writes what says that the parts in some folders, which are at paths, became a
-// dataset.
+// markMerged writes the marks which say that the parts in some folders became a dataset. paths are the folders as they
+// are mounted. last is the file of the dataset that is written last, which identifies it.
 func (b remoteRun) markMerged(folders, paths []string, s *Summary, last string) error {
 	if !slices.ContainsFunc(folders, upload.InBucket) {
 		return nil
@@ -56,7 +57,7 @@ func (b remoteRun) markMerged(folders, paths []string, s *Summary, last string) 
 	})
 }
 
-// eachMark calls f for the marks of those folders that are in buckets.
+// eachMark calls f with the key of the mark of each folder that is in a bucket.
 func (b remoteRun) eachMark(folders []string, f func(c *requests.Client, key string) error) error {
 	for _, folder := range folders {
 		if !upload.InBucket(folder) {
@@ -95,9 +96,9 @@ func seals(paths []string) (map[string]string, error) {
 	return list, nil
 }
 
-// removeLeft finishes what a merge that was killed has begun: it removes the parts that are left
-// of those that became the dataset, and returns the summary of that. It is nil where no mark says
-// so. Marks that are not true any more are removed.
+// removeLeft finishes what a killed merge has begun: it removes what is left of the parts that became the dataset, and
+// returns the dataset's summary. It returns nil if there is no mark. A mark that is no longer true, such as after parts
+// were made again, is removed instead.
 func (b remoteRun) removeLeft(m merge, d *upload.Destination, folders, paths []string) (*Summary, error) {
 	mark, err := b.mark(folders)
 	if mark == nil || err != nil {
@@ -147,7 +148,8 @@ func (b remoteRun) unmark(folders []string) error {
 	})
 }
 
-// holds reports whether the dataset exists, and no parts other than those it was built from.
+// holds reports whether the mark is true: the dataset exists, and no parts exist other than those that it was built
+// from. Parts that were made since are in no dataset, and must not be removed.
 func (s *mergedMark) holds(m merge, d *upload.Destination, paths []string) (bool, error) {
 	there, err := s.published(m, d)
 	if !there || err != nil {
@@ -162,7 +164,8 @@ func (s *mergedMark) holds(m merge, d *upload.Destination, paths []string) (bool
 	return err == nil, err
 }
 
-// published reports whether the dataset exists.
+// published reports whether the dataset of the mark exists. The mark is written before the dataset is published, so
+// that alone it says nothing of that.
 func (s *mergedMark) published(m merge, d *upload.Destination) (bool, error) {
 	if d == nil {
 		dest := upload.LocalPath(m.Dest)
@@ -182,7 +185,7 @@ func (s *mergedMark) published(m merge, d *upload.Destination) (bool, error) {
 	return err == nil, err
 }
 
-// summary returns the summary of a dataset that existed already.
+// summary returns the summary of the mark's dataset, which existed already.
 func (s *mergedMark) summary(m merge, d *upload.Destination) *Summary {
 	out := *s.Summary
 	out.Dest = upload.LocalPath(m.Dest)

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock/penstock/store/write/bucket"
 )
 
-// openSource opens what c.From says.
+// openSource opens the source that c names, as the kind that c.From says.
 func openSource(ctx context.Context, c setup) (source.Source, error) {
 	if c.producer != nil {
 		var base *store.Manifest
@@ -45,7 +45,8 @@ func openSource(ctx context.Context, c setup) (source.Source, error) {
 	})
 }
 
-// checkPlaces checks source and destination before any work is done.
+// checkPlaces checks source and destination before any work is done: an error after hours of decoding would cost all of
+// them.
 func checkPlaces(c setup) error {
 	if c.producer == nil {
 		if err := kinds.Check(c.Source, c.From); err != nil {
@@ -58,8 +59,8 @@ func checkPlaces(c setup) error {
 	return checkDest(c, "run")
 }
 
-// checkDest opens and gives back the staging directory, so that every refusal comes before the source is read. what
-// says what the user calls the work.
+// checkDest opens the staging directory and gives it up again, so that everything that forbids writing DEST comes
+// before the source is read. what is the user's word for the work.
 func checkDest(c setup, what string) error {
 	left := write.Unfinished(c.Dest)
 	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Append: c.Append && c.appendTo == nil,
@@ -138,7 +139,8 @@ func missingParents(path string) (list []string) {
 	return list
 }
 
-// removeEmpty removes those folders that exist and hold nothing.
+// removeEmpty removes the folders that exist and are empty, the innermost first. It stops at the first that cannot be
+// removed, as the folders around it are not empty.
 func removeEmpty(folders []string) {
 	for _, f := range folders {
 		if os.Remove(f) != nil {
@@ -178,7 +180,8 @@ func inside(path, folder string) bool {
 	return strings.HasPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// resolve returns the path without links, as far as it exists.
+// resolve returns the path without symbolic links, as far as it exists. Two paths that lead to one folder by a link
+// would otherwise seem apart.
 func resolve(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

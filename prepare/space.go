@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// space is the disk space that a run takes.
+// space is the disk space that a run needs.
 type space struct {
 	need   int64  // bytes of the records, once that is known
 	room   int64  // the least that writing them takes
@@ -22,8 +22,8 @@ type space struct {
 	folder string // "" if the room is not known
 }
 
-// setSpace sets the space that the records take. Samples that are left out take none, and shards that are sent to a
-// bucket or taken over do not stay.
+// setSpace computes the space that the records need. The room is not checked if samples may be left out, which take
+// none, or if shards are sent to a bucket or taken over from parts.
 func (r *run) setSpace(schema store.Schema) {
 	s := space{record: int64(schema.RecordBytes())}
 	s.need = product(max(0, r.info.Count-r.skip), s.record)
@@ -43,8 +43,8 @@ func (r *run) setSpace(schema store.Schema) {
 	r.space = s
 }
 
-// check refuses a run that cannot finish: sources can promise any number of records with a few bytes. The kept records
-// are on the disk already.
+// check refuses a run that cannot fit on the disk. A hostile source can promise any number of records with a few bytes,
+// and an honest one would fill the disk for hours before it fails. The kept records are on the disk already.
 func (s space) check(kept int64) error {
 	if s.folder == "" {
 		return nil
@@ -55,7 +55,8 @@ func (s space) check(kept int64) error {
 	return nil
 }
 
-// folderOf returns the folder that a path will be in, or the one above it that exists.
+// folderOf returns the folder that a path will be in, or the nearest one above that exists: free space is known only of
+// folders that exist.
 func folderOf(path string) string {
 	for {
 		folder := filepath.Dir(path)
@@ -66,7 +67,7 @@ func folderOf(path string) string {
 	}
 }
 
-// product returns a*b, or the largest number.
+// product returns a*b, or the largest number if that overflows.
 func product(a, b int64) int64 {
 	if a > 0 && b > math.MaxInt64/a {
 		return math.MaxInt64
@@ -74,7 +75,7 @@ func product(a, b int64) int64 {
 	return a * b
 }
 
-// sum returns a+b, or the largest number.
+// sum returns a+b, or the largest number if that overflows.
 func sum(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

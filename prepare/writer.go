@@ -27,7 +27,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// open returns the writer of the dataset.
+// open returns the writer of the dataset, which makes a new one or continues that of an earlier run.
 func (r *run) open(j *execute.Job) (store.Writer, error) {
 	journal, err := r.journal(j)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 // Digest is the first half of the SHA-256 of a sample's content.
 type Digest [16]byte
 
-// Content returns the digest that identifies a sample: of the images among its n values, or of all that count if it
-// has none. Labels and names next to an image do not count.
+// Content returns the digest that identifies a sample. It is the digest of the images among the n values, or without
+// images of all values that count. Labels and names next to an image do not count: the same image with two names is a
+// duplicate.
 func Content(n int, image, counts func(i int) bool, value func(i int) []byte) (d Digest) {
 	images, h := false, sha256.New()
 	for i := range n {

@@ -15,8 +15,7 @@ type DigestSet struct {
 	zero   *int64 // position of the digest of zero bytes: a table takes that for a free place
 }
 
-// digestTable is a hash table with open addressing. Digests are random, so that their bytes are
-// hash enough.
+// digestTable is a hash table with open addressing. Digests are random, so some of their bytes are used as the hash.
 type digestTable struct {
 	places []place // a power of two of them; at most three quarters are taken
 	n      int
@@ -25,7 +24,7 @@ type digestTable struct {
 // place is the first bytes of a digest, followed by a position.
 type place [16]byte
 
-// known is how many bytes of a digest a place has.
+// known is how many bytes of a digest a place has. The other bytes of the place are the position.
 const known = 12
 
 // Unplaced is a position that is too large for a DigestSet to keep.

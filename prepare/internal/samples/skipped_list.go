@@ -15,8 +15,9 @@ type Skipped struct {
 	Reason string `json:"reason"`
 }
 
-// SkippedList is a list of samples that were left out, as compressed lines of JSON: some bytes a
-// sample where the reasons are alike. Its zero value is empty. It serves one goroutine.
+// SkippedList is a list of samples that were left out, as compressed lines of JSON. A sample takes some bytes if its
+// reason is like others, so that a list of millions of duplicates fits into memory. The zero value is empty. A
+// SkippedList serves one goroutine.
 type SkippedList struct {
 	n      int64
 	chunks [][]byte // finished streams
@@ -28,7 +29,7 @@ type SkippedList struct {
 // Len returns how many samples are in the list.
 func (l *SkippedList) Len() int64 { return l.n }
 
-// Add puts a sample to the end.
+// Add appends a sample to the list.
 func (l *SkippedList) Add(s Skipped) error {
 	if l.open == nil {
 		l.buf = new(bytes.Buffer)
@@ -47,7 +48,7 @@ func (l *SkippedList) Add(s Skipped) error {
 	return err
 }
 
-// seal ends the stream that is open.
+// seal ends the compressed stream that is open, so that the lines in it can be read.
 func (l *SkippedList) seal() error {
 	if l.open == nil {
 		return nil
@@ -57,7 +58,7 @@ func (l *SkippedList) seal() error {
 	return err
 }
 
-// Note returns what was added since the last note, for Restore.
+// Note returns the compressed lines that were added since the last note, for Restore.
 func (l *SkippedList) Note() ([][]byte, error) {
 	err := l.seal()
 	fresh := l.chunks[l.noted:]
@@ -65,13 +66,13 @@ func (l *SkippedList) Note() ([][]byte, error) {
 	return fresh, err
 }
 
-// Restore adds what a note had of n samples in all.
+// Restore adds the lines of a note. n is the number of samples in the list then.
 func (l *SkippedList) Restore(chunks [][]byte, n int64) {
 	l.chunks, l.n = append(l.chunks, chunks...), n
 	l.noted = len(l.chunks)
 }
 
-// WriteLines writes the lines.
+// WriteLines writes all samples of the list as lines of JSON.
 func (l *SkippedList) WriteLines(w io.Writer) error {
 	if err := l.seal(); err != nil {
 		return err

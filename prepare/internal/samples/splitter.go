@@ -7,12 +7,13 @@ import (
 	"slices"
 )
 
-// Splitter says which split a sample belongs to. Without strata that follows from the
-// sample's content alone: it is the same in every run, whatever other samples there are.
+// Splitter chooses the split of each sample. Without strata, the choice follows from the sample's content alone: it is
+// the same in every run, whatever other samples there are, so that no sample of a test split moves to training when a
+// dataset grows.
 //
-// With strata the splits of each class have their shares to within one record, where a record and its
-// copies count once: the first of them goes by its content to a split that lacks records, and the others
-// follow it. That depends on the records of its class that came before, so a record stays where it is
+// With strata, the splits of each class have their shares to within one record. A record and its copies count once: the
+// first of them goes by its content to a split that lacks records, and the others follow it, so that no copy of a test
+// record is trained on. The choice depends on the records of the class that came before, so a record stays in its split
 // when others follow it.
 type Splitter struct {
 	shares []Share
@@ -26,7 +27,7 @@ type Splitter struct {
 // groupBytes is the length of a digest and the number of its split.
 const groupBytes = len(Digest{}) + 4
 
-// Strata are the classes whose samples are divided each for itself.
+// Strata are the classes of which each is divided by the shares on its own.
 type Strata uint8
 
 const (
@@ -48,10 +49,10 @@ func NewSplitter(shares []Share, strata Strata) *Splitter {
 	return s
 }
 
-// Classes returns how many classes there were, with strata.
+// Classes returns how many classes have come, with strata.
 func (s *Splitter) Classes() int { return len(s.counts) }
 
-// Known reports whether there was a sample of that class, with strata.
+// Known reports whether a sample of a class has come, with strata.
 func (s *Splitter) Known(class int64) bool { return s.counts[class] != nil }
 
 // Counts returns how many records of each class are in each split, with strata.
