@@ -31,8 +31,8 @@ type Array struct {
 // Attributes are the values that users have attached to a node.
 type Attributes map[string]json.RawMessage
 
-// Spec returns the type and shape of a record, which is a step along the first axis. A complex number is two, on a
-// last axis of its own.
+// Spec returns the type and shape of a record, which is a step along the first axis. A complex number is two numbers on
+// an additional last axis.
 func (a *Array) Spec() (tensor.Spec, error) {
 	if a.Err != nil {
 		return tensor.Spec{}, a.Err
@@ -50,10 +50,10 @@ func (a *Array) Spec() (tensor.Spec, error) {
 // Records returns the length of the first axis.
 func (a *Array) Records() int64 { return a.Shape[0] }
 
-// ChunkRecords returns how many records a chunk has a part of.
+// ChunkRecords returns the length of a chunk along the first axis: how many records a chunk has at least a part of.
 func (a *Array) ChunkRecords() int64 { return a.Chunks[0] }
 
-// How says how the records are stored, for people.
+// How says in words for users how the records are stored.
 func (a *Array) How() string {
 	s := fmt.Sprintf("chunks of %v", a.Chunks)
 	if a.shard != nil {
@@ -68,7 +68,7 @@ func (a *Array) How() string {
 // Scalar reports whether the array is one element, which has no records.
 func (a *Array) Scalar() bool { return a.Shape != nil && len(a.Shape) == 0 }
 
-// Rows returns an array that has rows: a scalar becomes one of one element.
+// Rows returns the array in a form that has rows: a scalar becomes an array of one element.
 func (a *Array) Rows() *Array {
 	if a.one == nil {
 		return a
@@ -78,7 +78,7 @@ func (a *Array) Rows() *Array {
 	return &one
 }
 
-// asScalar takes what was read as an array of one element for a scalar.
+// asScalar turns an array that was read as one of one element back into a scalar.
 func (a *Array) asScalar() {
 	one := *a
 	a.Shape, a.Chunks, a.Err = []int64{}, nil, unsupported("a scalar has no records")

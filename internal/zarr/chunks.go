@@ -23,13 +23,14 @@ func (a *Array) Reader(opts chunk.Options) (*chunk.Reader, error) {
 	return r, nil
 }
 
-// place is where a chunk is: the name of a file in the folder of the array and, of a shard, the number of the chunk.
+// place says where a chunk is: the name of a file in the folder of the array and, inside of a shard, the number of the
+// chunk.
 type place struct {
 	name  string
 	inner int
 }
 
-// placeOf returns where a chunk is that has this number in the grid, row by row.
+// placeOf returns the place of the chunk with this number. Chunks are numbered along the rows of the grid.
 func (a *Array) placeOf(number int64) (p place) {
 	var buf [32]int64
 	coord := buf[:len(a.Shape)]

@@ -15,8 +15,8 @@ import (
 // nativeBytes is the codec of version 2, where the data type has the order of bytes.
 const nativeBytes = "native"
 
-// pipeline lists the codecs that chunks went through when they were written: elements were
-// transposed and turned into bytes, and these went through steps.
+// pipeline has the codecs that chunks went through when they were written: their elements were transposed and turned
+// into bytes, and the bytes went through the steps.
 type pipeline struct {
 	size  int   // bytes of a chunk before the first step
 	elem  int   // bytes of an element
@@ -49,7 +49,8 @@ const (
 	mostBzip2   = 1 << 20
 )
 
-// newPipeline refuses codecs that are not known.
+// newPipeline returns the pipeline of the codecs in an array's metadata. An unknown codec is an error, as values would
+// be wrong without it.
 func newPipeline(codecs []codec, n number, chunk []int64) (pipeline, error) {
 	p := pipeline{elem: n.bytes(), shape: chunk, size: n.bytes(), most: 1}
 	for _, x := range chunk {
@@ -132,7 +133,7 @@ func (p *pipeline) transpose(conf json.RawMessage) error {
 	return nil
 }
 
-// bytes reads the codec that turns elements into bytes.
+// bytes reads the configuration of the codec that turns elements into bytes.
 func (p *pipeline) bytes(c codec, n number) error {
 	var conf struct {
 		Endian string `json:"endian"`
@@ -239,10 +240,11 @@ func unshuffle(dst, src []byte, size int) error {
 	return nil
 }
 
-// possible reports whether n stored bytes can be a chunk.
+// possible reports whether n stored bytes can be a chunk. It is asked before memory is taken for the chunk: a small
+// hostile file can claim huge chunks.
 func (p *pipeline) possible(n int) bool { return p.size/p.most <= n+64 }
 
-// sizeBefore returns how many bytes went into step i, which is -1 where a compressor before it does not say.
+// sizeBefore returns how many bytes went into step i, and -1 if a compressor before that step does not tell.
 func (p *pipeline) sizeBefore(i int) int {
 	n := p.size
 	for _, s := range p.steps[:i] {
@@ -254,7 +256,7 @@ func (p *pipeline) sizeBefore(i int) int {
 	return n
 }
 
-// decode makes a chunk of stored bytes, with memory of spare.
+// decode makes a chunk of stored bytes. The results of steps are kept in the memory of spare.
 func (p *pipeline) decode(dst, src []byte, spare *[2][]byte) error {
 	for i := len(p.steps) - 1; i >= 0; i-- {
 		s, n := &p.steps[i], p.sizeBefore(i)
@@ -291,8 +293,7 @@ func (p *pipeline) decode(dst, src []byte, spare *[2][]byte) error {
 	return nil
 }
 
-// untranspose puts the elements of a chunk to their places in C order. Axis i of what is stored is axis order[i] of
-// the chunk.
+// untranspose puts the elements of a chunk into C order. Axis i of the stored chunk is axis order[i] of the chunk.
 func (p *pipeline) untranspose(dst, src []byte) {
 	axes := len(p.shape)
 	strides := make([]int, axes) // of the chunk, in bytes

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// codec is the configuration of a codec, of version 3 or, with its id in the name, of version 2.
+// codec is the configuration of a codec of version 3. A codec of version 2 is given that form, with its id as the name.
 type codec struct {
 	Name   string          `json:"name"`
 	Config json.RawMessage `json:"configuration"`

@@ -27,7 +27,7 @@ const page = 4096
 // Head returns the number of bytes before the chunks of a shard.
 func (g Grid) Head() int64 { return (16*(g.Shard/g.Chunk) + 4 + page - 1) / page * page }
 
-// Index is where the chunks of a shard are. One that is empty has none.
+// Index says where the chunks of a shard are in its file. An empty chunk has no place.
 type Index []uint64
 
 // NewIndex returns the index of a shard without chunks.
@@ -39,7 +39,7 @@ func (g Grid) NewIndex() Index {
 	return x
 }
 
-// Set enters where chunk number i is.
+// Set enters the place of chunk number i.
 func (x Index) Set(i, offset, n int64) { x[2*i], x[2*i+1] = uint64(offset), uint64(n) }
 
 // Encode returns the index as it is in a file, padded to Grid.Head bytes.
@@ -108,7 +108,7 @@ func EncodeArray(row tensor.Spec, rows int64, g Grid, dims []string, attributes 
 }
 
 // EncodeTiles returns the metadata of an array in chunks of any shape, each a file that is compressed by zstd. dims are
-// the names of its dimensions; "" is one without.
+// the names of its dimensions; a dimension with the name "" has none.
 func EncodeTiles(dtype tensor.DType, shape, chunk []int, level int, dims []string, attributes any) ([]byte, error) {
 	n := arrayNode{
 		ZarrFormat: 3, NodeType: "array", Shape: int64s(shape), DataType: dtype.String(), FillValue: 0,

@@ -11,7 +11,7 @@ import (
 // same as for HDF5, so that callers need not know the format.
 var ErrNotZarr = errors.New("no Zarr")
 
-// unsupported returns an error of that text.
+// unsupported returns an error that is meta.ErrUnsupported.
 func unsupported(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), meta.ErrUnsupported)
 }

@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Extent is records that are stored as they are, one after the other, in a file.
+// Extent is a run of records in a file that are stored as they are in memory, one after the other.
 type Extent struct {
 	Name   string // of the file
 	Offset int64  // bytes
 	Count  int64  // records
 }
 
-// mostExtents is how many files of an array are worth being mapped.
+// mostExtents limits how many files of an array are mapped. An array in more files is read through package chunk.
 const mostExtents = 16 << 10
 
 // Extents returns where the records are in files, if all are stored as they are in memory: chunks have whole
@@ -53,7 +53,7 @@ func (a *Array) Extents() ([]Extent, error) {
 	return list, nil
 }
 
-// joinExtent appends an extent, or makes the last one longer that ends where it begins.
+// joinExtent appends an extent to the list, or makes the last one longer if the new one begins where it ends.
 func joinExtent(list []Extent, e Extent, record, chunk int64) []Extent {
 	if n := len(list); n > 0 {
 		if last := &list[n-1]; last.Name == e.Name && last.Count%chunk == 0 && last.Offset+last.Count*record == e.Offset {
@@ -64,7 +64,7 @@ func joinExtent(list []Extent, e Extent, record, chunk int64) []Extent {
 	return append(list, e)
 }
 
-// file is one file after the other.
+// file is a reader of one file after the other, of which one is open at a time.
 type file struct {
 	File
 	a    *Array
@@ -72,7 +72,7 @@ type file struct {
 	size int64
 }
 
-// seek opens the file of that name, unless it is open. File is nil if there is none.
+// seek opens the file of a name, unless it is the open one. File is nil if no such file exists.
 func (f *file) seek(name string) (err error) {
 	if f.name == name {
 		return nil
@@ -93,7 +93,7 @@ func (f *file) close() (err error) {
 	return err
 }
 
-// ShardNames yields the names of the files of the array's shards, where these are of whole rows.
+// ShardNames yields the names of the files of the array's shards. The shards must have whole rows.
 func (a *Array) ShardNames() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if a.shard == nil || a.shard.chunks != int(a.shard.per[0]) || !slices.Equal(a.Chunks[1:], a.Shape[1:]) {
@@ -104,7 +104,7 @@ func (a *Array) ShardNames() iter.Seq[string] {
 	}
 }
 
-// IndexBytes returns the size of the index at the start of each shard; 0 if the index is at the end.
+// IndexBytes returns the size of the index at the start of each shard. It is 0 if the index is at the end.
 func (a *Array) IndexBytes() int64 {
 	if a.shard == nil || !a.shard.atStart {
 		return 0
@@ -112,7 +112,7 @@ func (a *Array) IndexBytes() int64 {
 	return a.shard.indexBytes()
 }
 
-// ShardBytes returns how many bytes a shard has, as its index says, which is all that has to be in its file.
+// ShardBytes returns how many bytes a shard must have by its index. A copy of a shard needs no more than these.
 func (a *Array) ShardBytes(name string) (n int64, err error) {
 	f, size, err := open(a.files, name)
 	if err != nil || f == nil {
@@ -190,7 +190,7 @@ func (a *Array) checkShard(name string, row int64) (looked int64, err error) {
 	return looked + size - at, zeros(f, at, size)
 }
 
-// zeros makes sure that bytes of a file are zeros.
+// zeros makes sure that the bytes [from, to) of a file are zeros.
 func zeros(f File, from, to int64) error {
 	var buf [4096]byte
 	for from < to {
@@ -208,7 +208,7 @@ func zeros(f File, from, to int64) error {
 	return nil
 }
 
-// Stored returns the bytes of all files of the array.
+// Stored returns the total size of all files of the array.
 func (a *Array) Stored() (total int64, err error) {
 	open := file{a: a}
 	defer open.close()

@@ -45,7 +45,7 @@ func open(files Files, name string) (File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// zipped are the files of a zip file.
+// zipped is a zip file as Files.
 type zipped struct {
 	src  io.ReaderAt
 	size int64
@@ -54,7 +54,8 @@ type zipped struct {
 	by   map[string]*zip.File // by name
 }
 
-// Zip returns the files of a zip file of that size. The hierarchy may be in a folder of it.
+// Zip returns the files in a zip file of that size. If the hierarchy is in a folder of the zip file, names are relative
+// to that folder.
 func Zip(src io.ReaderAt, size int64) (Files, error) {
 	z, err := zip.NewReader(src, size)
 	if err != nil {
@@ -109,7 +110,7 @@ func (z *zipped) Open(name string) (fs.File, error) {
 	return member{io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b))), m.FileInfo()}, nil
 }
 
-// member is a file of a zip file: where it is stored, or what was inflated.
+// member is an open file of a zip file: the part of the zip file where it is stored, or its inflated bytes.
 type member struct {
 	*io.SectionReader
 	info fs.FileInfo
@@ -123,7 +124,8 @@ func (z *zipped) ReadDir(name string) ([]fs.DirEntry, error) {
 	return fs.ReadDir(z.z, path.Join(z.root, name))
 }
 
-// mostBytes bounds a file of metadata. Consolidated metadata of a root includes the metadata of all nodes.
+// mostBytes limits the size of a file of metadata, which is held in memory as a whole. Consolidated metadata of a root
+// includes the metadata of all nodes, so the limit is large.
 const mostBytes = 1 << 30
 
 // ReadFile returns the content of a file of metadata. Its error is fs.ErrNotExist where there is none.
@@ -135,7 +137,7 @@ func ReadFile(files Files, name string) ([]byte, error) {
 	return text, err
 }
 
-// readAll returns what is in a file of at most that many bytes, nil if there is none.
+// readAll returns the content of a file, and nil if it does not exist. A file of more than most bytes is an error.
 func readAll(files Files, name string, most int64) ([]byte, error) {
 	f, size, err := open(files, name)
 	if f == nil || err != nil {

@@ -40,8 +40,9 @@ type Group struct {
 	nodes int
 }
 
-// Open reads the metadata of a hierarchy: consolidated metadata, where there is some, else the metadata of each node.
-// It reads no chunk. An array that cannot be read has an Err.
+// Open reads the metadata of a hierarchy: the consolidated metadata if there is some, otherwise the metadata of each
+// node. It reads no chunk. An array that cannot be read has its reason in Err, so that it does not prevent the reading
+// of other arrays.
 func Open(files Files) (*Group, error) {
 	g := &Group{files: files}
 	err := g.open()
@@ -95,7 +96,7 @@ func AreCells(files Files) bool {
 
 func (g *Group) read(name string) ([]byte, error) { return readAll(g.files, name, mostMetadata) }
 
-// note keeps the attributes of a group.
+// note keeps the attributes of the group at a path.
 func (g *Group) note(at string, attributes Attributes) {
 	if g.Groups == nil {
 		g.Groups = make(map[string]Attributes)
@@ -103,7 +104,7 @@ func (g *Group) note(at string, attributes Attributes) {
 	g.Groups[at] = attributes
 }
 
-// add puts an array to the others.
+// add adds an array to the hierarchy.
 func (g *Group) add(path string, a *Array) error {
 	if len(g.Arrays) == mostNodes {
 		return fmt.Errorf("more than %d arrays: %w", mostNodes, meta.ErrUnsupported)
@@ -113,7 +114,7 @@ func (g *Group) add(path string, a *Array) error {
 	return nil
 }
 
-// node3 is the metadata of a group of version 3, and what an array has in common with it.
+// node3 is the metadata of a group of version 3, with the members that an array has, too.
 type node3 struct {
 	ZarrFormat   int        `json:"zarr_format"`
 	NodeType     string     `json:"node_type"`
@@ -123,7 +124,7 @@ type node3 struct {
 	} `json:"consolidated_metadata"`
 }
 
-// addNode adds a node of version 3, and those below it.
+// addNode adds a node of version 3 and the nodes below it.
 func (g *Group) addNode(at string, text []byte, depth int) error {
 	var n node3
 	if err := json.Unmarshal(text, &n); err != nil {
@@ -161,7 +162,8 @@ func (g *Group) addNode(at string, text []byte, depth int) error {
 	return nil
 }
 
-// Parse returns the array that has this metadata, of version 3, at a path of a hierarchy; nil if that is a group's.
+// Parse returns the array at a path of a hierarchy that has this metadata of version 3. It returns nil for the metadata
+// of a group.
 func Parse(files Files, at string, text []byte) (*Array, error) {
 	var n node3
 	if err := json.Unmarshal(text, &n); err != nil || n.ZarrFormat != 3 {
@@ -189,7 +191,7 @@ func (g *Group) folders(at string, depth int) (names []string, err error) {
 	return names, err
 }
 
-// addFolder3 adds what is below a group of version 3.
+// addFolder3 adds the nodes below a group of version 3.
 func (g *Group) addFolder3(at string, depth int) error {
 	list, err := g.folders(at, depth)
 	if err != nil {
@@ -207,7 +209,7 @@ func (g *Group) addFolder3(at string, depth int) error {
 	return nil
 }
 
-// addFolder2 adds a node of version 2, and those below it. It reports whether there is one.
+// addFolder2 adds a node of version 2 and the nodes below it. It reports whether such a node exists.
 func (g *Group) addFolder2(at string, depth int) (found bool, err error) {
 	text, err := g.read(path.Join(at, arrayName))
 	if err != nil {
@@ -237,7 +239,7 @@ func (g *Group) addFolder2(at string, depth int) (found bool, err error) {
 	return true, err
 }
 
-// addConsolidated2 adds the nodes that consolidated metadata of version 2 has.
+// addConsolidated2 adds the nodes in consolidated metadata of version 2.
 func (g *Group) addConsolidated2(text []byte) error {
 	var c struct {
 		Metadata map[string]json.RawMessage `json:"metadata"`

@@ -89,10 +89,11 @@ func (a *Array) setUp(dtype, fill json.RawMessage, codecs []codec, sep func() (f
 	return err
 }
 
-// mostElements is how many a chunk has at most.
+// mostElements is how many elements a chunk has at most. With the limit, the sizes of chunks in bytes cannot overflow.
 const mostElements = math.MaxInt32 * 16
 
-// checkShape makes sure that shape and chunks, of at most that many elements, are possible.
+// checkShape makes sure that shape and chunks are possible, and that a chunk has no more than most elements: later code
+// multiplies their lengths.
 func (a *Array) checkShape(most int64) error {
 	if len(a.Shape) == 0 {
 		return unsupported("a scalar has no records")
@@ -110,7 +111,7 @@ func (a *Array) checkShape(most int64) error {
 	return nil
 }
 
-// keyEncoding3 returns how chunks are named.
+// keyEncoding3 returns the function that names the files of chunks.
 func keyEncoding3(c codec) func() (func([]int64) string, error) {
 	return func() (func([]int64) string, error) {
 		var conf struct {
@@ -207,7 +208,8 @@ func parseArray2(text, attributes []byte) *Array {
 	return a
 }
 
-// codecs2 returns filters and compressor of version 2 as codecs of version 3.
+// codecs2 returns the filters and the compressor of version 2 as codecs of version 3, so that the rest of the package
+// knows one form.
 func codecs2(order string, axes int, filters []json.RawMessage) (codecs []codec, err error) {
 	if order == "F" {
 		turned := make([]int, axes)
@@ -238,7 +240,8 @@ func codecs2(order string, axes int, filters []json.RawMessage) (codecs []codec,
 	return codecs, nil
 }
 
-// setUpShards takes the chunks of shards for those that are read.
+// setUpShards makes the chunks inside of shards the chunks of the array, so that a read decodes these and not whole
+// shards.
 func (a *Array) setUpShards(c codec) error {
 	var conf struct {
 		Shape         []int64 `json:"chunk_shape"`

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// number is a data type.
+// number is the data type of an array's elements.
 type number struct {
 	dtype tensor.DType
 	parts int  // numbers of an element: 2 of a complex one, 0 of a text of any length
@@ -57,7 +57,7 @@ func number3(text json.RawMessage) (number, error) {
 	return number{}, unsupported("data type %s", brief(text))
 }
 
-// number2 reads a data type of version 2, as NumPy writes it; objects, which are texts, are the zero number.
+// number2 reads a data type of version 2, as NumPy writes it. The type of objects, which are texts, is the zero number.
 func number2(text json.RawMessage) (number, error) {
 	var name string
 	err := json.Unmarshal(text, &name)
@@ -83,7 +83,7 @@ func brief(text []byte) string {
 	return b.String()[:min(b.Len(), 100)]
 }
 
-// fillValue returns an element of that value, nil for zeros.
+// fillValue returns an element with the fill value, and nil if that is all zeros.
 func (n number) fillValue(text json.RawMessage) ([]byte, error) {
 	if len(text) == 0 || string(text) == "null" {
 		return nil, nil
@@ -114,7 +114,7 @@ func (n number) fillValue(text json.RawMessage) ([]byte, error) {
 	return fill, nil
 }
 
-// part returns one number, or what a string stands for.
+// part returns the bytes of one number, which JSON has as a number or a string.
 func (n number) part(text json.RawMessage) ([]byte, bool) {
 	var s string
 	if json.Unmarshal(text, &s) == nil {
@@ -140,7 +140,8 @@ func (n number) part(text json.RawMessage) ([]byte, bool) {
 	return b, err == nil
 }
 
-// special returns the numbers that have names, or are written as their bytes.
+// special returns the bytes of a number that JSON has as a string: one with a name, such as NaN, or its bytes in
+// hexadecimal or base64.
 func (n number) special(s string) ([]byte, bool) {
 	special, is := map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}[s]
 	switch {

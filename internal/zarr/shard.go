@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// sharding is the codec sharding_indexed: files with many chunks, and an index of them.
+// sharding is the codec sharding_indexed: each file is a shard with many chunks, and an index that says where they are.
 type sharding struct {
 	per     []int64 // chunks of a shard, by axis
 	chunks  int     // of a shard
@@ -21,16 +21,16 @@ type sharding struct {
 	entries int              // in all of them
 }
 
-// index is where the chunks of a shard are: offset and bytes of each; nil if the shard was never written.
+// index has offset and length of each chunk of a shard. It is nil if the shard was never written.
 type index []uint64
 
-// missing is offset and bytes of a chunk that was never written.
+// missing is the offset and the length in the index of a chunk that was never written.
 const missing = math.MaxUint64
 
-// mostEntries is how many entries of indexes are kept: 64 MiB.
+// mostEntries limits how many entries of indexes are kept in memory: 64 MiB.
 const mostEntries = 4 << 20
 
-// mostChunks is how many chunks a shard has at most.
+// mostChunks limits how many chunks a shard has. Its index is read as a whole, and metadata can claim any number.
 const mostChunks = 1 << 27
 
 // indexCodecs reads the codecs of a shard's index. The specification allows any that keep its size, and every writer
@@ -58,7 +58,7 @@ func (s *sharding) indexCodecs(codecs []codec) error {
 	return nil
 }
 
-// indexBytes returns the bytes of an index in a file.
+// indexBytes returns the size of an index in a file.
 func (s *sharding) indexBytes() int64 {
 	n := 16 * int64(s.chunks)
 	if s.sum {
@@ -67,7 +67,7 @@ func (s *sharding) indexBytes() int64 {
 	return n
 }
 
-// find returns the index of a shard, which is in that file of size bytes.
+// find returns the index of the shard in a file of size bytes. Indexes that were read are kept, up to a limit.
 func (s *sharding) find(name string, f File, size int64) (index, error) {
 	s.mu.Lock()
 	x, ok := s.indexes[name]

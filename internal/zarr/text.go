@@ -15,7 +15,7 @@ const vlenTexts = "vlen-utf8"
 // fixed size, so Err is set for other readers.
 func (a *Array) IsText() bool { return a.text }
 
-// settleText says to readers of numbers that an array of texts is none.
+// settleText sets Err on an array of texts, for readers of numbers.
 func (a *Array) settleText(dtype, fill json.RawMessage) error {
 	if a.Err != nil || !a.number.isText() {
 		return a.Err
@@ -51,7 +51,7 @@ func (a *Array) Texts(ctx context.Context, chunk int64) ([][]byte, error) {
 	return list, nil
 }
 
-// texts returns the first count texts of a chunk, which has more where it reaches over the end of the array.
+// texts returns the first count texts of a chunk. The last chunk has more texts than the array.
 func texts(b []byte, count int) (list [][]byte, err error) {
 	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) < uint64(count) {
 		return nil, corrupt("fewer than %d texts", count)
@@ -67,7 +67,8 @@ func texts(b []byte, count int) (list [][]byte, err error) {
 	return list, nil
 }
 
-// decodeAny makes a chunk of any size of stored bytes. Compressed bytes must say how many they stand for.
+// decodeAny makes a chunk of any size of stored bytes. Compressed bytes must say how many bytes they stand for, as the
+// size of texts does not follow from the metadata.
 func (p *pipeline) decodeAny(src []byte) ([]byte, error) {
 	for i := len(p.steps) - 1; i >= 0; i-- {
 		s := &p.steps[i]

@@ -39,7 +39,7 @@ func attributesOf(path string, a *Array) (map[string]any, error) {
 	return list, nil
 }
 
-// isLayout reports whether an attribute is of how HDF5 stores an array, and not of the array.
+// isLayout reports whether an attribute is about how HDF5 stores an array, and not about the array.
 func isLayout(name string) bool {
 	switch name {
 	case "CLASS", "NAME", "DIMENSION_LIST", "DIMENSION_LABELS", "REFERENCE_LIST", "_FillValue":

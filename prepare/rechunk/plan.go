@@ -145,7 +145,7 @@ func (p *Plan) axes() string {
 	return strings.Join(list, "; ")
 }
 
-// axisNames returns what axes are called: by their names, or by their numbers.
+// axisNames returns the names of axes for errors; an axis without a name has its number.
 func axisNames(dims []string, n int) []string {
 	names := make([]string, n)
 	for k := range names {
@@ -246,7 +246,7 @@ func (a *Array) reads(box []int) int64 {
 	return total
 }
 
-// addCoordinates adds the coordinates of axes that are not fields.
+// addCoordinates adds the coordinates of axes to the arrays, unless they are fields already.
 func (p *Plan) addCoordinates(ctx context.Context) error {
 	known := make(map[string]bool)
 	for _, a := range p.Arrays {

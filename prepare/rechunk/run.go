@@ -20,7 +20,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// stampName is the file in the folder of a run that says what it is of. It is removed at last.
+// stampName is the name of the file in the folder of a run that has the stamp of its plan. A run continues only in a
+// folder with its own stamp. The file is removed last, before the folder gets its final name.
 const stampName = ".rechunk.json"
 
 // Run writes the arrays. progress is called after each box with the bytes of the arrays that are done, and may be nil.
@@ -169,7 +170,7 @@ func (p *Plan) write(ctx context.Context, stage *os.Root, a *Array, progress fun
 	}
 }
 
-// next advances to the next position of a grid of steps; false if there is none.
+// next advances at to the next position of a grid of steps. It returns false after the last.
 func next(at, step, shape []int) bool {
 	for k := len(at) - 1; k >= 0; k-- {
 		if at[k] += step[k]; at[k] < shape[k] {
@@ -214,7 +215,7 @@ func (p *Plan) commit(parent, stage *os.Root, nodes map[string]json.RawMessage) 
 	return syncFolder(parent)
 }
 
-// groups returns the groups that arrays are in, but for the root.
+// groups returns the groups that the arrays are in, without the root.
 func groups(nodes map[string]json.RawMessage) (list []string) {
 	for name := range nodes {
 		for at := strings.LastIndexByte(name, '/'); at > 0; at = strings.LastIndexByte(name[:at], '/') {
@@ -297,7 +298,7 @@ func (w *writer) box(parent context.Context, at []int) (int64, error) {
 	return int64(n), context.Cause(parent)
 }
 
-// missing returns the numbers of the chunks in a box that are not complete.
+// missing returns the positions of the chunks in a box that are not complete yet.
 func (w *writer) missing(at, size []int) (list [][]int) {
 	number := make([]int, len(at))
 	first, end := make([]int, len(at)), make([]int, len(at))
@@ -444,7 +445,7 @@ type block struct {
 	elem  int
 }
 
-// copyFrom copies the elements that both blocks have.
+// copyFrom copies the elements that both blocks have from the other block.
 func (b *block) copyFrom(from *block) {
 	rank := len(b.at)
 	lo, n := make([]int, rank), make([]int, rank)
