@@ -77,12 +77,13 @@ class Where(unittest.TestCase):
             penstock.Field("box", "int16", (4,)),
             penstock.Field("boxes", "float32", (4,), ragged=True),
             penstock.Field("kinds", "int64", ragged=True, classes=CLASSES),
+            penstock.Field("record", "int64"),
         ]
         path = os.path.join(folder, "ds")
         with penstock.Writer(path, fields, shard_size="4KiB") as w:
             for i in range(RECORDS):
                 record = {name: a[i] for name, a in scalars.items()} | {name: a[i] for name, a in cls.lists.items()}
-                w.append(record | {"label": cls.label[i], "caption": cls.texts[i]})
+                w.append(record | {"record": i, "label": cls.label[i], "caption": cls.texts[i]})
         cls.frame = pd.DataFrame(scalars)
         cls.frame["label"] = pd.Series([CLASSES[i] for i in cls.label])
         cls.frame["caption"] = pd.Series(cls.texts)
@@ -103,7 +104,7 @@ class Where(unittest.TestCase):
                 view = self.ds.filter(part.text)
             except penstock.Error as e:
                 self.fail(str(e))
-            self.assertEqual(list(view._rows), want, part.text)
+            self.assertEqual(view["record"][:].tolist(), want, part.text)
 
     # Conditions
 
