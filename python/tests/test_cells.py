@@ -283,6 +283,18 @@ class CellsTest(Trees):
                 with penstock.open(path, fields=["raw/X"]) as ds:
                     self.assertEqual(ds.fields["raw/X"].features[-1], f"r{2 * width - 1}")
 
+    def test_names_of_two_axes(self):
+        """Names and categories are one text each: rows of texts are refused, and not taken for names."""
+        for array in "obs/_index", "obs/type/categories":
+            path = os.path.join(self.folder, "a.h5ad")
+            write_cells(path, np.eye(3, dtype="f4"), {"type": (np.array([0, 1, 0]), ["a", "b"])})
+            with h5py.File(path, "a") as f:
+                words = f[array].asstr()[:]
+                del f[array]
+                f.create_dataset(array, data=np.stack([words, words], 1), dtype=h5py.string_dtype())
+            with self.assertRaisesRegex(penstock.Error, f"{array} is not one axis of values"):
+                penstock.open(path)
+
     def test_missing(self):
         """A column with missing values is refused by name, and the program that fills it is one that Python takes."""
         path = os.path.join(self.folder, "a.h5ad")

@@ -31,8 +31,8 @@ type Hierarchy interface {
 	Column(path string) (array.Column, error)
 	// Numbers opens an array of numbers along one axis.
 	Numbers(path string) (array.Records, tensor.DType, error)
-	// Check returns an error if an array that is needed as a whole promises more values than its file can have: a shape
-	// of a few bytes would otherwise take all memory.
+	// Check returns an error if an array that is needed as a whole has not one axis, or promises more values than its file
+	// can have: a shape of a few bytes would otherwise take all memory.
 	Check(path string) error
 }
 

@@ -82,14 +82,19 @@ func (h hierarchy) Field(path string) (field source.Field, rows int64, err error
 	if err != nil {
 		return field, 0, err
 	}
-	list, err := parts(d)
-	if err == nil && len(list) != 1 {
-		err = fmt.Errorf("a compound of %d members: %w", len(list), meta.ErrUnsupported)
+	p, err := only(parts(d))
+	return p.field, d.Records(), err
+}
+
+// only returns the one field that a dataset makes; it is an error of compounds, which make several.
+func only[T any](list []T, err error) (one T, _ error) {
+	switch {
+	case err != nil:
+		return one, err
+	case len(list) != 1:
+		return one, fmt.Errorf("a compound of %d members: %w", len(list), meta.ErrUnsupported)
 	}
-	if err != nil {
-		return field, 0, err
-	}
-	return list[0].field, d.Records(), nil
+	return list[0], nil
 }
 
 // Column implements cells.Hierarchy.
@@ -98,14 +103,7 @@ func (h hierarchy) Column(path string) (c array.Column, err error) {
 	if err != nil {
 		return c, err
 	}
-	list, err := h.f.columns(d, asItIs)
-	if err == nil && len(list) != 1 {
-		err = fmt.Errorf("a compound of %d members: %w", len(list), meta.ErrUnsupported)
-	}
-	if err != nil {
-		return c, err
-	}
-	return list[0], nil
+	return only(h.f.columns(d, asItIs))
 }
 
 // Numbers implements cells.Hierarchy. It accepts only datasets of numbers with one axis, such as the parts of a sparse
@@ -131,6 +129,9 @@ func (h hierarchy) Numbers(path string) (array.Records, tensor.DType, error) {
 // other files are not checked.
 func (h hierarchy) Check(path string) error {
 	d, err := h.f.meta.Dataset(path)
+	if err == nil && len(d.Dims) != 1 {
+		err = fmt.Errorf("%s is not one axis of values: %w", path, meta.ErrUnsupported)
+	}
 	if err != nil || d.Layout.Kind == meta.Virtual || len(d.External) > 0 {
 		return err
 	}

@@ -148,6 +148,9 @@ func (h *hierarchy) Numbers(path string) (array.Records, tensor.DType, error) {
 // Check implements cells.Hierarchy.
 func (h *hierarchy) Check(path string) error {
 	a, err := h.find(path)
+	if err == nil && len(a.Shape) != 1 {
+		err = fmt.Errorf("%s is not one axis of values: %w", path, meta.ErrUnsupported)
+	}
 	if err != nil {
 		return err
 	}
