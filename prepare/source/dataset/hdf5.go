@@ -65,28 +65,7 @@ func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Opti
 // openUnits opens a file whose records are groups, or rows of groups: as opts says, or as the file does; nil if it is
 // another one. It takes over the file, but of another one.
 func openUnits(path string, file *hdf5.File, opts source.Options, selection []column.Selection) (source.Source, error) {
-	var records *unit.Records
-	var units []unit.Unit
-	var err error
-	hint := ""
-	cells := file.Cells()
-	switch {
-	case opts.Records != "":
-		records, err = unit.Parse(opts.Records)
-		switch {
-		case err != nil:
-		case cells != nil && len(records.Levels) == 1 && records.Levels[0] == "*": // as of a glob that matches one file
-			units = []unit.Unit{cells}
-		default:
-			units, err = file.Units(records)
-		}
-	case cells != nil:
-		records, units = &unit.Records{Rows: true}, []unit.Unit{cells}
-	case !file.Names(selection):
-		if records, units, err = file.Guess(selection); records != nil {
-			hint = records.Guessed()
-		}
-	}
+	records, units, hint, err := unit.Find(file, opts.Records, selection)
 	if err == nil && records == nil {
 		return nil, nil
 	}

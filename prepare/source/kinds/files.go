@@ -26,11 +26,10 @@ import (
 var endings = map[string][]string{"npz": {".npz"}, "npy": {".npy"}, "safetensors": {".safetensors"},
 	"hdf5": {".h5", ".hdf5", ".hdf", ".nc", ".mat", ".h5ad"}, "zarr": {".zarr"}, rawKind: {""}}
 
-// grouped is an open file of groups and arrays: *hdf5.File or *zarr.File.
+// grouped is *hdf5.File or *zarr.File.
 type grouped interface {
+	unit.Grouped
 	Unit(path string) (unit.Unit, error)
-	Units(records *unit.Records) ([]unit.Unit, error)
-	Cells() unit.Unit
 	io.Closer
 }
 

@@ -50,11 +50,6 @@ func (f *File) Close() error {
 // Cells returns the cells as a unit; nil of a hierarchy that has none.
 func (f *File) Cells() unit.Unit { return cells.Of(f.whole) }
 
-// Units returns the groups and arrays that a declaration names.
-func (f *File) Units(records *unit.Records) ([]unit.Unit, error) {
-	return unitsOf(f.whole.ctx, f.whole.source, f.whole.group, f.whole.pool, records)
-}
-
 // Unit returns the group or array at a path as a unit; "" is all of the hierarchy.
 func (f *File) Unit(path string) (unit.Unit, error) {
 	if c := f.Cells(); path == "" && c != nil {
@@ -80,20 +75,20 @@ type unitOf struct {
 	arrays []*zarr.Array // that are in it
 }
 
-// unitsOf returns the groups and arrays of a hierarchy that a declaration names, in the order of their names. Numbers
-// in names count as numbers: demo_10 comes after demo_9, as people count episodes.
-func unitsOf(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool, records *unit.Records) (
-	list []unit.Unit, err error) {
+// Units returns the groups and arrays that a declaration names, in the order of their names. Numbers in names count as
+// numbers: demo_10 comes after demo_9, as people count episodes.
+func (f *File) Units(records *unit.Records) (list []unit.Unit, err error) {
 	var order [][]string
 	found := make(map[string]*unitOf)
 	var tops []string
-	for _, a := range g.Arrays {
+	for _, a := range f.whole.group.Arrays {
 		names := strings.Split(a.Path, "/")
 		tops = append(tops, names[0])
 		if n := len(records.Levels); len(names) >= n && records.Contains(a.Path) {
 			name := strings.Join(names[:n], "/")
 			if found[name] == nil {
-				found[name] = &unitOf{ctx: ctx, source: path, group: g, pool: pool, name: name}
+				u := f.whole.unitOf
+				u.name, found[name] = name, &u
 				order = append(order, names[:n])
 			}
 			found[name].arrays = append(found[name].arrays, a)
@@ -200,12 +195,19 @@ func (u *unitOf) Attribute(name string) (a unit.Attribute, ok bool) {
 	return a, false
 }
 
-// alike returns a declaration of records for a hierarchy of sibling groups with the same arrays, such as data/demo_0
-// and data/demo_1: data/*. It is nil for any other hierarchy.
-func alike(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool) (*unit.Records, []unit.Unit) {
-	siblings := g.Siblings()
+// Names reports whether a selection names an array.
+func (f *File) Names(selection []column.Selection) bool {
+	return slices.ContainsFunc(selection, func(w column.Selection) bool {
+		return f.whole.arrays[strings.Trim(w.Column, "/")] != nil
+	})
+}
+
+// Guess returns the declaration of sibling groups with the same arrays, such as data/* of data/demo_0 and data/demo_1, and
+// the groups; nil of other hierarchies. Where a record may be a group or a row of one, the error has what to type.
+func (f *File) Guess(selection []column.Selection) (*unit.Records, []unit.Unit, error) {
+	siblings := f.whole.group.Siblings()
 	if siblings == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	levels := strings.Split(siblings[0], "/")
 	for i, name := range levels {
@@ -213,47 +215,16 @@ func alike(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool) (*
 	}
 	levels[len(levels)-1] = "*"
 	records := &unit.Records{Levels: levels}
-	units, err := unitsOf(ctx, path, g, pool, records)
+	units, err := f.Units(records)
 	if err != nil {
-		return nil, nil
-	}
-	return records, units
-}
-
-// escape makes a pattern that a name alone matches.
-var escape = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "\\[")
-
-// find returns the units of a hierarchy, as a declaration says or as they are guessed, with a hint for people; nil of a
-// hierarchy whose arrays are columns.
-func find(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool, opts source.Options,
-	selection []column.Selection) (
-	records *unit.Records, units []unit.Unit, hint string, err error) {
-	c := cells.Of(newHierarchy(ctx, path, g, pool))
-	switch {
-	case opts.Records != "":
-		records, err = unit.Parse(opts.Records)
-		switch {
-		case err != nil:
-		case c != nil && slices.Equal(records.Levels, []string{"*"}): // as of a glob that matches one hierarchy
-			units = []unit.Unit{c}
-		default:
-			units, err = unitsOf(ctx, path, g, pool, records)
-		}
-		return records, units, "", err
-	case c != nil:
-		return &unit.Records{Rows: true}, []unit.Unit{c}, "", nil
-	}
-	if slices.ContainsFunc(selection, func(w column.Selection) bool {
-		return slices.ContainsFunc(g.Arrays, func(a *zarr.Array) bool { return a.Path == strings.Trim(w.Column, "/") })
-	}) {
-		return nil, nil, "", nil
-	}
-	if records, units = alike(ctx, path, g, pool); records == nil {
-		return nil, nil, "", nil
+		return nil, nil, nil
 	}
 	certain, err := unit.Guess(units, records, selection)
 	if err == nil && !certain {
 		err = unit.Ambiguous(units, records)
 	}
-	return records, units, records.Guessed(), err
+	return records, units, err
 }
+
+// escape makes a pattern that a name alone matches.
+var escape = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "\\[")

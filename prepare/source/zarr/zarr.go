@@ -35,35 +35,27 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 		files := func(path string) zarr.Files { return folder{ctx, root, path} }
 		return dataset.OpenZarr(root, path, files, opts, selection)
 	}
-	files, closer, err := Files(ctx, root, path)
+	f, err := OpenFile(ctx, root, path)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	pool := chunk.NewPool(0)
-	fail := func(err error) (source.Source, error) {
-		pool.Close()
-		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
-	}
-	g, err := zarr.Open(files)
-	if err != nil {
-		return fail(err)
-	}
 	selection = unit.Chosen(selection, opts.Only)
-	records, units, hint, err := find(ctx, path, g, pool, opts, selection)
+	records, units, hint, err := unit.Find(f, opts.Records, selection)
 	if units != nil && err == nil {
 		var columns *unit.Columns
 		if columns, err = unit.NewColumns(units, records, selection); err == nil {
-			return dataset.OfUnits("zarr", path, columns, records, hint, nil, "", dataset.Closer(pool.Close), closer, root)
+			return dataset.OfUnits("zarr", path, columns, records, hint, nil, "", f, root)
 		}
 	}
-	if err != nil {
-		return fail(err)
+	var list []array.Column
+	var bad array.Rejections
+	if err == nil {
+		list, bad, err = f.whole.columns(selection)
 	}
-	columns, bad, err := columns(ctx, path, g, pool, selection)
 	if err != nil {
-		return fail(err)
+		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), f.Close())
 	}
-	s, err := array.New("zarr", path, source.BaseName(path), columns, dataset.Closer(pool.Close), closer, root)
+	s, err := array.New("zarr", path, source.BaseName(path), list, f, root)
 	if noting, ok := s.(interface{ Note(hint string) }); ok && len(bad) > 0 && len(selection) == 0 {
 		noting.Note(bad.Hint())
 	}
@@ -95,13 +87,12 @@ func isDataset(root *vfs.Root, path string) bool {
 // columns returns the arrays that the selection names, and the arrays that cannot become fields. Without a selection it
 // returns all arrays that have records, and an array that has records and cannot be read is an error: users would find
 // out in training that a field is missing.
-func columns(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool, selection []column.Selection) (
-	list []array.Column, bad array.Rejections, err error) {
+func (h *hierarchy) columns(selection []column.Selection) (list []array.Column, bad array.Rejections, err error) {
 	var missed array.Rejections
-	for _, a := range g.Arrays {
-		c, err := newColumn(ctx, path, a, pool)
+	for _, a := range h.group.Arrays {
+		c, err := newColumn(h.ctx, h.source, a, h.pool)
 		if err != nil {
-			r := array.Rejection{Name: origin(path, a), Err: fmt.Errorf("%w%s", err, Remedy(path, err))}
+			r := array.Rejection{Name: origin(h.source, a), Err: fmt.Errorf("%w%s", err, Remedy(h.source, err))}
 			if bad = append(bad, r); a.Scalar() {
 				continue
 			}
