@@ -10,14 +10,16 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// filesAtTop are the kinds of folders whose files at the top are the source, and what their names end in.
+// filesAtTop has the kinds of folders whose source is the files directly in the folder, and the endings of these
+// files.
 var filesAtTop = map[string][]string{"npy": {".npy"}, "npz": {".npz"}, "safetensors": {".safetensors"},
 	"hdf5":    {".h5", ".hdf5", ".h5ad"},
 	"parquet": {".parquet"},
 	"tar":     {".tar", ".tar.gz", ".tar.zst", ".tar.bz2", ".tgz"}, "zip": {".zip"}}
 
-// Alone returns an error if a folder that was found to be of a kind also holds other data, which that kind would leave
-// out: images, files of other kinds, or any of them in its folders.
+// Alone returns an error if a folder that was detected as kind also holds data that this kind would leave out:
+// images, files of other kinds, or any data in subfolders. A part of the user's data would otherwise be left out
+// silently.
 func Alone(ctx context.Context, root *vfs.Root, path, kind string) error {
 	endings, ok := filesAtTop[kind]
 	if !ok {
@@ -42,8 +44,9 @@ func Alone(ctx context.Context, root *vfs.Root, path, kind string) error {
 		path, endings[0], other, kind, endings[0])
 }
 
-// otherData returns the first file of data in a folder and the folders in it that has none of the endings, "" if there
-// is none. In its folders, those with the endings count, too.
+// otherData returns the path of the first data file in a folder or its subfolders that the kind would leave out; ""
+// if there is none. Files with one of the endings are part of the source at the top, but are left out in
+// subfolders.
 func otherData(ctx context.Context, root *vfs.Root, folder string, endings []string) (string, error) {
 	entries, err := ReadDir(ctx, root, folder)
 	if err != nil {
@@ -65,7 +68,7 @@ func otherData(ctx context.Context, root *vfs.Root, folder string, endings []str
 	return "", nil
 }
 
-// IsData reports whether a name, in lower case, promises samples.
+// IsData reports whether a lower-case file name suggests that the file has samples.
 func IsData(name string) bool {
 	if IsImageName(name) || ByExtension[filepath.Ext(name)] != "" || strings.HasSuffix(name, ".npz") {
 		return true

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Detect reports the kind of a source from its contents, not from names alone.
+// Detect returns the kind of a source, one of Kinds. It looks at contents first, as names are often wrong.
 func Detect(path string) (string, error) {
 	root, err := OpenRoot(path, Options{})
 	if err != nil {
@@ -32,7 +32,7 @@ func Detect(path string) (string, error) {
 	return DetectIn(root, path)
 }
 
-// DetectIn is Detect for a source whose files root opens.
+// DetectIn is Detect for a source whose files root may open.
 func DetectIn(root *vfs.Root, path string) (string, error) {
 	path, _, _ = SplitGeneration(path)
 	files, err := Files(path)
@@ -58,8 +58,8 @@ func DetectIn(root *vfs.Root, path string) (string, error) {
 	return "", fmt.Errorf("source %s: %s", path, strange(root, files[0]))
 }
 
-// SplitGeneration is layout.SplitGeneration also for a path in a bucket, where what has generations is a folder with a
-// manifest.
+// SplitGeneration divides DATASET@GENERATION like layout.SplitGeneration, and also works for a path in a bucket.
+// There, a folder has generations if it has a manifest.
 func SplitGeneration(path string) (folder, generation string, ok bool) {
 	i := strings.LastIndexByte(path, '@')
 	if !vfs.Mounted(path) {
@@ -79,7 +79,9 @@ func SplitGeneration(path string) (folder, generation string, ok bool) {
 	return path, "", false
 }
 
-// readable returns the error of reading the first bytes of a file, such as the error of a server that stalls.
+// readable returns the error of reading the first bytes of a file, such as the error of a stalled server. Detection
+// itself ignores errors of reads, so without this check an unreadable file would be reported as a file of an
+// unknown kind.
 func readable(root *vfs.Root, path string) error {
 	f, err := root.Open(path)
 	if err != nil {
@@ -92,7 +94,9 @@ func readable(root *vfs.Root, path string) error {
 	return err
 }
 
-// DetectFolder reports what a folder holds; one of images is the usual.
+// DetectFolder returns the kind of a folder. The order of the tests matters: exact marks come first (a manifest,
+// metadata of Zarr), then names of files, then tests that read files. A folder without any mark is a folder of
+// images.
 func DetectFolder(root *vfs.Root, path string) string {
 	manifest, err := root.Stat(filepath.Join(path, layout.ManifestName))
 	if err == nil && manifest.Mode().IsRegular() || errors.Is(err, vfs.ErrOutside) {
@@ -151,17 +155,19 @@ func DetectFolder(root *vfs.Root, path string) string {
 	return "imagefolder"
 }
 
-// contentKinds are the kinds of folders whose files' names are a hint only: the first one has to be of the kind.
+// contentKinds are the kinds whose file names in a folder are too general to decide: the first file must have the
+// content, too.
 var contentKinds = []string{"tfrecord", "tokens"}
 
-// filePatterns are the names of the files of a kind in a folder.
+// filePatterns has the globs for the files of a kind in a folder.
 var filePatterns = map[string][]string{
 	"arrow":    {"*.arrow", "*.feather"},
 	"tokens":   {"*.bin"},
 	"tfrecord": {"*.tfrecord*", "*.tfrec*", "*-of-*"},
 }
 
-// filesOf returns the files of a folder whose names fit a kind, sorted by name.
+// filesOf returns the files of a folder whose names fit a kind, sorted by name. Indexes, licenses and descriptions
+// that people keep beside them are left out.
 func filesOf(root *vfs.Root, folder, kind string) (files []string) {
 	for _, pattern := range filePatterns[kind] {
 		found := root.Glob(folder, pattern)
@@ -173,15 +179,16 @@ func filesOf(root *vfs.Root, folder, kind string) (files []string) {
 	})
 }
 
-// FilesOf returns the files of a kind that path stands for: the files that a glob matches, or the files of a folder.
+// FilesOf returns the files of a kind that path stands for: the file itself, the files that a glob matches, or the
+// files of a folder.
 func FilesOf(root *vfs.Root, path, kind string) ([]string, error) {
 	return filesIn(root, path, strings.Join(filePatterns[kind], ", "), kind == "arrow", func(folder string) []string {
 		return filesOf(root, folder, kind)
 	})
 }
 
-// DetectFile reports the kind of a file by its first bytes, those that come out where it is compressed, or by its
-// name where they say nothing, "" if by neither.
+// DetectFile returns the kind of a file: by its first bytes, then by its first decompressed bytes, then by its name
+// and the places where formats have their marks; "" if nothing fits.
 func DetectFile(root *vfs.Root, path string) string {
 	head := ReadHead(root, path, headBytes)
 	name := strings.ToLower(filepath.Base(path))
@@ -229,7 +236,8 @@ func DetectFile(root *vfs.Root, path string) string {
 	return ByExtension[filepath.Ext(name)]
 }
 
-// isZip reports whether a file ends as zip archives do, whatever it begins with.
+// isZip reports whether a file ends with the directory of a zip archive, whatever it begins with: self-extracting
+// archives begin with a program.
 func isZip(root *vfs.Root, path string) bool {
 	return opens(root, path, func(f io.ReaderAt, size int64) error {
 		_, err := zip.NewReader(f, size)
@@ -237,7 +245,7 @@ func isZip(root *vfs.Root, path string) bool {
 	})
 }
 
-// isZarr reports whether a zip file has metadata of Zarr.
+// isZarr reports whether a zip archive is a Zarr store.
 func isZarr(root *vfs.Root, path string) bool {
 	return opens(root, path, func(f io.ReaderAt, size int64) error {
 		_, err := zarr.Zip(f, size)
@@ -245,7 +253,7 @@ func isZarr(root *vfs.Root, path string) bool {
 	})
 }
 
-// opens reports whether a file can be opened by open, which gets its size.
+// opens reports whether open succeeds for the file; open gets the size of the file in bytes.
 func opens(root *vfs.Root, path string, open func(f io.ReaderAt, size int64) error) bool {
 	f, err := root.Open(path)
 	if err != nil {
@@ -256,10 +264,12 @@ func opens(root *vfs.Root, path string, open func(f io.ReaderAt, size int64) err
 	return err == nil && open(f, info.Size()) == nil
 }
 
-// headBytes is how much of a file identifies its kind: a MATLAB file is HDF5 after 512 bytes.
+// headBytes is the length of a file's beginning that identifies its kind. A MATLAB 7.3 file is HDF5 after a user
+// block of 512 bytes.
 const headBytes = 512 + len(hdf5Magic)
 
-// detectHead reports the kind of a file by its first bytes, "" if they say nothing.
+// detectHead returns the kind of a file by its first bytes, "" if they identify none. The lower-case name only
+// decides what a zip archive is.
 func detectHead(head []byte, name string) string {
 	text := string(head)
 	switch {
@@ -292,18 +302,19 @@ func detectHead(head []byte, name string) string {
 	return ""
 }
 
-// IsArrayOfObjects reports whether a file begins as a JSON array of objects.
+// IsArrayOfObjects reports whether a file begins as a JSON array of objects, after an optional byte order mark.
 func IsArrayOfObjects(head []byte) bool {
 	const blanks = " \t\r\n"
 	text, is := strings.CutPrefix(strings.TrimLeft(strings.TrimPrefix(string(head), "\xef\xbb\xbf"), blanks), "[")
 	return is && strings.HasPrefix(strings.TrimLeft(text, blanks), "{")
 }
 
-// MegatronMagic begins the index of Megatron's files of tokens.
+// MegatronMagic is the magic number of the .idx file of Megatron's token files.
 const MegatronMagic = "MMIDIDX\x00\x00"
 
-// TokensOf returns the type of the tokens in a file with the header of llm.c (dev/data/data_common.py), Invalid if it
-// has none: a number for the format, and its version.
+// TokensOf returns the element type of a token file with the header of llm.c (dev/data/data_common.py), which
+// begins with a magic number and a version: 20240520 version 1 has uint16, 20240801 version 7 has uint32. It
+// returns tensor.Invalid for other files.
 func TokensOf(head []byte) tensor.DType {
 	switch {
 	case len(head) < 12:
@@ -315,17 +326,18 @@ func TokensOf(head []byte) tensor.DType {
 	return tensor.Invalid
 }
 
-// isCompressed reports whether OpenStream decompresses a file.
+// isCompressed reports whether OpenStream would decompress a file that begins with head.
 func isCompressed(head []byte) bool {
 	return hasPrefix(string(head), "\x1f\x8b", "BZh", "\x28\xb5\x2f\xfd") || isZlib(head)
 }
 
-// isZlib reports the header of zlib's format (RFC 1950), which TFRecord supports besides gzip, unless it is text.
+// isZlib reports whether head is a zlib header (RFC 1950) of a usual compression level; TFRecord files may use zlib
+// instead of gzip. The header 0x78 0x5e of levels 2 to 5 is not accepted, as a text can begin with "x^".
 func isZlib(head []byte) bool {
 	return len(head) > 1 && head[0] == 0x78 && (head[1] == 0x01 || head[1] == 0x9c || head[1] == 0xda)
 }
 
-// decompressedHead returns the first bytes that come out of a compressed file, as far as they do.
+// decompressedHead returns the first decompressed bytes of a file, fewer if the data is short or damaged.
 func decompressedHead(root *vfs.Root, path string) []byte {
 	s, err := OpenStream(context.Background(), root, path)
 	if err != nil {
@@ -337,7 +349,9 @@ func decompressedHead(root *vfs.Root, path string) []byte {
 	return head[:n]
 }
 
-// isArrowStream reports whether a file begins with the mark, the size and the first offset of a message of Arrow.
+// isArrowStream reports whether a file begins like an Arrow IPC stream: the continuation mark 0xFFFFFFFF, the size
+// of the first message, and the offset of its flatbuffer root. The bounds exclude other files that begin with 0xFF
+// bytes.
 func isArrowStream(head []byte) bool {
 	if len(head) < 12 || !hasPrefix(string(head), "\xff\xff\xff\xff") {
 		return false
@@ -346,32 +360,36 @@ func isArrowStream(head []byte) bool {
 	return size > 0 && size%4 == 0 && size < 64<<20 && root > 0 && root < size
 }
 
-// IsTFRecord reports whether a file begins as TFRecord files do: with a length and its checksum.
+// IsTFRecord reports whether a file begins as TFRecord files do: with a length and the masked checksum of the
+// length.
 func IsTFRecord(head []byte) bool {
 	return len(head) >= 12 && MaskedCRC(head[:8]) == binary.LittleEndian.Uint32(head[8:])
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// MaskedCRC returns the CRC-32C of b as TFRecord stores it (tensorflow/core/lib/hash/crc32c.h): in other bits, as
-// records may hold records.
+// MaskedCRC returns the CRC-32C of b, rotated and offset as TFRecord stores it (tensorflow/core/lib/hash/crc32c.h).
+// The mask is there because a CRC of data that itself contains CRCs is weak.
 func MaskedCRC(b []byte) uint32 {
 	crc := crc32.Checksum(b, castagnoli)
 	return (crc>>15 | crc<<17) + 0xa282ead8
 }
 
-// isTarHead reports whether a file's first block is a header of tar.
+// isTarHead reports whether the first block of a file is a tar header: "ustar" at offset 257.
 func isTarHead(head []byte) bool { return len(head) >= 262 && string(head[257:262]) == "ustar" }
 
+// ByExtension has the kinds of files without a magic number, by extension.
 var ByExtension = map[string]string{
 	".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".h5": "hdf5", ".hdf5": "hdf5", ".hdf": "hdf5",
 	".h5ad":  "hdf5",
 	".arrow": "arrow", ".feather": "arrow", ".safetensors": "safetensors",
 }
 
+// hdf5Magic is the format signature of an HDF5 superblock.
 const hdf5Magic = "\x89HDF\r\n\x1a\n"
 
-// IsIDX reports whether a file begins as IDX files do.
+// IsIDX reports whether a file begins as IDX files do: two zero bytes, the code of an element type, the number of
+// axes.
 func IsIDX(head []byte) bool {
 	if len(head) < 8 || head[0] != 0 || head[1] != 0 {
 		return false

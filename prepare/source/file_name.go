@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// imageExtensions are names that promise an image, also of kinds that nothing here reads:
-// such a file is a sample that fails, rather than one that silently is not there.
+// imageExtensions has the extensions of image formats, including formats that are not decoded here: such a file is
+// a sample that fails with an error, and is not left out silently.
 var imageExtensions = map[string]bool{
 	".jpg": true, ".jpeg": true, ".jpe": true, ".jfif": true, ".png": true, ".gif": true,
 	".bmp": true, ".dib": true, ".tif": true, ".tiff": true, ".webp": true,
@@ -14,11 +14,11 @@ var imageExtensions = map[string]bool{
 	".heif": true, ".jxl": true, ".jp2": true, ".tga": true, ".ico": true,
 }
 
-// IsImageName reports whether a file's name says that it is an image.
+// IsImageName reports whether the extension of a file name is the extension of an image format.
 func IsImageName(name string) bool {
 	return imageExtensions[strings.ToLower(filepath.Ext(name))]
 }
 
-// IsHidden reports whether a name is one that listings leave out, such as .DS_Store and the
-// ._photo.jpg files that a Mac writes next to images.
+// IsHidden reports whether listings leave out a name, such as .DS_Store and the ._photo.jpg files that macOS writes
+// next to images.
 func IsHidden(name string) bool { return strings.HasPrefix(name, ".") }

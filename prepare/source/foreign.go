@@ -8,7 +8,8 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// foreign are the formats of other loaders, by extension, and the way here.
+// foreign has the formats that are recognized and not read, by file extension, and what the user can do instead.
+// The texts continue "source PATH: ".
 var foreign = map[string]string{
 	".beton": "is an FFCV dataset; use the samples that it was built from",
 	".pkl":   "is a Python pickle, which may run any program; write its arrays with numpy.savez",
@@ -35,15 +36,17 @@ const (
 	video = "is a video, which is not decoded here; write its frames as images, or keep files as they are in a tar"
 )
 
-// RawFlag declares the type of files without a header.
+// RawFlag is an example of the flag that declares the element type and shape of a file without a header.
 const RawFlag = "--records '*:float32[*,4]'"
 
-// ForeignError is the error of a source that is a file of another format, which it says.
+// ForeignError is the error of a source in a known format that is not read. The text names the format and the way
+// to convert it.
 type ForeignError string
 
 func (e ForeignError) Error() string { return string(e) }
 
-// ForeignFile says what a file of another loader's format is and what to do, "" if it is none.
+// ForeignFile returns what is known about a file of a format that is not read, and what to do; "" for any other
+// file.
 func ForeignFile(root *vfs.Root, path string) string {
 	if what := foreign[strings.ToLower(filepath.Ext(path))]; what != "" {
 		return what
@@ -60,7 +63,7 @@ func ForeignFile(root *vfs.Root, path string) string {
 	return ""
 }
 
-// strange says of a file of no known kind what it is, as far as its first bytes say.
+// strange describes a file of no known kind by its first bytes, for an error message.
 func strange(root *vfs.Root, path string) string {
 	text := strings.TrimLeft(string(ReadHead(root, path, 64)), " \t\r\n")
 	switch {
@@ -77,7 +80,7 @@ func strange(root *vfs.Root, path string) string {
 	return "unknown kind of file; choose one with --from: " + strings.Join(Kinds, ", ")
 }
 
-// hasPrefix reports whether text begins with one of those.
+// hasPrefix reports whether text begins with one of prefixes.
 func hasPrefix(text string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
 }

@@ -2,15 +2,16 @@ package source
 
 import "iter"
 
-// Seekable is a Source that can begin at any sample without reading those before it.
+// Seekable is a Source that can start at any sample without reading the samples before it.
 type Seekable interface {
 	Source
 
-	// From is Samples without the first n.
+	// From is Samples without the first n samples.
 	From(n int64) iter.Seq2[Sample, error]
 }
 
-// From yields the samples of s without the first n, at the least cost that s allows.
+// From yields the samples of s without the first n, in the cheapest way that s has: its own From, random access, or
+// reading and dropping samples. Resumed runs start this way.
 func From(s Source, n int64) iter.Seq2[Sample, error] {
 	if spanned, ok := s.(Seekable); ok {
 		return spanned.From(n)
@@ -32,11 +33,11 @@ func From(s Source, n int64) iter.Seq2[Sample, error] {
 	}
 }
 
-// readInOrder are the kinds whose samples are not asked for one by one: a folder of images
-// would hold the names of all, and a dataset compares its checksums only in order.
+// readInOrder are the kinds whose samples From drops one by one although the source is Indexed: a folder of images
+// would have to hold all names in memory, and a dataset compares its checksums only while it is read in order.
 var readInOrder = map[string]bool{"imagefolder": true, "flat": true, "hdf5": true}
 
-// InOrder asks for the samples from number n on, one after the other.
+// InOrder yields the samples from number n on through random access.
 func InOrder(s Indexed, n int64) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		for i := n; i < s.Info().Count; i++ {

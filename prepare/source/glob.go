@@ -15,8 +15,10 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// Files returns the files that path is: itself, or what it matches as a glob, by name, or
-// one after the other what its braces stand for.
+// Files returns the files that path stands for. An existing path stands for itself, even if it looks like a glob.
+// Otherwise braces are expanded, in their order, and a glob stands for the matching files sorted by name.
+//
+// Standard input, pipes and devices are refused: a source is read twice, to find its types and to read its samples.
 func Files(path string) ([]string, error) {
 	if path == "-" {
 		return nil, fmt.Errorf("source -: standard input can be read only once, and this needs two passes; save it to " +
@@ -50,8 +52,9 @@ func Files(path string) ([]string, error) {
 	return files, nil
 }
 
-// notThere is the error for a path that is not there, or where looking for it ended with
-// another error: a store that does not answer, a folder that may not be looked into.
+// notThere returns the error for a path that does not exist. If the check failed for another reason (a store that
+// does not answer, a folder without permission), the error says that reason, so that users do not look for a typing
+// error.
 func notThere(path string, err error, text string) error {
 	var at *fs.PathError
 	if errors.As(err, &at) && !errors.Is(err, fs.ErrNotExist) {
@@ -64,24 +67,24 @@ func notThere(path string, err error, text string) error {
 	return fmt.Errorf("source %s: %s", path, text)
 }
 
-// Escape makes a path that a glob matches as it is.
+// Escape returns a glob that matches exactly path.
 func Escape(path string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }
 
-// Visible leaves out files with names that listings leave out.
+// Visible removes the files with hidden names. It reuses the slice.
 func Visible(files []string) []string {
 	return slices.DeleteFunc(files, func(f string) bool { return IsHidden(filepath.Base(f)) })
 }
 
-// FilesIn returns the files that path stands for: the files that a glob matches, or the files in a folder that match
-// pattern.
+// FilesIn returns the files that path stands for: the file itself, the files that a glob matches, or the files in a
+// folder that match pattern.
 func FilesIn(root *vfs.Root, path, pattern string) ([]string, error) {
 	return filesIn(root, path, pattern, true, func(folder string) []string { return Visible(root.Glob(folder, pattern)) })
 }
 
-// filesIn returns the files that a glob matches, or that list finds in a folder or, if there are none, its partitions
-// hold. names says of a folder without any what was looked for.
+// filesIn is FilesIn with a function that lists the files of a folder. If list finds none and partitions is set,
+// the files in the folder's partitions are returned. names describes the files that were looked for in the error.
 func filesIn(root *vfs.Root, path, names string, partitions bool, list func(folder string) []string) ([]string, error) {
 	files, err := Files(path)
 	if err != nil || !IsDir(root, files[0]) {
@@ -97,7 +100,7 @@ func filesIn(root *vfs.Root, path, names string, partitions bool, list func(fold
 	return files, nil
 }
 
-// BaseName returns the last element of an absolute path.
+// BaseName returns the last element of the absolute form of path, so that "." has a name, too.
 func BaseName(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -105,12 +108,11 @@ func BaseName(path string) string {
 	return filepath.Base(path)
 }
 
-// maxBraces bounds what the braces of a path can stand for.
+// maxBraces limits the number of files that braces can stand for: {0..999999999999} would fill the memory.
 const maxBraces = 1 << 20
 
-// braces returns what a path stands for by the rules of shells, which WebDataset has too:
-// {0000..0127} counts, with as many digits, and {a,b} chooses. A path without them stands for
-// itself.
+// braces expands the braces of a path by the rules of shells and of WebDataset: {0000..0127} counts, with as many
+// digits as the first number, and {a,b} is a choice. A path without braces stands for itself.
 func braces(path string) ([]string, error) {
 	begin := strings.IndexByte(path, '{')
 	end := strings.IndexByte(path[max(begin, 0):], '}') + max(begin, 0)
@@ -137,7 +139,7 @@ func braces(path string) ([]string, error) {
 	return list, nil
 }
 
-// braced returns what the text between braces stands for, nil if nothing.
+// braced returns the texts that the text between two braces stands for, nil if it is no list and no range.
 func braced(text string) ([]string, error) {
 	from, to, ok := strings.Cut(text, "..")
 	if !ok {
@@ -163,7 +165,8 @@ func braced(text string) ([]string, error) {
 	return list, nil
 }
 
-// expandEach returns the files that all paths are, in their order. Each has to be there.
+// expandEach returns the files of all paths, in the order of the paths. A missing path is an error, as a missing
+// shard would leave out samples silently.
 func expandEach(paths []string) (files []string, err error) {
 	for _, p := range paths {
 		some, err := Files(p)
@@ -175,7 +178,7 @@ func expandEach(paths []string) (files []string, err error) {
 	return files, nil
 }
 
-// CloseFiles closes files that were only read.
+// CloseFiles closes files that were only read, so errors of Close lose no data and are ignored.
 func CloseFiles(files []io.Closer) {
 	for _, f := range files {
 		f.Close()

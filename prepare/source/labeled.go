@@ -15,8 +15,8 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// COCOFiles returns the annotation files of a folder, as COCO itself and Roboflow lay them out. Those of instances
-// stand for the others of the same images.
+// COCOFiles returns the annotation files of a folder in the layouts of COCO and Roboflow. The first pattern with
+// such files wins: files of instances come before files of keypoints and captions, which annotate the same images.
 func COCOFiles(root *vfs.Root, folder string) []string {
 	for _, pattern := range []string{
 		filepath.Join("annotations", "instances_*.json"), "_annotations.coco.json",
@@ -39,10 +39,12 @@ func COCOFiles(root *vfs.Root, folder string) []string {
 	return nil
 }
 
-// cocoHead is how much of a file shows that it is of COCO: a list of licenses may come first.
+// cocoHead is the length in bytes of a file's beginning in which IsCOCO looks for its keys: a list of licenses may
+// come first.
 const cocoHead = 16 << 10
 
-// IsCOCO reports whether a file begins as annotations of COCO do.
+// IsCOCO reports whether a file begins like annotations of COCO: a JSON object with a list of images or
+// annotations.
 func IsCOCO(root *vfs.Root, path string) bool {
 	head := bytes.TrimSpace(ReadHead(root, path, cocoHead))
 	if !bytes.HasPrefix(head, []byte("{")) {
@@ -56,11 +58,11 @@ func IsCOCO(root *vfs.Root, path string) bool {
 	return false
 }
 
-// VOCFolder is where the files of a set of Pascal VOC are.
+// VOCFolder has the folders of a Pascal VOC set, or of one split of a set.
 type VOCFolder struct{ Annotations, Images, Split string }
 
-// VOCFolders returns the folders of XML annotations in a folder: Annotations and JPEGImages, or XML files next to
-// images, at the top or in folders that are splits.
+// VOCFolders returns the Pascal VOC sets of a folder: Annotations and JPEGImages, or XML files next to their
+// images, at the top or in one folder for each split.
 func VOCFolders(root *vfs.Root, folder string) (list []VOCFolder) {
 	for _, pair := range [][2]string{{"Annotations", "JPEGImages"}, {"annotations", "images"}} {
 		f := VOCFolder{Annotations: filepath.Join(folder, pair[0]), Images: filepath.Join(folder, pair[1])}
@@ -85,7 +87,7 @@ func VOCFolders(root *vfs.Root, folder string) (list []VOCFolder) {
 	return list
 }
 
-// has reports whether the first XML file is one of annotations.
+// has reports whether the first XML file is an annotation. Other formats have XML files, too.
 func (f VOCFolder) has(root *vfs.Root) bool {
 	found := root.Glob(f.Annotations, "*.xml")
 	if len(found) == 0 {
@@ -94,7 +96,7 @@ func (f VOCFolder) has(root *vfs.Root) bool {
 	return bytes.Contains(ReadHead(root, found[0], 512), []byte("<annotation"))
 }
 
-// YOLOFile returns the YAML file of a folder that describes a set of YOLO; "" if there is none.
+// YOLOFile returns the YAML file of a folder that describes a YOLO set, "" if there is none.
 func YOLOFile(root *vfs.Root, folder string) string {
 	for _, pattern := range []string{"*.yaml", "*.yml"} {
 		found := root.Glob(folder, pattern)
@@ -107,9 +109,12 @@ func YOLOFile(root *vfs.Root, folder string) string {
 	return ""
 }
 
+// yoloKeys matches the top-level keys of a YOLO description.
 var yoloKeys = regexp.MustCompile(`(?m)^(train|val|names|nc)\s*:`)
 
-// IsYOLO reports whether a YAML file describes a set of YOLO.
+// IsYOLO reports whether a YAML file describes a YOLO set: it names images and classes. A regular expression is
+// enough to decide, and does not fail on YAML that a parser refuses; the parser's error comes when the source is
+// opened.
 func IsYOLO(root *vfs.Root, path string) bool {
 	keys := make(map[string]bool)
 	for _, m := range yoloKeys.FindAllSubmatch(ReadHead(root, path, 64<<10), -1) {
@@ -118,7 +123,7 @@ func IsYOLO(root *vfs.Root, path string) bool {
 	return (keys["train"] || keys["val"]) && (keys["names"] || keys["nc"])
 }
 
-// isYOLOFolder reports whether a folder has images, and text files that list the objects on them.
+// isYOLOFolder reports whether a folder has a YOLO description, or images and text files with objects.
 func isYOLOFolder(root *vfs.Root, folder string) bool {
 	if YOLOFile(root, folder) != "" {
 		return true
@@ -135,11 +140,11 @@ func isYOLOFolder(root *vfs.Root, folder string) bool {
 	return false
 }
 
-// mostHeads is how many files are read at a time that may be the first with objects.
+// mostHeads is the most files that hasYOLORow reads in one round.
 const mostHeads = 256
 
-// hasYOLORow reports whether one of some files begins with an object. Files of images without objects are empty, so it
-// reads more and more of them at a time: in a bucket, each takes the time of a round trip.
+// hasYOLORow reports whether one of the files begins with an object. Files of images without objects are empty, so
+// many files may say nothing; the number of files in a round doubles, as each round takes a round trip in a bucket.
 func hasYOLORow(root *vfs.Root, files []string) bool {
 	for n := 1; len(files) > 0; n = min(2*n, mostHeads) {
 		part := files[:min(n, len(files))]
@@ -157,18 +162,19 @@ func hasYOLORow(root *vfs.Root, files []string) bool {
 	return false
 }
 
+// yoloRow matches the beginning of an object: a class number and at least three numbers of a box.
 var yoloRow = regexp.MustCompile(`^\d+ [-0-9.e]+ [-0-9.e]+ [-0-9.e]+ `)
 
-// MaskPair is a folder of images and one with their masks, which may be the same.
+// MaskPair is a folder of images and the folder of their masks. Both may be the same folder.
 type MaskPair struct{ Images, Masks, Split string }
 
-// pairNames are the names of folders of images and of masks.
+// pairNames are the usual pairs of folder names, images first.
 var pairNames = [][2]string{{"leftImg8bit", "gtFine"}, {"images", "masks"}, {"images", "annotations"},
 	{"imgs", "masks"}, {"image", "mask"},
 	{"img", "mask"}, {"JPEGImages", "SegmentationClass"}, {"images", "labels"}}
 
-// MaskPairs returns the folders of images and masks in a folder, or in folders of it that are splits; nil if there are
-// none.
+// MaskPairs returns the pairs of images and masks in a folder, or in its subfolders with split names; nil if there
+// are none.
 func MaskPairs(root *vfs.Root, folder string) (list []MaskPair) {
 	for _, names := range pairNames {
 		p := MaskPair{Images: filepath.Join(folder, names[0]), Masks: filepath.Join(folder, names[1])}
@@ -203,7 +209,7 @@ func IsDir(root *vfs.Root, path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// hasMask reports whether the first file in a folder, or below it, has the name of a mask.
+// hasMask reports whether the first file in a folder or below it has a name of a mask.
 func hasMask(root *vfs.Root, folder string) (has bool) {
 	_ = root.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || IsHidden(e.Name()) || strings.HasSuffix(e.Name(), ".json") {
@@ -215,23 +221,24 @@ func hasMask(root *vfs.Root, folder string) (has bool) {
 	return has
 }
 
-// IsMaskName reports whether a file has the name of an image that can be a mask: one that keeps its numbers.
+// IsMaskName reports whether the format of an image file keeps exact pixel values, which masks need: JPEG does not.
 func IsMaskName(path string) bool {
 	return slices.Contains([]string{".png", ".tif", ".tiff", ".bmp", ".gif", ".pgm"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// IsLabelMe reports whether a folder, or one in it, has a JSON file of LabelMe.
+// IsLabelMe reports whether a folder or one of its subfolders has a LabelMe file.
 func IsLabelMe(root *vfs.Root, folder string) bool { return isLabelMe(root, folder, math.MaxInt) }
 
-// fewNames is how many names of a class folder show that it has no JSON files. The system returns as many at once.
-// Most folders are of images, and all their names take as long as listing them again.
+// fewNames is the number of names of a subfolder that seemsLabelMe looks at. The system returns about as many in
+// one call. Most folders are class folders of images, where looking at all names would take as long as a second
+// listing.
 const fewNames = 128
 
-// seemsLabelMe is IsLabelMe that may report false if folders in the folder have more than fewNames files. JSON files
-// next to images are then an error of the folder of images, after which IsLabelMe is asked.
+// seemsLabelMe is IsLabelMe for detection. It may miss JSON files in subfolders with more than fewNames files. A
+// folder of images then fails at these JSON files, and that error path asks IsLabelMe.
 func seemsLabelMe(root *vfs.Root, folder string) bool { return isLabelMe(root, folder, fewNames) }
 
-// isLabelMe looks at the first JSON file, by name, among that number of names of each folder in the folder.
+// isLabelMe looks at the first JSON file, by name, among the first names entries of each subfolder.
 func isLabelMe(root *vfs.Root, folder string, names int) bool {
 	found := root.Glob(folder, "*.json")
 	if len(found) == 0 {
@@ -244,7 +251,7 @@ func isLabelMe(root *vfs.Root, folder string, names int) bool {
 	return err == nil && bytes.Contains(text, []byte(`"shapes"`)) && bytes.Contains(text, []byte(`"imagePath"`))
 }
 
-// jsonIn returns the JSON files among that number of names of the first folder in a folder that has some.
+// jsonIn returns the JSON files among the first names entries of the first subfolder that has any.
 func jsonIn(root *vfs.Root, folder string, names int) (found []string) {
 	var folders []string
 	_ = root.EachEntry(folder, func(entries []fs.DirEntry) error { // what cannot be listed has none
@@ -272,13 +279,14 @@ func jsonIn(root *vfs.Root, folder string, names int) (found []string) {
 	return nil
 }
 
-// afterColon returns what follows the key of a member.
+// afterColon returns what follows the colon after a JSON key, without blanks.
 func afterColon(text []byte) []byte {
 	text, _ = bytes.CutPrefix(bytes.TrimSpace(text), []byte(":"))
 	return bytes.TrimSpace(text)
 }
 
-// ReadHead returns the first bytes of a file, at most that many; fewer or none where it cannot be read.
+// ReadHead returns at most most bytes from the beginning of a file. It returns fewer or none if the file cannot be
+// read: detection only asks what a file looks like, and opening reports the error.
 func ReadHead(root *vfs.Root, path string, most int) []byte {
 	f, err := root.Open(path)
 	if err != nil {

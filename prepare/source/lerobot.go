@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// leRobot is what meta/info.json says of a dataset of LeRobot, version 2.0 to 3.0:
+// leRobot is the part of meta/info.json of a LeRobot dataset, version 2.0 to 3.0, that is used here:
 // https://github.com/huggingface/lerobot.
 type leRobot struct {
 	Version  string `json:"codebase_version"`
@@ -20,11 +20,12 @@ type leRobot struct {
 	} `json:"features"`
 }
 
-// maxInfo bounds the file that says what a dataset of LeRobot has.
+// maxInfo limits the size of meta/info.json, in bytes.
 const maxInfo = 16 << 20
 
-// LeRobot returns the Parquet files of a folder that is a dataset of LeRobot, in the order of its episodes, and a
-// sentence for people about its videos, which are no fields. The files are nil of any other folder.
+// LeRobot returns the Parquet files of a LeRobot dataset, in the order of its episodes, and a sentence for people
+// about its videos. Frames of videos are in separate files and do not become fields. files is nil for any other
+// folder.
 func LeRobot(root *vfs.Root, folder string) (files []string, hint string) {
 	var info leRobot
 	err := ReadJSON(root, filepath.Join(folder, "meta", "info.json"), "description of LeRobot", maxInfo, &info)

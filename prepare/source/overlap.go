@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// mostOverlapping is how many calls Overlap has under way at a time.
+// mostOverlapping is the most calls that Overlap runs at a time.
 const mostOverlapping = 32
 
-// Overlap calls f with each number below n, several at a time, so that requests to a bucket overlap. At the end of ctx
-// it begins no further call.
+// Overlap calls f with each number below n and returns after all calls. Up to mostOverlapping calls run at a time,
+// so that the round trips of requests to a bucket overlap. After the end of ctx it starts no further call.
 func Overlap(ctx context.Context, n int, f func(i int)) {
 	var calls sync.WaitGroup
 	var next atomic.Int64

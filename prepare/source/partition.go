@@ -12,18 +12,19 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// Partitioned are the kinds of sources whose files may be in folders that name values of columns, as Hive, Spark,
-// Polars and pyarrow write them: kind=a/year=2020/0.parquet.
+// Partitioned are the kinds whose files may lie in folders that name column values, as Hive, Spark, Polars and
+// pyarrow write them: kind=a/year=2020/0.parquet.
 var Partitioned = []string{"csv", "jsonl", "parquet", "arrow"}
 
-// NullPartition is the value of a partition without one.
+// NullPartition is the folder name that Hive and Spark write for a null.
 const NullPartition = "__HIVE_DEFAULT_PARTITION__"
 
-// Partition is a value of a column that the name of a folder has.
+// Partition is a column value that a folder name gives to all rows of the files in the folder.
 type Partition struct{ Column, Value string }
 
-// PartitionFiles returns the files below the partitions in a folder, by path; nil if it has none, or files of other
-// kinds.
+// PartitionFiles returns the files in the partitions of a folder, sorted by path. It returns nil if the folder has
+// no partitions, or if the files are of a kind without partitions. Folders may be links: a folder that is its own
+// ancestor is not entered again, so a circle of links ends.
 func PartitionFiles(root *vfs.Root, folder string) (files []string) {
 	var walk func(dir, pattern string, above []fs.FileInfo)
 	walk = func(dir, pattern string, above []fs.FileInfo) {
@@ -52,7 +53,8 @@ func PartitionFiles(root *vfs.Root, folder string) (files []string) {
 	return files
 }
 
-// PartitionsOf returns the values of columns that the folders of a file below a folder name, the outer first.
+// PartitionsOf returns the partitions of a file below folder, the outermost first. Names are percent-decoded, as
+// writers percent-encode characters that file systems refuse.
 func PartitionsOf(folder, file string) (list []Partition, err error) {
 	inside, err := filepath.Rel(folder, filepath.Dir(file))
 	if err != nil {

@@ -2,8 +2,10 @@ package source
 
 import "iter"
 
-// Prefetch yields the samples that it is given, and reads up to n of them in advance, so that reads overlap. It holds
-// the values of at most n samples that wait to be taken.
+// Prefetch yields the given samples in their order, and reads up to n of them ahead, each in a goroutine of its
+// own, so that slow reads (files in a bucket) overlap. At most n samples with their values wait to be taken. The
+// yielded Data is [Loaded]. When the caller stops, Prefetch waits for the reads that are under way, as they use the
+// files of the source.
 func Prefetch(samples iter.Seq2[Sample, error], fields, n int) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		stop := make(chan struct{})
@@ -24,14 +26,15 @@ func Prefetch(samples iter.Seq2[Sample, error], fields, n int) iter.Seq2[Sample,
 	}
 }
 
-// prefetched is a sample that is read, or being read.
+// prefetched is a sample whose read is under way or done.
 type prefetched struct {
 	sample Sample
 	err    error // of the source
 	done   chan struct{}
 }
 
-// prefetch sends samples in their order, and reads each in a separate goroutine.
+// prefetch starts the read of each sample and sends the samples to order, whose capacity limits how many reads are
+// under way. It is the only goroutine that uses the source.
 func prefetch(samples iter.Seq2[Sample, error], fields int, order chan<- *prefetched, stop <-chan struct{}) {
 	defer close(order)
 	for sample, err := range samples {
@@ -54,13 +57,13 @@ func prefetch(samples iter.Seq2[Sample, error], fields int, order chan<- *prefet
 	}
 }
 
-// Loaded is the Data of a sample that was read before, and of which Err says what is bad.
+// Loaded is Data that was read before. Err is the error of that read.
 type Loaded struct {
 	Tuple
 	Err error
 }
 
-// Read implements Data.
+// Read returns the values that could be read, and the error of the read.
 func (u Loaded) Read(v *Values) error {
 	_ = u.Tuple.Read(v) // as far as there are values
 	return u.Err

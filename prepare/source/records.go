@@ -6,11 +6,12 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// recordsMark stands between the path of a source and where its records are, as in demos.hdf5::data/*[:].
+// recordsMark separates the path of a source from the declaration of its records, as in demos.hdf5::data/*[:].
 const recordsMark = "::"
 
-// SplitRecords divides the path or URL of a source from where its records are, see package unit; records is "" if the
-// path names none, or a file of that name exists.
+// SplitRecords divides a path or URL from the declaration of its records, in the notation of package unit. records
+// is "" if there is no declaration, or if a file with the whole name exists. A mark after "[" (an IPv6 address such
+// as [::1]) or before "/" does not separate.
 func SplitRecords(path string) (file, records string) {
 	i := strings.LastIndex(path, recordsMark)
 	if i <= 0 || i+len(recordsMark) == len(path) || path[i-1] == '[' || strings.HasPrefix(path[i+len(recordsMark):], "/") {
@@ -22,7 +23,7 @@ func SplitRecords(path string) (file, records string) {
 	return path[:i], path[i+len(recordsMark):]
 }
 
-// WithRecords returns a path that SplitRecords divides.
+// WithRecords joins what SplitRecords divides.
 func WithRecords(path, records string) string {
 	if records == "" {
 		return path

@@ -7,15 +7,15 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// Root opens the files of a source.
+// Root opens the files of a source, and refuses files outside of it.
 type Root = vfs.Root
 
 // OpenRoot opens the folder that the source at path may read: path itself, the folder of the file at path, or the
 // folder in which a glob begins. See [Root] for the rules.
 //
-// A single file is read with others next to it only if its format names them: the index of Megatron's .bin, the shards
-// of an index, images of a table. The images of COCO's annotations/instances_train.json are next to the folder of the
-// file, so the folder above is its root.
+// For a single file, other files in its folder are read only if the format names them: the index of Megatron's
+// .bin, the shards of an index, the images of a table. COCO's annotations/instances_train.json has its images next
+// to the folder annotations, so there the parent folder is the root.
 func OpenRoot(path string, o Options) (*Root, error) {
 	folder, _, _ := SplitGeneration(path)
 	if vfs.Mounted(path) && !strings.ContainsAny(path, `*?[{\`) {
@@ -46,7 +46,7 @@ func OpenRoot(path string, o Options) (*Root, error) {
 	return vfs.OpenRoot(folderOf(filepath.Clean(folder), o, named != nil), o.Outside, named...)
 }
 
-// folderOf returns the folder whose files a source in that folder may read.
+// folderOf returns the root folder of a source in folder; file says that the source is a single file in it.
 func folderOf(folder string, o Options, file bool) string {
 	if o.Kind == "coco" && file && filepath.Base(folder) == "annotations" {
 		return filepath.Dir(folder)

@@ -1,10 +1,21 @@
-// Package source describes raw samples and where they come from. Its subpackages are the kinds of
-// source: folders of images, tables, archives, arrays, datasets. Package kinds opens any of them. No image is
-// decoded here: a [Sample] is a name and a way to its values, so that a worker can read and parse the values in
-// its own goroutine.
+// Package source describes raw samples: where they come from, which fields they have, and how a worker gets the
+// bytes of their values. Its subpackages each read one family of formats (folders of images, tables, archives,
+// arrays, HDF5, datasets of penstock); package kinds opens any of them by its path.
 //
-// Every source is streamed. Samples come in the same order each time and on each machine,
-// and nothing but names and one block of each array is held in memory.
+// A [Source] yields [Sample] values. A Sample holds no decoded data: it is a name and a [Data], whose Read fills in
+// [Values]. The goroutine that draws samples stays cheap that way, and parsing and decoding run in parallel in the
+// workers. [Field] says what the bytes of a value mean. Sources that can do more implement more interfaces:
+// [Indexed] and [Ranged] for samples in any order, [Seekable] for a cheap start in the middle, [Blocked] for many
+// rows in one call, [Named], [Placed] and [Filed] for callers that need no values.
+//
+// This package also has what several formats share: detection of a source's kind ([Detect]), globs, braces and
+// partitions in paths, decompression ([OpenStream]), the rules for splits in names, and limits on sizes that a file
+// claims.
+//
+// Invariants: a source yields its samples in the same order on each pass and on each machine, as the order decides
+// the bytes of the dataset. It is streamed: only names and one block of each array are in memory. Files are
+// untrusted, so each size in a file is checked against a limit or the true size before memory is allocated for it,
+// and every file is opened through the [Root] of the source.
 package source
 
 import (
@@ -15,22 +26,22 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Source yields samples in an order that is the same each time, on each machine. It serves
-// one goroutine; the samples may go to others, and their Data can be read until Close.
+// Source yields samples in an order that is the same on each pass and on each machine. A Source serves one
+// goroutine. Its samples may be handed to other goroutines, and their Data can be read until Close.
 type Source interface {
 	// Info says what the source is. It does not change.
 	Info() Info
 
-	// Samples yields every sample, from the first one on at each call. After an error, which
-	// means that the source itself cannot be read on, it ends. A sample that turns out to be
-	// unreadable is yielded like any other: its Data returns the error.
+	// Samples yields every sample, beginning with the first one at each call. An error means that the source itself
+	// cannot be read any further, and ends the sequence. A sample with unreadable values is yielded like any other
+	// sample, and its Data returns the error, so that the caller can skip it.
 	Samples() iter.Seq2[Sample, error]
 
-	// Close lets go of open files.
+	// Close closes the files of the source. Data of its samples cannot be read afterwards.
 	Close() error
 }
 
-// Indexed is a Source that can give its samples in any order.
+// Indexed is a Source with random access to its samples.
 type Indexed interface {
 	Source
 
@@ -39,18 +50,21 @@ type Indexed interface {
 	Sample(i int64) (Sample, error)
 }
 
-// Ranged is an Indexed source that may read the values of consecutive samples at once.
+// Ranged is an Indexed source that may read the values of consecutive samples in one call, which saves a call and
+// often a request for each sample.
 type Ranged interface {
 	Indexed
 
-	// InRanges reports whether ReadRange reads a field: one of numbers of a fixed size.
+	// InRanges reports whether ReadRange can read a field. It can only if all values of the field are numbers of
+	// one size.
 	InRanges(field int) bool
 
-	// ReadRange fills dst with the values that samples [a, b) have of a field. It may run concurrently with other calls.
+	// ReadRange fills dst with the values of a field in samples [a, b), one after the other; dst has exactly their
+	// size. It may run concurrently with other calls.
 	ReadRange(field int, a, b int64, dst []byte) error
 }
 
-// Named is an Indexed source that knows names without what leads to the values.
+// Named is an Indexed source that returns the name of a sample without opening what Data needs.
 type Named interface {
 	Indexed
 
@@ -58,62 +72,69 @@ type Named interface {
 	SampleName(i int64) (string, error)
 }
 
-// Placed is a Source that may know where its values are, with Options.Places.
+// Placed is a Source that was opened with Options.Places and may have noted where the values of its samples are.
 type Placed interface {
 	Source
 
-	// Places reports whether samples hold no values, and read them from their places.
+	// Places reports whether samples hold no values in memory, so that many samples can be kept, and each Read
+	// fetches the values from their file.
 	Places() bool
 }
 
-// Filed is a Source of files, the samples of which follow each other.
+// Filed is a Source whose samples come from files, all samples of a file before the samples of the next file.
 type Filed interface {
 	Source
 
-	// Files returns the files in the order of their samples, and how many samples each has.
+	// Files returns the files in the order of their samples, and the number of samples in each file.
 	Files() (paths []string, samples []int64)
 }
 
 // Info describes a source.
 type Info struct {
 	Kind    string        // such as "imagefolder"
-	Name    string        // last element of its path
+	Name    string        // last element of the path
 	Fields  []Field       // of every sample
-	Count   int64         // samples that are to come, -1 where only their end says
+	Count   int64         // number of samples; -1 if it is known only after the last sample
 	Unit    string        // what samples are called: "images", "rows", ...
-	Splits  []string      // names of the splits that samples are in already, if they are
-	Ignored Ignored       // what was passed over
+	Splits  []string      // names of the splits that the source itself assigns to samples; nil if it assigns none
+	Ignored Ignored       // files that were passed over
 	Hints   []string      // sentences for people about what looks unusual
-	Lists   []store.Split // records of units that a list of names in the file has; they may overlap
-	Records string        // where the records are, if they are units or rows of units, as package unit writes it
-	Chosen  bool          // the fields are Options.Only, if there are such
-	Inputs  string        // digest of what a producer makes its samples of, in order; "" if there is none
+	Lists   []store.Split // the lists of record names in the file, as ranges of records; ranges of different lists may overlap
+	Records string        // how records are declared in units, in the notation of package unit; "" for other sources
+	Chosen  bool          // Fields are exactly the fields of Options.Only, if Only is set
+	Inputs  string        // digest of the inputs of a producer, in order; "" for other sources
 }
 
-// Field describes one value that every sample has: its type, and what its bytes mean. Of an
-// encoded image (Content is tensor.Image) type and shape of the pixels are not known.
+// Field describes a value that every sample has: its type, and what its bytes mean. The type and shape of an
+// encoded image (Content is tensor.Image) are unknown until the image is decoded, so they describe the bytes of the
+// file instead.
 type Field struct {
 	store.Field
-	Origin  string // column, member or array that it comes from, for people
-	Derived bool   // follows from the sample's name, so it adds nothing to a fingerprint
-	Stored  bool   // a dataset stores the values as they are, so a copy of it does, too
+	Origin  string // for messages: the column, member or array that the value comes from
+	Derived bool   // computed from the sample's name, so a fingerprint of the name covers the value
+	Stored  bool   // the source is a dataset that stores the value unchanged, so the copy can store it unchanged, too
 
-	// Boxes says how boxes are written, and whether keypoints are relative: of fields with that content.
+	// Boxes is the notation of boxes, and whether keypoints are relative. It is set only for fields with these
+	// contents.
 	Boxes BoxFormat
 }
 
-// ErrValue marks a value that is not of its field's type.
+// ErrValue marks a value that does not fit the type of its field. Such an error concerns one sample, which
+// --on-error can skip, and not the source.
 var ErrValue = errors.New("bad value")
 
-// ValueError returns an error that is ErrValue, without the text of ErrValue.
+// ValueError formats an error for which errors.Is(err, ErrValue) holds. The message does not include the text of
+// ErrValue.
 func ValueError(format string, args ...any) error { return valueError{fmt.Errorf(format, args...)} }
 
-// ErrMissing is the error of a value that is missing: an empty cell, or a null. It is ErrValue, too.
+// ErrMissing is the error of a missing value: an empty cell, or a null. It is an ErrValue, too.
 var ErrMissing = ValueError("it is missing")
 
-// ErrNoImage is ErrMissing of an image, for which no value can stand.
+// ErrNoImage is the ErrMissing of an image. It is an error of its own because --missing can name no value that
+// would stand for an image.
 var ErrNoImage = fmt.Errorf("an image: %w", ErrMissing)
 
+// valueError wraps an error and makes it an ErrValue for errors.Is, without changing the message.
 type valueError struct{ error }
 
 func (e valueError) Unwrap() error      { return e.error }
@@ -122,7 +143,7 @@ func (valueError) Is(target error) bool { return target == ErrValue }
 // Ignored counts files that are not samples.
 type Ignored struct {
 	Count int64
-	First string // name of one of them
+	First string // name of the first such file, as an example
 }
 
 // Add counts one more file.
@@ -133,34 +154,35 @@ func (i *Ignored) Add(name string) {
 	i.Count++
 }
 
-// Sample is one raw sample.
+// Sample is one raw sample. It is small and may be copied; Data keeps what Read needs alive.
 type Sample struct {
-	Name  string // path inside the source, with slashes, or its place; no other sample has it
-	Split string // one of Info.Splits, if there are any
-	File  string // path of the file of rows that it is in
+	Name  string // path inside the source, with slashes, or position; unique in the source
+	Split string // one of Info.Splits, "" if there are none
+	File  string // path of the file that has the sample as a row; "" otherwise
 	Data  Data
 }
 
-// Data leads to the values of a sample.
+// Data gives access to the values of a sample.
 type Data interface {
-	// Read fills in the value of every field. It may run concurrently with Read of other samples. Errors
-	// name neither sample nor path; one about a value is ErrValue.
+	// Read fills in the value of every field. It may run concurrently with Read of other samples. An error names
+	// neither the sample nor the path, as the caller adds both; an error about a value is an ErrValue.
 	Read(v *Values) error
 }
 
-// Naming is Data that is read from files which it names.
+// Naming is Data that can name the files that its values are read from.
 type Naming interface {
 	Data
 
-	// Files returns the paths of the files, and the other values in some form that differs where they do. v is for
-	// scratch memory.
+	// Files returns the paths of the files, and the values that are not from files in any encoding that differs if
+	// the values differ. Together they identify the sample without a read of the files. v provides scratch memory.
 	Files(v *Values) (files []string, rest []byte, err error)
 }
 
-// Parted is Data with values that are known without a read of the others, and that need no conversion.
+// Parted is Data some of whose values can be had without reading the other values.
 type Parted interface {
 	Data
 
-	// ReadField fills in the value of a field alone, or returns false if it takes Read.
+	// ReadField fills in the value of one field and returns true, or returns false if the value needs Read. It
+	// returns no error: a value that cannot be read is left to Read, which returns the error.
 	ReadField(v *Values, field int) bool
 }

@@ -7,25 +7,25 @@ import (
 	"unicode"
 )
 
-// splitWords are the names of splits, as the Hugging Face hub knows them, in the order in
-// which their records are stored.
+// splitWords are the names of splits that the Hugging Face hub recognizes. The position of a group is the order in
+// which the records of its splits are stored.
 var splitWords = [][]string{
 	{"train", "training"}, {"validation", "valid", "val", "dev"}, {"test", "testing", "eval", "evaluation"},
 }
 
-// splitRank returns the place of a split's name among all, -1 if it is none.
+// splitRank returns the position of a split name in splitWords, in any case of letters; -1 if it is no split name.
 func splitRank(name string) int {
 	return slices.IndexFunc(splitWords, func(words []string) bool { return slices.Contains(words, strings.ToLower(name)) })
 }
 
-// IsSplit reports whether a name is one of a split.
+// IsSplit reports whether a name is a split name.
 func IsSplit(name string) bool { return splitRank(name) >= 0 }
 
-// TrainingName reports whether a split of that name is the one for training.
+// TrainingName reports whether a split name is the name of a training split.
 func TrainingName(name string) bool { return splitRank(name) == 0 }
 
-// CompareSplits compares names of splits: names for training come first, then names for validation, then names for
-// tests, and names of one purpose in alphabetical order.
+// CompareSplits orders split names: training, validation, test. Names of one purpose are in alphabetical order, and
+// other names come before all of them.
 func CompareSplits(a, b string) int {
 	if d := splitRank(a) - splitRank(b); d != 0 {
 		return d
@@ -33,14 +33,15 @@ func CompareSplits(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// FileSplits are the splits that files are by their names.
+// FileSplits assigns a split to each file by its name.
 type FileSplits struct {
-	Names []string          // sorted by bySplit; nil if names have none
-	Of    map[string]string // by path
+	Names []string          // sorted by CompareSplits; nil if the names give no splits
+	Of    map[string]string // the split by path
 }
 
-// SplitsOfFiles returns the splits of files if the name of each has one word that is a
-// split's, or is in a folder of such a name, and there are at least two of them.
+// SplitsOfFiles returns the splits of files if every file name, or else the name of its folder, has exactly one
+// split word, and there are at least two splits. Otherwise no file has a split: half of a dataset with splits would
+// be a surprise.
 func SplitsOfFiles(files []string) FileSplits {
 	s := FileSplits{Of: make(map[string]string)}
 	for _, f := range files {
@@ -63,8 +64,7 @@ func SplitsOfFiles(files []string) FileSplits {
 	return s
 }
 
-// splitInName returns the word of a name that is a split's, "" where there is none or more
-// than one.
+// splitInName returns the word of a name that is a split name; "" if there is none, or different ones.
 func splitInName(name string) (found string) {
 	for _, word := range strings.FieldsFunc(name, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -9,21 +9,21 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// splitSource is a source whose samples have splits already, by their place.
+// splitSource is a source whose samples have splits by their position.
 type splitSource struct {
 	Source
 	info   Info
-	ranges []splitRange // in their order, without gaps
+	ranges []splitRange // sorted by first, without gaps
 }
 
-// splitRange is samples from one on, up to the next range.
+// splitRange is a run of samples of one split. It ends where the next range begins.
 type splitRange struct {
 	first int64
 	name  string
 }
 
-// NewSplitSource returns a source whose samples carry the splits of a dataset. Ranges are sorted, so that the split of
-// a sample is found by binary search.
+// NewSplitSource returns a source whose samples carry splits, which must cover every sample. It is Indexed, and
+// Ranged, if s is.
 func NewSplitSource(s Source, splits []store.Split) Source {
 	w := &splitSource{Source: s, info: s.Info()}
 	for _, p := range splits {
@@ -56,7 +56,7 @@ func (s *splitSource) Samples() iter.Seq2[Sample, error] {
 	}
 }
 
-// splitOf returns the split of the sample at that place.
+// splitOf returns the split of sample i by binary search.
 func (s *splitSource) splitOf(i int64) string {
 	return s.ranges[sort.Search(len(s.ranges), func(k int) bool { return s.ranges[k].first > i })-1].name
 }

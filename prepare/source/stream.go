@@ -17,8 +17,8 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// OpenStream opens a file that may be compressed with gzip, zlib, zstd or bzip2, as its first bytes
-// say. At the end of ctx, its cause is the error of Read.
+// OpenStream opens a file and decompresses it if its first bytes are those of gzip, zlib, zstd or bzip2; names are
+// not considered, as people rename files. After the end of ctx, Read returns the cause of ctx.
 func OpenStream(ctx context.Context, root *vfs.Root, path string) (*Stream, error) {
 	f, err := OpenUntil(ctx, root, path)
 	if err != nil {
@@ -32,20 +32,21 @@ func OpenStream(ctx context.Context, root *vfs.Root, path string) (*Stream, erro
 	return s, nil
 }
 
-// Stream is a file's content, decompressed.
+// Stream reads the decompressed content of a file.
 type Stream struct {
 	ctx  context.Context
 	file vfs.File
-	in   int64 // bytes taken of the file
-	out  int64 // bytes given
+	in   int64 // compressed bytes taken from the file
+	out  int64 // decompressed bytes returned by Read
 	r    io.Reader
 	stop func()
 
-	plain bool // not compressed
+	plain bool // the file is not compressed
 }
 
-// maxRatio is how many bytes one may expand to: deflate reaches 1032, zstd more, samples that
-// are worth keeping do not. The first maxFree bytes are not counted.
+// Limits against decompression bombs. maxRatio is the most bytes that one compressed byte may expand to: deflate
+// reaches 1032 and zstd more, but samples worth keeping do not come near. The first maxFree bytes are exempt, so
+// that a small file of zeros is read.
 const (
 	maxRatio = 1000
 	maxFree  = 64 << 20
@@ -54,7 +55,7 @@ const (
 var errBomb = errors.New("decompresses without end: each byte expands to more than 1000; this looks like a " +
 	"decompression bomb")
 
-// CheckRatio returns the error of bytes that become too many.
+// CheckRatio returns an error if out decompressed bytes are too many for in compressed bytes.
 func CheckRatio(in, out int64) error {
 	if out > maxFree && out/maxRatio > in {
 		return errBomb
@@ -62,8 +63,9 @@ func CheckRatio(in, out int64) error {
 	return nil
 }
 
-// start decompresses the file if its first bytes say so, whatever its name. zstd's window is bounded, as a frame can
-// ask for gigabytes of memory.
+// start chooses the decompressor by the first bytes of the file. The window of zstd is limited, as the header of a
+// frame can ask for gigabytes of memory. xz and lz4 are recognized only to say how to decompress them: neither is
+// read here.
 func (s *Stream) start() error {
 	counted := bufio.NewReaderSize(counter{s.file, &s.in}, 256<<10)
 	head, err := counted.Peek(6)
@@ -97,7 +99,8 @@ func (s *Stream) start() error {
 	return nil
 }
 
-// Seekable returns the content as a Reader that can also skip, where it is not compressed.
+// Seekable returns the content as an io.Seeker if the file is not compressed, so that archive/tar skips members
+// without reading their data. Otherwise it returns the Stream itself. The result replaces reads from the Stream.
 func (s *Stream) Seekable() io.Reader {
 	if s.plain {
 		if _, err := s.file.Seek(0, io.SeekStart); err == nil {
@@ -107,7 +110,7 @@ func (s *Stream) Seekable() io.Reader {
 	return s
 }
 
-// skipper reads a file in blocks, and skips without reading.
+// skipper reads a file through a buffer, and skips by seeking in the file.
 type skipper struct {
 	file vfs.File
 	buf  *bufio.Reader
@@ -116,7 +119,8 @@ type skipper struct {
 // Read implements io.Reader.
 func (s *skipper) Read(p []byte) (int, error) { return s.buf.Read(p) }
 
-// Seek implements io.Seeker as far as archive/tar needs it: forward, and to ask where it is.
+// Seek implements io.Seeker as far as archive/tar needs it: forward from the current position, and the question
+// where that position is. The position of the file is ahead of the reader by what is buffered.
 func (s *skipper) Seek(offset int64, whence int) (int64, error) {
 	at, err := s.file.Seek(0, io.SeekCurrent)
 	if err != nil || whence != io.SeekCurrent {
@@ -132,7 +136,8 @@ func (s *skipper) Seek(offset int64, whence int) (int64, error) {
 	return at, err
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. It reads at most untilStep bytes at a time, so that the end of ctx is noticed, and
+// compares the ratio after each read, so that a bomb is stopped after the first large expansion.
 func (s *Stream) Read(p []byte) (int, error) {
 	if s.ctx.Err() != nil {
 		return 0, context.Cause(s.ctx)
@@ -154,8 +159,8 @@ func (s *Stream) Close() error {
 	return s.file.Close()
 }
 
-// ReadBytes reads n bytes, as far as there are so many; the error is short where there are fewer. It allocates memory as
-// bytes arrive, not for a size that may be wrong.
+// ReadBytes reads n bytes. If there are fewer, it returns those bytes and the error short. n comes from a file and
+// may be wrong, so memory grows with the bytes that arrive and is not allocated for n.
 func ReadBytes(r io.Reader, n int64, short error) ([]byte, error) {
 	b := make([]byte, 0, min(n, 1<<20))
 	for int64(len(b)) < n {
@@ -170,7 +175,7 @@ func ReadBytes(r io.Reader, n int64, short error) ([]byte, error) {
 	return b, nil
 }
 
-// SkipBytes skips n bytes; the error is short where there are fewer.
+// SkipBytes discards n bytes. If there are fewer, it returns the error short.
 func SkipBytes(r io.Reader, n int64, short error) error {
 	got, err := io.CopyN(io.Discard, r, n)
 	if err == io.EOF && got < n {
@@ -179,7 +184,7 @@ func SkipBytes(r io.Reader, n int64, short error) error {
 	return err
 }
 
-// counter adds up what is read.
+// counter adds the number of bytes read from r to *n.
 type counter struct {
 	r io.Reader
 	n *int64

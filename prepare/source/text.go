@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// QuickScan is how many samples can be looked at in a moment.
+// QuickScan is the number of samples that can be looked at without a noticeable wait. Larger sources report
+// progress, or are not scanned at all.
 const QuickScan = 50_000
 
-// Enumerate joins up to limit names.
+// Enumerate joins the first limit names with commas and counts the others.
 func Enumerate(names []string, limit int) string {
 	if len(names) <= limit {
 		return strings.Join(names, ", ")
@@ -16,7 +17,7 @@ func Enumerate(names []string, limit int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }
 
-// Clip shortens text for a message.
+// Clip shortens text to 40 bytes for a message.
 func Clip(text string) string {
 	if len(text) > 40 {
 		return text[:40] + "..."
@@ -24,7 +25,7 @@ func Clip(text string) string {
 	return text
 }
 
-// Shorten keeps the first names and says how many are left.
+// Shorten returns the first limit names, and "..." if there are more.
 func Shorten(names []string, limit int) []string {
 	if len(names) <= limit {
 		return names

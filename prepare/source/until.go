@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// OpenUntil opens a file that is read until the end of ctx, whose cause is the error of its reads then. One block of
-// records can take many reads.
+// OpenUntil opens a file whose reads fail with the cause of ctx after the end of ctx. The check is in each read
+// because one block of records can take many reads.
 func OpenUntil(ctx context.Context, root *vfs.Root, path string) (vfs.File, error) {
 	f, err := root.Open(path)
 	if err != nil {
@@ -21,7 +21,7 @@ func OpenUntil(ctx context.Context, root *vfs.Root, path string) (vfs.File, erro
 	return fileUntil{f, ctx}, nil
 }
 
-// OpenSized is OpenUntil that returns the size of the file, too. Its errors do not name the path.
+// OpenSized is OpenUntil, and also returns the size of the file in bytes. Its errors do not name the path.
 func OpenSized(ctx context.Context, root *vfs.Root, path string) (vfs.File, int64, error) {
 	f, err := OpenUntil(ctx, root, path)
 	if err != nil {
@@ -34,6 +34,7 @@ func OpenSized(ctx context.Context, root *vfs.Root, path string) (vfs.File, int6
 	return f, info.Size(), nil
 }
 
+// fileUntil is a file that cannot be read after the end of ctx.
 type fileUntil struct {
 	vfs.File
 	ctx context.Context
@@ -66,16 +67,17 @@ func (f fileUntil) ReadRange(b []byte, off int64) error {
 	return ReadAt(f.File, b, off)
 }
 
-// ReadUntil returns a stream that is read until the end of ctx, whose cause is the error then. It is for what was
-// compressed: much can come out of one read of a file.
+// ReadUntil returns r with reads that fail with the cause of ctx after the end of ctx. It is for decompressors:
+// many of their reads need no read of the file, whose own check would come too late.
 func ReadUntil(ctx context.Context, r io.ReadCloser) io.ReadCloser { return streamUntil{r, ctx} }
 
+// streamUntil is a stream that cannot be read after the end of ctx.
 type streamUntil struct {
 	io.ReadCloser
 	ctx context.Context
 }
 
-// untilStep is how many bytes are read without asking about the context.
+// untilStep is the most bytes that are read between two checks of the context.
 const untilStep = 1 << 20
 
 // Read implements io.Reader.
@@ -86,7 +88,8 @@ func (r streamUntil) Read(b []byte) (int, error) {
 	return r.ReadCloser.Read(b[:min(len(b), untilStep)])
 }
 
-// ReadDir lists a folder by name, as Root.ReadDir does, until the end of ctx.
+// ReadDir lists a folder sorted by name, like Root.ReadDir, and stops at the end of ctx. A folder of millions of
+// files takes long to list.
 func ReadDir(ctx context.Context, root *vfs.Root, path string) ([]fs.DirEntry, error) {
 	var list []fs.DirEntry
 	err := root.EachEntry(path, func(some []fs.DirEntry) error {

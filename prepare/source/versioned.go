@@ -13,13 +13,15 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// ErrVersioned marks the folder of a table with a log of versions.
+// ErrVersioned marks the folder of a table with a version log.
 var ErrVersioned = errors.New("its folder also holds rows that were deleted or replaced")
 
-// versioned are the formats of tables with a log of versions. Their folders keep the files of earlier versions, with
-// rows that were deleted or replaced, and only the log says which files the table has now.
+// versioned has the table formats with a version log. Their folders keep the files of earlier versions, with rows
+// that were deleted or replaced, and only the log says which files are current. Reading all files would bring
+// deleted rows back.
 var versioned = []struct {
-	// globs, one of which the folder of a table matches; none begins with a pattern, which would list the folder
+	// globs; a folder that matches one of them is such a table. No glob begins with a wildcard, as that would list
+	// the folder
 	marks []string
 	name  string
 	code  string // a program of Python that writes the present rows of the table, its first argument
@@ -37,8 +39,9 @@ var versioned = []struct {
 		`p.write_table(lance.dataset(sys.argv[1]).to_table(), "table.parquet")`, false},
 }
 
-// refuseVersioned returns an error if a folder is a table with a log of versions, or the partitions of one: kind=a, or
-// data in Iceberg.
+// refuseVersioned returns an error if a folder is a table with a version log, or a folder of such a table's files:
+// a partition (kind=a), or data in Iceberg. It therefore looks at parent folders as long as the names are of that
+// form.
 func refuseVersioned(folder string) error {
 	for dir := filepath.Clean(folder); ; dir = filepath.Dir(dir) {
 		var names []string // of a folder in a bucket, where one list is fewer requests than a look for each mark
@@ -72,8 +75,7 @@ func refuseVersioned(folder string) error {
 	}
 }
 
-// version returns the number in the name of a file of metadata of Iceberg: v3.metadata.json or
-// 00003-9fbf6b5e.metadata.json.
+// version returns the number of an Iceberg metadata file: v3.metadata.json or 00003-9fbf6b5e.metadata.json.
 func version(path string) int64 {
 	name := strings.TrimPrefix(filepath.Base(path), "v")
 	digits := name[:len(name)-len(strings.TrimLeft(name, "0123456789"))]

@@ -5,15 +5,15 @@ import (
 	"math/bits"
 )
 
-// without is a source some of whose samples are left out, by their place.
+// without is a source that leaves out some samples by their position.
 type without struct {
 	Source
 	info Info
-	gone []uint64 // the sample at place i is bit i%64 of word i/64
+	gone []uint64 // bit i%64 of word i/64 is set if sample i is left out
 }
 
-// Without returns a source without the samples that are marked: the one at place i is bit i%64 of word i/64. It is
-// Indexed if s is.
+// Without returns s without the samples whose bit is set in gone: bit i%64 of word i/64 for sample i. It is Indexed
+// if s is.
 func Without(s Source, gone []uint64) Source {
 	w := &without{s, s.Info(), gone}
 	for _, word := range gone {
@@ -50,11 +50,11 @@ func (w *without) Samples() iter.Seq2[Sample, error] {
 	}
 }
 
-// indexedWithout is a without with random access.
+// indexedWithout is without with random access.
 type indexedWithout struct {
 	*without
 	indexed Indexed
-	places  []int64 // of the samples that are not left out
+	places  []int64 // position in the source of each sample that is left
 }
 
 // Sample implements Indexed.

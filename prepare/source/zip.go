@@ -8,8 +8,9 @@ import (
 	"iter"
 )
 
-// CheckZipName compares the name of a member in the directory of a zip archive with the one before the member's data,
-// as Python's zipfile does: no checksum covers them.
+// CheckZipName compares the name of a member in the directory of a zip archive with the name in the member's local
+// header, as Python's zipfile does. No checksum covers the names, and archive/zip does not compare them, so a
+// damaged directory could attach the bytes of one member to the name of another.
 func CheckZipName(archive io.ReaderAt, m *zip.File) error {
 	end, err := m.DataOffset()
 	if err != nil {
@@ -30,7 +31,8 @@ func CheckZipName(archive io.ReaderAt, m *zip.File) error {
 	return errors.New("has another name in its own header than in the archive's directory: the archive is corrupt")
 }
 
-// zipHeaders yields what in b can be the header of a member whose data follows b.
+// zipHeaders yields each suffix of b that can be the local header of a member (APPNOTE.TXT 4.3.7) whose data begins
+// at the end of b. archive/zip gives the offset of the data only, and the header before it has a variable length.
 func zipHeaders(b []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for at := len(b) - 30; at >= 0; at-- {

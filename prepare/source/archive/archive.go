@@ -1,12 +1,19 @@
-// Package archive reads samples from tar and zip archives: WebDataset shards and archived folders of images.
+// Package archive reads samples from tar and zip archives: WebDataset shards, and archived folders of images.
 //
-// Members with one name up to the first dot of their last element are one sample, and each extension is a column:
-// 0001.jpg and 0001.cls are the image and the class of sample 0001. An archive of class folders has the folders as
-// labels instead. [Open] reads tars, which can only be read from the front, so members of a sample must follow each
-// other; [OpenZip] reads zips by their directory, in the order of names.
+// Members that share their name up to the first dot of its last element are one sample, and each extension is a
+// column: 0001.jpg and 0001.cls are the image and the class of sample 0001
+// (https://github.com/webdataset/webdataset). If no sample has more than one member, and some members are images,
+// the archive is a folder of images instead, and its folders are the classes. [Open] reads tars, which can only be
+// read from the front, so the members of a sample must follow each other. [OpenZip] reads zips by their directory,
+// sorted by name.
 //
-// One pass over the names finds columns and counts samples before the first sample is read. It keeps where members are,
-// so that packages above can ask for samples in any order where the archive is not compressed as a whole.
+// Before the first sample is read, a pass over all names collects columns, types and classes in an archiveScan and
+// counts samples; only members whose content decides a type are read in it. With Options.Places, a sample of an
+// uncompressed tar notes where its members are (a tarPlace) in place of their bytes, so that packages above can
+// keep many samples and read them in any order. Members of zips are always read from their places.
+//
+// Archives may be hostile: names that lead out of the archive, decompression bombs, overlapping and sparse members
+// are refused, and the members of one sample together have at most source.MaxValue bytes.
 package archive
 
 import (
@@ -22,29 +29,28 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// archive is a source of tar files, also compressed, or of zip files: of samples as WebDataset names them,
-// whose members follow each other and share their name up to the first dot, or of images
-// in folders, which are the classes.
+// archive is a source of tar files, plain or compressed, or of zip files.
 type archive struct {
 	ctx     context.Context
 	root    *vfs.Root
 	path    string
 	files   []string
 	info    source.Info
-	columns []memberColumn // of samples by WebDataset's names
-	folders *classFolders  // nil for those
-	counts  []fileCount    // by file
-	zips    []*zipFile     // the files, where they are zip archives
+	columns []memberColumn // columns of WebDataset samples; empty for class folders
+	folders *classFolders  // classes of an archive of image folders; nil for WebDataset samples
+	counts  []fileCount    // samples by file, from the first pass
+	zips    []*zipFile     // the open files of zip archives; nil for tars
 	splits  source.FileSplits
-	tars    []*tarFile // the files, where members are read from their places; nil where they are read in order
-	packed  bool       // some tar archive is compressed
+	tars    []*tarFile // the files whose members are read from their places; nil if members are read in order
+	packed  bool       // some tar is compressed, so members have no places
 }
 
-// fileCount says how many samples an archive has: groups, or images in class folders.
+// fileCount is the number of samples in an archive by either reading: groups for WebDataset samples, images for
+// class folders. Which one holds is known only after the pass.
 type fileCount struct{ groups, images int64 }
 
-// groups yields what follows each other under one key, from the first archive on. Of members that want says no to, no
-// data is read.
+// groups yields the groups of all archives from number first on. The data of members for whose extension want
+// returns false is not read.
 func (a *archive) groups(ctx context.Context, first int, want func(ext string) bool) iter.Seq2[group, error] {
 	return func(yield func(group, error) bool) {
 		for i, name := range a.files[first:] {
@@ -66,6 +72,8 @@ func (a *archive) groups(ctx context.Context, first int, want func(ext string) b
 	}
 }
 
+// fileGroups yields the groups of one tar file. It returns whether the caller wants more. A group is complete when
+// a member with another key follows, so it is yielded one member late.
 func (a *archive) fileGroups(ctx context.Context, name string, want func(ext string) bool,
 	yield func(group, error) bool) (more bool, err error) {
 	f, err := source.OpenStream(ctx, a.root, name)
@@ -102,7 +110,8 @@ func (a *archive) fileGroups(ctx context.Context, name string, want func(ext str
 	}
 }
 
-// prefix stands before the names of samples, so that no two have one name.
+// prefix returns what stands before the names of the samples of a group, so that names are unique: the file if
+// there are several, and the number of the archive if a file has several.
 func (a *archive) prefix(g group) string {
 	name := ""
 	if len(a.files) > 1 {
@@ -138,7 +147,7 @@ func (a *archive) Places() bool { return a.zips != nil || a.tars != nil && !a.pa
 // Samples implements Source.
 func (a *archive) Samples() iter.Seq2[source.Sample, error] { return a.From(0) }
 
-// yield yields the samples of a group: itself, or its images.
+// yield yields the samples of a group: the group itself, or each of its images.
 func (a *archive) yield(g group, yield func(source.Sample, error) bool) bool {
 	prefix := a.prefix(g)
 	if a.folders == nil {
@@ -156,7 +165,7 @@ func (a *archive) yield(g group, yield func(source.Sample, error) bool) bool {
 	return true
 }
 
-// wants reports whether members with that extension are part of the samples.
+// wants reports whether members with an extension become part of samples.
 func (a *archive) wants(ext string) bool {
 	if a.folders != nil {
 		return source.IsImageName("x." + ext)
@@ -169,7 +178,8 @@ func (a *archive) wants(ext string) bool {
 	return false
 }
 
-// imageMember is the Data of an image in a class folder; label is -1 without classes.
+// imageMember is the Data of an image in a class folder. label is the class number, -1 if the archive has no
+// classes.
 type imageMember struct {
 	member member
 	label  int64
@@ -185,7 +195,7 @@ func (m imageMember) Read(v *source.Values) error {
 	return err
 }
 
-// ReadField implements source.Parted: the folder gives the class.
+// ReadField implements source.Parted: the class follows from the name, without a read of the image.
 func (m imageMember) ReadField(v *source.Values, field int) bool {
 	if field == 1 {
 		source.PutInt(v, 1, m.label)
@@ -193,7 +203,7 @@ func (m imageMember) ReadField(v *source.Values, field int) bool {
 	return field == 1
 }
 
-// groupData is the Data of a sample.
+// groupData is the Data of a WebDataset sample.
 type groupData struct {
 	archive *archive
 	group   group
@@ -209,7 +219,7 @@ func (d groupData) Read(v *source.Values) error {
 	return nil
 }
 
-// ReadField implements source.Parted, for numbers in a separate member.
+// ReadField implements source.Parted for numbers that have a small member of their own, such as .cls.
 func (d groupData) ReadField(v *source.Values, field int) bool {
 	c := d.archive.columns[field]
 	return c.kind == cellMember && !c.field.Ragged && c.put(v, field, d.group) == nil

@@ -11,15 +11,15 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// classFolders are the classes of images in an archive: the folders below the one that all
-// images are in, or below those in it that are splits.
+// classFolders finds the classes of images in an archive. Classes are the folders below the root, or below the
+// splits in it.
 type classFolders struct {
-	root    string // "" or "photos/"
-	splits  bool
+	root    string // the folder that all images are in, "" or with a slash: "photos/"
+	splits  bool   // all folders in the root have split names
 	classes []string
 }
 
-// decideFolders turns the images of an archive into samples, and their folders into classes.
+// decideFolders makes a sample of each image, and classes of the folders.
 func (a *archive) decideFolders(s *archiveScan) error {
 	a.info.Unit, a.info.Count = "images", s.images
 	a.info.Ignored = source.Ignored{Count: s.ignored.Count + s.others.Count,
@@ -60,14 +60,15 @@ func (a *archive) decideFolders(s *archiveScan) error {
 	return nil
 }
 
-// newClassFolders returns the classes of images in these folders, sorted.
+// newClassFolders returns the class folders of an archive with images in dirs, which are sorted. If every folder in
+// the root has a split name, the classes are one level deeper.
 func newClassFolders(dirs []string) *classFolders {
 	c := &classFolders{root: commonFolder(dirs)}
 	c.splits = !slices.ContainsFunc(dirs, func(dir string) bool { return !source.IsSplit(c.split(dir + "/")) })
 	return c
 }
 
-// splitNames returns the splits that there are.
+// splitNames returns the splits of the archive in their order.
 func (c *classFolders) splitNames(dirs []string) (list []string) {
 	for _, dir := range dirs {
 		if name := c.split(dir + "/"); !slices.Contains(list, name) {
@@ -78,14 +79,14 @@ func (c *classFolders) splitNames(dirs []string) (list []string) {
 	return list
 }
 
-// split returns the folder that is the split of an image.
+// split returns the folder in the root that an image is in.
 func (c *classFolders) split(name string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(name, c.root), "/")
 	return first
 }
 
-// class returns the class of the images in a folder, "" if it is in none, and whether the folder lies deeper than the
-// class's own.
+// class returns the class of the images in a folder, "" if the images are in no class folder, and whether the
+// folder is below the folder of the class.
 func (c *classFolders) class(dir string) (class string, deeper bool) {
 	rest := strings.TrimPrefix(dir+"/", c.root)
 	if dir == "." {
@@ -98,7 +99,7 @@ func (c *classFolders) class(dir string) (class string, deeper bool) {
 	return class, rest != ""
 }
 
-// label returns the number of an image's class, -1 without classes.
+// label returns the class number of an image, -1 if there are no classes.
 func (c *classFolders) label(name string) int64 {
 	if len(c.classes) == 0 {
 		return -1
@@ -108,8 +109,8 @@ func (c *classFolders) label(name string) int64 {
 	return int64(i)
 }
 
-// commonFolder returns the folder that all of them are in or are, with a slash, "" for the
-// archive's root. A single folder of images is not a class.
+// commonFolder returns the deepest folder that contains all images, with a slash, or "" for the archive's root. A
+// single folder of images thus is the root and not a class.
 func commonFolder(dirs []string) string {
 	if slices.Contains(dirs, ".") {
 		return ""

@@ -15,30 +15,30 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// memberKind is how the bytes of a member become a value.
+// memberKind says how the bytes of members become a value.
 type memberKind uint8
 
 const (
-	wholeMember     memberKind = iota // they are it
-	imageMembers                      // they are it, whatever the extension of an image's name is
-	numberedMembers                   // they are its images, in the order of the numbers before their extensions
-	cellMember                        // they are text, as in a cell of a table
+	wholeMember     memberKind = iota // the bytes of the member are the value
+	imageMembers                      // like wholeMember, and any extension of a plain image matches
+	numberedMembers                   // a list of images, sorted by the numbers before their extensions
+	cellMember                        // a text that is parsed like a cell of a table
 	jsonMember                        // one value of a JSON object
 	npyMember                         // the elements of a .npy file
 )
 
-// memberColumn is one value of the samples of an archive.
+// memberColumn is one field of the samples of an archive, and where it comes from.
 type memberColumn struct {
-	name  string // as in --fields: an extension, or json.KEY
+	name  string // as --fields names it: an extension, or json.KEY
 	kind  memberKind
-	ext   string // of the member, imageMembers aside
-	exact bool   // of plain images only those with the extension
-	key   string // of jsonMember
+	ext   string // extension of the member; unused for imageMembers and numberedMembers
+	exact bool   // samples have several images, so ext selects one and imageMembers is not used
+	key   string // the key of a jsonMember
 	typ   column.Type
 	field source.Field
 }
 
-// takes reports whether the value comes from members with that extension.
+// takes reports whether the value comes from members with an extension.
 func (c memberColumn) takes(ext string) bool {
 	switch c.kind {
 	case imageMembers:
@@ -49,8 +49,8 @@ func (c memberColumn) takes(ext string) bool {
 	return c.ext == ext
 }
 
-// imageNumber returns the number of one of several images of a sample: 1 of 1.jpg and of 01.jpg. It is -1 for other
-// extensions. Larger numbers than an int64 has are the largest of it.
+// imageNumber returns the number in the extension of one of several images of a sample: 1 for 1.jpg and for 01.jpg.
+// It is -1 for other extensions. Numbers beyond int64 become the largest int64; equal numbers are an error later.
 func imageNumber(ext string) int64 {
 	first, last, _ := strings.Cut(ext, ".")
 	n, err := strconv.ParseUint(first, 10, 63)
@@ -60,7 +60,7 @@ func imageNumber(ext string) int64 {
 	return int64(n)
 }
 
-// numbered returns the members that are one of several images of their sample, in the order of their numbers.
+// numbered returns the numbered images of a sample, sorted by number.
 func (g group) numbered() (list []member) {
 	for _, m := range g.members {
 		if imageNumber(m.ext) >= 0 {
@@ -76,7 +76,7 @@ func plainImage(ext string) bool {
 	return !strings.Contains(ext, ".") && source.IsImageName("x."+ext)
 }
 
-// put fills in the value of a sample.
+// put sets a field to the value of the column in a sample.
 func (c memberColumn) put(v *source.Values, field int, g group) error {
 	if c.kind == numberedMembers {
 		return putNumbered(v, field, g)
@@ -109,7 +109,8 @@ func (c memberColumn) put(v *source.Values, field int, g group) error {
 	return nil
 }
 
-// putNumbered makes the numbered images of a sample the value of a field.
+// putNumbered sets a field of content Images to the numbered images of a sample. The size is checked after each
+// image, before memory is allocated for the next.
 func putNumbered(v *source.Values, field int, g group) error {
 	record := v.Buffer(field)
 	list := g.numbered()
@@ -129,6 +130,7 @@ func putNumbered(v *source.Values, field int, g group) error {
 	return nil
 }
 
+// find returns the member with the value in a group, nil if there is none.
 func (c memberColumn) find(g group) *member {
 	if c.kind != imageMembers {
 		return g.get(c.ext)
@@ -140,7 +142,7 @@ func (c memberColumn) find(g group) *member {
 	return &g.members[i]
 }
 
-// value returns the cell of a JSON member that has the column's key.
+// value returns the cell under the column's key in a JSON member.
 func (c memberColumn) value(data []byte) (found column.Cell, err error) {
 	err = column.EachMember(data, "", 0, func(key string, value column.Cell) {
 		if key == c.key {
@@ -150,7 +152,8 @@ func (c memberColumn) value(data []byte) (found column.Cell, err error) {
 	return found, err
 }
 
-// putNPY makes the elements of an array, which must be of the field's type, the value.
+// putNPY sets a field to the elements of a .npy member. The type and shape must be those of the field, which the
+// first pass decided from all members.
 func (c memberColumn) putNPY(v *source.Values, field int, data []byte) error {
 	h, err := array.ReadNPY(bytes.NewReader(data))
 	if err != nil {
@@ -186,7 +189,8 @@ func (c memberColumn) putNPY(v *source.Values, field int, data []byte) error {
 	return nil
 }
 
-// npyMemberField returns the field of samples that have such an array each.
+// npyMemberField returns the field of samples that each have an array of this type and shape. An axis is limited
+// before it is converted to int.
 func npyMemberField(name string, h array.Header) (source.Field, error) {
 	shape := make([]int, len(h.Shape))
 	for i, n := range h.Shape {

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// count enters a group into the number of samples of its archive.
+// count adds a group to the number of samples of its archive.
 func (a *archive) count(g group) {
 	c := &a.counts[g.number]
 	c.groups++
@@ -26,7 +26,7 @@ func (a *archive) Files() (paths []string, samples []int64) {
 	return a.files, samples
 }
 
-// samplesIn returns how many samples an archive has.
+// samplesIn returns the number of samples in an archive.
 func (a *archive) samplesIn(file int) int64 {
 	if a.folders != nil {
 		return a.counts[file].images
@@ -34,12 +34,14 @@ func (a *archive) samplesIn(file int) int64 {
 	return a.counts[file].groups
 }
 
-// readBefore is how many samples before the first requested one are read like those after
-// it: a sample ends only where the next one begins.
+// readBefore is the number of samples before the first requested sample whose data is read, too. Whether the data
+// of a member is read is decided before the samples of the previous group are counted, because a group ends only
+// where the next one begins. So reading has to start early; 64 is plenty.
 const readBefore = 64
 
-// From implements Spanned. Archives that are before the sample are not opened, and of the one
-// that it is in no data before it is read, unless it is compressed.
+// From implements source.Seekable. It does not open the archives before the archive of sample n. In that archive it
+// reads only names up to shortly before the sample, except in a compressed archive, whose data has to be
+// decompressed.
 func (a *archive) From(n int64) iter.Seq2[source.Sample, error] {
 	first := 0
 	for first < len(a.files)-1 && n >= a.samplesIn(first) {

@@ -10,18 +10,19 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// member is a file in an archive.
+// member is a file in an archive. Its bytes are in data, or load reads them from packed or placed.
 type member struct {
 	name string // with slashes, from the archive's root
-	ext  string // the part after the first dot of its last element, in lower case
+	ext  string // extension: what follows the first dot of the last element, in lower case
 	data []byte // nil if it was not read
 	err  error  // why it cannot be used
 
-	packed *zipMember // where it is read by load
-	placed *tarPlace  // the same
+	packed *zipMember // place in a zip; nil for tars
+	placed *tarPlace  // place in a tar; nil if data was read
 }
 
-// fileMember returns the member that a file is, "" as key where it is not part of a sample.
+// fileMember returns the member for a file, and its key. For a file that is no part of a sample (hidden, without an
+// extension, or not regular) key is "", and the name is added to ignored.
 func fileMember(name string, regular bool, ignored *[]string) (m member, key string) {
 	key, ext := splitKey(name)
 	if source.IsHidden(path.Base(name)) || ext == "" || !regular {
@@ -31,7 +32,9 @@ func fileMember(name string, regular bool, ignored *[]string) (m member, key str
 	return member{name: name, ext: ext}, key
 }
 
-// memberName returns the name from the archive's root on.
+// memberName returns the cleaned name of a member, relative to the archive's root. A name that leads out of the
+// archive is an error and not skipped: nobody makes such an archive except for an attack. Backslashes count as
+// slashes, as on Windows.
 func memberName(name string) (string, error) {
 	clean := path.Clean(strings.ReplaceAll(name, `\`, "/"))
 	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") || len(clean) > 1 && clean[1] == ':' ||
@@ -41,7 +44,8 @@ func memberName(name string) (string, error) {
 	return clean, nil
 }
 
-// splitKey splits a name as WebDataset does: at the first dot of its last element.
+// splitKey divides a name at the first dot of its last element, as WebDataset does. ext is "" for names without a
+// dot, or with only a leading one.
 func splitKey(name string) (key, ext string) {
 	dir, base := path.Split(name)
 	at := strings.IndexByte(base, '.')
@@ -51,13 +55,13 @@ func splitKey(name string) (key, ext string) {
 	return dir + base[:at], strings.ToLower(base[at+1:])
 }
 
-// zipMember is a file in a zip archive.
+// zipMember is a file in a zip archive, with the archive that load reads it from.
 type zipMember struct {
 	*zip.File
 	archive io.ReaderAt
 }
 
-// size returns how many bytes load takes.
+// size returns the number of bytes that load will hold in memory.
 func (m member) size() int64 {
 	switch {
 	case m.packed != nil:

@@ -11,13 +11,14 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// Open goes through all archives once, to find out types, classes and the number of
-// samples. A compressed archive is read as a whole for that.
+// Open opens tar archives. It reads them once, to find types and classes and to count samples. For that, a
+// compressed archive is decompressed as a whole.
 func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	return open(ctx, root, "tar", path, opts, selection)
 }
 
+// open is Open for archives of a kind, "tar" or "zip".
 func open(ctx context.Context, root *vfs.Root, kind, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	files, err := source.FilesIn(root, path, "*."+kind+"*")
@@ -36,7 +37,7 @@ func open(ctx context.Context, root *vfs.Root, kind, path string, opts source.Op
 	return a, nil
 }
 
-// scan goes through the archives.
+// scan makes the pass over all archives that decides fields and counts.
 func (a *archive) scan(kind string, opts source.Options, selection []column.Selection) error {
 	for _, name := range a.files {
 		if kind != "zip" {
@@ -63,8 +64,8 @@ func (a *archive) scan(kind string, opts source.Options, selection []column.Sele
 	return a.decide(s, selection)
 }
 
-// OpenZip is Open for zip archives. Members are taken in the order of their names, so that members of a sample follow
-// each other, and are read with their sample.
+// OpenZip is Open for zip archives. A zip has a directory, so members are sorted by name, which puts the members of
+// a sample together, and are read only when their sample is.
 func OpenZip(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	return open(ctx, root, "zip", path, opts, selection)

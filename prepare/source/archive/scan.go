@@ -20,30 +20,30 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// archiveScan is the result of a pass over archives.
+// archiveScan collects what a pass over the archives sees, until decide makes columns of it.
 type archiveScan struct {
 	selection []column.Selection
-	remake    string   // the command that puts members in their order
-	order     []string // extensions as they first come
+	remake    string   // command that writes the archive anew with its members in order; for error messages
+	order     []string // extensions in the order of their first members
 	members   map[string]*memberScan
 	samples   int64 // groups
 	images    int64
-	pair      [2]string       // names of two members of one sample, if there are any
+	pair      [2]string       // two members of one sample, as an example; empty if every sample has one member
 	several   bool            // some sample has several plain images
-	gaps      bool            // numbers before the extensions of images do not count the images of a sample
-	keys      keySet          // of the samples so far
-	dirs      map[string]bool // that images are in
+	gaps      bool            // some sample has image numbers that are not 0, 1, 2, ...
+	keys      keySet          // keys of the samples so far
+	dirs      map[string]bool // folders of the images
 	ignored   source.Ignored
 	others    source.Ignored // members that are not images
 }
 
-// memberScan describes the members with one extension.
+// memberScan is what was seen of the members with one extension, or of one key of JSON members.
 type memberScan struct {
 	count   int64
 	guess   column.Guess
 	classes map[string]bool
-	arrays  *source.Field // of .npy members
-	err     error         // why they cannot become a field
+	arrays  *source.Field // field of the .npy members so far
+	err     error         // why the members cannot become one field
 	keys    map[string]*memberScan
 }
 
@@ -52,10 +52,12 @@ func newArchiveScan(kind string, selection []column.Selection) *archiveScan {
 		dirs: make(map[string]bool)}
 }
 
-// smallMembers are extensions whose content says what type they are of.
+// smallMembers are the extensions whose content decides a type, so the first pass reads them. They are small;
+// images are not read in it.
 var smallMembers = []string{"cls", "cls2", "index", "inx", "id", "json", "npy"}
 
-// wants reports whether the pass looks into members with that extension.
+// wants reports whether the first pass reads members with an extension: known small members, and members that
+// --fields gives a type other than image or text.
 func (s *archiveScan) wants(ext string) bool {
 	last := column.LastPart(ext)
 	if slices.Contains(smallMembers, last) {
@@ -69,7 +71,7 @@ func (s *archiveScan) wants(ext string) bool {
 	return false
 }
 
-// add takes one more group into account. One that is not the whole of a sample is an error.
+// add adds a group to the scan. A group that cannot be a whole sample is an error.
 func (s *archiveScan) add(g group) error {
 	if err := s.check(g); err != nil {
 		return fmt.Errorf("%s: sample %s %w", filepath.Base(g.file), g.key, err)
@@ -103,8 +105,8 @@ func (s *archiveScan) add(g group) error {
 	return nil
 }
 
-// check says why a group is not one sample: of two members with one extension, and of two groups with one key, one
-// would be lost.
+// check returns an error if a group is not exactly one sample: two members with one extension, or a second group
+// with the same key. In both cases one of them would silently be lost.
 func (s *archiveScan) check(g group) error {
 	names := make(map[string]string, len(g.members)) // by extension
 	for _, m := range g.members {
@@ -131,34 +133,38 @@ func (s *archiveScan) check(g group) error {
 	return nil
 }
 
-// remakes are the commands that put members in their order.
+// remakes has the commands that write an archive with its members in order.
 var remakes = map[string]string{"tar": "tar --sort=name -cf NEW.tar -C FOLDER .",
 	"zip": "(cd FOLDER && zip -r ../NEW.zip .)"}
 
-// keySet has the keys of the samples of a file: their hashes, which take 30 bytes or so each.
+// keySet holds the keys of the samples in one file, to notice keys that come again. It stores hashes, about 30
+// bytes a key, as a file can have millions of long names. Two keys with one 64-bit hash would be taken for one,
+// which is improbable enough; the seed is random, so an archive cannot be built for it.
 type keySet struct {
-	number int
+	number int // position of the file; the set starts anew with each file
 	seed   maphash.Seed
 	found  map[uint64]keyPlace
-	sets   []map[string]bool // extensions of samples
-	// numbers of sets, by their extensions one after the other, which are in text while they are looked for
+	sets   []map[string]bool // distinct sets of extensions that samples have
+	// numbers has the position in sets by the extensions, NUL-terminated and concatenated; text is the buffer of
+	// such a key
 	numbers map[string]int32
 	text    []byte
 }
 
-// keyPlace is the archive of a file that a key is in, and the extensions that it has there.
+// keyPlace is the archive within the file where a key was seen, and the number of the set of its extensions.
 type keyPlace struct{ part, set int32 }
 
-// keyState says whether a key came before.
+// keyState says whether a key was seen before.
 type keyState uint8
 
 const (
 	keyNew   keyState = iota
-	keyAgain          // in the same archive
-	keyApart          // in another archive of the file, with other extensions only
+	keyAgain          // in the same archive: its members do not follow each other
+	keyApart          // in another archive of the file, with disjoint extensions: one sample is divided over two archives
 )
 
-// add adds the key of a group.
+// add adds the key of a group and returns whether it was there. A key in two archives of a file with a common
+// extension is two samples of one name, which the prefix of the archive keeps apart.
 func (k *keySet) add(g group) keyState {
 	if k.found == nil || k.number != g.number {
 		*k = keySet{number: g.number, seed: maphash.MakeSeed(), found: make(map[uint64]keyPlace),
@@ -179,7 +185,8 @@ func (k *keySet) add(g group) keyState {
 	return keyNew
 }
 
-// setOf returns the number of a group's extensions.
+// setOf returns the number of the set of a group's extensions. Sets are shared by samples, so that a key costs four
+// bytes for it. After mostSets sets, all new ones count as set 0.
 func (k *keySet) setOf(g group) int32 {
 	k.text = k.text[:0]
 	for _, m := range g.members {
@@ -197,7 +204,7 @@ func (k *keySet) setOf(g group) int32 {
 	return i
 }
 
-// common reports whether two sets have an extension in common.
+// common reports whether two sets share an extension.
 func (k *keySet) common(a, b int32) bool {
 	for ext := range k.sets[a] {
 		if k.sets[b][ext] {
@@ -207,9 +214,10 @@ func (k *keySet) common(a, b int32) bool {
 	return false
 }
 
-// mostSets is how many sets of extensions are distinguished.
+// mostSets limits the distinct sets of extensions, and so the memory of a keySet.
 const mostSets = 1000
 
+// member returns the scan of the members with an extension.
 func (s *archiveScan) member(ext string) *memberScan {
 	if s.members[ext] == nil {
 		s.order = append(s.order, ext)
@@ -218,8 +226,8 @@ func (s *archiveScan) member(ext string) *memberScan {
 	return s.members[ext]
 }
 
-// add looks at the content of a member for the type of its column. A member that cannot be read does not count here,
-// and is a bad sample later.
+// add considers a member for the type of its column. A member that cannot be read is not considered; its sample
+// fails later, where it is read again.
 func (s *memberScan) add(m member, selection []column.Selection) {
 	s.count++
 	m.data, _ = m.load() // one that cannot be read will be a bad sample
@@ -234,6 +242,7 @@ func (s *memberScan) add(m member, selection []column.Selection) {
 	}
 }
 
+// addCell considers a text for the type and, up to column.MaxClasses words, for the classes of a column.
 func (s *memberScan) addCell(c column.Cell) {
 	s.guess.Add(c)
 	if !c.Missing() && len(s.classes) <= column.MaxClasses {
@@ -241,7 +250,8 @@ func (s *memberScan) addCell(c column.Cell) {
 	}
 }
 
-// addJSON looks at the keys that are wanted.
+// addJSON considers the values under the keys that --fields selects. Other keys are not fields, so their types are
+// not needed.
 func (s *memberScan) addJSON(m member, selection []column.Selection) {
 	keys := make(map[string]bool)
 	for _, w := range selection {
@@ -263,8 +273,8 @@ func (s *memberScan) addJSON(m member, selection []column.Selection) {
 	})
 }
 
-// addNPY compares the type of an array with those before it: one shape makes a fixed field,
-// several lengths of the first axis one of any number of rows.
+// addNPY compares an array with the arrays before. Equal shapes make a field of fixed size, and shapes that differ
+// in the first axis only make a ragged field; other shapes are an error of the column.
 func (s *memberScan) addNPY(data []byte) {
 	h, err := array.ReadNPY(bytes.NewReader(data))
 	if err != nil {
@@ -289,7 +299,7 @@ func (s *memberScan) addNPY(data []byte) {
 	}
 }
 
-// decide chooses the fields, from the result of a pass.
+// decide chooses the fields after the pass.
 func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 	a.info.Ignored = s.ignored
 	if s.samples == 0 {
@@ -339,8 +349,9 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 	return nil
 }
 
-// dotted is an error for keys with a number that has a dot, such as img_0.5 of img_0.5.jpg, which would be the member
-// 5.jpg of img_0, and with img_0.7.jpg of one sample. Numbers from 0 on, beside other members, count a sample's images.
+// dotted returns an error for keys that contain a number with a dot. WebDataset would read img_0.5.jpg as the
+// member 5.jpg of the sample img_0, together with 7.jpg of img_0.7.jpg. Numbers that count from 0 in each sample,
+// beside other members, are meant as the images of the sample, and are no error.
 func (s *archiveScan) dotted() error {
 	counted := !s.gaps && slices.ContainsFunc(s.order, func(ext string) bool { return imageNumber(ext) < 0 })
 	for _, ext := range s.order {
@@ -357,7 +368,8 @@ func (s *archiveScan) dotted() error {
 	return nil
 }
 
-// imagesOnly says what images became whose names agree up to the first dot, in an archive of nothing else.
+// imagesOnly returns a hint for an archive of images alone some of which share their name up to the first dot: they
+// became one sample, which may not be meant.
 func (s *archiveScan) imagesOnly() []string {
 	if slices.ContainsFunc(s.order, func(ext string) bool { return !source.IsImageName("x." + ext) }) {
 		return nil
@@ -367,7 +379,7 @@ func (s *archiveScan) imagesOnly() []string {
 		s.pair[0], s.pair[1])}
 }
 
-// plainImages counts the columns of plain images.
+// plainImages returns the number of selected columns that are plain images.
 func plainImages(selection []column.Selection) (n int) {
 	for _, w := range selection {
 		if plainImage(w.Column) {
@@ -377,8 +389,8 @@ func plainImages(selection []column.Selection) (n int) {
 	return n
 }
 
-// all returns every extension as a column. All extensions of plain images are one column, unless a sample has several
-// images.
+// all returns the default selection: a column for each extension. All extensions of plain images are one column
+// (some samples have .jpg, others .png), unless a sample has several images.
 func (s *archiveScan) all() (list []column.Selection) {
 	image, images := false, false
 	for _, ext := range s.order {
@@ -398,7 +410,7 @@ func (s *archiveScan) all() (list []column.Selection) {
 	return list
 }
 
-// column returns the column that is wanted.
+// column returns the column for a selection, with its type.
 func (s *archiveScan) column(w column.Selection) (memberColumn, error) {
 	c := memberColumn{name: w.Column, ext: w.Column, exact: s.several}
 	m := s.members[w.Column]
@@ -425,10 +437,10 @@ func (s *archiveScan) column(w column.Selection) (memberColumn, error) {
 	return c, nil
 }
 
-// memberFields are the fields' names for extensions that have usual ones.
+// memberFields has the field names for extensions that WebDataset's users know by another name.
 var memberFields = map[string]string{"cls": source.LabelsName, "txt": "text"}
 
-// decide finds kind, type and field of a column.
+// decide chooses kind, type and field of a column. A type of --fields comes first, then the extension.
 func (c *memberColumn) decide(m *memberScan, w column.Selection) error {
 	name := w.Field
 	if name == "" {
@@ -461,8 +473,8 @@ func (c *memberColumn) decide(m *memberScan, w column.Selection) error {
 	return nil
 }
 
-// decideCell decides the type of a column of texts. A text that looks like a path to an image stays a text: the image
-// would be outside of the archive.
+// decideCell chooses the type of a column of texts. Paths of images stay texts: an archive is read on its own, and
+// the images would be outside of it.
 func (c *memberColumn) decideCell(m *memberScan, w column.Selection, name string) error {
 	c.typ = m.guess.Result(source.LabelsName)
 	if w.Type != "" {
@@ -483,6 +495,7 @@ func (c *memberColumn) decideCell(m *memberScan, w column.Selection, name string
 	return nil
 }
 
+// decideNPY makes the field that addNPY found the field of the column.
 func (c *memberColumn) decideNPY(m *memberScan, name string) error {
 	switch {
 	case m.err != nil:
@@ -495,8 +508,8 @@ func (c *memberColumn) decideNPY(m *memberScan, name string) error {
 	return c.field.Spec.Validate()
 }
 
-// memberFieldName returns the usual name for an extension: what stands before the kind of
-// file, as in left.jpg, or a name for that kind.
+// memberFieldName returns the default field name for an extension: the part before the file type, as left of
+// left.jpg, or the usual name for the type.
 func memberFieldName(ext string) string {
 	if i := strings.LastIndexByte(ext, '.'); i >= 0 && !strings.HasPrefix(ext, "json.") {
 		return ext[:i]

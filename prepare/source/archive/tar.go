@@ -11,15 +11,18 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// tarBytes are the bytes of a tar file. They know whether their end was reached, which the end mark of an archive is
-// before: package tar takes the end of a file for the end of the archive. A block can be put back.
+// tarBytes is the content of a tar file for package tar, which takes the end of the file for the end of the
+// archive. ended says whether the end of the file was reached: in a whole archive, the end mark (two blocks of
+// zeros) comes first, so io.EOF of package tar with ended means a truncated archive. A block can be put back for
+// the next archive in the file.
 type tarBytes struct {
 	r     io.Reader
 	back  []byte
 	ended bool
 }
 
-// reader returns the Reader for package tar, which can skip if r can.
+// reader returns the io.Reader for package tar. It is an io.Seeker if the file can skip, so that the data of
+// unwanted members is not read.
 func (b *tarBytes) reader() io.Reader {
 	if s, ok := b.r.(io.Seeker); ok {
 		return struct {
@@ -42,8 +45,9 @@ func (b *tarBytes) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// skipZeros reads the padding after an archive, and reports whether something follows it. To read on to the end makes
-// decompression compare its checksum.
+// skipZeros reads the zeros after the end mark, and reports whether anything else follows. tar pads archives with
+// zeros to a multiple of 10 KiB. For compressed files, reading to the end also makes the decompressor compare its
+// checksum.
 func (b *tarBytes) skipZeros() (more bool, err error) {
 	block := make([]byte, 512)
 	for {
@@ -66,22 +70,25 @@ func (b *tarBytes) skipZeros() (more bool, err error) {
 	}
 }
 
-// memberReader reads the members of the archives in a file: they may follow each other, as cat puts them.
+// memberReader reads the members of all archives in a file. Files made by cat have several archives, one after the
+// other.
 type memberReader struct {
 	bytes *tarBytes
 	tar   *tar.Reader
-	part  int  // number of the archive in the file
-	empty bool // nothing was read of it yet
+	part  int  // number of the archive in the file, from 0 on
+	empty bool // a new archive was begun and no header was read yet
 	want  func(ext string) bool
-	file  *tarFile // members are read from it by their places; nil if they are read now
+	file  *tarFile // where members are read from later; nil to read them now
 }
 
+// newMemberReader returns a reader of the members in r. The data of members for whose extension want returns false
+// is skipped.
 func newMemberReader(r io.Reader, want func(ext string) bool) *memberReader {
 	b := &tarBytes{r: r}
 	return &memberReader{bytes: b, tar: tar.NewReader(b.reader()), want: want}
 }
 
-// header returns the next header, io.EOF at the end of the file.
+// header returns the next header in any of the archives, io.EOF at the end of the file.
 func (r *memberReader) header() (*tar.Header, error) {
 	for {
 		h, err := r.tar.Next()
@@ -106,7 +113,8 @@ func (r *memberReader) header() (*tar.Header, error) {
 	}
 }
 
-// wrong says what an error of package tar means.
+// wrong rewords an error of package tar: it has one error for several causes, which the position in the file tells
+// apart.
 func (r *memberReader) wrong(err error) error {
 	switch {
 	case r.empty && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader)):
@@ -120,8 +128,8 @@ func (r *memberReader) wrong(err error) error {
 	return err
 }
 
-// next returns the next file that may be part of a sample. A name that leads out of the
-// archive is an error, as the archive may be an attack.
+// next returns the next member that may be part of a sample, and its key. Names of other files are added to
+// ignored.
 func (r *memberReader) next(ignored *[]string) (m member, key string, err error) {
 	for {
 		h, err := r.header()
@@ -152,7 +160,8 @@ func (r *memberReader) next(ignored *[]string) (m member, key string, err error)
 	}
 }
 
-// read reads a member, or notes where it is.
+// read reads the data of a member, or notes its place if r.file is set. The reader is then positioned at the data,
+// as package tar reads whole blocks of 512 bytes and nothing ahead.
 func (r *memberReader) read(m *member, size int64) (err error) {
 	if r.file == nil {
 		m.data, err = source.ReadBytes(r.tar, size, io.ErrUnexpectedEOF)
@@ -163,7 +172,8 @@ func (r *memberReader) read(m *member, size int64) (err error) {
 	return err
 }
 
-// checkMember says why a member cannot be read into memory.
+// checkMember returns why a member's data cannot be used. A sparse member is refused because it can expand to any
+// size, and a hard link because its data is in another member.
 func checkMember(h *tar.Header) error {
 	sparse := h.Typeflag == tar.TypeGNUSparse
 	for key := range h.PAXRecords {

@@ -11,23 +11,24 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// tarFile is an archive whose members are read from their places, by any number of goroutines. It is opened by the
-// first read.
+// tarFile is an archive whose members are read from their places, by any number of goroutines. The first read opens
+// it, and it stays open until close.
 type tarFile struct {
 	root *vfs.Root
 	path string
 
 	mu   sync.Mutex
 	file vfs.File
-	was  fs.FileInfo // when it was listed first; nil before that
+	was  fs.FileInfo // size and time just before its members were listed; nil before that
 }
 
-// tarPlace is where the bytes of a member are.
+// tarPlace is the position and size of a member's bytes in its file.
 type tarPlace struct {
 	file      *tarFile
 	at, bytes int64
 }
 
+// newTarFiles returns unopened files for paths.
 func newTarFiles(root *vfs.Root, paths []string) (list []*tarFile) {
 	for _, p := range paths {
 		list = append(list, &tarFile{root: root, path: p})
@@ -35,7 +36,7 @@ func newTarFiles(root *vfs.Root, paths []string) (list []*tarFile) {
 	return list
 }
 
-// tarFileAt returns the one at path; nil where members are read in order.
+// tarFileAt returns the file at path and notes its state; nil if members are read in order, where list is empty.
 func tarFileAt(list []*tarFile, path string) *tarFile {
 	if i := slices.IndexFunc(list, func(f *tarFile) bool { return f.path == path }); i >= 0 {
 		return list[i].seen()
@@ -43,7 +44,8 @@ func tarFileAt(list []*tarFile, path string) *tarFile {
 	return nil
 }
 
-// seen notes what the file is now, unless that was done before.
+// seen notes size and time of the file before its first listing. load compares them, so a change after this point
+// is noticed.
 func (f *tarFile) seen() *tarFile {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,8 +55,8 @@ func (f *tarFile) seen() *tarFile {
 	return f
 }
 
-// open opens the archive at the first member that is asked for, so that a source of a thousand shards has few of them
-// open.
+// open opens the archive on the first read of a member, so that a source of a thousand shards has only the used
+// ones open.
 func (f *tarFile) open() (vfs.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,11 +71,11 @@ func (f *tarFile) open() (vfs.File, error) {
 	return file, nil
 }
 
-// errRewritten is the error of an archive whose members may be elsewhere by now.
+// errRewritten is the error of a member whose archive changed after it was listed.
 var errRewritten = errors.New("the archive was written to since it was listed; open it again")
 
-// load reads a member at its place. The archive must be the one that was listed: in another, the place holds other
-// bytes that may well be an image.
+// load reads the member. The archive must be unchanged since it was listed: in a new archive, other bytes are at
+// this place, and they may well be a valid image.
 func (p *tarPlace) load() ([]byte, error) {
 	file, err := p.file.open()
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// zipFile is an open archive.
+// zipFile is an open zip archive.
 type zipFile struct {
 	file    vfs.File
-	members []*zip.File // by name
+	members []*zip.File // sorted by name, the members of a sample together
 }
 
-// openZip reads the directory of an archive.
+// openZip opens an archive and reads its directory.
 func openZip(ctx context.Context, root *vfs.Root, name string) (*zipFile, error) {
 	f, err := source.OpenUntil(ctx, root, name)
 	if err != nil {
@@ -38,9 +38,10 @@ func openZip(ctx context.Context, root *vfs.Root, name string) (*zipFile, error)
 	return z, nil
 }
 
-// readDirectory lists the members. Their stored sizes must fit the file together: a bomb stores one compressed block
-// under many names (https://www.bamsoftware.com/hacks/zipbomb/). Zstandard and bzip2 are read besides deflate, as
-// archivers write them.
+// readDirectory lists the members. The sum of their compressed sizes must fit in the file: an overlapping zip bomb
+// stores one compressed block under many names (https://www.bamsoftware.com/hacks/zipbomb/). Besides deflate,
+// Zstandard (method 93) and bzip2 (method 12) are decompressed, which current archivers write; the window of
+// Zstandard is limited, as a frame may ask for any size.
 func (z *zipFile) readDirectory() error {
 	info, err := z.file.Stat()
 	if err != nil {
@@ -69,8 +70,8 @@ func (z *zipFile) readDirectory() error {
 	return nil
 }
 
-// together puts the members of a sample after the first of them. The names of other samples can stand between theirs:
-// a.d/x.png comes after a.cls and before a.png.
+// together moves the members of a sample behind the first of them. After sorting by name, members of other samples
+// can be between: a.d/x.png sorts after a.cls and before a.png.
 func (z *zipFile) together() {
 	places := make(map[string]int)
 	place := make(map[*zip.File]int, len(z.members))
@@ -85,7 +86,7 @@ func (z *zipFile) together() {
 	slices.SortStableFunc(z.members, func(a, b *zip.File) int { return cmp.Compare(place[a], place[b]) })
 }
 
-// groups yields what follows each other under one key.
+// groups yields the groups of the archive, and returns whether the caller wants more.
 func (z *zipFile) groups(ctx context.Context, name string, want func(ext string) bool, yield func(group, error) bool) (
 	more bool, err error) {
 	g := group{file: name}
@@ -112,7 +113,8 @@ func (z *zipFile) groups(ctx context.Context, name string, want func(ext string)
 	return len(g.members) == 0 || yield(g, nil), nil
 }
 
-// member returns a file that may be part of a sample. key is "" if it is not.
+// member returns the member for a file of the archive. key is "" if the file is no part of a sample. The data is
+// not read before load.
 func (z *zipFile) member(f *zip.File, want func(ext string) bool, ignored *[]string) (m member, key string, err error) {
 	name, err := memberName(f.Name)
 	if err != nil || strings.HasSuffix(f.Name, "/") || f.Mode().IsDir() && f.UncompressedSize64 == 0 {
@@ -130,7 +132,8 @@ func (z *zipFile) member(f *zip.File, want func(ext string) bool, ignored *[]str
 	return m, key, nil
 }
 
-// checkZipped says why a member cannot be read.
+// checkZipped returns why a member cannot be read: it is encrypted, too large, or expands like a decompression
+// bomb.
 func checkZipped(f *zip.File) error {
 	const encrypted = 1
 	switch {
@@ -142,7 +145,8 @@ func checkZipped(f *zip.File) error {
 	return source.CheckRatio(int64(f.CompressedSize64), int64(f.UncompressedSize64))
 }
 
-// load returns the bytes of a member, in the memory that holds them already or in a new slice.
+// load returns the bytes of a member: the memory that holds them already, which must not be changed, or a new
+// slice. For zips it reads to the end, where archive/zip compares the checksum.
 func (m member) load() ([]byte, error) {
 	if m.placed != nil && m.err == nil {
 		return m.placed.load()

@@ -17,11 +17,11 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// cifarPixels is a picture of CIFAR: 3 planes of 32 rows of 32 bytes.
+// cifarPixels is the size of an image in bytes: 3 planes of 32 rows of 32 pixels.
 const cifarPixels = 3 * 32 * 32
 
-// OpenCIFAR opens the binary version of CIFAR-10 or CIFAR-100: a file of it, or its folder,
-// where the files for training and for tests are splits. https://www.cs.toronto.edu/~kriz/cifar.html
+// OpenCIFAR opens the binary version of CIFAR-10 or CIFAR-100: one file, or the folder, where the training files
+// and the test file are splits. https://www.cs.toronto.edu/~kriz/cifar.html
 func OpenCIFAR(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
 	source.Source, error) {
 	files, err := cifarFiles(root, path)
@@ -49,7 +49,7 @@ func OpenCIFAR(ctx context.Context, root *vfs.Root, path string, _ source.Option
 	return s, err
 }
 
-// cifarSplits returns the splits of a folder that has files for training and for tests.
+// cifarSplits returns the splits of files with so many records each; nil unless there are files of both splits.
 func cifarSplits(files []string, counts []int64) []store.Split {
 	train, test := store.Split{Name: "train"}, store.Split{Name: "test"}
 	at := int64(0)
@@ -67,10 +67,10 @@ func cifarSplits(files []string, counts []int64) []store.Split {
 	return []store.Split{train, test}
 }
 
-// cifarTests are the files of the test sets.
+// cifarTests are the names of the test files.
 var cifarTests = map[string]bool{"test_batch.bin": true, "test.bin": true}
 
-// cifarFiles returns the files to read, in order.
+// cifarFiles returns the files of path in the order of their records.
 func cifarFiles(root *vfs.Root, path string) ([]string, error) {
 	files, err := source.Files(path)
 	if err != nil {
@@ -93,11 +93,11 @@ func cifarFiles(root *vfs.Root, path string) ([]string, error) {
 		"test.bin; give the file that is meant", path)
 }
 
-// cifarClasses are the class names; coarse is nil for CIFAR-10.
+// cifarClasses has the class names. coarse is nil for CIFAR-10, and decides the size of records.
 type cifarClasses struct{ fine, coarse []string }
 
-// cifarNames reads the class names from the file next to the data. Without one, it assumes CIFAR-10
-// with unnamed classes.
+// cifarNames reads the class names from the text files next to the data, whose names tell CIFAR-100 from CIFAR-10.
+// Without such a file it assumes CIFAR-10 with unnamed classes.
 func cifarNames(root *vfs.Root, dir string) (c cifarClasses, err error) {
 	if c.fine, err = cifarLines(root, filepath.Join(dir, "fine_label_names.txt")); err != nil || c.fine != nil {
 		if err == nil {
@@ -112,7 +112,7 @@ func cifarNames(root *vfs.Root, dir string) (c cifarClasses, err error) {
 	return c, err
 }
 
-// cifarLines returns the lines of a file that are not empty, nil if there is no such file.
+// cifarLines returns the non-empty lines of a file, nil if the file does not exist.
 func cifarLines(root *vfs.Root, path string) (list []string, err error) {
 	text, err := root.ReadFile(path, nil, source.MaxText)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +129,7 @@ func cifarLines(root *vfs.Root, path string) (list []string, err error) {
 	return list, nil
 }
 
-// record returns the bytes of a record: one or two class numbers, then the picture.
+// record returns the size of a record in bytes: one label or two, then the image.
 func (c cifarClasses) record() int {
 	if c.coarse != nil {
 		return 2 + cifarPixels
@@ -137,8 +137,8 @@ func (c cifarClasses) record() int {
 	return 1 + cifarPixels
 }
 
-// columns returns images and labels of CIFAR's binary form: one or two bytes of labels, then the pixels in planes.
-// CIFAR-100 has a coarse label before the fine one; labels are the fine ones, as in torchvision.
+// columns returns the columns of images and labels. A record of CIFAR-100 has the coarse label before the fine one;
+// the field labels has the fine ones, as in torchvision.
 func (c cifarClasses) columns(p *cifarParts) []Column {
 	images := source.NumberField(source.ImagesName, tensor.Uint8, 3, 32, 32)
 	images.Layout = tensor.CHW
@@ -155,7 +155,7 @@ func (c cifarClasses) columns(p *cifarParts) []Column {
 	return list
 }
 
-// cifarParts are files of records of one size, one file after the other.
+// cifarParts is several files of records of one size, read as one sequence.
 type cifarParts struct {
 	files  []vfs.File
 	counts []int64
@@ -163,8 +163,8 @@ type cifarParts struct {
 	record int
 }
 
-// openCIFARParts opens the files, each of which must be whole records. The files are to be
-// closed also with an error.
+// openCIFARParts opens the files, each of which must have whole records. The caller closes the files in open, also
+// with an error.
 func openCIFARParts(ctx context.Context, root *vfs.Root, names []string, record int) (p *cifarParts, open []io.Closer,
 	err error) {
 	p = &cifarParts{record: record}
@@ -184,7 +184,7 @@ func openCIFARParts(ctx context.Context, root *vfs.Root, names []string, record 
 	return p, open, nil
 }
 
-// column returns the column of size bytes at a place of each record.
+// column returns the column of the size bytes at position place of each record.
 func (p *cifarParts) column(field source.Field, place, size int, convert func([]byte) []byte) Column {
 	field.Origin = field.Name
 	at := func(i int64, buf []byte) ([]byte, error) {

@@ -1,16 +1,16 @@
 package array
 
-// blockCursor gives out values of one size that are read a block at a time.
+// blockCursor returns single values of one size from a reader of blocks.
 type blockCursor struct {
 	blockReader
-	rest []byte // read and not given out yet
+	rest []byte // values that were read and not returned yet
 	size int    // bytes of a value
 }
 
-// blockReader reads values of one size.
+// blockReader reads values of one size, many at a time.
 type blockReader interface {
-	// read returns the next values, one or more, and the size of each; io.EOF is the end. Each
-	// block is separate memory, as its values are used independently.
+	// read returns one or more of the next values and the size of each in bytes; io.EOF after the last. The memory
+	// of a block is not reused, as its values outlive the next read.
 	read() (block []byte, size int, err error)
 	Close() error
 }

@@ -10,17 +10,18 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// block is how much of an array is read at once.
+// block is the size in bytes of the reads of a fixedReader.
 const block = 256 << 10
 
-// Fixed is an array of values of one size, one after the other.
+// Fixed is the layout of an array whose values have one size and follow each other without gaps.
 type Fixed struct {
 	Size int // bytes of a value in the file
-	// converts values of the file to values of the field, in place or not; nil if they are the same
+	// convert turns values of the file into values of the field, in place or in new memory; nil if they are the
+	// same
 	convert func([]byte) []byte
 }
 
-// column returns the column whose values are in r from offset on.
+// column returns the column of count values in r from offset on. It has random access.
 func (f Fixed) column(field source.Field, count int64, r io.ReaderAt, offset int64) Column {
 	return Column{
 		Field: field, Count: count,
@@ -42,7 +43,8 @@ func (f Fixed) column(field source.Field, count int64, r io.ReaderAt, offset int
 	}
 }
 
-// rows returns what reads values [a, b) at once; nil if they have another size in the field than in the file.
+// rows returns the function for Column.Rows; nil if values are converted, as dst may have another size than the
+// bytes of the file.
 func (f Fixed) rows(r io.ReaderAt, offset int64) func(a, b int64, dst []byte) error {
 	if f.convert != nil {
 		return nil
@@ -50,7 +52,8 @@ func (f Fixed) rows(r io.ReaderAt, offset int64) func(a, b int64, dst []byte) er
 	return func(a, _ int64, dst []byte) error { return source.ReadAt(r, dst, offset+a*int64(f.Size)) }
 }
 
-// stream returns the column whose values come out of what open returns.
+// stream returns the column of count values that can only be read from the front; open returns a reader before the
+// first value.
 func (f Fixed) stream(field source.Field, count int64, open func() (io.ReadCloser, error)) Column {
 	return Column{Field: field, Count: count, Open: func() (Cursor, error) {
 		r, err := open()
@@ -61,18 +64,19 @@ func (f Fixed) stream(field source.Field, count int64, open func() (io.ReadClose
 	}}
 }
 
+// Cursor returns a cursor over the next count values of r, which it closes.
 func (f Fixed) Cursor(r io.ReadCloser, count int64) Cursor {
 	return &blockCursor{blockReader: &fixedReader{Fixed: f, r: r, left: count}}
 }
 
-// fixedReader reads the values in the file's order, and converts them.
+// fixedReader reads values in the order of the file, and converts them.
 type fixedReader struct {
 	Fixed
 	r    io.ReadCloser
-	left int64 // values not read yet
+	left int64 // number of values that were not read yet
 }
 
-// read returns the next values in a block of their own: cursors hand them out without a copy, so a block is not reused.
+// read returns the next values in new memory: cursors hand out slices of a block, so blocks are not reused.
 func (f *fixedReader) read() ([]byte, int, error) {
 	n := min(int64(max(1, block/f.Size)), f.left)
 	if n == 0 {
@@ -93,7 +97,8 @@ func (f *fixedReader) read() ([]byte, int, error) {
 	return b, len(b) / int(n), nil
 }
 
-// end reads to the end, after the last value: compressed data has its checksum there.
+// end reads on after the last value: decompressors compare their checksum only at the end of the data, and more
+// data means a wrong header.
 func (f *fixedReader) end() error {
 	var b [1]byte
 	switch _, err := io.ReadFull(f.r, b[:]); err {
@@ -110,8 +115,7 @@ var errLonger = errors.New("has more bytes than its header promises")
 
 func (f *fixedReader) Close() error { return f.r.Close() }
 
-// Swapped returns the conversion from big to little endian of elements of that size, nil
-// for bytes.
+// Swapped returns the conversion of big-endian elements of size bytes to little endian, in place; nil for bytes.
 func Swapped(size int) func([]byte) []byte {
 	if size == 1 {
 		return nil
@@ -122,7 +126,7 @@ func Swapped(size int) func([]byte) []byte {
 	}
 }
 
-// Widened converts bytes to int64, as class numbers are stored.
+// Widened converts uint8 to int64, the type of class numbers in datasets.
 func Widened(b []byte) []byte {
 	out := make([]byte, 8*len(b))
 	for i, x := range b {

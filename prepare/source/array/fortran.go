@@ -7,21 +7,21 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// stripBytes is how much of an array in Fortran order is turned around at once: the more, the
-// longer are the strips that are read of each of its columns.
+// stripBytes is the size of the blocks in which an array in Fortran order is transposed. Larger blocks make longer
+// contiguous reads of each column.
 const stripBytes = 16 << 20
 
-// At least abreast strips are transposed together, so that what they write is close
-// together. If the array has few records, its columns are read whole, as many as make
-// wholeBytes.
+// The transposition handles at least abreast strips together, so that the bytes that it writes for a record are
+// close together. If an array has so few records that abreast whole columns fit in wholeBytes, columns are read
+// whole, as many as fit.
 const (
 	abreast    = 16
 	wholeBytes = 256 << 10
 )
 
-// fortranColumn returns the column of an array in Fortran order. In the file the elements that have
-// one place in their records are side by side; a record is gathered from as many strips as it
-// has elements. So any one record is dear, and the array is read from its beginning alone.
+// fortranColumn returns the column of an array in Fortran order. The file has the first element of all records,
+// then the second of all, and so on; a record is gathered from as many places as it has elements. Reading one
+// record would cost as much as reading many, so the column has no random access.
 func (h Header) fortranColumn(field source.Field, count int64, r io.ReaderAt) Column {
 	return Column{Field: field, Count: count, Open: func() (Cursor, error) {
 		size := int64(h.DType.Size())
@@ -38,7 +38,7 @@ func (h Header) fortranColumn(field source.Field, count int64, r io.ReaderAt) Co
 	}}
 }
 
-// cOrder returns, for the elements of an array in Fortran order, their places in C order.
+// cOrder returns, for each element of a record in Fortran order, its position in C order.
 func cOrder(shape tensor.Shape) []int {
 	order := []int{0}
 	for axis := range shape {
@@ -57,24 +57,24 @@ func cOrder(shape tensor.Shape) []int {
 	return order
 }
 
-// fortranReader gathers records from strips.
+// fortranReader reads an array in Fortran order block by block. A strip is the values of one element in all records
+// of the block, which are contiguous in the file.
 type fortranReader struct {
 	Header
 	r      io.ReaderAt
 	count  int64
 	record int   // bytes
-	order  []int // of its elements, see cOrder
-	most   int64 // records a block
-	group  int   // strips read for one turn
-	whole  bool  // the strips hold all records
+	order  []int // by element in the file: its position in a record, see cOrder
+	most   int64 // records in a block
+	group  int   // strips that are read for one call of turn
+	whole  bool  // strips have all records of the array and not only those of the block
 	buf    []byte
 	turn   turn
-	at     int64 // records read
+	at     int64 // number of records read so far
 }
 
-// read turns the next block of records from Fortran order, where the first axis varies fastest, to C order. The values
-// of one record are then far apart in the file, so the block is read as strips, each the values of one element of all
-// its records: reading record by record would touch the whole file for each.
+// read returns the next block in C order. It reads the block strip by strip: reading record by record would touch
+// the whole file for each record.
 func (s *fortranReader) read() ([]byte, int, error) {
 	n := min(s.most, s.count-s.at)
 	if n == 0 {
@@ -98,7 +98,8 @@ func (s *fortranReader) read() ([]byte, int, error) {
 
 func (s *fortranReader) Close() error { return nil }
 
-// readStrips returns strips of the next n records, and the bytes from one to the next.
+// readStrips returns strips with the next n records, beginning at element first, and the distance between strips in
+// bytes.
 func (s *fortranReader) readStrips(first, strips, n int64) (b []byte, stride int64, err error) {
 	size := int64(s.DType.Size())
 	if s.whole {
@@ -116,11 +117,11 @@ func (s *fortranReader) readStrips(first, strips, n int64) (b []byte, stride int
 	return s.buf, stride, nil
 }
 
-// turn fills a block of records of that many elements: it puts the strips, which begin at
-// multiples of stride, to the places in order.
+// turn transposes strips into a block of records of so many elements: strip k begins at k*stride and goes to
+// position order[k] of the records.
 type turn func(block []byte, elements int, order []int, strips []byte, stride int64)
 
-// turns are by the size of an element.
+// turns has a function for each element size, as a constant size compiles to one move for each element.
 var turns = map[int]turn{1: turn8, 2: turn16, 4: turn32, 8: turn64}
 
 func turn8(block []byte, elements int, order []int, strips []byte, stride int64) {

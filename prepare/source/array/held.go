@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// All appends all values of a column, one after the other.
+// All appends all values to buf, concatenated.
 func (c Column) All(buf []byte) (_ []byte, err error) {
 	if size := int64(c.Field.RecordBytes()); c.Rows != nil && size*c.Count < math.MaxInt32 {
 		from := len(buf)
@@ -19,7 +19,7 @@ func (c Column) All(buf []byte) (_ []byte, err error) {
 	return buf, err
 }
 
-// Each calls f with all values of a column, one after the other.
+// Each calls f with each value in order.
 func (c Column) Each(f func(value []byte)) (err error) {
 	cursor, err := c.Open()
 	if err != nil {
@@ -36,7 +36,8 @@ func (c Column) Each(f func(value []byte)) (err error) {
 	return nil
 }
 
-// Held returns a column whose values are read at the first use and stay in memory, of one that is read in order only.
+// Held returns a column with random access for a column that can only be read in order: the first use reads all
+// values, and they stay in memory.
 func (c Column) Held() Column {
 	each := c.Each // of the column as it is now
 	read := sync.OnceValues(func() (values [][]byte, err error) {
@@ -54,7 +55,7 @@ func (c Column) Held() Column {
 	return c
 }
 
-// CursorAt returns a cursor that reads values by their numbers, as Column.At does.
+// CursorAt returns a cursor over count values that reads each by a function like Column.At.
 func CursorAt(at func(i int64, buf []byte) ([]byte, error), count int64) Cursor {
 	return &cursorAt{at: at, count: count}
 }

@@ -19,13 +19,14 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// idxTypes are the element types of IDX, big endian: http://yann.lecun.com/exdb/mnist/
+// idxTypes has the element types of IDX by their code; elements are big endian. http://yann.lecun.com/exdb/mnist/
 var idxTypes = map[byte]tensor.DType{
 	0x08: tensor.Uint8, 0x09: tensor.Int8, 0x0b: tensor.Int16, 0x0c: tensor.Int32, 0x0d: tensor.Float32,
 	0x0e: tensor.Float64,
 }
 
-// readIDX reads a header: two zero bytes, the type, the number of axes, their lengths.
+// readIDX reads an IDX header: two zero bytes, the code of the type, the number of axes, and the length of each
+// axis as a big-endian uint32.
 func readIDX(r io.Reader) (h Header, err error) {
 	var b [4 + 4*tensor.MaxRank]byte
 	if _, err := io.ReadFull(r, b[:8]); err != nil {
@@ -47,8 +48,8 @@ func readIDX(r io.Reader) (h Header, err error) {
 	return h, nil
 }
 
-// OpenIDX opens a file of MNIST's format, also compressed with gzip. With a file of images, it also reads the
-// file of labels next to it, found by its name.
+// OpenIDX opens a file in the format of MNIST, plain or gzipped. For a file of images it also opens the file of
+// labels, which has "labels" in place of "images" in its name.
 func OpenIDX(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
 	source.Source, error) {
 	files, err := idxFiles(root, path)
@@ -72,7 +73,7 @@ func OpenIDX(ctx context.Context, root *vfs.Root, path string, _ source.Options,
 	return New("idx", path, source.BaseName(path), columns, append(open, root)...)
 }
 
-// idxFiles returns the files of one set: images, and labels where there are some.
+// idxFiles returns the files of one set: the images, and the labels if there are any.
 func idxFiles(root *vfs.Root, path string) ([]string, error) {
 	files, err := source.FilesIn(root, path, "*idx*-ubyte*")
 	if err != nil {
@@ -96,7 +97,7 @@ func idxFiles(root *vfs.Root, path string) ([]string, error) {
 	return []string{images[0], labels[0]}, nil
 }
 
-// idxColumn opens a file as a column.
+// idxColumn opens a file and returns its column. The caller closes the file.
 func idxColumn(ctx context.Context, root *vfs.Root, name string) (Column, io.Closer, error) {
 	f, err := source.OpenUntil(ctx, root, name)
 	if err != nil {
@@ -109,8 +110,9 @@ func idxColumn(ctx context.Context, root *vfs.Root, name string) (Column, io.Clo
 	return c, f, err
 }
 
-// idxColumnOf opens an IDX file, plain or gzipped, as MNIST is published. A plain file can be read at any position, and
-// its length is compared with its header now; a gzipped one is read from its beginning for each pass.
+// idxColumnOf returns the column of an IDX file, plain or gzipped, as MNIST is published. A plain file has random
+// access, and its size is compared with its header at once. A gzipped file is decompressed from its beginning for
+// each pass, and its end is checked when a pass reaches it.
 func idxColumnOf(ctx context.Context, f vfs.File, name string) (Column, error) {
 	magic := make([]byte, 2)
 	if err := source.ReadAt(f, magic, 0); err != nil {
@@ -150,7 +152,8 @@ func idxColumnOf(ctx context.Context, f vfs.File, name string) (Column, error) {
 	}), err
 }
 
-// idxField returns the field of a file: images are gray ones, labels class numbers.
+// idxField returns the field of a file. Rank 3 of bytes is gray images, which get a channel axis; rank 1 of bytes
+// is class numbers, which become int64 like all labels.
 func idxField(h Header, name string) (source.Field, Fixed, error) {
 	f, _, err := h.field(layout.FieldName(strings.TrimSuffix(name, ".gz")), name)
 	if err != nil {

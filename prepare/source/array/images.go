@@ -9,11 +9,11 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// lookedAt is how many values of a column are looked at for one that is not empty.
+// lookedAt is the number of values in which FindImages looks for one that is not empty.
 const lookedAt = 8
 
-// FindImages makes columns of encoded images those whose values are bytes that begin as files of images do: lists of
-// uint8, texts, and rows of uint8 that zeros fill up behind the file, as robots write them.
+// FindImages gives columns the content of encoded images if their values are bytes that begin like image files:
+// lists of uint8, texts, and rows of uint8 padded with zeros, as recordings of robots store them.
 func FindImages(columns []Column) {
 	for i, c := range columns {
 		f := c.Field
@@ -25,7 +25,8 @@ func FindImages(columns []Column) {
 	}
 }
 
-// beginsAsImage reports whether the first value that is not empty begins as an image file.
+// beginsAsImage reports whether the first value that is not empty begins like an image file. Padded rows must be a
+// photo (layout.IsPhoto), as rows of numbers can begin with any bytes.
 func (c Column) beginsAsImage() bool {
 	cursor, err := c.Open()
 	if err != nil {
@@ -44,10 +45,11 @@ func (c Column) beginsAsImage() bool {
 	return false
 }
 
-// IsPhotos reports whether the rows of bytes of a column are image files that zeros fill up.
+// IsPhotos reports whether the values are rows of bytes with image files, padded with zeros.
 func (c Column) IsPhotos() bool { return !c.Field.Ragged && c.beginsAsImage() }
 
-// images returns the column with the content of images.
+// images returns the column with the content of images. Padding is cut off the values, whose size then varies, so
+// Rows is removed.
 func (c Column) images(padded bool) Column {
 	name, origin := c.Field.Name, c.Field.Origin
 	c.Field = source.ContentField(name, tensor.Image)
@@ -71,10 +73,11 @@ func (c Column) images(padded bool) Column {
 	return c
 }
 
-// trimmed is a cursor over values without the zeros at their ends.
+// trimmed is a cursor that cuts zeros off the ends of values.
 type trimmed struct{ Cursor }
 
-// Next returns a value without the NULs at its end: NumPy pads bytes of dtype S to the longest, and drops NULs, too.
+// Next returns the next value without the zeros at its end: NumPy pads values of dtype S to the longest value, and
+// drops zeros at the end on reading, too.
 func (t trimmed) Next() ([]byte, error) {
 	value, err := t.Cursor.Next()
 	return bytes.TrimRight(value, "\x00"), err

@@ -15,8 +15,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// OpenNPY opens a .npy file, or a folder or glob of them: each is a field, named as its
-// file.
+// OpenNPY opens a .npy file, or a folder or glob of such files. Each file is a field, named after the file.
 func OpenNPY(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
 	source.Source, error) {
 	files, err := source.FilesIn(root, path, "*.npy")
@@ -50,7 +49,7 @@ func OpenNPY(ctx context.Context, root *vfs.Root, path string, _ source.Options,
 	return New("npy", path, source.BaseName(path), columns, append(open, root)...)
 }
 
-// npyColumn returns the column that a file is, with singles also one without axes.
+// npyColumn returns the column of a file. Arrays without axes are an error unless singles is set.
 func npyColumn(f vfs.File, name string, singles bool) (Column, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -79,8 +78,8 @@ func npyColumn(f vfs.File, name string, singles bool) (Column, error) {
 	return c, nil
 }
 
-// OpenNPZ opens what numpy.savez or savez_compressed wrote: each member is a field, in the order of the archive, as in
-// numpy.load.
+// OpenNPZ opens a file of numpy.savez or numpy.savez_compressed. Each member is a field, in the order of the
+// archive, which is also the order of numpy.load.
 func OpenNPZ(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
 	source.Source, error) {
 	f, z, err := openZip(ctx, root, path)
@@ -91,8 +90,9 @@ func OpenNPZ(ctx context.Context, root *vfs.Root, path string, _ source.Options,
 	return named("npz", path, all, bad, selection, f, root)
 }
 
-// named returns the source of the arrays of a file that are selected, by default all. Arrays without axes are left out.
-// It takes over the files, but for root with an error.
+// named returns the source of the selected arrays of a file, by default all. By default, arrays without axes are
+// left out with a hint. On success the source owns f and root; with an error named closes f, and the caller closes
+// root.
 func named(kind, path string, all []Column, bad Rejections, selection []column.Selection, f, root io.Closer) (
 	source.Source, error) {
 	var columns []Column
@@ -118,7 +118,7 @@ func named(kind, path string, all []Column, bad Rejections, selection []column.S
 	return s, err
 }
 
-// openZip opens an .npz, which is a zip archive of .npy files.
+// openZip opens an .npz file, which is a zip archive of .npy files. The caller closes the file.
 func openZip(ctx context.Context, root *vfs.Root, path string) (vfs.File, *zip.Reader, error) {
 	f, size, err := source.OpenSized(ctx, root, path)
 	if err != nil {
@@ -131,8 +131,8 @@ func openZip(ctx context.Context, root *vfs.Root, path string) (vfs.File, *zip.R
 	return f, z, nil
 }
 
-// NPZ returns the arrays of what numpy.savez or savez_compressed wrote, those without axes among them, and what closes
-// the file. Those that were not compressed can be read in any order.
+// NPZ returns the arrays of an .npz file, including arrays without axes, and the closer of the file. Members that
+// are stored without compression have random access.
 func NPZ(ctx context.Context, root *vfs.Root, path string) ([]Column, Rejections, io.Closer, error) {
 	f, z, err := openZip(ctx, root, path)
 	if err != nil {
@@ -142,7 +142,7 @@ func NPZ(ctx context.Context, root *vfs.Root, path string) ([]Column, Rejections
 	return columns, bad, f, nil
 }
 
-// NPY returns the array of a .npy file, and what closes the file.
+// NPY returns the array of a .npy file, which may have no axes, and the closer of the file.
 func NPY(ctx context.Context, root *vfs.Root, path string) (Column, io.Closer, error) {
 	f, err := source.OpenUntil(ctx, root, path)
 	if err != nil {
@@ -155,6 +155,7 @@ func NPY(ctx context.Context, root *vfs.Root, path string) (Column, io.Closer, e
 	return c, f, nil
 }
 
+// npzColumns returns the columns of all members, and the members that cannot become a column.
 func npzColumns(ctx context.Context, f vfs.File, z *zip.Reader) (columns []Column, bad Rejections) {
 	for _, m := range z.File {
 		name, ok := strings.CutSuffix(m.Name, ".npy")
@@ -174,8 +175,8 @@ func npzColumns(ctx context.Context, f vfs.File, z *zip.Reader) (columns []Colum
 
 var errNoArray = errors.New("is not an array: its name does not end in .npy")
 
-// npzColumn returns the column that a member is. The size that a member claims is
-// limited by its compressed size.
+// npzColumn returns the column of a member. The number of bytes that its header promises is limited by what the
+// stored bytes can expand to, before memory is allocated for it.
 func npzColumn(ctx context.Context, f vfs.File, m *zip.File, name string) (Column, error) {
 	if err := source.CheckZipName(f, m); err != nil {
 		return Column{}, err

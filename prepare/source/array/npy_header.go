@@ -14,12 +14,13 @@ import (
 type Header struct {
 	DType     tensor.DType
 	BigEndian bool
-	fortran   bool // the first axis runs fastest, and there are others
+	fortran   bool // the first axis varies fastest, and there are several axes
 	Shape     []int64
-	Offset    int64 // of the elements
+	Offset    int64 // of the first element in the file, in bytes
 }
 
-// ReadNPY reads the header of a .npy file in C order.
+// ReadNPY reads the header of a .npy file. Fortran order is an error: transposing needs reads at any position, and
+// members of archives are read in order.
 func ReadNPY(r io.Reader) (Header, error) {
 	h, err := readAnyNPY(r)
 	if err == nil && h.fortran {
@@ -28,7 +29,7 @@ func ReadNPY(r io.Reader) (Header, error) {
 	return h, err
 }
 
-// readAnyNPY reads the header of a .npy file.
+// readAnyNPY reads the header of a .npy file in either order.
 func readAnyNPY(r io.Reader) (Header, error) {
 	h, err := npy.Read(r)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -42,7 +43,8 @@ var errSingle = errors.New("is a single number; an array of records has a first 
 var errFortran = errors.New("is in Fortran order, which is supported only for .npy files that are not in an archive; " +
 	"rewrite it with numpy.save(file, numpy.ascontiguousarray(a))")
 
-// field returns the field whose records are along the first axis, and their number.
+// field returns the field whose records lie along the first axis, and the number of records. The number is limited
+// so that it can be multiplied with the size of a record without overflow.
 func (h Header) field(name, origin string) (source.Field, int64, error) {
 	if len(h.Shape) == 0 {
 		return source.Field{}, 0, errSingle
@@ -62,7 +64,8 @@ func (h Header) field(name, origin string) (source.Field, int64, error) {
 	return f, h.Shape[0], nil
 }
 
-// single returns the header of an array without axes as one with a row.
+// single returns the header of an array without axes as an array of one record, and true; any other header as it
+// is.
 func (h Header) single() (Header, bool) {
 	if len(h.Shape) > 0 {
 		return h, false
@@ -71,7 +74,7 @@ func (h Header) single() (Header, bool) {
 	return h, true
 }
 
-// layout returns how the array's values become values of the field.
+// layout returns the size of the records in the file and their conversion to values of the field.
 func (h Header) layout(f source.Field) Fixed {
 	l := Fixed{Size: f.RecordBytes()}
 	if h.BigEndian {
@@ -80,7 +83,8 @@ func (h Header) layout(f source.Field) Fixed {
 	return l
 }
 
-// checkSize compares the bytes of elements that the header of a file promises with those that are in it.
+// checkSize compares the size of the elements by the header with the size of the file, both in bytes. Too many
+// bytes are an error, too: they are a second array, which would silently be left out.
 func (h Header) checkSize(need, size int64) error {
 	switch there := size - h.Offset; {
 	case need > there:

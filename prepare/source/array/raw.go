@@ -12,14 +12,15 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// Raw is the type and the shape of files that have the elements of an array and no header, as numpy.tofile writes them.
+// Raw is the element type and shape of files that have the elements of an array and no header, as numpy.tofile
+// writes them. Only the user knows both.
 type Raw struct {
 	column.Type
 	BigEndian bool
 }
 
-// ParseRaw reads what String writes: a type of numbers as --fields takes it, with > before it where elements are big
-// endian.
+// ParseRaw reads the notation of String: a type of numbers as in --fields, with > before it for big-endian
+// elements.
 func ParseRaw(text string) (*Raw, error) {
 	name, big := strings.CutPrefix(text, ">")
 	t, err := column.ParseType(name)
@@ -29,7 +30,7 @@ func ParseRaw(text string) (*Raw, error) {
 	return &Raw{t, big}, err
 }
 
-// String returns the text that ParseRaw reads.
+// String returns the notation that ParseRaw reads.
 func (t *Raw) String() string {
 	if t.BigEndian {
 		return ">" + t.Type.String()
@@ -37,7 +38,7 @@ func (t *Raw) String() string {
 	return t.Type.String()
 }
 
-// Open returns the array of a file, and what closes the file.
+// Open returns the array of a file and the closer of the file.
 func (t *Raw) Open(ctx context.Context, root *vfs.Root, path string) (Column, io.Closer, error) {
 	f, size, err := source.OpenSized(ctx, root, path)
 	if err != nil {
@@ -50,7 +51,8 @@ func (t *Raw) Open(ctx context.Context, root *vfs.Root, path string) (Column, io
 	return c, f, nil
 }
 
-// column returns the array of a file of that many bytes.
+// column returns the array of a file of size bytes. The size must fit the declaration exactly: it is the only check
+// that the declaration belongs to the file.
 func (t *Raw) column(r io.ReaderAt, size int64) (Column, error) {
 	row := source.NumberField("x", t.DType, t.Shape...).RecordBytes()
 	h := Header{DType: t.DType, BigEndian: t.BigEndian}

@@ -6,15 +6,17 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Records reads records of one size by their numbers, in any number of goroutines: a *chunk.Reader, or several.
+// Records reads records of one size by their numbers. It may be used by any number of goroutines. *chunk.Reader
+// implements it.
 type Records interface {
 	Len() int64
 	RecordBytes() int
 	Records(ctx context.Context, dst []byte, a, b int64) error
 }
 
-// Converted is the numbers of other records in a type that has all their values, as libhdf5 converts the sources of a
-// virtual dataset.
+// Converted reads the records of Narrow with their numbers converted from type From to type To, as libhdf5 converts
+// the sources of a virtual dataset. To should hold all values of From; a value that it does not hold exactly is an
+// error.
 type Converted struct {
 	Narrow   Records
 	From, To tensor.DType

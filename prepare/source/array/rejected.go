@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// Rejection is an array that cannot become a field, and why.
+// Rejection is an array that cannot become a field, and the reason.
 type Rejection struct {
 	Name string
 	Err  error
@@ -18,7 +18,7 @@ type Rejection struct {
 // Rejections are the arrays of a source that cannot become fields.
 type Rejections []Rejection
 
-// Selected returns the error of a rejected array that the selection names.
+// Selected returns the error of the first rejected array that the selection names; nil if there is none.
 func (m Rejections) Selected(list []column.Selection) error {
 	for _, f := range m {
 		for _, w := range list {
@@ -30,7 +30,7 @@ func (m Rejections) Selected(list []column.Selection) error {
 	return nil
 }
 
-// All returns the errors of all of them, and how to do without: by the names of the others.
+// All returns the errors of all rejected arrays, and the --fields flag that selects the other arrays.
 func (m Rejections) All(others []Column) error {
 	var errs []error
 	for _, f := range m {
@@ -43,7 +43,7 @@ func (m Rejections) All(others []Column) error {
 	return fmt.Errorf("%w; leave out what cannot become a field: %s", err, usual(others))
 }
 
-// Hint is a sentence about those that were left out.
+// Hint returns a sentence about the arrays that were left out.
 func (m Rejections) Hint() string {
 	var parts []string
 	for _, f := range m {
@@ -52,8 +52,8 @@ func (m Rejections) Hint() string {
 	return "left out, as they cannot become a field: " + source.Enumerate(parts, 5)
 }
 
-// choose keeps the columns that are wanted, all without such. Rejected arrays that nobody asks for
-// matter only where all are wanted.
+// choose returns the selected columns, or all columns if the selection is empty. Then rejected arrays are an error,
+// as "all" would silently not be all; otherwise they matter only if they are selected.
 func (m Rejections) choose(columns []Column, selection []column.Selection) ([]Column, error) {
 	err := m.Selected(selection)
 	if err == nil && len(selection) == 0 {

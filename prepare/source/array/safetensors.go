@@ -17,17 +17,17 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// mostHeader is the longest header that the library safetensors reads.
+// mostHeader is the longest header in bytes that the safetensors library itself reads.
 const mostHeader = 100_000_000
 
-// tensorTypes are the types of https://github.com/huggingface/safetensors that arrays have.
+// tensorTypes has the element types of https://github.com/huggingface/safetensors that fields can have.
 var tensorTypes = map[string]tensor.DType{
 	"BOOL": tensor.Bool, "U8": tensor.Uint8, "I8": tensor.Int8, "U16": tensor.Uint16, "I16": tensor.Int16,
 	"U32": tensor.Uint32, "I32": tensor.Int32, "U64": tensor.Uint64, "I64": tensor.Int64,
 	"F16": tensor.Float16, "BF16": tensor.BFloat16, "F32": tensor.Float32, "F64": tensor.Float64,
 }
 
-// OpenSafetensors opens a file of safetensors: each tensor is a field.
+// OpenSafetensors opens a file of safetensors. Each tensor is a field.
 func OpenSafetensors(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
 	source.Source, error) {
 	all, bad, closer, err := Safetensors(ctx, root, path)
@@ -37,7 +37,8 @@ func OpenSafetensors(ctx context.Context, root *vfs.Root, path string, _ source.
 	return named("safetensors", path, all, bad, selection, closer, root)
 }
 
-// Safetensors returns the tensors of a file, those without axes among them, by name, and what closes the file.
+// Safetensors returns the tensors of a file sorted by name, including tensors without axes, and the closer of the
+// file.
 func Safetensors(ctx context.Context, root *vfs.Root, path string) (columns []Column, bad Rejections, _ io.Closer,
 	err error) {
 	f, size, err := source.OpenSized(ctx, root, path)
@@ -50,16 +51,17 @@ func Safetensors(ctx context.Context, root *vfs.Root, path string) (columns []Co
 	return columns, bad, f, nil
 }
 
-// tensorEntry is what the header says of a tensor.
+// tensorEntry is the header's entry of a tensor. Offsets are bytes from the end of the header.
 type tensorEntry struct {
 	DType   string   `json:"dtype"`
 	Shape   []int64  `json:"shape"`
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
-// tensorsOf reads the header of a file: its length in 8 bytes, then JSON with the type, shape and place of each tensor
-// (https://github.com/huggingface/safetensors). The length is untrusted, so it is compared with the file before memory
-// is allocated for it. Tensors are sorted by name, as JSON objects have no order.
+// tensorsOf reads the header of a file: its length as a little-endian uint64, then a JSON object with type, shape
+// and place of each tensor (https://github.com/huggingface/safetensors). The length is untrusted and is compared
+// with the size of the file before memory is allocated for it. Tensors are sorted by name, as JSON objects have no
+// order.
 func tensorsOf(r io.ReaderAt, size int64) (columns []Column, bad Rejections, err error) {
 	var length [8]byte
 	if err := source.ReadAt(r, length[:], 0); err != nil {
@@ -89,7 +91,8 @@ func tensorsOf(r io.ReaderAt, size int64) (columns []Column, bad Rejections, err
 	return columns, bad, nil
 }
 
-// tensorColumn returns the column of a tensor, whose data is counted from first on.
+// tensorColumn returns the column of a tensor. first is the position of the data section in the file and size the
+// size of the file.
 func tensorColumn(r io.ReaderAt, name string, text []byte, first, size int64) (Column, error) {
 	var e tensorEntry
 	if err := json.Unmarshal(text, &e); err != nil {

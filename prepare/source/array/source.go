@@ -1,10 +1,16 @@
-// Package array has the sources that consist of arrays of one length: .npy, .npz, safetensors, CIFAR and IDX files, and
-// raw numbers without a header. Sample i has the values at place i of each array.
+// Package array reads sources that consist of arrays of one length: .npy, .npz, safetensors, CIFAR and IDX files,
+// and raw numbers without a header. Sample i has element i of the first axis of each array.
 //
-// A format makes a list of [Column], which [New] joins to a source. A column opens a cursor for reading in order, and
-// has a function for any position where its file allows that. Values come as this machine has them: bytes in the other
-// order are swapped on the way, and arrays in Fortran order are turned in strips that fit in memory. Arrays that cannot
-// become fields are [Rejections], which are errors only for users who ask for them.
+// Each format makes a list of [Column] values, which [New] joins to a source. Other packages (hdf5, zarr, unit,
+// cells) make their columns with the same type. A Column opens a [Cursor] for reading in order, and has the
+// functions At and Rows for random access where the file allows it; the source is Indexed if all columns have At.
+// Values come in the byte order of fields: big-endian elements are swapped, and arrays in Fortran order are
+// transposed in blocks that fit in memory.
+//
+// An array that cannot become a field is a [Rejection]. It is an error only if it is selected by name, or if all
+// arrays are wanted; the error then says how to select the other arrays.
+//
+// Sizes in headers are compared with the size of the file before memory is allocated for them.
 package array
 
 import (
@@ -23,49 +29,50 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// arrays is a source of arrays of one length: each is a field, and sample i is the values
-// at place i of all.
+// arrays is a source of arrays of one length: each array is a field, and sample i has value i of each array.
 type arrays struct {
 	path    string
 	info    source.Info
 	columns []Column
 	files   []io.Closer
-	name    func(i int64) string // of a record
+	name    func(i int64) string // name of record i
 }
 
-// Column is one array of a source.
+// Column is one array of a source. At and Rows may run concurrently.
 type Column struct {
 	Field  source.Field
-	Count  int64
-	Single bool // the array has no axes; its value is the only one
+	Count  int64 // number of values
+	Single bool  // the array has no axes, and its value is the only one
 
-	// Open returns the values from the first on.
+	// Open returns a cursor before the first value.
 	Open func() (Cursor, error)
 
-	// At appends value i to buf. It is nil where the array can only be read in order.
+	// At appends value i to buf. It is nil if the array can only be read in order.
 	At func(i int64, buf []byte) ([]byte, error)
 
-	// Rows fills dst with values [a, b), which have one size. It is nil where that is no faster than At.
+	// Rows fills dst, of the right size, with values [a, b). It is nil if the values have different sizes, or if it
+	// would be no faster than At.
 	Rows func(a, b int64, dst []byte) error
 }
 
-// Cursor gives the values of a column one after the other. It serves one goroutine.
+// Cursor returns the values of a column in order. It serves one goroutine.
 type Cursor interface {
-	// Next returns the next value, which nothing changes any more.
+	// Next returns the next value. The memory belongs to the caller: it is not reused, so values may go to other
+	// goroutines.
 	Next() ([]byte, error)
 	Close() error
 }
 
-// indexedArrays is a source of arrays with random access.
+// indexedArrays is arrays with random access: all columns have At.
 type indexedArrays struct{ *arrays }
 
-// New returns the source of these columns, which must have one length, and whose records are named by their numbers. It
-// takes over the files, also with an error.
+// New returns the source of columns, which must have one length. Records are named by their numbers. The source
+// owns files and closes them, also if New returns an error.
 func New(kind, path, name string, columns []Column, files ...io.Closer) (source.Source, error) {
 	return NewNamed(kind, path, name, columns, func(i int64) string { return strconv.FormatInt(i, 10) }, files...)
 }
 
-// NewNamed is New for records that have names.
+// NewNamed is New with a function that returns the name of a record.
 func NewNamed(kind, path, name string, columns []Column, names func(i int64) string, files ...io.Closer) (
 	source.Source, error) {
 	s := &arrays{path: path, columns: columns, files: files, name: names,
@@ -81,7 +88,7 @@ func NewNamed(kind, path, name string, columns []Column, names func(i int64) str
 	return indexedArrays{s}, nil
 }
 
-// check fills in info, or says what does not fit.
+// check fills in info, or returns why the columns do not make a source.
 func (s *arrays) check() error {
 	if len(s.columns) == 0 {
 		return errors.New("holds no arrays")
@@ -110,7 +117,9 @@ func (s *arrays) check() error {
 	return column.Distinct(chosen, source.FieldNames(s.info.Fields))
 }
 
-// usual returns the flag that chooses the columns of the length that most have, of several the one with the most bytes.
+// usual returns the --fields flag that selects the columns of the most common length; of several such lengths, the
+// one with the most bytes. It is a suggestion in messages, and the order of comparisons makes it the same in each
+// run.
 func usual(columns []Column) string {
 	count, size, most := make(map[int64]int), make(map[int64]int64), columns[0].Count
 	for _, c := range columns {
@@ -131,7 +140,7 @@ func usual(columns []Column) string {
 	return cmp.Or(column.FieldsCommand("", names), "--fields")
 }
 
-// listCommand says where the lengths of all arrays can be seen.
+// listCommand returns the command that shows the lengths of all arrays, where there is one.
 func (s *arrays) listCommand() string {
 	if s.info.Kind != "hdf5" {
 		return ""
@@ -142,12 +151,13 @@ func (s *arrays) listCommand() string {
 // Info implements Source.
 func (s *arrays) Info() source.Info { return s.info }
 
-// InUnits says where the records are, as package unit writes it, and which of them lists of units have.
+// InUnits sets the declaration of the records in the notation of package unit, and the lists of records. Fields are
+// then exactly the selected ones.
 func (s *arrays) InUnits(records string, lists []store.Split) {
 	s.info.Records, s.info.Lists, s.info.Chosen = records, lists, true
 }
 
-// Note adds a sentence to what the source says of itself.
+// Note adds a sentence to Info.Hints.
 func (s *arrays) Note(hint string) { s.info.Hints = append(s.info.Hints, hint) }
 
 // Close implements Source.
@@ -176,6 +186,8 @@ func (s *arrays) Samples() iter.Seq2[source.Sample, error] {
 	}
 }
 
+// cursors opens a cursor for each column. With an error, it also returns the cursors that are open, for the caller
+// to close.
 func (s *arrays) cursors() (list []Cursor, err error) {
 	for _, c := range s.columns {
 		cursor, err := c.Open()
@@ -193,6 +205,7 @@ func closeAll(cursors []Cursor) {
 	}
 }
 
+// next returns sample i, with the next value of each cursor.
 func (s *arrays) next(i int64, cursors []Cursor) (source.Sample, error) {
 	values := make(source.Tuple, len(cursors))
 	for k, c := range cursors {
@@ -204,7 +217,7 @@ func (s *arrays) next(i int64, cursors []Cursor) (source.Sample, error) {
 	return source.Sample{Name: s.name(i), Data: values}, nil
 }
 
-// CutShort words the end of a file where there should be more.
+// CutShort rewords io.EOF in a place where the file should go on, as a user cannot do anything with "EOF".
 func CutShort(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the file is cut short")
@@ -217,7 +230,7 @@ func (s indexedArrays) Sample(i int64) (source.Sample, error) {
 	return source.Sample{Name: s.name(i), Data: place{s.arrays, i}}, nil
 }
 
-// place is the Data of sample i, which is read when it is asked for.
+// place is the Data of sample i in a source with random access. Read fetches the values.
 type place struct {
 	arrays *arrays
 	i      int64
@@ -235,7 +248,8 @@ func (p place) Read(v *source.Values) error {
 	return nil
 }
 
-// ReadField implements Parted, for numbers. A value that cannot be read is left to Read, which returns the error.
+// ReadField implements source.Parted for numbers. It returns false for a value that cannot be read, so that Read
+// returns the error.
 func (p place) ReadField(v *source.Values, field int) bool {
 	c := &p.arrays.columns[field]
 	if c.Field.Content != "" {
@@ -264,7 +278,7 @@ func (s indexedArrays) ReadRange(field int, a, b int64, dst []byte) error {
 	return nil
 }
 
-// Select keeps the columns that are wanted, under the names that are wanted.
+// Select returns the selected columns with the selected field names; all columns if the selection is empty.
 func Select(columns []Column, selection []column.Selection) ([]Column, error) {
 	if len(selection) == 0 {
 		return columns, nil
@@ -280,8 +294,8 @@ func Select(columns []Column, selection []column.Selection) ([]Column, error) {
 	return list, nil
 }
 
-// findColumn returns the column that a selection names, by the name in the file, or by the field's name, which users
-// see in messages.
+// findColumn returns the column that a selection names: by its name in the file, or else by its field name, which
+// is the name that users see in messages.
 func findColumn(columns []Column, w column.Selection) (Column, error) {
 	var origins, names []string
 	for _, c := range columns {
