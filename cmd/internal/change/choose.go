@@ -107,12 +107,16 @@ func Restore() *cobra.Command {
 	return cmd
 }
 
+// noGeneration returns the usage error of a restore whose argument has no generation.
 func noGeneration(arg string) string {
 	return fmt.Sprintf("%s names no generation; write DATASET@3, or DATASET@ and a tag; --deleted takes deleted records "+
 		"back", remote.Redact(arg))
 }
 
-// namesGeneration reports whether an argument may name a generation, which only a store can say of a URL.
+// namesGeneration reports whether an argument may name a generation. For a URL the answer is only a
+// guess, because "@" may also be part of the key: only the store knows, and run asks it later.
+// Without the guess, the commonest mistake (no generation) would cost a connection before it is
+// reported.
 func namesGeneration(arg string) bool {
 	if !remote.IsURL(arg) {
 		_, _, named := layout.SplitGeneration(arg)
@@ -133,7 +137,9 @@ leaves the log. The dataset has another id then.
 
 An HDF5 file has one generation, and nothing to prune: a change leaves nothing behind in it.`
 
-// bucketWithin is --within in a bucket, where it is not known who reads and who writes.
+// bucketWithin is the default of --within in a bucket. A store does not tell which generations
+// processes on other machines have open, or which files belong to a change that is still being
+// written: a prune without a period of grace would remove both.
 const bucketWithin = 24 * time.Hour
 
 // Prune returns the command prune.
@@ -177,6 +183,7 @@ func Prune() *cobra.Command {
 	return cmd
 }
 
+// renderPruned prints what prune removed, or would remove if dry is set.
 func renderPruned(w io.Writer, p *edit.Pruned, dry bool) error {
 	verb := "removed"
 	if dry {
@@ -208,6 +215,7 @@ func renderPruned(w io.Writer, p *edit.Pruned, dry bool) error {
 	return err
 }
 
+// numbers returns the numbers of generations for a line of text, separated by commas.
 func numbers(list []int) string {
 	var words []string
 	for _, n := range list {

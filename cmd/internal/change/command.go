@@ -1,5 +1,13 @@
-// Package change is the commands that change a dataset, and choose among its generations: column, delete, select, log,
-// tag, restore and prune.
+// Package change has the commands that change a dataset, and the commands that choose among its
+// generations: column, delete, select, log, tag, restore and prune.
+//
+// A command checks its arguments, opens the DATASET by package datasetarg, and passes the change to
+// one of two libraries. Package edit changes flat folders and Zarr, here and in buckets, by a new
+// generation, which is a manifest that shares the unchanged files with the generation before.
+// Package rewrite replaces an HDF5 file by a new one. makeChange chooses between the two libraries,
+// so that each command states its change once for either.
+//
+// The command line that made a generation is stored in the generation's manifest, for penstock log.
 package change
 
 import (
@@ -48,7 +56,7 @@ func Command() *cobra.Command {
 	return root
 }
 
-// set is put for a column that exists.
+// set returns the command column set: the same command as add, for a column that exists.
 func set() *cobra.Command {
 	f := &putFlags{replaces: true}
 	cmd := put("set", "Replace the values of a column", f,
@@ -58,22 +66,23 @@ func set() *cobra.Command {
 	return cmd
 }
 
-// add is put for a column that is new.
+// add returns the command column add, for a column that does not exist yet.
 func add() *cobra.Command {
 	return put("add", "Add a column with a value for each record", new(putFlags),
 		"  penstock column add out/flat emb emb.npy\n"+
 			"  penstock column add out/flat score scores.csv --on source_name --missing 0")
 }
 
-// putFlags is the command line of add and set.
+// putFlags holds the flags of column add and column set.
 type putFlags struct {
 	field, fields, on, missing string
 	of                         string
 	resume                     bool
 	replaces, changeType       bool
-	fills                      bool // missing was given, which may be an empty text
+	fills                      bool // --missing was given; its value may be an empty text
 }
 
+// put returns the command that adds or sets a column. f.replaces tells which of the two.
 func put(verb, short string, f *putFlags, example string) *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: verb + " [flags] DATASET NAME VALUES", Short: short, Long: short + ".\n\n" + putLong, Example: example,
@@ -99,6 +108,7 @@ func put(verb, short string, f *putFlags, example string) *cobra.Command {
 	return cmd
 }
 
+// problems returns what is wrong with the arguments and flags, a sentence each.
 func (f *putFlags) problems(args []string) (list []string) {
 	if len(args) != 3 || args[0] == "" || args[1] == "" || args[2] == "" {
 		return []string{fmt.Sprintf("needs DATASET, NAME and VALUES, and not %q", args)}
@@ -124,7 +134,10 @@ func (f *putFlags) problems(args []string) (list []string) {
 	return list
 }
 
-// commandLine returns the command as it was given, for the log.
+// commandLine returns the command with its arguments and the flags that decide its result, for the
+// generation's entry in the log. Secrets in URLs are redacted, since everybody who can read the
+// dataset can read the log. --resume, --quiet and --json are left out: they do not change the
+// values.
 func commandLine(name string, cmd *cobra.Command, args []string) string {
 	words := []string{"penstock", name}
 	for _, a := range args {
@@ -138,6 +151,7 @@ func commandLine(name string, cmd *cobra.Command, args []string) string {
 	return strings.Join(words, " ")
 }
 
+// drop returns the command column drop.
 func drop() *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: "drop [flags] DATASET NAME...", Short: "Remove columns",
@@ -161,6 +175,7 @@ func drop() *cobra.Command {
 	return cmd
 }
 
+// rename returns the command column rename.
 func rename() *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: "rename [flags] DATASET NAME NEW", Short: "Give a column another name",
@@ -181,7 +196,8 @@ func rename() *cobra.Command {
 	return cmd
 }
 
-// change makes a change and reports it.
+// change opens the dataset of an argument, makes a change by inFolder or inFile, and prints the new
+// generation.
 func change(cmd *cobra.Command, arg string, opts edit.Options,
 	inFolder func(*edit.Dataset, edit.Options) (*store.Manifest, error),
 	inFile func(path string, o rewrite.Options) (*store.Manifest, error)) error {
@@ -194,7 +210,7 @@ func change(cmd *cobra.Command, arg string, opts edit.Options,
 	return report(cmd, ds.Path, m, errors.Join(err, ds.Close()))
 }
 
-// Made is the result of a change.
+// Made is the result of a change of columns, as --json prints it.
 type Made struct {
 	Path       string   `json:"path"`
 	Generation int      `json:"generation"`
@@ -203,6 +219,7 @@ type Made struct {
 	Columns    []string `json:"columns"`
 }
 
+// report prints the generation with manifest m, or passes err on.
 func report(cmd *cobra.Command, path string, m *store.Manifest, err error) error {
 	if err != nil {
 		return err

@@ -43,6 +43,8 @@ func Log() *cobra.Command {
 	return cmd
 }
 
+// render prints a generation a line. A generation whose manifest cannot be read stays in the list
+// with the reason, because prune keeps all files while such a generation exists.
 func render(w io.Writer, log []edit.Entry) error {
 	t := cli.Table{Align: "r"}
 	for _, e := range log {
@@ -58,6 +60,7 @@ func render(w io.Writer, log []edit.Entry) error {
 	return err
 }
 
+// by returns the command or call that made a generation; "" if the manifest does not record one.
 func by(e edit.Entry) string {
 	if e.Change == nil {
 		return ""

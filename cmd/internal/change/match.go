@@ -17,8 +17,14 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// like returns the field of the new values, which keep the description of the old ones: type, classes and everything
-// else that the manifest says. Names of classes become their numbers in old. A change of type needs --change-type.
+// like returns the field for new values of an existing column, and sets v.change to the conversion
+// that the values need. The field keeps everything that the manifest says about the old column:
+// type, classes, layout, normalization. A loader that was written for the column then works on with
+// the new values.
+//
+// Class names of the new values become the numbers that the old classes have, and new names get the
+// next numbers. Numbers are converted if castable allows it. All other changes of type need
+// --change-type or --fields.
 func (f *putFlags) like(v *values, old, field store.Field) (store.Field, error) {
 	switch {
 	case len(old.Classes) > 0 && len(field.Classes) > 0:
@@ -54,6 +60,7 @@ func (f *putFlags) like(v *values, old, field store.Field) (store.Field, error) 
 // same reports whether fields have the same shape.
 func same(a, b store.Field) bool { return a.Ragged == b.Ragged && slices.Equal(a.Shape, b.Shape) }
 
+// typeName returns the type of a field for an error message.
 func typeName(f store.Field) string {
 	switch {
 	case len(f.Classes) > 0:
@@ -68,7 +75,8 @@ func typeName(f store.Field) string {
 	return f.DType.String()
 }
 
-// renumber returns numbers of classes, of type from, as others of type to.
+// renumber replaces class numbers of type from by numbers[class], in type to. A number outside of
+// the list of classes means that the source is corrupt, since its own manifest has the list.
 func renumber(value []byte, from tensor.DType, numbers []int64, to tensor.DType) (out []byte, err error) {
 	for ; len(value) > 0 && err == nil; value = value[from.Size():] {
 		n, ok := from.Read(value).Int64()
@@ -80,6 +88,8 @@ func renumber(value []byte, from tensor.DType, numbers []int64, to tensor.DType)
 	return out, err
 }
 
+// classOf returns the stored number of a class name. The error lists at most 20 of the known
+// classes.
 func classOf(f store.Field, name string) ([]byte, error) {
 	i := slices.Index(f.Classes, name)
 	if i < 0 {
@@ -88,7 +98,12 @@ func classOf(f store.Field, name string) ([]byte, error) {
 	return f.DType.AppendExact(nil, tensor.Int(int64(i)))
 }
 
-// match orders the values by a key that the dataset and the table have.
+// match sets v.order to the row of VALUES for each record of the dataset, by the key column of
+// both. One row may serve many records (a table of classes, for example). Rows that no record
+// matches are only noted; records without a row get a value from fill.
+//
+// mine is opened for the key column alone, and its deleted records are left out, so that v.order
+// has one entry per remaining record, which is the order in which the change asks for values.
 func (f *putFlags) match(cmd *cobra.Command, of *datasetarg.Generations, v *values, old *store.Manifest,
 	field store.Field) (_ store.Field, err error) {
 	if !slices.ContainsFunc(v.src.fields, func(g store.Field) bool { return g.Name == f.on }) {
@@ -121,8 +136,13 @@ func (f *putFlags) match(cmd *cobra.Command, of *datasetarg.Generations, v *valu
 	return field, nil
 }
 
-// fill decides which values the records get that the table does not mention: their old values, or the value of
-// --missing.
+// fill sets v.missing, the value of records that VALUES does not mention: the value of --missing
+// or, when a column is set, the old value. A column that is added has no old values, so add fails
+// without --missing.
+//
+// The old values are read from the column as it was before the change, one record at a time, and
+// need the new type: v.missing copies bytes and converts nothing. src.close is extended to close
+// the opened column too, since the values are read until src is closed.
 func (f *putFlags) fill(ctx context.Context, of *datasetarg.Generations, v *values, old *store.Manifest,
 	field store.Field, without []int) (store.Field, error) {
 	if f.fills {
@@ -162,7 +182,8 @@ func (f *putFlags) fill(ctx context.Context, of *datasetarg.Generations, v *valu
 	return field, nil
 }
 
-// constant returns the value of a record all of whose elements are a number, or that is a text.
+// constant returns the value of a record whose elements all are the number in text, or which is the
+// text. For a label, text may be the name of a class.
 func constant(f store.Field, text string) (value []byte, err error) {
 	if f.Ragged {
 		if f.DType == tensor.Uint8 && len(f.Shape) == 0 {

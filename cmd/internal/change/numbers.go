@@ -15,11 +15,13 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// numberList is a list of numbers and ranges, and not the name of a file.
+// numberList matches a list of numbers and ranges such as "3,7,10-20". Any other text is the name
+// of a file; a file whose name is such a list needs "./" before its name.
 var numberList = regexp.MustCompile(`^[0-9][0-9,\s-]*$`)
 
-// recordNumbers returns the numbers that a text such as 3,7,10-20 lists, or a file, or standard input as "-". They are
-// of some of n records; edit.Dataset.Choose reports those that are out of range or given twice.
+// recordNumbers returns the record numbers of --records: a list such as 3,7,10-20, the content of a
+// file, or standard input for "-". n is the number of records, which bounds how many numbers are
+// kept in memory; edit.Dataset.Choose reports numbers that are out of range or given twice.
 func recordNumbers(text string, stdin io.Reader, n int64) ([]int64, error) {
 	if text == "-" {
 		return readNumbers(stdin, n)
@@ -35,6 +37,7 @@ func recordNumbers(text string, stdin io.Reader, n int64) ([]int64, error) {
 	return numbers, errors.Join(err, f.Close())
 }
 
+// listedNumbers returns the numbers of a list such as 3,7,10-20. A range includes both its ends.
 func listedNumbers(text string, n int64) (numbers []int64, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		first, last, isRange := strings.Cut(strings.TrimSpace(word), "-")
@@ -47,7 +50,7 @@ func listedNumbers(text string, n int64) (numbers []int64, err error) {
 			return nil, fmt.Errorf("%q is neither a number nor a range such as 10-20, which includes both", word)
 		}
 		if b >= n {
-			a = b // which is out of range; those before it might not fit into memory
+			a = b // one number out of range is enough for Choose to report; the whole range might not fit into memory
 		}
 		for ; a <= b; a++ {
 			numbers = append(numbers, a)
@@ -56,7 +59,8 @@ func listedNumbers(text string, n int64) (numbers []int64, err error) {
 	return numbers, nil
 }
 
-// readNumbers reads a .npy file of integers, or text with a number in each line.
+// readNumbers reads a .npy file of integers, or text with a number in each line. The first bytes
+// tell which: the magic of .npy starts with the byte 0x93, which no number has.
 func readNumbers(r io.Reader, n int64) ([]int64, error) {
 	in := bufio.NewReader(r)
 	if start, _ := in.Peek(len(npy.Magic)); string(start) == npy.Magic {
@@ -86,7 +90,7 @@ func readNumbers(r io.Reader, n int64) ([]int64, error) {
 	return numbers, nil
 }
 
-// arrayNumbers reads an array of one dimension.
+// arrayNumbers reads a .npy file with a one-dimensional array of integers, of either byte order.
 func arrayNumbers(r io.Reader, n int64) ([]int64, error) {
 	h, err := npy.Read(r)
 	if err != nil {
@@ -118,6 +122,7 @@ func arrayNumbers(r io.Reader, n int64) ([]int64, error) {
 	return numbers, nil
 }
 
+// tooMany is the error for more numbers than the dataset has records.
 func tooMany(n int64) error {
 	return fmt.Errorf("there are more numbers than records: the dataset has %d; give each number once", n)
 }

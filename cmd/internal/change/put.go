@@ -26,7 +26,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// putColumn adds the column, or sets it.
+// putColumn commits the column: as a new column or, for the command set, in place of the old one.
 func (f *putFlags) putColumn(cmd *cobra.Command, ds *datasetarg.Generations, field store.Field, values edit.Values,
 	opts edit.Options) (*store.Manifest, error) {
 	add, addToFile := ds.Dataset.AddColumn, rewrite.AddColumn
@@ -40,6 +40,7 @@ func (f *putFlags) putColumn(cmd *cobra.Command, ds *datasetarg.Generations, fie
 		})
 }
 
+// run carries out add or set with the arguments DATASET, NAME and VALUES.
 func (f *putFlags) run(cmd *cobra.Command, args []string, opts edit.Options) error {
 	ds, err := datasetarg.OpenChanging(cmd.Context(), args[0])
 	if err != nil {
@@ -49,6 +50,9 @@ func (f *putFlags) run(cmd *cobra.Command, args []string, opts edit.Options) err
 	return report(cmd, ds.Path, m, errors.Join(err, ds.Close()))
 }
 
+// change opens VALUES and writes the column. opts.Of pins the generation that the values belong to:
+// if another writer appends or restores records meanwhile, the change is an error and not a column
+// whose values are shifted against the records.
 func (f *putFlags) change(cmd *cobra.Command, ds *datasetarg.Generations, name, values string,
 	opts edit.Options) (*store.Manifest, error) {
 	old, err := ds.Manifest()
@@ -72,7 +76,7 @@ func (f *putFlags) change(cmd *cobra.Command, ds *datasetarg.Generations, name, 
 	return m, errors.Join(err, src.close())
 }
 
-// base returns the generation whose records the values are of.
+// base returns the manifest of the generation whose records VALUES has: --of, or the newest.
 func (f *putFlags) base(ds *datasetarg.Generations, newest *store.Manifest) (*store.Manifest, error) {
 	if f.of == "" {
 		return newest, nil
@@ -80,6 +84,8 @@ func (f *putFlags) base(ds *datasetarg.Generations, newest *store.Manifest) (*st
 	return ds.Dataset.Manifest(f.of)
 }
 
+// put chooses the field of VALUES, decides conversion and order of the values, and writes the
+// column.
 func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name string, old *store.Manifest,
 	records int64, src *table, opts edit.Options) (*store.Manifest, error) {
 	column, err := src.choose(name, f.field, f.on)
@@ -112,7 +118,8 @@ func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name stri
 	return f.putColumn(cmd, ds, field, v.from, opts)
 }
 
-// table is VALUES: an open dataset, view or table.
+// table is VALUES: an open dataset, view or table of another program, with its fields. Whoever
+// opened the table calls close.
 type table struct {
 	loader.Source
 	path   string
@@ -120,8 +127,12 @@ type table struct {
 	close  func() error
 }
 
-// selection lists the columns of a table that are read, and their types. The key column takes the dataset's type, and
-// so do values that replace others. Integer keys keep the table's own width, because keys of any width match.
+// selection returns the columns of a table to read, and their types, in the form of --fields; ""
+// means all columns with the types that the table suggests.
+//
+// The key column gets the type that it has in the dataset, and so do values that replace others:
+// otherwise a table of digits would be read as integers although the dataset has texts, and no key
+// would match. Integer keys keep the table's own width, because keys of any width match.
 func (f *putFlags) selection(name string, old *store.Manifest) string {
 	if f.fields != "" {
 		return f.fields
@@ -146,7 +157,8 @@ func (f *putFlags) selection(name string, old *store.Manifest) string {
 	return list
 }
 
-// quoted returns the name of a column as --fields has it.
+// quoted returns the name of a column for --fields, in quotes if it contains a character that has a
+// meaning in --fields.
 func quoted(column string) string {
 	if strings.ContainsAny(column, ",=:+*\"") {
 		return `"` + strings.ReplaceAll(column, `"`, `""`) + `"`
@@ -157,7 +169,8 @@ func quoted(column string) string {
 // intType matches what typeOf returns for an integer.
 var intType = regexp.MustCompile(`^:u?int\d+$`)
 
-// typeOf returns the type of a field as --fields has it, or "" where the table says it.
+// typeOf returns the type of a field for --fields, or "" where no type is given because the table
+// itself says what the column holds, as for images.
 func typeOf(f store.Field) string {
 	axes := ""
 	for _, n := range f.Shape {
@@ -178,7 +191,7 @@ func typeOf(f store.Field) string {
 	return fmt.Sprintf(":%v", f.DType)
 }
 
-// open opens VALUES.
+// open opens VALUES as a table: raw samples by package raw, everything else by package datasetarg.
 func (f *putFlags) open(ctx context.Context, path, selection string) (*table, error) {
 	if raw.Is(path) {
 		src, err := raw.Open(ctx, path, raw.Options{Columns: selection})
@@ -197,13 +210,15 @@ func (f *putFlags) open(ctx context.Context, path, selection string) (*table, er
 	return &table{ds.Source, path, ds.Fields, ds.Close}, nil
 }
 
-// column is a field of a table.
+// column is a field of a table and its index in the table's list of fields.
 type column struct {
 	store.Field
 	at int // in the table
 }
 
-// choose returns the field that has the values.
+// choose returns the field that has the values: --field, else the field called name, else the only
+// field besides the key. If --field is given and missing, the field called name is taken, because
+// selection has a table's column --field renamed to name.
 func (t *table) choose(name, field, key string) (column, error) {
 	var names, others []string
 	for _, f := range t.fields {
@@ -227,22 +242,26 @@ func (t *table) choose(name, field, key string) (column, error) {
 	return column{t.fields[i], i}, nil
 }
 
-// values reads the values of a column in the order of the dataset's records.
+// values produces the values of a column in the order of the dataset's records, for edit.Values.
 type values struct {
 	ctx    context.Context
 	src    *table
 	column column
-	// the record of the table for each of the dataset; -1: there is none. nil: the same
+	// order has the row of src for each record of the dataset, -1 where src has none; nil means
+	// that record i is row i.
 	order    []int
-	missing  func(record int64) ([]byte, error) // the value of a record that the table does not have
-	change   func(value []byte) ([]byte, error) // to the value that is stored; nil: it is the same
+	missing  func(record int64) ([]byte, error) // the value of a record whose order is -1
+	change   func(value []byte) ([]byte, error) // converts a value to the stored type; nil if the types are equal
 	progress func(n int64)
 }
 
-// readBytes is about how much is read at a time.
+// readBytes is about how many bytes of values are gathered at a time, and the size of the buffer on
+// standard input.
 const readBytes = 1 << 20
 
-// from implements [edit.Values].
+// from implements [edit.Values]: it yields the values of the records from number first on. Values
+// are gathered in blocks of about readBytes, at most 65536 records, so that reading costs few calls
+// and little memory.
 func (v *values) from(first int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		n := v.len()
@@ -264,6 +283,7 @@ func (v *values) from(first int64) iter.Seq2[[]byte, error] {
 	}
 }
 
+// len returns the number of values, which is the number of the dataset's records.
 func (v *values) len() int {
 	if v.order != nil {
 		return len(v.order)
@@ -271,7 +291,7 @@ func (v *values) len() int {
 	return v.src.Len()
 }
 
-// value returns the bytes of record i, which is the k-th of the batch.
+// value returns the bytes of record i, which is entry k of the batch.
 func (v *values) value(b *batch, i, k int) ([]byte, error) {
 	if v.order != nil && v.order[i] < 0 {
 		return v.missing(int64(i))
@@ -287,13 +307,14 @@ func (v *values) value(b *batch, i, k int) ([]byte, error) {
 	return changed, nil
 }
 
-// batch is values of some records in memory.
+// batch holds the values of some records in memory, and the row in src of each.
 type batch struct {
 	block.Block
 	indices []int
 }
 
-// read reads the values for records [a, b) of the dataset.
+// read reads the values for records [from, to) of the dataset. A record without a row reads row 0
+// instead, so that entry k of the batch is always record from+k; value then replaces the bytes.
 func (b *batch) read(v *values, from, to int) (err error) {
 	b.indices = b.indices[:0]
 	for i := from; i < to; i++ {
@@ -306,7 +327,7 @@ func (b *batch) read(v *values, from, to int) (err error) {
 	return b.gather(v.ctx, v.src, v.column.Field)
 }
 
-// gather reads the values of a field for the records of b.
+// gather reads field f of the rows b.indices from src.
 func (b *batch) gather(ctx context.Context, src *table, f store.Field) error {
 	if err := b.Read(ctx, src.Source, f.Spec, b.indices); err != nil {
 		return fmt.Errorf("%s: %w", src.path, err)
@@ -314,7 +335,10 @@ func (b *batch) gather(ctx context.Context, src *table, f store.Field) error {
 	return nil
 }
 
-// stream reads a .npy file from standard input.
+// stream writes a column from a .npy file on standard input, whose producer may take hours. Values
+// are journaled: after an interruption, --resume tells the producer on standard output at which
+// record to go on, and reads a .npy file whose header again has the whole shape but whose data
+// begin at that record.
 func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name string, old *store.Manifest,
 	records int64, opts edit.Options) (*store.Manifest, error) {
 	in := bufio.NewReaderSize(cmd.InOrStdin(), readBytes)

@@ -46,16 +46,18 @@ func Select() *cobra.Command {
 		"  penstock select out/flat --where \"labels in ('circle', 'square')\"", others)
 }
 
-// choiceFlags is the command line of delete and select.
+// choiceFlags holds the flags that choose records: of delete, select and restore.
 type choiceFlags struct {
 	where, records string
 	of             string
 }
 
-// leaving returns the records that a command deletes: of those that were chosen, these or the others.
+// leaving returns the records to delete, given the chosen ones: the chosen ones for delete, all
+// others for select.
 type leaving func(ds *datasetarg.Generations, c edit.Chosen) (edit.Chosen, error)
 
-// choosing returns a command that deletes records, the chosen ones or the others.
+// choosing returns the command delete or select. which turns the chosen records into the records to
+// delete.
 func choosing(verb, short, long, example string, which leaving) *cobra.Command {
 	f := new(choiceFlags)
 	cmd := cli.Command(&cobra.Command{
@@ -93,6 +95,7 @@ func choosing(verb, short, long, example string, which leaving) *cobra.Command {
 	return cmd
 }
 
+// problems returns what is wrong with the flags, a sentence each.
 func (f *choiceFlags) problems() (list []string) {
 	switch {
 	case f.where == "" && f.records == "":
@@ -109,7 +112,7 @@ func (f *choiceFlags) problems() (list []string) {
 	return list
 }
 
-// choose finds the records that the command line chooses.
+// choose returns the records that --where or --records chooses, as places in storage.
 func (f *choiceFlags) choose(cmd *cobra.Command, ds *datasetarg.Generations) (edit.Chosen, error) {
 	if f.where != "" {
 		return choose(cmd.Context(), ds, f.where, edit.Live)
@@ -125,7 +128,7 @@ func (f *choiceFlags) choose(cmd *cobra.Command, ds *datasetarg.Generations) (ed
 	return ds.Dataset.Choose(m.Generation, numbers)
 }
 
-// commandOf returns the line that a generation was made by, as the log shows it.
+// commandOf returns the command line that makes the generation, for the log.
 func (f *choiceFlags) commandOf(command, path string) string {
 	if f.where != "" {
 		return commandOf(command, path, "--where", f.where)
@@ -137,10 +140,12 @@ func (f *choiceFlags) commandOf(command, path string) string {
 	return line
 }
 
-// asChosen is for delete.
+// asChosen is the leaving of delete: the chosen records are deleted.
 func asChosen(_ *datasetarg.Generations, c edit.Chosen) (edit.Chosen, error) { return c, nil }
 
-// others returns the records of the generation of c that are not chosen, and not deleted there.
+// others is the leaving of select: it returns the records of the generation of c that are neither
+// chosen nor deleted already. Bits beyond the last record are cleared, since the complement of the
+// last word has set them.
 func others(ds *datasetarg.Generations, c edit.Chosen) (edit.Chosen, error) {
 	m, err := ds.Dataset.Manifest(strconv.Itoa(c.Generation))
 	if err != nil {
@@ -159,7 +164,8 @@ func others(ds *datasetarg.Generations, c edit.Chosen) (edit.Chosen, error) {
 	return c, nil
 }
 
-// chosen marks the records of set.
+// chosen returns a set of record numbers as a set of places. Numbers change with every delete;
+// places stay, so that the set is still right if another writer deletes records before the commit.
 func chosen(ds *mmapds.Dataset, set *expr.Set) edit.Chosen {
 	m := ds.Manifest()
 	out := edit.Chosen{Generation: m.Generation, Words: make([]uint64, (m.Records+63)/64)}
@@ -170,7 +176,8 @@ func chosen(ds *mmapds.Dataset, set *expr.Set) edit.Chosen {
 	return out
 }
 
-// commandOf returns the line with a flag that a generation was made by, as the log shows it.
+// commandOf returns a command line with one flag, for the log; "" if a word cannot be printed,
+// because a shell could not be given the line.
 func commandOf(command, path, flag, value string) string {
 	word, ok := shell.Quote(value)
 	if value == "-" {
@@ -183,7 +190,7 @@ func commandOf(command, path, flag, value string) string {
 	return line + " " + flag + " " + word
 }
 
-// choose finds the records of the newest generation for which a condition holds.
+// choose returns the records of the newest generation for which a condition holds.
 func choose(ctx context.Context, of *datasetarg.Generations, where string, which edit.Which) (c edit.Chosen,
 	err error) {
 	parsed, err := expr.Parse(where)
@@ -207,7 +214,7 @@ func choose(ctx context.Context, of *datasetarg.Generations, where string, which
 	return c, nil
 }
 
-// restoreRecords takes deleted records back: those that are chosen, or all.
+// restoreRecords restores deleted records: the ones that --where or --records chooses, or all.
 func restoreRecords(cmd *cobra.Command, arg string, f *choiceFlags) error {
 	ds, err := datasetarg.OpenChanging(cmd.Context(), arg)
 	if err != nil {
@@ -220,6 +227,8 @@ func restoreRecords(cmd *cobra.Command, arg string, f *choiceFlags) error {
 	return reportChange(cmd, ds.Path, m, nil)
 }
 
+// undelete finds the records to restore and restores them. The condition of --where is evaluated
+// over all stored records, since the wanted ones are deleted.
 func (f *choiceFlags) undelete(cmd *cobra.Command, ds *datasetarg.Generations) (*store.Manifest, error) {
 	var records edit.Chosen
 	var err error
@@ -244,7 +253,7 @@ func (f *choiceFlags) undelete(cmd *cobra.Command, ds *datasetarg.Generations) (
 	return ds.Dataset.Undelete(records, edit.Options{By: by})
 }
 
-// Changed is the result of a change of records.
+// Changed is the result of deleting or restoring records, as --json prints it.
 type Changed struct {
 	Path       string `json:"path"`
 	Generation int    `json:"generation"`
@@ -256,6 +265,7 @@ type Changed struct {
 	operation string
 }
 
+// reportChange prints what a change of records did, or passes err on.
 func reportChange(cmd *cobra.Command, path string, m *store.Manifest, err error) error {
 	if err != nil {
 		return err

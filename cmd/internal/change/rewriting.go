@@ -14,8 +14,11 @@ import (
 	"github.com/penstock/penstock/store/hdf5/rewrite"
 )
 
-// makeChange makes a change of a dataset: by inFile if that is an HDF5 file of this machine, and else by inFolder. It says
-// how much is written to a new file, and shows how far that is.
+// makeChange makes a change of a dataset: by inFile for an HDF5 file on this machine, otherwise by
+// inFolder. A change of a folder writes the new column at most, and the caller shows its progress.
+// A change of a file writes all records again, so makeChange prints the size of the new file
+// beforehand and shows the progress of two stages: records are collected first, columns compressed
+// afterwards.
 func makeChange(cmd *cobra.Command, ds *datasetarg.Generations, opts edit.Options,
 	inFolder func(o edit.Options) (*store.Manifest, error),
 	inFile func(path string, o rewrite.Options) (*store.Manifest, error)) (*store.Manifest, error) {

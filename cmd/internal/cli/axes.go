@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// ParseAxes reads sizes by the names or the numbers of axes: time=24,lat=128.
+// ParseAxes parses sizes of axes, such as time=24,lat=128. An axis is its name or its number, which
+// the caller looks up.
 func ParseAxes(text string) (map[string]int, error) {
 	sizes := make(map[string]int)
 	for part := range strings.SplitSeq(text, ",") {

@@ -7,7 +7,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// bar is a progress bar with rate and time to go, which leaves no trace when it is done.
+// bar is a progress bar with rate and remaining time, for a terminal. It erases itself at the end.
 type bar struct{ bar *progressbar.ProgressBar }
 
 func newBar(out io.Writer, what string, total int64, unit string) bar {
@@ -28,9 +28,10 @@ func newBar(out io.Writer, what string, total int64, unit string) bar {
 	return bar{b}
 }
 
+// every returns the time between two drawings: often enough to look alive, and cheap.
 func (b bar) every() time.Duration { return 100 * time.Millisecond }
 
-// A bar that cannot be drawn does not stop the work, so errors are dropped.
+// show draws the bar. A bar that cannot be drawn does not stop the work, so its errors are dropped.
 func (b bar) show(done int64) { _ = b.bar.Set64(done) }
 
 func (b bar) finish(int64, time.Duration) { _ = b.bar.Clear() }

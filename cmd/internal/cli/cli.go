@@ -1,5 +1,15 @@
-// Package cli is the user interface that all commands share: exit codes, Ctrl-C, errors of
-// flags, help, progress, and numbers as people read them. It knows nothing about datasets.
+// Package cli is the user interface that all commands share: exit codes, Ctrl-C, errors of flags,
+// help, progress, tables, and numbers as people read them. It knows nothing about datasets.
+//
+//	Main      runs a command with the process's arguments, streams and signals
+//	Run       the same with given arguments and streams, for tests and for commands in commands
+//	Usage     an error of the command line; Run prints all of them at once
+//	Progress  a bar on a terminal, lines in a log file, JSON events for programs
+//	Print     a result on standard output, as text or, with --json, as JSON
+//
+// Results go to standard output; progress, notes and errors go to standard error. Every text from a
+// file or a server is escaped before it is printed, and secrets in URLs are redacted: a file name
+// must not be able to write escape sequences to the terminal, and logs end up in bug reports.
 package cli
 
 import (
@@ -21,7 +31,7 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// Exit codes of every command.
+// Exit codes of every command. Scripts rely on the numbers, so they never change.
 const (
 	ExitDone        = 0
 	ExitFailed      = 1
@@ -30,12 +40,16 @@ const (
 	ExitInterrupted = 130
 )
 
-// ErrInterrupted is the cause of a context that Ctrl-C or SIGTERM cancelled.
+// ErrInterrupted is the cause of a context that SIGINT (Ctrl-C) or SIGTERM cancelled.
 var ErrInterrupted = errors.New("interrupted")
 
 // Main runs cmd with the arguments, streams and signals of the process, and ends the process.
-// SIGINT and SIGTERM cancel the command's context, so that it can tidy up; a second one, a
-// quarter of a second later or more, ends the process at once.
+// SIGINT and SIGTERM cancel the command's context, so that the command can clean up. A second
+// signal ends the process at once, for a user who does not want to wait, unless it arrives within
+// copies of the first.
+//
+// Secrets are taken out of the environment before anything else runs, so that no child process
+// inherits them.
 func Main(cmd *cobra.Command) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -51,11 +65,11 @@ func Main(cmd *cobra.Command) {
 	os.Exit(Run(cmd, shell.Secrets(os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
 }
 
-// copies is how long signals count as copies of the first: timeout(1) and others send one to a
-// process and to its group, which is the same process again.
+// copies is the time in which further signals count as copies of the first. timeout(1) and others
+// send a signal to a process and then to its process group, which has the same process in it.
 const copies = 250 * time.Millisecond
 
-// awaitSecond returns when a signal comes that is not a copy of the one that just came.
+// awaitSecond returns when a signal arrives that is not a copy of the signal that has just arrived.
 func awaitSecond(signals <-chan os.Signal) {
 	first := time.Now()
 	for range signals {
@@ -65,11 +79,12 @@ func awaitSecond(signals <-chan os.Signal) {
 	}
 }
 
-// Run runs cmd, whose context is the one set with SetContext, and returns the exit code. An
-// error is printed once, on stderr, as "NAME: ...".
+// Run runs cmd, with the context set by SetContext, and returns the exit code. An error is printed
+// once, on stderr, as "NAME: ...".
 //
-// A command's PreRunE checks flags and arguments and answers with Usage, so that Run reports
-// all errors of a command line at once, unknown flags included.
+// A command's PreRunE checks flags and arguments and answers with Usage, so that Run reports all
+// errors of a command line at once, unknown flags included. Cobra itself would stop at the first
+// error, and its unknown-command error has a layout of its own, which Run rewords.
 func Run(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx := cmd.Context()
 	if ctx == nil {
@@ -100,10 +115,12 @@ func Run(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.W
 	return code
 }
 
-// ofPackage is the beginning of a package's error: its name, and perhaps what it did to which path.
+// ofPackage matches the start of an error of a Go package: the package's name, and perhaps the
+// operation and the path, such as `store: open "ds": `.
 var ofPackage = regexp.MustCompile(`^(?:store|mmapds|loader|combine|remote): (?:(?:open|create) ("[^"]*"): )?`)
 
-// Worded returns the error of a package of Go for users of commands: without the package, with the path first.
+// Worded rewords the error of a Go package for users of commands: without the package's name, with
+// the path first.
 func Worded(text string) string {
 	m := ofPackage.FindStringSubmatch(text)
 	if m == nil {
@@ -117,13 +134,15 @@ func Worded(text string) string {
 	return path + ": " + rest
 }
 
-// Command gives a command whose PreRunE checks its arguments, and whose Use names its flags, to cobra as it stands.
+// Command makes cobra accept any arguments for a command whose PreRunE checks them, and print the
+// command's Use line as it stands, because the line names the place of the flags itself.
 func Command(cmd *cobra.Command) *cobra.Command {
 	cmd.DisableFlagsInUseLine, cmd.Args = true, cobra.ArbitraryArgs
 	return cmd
 }
 
-// prepare gives a command tree this package's manners.
+// prepare sets up the root of a command tree: help and errors of flags come from this package, and
+// cobra prints no error itself.
 func prepare(cmd *cobra.Command, args []string) {
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetHelpFunc(help)
@@ -132,6 +151,8 @@ func prepare(cmd *cobra.Command, args []string) {
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, args, err) })
 }
 
+// exitCode returns the exit code for an error. Wrong usage and skipped samples come before a
+// cancelled context: both stay true if the user pressed Ctrl-C meanwhile.
 func exitCode(ctx context.Context, err error) int {
 	var usage *UsageError
 	var skipped *SkippedError
@@ -146,8 +167,9 @@ func exitCode(ctx context.Context, err error) int {
 	return ExitFailed
 }
 
+// lineStart matches a line break before a line that is not indented.
 var lineStart = regexp.MustCompile(`\n(\S)`)
 
-// indented returns a message with all lines after the first indented, so that none looks like a line of this program: a
-// name from a file may contain a line break.
+// indented indents all lines of a message but the first. A name from a file may contain a line
+// break, and what follows must not look like another line of this program.
 func indented(text string) string { return lineStart.ReplaceAllString(text, "\n  $1") }

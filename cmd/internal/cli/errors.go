@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// UsageError is a command line that makes no sense: exit code 2.
+// UsageError is a wrong command line: exit code 2.
 type UsageError struct {
 	Arguments string   // the problem with the number of arguments; "" if none
 	Problems  []string // other problems, a sentence each
 }
 
-// Usage returns a UsageError with these problems, nil if there are none.
+// Usage returns a UsageError with these problems, or nil if there are none.
 func Usage(problems ...string) error {
 	if len(problems) == 0 {
 		return nil
@@ -22,12 +22,13 @@ func Usage(problems ...string) error {
 	return &UsageError{Problems: problems}
 }
 
-// Needs returns the PreRunE of a command that has an argument for each name, and no other.
+// Needs returns the PreRunE of a command that takes exactly one argument for each name.
 func Needs(names ...string) func(*cobra.Command, []string) error {
 	return func(_ *cobra.Command, args []string) error { return CheckArguments(args, names...) }
 }
 
-// CheckArguments returns a UsageError unless there is an argument for each name.
+// CheckArguments returns a UsageError unless args has exactly one argument for each name, and none
+// of them is empty. An empty argument usually is an unset variable of a script.
 func CheckArguments(args []string, names ...string) error {
 	if len(args) == len(names) && !slices.Contains(args, "") {
 		return nil
@@ -46,7 +47,8 @@ func (e *UsageError) Error() string {
 	return "wrong usage:\n  " + strings.Join(all, "\n  ")
 }
 
-// SkippedError says that the work was done but not for every input: exit code 3.
+// SkippedError says that the work was completed, but not for every input: exit code 3, so that a
+// script can tell this from failure and from success.
 type SkippedError struct {
 	Message string
 }

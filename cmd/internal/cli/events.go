@@ -6,27 +6,30 @@ import (
 	"time"
 )
 
-// Event is a line of progress for programs. Keys are added but not changed. It has a stage, a note or a warning.
+// Event is a line of progress in JSON, for programs. An Event is about a stage, or has a note, or a
+// warning. Keys may be added in later versions, and are never renamed or removed.
 type Event struct {
 	Stage   string `json:"stage,omitempty"` // what is done, such as "writing"
 	Done    int64  `json:"done"`
-	Total   int64  `json:"total"`             // -1 if that is not known
-	Unit    string `json:"unit,omitempty"`    // what is counted
+	Total   int64  `json:"total"`             // -1 if unknown
+	Unit    string `json:"unit,omitempty"`    // such as "images"
 	Ended   bool   `json:"ended,omitempty"`   // the stage ends here
-	Note    string `json:"note,omitempty"`    // lines that are worth knowing before the work is done
+	Note    string `json:"note,omitempty"`    // lines that are worth knowing before the work ends
 	Warning string `json:"warning,omitempty"` // a line that cannot wait
 }
 
-// write writes the Event in one piece. A program that has gone gets none, and the work continues.
+// write writes the Event and its line break by one call of Write, so that events of several
+// goroutines do not mix. If the reading program has gone, the event is lost and the work continues.
 func (e Event) write(out io.Writer) {
 	line, err := json.Marshal(e)
 	if err != nil {
-		panic("cli: " + err.Error()) // an Event has nothing that JSON cannot have
+		panic("cli: " + err.Error()) // an Event has strings, integers and bools only, which JSON can always represent
 	}
 	_, _ = out.Write(append(line, '\n'))
 }
 
-// events is a display for programs: an Event when a stage begins, when more is done, and at the end.
+// events is the display for programs: an Event when a stage begins, when more has been done, and
+// when the stage ends.
 type events struct {
 	out  io.Writer
 	last Event
@@ -40,6 +43,7 @@ func newEvents(out io.Writer, what string, total int64, unit string) *events {
 
 func (e *events) every() time.Duration { return 100 * time.Millisecond }
 
+// show writes an Event if done has changed since the last one.
 func (e *events) show(done int64) {
 	if done != e.last.Done {
 		e.last.Done = done

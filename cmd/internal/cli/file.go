@@ -15,8 +15,10 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// ReadFile returns the content of a regular file that an option names, or of the pipe that a shell makes for
-// <(COMMAND), of at most 16 MiB. Its error does not name the path.
+// ReadFile returns the content of a regular file that an option names, or of the pipe that a shell
+// opens for <(COMMAND), of at most 16 MiB. The limit keeps a wrong name, such as the path of a
+// dataset, from filling the memory. The error does not name the path; the caller names the option
+// and the path.
 func ReadFile(path string) ([]byte, error) {
 	const most = 16 << 20
 	if !strings.HasPrefix(path, "/dev/fd/") {
@@ -30,15 +32,16 @@ func ReadFile(path string) ([]byte, error) {
 	return vfs.ReadWhole(f, most)
 }
 
-// WriteFile writes the output of write to the file at path. A file is never found half-written:
-// it is created next to path under another name, and renamed. Other kinds of files, such as
-// /dev/null or a pipe that a process reads, are written to in place.
+// WriteFile writes the output of write to the file at path. No reader finds the file half-written:
+// it is created beside path under another name, and renamed. What is no regular file, such as
+// /dev/null or a pipe that another process reads, is written to in place, since renaming would
+// replace it.
 func WriteFile(path string, write func(io.Writer) error) error {
 	return explain(path, writeFile(path, write))
 }
 
-// CheckWrite returns the error that WriteFile would end with where a file cannot be made at
-// path, for those who would rather know before they make what is to be in it.
+// CheckWrite returns the error that WriteFile would end with if no file can be created at path. It
+// lets a command fail before hours of work and not after them.
 func CheckWrite(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -54,7 +57,8 @@ func CheckWrite(path string) error {
 	return explain(path, err)
 }
 
-// explain makes an error of one that names another file.
+// explain names path in an error. The cause is taken out of os.PathError and os.LinkError, which
+// name the temporary file that the user does not know.
 func explain(path string, err error) error {
 	if err == nil {
 		return nil
@@ -70,9 +74,10 @@ func explain(path string, err error) error {
 	return fmt.Errorf("write %s: %w", path, err)
 }
 
+// writeFile is WriteFile with errors that may name the temporary file.
 func writeFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody reads is an error
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0) // without a reader of the pipe, an error and no endless wait
 		if err != nil {
 			return err
 		}
@@ -89,7 +94,9 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// writePartial writes to a new file next to path, whose name nobody can guess. After an error it is gone.
+// writePartial writes to a new file beside path, under a name that nobody can guess, so that no
+// other user can place a link there first. The caller closes folder. After an error the new file is
+// removed.
 func writePartial(path string, write func(io.Writer) error) (folder *os.Root, name string, err error) {
 	folder, base, err := private.Parent(path)
 	if p := (*fs.PathError)(nil); errors.As(err, &p) && errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +115,7 @@ func writePartial(path string, write func(io.Writer) error) (folder *os.Root, na
 	return folder, name, nil
 }
 
-// EndsIn says, for Usage, that the name of a file ends in none of the endings.
+// EndsIn returns the problem, for Usage, of a file name that ends in none of the endings.
 func EndsIn(flag, name string, endings ...string) []string {
 	if slices.Contains(endings, strings.ToLower(filepath.Ext(name))) {
 		return nil

@@ -12,8 +12,12 @@ import (
 	"github.com/penstock/penstock/internal/suggest"
 )
 
-// flagError turns the first complaint about args into all of them: cobra stops at the
-// first, so the rest is parsed again without what was wrong, and then checked.
+// flagError turns cobra's first complaint about args into a UsageError with all problems. Cobra
+// stops at the first problem, so flagError parses the arguments again without the wrong flags, and
+// then runs the command's own check on what could be set.
+//
+// If a flag is unknown, nothing is said about the number of arguments: the unknown flag's value
+// would be counted as an argument.
 func flagError(root *cobra.Command, args []string, first error) error {
 	cmd, rest, err := root.Root().Find(args)
 	if err != nil {
@@ -34,14 +38,16 @@ func flagError(root *cobra.Command, args []string, first error) error {
 	return usage
 }
 
-// parseAll sets every flag of args that can be set and returns the problems of the others.
+// parseAll sets every flag of args that can be set, and returns the problems of the others. Each
+// round removes one argument that could not be parsed and starts over. Wrong values do not end a
+// round; they are collected in the last one.
 func parseAll(flags *pflag.FlagSet, args []string) (problems []string) {
 	args = append([]string(nil), args...)
 	for {
 		var values []string
 		err := flags.ParseAll(args, func(f *pflag.Flag, value string) error {
 			if flags.Set(f.Name, value) != nil {
-				_ = f.Value.Set(f.DefValue) // instead of what a failed Set leaves
+				_ = f.Value.Set(f.DefValue) // a failed Set may have left part of the value
 				values = append(values, fmt.Sprintf("--%s %q: %s", f.Name, value, unset(f.Value.Type(), value)))
 			}
 			return nil
@@ -59,9 +65,11 @@ func parseAll(flags *pflag.FlagSet, args []string) (problems []string) {
 	}
 }
 
+// unknownFlag begins the problem of an unknown flag, by which hasUnknown recognizes it.
 const unknownFlag = "unknown flag "
 
-// hasUnknown says that nobody knows which argument is a flag's value and which is not.
+// hasUnknown reports whether an unknown flag is among the problems. Then it is not known whether
+// the word after the flag is its value or an argument.
 func hasUnknown(problems []string) bool {
 	for _, p := range problems {
 		if strings.HasPrefix(p, unknownFlag) {
@@ -71,7 +79,8 @@ func hasUnknown(problems []string) bool {
 	return false
 }
 
-// describe words a parse error; name is the flag as it stands in the arguments.
+// describe rewords an error of pflag. name is the flag as it stands in the arguments, "" if
+// unknown.
 func describe(flags *pflag.FlagSet, err error) (text, name string) {
 	var missing *pflag.NotExistError
 	var required *pflag.ValueRequiredError
@@ -93,7 +102,8 @@ func describe(flags *pflag.FlagSet, err error) (text, name string) {
 	return err.Error(), ""
 }
 
-// find returns where the flag name stands in args, -1 if nowhere.
+// find returns the index in args of the flag that pflag complained about, -1 if it is not found.
+// The flag may stand alone, with =VALUE, or at the end of a group of single letters.
 func find(args []string, name string) int {
 	for i, a := range args {
 		if a == name || strings.HasPrefix(a, name+"=") || strings.HasPrefix(a, "-") && strings.HasSuffix(a, name) {
@@ -103,7 +113,8 @@ func find(args []string, name string) int {
 	return -1
 }
 
-// unset says why a flag of that kind cannot have the value.
+// unset returns why a flag of a kind cannot have the value, in words: pflag's own errors are those
+// of package strconv.
 func unset(kind, value string) string {
 	switch kind {
 	case "int", "int64", "uint", "uint64":
@@ -119,7 +130,8 @@ func unset(kind, value string) string {
 	return "not a " + kind
 }
 
-// suggestion names the known flag that is most like name.
+// suggestion proposes the known flag that is most like name: at most two letters differ, or one
+// name is the other one with more words. Names of one or two letters are like too many flags.
 func suggestion(flags *pflag.FlagSet, name string) string {
 	var known []string
 	flags.VisitAll(func(f *pflag.Flag) {

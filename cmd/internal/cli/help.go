@@ -10,10 +10,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// groupKey is the annotation that has a flag's heading and, at a command, the list of headings.
 const groupKey = "penstock-group"
 
-// Group puts the named flags of cmd under a heading of its help. Headings come in the order
-// in which flags were put under them; other flags follow under "Other", or are "Flags" where there are no headings.
+// Group puts the named flags of cmd under a heading of its help. Headings appear in the order of
+// the calls. Flags without a heading follow under "Other", or under "Flags" if there are no
+// headings.
 func Group(cmd *cobra.Command, heading string, names ...string) {
 	for _, name := range names {
 		if err := cmd.Flags().SetAnnotation(name, groupKey, []string{heading}); err != nil {
@@ -26,7 +28,8 @@ func Group(cmd *cobra.Command, heading string, names ...string) {
 	cmd.Annotations[groupKey] += heading + "\n"
 }
 
-// help prints what a command is for, how it is called, examples, commands and flags.
+// help prints a command's purpose, usage, examples, subcommands and flags. It replaces cobra's
+// template, which neither groups flags nor fits lines to the terminal.
 func help(cmd *cobra.Command, _ []string) {
 	w := cmd.OutOrStdout()
 	text := cmd.Long
@@ -56,7 +59,7 @@ func help(cmd *cobra.Command, _ []string) {
 	helpFlags(w, cmd)
 }
 
-// helpOf prints the help of the command or topic that args name.
+// helpOf runs "help NAME...": it prints the help of the command or topic that args name.
 func helpOf(cmd *cobra.Command, args []string) error {
 	at := cmd.Root()
 	for _, name := range args {
@@ -70,7 +73,8 @@ func helpOf(cmd *cobra.Command, args []string) error {
 	return at.Help()
 }
 
-// helpList prints the subcommands that a heading is for, if there are any.
+// helpList prints the subcommands for which belongs holds, below a heading; nothing if there are
+// none.
 func helpList(w io.Writer, cmd *cobra.Command, heading string, belongs func(*cobra.Command) bool) {
 	room := TerminalWidth(w)
 	for _, c := range cmd.Commands() {
@@ -85,6 +89,8 @@ func helpList(w io.Writer, cmd *cobra.Command, heading string, belongs func(*cob
 	}
 }
 
+// helpFlags prints the flags by heading. Within a heading, the order in which the flags were
+// declared stays, since related flags are declared together.
 func helpFlags(w io.Writer, cmd *cobra.Command) {
 	sets, rest := make(map[string]*pflag.FlagSet), "Other"
 	if cmd.Annotations[groupKey] == "" {

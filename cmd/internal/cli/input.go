@@ -5,23 +5,27 @@ import (
 	"io"
 )
 
-// input is the standard input of a command: a read that waits ends with the command's context.
+// input is the standard input of a command. A Read that waits for data ends when the command's
+// context does; a plain read of os.Stdin would keep the command waiting after Ctrl-C. One goroutine
+// calls Read.
 type input struct {
 	ctx  context.Context
 	from io.Reader
 
 	buf   []byte
 	done  chan read
-	waits bool // a read runs
+	waits bool // a goroutine is in from.Read and will send to done
 }
 
+// read is the result of a Read of the underlying reader.
 type read struct {
 	n   int
 	err error
 }
 
-// Read implements io.Reader. The read of a command that was interrupted goes on until the process ends, in a buffer of
-// its own.
+// Read implements io.Reader. The underlying read runs in a goroutine and into in.buf, not into p:
+// after an interruption it goes on until the process ends, and must not write to memory that the
+// caller uses again. If Read is called again meanwhile, it waits for the same underlying read.
 func (in *input) Read(p []byte) (int, error) {
 	if !in.waits {
 		if in.buf == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// lines prints a line every ten seconds, or sooner at each tenth of the whole, and one at
-// the end.
+// lines prints progress to something that is not a terminal, such as a log file: a line every
+// lineAtMost, or at each tenth of the whole if lineAtLeast has passed, and a line at the end.
 type lines struct {
 	out              io.Writer
 	name, what, unit string
@@ -18,6 +18,8 @@ type lines struct {
 	tenth            int64
 }
 
+// The time between two lines. A log of hours of work stays readable, and short work still shows
+// tenths.
 const (
 	lineAtMost  = 10 * time.Second // between two lines
 	lineAtLeast = 2 * time.Second
@@ -32,6 +34,7 @@ func (l *lines) every() time.Duration { return 250 * time.Millisecond }
 
 func (l *lines) show(done int64) { l.showAt(time.Now(), done) }
 
+// showAt prints a line if one is due at now. The time is a parameter so that tests need no waiting.
 func (l *lines) showAt(now time.Time, done int64) {
 	since, tenth := now.Sub(l.last), l.tenths(done)
 	if since < lineAtMost && (since < lineAtLeast || tenth == l.tenth) {
@@ -41,6 +44,7 @@ func (l *lines) showAt(now time.Time, done int64) {
 	l.print(done, now.Sub(l.begin))
 }
 
+// tenths returns how many tenths of the whole are done; 0 if the total is unknown.
 func (l *lines) tenths(done int64) int64 {
 	if l.total <= 0 {
 		return 0
@@ -48,6 +52,8 @@ func (l *lines) tenths(done int64) int64 {
 	return done * 10 / l.total
 }
 
+// print writes the line: done, total, rate, and the remaining time if the rate stays as it was on
+// average.
 func (l *lines) print(done int64, elapsed time.Duration) {
 	rate := units.Rate(done, elapsed)
 	if l.total <= 0 {
@@ -62,7 +68,7 @@ func (l *lines) print(done int64, elapsed time.Duration) {
 		l.name, l.what, units.Count(done), units.Count(l.total), l.unit, done*100/l.total, rate, left)
 }
 
-// finish prints the end, unless nothing came.
+// finish prints the last line, unless nothing was done.
 func (l *lines) finish(done int64, elapsed time.Duration) {
 	if done > 0 {
 		l.print(done, elapsed)

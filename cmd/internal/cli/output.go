@@ -11,10 +11,10 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// JSONFlag adds the flag --json.
+// JSONFlag adds the flag --json, which Print obeys.
 func JSONFlag(cmd *cobra.Command) { cmd.Flags().Bool("json", false, "print JSON") }
 
-// QuietFlag adds the flags --quiet and -q, with what they leave out.
+// QuietFlag adds the flags --quiet and -q. help says what they suppress.
 func QuietFlag(cmd *cobra.Command, help string) { cmd.Flags().BoolP("quiet", "q", false, help) }
 
 // AsJSON reports whether --json is given.
@@ -23,7 +23,8 @@ func AsJSON(cmd *cobra.Command) bool { return given(cmd, "json") }
 // Quiet reports whether --quiet is given.
 func Quiet(cmd *cobra.Command) bool { return given(cmd, "quiet") }
 
-// ProgressOf returns the progress of a command, or of a program that it is a part of, as --quiet and --progress say.
+// ProgressOf returns the Progress of a command, as --quiet and --progress ask for. name is printed
+// before each line.
 func ProgressOf(cmd *cobra.Command, name string) *Progress {
 	if format, _ := cmd.Flags().GetString("progress"); format == "json" {
 		return NewJSONProgress(cmd.ErrOrStderr())
@@ -31,13 +32,13 @@ func ProgressOf(cmd *cobra.Command, name string) *Progress {
 	return NewProgress(cmd.ErrOrStderr(), name, Quiet(cmd))
 }
 
-// given is false for a command without the flag.
+// given returns the value of a bool flag, false for a command that does not have the flag.
 func given(cmd *cobra.Command, flag string) bool {
 	is, _ := cmd.Flags().GetBool(flag)
 	return is
 }
 
-// Print writes v to standard output: as indented JSON with --json, else as text does.
+// Print writes a result to standard output: with --json v as indented JSON, otherwise the text.
 func Print(cmd *cobra.Command, v any, text func(io.Writer) error) error {
 	if !AsJSON(cmd) {
 		return Screen(cmd.OutOrStdout(), text)
@@ -45,7 +46,8 @@ func Print(cmd *cobra.Command, v any, text func(io.Writer) error) error {
 	return PrintJSON(cmd.OutOrStdout(), v)
 }
 
-// PrintJSON writes v as indented JSON.
+// PrintJSON writes v as indented JSON. Characters such as < and & stay readable, since the output
+// is not part of an HTML page.
 func PrintJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -53,8 +55,9 @@ func PrintJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Screen writes to w what text does, without characters that a terminal obeys. On a terminal, lines that are too long
-// are broken as Fit does.
+// Screen writes the output of text to w. Control characters are escaped, so that a name from a file
+// cannot move the cursor or change the terminal. On a terminal, lines that are too long are broken
+// by Fit.
 func Screen(w io.Writer, text func(io.Writer) error) error {
 	var b strings.Builder
 	if err := text(&b); err != nil {
@@ -68,8 +71,8 @@ func Screen(w io.Writer, text func(io.Writer) error) error {
 	return err
 }
 
-// OutputName returns, for Usage, the problem of the name given to -o: an ending other than those listed. No ending is
-// valid, too.
+// OutputName returns the problem, for Usage, of the name given to -o if its ending is not in the
+// list. A name without an ending is valid, too.
 func OutputName(out string, endings ...string) []string {
 	if filepath.Ext(out) == "" {
 		return nil
@@ -77,7 +80,8 @@ func OutputName(out string, endings ...string) []string {
 	return EndsIn("-o", out, endings...)
 }
 
-// CheckOutput returns the error that writing to out would end with; "-" is stdout.
+// CheckOutput returns the error that writing to out would end with. "-" is standard output, which
+// is not checked.
 func CheckOutput(out string) error {
 	if out == "-" {
 		return nil

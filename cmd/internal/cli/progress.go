@@ -11,37 +11,42 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// Progress shows how far a long job is: by a bar on a terminal, by a line now and then
-// elsewhere, by JSON for programs, and not at all if it is quiet. Add may be called by any goroutine
-// and costs next to nothing; Begin and End belong to one.
+// Progress shows how far a long job is: a bar on a terminal, a line now and then in a log file,
+// JSON events for a program, and nothing if it is quiet. A job has stages one after the other, each
+// between Begin and End. Any goroutine may call Add, which is one atomic addition, Warn and Print;
+// Begin, End and Note belong to the goroutine that runs the job.
+//
+// The display runs in a goroutine of its own, which reads the counter at intervals: the workers
+// never wait for a terminal.
 type Progress struct {
 	out   io.Writer
 	name  string
 	quiet bool
 	json  bool
 	done  atomic.Int64
-	stop  chan struct{}
-	ended chan struct{}
+	stop  chan struct{} // nil without a stage; End closes it
+	ended chan struct{} // closed when the display has stopped
 
-	warned atomic.Int64 // time of the last Warn
+	warned atomic.Int64 // time of the last Warn, in ns since 1970; 0 before the first
 }
 
-// display shows the state of a stage.
+// display shows one stage. show is called every now and then with what is done so far, finish once
+// at the end; both by one goroutine.
 type display interface {
 	show(done int64)
 	finish(done int64, elapsed time.Duration)
 	every() time.Duration
 }
 
-// NewProgress returns the Progress of the program of that name, on out (stderr).
+// NewProgress returns a Progress that writes to out, usually stderr. name is the program's.
 func NewProgress(out io.Writer, name string, quiet bool) *Progress {
 	return &Progress{out: out, name: name, quiet: quiet}
 }
 
-// NewJSONProgress returns a Progress for a program that reads out: an [Event] a line.
+// NewJSONProgress returns a Progress that writes an [Event] a line, for a program that reads out.
 func NewJSONProgress(out io.Writer) *Progress { return &Progress{out: out, json: true} }
 
-// Begin starts a stage: what is done ("writing"), to how many (-1 if unknown), of what
+// Begin starts a stage: what is done ("writing"), the total (-1 if unknown), and what is counted
 // ("images").
 func (p *Progress) Begin(what string, total int64, unit string) {
 	p.done.Store(0)
@@ -52,6 +57,7 @@ func (p *Progress) Begin(what string, total int64, unit string) {
 	go p.run(p.display(what, total, unit), time.Now())
 }
 
+// display returns the display that suits the output.
 func (p *Progress) display(what string, total int64, unit string) display {
 	switch {
 	case p.json:
@@ -62,6 +68,7 @@ func (p *Progress) display(what string, total int64, unit string) display {
 	return newLines(p.out, p.name, what, total, unit)
 }
 
+// run updates the display of a stage until End.
 func (p *Progress) run(d display, begin time.Time) {
 	defer close(p.ended)
 	ticker := time.NewTicker(d.every())
@@ -77,11 +84,11 @@ func (p *Progress) run(d display, begin time.Time) {
 	}
 }
 
-// Add says that n more are done.
+// Add counts n more units.
 func (p *Progress) Add(n int64) { p.done.Add(n) }
 
-// End finishes the stage; afterwards nothing more is printed. Without a stage it does
-// nothing.
+// End ends the stage and waits until the display is removed, so that output afterwards does not mix
+// with it. Without a stage, End does nothing.
 func (p *Progress) End() {
 	if p.stop == nil {
 		return
@@ -91,11 +98,11 @@ func (p *Progress) End() {
 	p.stop = nil
 }
 
-// warnEvery is how close the lines of Warn come.
+// warnEvery is the shortest time between two lines of Warn.
 const warnEvery = 2 * time.Second
 
-// Warn prints a line, also during a stage, and from any goroutine. Lines within two seconds
-// of another are left out, so that a store that fails a thousand requests is one line.
+// Warn prints a line, also during a stage. A line within two seconds of the previous one is
+// dropped: a store that fails a thousand requests should be one line and not a thousand.
 func (p *Progress) Warn(text string) {
 	now := time.Now().UnixNano()
 	last := p.warned.Load()
@@ -105,7 +112,7 @@ func (p *Progress) Warn(text string) {
 	p.Print(text)
 }
 
-// Print prints a line as Warn does, however many come.
+// Print prints a line like Warn, but never drops it.
 func (p *Progress) Print(text string) {
 	if p.quiet {
 		return
@@ -122,7 +129,7 @@ func (p *Progress) Print(text string) {
 	fmt.Fprintf(p.out, "%s%s: %s\n", clear, p.name, shell.Lines(text))
 }
 
-// Note prints lines, unless the Progress is quiet. There must be no stage.
+// Note prints lines between two stages, unless the Progress is quiet.
 func (p *Progress) Note(text string) {
 	if p.quiet || text == "" {
 		return

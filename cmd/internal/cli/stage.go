@@ -4,24 +4,26 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Stage is the progress of one step of a command. It appears when the size of the work is known. Without a
-// terminal, it appears only for much work.
+// Stage is the progress of one step of a command whose size is known only after the step has begun.
+// On a terminal it appears unless --quiet is given; elsewhere it appears only for much work, so
+// that the log of a short command has its result and nothing else.
 type Stage struct {
 	cmd        *cobra.Command
-	name       string // of the program
+	name       string // of the program, for lines
 	what, unit string
 	progress   *Progress
 }
 
-// muchWork makes a stage worth a line of progress where there is no terminal.
+// muchWork is how many units of work make a stage worth a line where there is no terminal.
 const muchWork = 1 << 20
 
-// NewStage returns a Stage of the program name, which --quiet hides. what is a verb, unit what is counted.
+// NewStage returns a Stage of the program name, which --quiet hides. what is a verb, and unit is
+// what is counted.
 func NewStage(cmd *cobra.Command, name, what, unit string) *Stage {
 	return &Stage{cmd: cmd, name: name, what: what, unit: unit}
 }
 
-// Begin starts the display of n units of work, which may follow other ones.
+// Begin starts the display of n units of work. It ends an earlier display of the same Stage.
 func (s *Stage) Begin(n int64) {
 	s.End()
 	out := s.cmd.ErrOrStderr()
@@ -29,14 +31,14 @@ func (s *Stage) Begin(n int64) {
 	s.progress.Begin(s.what, n, s.unit)
 }
 
-// Add counts n more units, from any goroutine. Without Begin nothing counts them.
+// Add counts n more units, from any goroutine. Before Begin, Add does nothing.
 func (s *Stage) Add(n int64) {
 	if s.progress != nil {
 		s.progress.Add(n)
 	}
 }
 
-// End removes the display. It may be called without Begin.
+// End removes the display. It may be called without Begin, and more than once.
 func (s *Stage) End() {
 	if s.progress != nil {
 		s.progress.End()

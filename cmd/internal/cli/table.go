@@ -8,8 +8,8 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// Bar draws value as a share of largest, width characters wide, in steps of an eighth of a character. A
-// positive value draws at least one step.
+// Bar draws value as a share of largest: a bar of at most width characters, in steps of an eighth
+// of a character. A positive value has at least one step, so that rare values do not look absent.
 func Bar(value, largest int64, width int) string {
 	if value <= 0 || largest <= 0 {
 		return ""
@@ -25,9 +25,10 @@ func Bar(value, largest int64, width int) string {
 // BarWidth is the usual width of a Bar, in characters.
 const BarWidth = 32
 
-// Table aligns rows of cells, two spaces apart. A column whose letter in Align is 'r' is
-// flush right, others are flush left. Indent spaces stand before each row. A cell of more than Wide characters, if that
-// is not 0, moves the rest of its own row and leaves the column as it is. Cells are single lines, escaped by Add.
+// Table aligns rows of cells, with two spaces between columns. A column whose letter in Align is
+// 'r' is flush right; others are flush left. Indent spaces stand before each row. A cell of more
+// than Wide characters, unless Wide is 0, does not widen its column: only the rest of its own row
+// moves to the right. Cells are single lines, which Add escapes.
 type Table struct {
 	Align  string
 	Indent int
@@ -35,7 +36,7 @@ type Table struct {
 	Rows   [][]string
 }
 
-// Add appends a row.
+// Add appends a row. Control characters in cells are escaped.
 func (t *Table) Add(cells ...string) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
@@ -64,10 +65,11 @@ func (t *Table) String() string {
 	return b.String()
 }
 
+// right reports whether a column is flush right.
 func (t *Table) right(column int) bool { return column < len(t.Align) && t.Align[column] == 'r' }
 
-// widths leaves out what ends a row and is flush left: it may reach over the columns that
-// other rows have there.
+// widths returns the width of each column in characters. The last cell of a row does not count if
+// it is flush left: it may reach over the columns that other rows have there.
 func (t *Table) widths() []int {
 	var widths []int
 	for _, row := range t.Rows {
@@ -84,8 +86,9 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// Parts returns the table as several that are at most width characters wide, each with the first column. A width
-// of 0 means no limit.
+// Parts splits the table into tables of at most width characters, each with the first column, which
+// names the rows. A part has at least one more column, even if it is too wide. A width of 0 means
+// no limit.
 func (t *Table) Parts(width int) (all []*Table) {
 	widths := t.widths()
 	for from := 1; from < len(widths); {
@@ -107,7 +110,8 @@ func (t *Table) Parts(width int) (all []*Table) {
 	return all
 }
 
-// Markdown writes the table as Markdown has them. The first row is the head, and name the head of the first column.
+// Markdown returns the table in the syntax of GitHub Markdown. The first row has the heads of the
+// columns, except for the first column, whose head is name. "|" in cells is escaped.
 func (t *Table) Markdown(name string) string {
 	head := append([]string{name}, t.Rows[0][1:]...)
 	rule := make([]string, len(head))
@@ -128,7 +132,7 @@ func (t *Table) Markdown(name string) string {
 	return b.String()
 }
 
-// Shorten cuts s to at most n runes.
+// Shorten cuts s to at most n runes, the last of which is then an ellipsis.
 func Shorten(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// TerminalWidth returns the columns of the terminal that w is, 0 if it is none: what is read by a
-// program, or kept in a file, has no width.
+// TerminalWidth returns the number of columns of the terminal w, or 0 if w is no terminal: output
+// to a program or a file is not wrapped, so that grep and diff see whole lines.
 func TerminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -23,8 +23,8 @@ func TerminalWidth(w io.Writer) int {
 	return n
 }
 
-// Wrap breaks lines of text that are longer than width between words. Continuations are
-// indented like their line, and by hang more. With a width of 0 or less the text stays as it is.
+// Wrap breaks lines that are longer than width between words. A continuation has the indent of its
+// line and hang more spaces. If width is 0 or less, the text stays as it is.
 func Wrap(text string, width, hang int) string {
 	if width <= 0 {
 		return text
@@ -40,6 +40,7 @@ func Wrap(text string, width, hang int) string {
 	return b.String()
 }
 
+// wrapLine is Wrap for one line. A word that is longer than the width stays whole.
 func wrapLine(line string, width, hang int) string {
 	if utf8.RuneCountInString(line) <= width {
 		return line
@@ -66,9 +67,10 @@ func wrapLine(line string, width, hang int) string {
 	return b.String()
 }
 
-// Fit breaks the lines of a screen that are longer than width between words. A line continues below the last of
-// its columns, which begin after two spaces, that leaves room. Quoted text stays whole, an assignment stays with
-// its value, and a comment continues as one, so that code can be copied. With a width of 0 the text stays as it is.
+// Fit breaks the lines of a screen that are longer than width between words. A line continues below
+// its last column that leaves room; columns begin after two spaces. Quoted text stays whole, an
+// assignment stays with its value, and a comment continues as a comment, so that code in the output
+// can be copied. If width is 0, the text stays as it is.
 func Fit(text string, width int) string {
 	if width <= 0 {
 		return text
@@ -80,9 +82,11 @@ func Fit(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// fitRoom is how wide the rest of the screen must be for lines to continue in a column.
+// fitRoom is the least width of a column in which lines continue; narrower columns would break
+// after each word.
 const fitRoom = 16
 
+// fitLine is Fit for one line. It cuts pieces off the front of rest, and continues with an indent.
 func fitLine(line string, width int) string {
 	rest := []rune(line)
 	hang := lastColumn(rest, width-fitRoom)
@@ -107,7 +111,8 @@ func fitLine(line string, width int) string {
 	return b.String() + indent + string(rest)
 }
 
-// lastColumn returns where the last column begins that does so before limit, or two more than the indent of the line.
+// lastColumn returns the start of the last column that begins before limit. Without columns it
+// returns the line's indent plus two.
 func lastColumn(line []rune, limit int) int {
 	indent := 0
 	for indent < len(line) && line[indent] == ' ' {
@@ -121,8 +126,10 @@ func lastColumn(line []rune, limit int) int {
 	return indent + 2
 }
 
-// cut returns the last space after from that leaves at most room characters before it; otherwise the first space, or -1
-// if there is none. It also reports whether that space is in a comment.
+// cut returns the index of the last space after from that leaves at most room characters before it;
+// otherwise the first space after from, or -1 if there is none. It also reports whether that space
+// is in a comment. Spaces in quotes, and after another space, "=" or "#", are no places to cut, so
+// that code stays valid. If the number of quotes in the line is odd, all of them are ignored.
 func cut(line []rune, from, room int) (at int, comment bool) {
 	at = -1
 	quoted, hash := false, false
@@ -143,8 +150,10 @@ func cut(line []rune, from, room int) (at int, comment bool) {
 	return at, comment
 }
 
-// reflow joins the lines of paragraphs and breaks them again if a line is longer than width. A
-// line that is indented, or that ends long before the others do, ends where it did.
+// reflow joins the lines of each paragraph and wraps the result, if a line is longer than width.
+// The help texts in the sources are wrapped by hand at about 100 columns. A line that is indented,
+// or that ends at least 18 characters before the longest line does, ends a paragraph or a row of a
+// list and is not joined with the next line.
 func reflow(text string, width int) string {
 	longest := 0
 	for line := range strings.Lines(text) {

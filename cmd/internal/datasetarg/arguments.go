@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// One returns the problems of arguments that should be one dataset.
+// One returns the problems of arguments that have to be exactly one DATASET. For a command with
+// subcommands, several arguments may be a mistyped subcommand, so the message suggests one.
 func One(cmd *cobra.Command, args []string) []string {
 	switch {
 	case len(args) == 1 && args[0] != "":
@@ -19,7 +20,7 @@ func One(cmd *cobra.Command, args []string) []string {
 	return []string{fmt.Sprintf("one DATASET at a time, not %d: %q", len(args), args)}
 }
 
-// meant names the command that was mistyped.
+// meant returns a suggestion of the subcommand that word resembles; "" if there is none.
 func meant(cmd *cobra.Command, word string) string {
 	if near := cmd.SuggestionsFor(word); len(near) > 0 {
 		return "; did you mean " + near[0] + "?"

@@ -1,6 +1,13 @@
-// Package datasetarg opens the datasets that a command is told, as a Source of records: a dataset on this machine, the
-// URL of one, a view, or raw samples. Cache has the flags of the folder in which records of URLs and datasets of raw
-// samples are kept, and holds what was opened until it is closed.
+// Package datasetarg opens the DATASET argument of a command as a Source of records. A DATASET is a
+// dataset on this machine, the URL of a dataset, a view, or raw samples that were not prepared.
+//
+//	Cache        the folder for fetched records and for datasets of raw samples, with its flags
+//	Cache.Any    opens a DATASET for reading records
+//	Cache.Local  replaces URLs by complete local copies, for commands that read files
+//	Generations  a DATASET whose generations are listed or changed
+//
+// Cache keeps the copies of Cache.Local open until Close, as the cache may evict a dataset that no
+// process has open.
 package datasetarg
 
 import (
@@ -29,21 +36,22 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Cache is where the commands keep what they fetched.
+// Cache says where commands keep what they fetch and build. The zero value is the user's cache
+// folder without a limit.
 type Cache struct {
-	Dir   string // empty means the user's cache folder
-	Size  int64  // 0 means as much as the disk allows
-	size  string
-	urls  bool // nothing is built from raw samples
-	local []*mirror.Dataset
+	Dir   string            // empty means the user's cache folder
+	Size  int64             // 0 means as much as the disk allows
+	size  string            // of --cache-size, which Settle parses into Size
+	urls  bool              // the command builds nothing from raw samples
+	local []*mirror.Dataset // opened by Local
 
-	// Events has progress printed as events, for a program that reads standard error.
+	// Events makes progress an event a line, for a program that reads standard error.
 	Events bool
 
 	bucket func(ctx context.Context, url string) (remote.Bucket, *remote.URL, error) // nil means cloud.Open
 }
 
-// progress returns what shows how far the opening of a dataset is.
+// progress returns the display of how far the opening of a dataset is.
 func (c *Cache) progress() *cli.Progress {
 	if c.Events {
 		return cli.NewJSONProgress(os.Stderr)
@@ -51,7 +59,7 @@ func (c *Cache) progress() *cli.Progress {
 	return cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false)
 }
 
-// URLFlags registers the flags of commands that build nothing from raw samples.
+// URLFlags registers the flags of Flags for commands that build nothing from raw samples.
 func (c *Cache) URLFlags(f *pflag.FlagSet) {
 	c.Flags(f)
 	c.urls = true
@@ -66,8 +74,10 @@ func (c *Cache) Flags(f *pflag.FlagSet) {
 		"limit of the cache in `BYTES`, such as 500GiB (default 90 % of the free space)")
 }
 
-// Settle parses the flags and returns their problems. A cache serves datasets that are fetched: one of args must be a
-// URL or raw samples. A missing path passes, because it may be meant as either; opening it reports the error.
+// Settle parses the values of the flags and returns their problems. A cache is of use only for a
+// URL or for raw samples, so a cache flag without any such argument is a problem: the user expects
+// an effect. A missing path passes, because it may be meant as either; opening it reports the
+// error.
 func (c *Cache) Settle(args []string) (problems []string) {
 	cached := func(arg string) bool { return remote.IsURL(arg) || !c.urls && raw.Is(arg) || isMissing(arg) }
 	if (c.Dir != "" || c.size != "") && len(args) > 0 && !slices.ContainsFunc(args, cached) {
@@ -85,13 +95,15 @@ func (c *Cache) Settle(args []string) (problems []string) {
 	return problems
 }
 
+// isMissing reports whether nothing has the path, apart from its generation.
 func isMissing(path string) bool {
 	folder, _, _ := layout.SplitGeneration(path)
 	_, err := os.Lstat(folder)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// Map opens the dataset of a path. Of one that does not exist the error names the neighbor that was probably meant.
+// Map opens the dataset at a path on this machine. If the path does not exist, the error suggests
+// the existing path that was probably meant.
 func Map(path string, options ...mmapds.Option) (*mmapds.Dataset, error) {
 	ds, err := mmapds.Open(path, options...)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,13 +119,13 @@ type Options struct {
 	Fields  []string      // nil means all
 	Split   string        // "" means all
 	Shares  string        // of raw samples: divides them into splits by their names, see raw.Options
-	Prepare rawcache.Mode // of raw samples
-	Verify  mmapds.Option // of the datasets here, and of those in the cache of raw samples; nil is not to verify
+	Prepare rawcache.Mode // of raw samples: whether they are kept in the cache as a dataset
+	Verify  mmapds.Option // for local datasets, and datasets in the cache of raw samples; nil verifies nothing
 
 	Tolerant bool // of raw samples: the loader goes on after records that cannot be read
 
-	// Options of raw samples. Head has the meaning of rawcache.Options.Head. Chosen receives the choice of what is
-	// cached. Both may be nil.
+	// Head has the meaning of rawcache.Options.Head. Chosen is called with what the cache stores
+	// for raw samples. Both are for raw samples only and may be nil.
 	Head   func(field string) (*transforms.Pipeline, error)
 	Chosen func(c *rawcache.Choice)
 }
@@ -123,7 +135,7 @@ func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset
 	return c.View(ctx, &views.Node{Dataset: path, Fields: o.Fields, Split: o.Split}, o)
 }
 
-// View opens a view, each of whose DATASETs is opened as Any opens one.
+// View opens a view. Each DATASET in the view is opened as Any opens it.
 func (c *Cache) View(ctx context.Context, n *views.Node, o Options) (*views.Dataset, error) {
 	return n.Open(ctx, views.Options{Open: func(ctx context.Context, path string, fields []string, split string) (
 		views.Part, error) {
@@ -144,15 +156,16 @@ func (c *Cache) View(ctx context.Context, n *views.Node, o Options) (*views.Data
 		if err == nil {
 			return ds, nil
 		}
-		if errors.Is(err, store.ErrUnsupported) && raw.Reads(path) { // by package raw, not mapped
+		if errors.Is(err, store.ErrUnsupported) && raw.Reads(path) { // a file of another program that cannot be mapped
 			return c.openRaw(ctx, path, fields, split, o)
 		}
 		return nil, err
 	}})
 }
 
-// MayBeRaw reports whether a URL that could not be opened as a dataset may hold raw samples instead: the server
-// answers, and there is no dataset at the URL.
+// MayBeRaw reports whether a URL that could not be opened as a dataset may hold raw samples
+// instead: the server answered, and there is no dataset at the URL. A refused, unreachable or
+// corrupt dataset is none of these: looking for raw samples there would hide the true reason.
 func MayBeRaw(err error) bool {
 	if err == nil {
 		return false
@@ -167,12 +180,16 @@ func MayBeRaw(err error) bool {
 	return !errors.As(err, &request) || request.Kind != nil
 }
 
+// madeSplits is the error for split shares that are given for a dataset. Its splits were decided
+// when the dataset was made.
 func madeSplits(path string) error {
 	return fmt.Errorf("%s: splits: the splits of a dataset are made with it; name one of them as split",
 		remote.Redact(path))
 }
 
-// openURL opens the dataset of a URL or, where there is none, the raw samples.
+// openURL opens the dataset of a URL or, where there is none, its raw samples. The search for raw
+// samples starts at once and runs beside the opening of the dataset: either takes several round
+// trips, and one after the other would double the wait.
 func (c *Cache) openURL(ctx context.Context, url string, fields []string, split string, o Options) (
 	views.Part, error) {
 	samples := c.lookForSamples(ctx, url, fields, split, o)
@@ -198,6 +215,8 @@ func (c *Cache) openURL(ctx context.Context, url string, fields []string, split 
 	return ds, nil
 }
 
+// openRaw opens raw samples at a path. For a folder, the error also says that it is not a dataset,
+// as the user may have meant one.
 func (c *Cache) openRaw(ctx context.Context, path string, fields []string, split string, o Options) (
 	views.Part, error) {
 	part, err := c.lookForSamples(ctx, path, fields, split, o).keep(ctx)
@@ -210,7 +229,8 @@ func (c *Cache) openRaw(ctx context.Context, path string, fields []string, split
 	return nil, err
 }
 
-// Open opens the dataset of a URL. It fetches no records.
+// Open opens the dataset of a URL over the mirror in the cache. It fetches no records. The caller
+// closes the dataset.
 func (c *Cache) Open(ctx context.Context, url string, fields []string, split string) (*mirror.Dataset, error) {
 	open := c.bucket
 	if open == nil {
@@ -224,9 +244,9 @@ func (c *Cache) Open(ctx context.Context, url string, fields []string, split str
 		CacheBytes: c.Size, Fields: fields, Split: split})
 }
 
-// Local replaces each argument that is the URL of a dataset by the path of a complete copy in the cache, which
-// stays there until Close. An error of a URL without one is one of MayBeRaw. Before it fetches one, it calls note with
-// a line that has its path.
+// Local replaces each argument that is the URL of a dataset by the path of a complete copy in the
+// cache, which stays there until Close. MayBeRaw tells whether an error means that the URL has no
+// dataset. Before Local fetches a copy, it calls note with a line that names the copy's path.
 func (c *Cache) Local(ctx context.Context, args []string, note func(text string)) error {
 	for i, a := range args {
 		if !remote.IsURL(a) {
@@ -246,10 +266,10 @@ func (c *Cache) Local(ctx context.Context, args []string, note func(text string)
 	return nil
 }
 
-// Close lets go of the copies.
+// Close closes the copies of Local, which the cache may evict from then on.
 func (c *Cache) Close() {
 	for _, d := range c.local {
-		_ = d.Close() // what was read of them is not affected
+		_ = d.Close() // what was read is not affected by an error
 	}
 	c.local = nil
 }

@@ -19,16 +19,19 @@ import (
 	"github.com/penstock/penstock/store/edit"
 )
 
-// Generations is a DATASET whose generations are listed or changed: the path of a folder, or a URL.
+// Generations is a DATASET whose generations are listed or changed: a path on this machine, or a
+// URL. The caller closes it.
 type Generations struct {
 	Dataset *edit.Dataset
-	Path    string // as it was given, without a generation and secrets
-	Named   string // the generation that was given, a number or a tag; "" is the newest
+	Path    string // as the user gave it, without the generation and without secrets
+	Named   string // the generation in the argument, a number or a tag; "" is the newest
 
-	bucket remote.Bucket // of a URL
+	bucket remote.Bucket // nil for a path
 }
 
-// OpenGenerations opens a DATASET whose generations are listed.
+// OpenGenerations opens a DATASET whose generations are listed. The part after the last "@" is a
+// generation only if no dataset has the whole name, which mirror.SplitGeneration finds out for a
+// URL; file:// URLs become paths.
 func OpenGenerations(ctx context.Context, arg string) (*Generations, error) {
 	if !remote.IsURL(arg) {
 		folder, named, _ := layout.SplitGeneration(arg)
@@ -59,10 +62,14 @@ func OpenGenerations(ctx context.Context, arg string) (*Generations, error) {
 	return &Generations{Dataset: edit.InBucket(ctx, b, key, ""), Path: remote.Redact(at), Named: named, bucket: b}, nil
 }
 
-// conditional are the schemes of places that create a file or an object only if there is none.
+// conditional lists the schemes of stores that can create a file or an object only if none exists.
+// A change is committed by creating the next manifest in this way. Without such a create, two
+// writers could both believe that they committed, and the later one would silently undo the earlier
+// one.
 var conditional = []string{"file", "s3", "gs", "azblob"}
 
-// OpenWritable is OpenGenerations for a DATASET that is changed.
+// OpenWritable is OpenGenerations for a DATASET that is changed; it refuses stores without
+// conditional writes.
 func OpenWritable(ctx context.Context, arg string) (*Generations, error) {
 	scheme, _, _ := strings.Cut(arg, "://")
 	if remote.IsURL(arg) && !slices.Contains(conditional, scheme) {
@@ -72,7 +79,8 @@ func OpenWritable(ctx context.Context, arg string) (*Generations, error) {
 	return OpenGenerations(ctx, arg)
 }
 
-// OpenChanging is OpenWritable for a DATASET whose newest generation is changed: the argument names no other.
+// OpenChanging is OpenWritable for commands that change the newest generation, and therefore refuse
+// an argument that names a generation.
 func OpenChanging(ctx context.Context, arg string) (*Generations, error) {
 	g, err := OpenWritable(ctx, arg)
 	if err != nil || g.Named == "" {
@@ -97,13 +105,14 @@ func (g *Generations) Manifest() (*store.Manifest, error) {
 	return m, err
 }
 
-// IsFile reports whether the dataset is a file of this machine, which is written anew when it is changed.
+// IsFile reports whether the dataset is a regular file on this machine, which means HDF5: a change
+// replaces the file instead of adding a generation.
 func (g *Generations) IsFile() bool {
 	info, err := os.Stat(g.Path)
 	return g.bucket == nil && err == nil && info.Mode().IsRegular()
 }
 
-// Close lets go of it.
+// Close closes the bucket of a URL.
 func (g *Generations) Close() error {
 	if g.bucket == nil {
 		return nil
@@ -111,7 +120,8 @@ func (g *Generations) Close() error {
 	return g.bucket.Close()
 }
 
-// Done says what was done to make a generation.
+// Done describes the change that made a generation, for a list. An entry without a change is the
+// first generation, or comes from a version that recorded none.
 func Done(e edit.Entry) string {
 	switch c := e.Change; {
 	case e.Corrupt != "":

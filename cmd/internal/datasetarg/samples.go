@@ -13,24 +13,25 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// samples are raw samples that are being opened. Those of a URL are opened while it is found out whether that is a
-// dataset: each look at a bucket takes the time of a round trip.
+// samples are raw samples that are being opened in the background. The samples of a URL are opened
+// while the dataset at the same URL is looked for, because each look at a bucket takes a round
+// trip. The caller of lookForSamples ends the opening with exactly one of keep and leave.
 type samples struct {
 	cache    *Cache
 	fields   []string
 	options  Options
 	progress *cli.Progress
 	cancel   context.CancelFunc
-	left     atomic.Bool   // they are not needed, and say nothing more
-	done     chan struct{} // closed when the other fields are set
+	left     atomic.Bool   // leave was called: nothing is printed any more
+	done     chan struct{} // closed when source or err is set
 	source   *raw.Source
 	err      error
 }
 
-// lookForSamples begins to open raw samples. The caller calls keep or leave.
+// lookForSamples begins to open raw samples and returns at once.
 func (c *Cache) lookForSamples(ctx context.Context, path string, fields []string, split string, o Options) *samples {
 	s := &samples{cache: c, fields: fields, options: o, done: make(chan struct{}), progress: c.progress()}
-	ctx, s.cancel = context.WithCancel(ctx) // reads of the source end with it, too
+	ctx, s.cancel = context.WithCancel(ctx) // the source reads with this context, so keep leaves it alive
 	if o.Verify != nil && (o.Prepare == rawcache.Off || o.Prepare == "") {
 		s.err = fmt.Errorf("%s: verify: raw samples that are not prepared have no checksums to compare with; "+
 			"leave verify out", path)
@@ -46,7 +47,8 @@ func (c *Cache) lookForSamples(ctx context.Context, path string, fields []string
 	return s
 }
 
-// leave ends the search: there is a dataset, or nothing that can be read.
+// leave ends the search, because there is a dataset, or nothing that can be read. It waits until
+// the search has ended, so that no request runs on behind the command.
 func (s *samples) leave() {
 	s.left.Store(true)
 	s.cancel()
@@ -57,7 +59,8 @@ func (s *samples) leave() {
 	}
 }
 
-// keep returns the samples, from the cache of raw samples if they are or shall be there.
+// keep waits for the samples and returns them as a Source, which reads its records from a cached
+// dataset of the samples where rawcache.Keep has one, and otherwise from the raw files.
 func (s *samples) keep(ctx context.Context) (views.Part, error) {
 	<-s.done
 	s.progress.End()
@@ -79,13 +82,15 @@ func (s *samples) keep(ctx context.Context) (views.Part, error) {
 	return s.source, nil
 }
 
+// warn prints a warning of the search, unless its result is not needed any more.
 func (s *samples) warn(text string) {
 	if !s.left.Load() {
 		s.progress.Warn(text)
 	}
 }
 
-// listing shows how many samples were found, where there are many.
+// listing shows how many samples have been found so far. Nothing is shown for fewer than
+// source.QuickScan samples, which are listed before anybody could read the line.
 type listing struct {
 	samples *samples
 	found   int64

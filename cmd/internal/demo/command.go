@@ -1,5 +1,10 @@
-// Package demo is the command demo: it makes images, a dataset of them, a report, and trains a
-// small network, without a network and without files of the user's.
+// Package demo has the command demo. It draws images of shapes, runs preprocess, inspect, verify
+// and report on them as a user would, and trains a small network from the dataset in Go. It needs
+// no network connection, no GPU and no files of the user's, so it is the first test of an
+// installation.
+//
+// Everything is written to one folder, which demo recognizes by the file .penstock-demo: it
+// overwrites its own files, and never anybody else's.
 package demo
 
 import (
@@ -20,7 +25,8 @@ const long = `Make 1,200 images of shapes, a dataset of them, a report about it,
 FOLDER (penstock-demo if none is named). It needs nothing but this program, and about ten seconds.
 An earlier demo in FOLDER is overwritten, and a folder with anything else in it is refused.`
 
-// Command returns the command. root makes the tree whose other commands it runs.
+// Command returns the command demo. root returns a new command tree, by which demo runs the other
+// commands: a function, because this package is imported by the tree's package.
 func Command(root func() *cobra.Command) *cobra.Command {
 	var quietly bool
 	cmd := cli.Command(&cobra.Command{
@@ -44,7 +50,7 @@ func Command(root func() *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// demo is one run.
+// demo is one run of the command.
 type demo struct {
 	folder string
 	root   func() *cobra.Command
@@ -53,8 +59,10 @@ type demo struct {
 	open   bool
 }
 
+// path returns the path of a file in the demo's folder.
 func (d *demo) path(name string) string { return filepath.Join(d.folder, name) }
 
+// run draws, prepares, inspects and trains.
 func (d *demo) run() error {
 	fmt.Fprintf(d.out, "Drawing %d images into %s\n", perClass*len(classes), d.path("raw"))
 	if err := draw(d.folder); err != nil {
@@ -91,7 +99,8 @@ func (d *demo) run() error {
 	return nil
 }
 
-// command runs another command as a user would.
+// command prints a command line and runs it in this process, through the same code as a user's
+// command. The printed line is broken so that it can be copied into a shell.
 func (d *demo) command(args []string) error {
 	line := cli.Fit("$ penstock "+strings.Join(args, " "), cli.TerminalWidth(d.out)-len(" \\"))
 	fmt.Fprintf(d.out, "\n%s\n", strings.ReplaceAll(line, "\n", " \\\n"))
@@ -103,8 +112,8 @@ func (d *demo) command(args []string) error {
 	return nil
 }
 
-// show opens a page in the user's browser if there is a screen. If that fails, the page exists
-// all the same.
+// show opens a page in the user's browser if there is a screen. Errors are ignored: the page
+// exists, and its path has been printed.
 func show(page string) {
 	name := "xdg-open"
 	switch runtime.GOOS {

@@ -16,14 +16,16 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// The images: perClass of each class, drawn at twice the side that they are trained at.
+// perClass images are drawn of each class, drawn pixels wide and high. They are trained at side
+// pixels, so preprocess has something to resize.
 const (
 	perClass = 300
 	side     = 16
 	drawn    = 2 * side
 )
 
-// class is a shape: whether a point is in it, relative to its center, in units of its radius.
+// class is a shape. inside reports whether a point is in the shape; the point is relative to the
+// shape's center, in units of its radius, so both coordinates are in (-1, 1).
 type class struct {
 	name   string
 	inside func(x, y float64) bool
@@ -36,11 +38,14 @@ var classes = []class{
 	{"triangle", func(x, y float64) bool { return y > 2*x-1 && y > -2*x-1 }},
 }
 
-// made is the file by which a demo knows its folder again.
+// made is the name of the file that marks a folder as a demo's.
 const made = ".penstock-demo"
 
-// draw writes the images as folder/raw/CLASS/NUMBER.png, the same ones every time. The folder must be this user's own
-// and no link, since its usual name is known to all, and be new, empty or an earlier demo's.
+// draw writes the images as folder/raw/CLASS/NUMBER.png, the same bytes in every run. The folder
+// must be new, empty or an earlier demo's, must belong to this user and must not be a link: its
+// default name is known to all users of the machine, so another user could have put a link there
+// that leads demo to overwrite files. All files are therefore made through open folders of package
+// private.
 func draw(folder string) error {
 	folder = filepath.Clean(folder)
 	if err := os.MkdirAll(filepath.Dir(folder), 0o777); err != nil {
@@ -81,7 +86,7 @@ func draw(folder string) error {
 	return nil
 }
 
-// claim marks an empty folder as a demo's, and refuses a folder with files and no mark.
+// claim marks an empty folder as a demo's, and refuses a folder that has files but no mark.
 func claim(demo *os.Root, folder string) error {
 	entries, err := private.Entries(demo)
 	if err != nil || slices.Contains(entries, made) {
@@ -97,6 +102,8 @@ func claim(demo *os.Root, folder string) error {
 	return f.Close()
 }
 
+// refused returns the error for a folder with files that no demo made. It proposes a folder that
+// does not exist, by a command that works as typed.
 func refused(folder, name string) error {
 	other := folder + "-2"
 	for n := 3; ; n++ {
@@ -109,6 +116,8 @@ func refused(folder, name string) error {
 		shell.On("demo", other))
 }
 
+// drawClass draws the images of class number c. The seed is the class and the number of the image,
+// so that each image is the same in every run.
 func drawClass(top *os.Root, c int) error {
 	folder, err := private.Make(top, classes[c].name)
 	if err != nil {
@@ -124,7 +133,8 @@ func drawClass(top *os.Root, c int) error {
 	return nil
 }
 
-// picture draws a shape of some color, place and size on a ground of another, lighter or darker.
+// picture draws a shape of random color, place and size. Its ground is lighter or darker than the
+// shape, with equal chances.
 func picture(c *class, rng *rand.Rand) image.Image {
 	m := image.NewRGBA(image.Rect(0, 0, drawn, drawn))
 	tone := func(from int) color.RGBA {
@@ -149,6 +159,7 @@ func picture(c *class, rng *rand.Rand) image.Image {
 	return m
 }
 
+// write encodes an image as a PNG file in folder.
 func write(folder *os.Root, name string, m image.Image) error {
 	f, err := private.Create(folder, name, 0o666)
 	if err != nil {

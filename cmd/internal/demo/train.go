@@ -14,15 +14,17 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// The training: epochs over the split train, each followed by the split test.
+// The hyperparameters: epochs passes over the split train, each followed by a pass over the split
+// test, and a learning rate that falls linearly from rate towards 0. batch is how many records the
+// loader returns at a time; the network takes a step for each image.
 const (
 	epochs = 30
 	batch  = 32
 	rate   = 0.01
 )
 
-// train teaches a network the classes, and prints how many images that it was not shown it gets
-// right.
+// train teaches a network the classes, and prints how many images of the split test, which the
+// network is never trained on, it classifies right.
 func train(ctx context.Context, path string, out io.Writer) (err error) {
 	learn, closeLearn, err := open(path, "train", sampler.Shuffle{})
 	if err != nil {
@@ -51,7 +53,7 @@ func train(ctx context.Context, path string, out io.Writer) (err error) {
 	return nil
 }
 
-// open returns a loader over a split, and how to close it.
+// open returns a loader over a split, and a function that closes the loader and then its dataset.
 func open(path, split string, order sampler.Sampler) (*loader.Loader, func() error, error) {
 	ds, err := mmapds.Open(path, mmapds.WithSplit(split))
 	if err != nil {
@@ -64,20 +66,22 @@ func open(path, split string, order sampler.Sampler) (*loader.Loader, func() err
 	return ld, func() error { return errors.Join(ld.Close(), ds.Close()) }, nil
 }
 
-// network has two layers with a ReLU between them.
+// network is a perceptron with one hidden layer, a ReLU after it, and softmax cross-entropy as its
+// loss. The slices are buffers for one image: activations and their gradients.
 type network struct {
 	first, second layer
 	hidden, out   []float32
 	dHidden, dOut []float32
 }
 
-// layer is out = in · weights + bias; a row of weights belongs to an output.
+// layer computes out = weights · in + bias. weights has out rows of in numbers.
 type layer struct {
 	in, out int
 	weights []float32
 	bias    []float32
 }
 
+// newNetwork returns a network with random weights, the same in every run.
 func newNetwork(in, hidden, out int) *network {
 	rng := rand.New(rand.NewPCG(1, 2))
 	return &network{
@@ -87,6 +91,8 @@ func newNetwork(in, hidden, out int) *network {
 	}
 }
 
+// newLayer returns a layer whose weights have the variance 1/in, so that the outputs begin with
+// about the variance of the inputs.
 func newLayer(in, out int, rng *rand.Rand) layer {
 	l := layer{in, out, make([]float32, in*out), make([]float32, out)}
 	for i := range l.weights {
@@ -95,6 +101,7 @@ func newLayer(in, out int, rng *rand.Rand) layer {
 	return l
 }
 
+// forward computes the outputs y of inputs x.
 func (l *layer) forward(x, y []float32) {
 	for o := range l.out {
 		w, sum := l.weights[o*l.in:][:l.in], l.bias[o]
@@ -105,8 +112,9 @@ func (l *layer) forward(x, y []float32) {
 	}
 }
 
-// backward takes a step against dy, the gradient of the outputs, and adds the gradient of the inputs to dx unless dx is
-// nil.
+// backward takes a gradient step of size step and adds the gradient of the inputs to dx, unless dx
+// is nil. x are the inputs and dy is the gradient of the outputs. The inputs' gradient is computed
+// with the weights before the step.
 func (l *layer) backward(x, dy, dx []float32, step float32) {
 	for o := range l.out {
 		w, g := l.weights[o*l.in:][:l.in], dy[o]
@@ -123,8 +131,8 @@ func (l *layer) backward(x, dy, dx []float32, step float32) {
 	}
 }
 
-// pass goes through an epoch, and takes a step for every image unless rate is 0. It returns how
-// many images the network got right, of how many.
+// pass runs an epoch of the loader, and takes a step for every image unless rate is 0. It returns
+// how many images the network classified right, out of how many.
 func (n *network) pass(ctx context.Context, ld *loader.Loader, epoch int, rate float32) (right, of int, err error) {
 	x := make([]float32, n.first.in)
 	for b, err := range ld.Epoch(ctx, epoch) {
@@ -145,7 +153,9 @@ func (n *network) pass(ctx context.Context, ld *loader.Loader, epoch int, rate f
 	return right, of, nil
 }
 
-// see reports whether an image is taken for its label, and learns from it.
+// see reports whether the network classifies an image as its label. If rate is not 0, it then takes
+// a gradient step. dOut first has the exponentials of the outputs, then softmax minus the one-hot
+// label, which is the gradient of the loss. Gradients behind a ReLU that was cut off are 0.
 func (n *network) see(x []float32, label int, rate float32) bool {
 	n.first.forward(x, n.hidden)
 	for i, v := range n.hidden {

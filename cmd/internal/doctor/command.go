@@ -1,5 +1,7 @@
-// Package doctor is the command doctor: what a machine has that penstock can use, what of it is
-// used, and how to get what is missing.
+// Package doctor has the command doctor, which prints what the machine has that penstock can use,
+// what of it is used, and how to get what is missing. examine makes a list of findings, a few facts
+// each from /proc, from the packages that were built in, and from Python on the PATH. A missing
+// part is a finding with advice and never an error: penstock works without each of them.
 package doctor
 
 import (
@@ -15,7 +17,7 @@ huge pages, CUDA; which decoder, HDF5 writer and deflate this build has; and how
 missing. It changes nothing. The exit code is 0 even if something is missing: penstock works without
 it.`
 
-// Command returns the command.
+// Command returns the command doctor.
 func Command() *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: "doctor [flags]", Short: "Print what this machine has, and what is missing", Long: long,
@@ -38,6 +40,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
+// printText prints a finding a line, with the advice below it.
 func printText(w io.Writer, list []finding) error {
 	var t cli.Table
 	for _, f := range list {

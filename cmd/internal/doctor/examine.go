@@ -23,14 +23,16 @@ import (
 	"github.com/penstock/penstock/store/hdf5"
 )
 
-// finding describes one part of the machine, and what to do if it could be better.
+// finding describes one part of the machine. Advice says how to improve it; it is empty if there is
+// nothing to do.
 type finding struct {
 	Name   string `json:"name"`
 	Found  string `json:"found"`
 	Advice string `json:"advice,omitempty"`
 }
 
-// examine looks at everything. Findings that a system does not report are left out.
+// examine makes the list of findings. A part with an empty Found, which this system does not
+// report, is left out.
 func examine() (list []finding) {
 	add := func(f finding) {
 		if f.Found != "" {
@@ -55,13 +57,16 @@ func examine() (list []finding) {
 	return list
 }
 
-// firstLine returns the first line of a file, or nothing.
+// firstLine returns the first line of a file, or "" if the file cannot be read: on other systems
+// than Linux there is no /proc.
 func firstLine(path string) string {
 	data, _ := os.ReadFile(path)
 	line, _, _ := strings.Cut(string(data), "\n")
 	return line
 }
 
+// processor reports the number of cores, and the vector instructions by the features of the CPU.
+// The packages with kernels decide for themselves which of the features they use.
 func processor() finding {
 	f := finding{Name: "CPU"}
 	kernels := "loops in Go"
@@ -79,7 +84,8 @@ func processor() finding {
 	return f
 }
 
-// meminfo returns the value of a line "NAME: VALUE kB" of /proc/meminfo, in bytes.
+// meminfo returns a value of /proc/meminfo in bytes. Its lines are "NAME: VALUE kB", where kB means
+// 1024 bytes.
 func meminfo(name string) (int64, bool) {
 	data, _ := os.ReadFile("/proc/meminfo")
 	for line := range strings.Lines(string(data)) {
@@ -92,6 +98,7 @@ func meminfo(name string) (int64, bool) {
 	return 0, false
 }
 
+// memory says how much memory there is. In a container, the total is the container's limit.
 func memory() finding {
 	total := usage.Memory()
 	free, known := meminfo("MemAvailable")
@@ -102,9 +109,12 @@ func memory() finding {
 		"after the first epoch", units.Bytes(total), units.Bytes(free))}
 }
 
-// fewFiles is less than a dataset of many shards, or many connections, may need.
+// fewFiles is the limit of open files below which doctor gives advice. Each shard of a dataset and
+// each connection to a store takes a descriptor.
 const fewFiles = 4096
 
+// openFiles reports the soft limit of open files, which is the first number of the line in
+// /proc/self/limits.
 func openFiles() finding {
 	data, _ := os.ReadFile("/proc/self/limits")
 	for line := range strings.Lines(string(data)) {
@@ -122,6 +132,8 @@ func openFiles() finding {
 	return finding{}
 }
 
+// hugePages reports the mode of transparent huge pages. The kernel lists all modes and puts the
+// current one in brackets: "always [madvise] never".
 func hugePages() finding {
 	line := firstLine("/sys/kernel/mm/transparent_hugepage/enabled")
 	_, mode, _ := strings.Cut(line, "[")
@@ -137,7 +149,8 @@ func hugePages() finding {
 	return f
 }
 
-// decoder says what decodes a compression, which the library does faster than Go.
+// decoder reports what decodes a compression. found is the decoder of this build; advice follows if
+// it is not the named C library, which is faster than the decoder in Go.
 func decoder(compression, found, library string) finding {
 	f := finding{Name: compression, Found: found}
 	if found != library {
@@ -147,6 +160,8 @@ func decoder(compression, found, library string) finding {
 	return f
 }
 
+// devices reports the CUDA devices. The error of package cuda has the reason and the remedy,
+// separated by a semicolon.
 func devices() finding {
 	n, err := cuda.Count()
 	if err != nil {
@@ -156,6 +171,7 @@ func devices() finding {
 	return finding{Name: "CUDA", Found: units.Counted(int64(n), "device")}
 }
 
+// clouds reports the schemes of URLs that this build can open.
 func clouds() finding {
 	if !cloud.Built {
 		return finding{Name: "buckets", Found: "https:// and hf:// alone in this build",
@@ -164,6 +180,7 @@ func clouds() finding {
 	return finding{Name: "buckets", Found: remote.SchemeList()}
 }
 
+// python reports the first Python on the PATH that runs, and whether it has the package penstock.
 func python() finding {
 	for _, name := range []string{"python3", "python"} {
 		path, err := exec.LookPath(name)

@@ -7,9 +7,11 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// littleShared is less than DataLoaders of PyTorch want, as in a container without --shm-size.
+// littleShared is the free space of /dev/shm below which doctor gives advice. Workers of PyTorch's
+// DataLoader pass batches through /dev/shm, and a container without --shm-size has 64 MiB of it.
 const littleShared = 1 << 30
 
+// sharedMemory reports the free space of /dev/shm.
 func sharedMemory() finding {
 	free, known := usage.FreeSpace("/dev/shm")
 	if !known {

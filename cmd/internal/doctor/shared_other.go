@@ -4,6 +4,7 @@ package doctor
 
 import "runtime"
 
+// sharedMemory says that feed's shared memory does not exist on this system.
 func sharedMemory() finding {
 	return finding{
 		Name: "shared memory", Found: "not used on " + runtime.GOOS,

@@ -26,13 +26,14 @@ the memory. When files of SOURCE change, only these are read again, for a new ge
 dataset; penstock log lists generations. With a limit (--cache-size, cache_size), the least recently
 used datasets are removed to make room, but not those that are pinned or in use.`
 
-// cacheFlags are the flags that all subcommands of cache have.
+// cacheFlags holds the flags of the subcommands of cache. --cache-dir belongs to all subcommands,
+// --all to remove.
 type cacheFlags struct {
 	dir string
 	all bool
 }
 
-// cacheCommand returns the command cache.
+// cacheCommand returns the command cache with its subcommands.
 func cacheCommand() *cobra.Command {
 	f := new(cacheFlags)
 	root := &cobra.Command{
@@ -70,7 +71,8 @@ func cacheCommand() *cobra.Command {
 	return root
 }
 
-// marking returns a command that does something to datasets of the cache.
+// marking returns the command pin or unpin, which calls mark for each named dataset. The message is
+// name with "ned" appended.
 func marking(name, short string, f *cacheFlags, mark func(*rawcache.Entry) error) *cobra.Command {
 	return cli.Command(&cobra.Command{
 		Use: name + " [flags] NAME...", Short: short,
@@ -93,6 +95,7 @@ func marking(name, short string, f *cacheFlags, mark func(*rawcache.Entry) error
 	})
 }
 
+// noCaches returns the usage error of arguments for a command that takes none.
 func noCaches(args []string) error {
 	if len(args) > 0 {
 		return cli.Usage(fmt.Sprintf("it takes no arguments, not %q", args))
@@ -100,7 +103,9 @@ func noCaches(args []string) error {
 	return nil
 }
 
-// chosen returns the entries of those names, paths or sources, or all. A source may have several.
+// chosen returns the entries of the cache with these names, all entries if there are no names. A
+// name is an entry's name or path, or the source of entries: one source may have several, for
+// several pipelines.
 func (f *cacheFlags) chosen(names []string) ([]rawcache.Entry, error) {
 	all, err := rawcache.List(f.dir)
 	if err != nil || len(names) == 0 {
@@ -125,6 +130,7 @@ func (f *cacheFlags) chosen(names []string) ([]rawcache.Entry, error) {
 	return some, nil
 }
 
+// list prints the entries, as a table or as JSON. A nil list is printed as [], not as null.
 func (f *cacheFlags) list(cmd *cobra.Command) error {
 	all, err := f.chosen(nil)
 	if err != nil {
@@ -161,6 +167,8 @@ func (f *cacheFlags) list(cmd *cobra.Command) error {
 	})
 }
 
+// verify compares every record of the named datasets, or of all, with its checksum. Entries that
+// are being built are passed over. All corrupt datasets are reported, not only the first.
 func (f *cacheFlags) verify(cmd *cobra.Command, names []string) error {
 	entries, err := f.chosen(names)
 	if err != nil {
@@ -190,6 +198,8 @@ func (f *cacheFlags) verify(cmd *cobra.Command, names []string) error {
 	return errors.Join(errs...)
 }
 
+// remove removes the named entries, or all. An entry that is in use is reported, and the others are
+// still removed.
 func (f *cacheFlags) remove(w io.Writer, names []string) error {
 	entries, err := f.chosen(names)
 	if err != nil {

@@ -1,5 +1,7 @@
-// Package penstock is the command penstock, which is all other programs in one binary: the program that the Python
-// wheel ships. Each program is a subcommand whose help is rewritten from "name ..." to "penstock name ...".
+// Package penstock has the command penstock, which is all other programs in one binary: the program
+// that the Python wheel ships. Each program is a subcommand of penstock. The help texts are written
+// for the single programs, so prefix rewrites "preprocess ..." to "penstock preprocess ..." in
+// them; this way a command from the help works as typed in either binary.
 package penstock
 
 import (
@@ -28,7 +30,8 @@ const examples = `  penstock demo                                    # the first
   penstock loadbench photos.h5
   penstock doctor                                  # what this machine has, and what is missing`
 
-// own are the commands of one file, each of which adds its command.
+// own lists the constructors of commands that exist in penstock only. Each file of this package
+// that has such a command appends to it in init.
 var own []func() *cobra.Command
 
 // Command returns the tree of all commands.
@@ -51,7 +54,8 @@ func Command() *cobra.Command {
 	return root
 }
 
-// compare returns the command diff, which inspect has, too.
+// compare returns the command diff, which is also a subcommand of inspect. Below inspect, the
+// parent fetches datasets of URLs before a subcommand runs; here compare does that itself.
 func compare() *cobra.Command {
 	c := diff.Command()
 	var cache datasetarg.Cache
@@ -71,14 +75,18 @@ func compare() *cobra.Command {
 	return c
 }
 
+// examplesOf matches the name of a program where a command line may begin: at the start, after a
+// space or an opening parenthesis. Examples contain commands only, while running text says
+// "preprocess" as a verb, too; so namesOf matches a program's name only before a flag or a
+// subcommand.
 var (
 	examplesOf = regexp.MustCompile(`(^|[\s(])((?:preprocess|inspect|loadbench|feed) )`)
 	namesOf    = regexp.MustCompile(
 		`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|normalize|cache|show|stats|preview|report|verify|diff|filter|join|layout|view)\b))`)
 )
 
-// prefix turns the help of a program into the help of a subcommand: "name ..." becomes "penstock name ...", also within
-// a pipe.
+// prefix puts "penstock " before the names of programs in the help of a command and its
+// subcommands, also within a pipe.
 func prefix(c *cobra.Command) {
 	c.Example = examplesOf.ReplaceAllString(c.Example, "${1}penstock $2")
 	c.Long = namesOf.ReplaceAllString(c.Long, "${1}penstock $2")

@@ -2,7 +2,8 @@ package penstock
 
 import "github.com/spf13/cobra"
 
-// topics returns the pages of penstock help that belong to several commands.
+// topics returns the help topics: pages of penstock help about things that several commands share.
+// Cobra takes a command without a Run function for a topic.
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "formats", Short: "Help on the formats of datasets: flat, HDF5 and Zarr", Long: formats},

@@ -33,11 +33,11 @@ removes cached datasets.
 
 ` + exits
 
-// cacheFlags are the flags of cache.
+// cacheFlags holds the arguments and flags of preprocess cache.
 type cacheFlags struct {
 	source, dir string
 	head        string
-	transforms  *transforms.Pipeline // of head; nil if files stay files
+	transforms  *transforms.Pipeline // parsed from head; nil if image files are stored as they are
 	size        string
 	limit       int64
 	workers     int
@@ -45,6 +45,7 @@ type cacheFlags struct {
 	quiet       bool
 }
 
+// cacheCommand returns the command preprocess cache.
 func cacheCommand() *cobra.Command {
 	c := new(cacheFlags)
 	cmd := cli.Command(&cobra.Command{
@@ -67,6 +68,8 @@ func cacheCommand() *cobra.Command {
 	return cmd
 }
 
+// check parses the flags and takes SOURCE, or returns all problems. A SOURCE that does not exist
+// passes: opening it reports the error, with a proposal.
 func (c *cacheFlags) check(fs *pflag.FlagSet, args []string) error {
 	var p problems
 	fs.VisitAll(p.choose)
@@ -97,8 +100,9 @@ func (c *cacheFlags) check(fs *pflag.FlagSet, args []string) error {
 	return cli.Usage(p...)
 }
 
+// run builds the dataset and prints the summary.
 func (c *cacheFlags) run(cmd *cobra.Command) error {
-	private.HideNew() // a folder of the cache that was removed meanwhile is made again, and not for others
+	private.HideNew() // if somebody removes the cache meanwhile, its new folder is for this user alone, too
 	progress := cli.ProgressOf(cmd, cmd.Name())
 	s, err := c.make(cmd.Context(), progress)
 	if err != nil {
@@ -107,7 +111,11 @@ func (c *cacheFlags) run(cmd *cobra.Command) error {
 	return report(cmd, s)
 }
 
-// make makes the dataset, or finds it complete.
+// make finds the dataset of the source in the cache, or makes it. There are three cases, from cheap
+// to expensive: the cache has the dataset of the source's present state; it has the dataset of an
+// earlier state, to which Renew adds a generation; or the dataset is built. Only then are the
+// datasets of earlier states removed: until the new one exists, a failed run must leave what there
+// was.
 func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prepare.Summary, error) {
 	src, err := raw.Open(ctx, c.source, raw.Options{Warn: progress.Warn, Head: c.transforms})
 	if err != nil {
@@ -148,7 +156,9 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 	return s, describe(s, src)
 }
 
-// build builds the dataset of an entry, or continues an earlier run.
+// build builds the dataset of an entry under a temporary name, or continues a stopped run, and then
+// publishes it. Objects of a bucket are kept beside the dataset meanwhile, so that a continued run
+// does not fetch them again.
 func (c *cacheFlags) build(ctx context.Context, entry *rawcache.Entry, src *raw.Source, config prepare.Config,
 	progress prepare.Progress) (*prepare.Summary, error) {
 	if err := entry.MakeRoom(c.limit, progress.Note); err != nil {
@@ -167,7 +177,9 @@ func (c *cacheFlags) build(ctx context.Context, entry *rawcache.Entry, src *raw.
 	return s, entry.Publish(ctx, src)
 }
 
-// ofCache replaces the advice to leave out a sample of a source, as the dataset of a cache has all.
+// ofCache replaces the advice of package prepare to leave out an unreadable sample. A cached
+// dataset has every sample: the loader numbers records by the source, so a missing one would shift
+// the others.
 func ofCache(err error, source string) error {
 	text, advised := strings.CutSuffix(err.Error(), prepare.LeaveOut)
 	if !advised {
@@ -177,7 +189,8 @@ func ofCache(err error, source string) error {
 		text, shell.Rewrite(source, "--on-error skip"))
 }
 
-// describe makes a summary describe the source's records, of a dataset that also has records of earlier states.
+// describe makes a summary count the records of the source. The dataset may have more records, from
+// earlier states of the source.
 func describe(s *prepare.Summary, src *raw.Source) error {
 	s.Records, s.Source.Samples = int64(src.Len()), int64(src.Len())
 	counts, err := src.Splits()

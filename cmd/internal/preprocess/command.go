@@ -1,6 +1,15 @@
-// Package preprocess is the command preprocess with its subcommands: flags become a prepare.Config, and what a run
-// returns becomes a summary on standard output, as text or JSON. All work is done by package prepare; the cache of
-// datasets of raw samples is package rawcache's.
+// Package preprocess has the command preprocess and its subcommands merge, normalize and cache. It
+// turns flags into a prepare.Config, calls package prepare, which does all work, and prints the
+// prepare.Summary of the run as text or JSON.
+//
+//	flags.go           every flag in one table: name, value, help; and the checks of their values
+//	pipeline_file.go   --pipeline: options and transforms from a file, or from a dataset's recipe
+//	compress_flags.go  the flags of compression, whose defaults depend on the format
+//	rechunk.go         --rechunk, which copies arrays and has flags of its own
+//	summary.go         the summary for people
+//
+// A check collects all problems of a command line before it fails. Datasets of raw samples in the
+// cache belong to package rawcache.
 package preprocess
 
 import (
@@ -77,6 +86,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
+// run carries out what check has accepted.
 func (f *flags) run(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	if f.version {
@@ -99,8 +109,8 @@ func (f *flags) run(cmd *cobra.Command) error {
 	return report(cmd, summary)
 }
 
-// runStream is run for samples from standard input. Standard output has the answers to the producer,
-// and then the summary.
+// runStream is run for samples from standard input. Standard output is a pipe to the program that
+// sends the samples: it carries the answers of the protocol, and then the summary.
 func (f *flags) runStream(cmd *cobra.Command, progress prepare.Progress) error {
 	summary, err := prepare.RunProduced(cmd.Context(), f.config, cmd.InOrStdin(), cmd.OutOrStdout(), progress)
 	if err != nil {
@@ -109,7 +119,8 @@ func (f *flags) runStream(cmd *cobra.Command, progress prepare.Progress) error {
 	return report(cmd, summary)
 }
 
-// report prints what was made. Samples that were left out make an error of it.
+// report prints the summary. Skipped samples are a SkippedError, although the dataset is complete
+// without them: a script must notice that something is missing.
 func report(cmd *cobra.Command, s *prepare.Summary) error {
 	if err := printSummary(cmd, s); err != nil {
 		return err
@@ -121,6 +132,7 @@ func report(cmd *cobra.Command, s *prepare.Summary) error {
 	return nil
 }
 
+// printSummary prints the summary, as JSON also with --quiet.
 func printSummary(cmd *cobra.Command, s *prepare.Summary) error {
 	if cli.Quiet(cmd) && !cli.AsJSON(cmd) {
 		return nil
@@ -128,6 +140,8 @@ func printSummary(cmd *cobra.Command, s *prepare.Summary) error {
 	return cli.Print(cmd, s, func(w io.Writer) error { return printText(w, s) })
 }
 
+// printVersion prints the versions, and the libraries that this build decodes and compresses with:
+// they decide speed, and the decoder decides pixels.
 func printVersion(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "preprocess %s\n%s %s/%s\nJPEG decoder %s\n%s\ngzip in HDF5 by %s\nzstd by %s\n",
 		version.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, imagefile.Backend(), hdf5.Version(),
@@ -155,12 +169,13 @@ const mergeExamples = `  preprocess photos out/flat --resize 256 --crop 224 --ra
   preprocess merge --wait --keep-shards s3://lab/ds
   preprocess merge /node1/ds.parts /node2/ds.parts /shared/ds`
 
-// mergeFlags are the flags of merge.
+// mergeFlags holds the flags of preprocess merge.
 type mergeFlags struct {
 	config prepare.MergeConfig
 	memory string
 }
 
+// mergeCommand returns the command preprocess merge.
 func mergeCommand() *cobra.Command {
 	m := new(mergeFlags)
 	cmd := cli.Command(&cobra.Command{
@@ -186,7 +201,8 @@ func mergeCommand() *cobra.Command {
 	return cmd
 }
 
-// check takes the arguments, or returns the problems of them and the flags.
+// check parses the flags and takes the arguments, or returns all problems. The last argument is
+// DEST, so a single argument that ends in .parts is a folder of parts in its place.
 func (m *mergeFlags) check(args []string) error {
 	usage := new(cli.UsageError)
 	var p problems
@@ -215,6 +231,7 @@ func (m *mergeFlags) check(args []string) error {
 	return nil
 }
 
+// run merges the parts and prints the summary.
 func (m *mergeFlags) run(cmd *cobra.Command) error {
 	s, err := prepare.Merge(cmd.Context(), m.config, cli.ProgressOf(cmd, cmd.Root().Name()))
 	if err != nil {

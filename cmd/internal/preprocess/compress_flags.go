@@ -13,13 +13,14 @@ import (
 	"github.com/penstock/penstock/prepare"
 )
 
-// compressFlags are the flags of compression as text.
+// compressFlags holds the flags of compression as text.
 type compressFlags struct{ compress, chunkRecords, chunkBytes, shuffle string }
 
-// compressNames are the flags' names, as a recipe has them.
+// compressNames lists the names of the flags, which are also their names in a recipe.
 var compressNames = []string{"compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
 
-// parse parses the flags.
+// parse returns the compression that the flags ask for, and adds their problems to p. Levels are
+// those of zlib, 1 to 9, and of zstd, 1 to 22.
 func (f *compressFlags) parse(p *problems) (c prepare.Compress) {
 	method, level, hasLevel := strings.Cut(f.compress, ":")
 	var err error
@@ -44,6 +45,7 @@ func (f *compressFlags) parse(p *problems) (c prepare.Compress) {
 	return c
 }
 
+// positive parses a number above 0; "" is 0, the default.
 func (f *compressFlags) positive(p *problems, name, text string, parse func(string) (int64, error)) int64 {
 	if text == "" {
 		return 0
@@ -56,8 +58,9 @@ func (f *compressFlags) positive(p *problems, name, text string, parse func(stri
 	return n
 }
 
-// forget drops what a recipe says that cannot hold: another format has another method or none, and an
-// append stores records as those before.
+// forget resets the compression that a recipe asks for if it cannot apply: another format has
+// another method or none, and an append stores records like the records before them. Flags on the
+// command line are never reset; those that cannot apply are an error later.
 func (f *compressFlags) forget(fs *pflag.FlagSet, c *prepare.Config) {
 	method, _, _ := strings.Cut(f.compress, ":")
 	if string(prepare.Methods[c.DatasetFormat()]) == method && !c.Append ||

@@ -22,7 +22,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// flags are the flags of the command as text, and the Config that check builds from them.
+// flags holds the flags of the command as text, and the Config that check builds from them. Flags
+// whose text needs no parsing are fields of config directly: see table.
 type flags struct {
 	config prepare.Config
 
@@ -42,14 +43,15 @@ type flags struct {
 	quiet, version                     bool
 }
 
-// newFlags returns the flags with their defaults.
+// newFlags returns the flags with their defaults, which the help shows.
 func newFlags() *flags {
 	return &flags{config: prepare.DefaultConfig(), normalize: "none", onError: "fail", orientation: "ignored",
 		alpha: "dropped", deep: "kept", cmyk: "converted", progress: "auto",
 		packing: compressFlags{compress: "none", shuffle: "auto"}}
 }
 
-// choices lists what a flag may be, besides its default.
+// choices lists what a flag may be besides its default. The help, the checks and the shell
+// completion are made from it.
 var choices = map[string][]string{
 	"from":       append(append([]string{"auto"}, source.Kinds...), producer.Kind),
 	"format":     {prepare.Flat, prepare.HDF5, prepare.Zarr},
@@ -71,20 +73,21 @@ var choices = map[string][]string{
 	"cmyk":             {"converted", "refused"},
 }
 
-// flagGroup is flags under one heading of the help; "" is none.
+// flagGroup is the flags under one heading of the help; the heading "" means none.
 type flagGroup struct {
 	heading string
 	flags   []flagRow
 }
 
-// flagRow is a flag: where its value is, which is the default at first, and its help.
+// flagRow is a flag: its name, the variable with its default and later its value, and its help.
 type flagRow struct {
 	name string
 	to   any // *string, *bool, *int, *[]string, or a pflag.Value
 	help string
 }
 
-// table lists the flags in the order of the help.
+// table lists all flags in the order of the help. It is the only list: registration, help,
+// completion and docs/cli.md come from it.
 func (f *flags) table() []flagGroup {
 	c := &f.config
 	of := func(name string) string { return strings.Join(choices[name], ", ") }
@@ -189,6 +192,7 @@ func (f *flags) table() []flagGroup {
 	}
 }
 
+// register declares the flags of table on a command, in groups, with completions for choices.
 func (f *flags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -212,7 +216,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	}
 }
 
-// registerFlag makes a row of the table a flag.
+// registerFlag declares one row of the table. The flag's default is the variable's value.
 func registerFlag(fs *pflag.FlagSet, row flagRow) {
 	switch to := row.to.(type) {
 	case *string:
@@ -228,10 +232,13 @@ func registerFlag(fs *pflag.FlagSet, row flagRow) {
 	}
 }
 
-// shorthands are the flags of one letter.
+// shorthands lists the flags that also have one letter.
 var shorthands = map[string]string{"quiet": "q"}
 
-// check turns the flags into the Config, or returns a list of all their errors.
+// check turns the flags into the Config, or returns all their problems. The order matters: a
+// pipeline file, or the recipe of DEST with --append, sets flags that the command line leaves out,
+// so both are read before any value is parsed; a choice that does not exist is reset to its default
+// before parse reads it, so that one wrong word is one problem.
 func (f *flags) check(args []string) error {
 	if f.version {
 		return nil
@@ -260,8 +267,8 @@ func (f *flags) check(args []string) error {
 	return usage
 }
 
-// parse reads the flags that are more than one of some words. Invalid ones stay unset,
-// so that the checks of the Config have nothing to say of it.
+// parse reads the flags whose text has a form: sizes, shares, numbers, levels. An invalid value is
+// added to p and left unset in the Config, so that the checks of the Config do not report it again.
 func (f *flags) parse(p *problems) {
 	var err error
 	c := &f.config
@@ -273,7 +280,7 @@ func (f *flags) parse(p *problems) {
 		Alpha: prepare.Alphas()[f.alpha], Deep: prepare.Depth(slices.Index(prepare.Depths(), f.deep)),
 		RefuseCMYK: f.cmyk == "refused"}
 	if c.Images.DType == tensor.Uint8 && c.Images.Rules.Deep == prepare.KeepDeep {
-		c.Images.Rules.Deep = prepare.HighByte // which was asked for in other words
+		c.Images.Rules.Deep = prepare.HighByte // --dtype uint8 asks for this in other words
 	}
 	if c.Images.Resize, err = parseSize(f.resize); err != nil {
 		c.Images.Fit = ""
@@ -302,7 +309,7 @@ func (f *flags) parse(p *problems) {
 	}
 }
 
-// readPipeline takes over what a file says.
+// readPipeline takes over options and transforms of the file of --pipeline.
 func (f *flags) readPipeline(p *problems) {
 	if f.pipeline == "" {
 		return
@@ -318,18 +325,20 @@ func (f *flags) readPipeline(p *problems) {
 		*p = append(*p, fmt.Sprintf("--pipeline %s: %s", f.pipeline, text))
 	}
 	if f.config.DatasetFormat() == prepare.HDF5 && !f.set.Changed("shard-size") {
-		f.shardSize = "" // a recipe of a flat dataset is one of a file too
+		f.shardSize = "" // the recipe of a flat dataset may be used for an HDF5 file, which has no shards
 	}
 	f.packing.forget(f.set, &f.config)
 }
 
-// ownRecords are the flags of a recipe that an append does not take over: they describe the source,
-// or how the existing records are stored.
+// ownRecords lists the flags of a recipe that an append does not take over: they describe the
+// source, or how the existing records are stored, which the dataset itself says.
 var ownRecords = []string{"from", "shuffle", "shard-size", "compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
 
-// takeRecipe makes --append prepare records with the recipe that DEST records, unless flags or a file say otherwise or
-// the source is of another kind (a dataset of new samples has been through the recipe already). A DEST that is missing,
-// or that cannot be appended to, is reported later.
+// takeRecipe makes --append prepare records with the recipe that DEST records, so that old and new
+// records are alike. Flags and a pipeline file take precedence. If the new source is of another
+// kind than the old one, no recipe is taken: a dataset of new samples, for example, has been
+// through the recipe already. A DEST that is missing, or that cannot be appended to, is reported
+// later.
 func (f *flags) takeRecipe() {
 	c := &f.config
 	if !c.Append || f.pipeline != "" || c.Dest == "" {
@@ -347,21 +356,22 @@ func (f *flags) takeRecipe() {
 		file.transforms = nil
 	}
 	if problems := file.apply(f.set, c); problems != nil {
-		return // the recipe of another version; what is appended has to fit all the same
+		return // the recipe of another version; the append fails later if its records do not fit
 	}
 	c.Inherits = true
 }
 
-// problems are sentences about a command line.
+// problems is what is wrong with a command line, a sentence each.
 type problems []string
 
+// add appends the problem of a flag, unless err is nil.
 func (p *problems) add(flag, value string, err error) {
 	if err != nil {
 		*p = append(*p, fmt.Sprintf("--%s %s: %v", flag, value, err))
 	}
 }
 
-// bytes returns the size that a flag has, 0 without one.
+// bytes parses a size such as 256MiB; "" is 0, the default.
 func (p *problems) bytes(flag, text string) (n int64) {
 	if text != "" {
 		var err error
@@ -371,7 +381,8 @@ func (p *problems) bytes(flag, text string) (n int64) {
 	return n
 }
 
-// choose checks that a flag is its default or one of its choices, if it has any, and makes it its default if not.
+// choose checks that a flag has its default or one of its choices, and otherwise resets it to its
+// default, so that later checks do not report the same word again. A flag without choices passes.
 func (p *problems) choose(flag *pflag.Flag) {
 	list, value := choices[flag.Name], flag.Value.String()
 	if list == nil || value == flag.DefValue || slices.Contains(list, value) {
@@ -381,7 +392,8 @@ func (p *problems) choose(flag *pflag.Flag) {
 	_ = flag.Value.Set(flag.DefValue) // a text
 }
 
-// arguments takes SOURCE and DEST, or returns their problem.
+// arguments takes SOURCE and DEST, or returns their problem. --stratify has an optional value,
+// which must follow "=": with a space, the field would be a third argument, so the message says so.
 func (f *flags) arguments(args []string) string {
 	if f.printPipeline && len(args) == 0 {
 		return ""
@@ -400,7 +412,7 @@ func (f *flags) arguments(args []string) string {
 	return prepare.DestProblem(args[1], f.config.Format)
 }
 
-// parseSize reads "", "224" or "224x320" (height x width).
+// parseSize parses "224", "224x320" (height x width, as in PyTorch) or "", which is nil.
 func parseSize(text string) ([]int, error) {
 	if text == "" {
 		return nil, nil

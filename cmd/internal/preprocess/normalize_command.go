@@ -31,13 +31,14 @@ const normalizeExamples = `  preprocess normalize out/flat imagenet
   preprocess normalize out/flat dataset --split train
   preprocess normalize out/flat 0.5/0.25`
 
-// normalizeFlags are the arguments and flags of normalize.
+// normalizeFlags holds the arguments and flags of preprocess normalize.
 type normalizeFlags struct {
 	dataset string
 	figures prepare.Normalize
 	split   string
 }
 
+// normalizeCommand returns the command preprocess normalize.
 func normalizeCommand() *cobra.Command {
 	n := new(normalizeFlags)
 	cmd := cli.Command(&cobra.Command{
@@ -56,7 +57,8 @@ func normalizeCommand() *cobra.Command {
 	return cmd
 }
 
-// check takes the arguments, or returns their problem.
+// check takes the arguments, or returns all problems. Statistics of arrays are refused, because
+// arrays are normalized when they are written: only uint8 images can be normalized by the reader.
 func (n *normalizeFlags) check(args []string) error {
 	usage := new(cli.UsageError)
 	if len(args) != 2 || args[0] == "" {
@@ -87,6 +89,7 @@ func (n *normalizeFlags) check(args []string) error {
 	return nil
 }
 
+// run stores the statistics in the manifest and prints them.
 func (n *normalizeFlags) run(cmd *cobra.Command) error {
 	m, split, err := prepare.SetNormalization(n.dataset, n.figures, n.split)
 	if err != nil || cli.Quiet(cmd) {
@@ -96,6 +99,7 @@ func (n *normalizeFlags) run(cmd *cobra.Command) error {
 	return cli.Print(cmd, out, func(w io.Writer) error { return n.print(w, m, split) })
 }
 
+// print prints the statistics that readers apply, of each image field.
 func (n *normalizeFlags) print(w io.Writer, m *store.Manifest, split string) error {
 	of := ""
 	if split != "" {

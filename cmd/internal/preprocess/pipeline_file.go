@@ -18,11 +18,11 @@ import (
 	"github.com/penstock/penstock/prepare"
 )
 
-// pipelineFile is the file of --pipeline, in YAML or JSON: a store.Recipe, as in a manifest, or
-// parts of one.
+// pipelineFile is the file of --pipeline, in YAML or JSON: a store.Recipe as in a manifest, or
+// parts of one. JSON needs no parser of its own, since it is YAML.
 //
-//	program: penstock 1.0     # that made it, and
-//	decoder: go (avx2)        # with what: for people
+//	program: penstock 1.0     # which program made the dataset, and
+//	decoder: go (avx2)        # which JPEG decoder, both for people only
 //	options:                  # flags without their dashes
 //	  color: gray
 //	  split: train=0.9,val=0.1
@@ -30,22 +30,23 @@ import (
 //	  - op: Resize
 //	    size: [256]
 //	  - op: Cast
-//	    field: depth          # of this field alone; without it, of all images
+//	    field: depth          # for this field alone; without it, for all images
 //	    dtype: float32
 type pipelineFile struct {
 	options    map[string]string
 	transforms json.RawMessage // nil if there are none
 }
 
-// pipelineKeys are the keys of the file.
+// pipelineKeys lists the keys of the file.
 var pipelineKeys = []string{"program", "decoder", "options", "transforms"}
 
-// recipeFlags are the flags that options may have.
+// recipeFlags lists the flags that options may set.
 var recipeFlags = prepare.RecipeFlags()
 
-// transformFlags are the flags that transforms replace.
+// transformFlags lists the flags that transforms replace.
 var transformFlags = []string{"resize", "fit", "crop", "filter", "pass-order", "layout", "dtype"}
 
+// readPipelineFile reads and checks the file at path.
 func readPipelineFile(path string) (*pipelineFile, error) {
 	data, err := cli.ReadFile(path)
 	if err != nil {
@@ -54,7 +55,7 @@ func readPipelineFile(path string) (*pipelineFile, error) {
 	return parsePipelineFile(data)
 }
 
-// decodeMapping reads the next document. Its errors name the lines.
+// decodeMapping reads the next document of d as a mapping. Errors name the lines.
 func decodeMapping(d *yaml.Decoder) (doc map[string]any, err error) {
 	var root yaml.Node
 	err = d.Decode(&root)
@@ -70,7 +71,8 @@ func decodeMapping(d *yaml.Decoder) (doc map[string]any, err error) {
 	return doc, err
 }
 
-// parsePipelineFile reads a file. Everything that is wrong with its keys is in the error.
+// parsePipelineFile parses a file. The error lists everything that is wrong with its keys, in the
+// order of the alphabet, as the order of a Go map is random.
 func parsePipelineFile(data []byte) (*pipelineFile, error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	doc, err := decodeMapping(d)
@@ -97,6 +99,8 @@ func parsePipelineFile(data []byte) (*pipelineFile, error) {
 	return p, errors.Join(errs...)
 }
 
+// setOptions takes the options. A fixed option of a recipe, which no flag changes, must have its
+// fixed value: another value would ask for something that penstock does not do.
 func (p *pipelineFile) setOptions(value any) error {
 	list, ok := value.(map[string]any)
 	if !ok {
@@ -124,6 +128,7 @@ func (p *pipelineFile) setOptions(value any) error {
 	return errors.Join(errs...)
 }
 
+// scalar returns the text of a single value, as it would be given to a flag.
 func scalar(value any) (string, error) {
 	switch value.(type) {
 	case map[string]any, []any, nil:
@@ -132,7 +137,7 @@ func scalar(value any) (string, error) {
 	return fmt.Sprint(value), nil
 }
 
-// setTransforms keeps the list as JSON, which package transforms reads.
+// setTransforms keeps the list as JSON, the form that package transforms and manifests have.
 func (p *pipelineFile) setTransforms(value any) error {
 	list, ok := value.([]any)
 	if !ok {
@@ -146,7 +151,9 @@ func (p *pipelineFile) setTransforms(value any) error {
 	return prepare.CheckTransforms(text)
 }
 
-// apply sets the flags that were not given on the command line, and the transforms.
+// apply sets the flags that the command line does not have, and the transforms of c. A flag that
+// transforms replace is a problem next to them: it is not known at which place of the list the flag
+// would apply.
 func (p *pipelineFile) apply(fs *pflag.FlagSet, c *prepare.Config) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(p.options)) {
 		if fs.Changed(name) {
@@ -169,7 +176,8 @@ func (p *pipelineFile) apply(fs *pflag.FlagSet, c *prepare.Config) (problems []s
 	return problems
 }
 
-// printPipeline writes the recipe as YAML.
+// printPipeline writes the recipe of c as YAML. The recipe goes through JSON, whose keys and
+// omissions are defined by its type, so that the file is what --pipeline and a manifest have.
 func printPipeline(w io.Writer, c prepare.Config) error {
 	recipe, err := c.RecipeOfImages()
 	if err != nil {
@@ -192,7 +200,8 @@ func printPipeline(w io.Writer, c prepare.Config) error {
 	return e.Close()
 }
 
-// blockStyle takes JSON's quotes and brackets out of a document, as far down as entries of lists.
+// blockStyle removes JSON's quotes and brackets from a document, except for lists inside the
+// entries of lists, such as size: [224, 224], which read better in one line.
 func blockStyle(n *yaml.Node, depth int) {
 	n.Style = 0
 	if n.Kind == yaml.SequenceNode && depth > 3 {

@@ -15,10 +15,11 @@ import (
 	"github.com/penstock/penstock/prepare/rechunk"
 )
 
-// withRechunk are the flags that go with --rechunk.
+// withRechunk lists the flags that may be given together with --rechunk. All others change values
+// or select records, and a rechunk copies arrays as they are.
 var withRechunk = []string{"rechunk", "memory", "workers", "overwrite", "resume", "fields", "progress", "quiet", "json"}
 
-// checkRechunk turns the flags into Options of a rechunk, or into a list of all that is wrong.
+// checkRechunk turns the flags into rechunk.Options, or returns all their problems.
 func (f *flags) checkRechunk(args []string) error {
 	usage := &cli.UsageError{Arguments: f.arguments(args)}
 	var p problems
@@ -45,7 +46,8 @@ func (f *flags) checkRechunk(args []string) error {
 	return usage
 }
 
-// runRechunk writes arrays in chunks of another shape.
+// runRechunk writes the arrays in chunks of another shape, and prints for each array how often its
+// bytes were read: with too little memory, a source chunk is read for several of the new ones.
 func (f *flags) runRechunk(cmd *cobra.Command) error {
 	plan, err := rechunk.NewPlan(cmd.Context(), f.config.Source, f.config.Dest, f.chunks)
 	if err != nil {
@@ -68,6 +70,7 @@ func (f *flags) runRechunk(cmd *cobra.Command) error {
 	return cli.Print(cmd, plan, func(w io.Writer) error { return printRechunk(w, plan) })
 }
 
+// printRechunk prints an array a line.
 func printRechunk(w io.Writer, plan *rechunk.Plan) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", shell.Line(plan.Dest))

@@ -1,5 +1,20 @@
-// Package rawcache keeps datasets that were built from raw samples in a folder of this user alone. Their names contain
-// a fingerprint of the source. Later states of a source are generations of its dataset if most records stayed.
+// Package rawcache keeps datasets that were built from raw samples, in a folder that only this user
+// may write to. Training from a folder of images then decodes or even opens each file once and not
+// in every epoch.
+//
+//	Keep      makes a raw.Source read from its cached dataset, and has a missing dataset built
+//	Find      looks up the dataset of a source
+//	Entry     a dataset in the cache: open, pin, publish, remove
+//	MakeRoom  removes the least recently used datasets
+//
+// A dataset's name is the source's name and a fingerprint of its files (names, sizes and times), so
+// a lookup needs no database, and a changed file is noticed. If most records of a changed source
+// stayed, its dataset gets a new generation in place of a new dataset: see states.go.
+//
+// Several processes share the folder without a server. A dataset is built under a temporary name
+// and renamed when it is complete. A process that has a dataset open holds a shared lock on
+// NAME.used; a process that adds a generation holds an exclusive lock on NAME.changing; removal
+// takes all locks first. A lock ends with its process, so that a killed process blocks nothing.
 package rawcache
 
 import (
@@ -24,14 +39,14 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Ends of names next to a dataset: the one that is made, and what is known of it.
+// Suffixes of the names beside a dataset.
 const (
-	building = ".new"
-	about    = ".source.json"
-	used     = ".used"     // locked by those who have the dataset open
-	fetched  = ".objects"  // parts of objects of a bucket, until the dataset is complete
-	states   = ".states"   // a folder of the states of the source
-	changing = ".changing" // locked by the process that makes a generation
+	building = ".new"         // the dataset while it is built
+	about    = ".source.json" // where the dataset came from: see known
+	used     = ".used"        // locked, shared, by each process that has the dataset open
+	fetched  = ".objects"     // parts of objects of a bucket, until the dataset is complete
+	states   = ".states"      // a folder of the states of the source
+	changing = ".changing"    // locked by the process that makes a generation
 )
 
 // ends lists the suffixes of all files that an entry may have in the folder. A suffix that ends with another one comes
@@ -51,13 +66,13 @@ type Entry struct {
 
 	Corrupt bool `json:"corrupt,omitempty"` // the dataset was complete, and cannot be opened
 
-	// Transforms made its pixels; nil of image files as they are.
+	// Transforms made the stored pixels; nil if image files are stored as they are.
 	Transforms json.RawMessage `json:"transforms,omitempty"`
 
 	print      *raw.Fingerprint // of the source; nil in a list
 	records    int64            // of the source
-	generation int              // of the dataset, which has the state of the source
-	first      bool             // the dataset was built from that state
+	generation int              // the generation of the dataset that has the source's present state
+	first      bool             // the dataset was built from the present state: record i of the source is its record i
 }
 
 // Find returns the entry of a source as it is now, complete or not.
@@ -87,7 +102,8 @@ func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 	return e, nil
 }
 
-// find looks for the dataset that has the state of the source: the one of its name, or a generation of another one.
+// find looks for the dataset that has the present state of the source: the dataset of the entry's
+// name, or a generation of another dataset, which then gives the entry its name and path.
 func (e *Entry) find() {
 	if _, err := os.Stat(e.Path); err == nil {
 		e.Ready, e.first, e.generation = true, true, 1
@@ -108,9 +124,9 @@ func (e *Entry) find() {
 	}
 }
 
-// Dataset returns the path of the dataset in the state of the source; the entry must be ready. If the source has
-// changed since the dataset was made, the path is the view of the new state; a dataset that has since been appended to
-// is named at its generation.
+// Dataset returns the path of the dataset in the state of the source; the entry must be ready. If
+// the source has changed since the dataset was built, this is the path of the view of the new
+// state. If the dataset has generations of later states, the path names the generation.
 func (e *Entry) Dataset() string {
 	if !e.first {
 		return filepath.Join(e.shelf().path(), e.print.Digest+viewEnd)
@@ -121,11 +137,12 @@ func (e *Entry) Dataset() string {
 	return e.Path
 }
 
-// Building is where the dataset is made.
+// Building returns the path under which the dataset is built. Publish renames it.
 func (e *Entry) Building() string { return e.Path + building }
 
-// Keep has what is fetched of a source in a bucket stored next to the dataset, where all processes that read or prepare
-// it find it. Close the folder after the source.
+// Keep makes src store the parts that it fetches from a bucket beside the dataset. All processes
+// that read or prepare the source find them there, so that each byte is fetched once. Close the
+// folder after the source.
 func (e *Entry) Keep(src *raw.Source) (io.Closer, error) {
 	if !remote.IsURL(e.Source) {
 		return io.NopCloser(nil), nil
@@ -143,8 +160,13 @@ func (e *Entry) Keep(src *raw.Source) (io.Closer, error) {
 	return folder, nil
 }
 
-// Publish gives the dataset that was built from a source its name, if the source still has the name's fingerprint.
-// Another process may have done so.
+// Publish renames the dataset that was built from src to its final name. Files may have changed
+// while they were read, so Publish takes the fingerprint again; if it differs, the dataset is
+// removed, since it is a mixture of two states. Another process may have published the same dataset
+// first; then this one is removed.
+//
+// The places and the known file are written before the rename: a dataset that has its name has
+// them.
 func (e *Entry) Publish(ctx context.Context, src *raw.Source) error {
 	now, err := fingerprintOf(ctx, src)
 	if err != nil {
@@ -170,7 +192,8 @@ func (e *Entry) Publish(ctx context.Context, src *raw.Source) error {
 	return errors.Join(err, private.RemoveOwn(e.Path+fetched))
 }
 
-// known is the file beside a dataset that says where it came from. The file's modification time is the last use.
+// known is the content of NAME.source.json, which says where a dataset came from. The modification
+// time of the file is the dataset's last use.
 type known struct {
 	Source string `json:"source"`
 	Pinned bool   `json:"pinned,omitempty"`
@@ -178,6 +201,8 @@ type known struct {
 	Transforms json.RawMessage `json:"transforms,omitempty"`
 }
 
+// readKnown reads the file, and returns zero values if it does not exist or is damaged: then the
+// dataset is listed without a source.
 func readKnown(path string) (k known, used time.Time) {
 	text, err := os.ReadFile(path + about)
 	if err != nil || json.Unmarshal(text, &k) != nil {
@@ -189,8 +214,9 @@ func readKnown(path string) (k known, used time.Time) {
 	return k, used
 }
 
-// note writes which source the dataset is of, and that it is used now. A file that says so already is not replaced: after
-// a crash of the system the new file might be empty, and nothing would say which source the dataset is of.
+// note records the source of the dataset and that it is used now. A file that says so already only
+// gets a new time: a new file might be empty after a crash of the system, and nothing would say
+// which source the dataset belongs to.
 func (e *Entry) note() error {
 	k, _ := readKnown(e.Path)
 	if k.Source != "" && k.Source == e.Source && bytes.Equal(k.Transforms, e.Transforms) {
@@ -200,6 +226,7 @@ func (e *Entry) note() error {
 	return e.write(known{e.Source, k.Pinned, e.Transforms})
 }
 
+// write replaces the known file.
 func (e *Entry) write(k known) error {
 	text, err := json.Marshal(k)
 	if err != nil {
@@ -213,15 +240,18 @@ func (e *Entry) write(k known) error {
 	return private.Replace(folder, name, 0o600, text)
 }
 
-// Pin keeps a dataset from being removed to make room for others, or as its source changed; with Unpin it may be.
+// Pin protects the dataset from removal, both to make room and after a change of its source.
 func (e *Entry) Pin() error { return e.write(known{e.Source, true, e.Transforms}) }
 
 // Unpin undoes Pin.
 func (e *Entry) Unpin() error { return e.write(known{e.Source, false, e.Transforms}) }
 
-// Open opens the generation of the dataset that has the state of the source, with the fields that are named, or all.
-// Record i of the source is record places[i] there; nil means i. Close held after the dataset: until then, it is not
-// removed to make room.
+// Open opens the generation of the dataset that has the state of the source, with the named fields,
+// or all if fields is empty. Record i of the source is record places[i] of ds; nil places means i.
+// The caller closes held after ds: until then no process removes the dataset.
+//
+// The lock of held is taken before the dataset is opened; taken afterwards, another process could
+// remove the files in between.
 func (e *Entry) Open(fields []string, options ...mmapds.Option) (ds *mmapds.Dataset, places []int64, held io.Closer,
 	err error) {
 	f, err := e.hold()
@@ -248,7 +278,8 @@ func (e *Entry) Open(fields []string, options ...mmapds.Option) (ds *mmapds.Data
 	return ds, places, f, nil
 }
 
-// hold marks the dataset as in use, until the file is closed.
+// hold takes the shared lock that marks the dataset as in use, until the file is closed. On a file
+// system without locks, the dataset is used without one.
 func (e *Entry) hold() (*os.File, error) {
 	folder, name, err := private.Parent(e.Path + used)
 	if err != nil {
@@ -265,7 +296,7 @@ func (e *Entry) hold() (*os.File, error) {
 	return f, nil
 }
 
-// List returns all entries, by name. It makes no folder.
+// List returns all entries in the order of their names. It does not create the folder.
 func List(dir string) ([]Entry, error) {
 	folder, err := existingFolder(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -277,9 +308,11 @@ func List(dir string) ([]Entry, error) {
 	return listIn(folder)
 }
 
-// alike reports whether two entries are of one source, and made by the same transforms.
+// alike reports whether two entries belong to the same source and transforms.
 func alike(a, b *Entry) bool { return a.Source == b.Source && bytes.Equal(a.Transforms, b.Transforms) }
 
+// listIn returns the entries of a folder. A name counts also if only files beside a dataset exist,
+// as after a killed run, so that they can be listed and removed.
 func listIn(folder string) ([]Entry, error) {
 	files, err := os.ReadDir(folder)
 	if err != nil {
@@ -304,7 +337,7 @@ func listIn(folder string) ([]Entry, error) {
 	return list, nil
 }
 
-// look describes the entry of that name.
+// look describes the entry with that name: its files are opened and its sizes are added up.
 func look(folder, name string) Entry {
 	e := Entry{Name: name, Path: filepath.Join(folder, name)}
 	k, at := readKnown(e.Path)
@@ -320,13 +353,13 @@ func look(folder, name string) Entry {
 					e.Bytes += info.Size()
 				}
 			}
-			return nil // of what is removed just now
+			return nil // an error means that the file has just been removed
 		})
 	}
 	return e
 }
 
-// paths are all that an entry may have in the folder.
+// paths returns every path that an entry may have in the folder.
 func (e *Entry) paths() []string {
 	folder, name := filepath.Split(e.Path)
 	list := []string{e.Path}
@@ -336,7 +369,8 @@ func (e *Entry) paths() []string {
 	return list
 }
 
-// Remove removes an entry. Loaders that have its dataset open keep what they have mapped.
+// Remove removes an entry with all its files. Loaders that have the dataset open keep what they
+// have mapped.
 func (e *Entry) Remove() error {
 	var errs []error
 	for _, path := range e.paths() {

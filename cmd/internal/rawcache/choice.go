@@ -20,9 +20,10 @@ type Choice struct {
 	Why    string `json:"why"`    // a sentence
 }
 
-// choose decides what is stored, and has src give pixels if pixels are stored. Auto stores pixels that stay in memory
-// after the first epoch, where reading them is faster than any decoder. The choice depends on nothing that other
-// processes change, such as free space, so that all processes of a host store the same.
+// choose decides what is stored, and makes src decode if pixels are stored. Auto stores pixels if
+// they stay in memory after the first epoch, where reading them is faster than any decoder. The
+// choice depends on nothing that other processes change, such as free space, so that all processes
+// of a host choose the same.
 func (o Options) choose(src *raw.Source) (*Choice, error) {
 	if o.Mode == Encoded {
 		return nil, nil
@@ -50,6 +51,7 @@ func (o Options) choose(src *raw.Source) (*Choice, error) {
 		`give prepare="encoded", which stores files`, src.Name(), err)
 }
 
+// head returns the transforms whose results can be stored for a field.
 func (o Options) head(field string) (*transforms.Pipeline, error) {
 	if o.Head == nil {
 		return nil, errors.New("it is not loaded by a pipeline")
@@ -57,7 +59,7 @@ func (o Options) head(field string) (*transforms.Pipeline, error) {
 	return o.Head(field)
 }
 
-// sourceName returns the source as entries name it.
+// sourceName returns the path or URL of a source in the form of Entry.Source.
 func sourceName(src *raw.Source) string {
 	path := src.Name()
 	if abs, err := filepath.Abs(path); err == nil && !remote.IsURL(path) {
@@ -66,10 +68,10 @@ func sourceName(src *raw.Source) string {
 	return path
 }
 
-// memory tells how much memory there is. Tests change it.
+// memory returns the bytes of memory of this machine or container. Tests replace it.
 var memory = usage.Memory
 
-// fits returns why the pixels of a source are stored, or an error that says why files are.
+// fits returns the reason for storing pixels, or an error with the reason against it.
 func (o Options) fits(src *raw.Source, head *transforms.Pipeline) (string, error) {
 	total, err := src.PixelBytes(head)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// Folder makes the folder of the cache and returns its path; "" as dir is the user's cache folder. One in which
-// others could change something is an error.
+// Folder creates the folder of the cache in dir, or in the user's cache folder if dir is "", and
+// returns its path. A folder in which other users could change something is an error: datasets in
+// it are mapped and trusted.
 func Folder(dir string) (string, error) {
 	dir, err := cacheFolder(dir)
 	if err != nil {
@@ -25,7 +26,8 @@ func Folder(dir string) (string, error) {
 	return root.Name(), root.Close()
 }
 
-// existingFolder is Folder that makes none: the error of a missing one is os.ErrNotExist.
+// existingFolder is Folder without creating anything. If the folder does not exist, the error is
+// os.ErrNotExist.
 func existingFolder(dir string) (string, error) {
 	dir, err := cacheFolder(dir)
 	if err != nil {
@@ -50,8 +52,8 @@ func cacheFolder(dir string) (string, error) {
 	return filepath.Join(home, "penstock-raw"), nil
 }
 
-// checkOutside refuses a folder of the cache that lies in the source, whose files would then be samples, or changes of
-// the source. The folder need not exist.
+// checkOutside refuses a cache folder inside the source. Datasets in it would be listed as samples,
+// and each build would change the source's fingerprint. The folder need not exist.
 func checkOutside(dir string, src *raw.Source) error {
 	if remote.IsURL(src.Path()) {
 		return nil
@@ -77,7 +79,8 @@ func checkOutside(dir string, src *raw.Source) error {
 
 const sep = string(filepath.Separator)
 
-// resolved returns an absolute path without links. Its last folders may be missing.
+// resolved returns the absolute path without symbolic links. The last folders of the path may be
+// missing: they are kept as they are, behind the resolved rest.
 func resolved(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -89,7 +92,7 @@ func resolved(path string) (string, error) {
 			return filepath.Join(real, rest), nil
 		}
 		if !os.IsNotExist(err) || filepath.Dir(at) == at {
-			return path, nil // the one who opens it reports what is wrong
+			return path, nil // opening the path reports what is wrong
 		}
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// FindIntact is Find that removes a corrupt dataset, so that it is made again, and says so.
+// FindIntact is Find, except that it removes a corrupt dataset, with a warning, so that the dataset
+// is built again. If the dataset is in use or pinned, it stays, and FindIntact returns an error.
 func FindIntact(ctx context.Context, dir string, src *raw.Source, warn func(text string)) (*Entry, error) {
 	e, err := Find(ctx, dir, src)
 	if err != nil || !e.Ready {
@@ -33,7 +34,9 @@ func FindIntact(ctx context.Context, dir string, src *raw.Source, warn func(text
 	return Find(ctx, dir, src)
 }
 
-// corruption returns why the dataset cannot be read; nil if it can, or if that is not for want of what it should have.
+// corruption returns why the dataset cannot be opened, if its files are damaged or missing. Other
+// errors, such as a lack of descriptors or of permission, return nil: removing the dataset would
+// not help.
 func corruption(e *Entry) error {
 	info, err := os.Stat(e.Path)
 	if err == nil && !info.IsDir() {

@@ -22,24 +22,24 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Mode says when a source is prepared.
+// Mode says whether and when the dataset of a source is prepared.
 type Mode string
 
-// Modes.
+// The modes.
 const (
-	Off     Mode = "off"     // never; a dataset in the cache is not used either
-	Auto    Mode = "auto"    // while records are read from the source; if that fails, they still are
-	Encoded Mode = "encoded" // before the first record is read, with image files as they are
-	Pixels  Mode = "pixels"  // before the first record is read, with the results of a pipeline's head
+	Off     Mode = "off"     // never; a dataset that exists is not used either
+	Auto    Mode = "auto"    // in the background while records are read from the source; a failure only warns
+	Encoded Mode = "encoded" // before the first record is read; stores image files as they are
+	Pixels  Mode = "pixels"  // before the first record is read; stores the results of a pipeline's head
 )
 
-// Modes are all of them.
+// Modes lists all modes.
 var Modes = []Mode{Auto, Pixels, Encoded, Off}
 
-// retryBusy is how often a dataset is looked for that another process makes.
+// retryBusy is the time between two looks for a dataset that another process is building.
 const retryBusy = 2 * time.Second
 
-// Options says how Keep finds and makes datasets.
+// Options says how Keep finds and builds datasets.
 type Options struct {
 	Dir    string   // of the cache; "" is the user's cache folder
 	Mode   Mode     // "" is Off
@@ -47,31 +47,39 @@ type Options struct {
 	Fields []string // of src; nil means all
 	Warn   func(text string)
 
-	// Head returns the transforms whose results may be stored in place of the image files of a field, which then gets
-	// these results, and the reason if there are none. nil means that there are none.
+	// Head returns the first transforms of a field's pipeline, whose results may be stored in place
+	// of the image files, or an error with the reason why none may. A nil Head means that there are
+	// none.
 	Head func(field string) (*transforms.Pipeline, error)
 
-	// Tolerant says that the loader goes on after records that cannot be read. A dataset has all records: if it cannot
-	// be made, the source is read in each mode.
+	// Tolerant says that the loader skips records that cannot be read. A dataset must have all
+	// records, so if it cannot be built, the source itself is read, in every mode.
 	Tolerant bool
 
-	// Verify compares the records of the dataset with their checksums; nil is not to. Files have none.
+	// Verify compares the records of the dataset with their checksums; nil does not. Raw files have
+	// none.
 	Verify mmapds.Option
 
-	// Progress shows how far Encoded and Pixels are. It may be nil.
+	// Progress shows how far a build of Encoded and Pixels is, for which the user waits. It may be
+	// nil.
 	Progress Progress
 }
 
-// Progress shows how far a long job is, as cli.Progress does.
+// Progress shows how far a long job is; cli.Progress implements it.
 type Progress interface {
 	Begin(what string, total int64, unit string)
 	Add(n int64)
 	End()
 }
 
-// Keep has src read its records from the dataset in the cache, and makes that in the background, by the command
-// preprocess cache, if it is not there. The end of ctx ends this; what a run has made is kept for the next. It returns
-// whether files or pixels are stored, and why; nil if that was not to be chosen.
+// Keep makes src read its records from the dataset in the cache. If there is none, it has the
+// command preprocess cache build the dataset: with Auto in the background, while src reads its
+// files, and otherwise before Keep returns. The end of ctx stops the build; what it has made is
+// kept, and the next build continues it. Keep returns whether files or pixels are stored, and why;
+// nil if there was nothing to choose.
+//
+// The build is a process of its own, so that it can run at the lowest priority and takes little
+// from the training.
 func Keep(ctx context.Context, src *raw.Source, o Options) (*Choice, error) {
 	if o.Mode == Off || o.Mode == "" || o.Mode == Auto && src.Info().Records != "" {
 		return nil, nil // arrays are read where they are
@@ -90,10 +98,11 @@ func Keep(ctx context.Context, src *raw.Source, o Options) (*Choice, error) {
 	return c, o.keep(ctx, src)
 }
 
-// manySamples is how many files of a source take longer to look at than the first batches may wait. Tests change it.
+// manySamples is the number of files above which taking the fingerprint would delay the first batch
+// noticeably; it is then taken in the background. Tests change it.
 var manySamples int64 = 20_000
 
-// keep is Keep after the choice.
+// keep is Keep after the choice of what to store.
 func (o Options) keep(ctx context.Context, src *raw.Source) error {
 	if o.Mode != Auto {
 		return o.keepBefore(ctx, src)
@@ -110,7 +119,7 @@ func (o Options) keep(ctx context.Context, src *raw.Source) error {
 	if entry == nil {
 		return nil
 	}
-	if _, err := entry.Keep(src); err != nil { // the folder is open as long as the source may be read
+	if _, err := entry.Keep(src); err != nil { // the folder stays open, since src may be read until the process ends
 		o.Warn(notPrepared(src.Name(), err))
 		return nil
 	}
@@ -118,7 +127,7 @@ func (o Options) keep(ctx context.Context, src *raw.Source) error {
 	return nil
 }
 
-// keepBefore has src read from a dataset from the first record on.
+// keepBefore makes src read from a dataset from the first record on, and waits for its build.
 func (o Options) keepBefore(ctx context.Context, src *raw.Source) error {
 	entry, err := FindIntact(ctx, o.Dir, src, o.Warn)
 	if err != nil {
@@ -135,7 +144,8 @@ func (o Options) keepBefore(ctx context.Context, src *raw.Source) error {
 	return err
 }
 
-// find has src read from the dataset in the cache; if it is still to be made, it returns its entry.
+// find makes src read from the dataset in the cache. If the dataset is yet to be built, find
+// returns its entry; otherwise, also after a failure, nil.
 func (o Options) find(ctx context.Context, src *raw.Source) *Entry {
 	entry, err := FindIntact(ctx, o.Dir, src, o.Warn)
 	if err == nil && entry.Ready {
@@ -150,7 +160,7 @@ func (o Options) find(ctx context.Context, src *raw.Source) *Entry {
 	return entry
 }
 
-// makeLater makes the dataset, and has src read from it then.
+// makeLater builds the dataset, and makes src read from it when it is complete.
 func (o Options) makeLater(ctx context.Context, src *raw.Source, e *Entry) {
 	err := e.make(ctx, src, o)
 	if refused := refusal(""); src.Head() != nil && errors.As(err, &refused) {
@@ -161,18 +171,19 @@ func (o Options) makeLater(ctx context.Context, src *raw.Source, e *Entry) {
 	}
 }
 
-// failed warns that src stays as it is, unless it is not needed any more.
+// failed warns that src is still read from its files, unless nobody needs src any more.
 func (o Options) failed(ctx context.Context, src *raw.Source, err error) {
 	if ctx.Err() == nil && !errors.Is(err, raw.ErrClosed) {
 		o.Warn(notPrepared(src.Name(), err))
 	}
 }
 
+// notPrepared is the warning for a source that is read without a dataset.
 func notPrepared(path string, err error) string {
 	return fmt.Sprintf("%s is read as it is, as it could not be prepared: %v", path, err)
 }
 
-// use has src read from the dataset.
+// use opens the dataset and makes src read from it. src owns the dataset afterwards.
 func (e *Entry) use(src *raw.Source, o Options) error {
 	var options []mmapds.Option
 	if o.Verify != nil {
@@ -188,15 +199,19 @@ func (e *Entry) use(src *raw.Source, o Options) error {
 	return nil
 }
 
-// refusal is the last line of a command that failed.
+// refusal is the last line that a failed run of the command printed: the command refused the
+// source.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// errBusy says that another process makes the dataset.
+// errBusy says that another process is building the dataset. Its text is also how run recognizes
+// the same error of the command, in the command's last line.
 var errBusy = errors.New("another process is building it")
 
-// make runs the command until the dataset exists, and has src use it.
+// make runs the command until the dataset exists, and makes src read from it. While another process
+// is building the dataset, make waits and tries again: it continues the build if the other process
+// stops.
 func (e *Entry) make(ctx context.Context, src *raw.Source, o Options) error {
 	for {
 		err := e.run(ctx, src, o)
@@ -217,7 +232,9 @@ func (e *Entry) make(ctx context.Context, src *raw.Source, o Options) error {
 	}
 }
 
-// run runs the command once, at the lowest priority. It ends with this process, as it then cannot print its progress.
+// run runs the command once, at the lowest priority. The command ends with this process: its
+// standard error then is a closed pipe. It is asked to stop by SIGTERM and has 10 seconds to save
+// its progress.
 func (e *Entry) run(ctx context.Context, src *raw.Source, o Options) error {
 	args, err := program()
 	if err != nil {
@@ -268,7 +285,7 @@ func (e *Entry) run(ctx context.Context, src *raw.Source, o Options) error {
 	return nil
 }
 
-// follower reads the events of a run.
+// follower reads the events that a run of the command prints.
 type follower struct {
 	note     func(text string)
 	progress Progress // nil if nobody waits
@@ -276,13 +293,14 @@ type follower struct {
 	done     int64
 }
 
-// event is a line of --progress json.
+// event is a line of --progress json: see cli.Event. Only these keys are used here.
 type event struct {
 	Note, Stage, Unit string
 	Done, Total       int64
 }
 
-// show shows an event.
+// show passes an event on to note and progress. An event has the total so far, and Progress.Add
+// takes differences.
 func (f *follower) show(e event) {
 	if e.Note != "" {
 		f.note(e.Note)
@@ -299,13 +317,15 @@ func (f *follower) show(e event) {
 	f.done = e.Done
 }
 
+// end ends the stage that is shown.
 func (f *follower) end() {
 	if f.progress != nil && f.stage != "" {
 		f.progress.End()
 	}
 }
 
-// lastLine returns the last line that is not progress, without the name of the program.
+// lastLine reads events until the command closes its standard error, and returns the last line that
+// is not an event, without the program's name: the command's error.
 func (f *follower) lastLine(lines *bufio.Scanner) (last string) {
 	defer f.end()
 	lines.Buffer(nil, 1<<20)
@@ -323,8 +343,9 @@ func (f *follower) lastLine(lines *bufio.Scanner) (last string) {
 	return last
 }
 
-// program returns the words that run preprocess: $PENSTOCK_PREPROCESS, this program if it has it, one next to this
-// program, or one in PATH.
+// program returns the words that run preprocess: $PENSTOCK_PREPROCESS, else this program if it is
+// penstock, else the program preprocess beside this one, else preprocess or penstock on the PATH. A
+// program beside this one comes first because it has the same version.
 func program() ([]string, error) {
 	if named := os.Getenv("PENSTOCK_PREPROCESS"); named != "" {
 		return []string{named}, nil

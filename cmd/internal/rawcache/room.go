@@ -12,8 +12,9 @@ import (
 	"github.com/penstock/penstock/prepare/raw"
 )
 
-// MakeRoom removes cached datasets, least recently used first, until this entry's dataset fits into a cache of limit
-// bytes. Datasets that are pinned, open in a process or being made stay. A limit of 0 means no limit.
+// MakeRoom removes cached datasets, the least recently used first, until the dataset of this entry
+// fits into a cache of limit bytes. Datasets that are pinned, open in a process or being built
+// stay. A limit of 0 means no limit.
 func (e *Entry) MakeRoom(limit int64, say func(text string)) error {
 	if e.Ready {
 		return nil
@@ -21,21 +22,23 @@ func (e *Entry) MakeRoom(limit int64, say func(text string)) error {
 	return e.roomFor(diskBytes(e.print, e.records, e.records), limit, say)
 }
 
-// Besides values, a dataset stores offsets, labels, source names, file headers and the manifest. Checksums take one
-// byte in 8,192.
+// The estimate of a dataset's size. Besides values, a dataset stores offsets, labels, source names,
+// file headers and the manifest: perRecord and perShard bytes. Checksums take one byte for perSum
+// bytes.
 const (
 	perRecord = 48
 	perShard  = 48 << 10
 	perSum    = 8192
 )
 
-// diskBytes returns about how many bytes a shard takes on disk that has some of all records of the source.
+// diskBytes estimates the bytes on disk of a shard with some of all records of the source.
 func diskBytes(print *raw.Fingerprint, some, all int64) int64 {
 	values := (print.Bytes + print.Names) * some / max(1, all)
 	return values + values/perSum + perRecord*some + perShard
 }
 
-// roomFor makes room for an entry that will have need bytes.
+// roomFor makes room for an entry that will have need bytes. An entry does not count its own
+// present bytes, which need includes.
 func (e *Entry) roomFor(need, limit int64, say func(text string)) error {
 	if limit == 0 {
 		return nil
@@ -71,6 +74,7 @@ func (e *Entry) roomFor(need, limit int64, say func(text string)) error {
 }
 
 // Replace removes the datasets of earlier states of the source, unless they are pinned or in use.
+// It is called when the new dataset is complete.
 func (e *Entry) Replace(say func(text string)) error {
 	list, err := listIn(filepath.Dir(e.Path))
 	if err != nil {
@@ -90,6 +94,7 @@ func (e *Entry) Replace(say func(text string)) error {
 	return errors.Join(errs...)
 }
 
+// label returns a name of the entry for people.
 func (e *Entry) label() string {
 	if e.Source != "" {
 		return e.Source
@@ -97,7 +102,9 @@ func (e *Entry) label() string {
 	return e.Name
 }
 
-// evict removes the entry, unless it is pinned or in use. It reports whether it did.
+// evict removes the entry, unless it is pinned or in use, and reports whether it did. It takes the
+// locks of readers, of a process that adds a generation and of a build, and keeps them until
+// everything is removed, so that no process opens the dataset meanwhile.
 func (e *Entry) evict() (removed bool, err error) {
 	if e.Pinned {
 		return false, nil

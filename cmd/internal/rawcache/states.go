@@ -23,30 +23,36 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// A source that changes has one dataset, to which records of changed files are appended as a generation. The folder
-// next to the dataset has, for the state that the dataset was built from and for the newest state of the source,
+// A source that changes has one dataset, to which records of changed and added files are appended
+// as a generation. The folder NAME.states beside the dataset has, for the state that the dataset
+// was built from and for the newest state of the source,
 //
-//	DIGEST.places     keys of the records, and their numbers in the dataset: see encode
-//	DIGEST.npy        these numbers alone, and
-//	DIGEST.view.json  the view of the dataset that is the newest state
+//	DIGEST.places     the key and the place of each record: see encode
+//	DIGEST.npy        the places alone, as an array of int64, and
+//	DIGEST.view.json  the view of the dataset that is the state, which names the array
 //
-// The file of places comes last: with it, a state exists.
+// The first state has its places only, since its view would be the whole first generation. The file
+// of places is written last: a state exists if its file of places does, so that a crash leaves a
+// whole state or none.
 const (
 	placesEnd = ".places"
 	orderEnd  = ".npy"
 	viewEnd   = views.Suffix
 )
 
-// state is the dataset of a source at one time.
+// state is the records of a source at one time, and where the dataset has them.
 type state struct {
 	generation int
 	keys       []raw.Key
-	places     []int64 // of the records in the dataset
+	places     []int64 // places[i] is the number in the dataset of the record with keys[i]
 }
 
+// statesMagic begins a file of places, and has its version.
 const statesMagic = "penstock places 1\n"
 
-// encode writes the generation, the number of records, and of each its key and its place; then the CRC32C of that.
+// encode returns the content of a file of places: statesMagic, the generation, the number of
+// records, for each record its 16-byte key and its place, and the CRC32C of everything before.
+// Numbers are 8 bytes, little endian.
 func (s *state) encode() []byte {
 	text := append(make([]byte, 0, len(statesMagic)+20+24*len(s.keys)), statesMagic...)
 	text = binary.LittleEndian.AppendUint64(text, uint64(s.generation))
@@ -57,6 +63,7 @@ func (s *state) encode() []byte {
 	return binary.LittleEndian.AppendUint32(text, kernel.CRC32C(0, text))
 }
 
+// decodeState parses a file of places, whose length and checksum must be right.
 func decodeState(text []byte) (*state, error) {
 	const head, entry = len(statesMagic) + 16, 24
 	if len(text) < head+4 || !bytes.HasPrefix(text, []byte(statesMagic)) {
@@ -86,14 +93,15 @@ func (s *state) isOrder() bool {
 	return true
 }
 
-// shelf has the states of the dataset at a path.
+// shelf gives access to the states of the dataset at a path, which is its value.
 type shelf string
 
 func (e *Entry) shelf() shelf { return shelf(e.Path) }
 
+// path returns the path of the folder of states.
 func (h shelf) path() string { return string(h) + states }
 
-// open opens the folder, which it makes if it is not there.
+// open opens the folder, and creates it if it does not exist.
 func (h shelf) open() (*os.Root, error) {
 	parent, name, err := private.Parent(h.path())
 	if err != nil {
@@ -103,7 +111,9 @@ func (h shelf) open() (*os.Root, error) {
 	return private.Make(parent, name)
 }
 
-// put writes the files of a state.
+// put writes the files of a state. The array and the view are on disk before the file of places
+// gets its name. The file of places itself is not synced: after a crash of the system it may be
+// empty, which its checksum shows, and the state then does not exist.
 func (h shelf) put(digest string, s *state) error {
 	folder, err := h.open()
 	if err != nil {
@@ -119,7 +129,7 @@ func (h shelf) put(digest string, s *state) error {
 	return private.Replace(folder, digest+placesEnd, 0o600, s.encode())
 }
 
-// syncIn waits until files of a folder are on disk, with their names.
+// syncIn waits until files of a folder, and their names, are on disk.
 func syncIn(folder *os.Root, names ...string) error {
 	for _, name := range names {
 		f, err := folder.OpenFile(name, os.O_RDWR, 0)
@@ -133,7 +143,7 @@ func syncIn(folder *os.Root, names ...string) error {
 	return write.SyncRoot(folder)
 }
 
-// putFirst writes the places of the state that the dataset was built from, which are the numbers of its records.
+// putFirst writes the places of the state that the dataset is built from: record i has place i.
 func (h shelf) putFirst(print *raw.Fingerprint) error {
 	s := &state{generation: 1, keys: print.Keys, places: make([]int64, len(print.Keys))}
 	for i := range s.places {
@@ -147,7 +157,8 @@ func (h shelf) putFirst(print *raw.Fingerprint) error {
 	return private.Replace(folder, print.Digest+placesEnd, 0o600, s.encode())
 }
 
-// putView writes the view of the dataset that is a state.
+// putView writes the array of places and the view that selects them from the dataset's generation.
+// The view names the dataset by a relative path, so that the whole cache can be moved.
 func (h shelf) putView(folder *os.Root, digest string, s *state) error {
 	order := make([]byte, 0, 8*len(s.places))
 	for _, place := range s.places {
@@ -167,7 +178,7 @@ func (h shelf) putView(folder *os.Root, digest string, s *state) error {
 	return private.Replace(folder, digest+viewEnd, 0o600, append(text, '\n'))
 }
 
-// get reads a state.
+// get reads and checks the file of places of a state.
 func (h shelf) get(digest string) (*state, error) {
 	folder, err := h.open()
 	if err != nil {
@@ -193,17 +204,20 @@ func (h shelf) digests() []string {
 	return found
 }
 
+// escape escapes the characters of a path that have a meaning for filepath.Glob.
 func escape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// placesOf returns where a dataset of that number of records has records with the keys; -1 for none.
+// placesOf returns the places of records by their keys, -1 for records that the dataset does not
+// have. records is the number of records in the dataset; a place outside of it counts as none. Two
+// records of the source with equal keys need two places, so each place is given out once.
 func (h shelf) placesOf(keys []raw.Key, records int64) []int64 {
 	known := make(map[raw.Key]int64)
 	for _, digest := range h.digests() {
 		s, err := h.get(digest)
 		if err != nil {
-			continue // such records are read again
+			continue // the records of a damaged state are read again
 		}
 		for i, key := range s.keys {
 			known[key] = s.places[i]
@@ -221,7 +235,7 @@ func (h shelf) placesOf(keys []raw.Key, records int64) []int64 {
 	return places
 }
 
-// forget removes all states but the first one, which the dataset was built from, and the newest.
+// forget removes all states except the first one, which the dataset was built from, and the newest.
 func (h shelf) forget(newest string) error {
 	folder, err := h.open()
 	if err != nil {
@@ -242,9 +256,11 @@ func (h shelf) forget(newest string) error {
 	return errors.Join(errs...)
 }
 
-// Renew makes the dataset of an earlier state of the source have a generation for this one. Only files that were
-// changed or added are read. It reports whether there is such a dataset; there is none if more than half of its records
-// or bytes would be of no use, or if it would not fit into a cache of limit bytes.
+// Renew adds a generation with the present state of the source to the dataset of an earlier state.
+// Only files that were changed or added are read. It reports whether the cache then has the present
+// state. Without an earlier dataset, if more than half of its records or bytes would be useless
+// afterwards, or if the result would not fit into a cache of limit bytes, Renew does nothing, and
+// the caller builds a new dataset.
 func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int, limit int64, say func(text string)) (
 	renewed bool, err error) {
 	if e.print.Keys == nil {
@@ -263,7 +279,7 @@ func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int, limit i
 		return false, err
 	}
 	defer held.Close()
-	if e.find(); e.Ready { // another process has done it
+	if e.find(); e.Ready { // another process has just made the generation
 		return true, nil
 	}
 	room := func(fresh int64) error {
@@ -283,7 +299,8 @@ func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int, limit i
 	return e.Ready, private.RemoveOwn(own + fetched)
 }
 
-// earlier returns the dataset of an earlier state of the source of e; nil if there is none.
+// earlier returns the ready dataset of an earlier state of the source of e, the last used one of
+// several; nil if there is none.
 func earlier(e *Entry, list []Entry) *Entry {
 	var base *Entry
 	for _, o := range list {
@@ -294,7 +311,8 @@ func earlier(e *Entry, list []Entry) *Entry {
 	return base
 }
 
-// change locks the dataset for a change.
+// change takes the exclusive lock for changing the dataset. It does not wait for the lock: the
+// command fails with errBusy, and the process that runs the command tries again, see make.
 func (e *Entry) change() (*os.File, error) {
 	folder, name, err := private.Parent(e.Path + changing)
 	if err != nil {
@@ -311,18 +329,23 @@ func (e *Entry) change() (*os.File, error) {
 	return f, nil
 }
 
-// perPlace is how many bytes the files of a state have for a record.
+// perPlace is the bytes per record of the files of a state: 24 in the file of places, 8 in the
+// array.
 const perPlace = 32
 
-// mostBytes is how many bytes a dataset of n records may have when it gets a generation: twice as many as one that is
-// made from scratch. Earlier contents of its largest files may take that many. The headers of a small dataset's
-// generations do not count.
+// mostBytes is the most bytes that a dataset may have to get another generation for n records:
+// twice the size of a dataset that is built afresh. Beyond that, more than half of its bytes belong
+// to earlier contents of files. The allowance headers keeps small datasets, whose files consist
+// mostly of headers, from being rebuilt at each change.
 func mostBytes(print *raw.Fingerprint, n int64) int64 {
 	const headers = 1 << 20
 	return headers + 2*(diskBytes(print, n, n)+2*perPlace*n)
 }
 
-// renew makes the generation, if there is room for the records that are read again.
+// renew makes the generation, unless it is cheaper to build a new dataset: raw.ErrOther. The
+// fingerprint is taken again after the records were read, as in Publish. The state is written after
+// the generation is committed: a crash in between leaves a generation without a state, which prune
+// removes.
 func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerprint, workers int,
 	room func(fresh int64) error) error {
 	m, err := store.ReadManifest(e.Path)
@@ -361,8 +384,8 @@ func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerpri
 	return errors.Join(e.note(), e.shelf().forget(print.Digest), e.shelf().prune())
 }
 
-// prune removes the generations of states that were forgotten, and generations of killed runs. Tagged and open
-// generations stay. If the dataset is busy, the next change prunes it.
+// prune removes the generations of forgotten states and of killed runs. Tagged and open generations
+// stay. If the dataset is busy, the next change prunes it.
 func (h shelf) prune() error {
 	keep := []int{1}
 	for _, digest := range h.digests() {
@@ -377,7 +400,7 @@ func (h shelf) prune() error {
 	return err
 }
 
-// fingerprintOf opens a source again and looks at its files.
+// fingerprintOf opens a source again, as it is now, and returns its fingerprint.
 func fingerprintOf(ctx context.Context, src *raw.Source) (*raw.Fingerprint, error) {
 	now, err := raw.Open(ctx, src.Path(), raw.Options{Head: src.Head()})
 	if err != nil {

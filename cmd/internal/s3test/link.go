@@ -14,13 +14,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Link is a network between a client and a server: toxiproxy with toxics.
+// Link is a network between a client and a server: a proxy of toxiproxy, whose "toxics" delay,
+// limit or break what passes through. Address is where clients connect.
 type Link struct {
 	Address string
 	proxy   *toxiproxy.Proxy
 }
 
-// NewLink begins a link to an upstream address, which ends with the test.
+// NewLink begins a link to an upstream address. The link ends with the test.
 func NewLink(t testing.TB, upstream string) *Link {
 	t.Helper()
 	l, err := listen(upstream)
@@ -31,6 +32,7 @@ func NewLink(t testing.TB, upstream string) *Link {
 	return l
 }
 
+// listen begins a link on a free port of this machine.
 func listen(upstream string) (*Link, error) {
 	log := zerolog.Nop()
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), log)
@@ -40,8 +42,8 @@ func listen(upstream string) (*Link, error) {
 	return l, err
 }
 
-// AddSome puts a toxic on what comes from the server, for a part of all connections: its JSON
-// attributes are toxiproxy's.
+// AddSome adds a toxic to the data from the server, for the share part of all connections. kind and
+// the JSON attributes are toxiproxy's.
 func (l *Link) AddSome(t testing.TB, name, kind string, part float64, attributes string) {
 	t.Helper()
 	if err := l.add(name, kind, part, attributes); err != nil {
@@ -64,9 +66,12 @@ func (l *Link) shape(roundTrip time.Duration, rate int64) error {
 		l.add("latency", "latency", 1, fmt.Sprintf(`{"latency": %d}`, roundTrip.Milliseconds())))
 }
 
+// sharedName is the name under which the toxic shared is registered.
 const sharedName = "shared_bandwidth"
 
-// shared is a bandwidth that all connections share: toxiproxy's own is one of each.
+// shared limits the bandwidth of all connections together, as a network interface does. toxiproxy's
+// own toxic "bandwidth" limits each connection, which would make many connections look faster than
+// they are.
 type shared struct {
 	Rate int64 `json:"rate"` // bytes a second
 
@@ -74,14 +79,17 @@ type shared struct {
 	free time.Time // when the line is free again
 }
 
+// lines has one shared per rate. toxiproxy copies a toxic for each connection, so the copies find
+// their common state here.
 var lines sync.Map // by rate: toxics are copied for each connection
 
+// line returns the state that all connections of this rate share.
 func (s *shared) line() *shared {
 	l, _ := lines.LoadOrStore(s.Rate, &shared{Rate: s.Rate})
 	return l.(*shared)
 }
 
-// reserve returns when the last of n bytes is through.
+// reserve takes the line for n bytes and returns when the last of them has passed.
 func (s *shared) reserve(n int) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +100,7 @@ func (s *shared) reserve(n int) time.Time {
 	return s.free
 }
 
-// Pipe passes data through when the line has room for it.
+// Pipe implements toxics.Toxic: it passes data on when the line has had time to carry them.
 func (s *shared) Pipe(stub *toxics.ToxicStub) {
 	line := s.line()
 	for {
@@ -112,7 +120,7 @@ func (s *shared) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-// GetBufferSize is how many chunks may wait.
+// GetBufferSize returns how many chunks may wait for the line.
 func (s *shared) GetBufferSize() int { return 1024 }
 
 func init() { toxics.Register(sharedName, new(shared)) }

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// Credentials of the server. Tests look for them where they must not be.
+// Credentials of the server. Tests search logs and errors for them, where they must never appear.
 const (
 	AccessKey = "PENSTOCKTESTACCESSKEY"
 	SecretKey = "penstock-test-secret-8f3a1c"
 )
 
-// Bucket is the one that the server has.
+// Bucket is the name of the server's only bucket.
 const Bucket = "lab"
 
-// Server is a running versitygw.
+// Server is a running versitygw: an S3 server that keeps objects as plain files.
 type Server struct {
 	Root    string // the folder of the bucket: objects are files in it
 	Address string
@@ -28,7 +28,7 @@ type Server struct {
 	ended   chan struct{} // closed when the process has
 }
 
-// find returns the program: $VERSITYGW, or what is in the path or in GOPATH/bin.
+// find returns the path of the program: $VERSITYGW, or versitygw on the PATH or in GOPATH/bin.
 func find() (string, error) {
 	if p := os.Getenv("VERSITYGW"); p != "" {
 		return p, nil
@@ -44,8 +44,9 @@ func find() (string, error) {
 	return p, err
 }
 
-// Start runs a server, with flags besides its own, until the test ends, and sets the environment
-// that the AWS SDK reads. Without the program the test is skipped.
+// Start runs a server until the test ends, with flags besides its own, and sets the environment
+// that the AWS SDK reads, so that no configuration of the user takes part. Without the program, the
+// test is skipped.
 func Start(t testing.TB, flags ...string) *Server {
 	t.Helper()
 	program, err := find()
@@ -74,7 +75,8 @@ func Start(t testing.TB, flags ...string) *Server {
 	return nil
 }
 
-// listen starts the process and waits until it listens; false says that it has ended instead.
+// listen starts the process and waits until it accepts connections. It returns false if the process
+// ended instead, as when another process has taken the port.
 func (s *Server) listen(t testing.TB, program string, flags []string) bool {
 	t.Helper()
 	s.Address, s.ended = freeAddress(t), make(chan struct{})
@@ -101,6 +103,7 @@ func (s *Server) listen(t testing.TB, program string, flags []string) bool {
 	}
 }
 
+// freeAddress returns a port that nothing listens on. It may be taken before the server listens.
 func freeAddress(t testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -110,7 +113,7 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// Stop ends the server, as a power cut would.
+// Stop kills the server, as a power cut would.
 func (s *Server) Stop() {
 	if s.process != nil && s.process.Process != nil {
 		_ = s.process.Process.Kill()

@@ -1,8 +1,8 @@
-// Many runs the command preprocess for each line of stdin, in one process: tests of thousands of small sources start it
-// once.
+// Many runs the command preprocess for each line of stdin, in one process. Tests prepare thousands
+// of small sources, and starting a process for each would take longer than the work itself.
 //
-// A line is the JSON array of the arguments. The answer is a line of JSON with the exit code and what was printed on
-// stderr.
+// A line is the JSON array of the arguments. The answer is a line of JSON with the exit code and
+// what the command printed on stderr. Many ends at the end of stdin.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess"
 )
 
+// answer is the result of one command, as a line of JSON.
 type answer struct {
 	Code   int
 	Stderr string
@@ -29,6 +30,8 @@ func main() {
 	}
 }
 
+// serve runs the commands of in, one after the other, and writes an answer for each to out. A
+// command gets a new tree of flags, since flags keep their values after a run.
 func serve(in io.Reader, out io.Writer) error {
 	answers := json.NewEncoder(out)
 	lines := bufio.NewReader(in)
