@@ -9,7 +9,7 @@ import (
 )
 
 // place is the text between two comments of a page.
-var place = regexp.MustCompile(`(?s)(<!-- (table|across|text|targets|ratios)( [^\n]*?)? -->\n).*?<!-- end -->`)
+var place = regexp.MustCompile(`(?s)(<!-- (table|across|pivot|text|targets|ratios)( [^\n]*?)? -->\n).*?<!-- end -->`)
 
 // fill returns a page with its places filled.
 func (r results) fill(page string) (string, error) {
@@ -41,6 +41,21 @@ func (r results) lines(kind, name string) ([]string, error) {
 	}
 	program, rest, _ := strings.Cut(name, ": ")
 	parts := strings.Split(rest, "; ")
+	if kind == "pivot" {
+		if len(parts) < 3 {
+			return nil, fmt.Errorf("%q does not name a table, a column of names and a column of numbers", name)
+		}
+		t, err := r.table(program, parts[0])
+		if err != nil {
+			return nil, err
+		}
+		cells, err := t.chosen(parts[3:])
+		if err != nil {
+			return nil, err
+		}
+		cells, err = pivot(cells, parts[1], parts[2])
+		return markdown(cells), err
+	}
 	if kind == "across" {
 		if len(parts) < 2 {
 			return nil, fmt.Errorf("%q names a column, but no tables", name)
@@ -49,13 +64,15 @@ func (r results) lines(kind, name string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		return t.chosen(parts[2:])
+		cells, err := t.chosen(parts[2:])
+		return markdown(cells), err
 	}
 	t, err := r.table(program, parts[0])
 	if err != nil {
 		return nil, err
 	}
-	return t.chosen(parts[1:])
+	cells, err := t.chosen(parts[1:])
+	return markdown(cells), err
 }
 
 // across returns a table of one column of several tables: of each, what stands before the lowest and highest of the
@@ -78,8 +95,7 @@ func (r results) across(program, column string, heads []string) (*table, error) 
 				k = len(out.cells)
 				out.cells = append(out.cells, append([]string{row[0]}, slices.Repeat([]string{"-"}, i)...))
 			}
-			number, _, _ := strings.Cut(row[at], " [")
-			out.cells[k] = append(out.cells[k], number)
+			out.cells[k] = append(out.cells[k], median(row[at]))
 		}
 		for k := range out.cells {
 			for len(out.cells[k]) < i+2 {
@@ -90,8 +106,38 @@ func (r results) across(program, column string, heads []string) (*table, error) 
 	return out, nil
 }
 
-// chosen returns the lines of the rows and columns that a place asks for.
-func (t *table) chosen(wanted []string) ([]string, error) {
+// pivot returns a row for each first cell of a table, with the medians of the column numbers, and a column for each value
+// of the column names.
+func pivot(cells [][]string, names, numbers string) ([][]string, error) {
+	name, number := slices.Index(cells[0], names), slices.Index(cells[0], numbers)
+	if name < 0 || number < 0 {
+		return nil, fmt.Errorf("there are not both of the columns %q and %q, but %q", names, numbers, cells[0])
+	}
+	out := [][]string{{numbers}}
+	for _, row := range cells[1:] {
+		if !slices.Contains(out[0][1:], row[name]) {
+			out[0] = append(out[0], row[name])
+		}
+	}
+	for _, row := range cells[1:] {
+		k := slices.IndexFunc(out[1:], func(of []string) bool { return of[0] == row[0] }) + 1
+		if k == 0 {
+			k = len(out)
+			out = append(out, append([]string{row[0]}, slices.Repeat([]string{"-"}, len(out[0])-1)...))
+		}
+		out[k][1+slices.Index(out[0][1:], row[name])] = median(row[number])
+	}
+	return out, nil
+}
+
+// median returns what stands before the lowest and highest of the rounds.
+func median(cell string) string {
+	number, _, _ := strings.Cut(cell, " [")
+	return number
+}
+
+// chosen returns the rows and columns that a place asks for.
+func (t *table) chosen(wanted []string) ([][]string, error) {
 	cells := t.cells
 	for _, w := range wanted {
 		kind, names, _ := strings.Cut(w, " ")
@@ -118,7 +164,7 @@ func (t *table) chosen(wanted []string) ([]string, error) {
 	if len(cells) < 2 {
 		return nil, fmt.Errorf("the table %q has none of the rows %q", t.head(), wanted)
 	}
-	return markdown(cells), nil
+	return cells, nil
 }
 
 func columns(cells [][]string, at []int) [][]string {
@@ -133,6 +179,9 @@ func columns(cells [][]string, at []int) [][]string {
 
 // markdown returns the lines of a table.
 func markdown(cells [][]string) []string {
+	if len(cells) == 0 {
+		return nil
+	}
 	widths := make([]int, len(cells[0]))
 	for _, row := range cells {
 		for i, c := range row {

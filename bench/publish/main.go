@@ -1,4 +1,4 @@
-// Command publish writes what was measured into the pages that show it: docs/benchmarks.md and README.md.
+// Command publish writes what was measured into the pages that show it: docs/benchmarks.md, README.md and bench/AIMS.md.
 //
 //	publish [-results FOLDER] -csv FILE [-charts FOLDER] PAGE...
 //
@@ -8,6 +8,7 @@
 //
 //	<!-- table loader: sequential, touch -->         the table of the program loader whose first column has that head
 //	<!-- across loader-cold: GB/s; cold, 512 | cold, 4096 -->  one column of several tables, side by side
+//	<!-- pivot hdf5: HDF5; over; CPU -->             the column CPU of a table, with a column for each value of the column over
 //	<!-- text loader -->                             what the program says of the machine
 //	<!-- targets -->                                 what is aimed at, and what was reached
 //	<!-- ratios -->                                  the few numbers of the README

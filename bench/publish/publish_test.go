@@ -52,6 +52,14 @@ const filled = `top
 | b     | -    | 1,200 |
 
 <!-- end -->
+<!-- pivot p: work; set; times -->
+
+| times | x     | y     |
+| ----- | ----- | ----- |
+| a     | 3.00  | 2.50x |
+| b     | 1,200 | -     |
+
+<!-- end -->
 <!-- text p -->
 
 ` + "```text\na machine\npeers: 1\n```" + `
@@ -80,6 +88,8 @@ func TestWrongPlaces(t *testing.T) {
 		"table p: work; all":           "neither rows nor columns",
 		"across p: n; work":            `"work" has no column "n"`,
 		"across p: times":              "names a column, but no tables",
+		"pivot p: work; set":           "does not name a table",
+		"pivot p: work; set; speed":    `not both of the columns "set" and "speed"`,
 		"ratios":                       `no results of "transforms"`,
 	} {
 		page := "<!-- " + name + " -->\n<!-- end -->"
@@ -126,7 +136,7 @@ func TestPagesHaveTheirFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts := make(map[string]string)
-	for _, name := range []string{"docs/benchmarks.md", "README.md"} {
+	for _, name := range []string{"docs/benchmarks.md", "README.md", "bench/AIMS.md"} {
 		texts[name] = read(t, "../../"+name)
 		if got, err := all.fill(texts[name]); err != nil || got != texts[name] {
 			t.Errorf("%s: its numbers differ from bench/results.csv (%v); write them by bench/run pages", name, err)
