@@ -48,8 +48,8 @@ func Tag() *cobra.Command {
 	return cmd
 }
 
-const restoreLong = `Make the content of an earlier generation the newest one. Nothing is copied: the new
-generation lists the files of the earlier one, and those between them stay in the log.
+const restoreLong = `Make the content of an earlier generation the newest one. Nothing is copied, and the
+generations between them stay in the log.
 
 With --deleted, restore brings deleted records back: all of them, those for which --where holds, or
 those that --records lists, by their numbers in the earlier generation --of. DATASET is then written
@@ -99,11 +99,11 @@ func Restore() *cobra.Command {
 			return err
 		},
 	})
-	cmd.Flags().BoolVar(&deleted, "deleted", false, "take the deleted records of DATASET back")
+	cmd.Flags().BoolVar(&deleted, "deleted", false, "restore deleted records of DATASET")
 	cmd.Flags().StringVar(&f.where, "where", "", "`CONDITION` that deleted records have to meet (default all)")
 	cmd.Flags().StringVar(&f.records, "records", "",
 		"`NUMBERS` of deleted records in --of, such as 3,7,10-20, or a file of them; - is standard input")
-	cmd.Flags().StringVar(&f.of, "of", "", "`GENERATION`, or its tag, that has the records of --records")
+	cmd.Flags().StringVar(&f.of, "of", "", "`GENERATION`, or its tag, that --records counts in")
 	return cmd
 }
 
@@ -131,11 +131,9 @@ generation stays, and those with tags, those that --last and --within keep, and 
 of this machine has open. Processes on other machines are not seen: choose --within so that it
 covers their runs. Look at --dry-run first: what was removed cannot be restored.
 
-Deleted records are erased once no other generation is kept: columns that have their values are
-written again without these, which needs room for the largest one, and the condition of the delete
-leaves the log. The dataset has another id then.
-
-An HDF5 file has one generation, and nothing to prune: a change leaves nothing behind in it.`
+Deleted records are erased once no other generation is kept: their columns are written again, which
+needs room for the largest one, and the condition of the delete leaves the log. The dataset has
+another id then. An HDF5 file has one generation, and nothing to prune.`
 
 // bucketWithin is the default of --within in a bucket. A store does not tell which generations
 // processes on other machines have open, or which files belong to a change that is still being
@@ -178,7 +176,7 @@ func Prune() *cobra.Command {
 	flags.BoolVar(&f.DryRun, "dry-run", false, "remove nothing, and print what would be removed")
 	flags.IntVar(&f.Last, "last", 0, "keep the newest `N` generations (default the newest one)")
 	flags.DurationVar(&f.Within, "within", 0,
-		"keep those that were the newest within this `TIME`, such as 36h (default none, in a bucket 24h)")
+		"keep those that were the newest within `TIME`, such as 36h (in a bucket 24h by default)")
 	cli.JSONFlag(cmd)
 	return cmd
 }

@@ -29,23 +29,21 @@ import (
 )
 
 const long = `Add, set, drop and rename the columns of a dataset that penstock wrote. In a folder of .npy
-files or Zarr, also in a bucket, each change makes a generation and rewrites nothing: add writes the
-new column, and drop and rename only a manifest. penstock log lists generations, DATASET@3 opens
-one, penstock restore goes back to it. An HDF5 file is replaced by a new one, without the values
-that were dropped or replaced.`
+files or Zarr, also in a bucket, each change makes a generation and rewrites nothing: penstock log
+lists generations, penstock restore goes back to one. An HDF5 file is replaced by a new one, without
+the values that were dropped or replaced.`
 
 const putLong = `VALUES is a .npy file, a dataset, a view, or a table, such as .parquet and .csv. Records are matched by
 position or, with --on KEY, by the column KEY of both. "-" reads a .npy file from standard input.
 
 Class names in a table become numbers if the column has classes. With --on, set leaves records
-without a match as they are, and add requires --missing for them. If a column from standard input is
-interrupted, --resume prints the number of the first missing record, as {"first": N}, and then reads
-values from there on.`
+without a match as they are, and add requires --missing for them. After an interrupted column from
+standard input, --resume prints the first missing record, as {"first": N}, and reads on from there.`
 
 const setLong = `
 
-The column keeps its type. Integers are converted to its integer or float type if they fit; other values
-of another type are refused without --change-type.`
+The column keeps its type. Integers are converted to it if they fit; other values of another type are
+refused without --change-type.`
 
 // Command returns the command column.
 func Command() *cobra.Command {
@@ -96,13 +94,13 @@ func put(verb, short string, f *putFlags, example string) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.field, "field", "", "`FIELD` of VALUES to take (default NAME, or the only one)")
-	flags.StringVar(&f.fields, "fields", "", "types of a table's columns, as `LIST` of penstock preprocess --fields")
+	flags.StringVar(&f.fields, "fields", "", "types of a table's columns: `LIST` of penstock preprocess --fields")
 	flags.StringVar(&f.on, "on", "",
-		"match records by this `KEY`, a column of DATASET and of VALUES (default by position)")
-	flags.StringVar(&f.missing, "missing", "", "`VALUE` of records that VALUES does not have, a number or a text")
+		"match records by `KEY`, a column of both (default by position)")
+	flags.StringVar(&f.missing, "missing", "", "`VALUE` of records without a match, a number or a text")
 	flags.StringVar(&f.of, "of", "",
-		"`GENERATION`, or its tag, whose records VALUES has, by position (default the newest)")
-	flags.BoolVar(&f.resume, "resume", false, "continue a column from standard input that was stopped")
+		"`GENERATION`, or its tag, whose records VALUES has (default the newest)")
+	flags.BoolVar(&f.resume, "resume", false, "continue a stopped column from standard input")
 	cli.QuietFlag(cmd, "print errors only")
 	cli.JSONFlag(cmd)
 	return cmd
@@ -155,7 +153,7 @@ func commandLine(name string, cmd *cobra.Command, args []string) string {
 func drop() *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: "drop [flags] DATASET NAME...", Short: "Remove columns",
-		Long:    "Remove columns. Their files stay for earlier generations, until penstock prune; of an HDF5 file, nothing.",
+		Long:    "Remove columns. Their files stay for earlier generations, until penstock prune; in an HDF5 file nothing stays.",
 		Example: "  penstock column drop out/flat labels",
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {

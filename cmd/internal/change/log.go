@@ -16,10 +16,9 @@ import (
 	"github.com/penstock/penstock/store/edit"
 )
 
-const logLong = `List the generations of a dataset, the newest first: when each was made, what was
-done, and by which command or call. DATASET@3 is generation 3, and DATASET@NAME the one with that
-tag, wherever a command or penstock.open takes a dataset. Datasets that penstock wrote have
-generations. DATASET is a path, or the URL of a bucket.`
+const logLong = `List the generations of a dataset that penstock wrote, the newest first: when each was made,
+what was done, and by which command or call. DATASET@3 is generation 3, and DATASET@NAME the one with
+that tag, wherever a command or penstock.open takes a dataset.`
 
 // Log returns the command log.
 func Log() *cobra.Command {

@@ -22,13 +22,13 @@ import (
 )
 
 const deleteLong = `Delete the records for which a condition holds, or that --records lists. Readers, loaders
-and commands see the remaining records, numbered from 0. Conditions compare fields with numbers,
-strings and the names of classes: see docs/views.md. DATASET is one that penstock wrote: a folder of
-.npy files or Zarr, also in a bucket, or an HDF5 file.
+and commands see the remaining records, numbered from 0. docs/views.md has the language of
+conditions. DATASET is one that penstock wrote: a folder of .npy files or Zarr, also in a bucket, or
+an HDF5 file.
 
-In a folder, flat or Zarr, no file is rewritten: the remaining records are a new generation, and the
-values stay in the files, for earlier generations and for penstock restore --deleted, until penstock
-prune. An HDF5 file is replaced by a new one, in which nothing of the deleted records is left.`
+In a folder, the remaining records are a new generation; the values stay in the files, for earlier
+generations and for penstock restore --deleted, until penstock prune. An HDF5 file is replaced by a
+new one, in which nothing of the deleted records is left.`
 
 // Delete returns the command delete.
 func Delete() *cobra.Command {
@@ -86,11 +86,11 @@ func choosing(verb, short, long, example string, which leaving) *cobra.Command {
 			return reportChange(cmd, ds.Path, m, errors.Join(err, ds.Close()))
 		},
 	})
-	cmd.Flags().StringVar(&f.where, "where", "", "`CONDITION` that chooses records, as of penstock inspect filter")
+	cmd.Flags().StringVar(&f.where, "where", "", "`CONDITION` that chooses records, as in penstock inspect filter")
 	cmd.Flags().StringVar(&f.records, "records", "",
-		"`NUMBERS` of records, such as 3,7,10-20, or a file of them, one a line or .npy; - is standard input")
+		"`NUMBERS` of records, such as 3,7,10-20, or a file of one a line or .npy; - is standard input")
 	cmd.Flags().StringVar(&f.of, "of", "",
-		"`GENERATION`, or its tag, that has the records of --records (default the newest)")
+		"`GENERATION`, or its tag, that --records counts in (default the newest)")
 	cli.JSONFlag(cmd)
 	return cmd
 }

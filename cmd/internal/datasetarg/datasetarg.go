@@ -63,15 +63,15 @@ func (c *Cache) progress() *cli.Progress {
 func (c *Cache) URLFlags(f *pflag.FlagSet) {
 	c.Flags(f)
 	c.urls = true
-	f.Lookup("cache-dir").Usage = "cache datasets read from a URL in this `FOLDER` (default the user's cache folder)"
+	f.Lookup("cache-dir").Usage = "`FOLDER` of the cache of URLs (default the user's)"
 }
 
 // Flags registers --cache-dir and --cache-size.
 func (c *Cache) Flags(f *pflag.FlagSet) {
 	f.StringVar(&c.Dir, "cache-dir", "",
-		"cache datasets read from a URL or built from raw samples in this `FOLDER` (default the user's cache folder)")
+		"`FOLDER` of the cache of URLs and raw samples (default the user's)")
 	f.StringVar(&c.size, "cache-size", "",
-		"limit of the cache in `BYTES`, such as 500GiB (default 90 % of the free space)")
+		"most `BYTES` of the cache, such as 500GiB (default 90 % of the free space)")
 }
 
 // Settle parses the values of the flags and returns their problems. A cache is of use only for a

@@ -22,8 +22,8 @@ import (
 )
 
 const long = `Make 1,200 images of shapes, a dataset of them, a report about it, and train a small network, all in
-FOLDER (penstock-demo if none is named). It needs nothing but this program, and about ten seconds.
-An earlier demo in FOLDER is overwritten, and a folder with anything else in it is refused.`
+FOLDER (penstock-demo if none is named), in about ten seconds. An earlier demo in FOLDER is
+overwritten, and a folder with anything else in it is refused.`
 
 // Command returns the command demo. root returns a new command tree, by which demo runs the other
 // commands: a function, because this package is imported by the tree's package.

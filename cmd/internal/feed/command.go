@@ -14,12 +14,9 @@ import (
 )
 
 const long = `Load DATASET in a separate process and hand batches to training processes through shared
-memory. Batches are neither copied nor pickled on the way.
-
-Python's penstock.DataLoader starts feed automatically. With --socket, feed serves any number of
-trainers, such as the ranks of one host. Each client asks for its own batch size, order, seed, rank
-and transforms: see docs/python.md. DATASET is a flat folder, Zarr or an HDF5 file, local or a URL
-such as s3://bucket/key; several are concatenated.
+memory. Python's penstock.DataLoader starts feed automatically. With --socket, feed serves any number
+of trainers, such as the ranks of one host, each with a batch size, order, seed, rank and transforms
+of its own. DATASET is a flat folder, Zarr or an HDF5 file, local or a URL; several are concatenated.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`
 
@@ -61,10 +58,10 @@ func Command() *cobra.Command {
 	f.StringVar(&c.socket, "socket", "", "serve clients of this user on a unix socket at `PATH`")
 	f.IntVar(&c.client.fd, "fd", -1, "serve one client on the open file descriptor `N`")
 	f.StringToIntVar(&c.client.files, "inherit", nil,
-		"with --fd: the client's open files, `NAME=N,...` of memory and arrays")
+		"with --fd: open files of the client, `NAME=N,...` of memory and arrays")
 	f.IntSliceVar(&c.client.functions, "functions", nil, "with --fd: descriptors `M,N...` for the client's functions")
 	f.BoolVar(&c.records, "records", false,
-		"describe and read the DATASETs that a program names on stdin, and write them to stdout")
+		"describe and read the DATASETs that a program names on stdin, to stdout")
 	f.IntVar(&c.workers, "workers", 0,
 		"`N` workers for clients that do not choose (default what makes their loops fastest)")
 	f.StringVar(&c.progress, "progress", "auto", "progress on standard error: `FORMAT` is auto, json")

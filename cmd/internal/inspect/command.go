@@ -25,28 +25,17 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-const long = `Show fields, classes, statistics and the recipe of a dataset, and how to open it.
-DATASET is a folder, Zarr or an HDF5 file. For raw samples, such as a folder of images, inspect
-shows the fields that they would have. For an HDF5 file that preprocess did not write, inspect shows
-how its data are stored, what reading a record costs, and the command that makes reading fast. Times
-are estimates for one core and a file in memory.
+const long = `Show fields, classes, statistics and the recipe of a dataset, and how to open it. For raw
+samples, such as a folder of images, inspect shows the fields that they would have; for an HDF5 file
+that preprocess did not write, how its data are stored, what reading a record costs, and the command
+that makes reading fast. Times are estimates for one core and a file in memory.
 
 Exit codes: 0 done, 1 failed or corrupt, 2 wrong usage, 130 interrupted.`
 
 const examples = `  inspect out/flat                             a summary
   inspect out/flat --json | jq .records        the same for programs
   inspect half.view.json                       the records and datasets of a view
-  inspect photos                               raw samples: the fields that they would have
-  inspect show out/flat 0 5:8                  values of records
-  inspect show --recipe out/flat               how it was made, for preprocess --pipeline
-  inspect stats out/flat                       statistics and histograms of every value
-  inspect report -o report.html out/flat       a page with samples, plots and checks
-  inspect diff out/flat out/photos.h5          are they the same
-  inspect filter out/flat "labels = 0"         records by a condition
-  inspect verify out/flat                      compare every record with its checksum
-  inspect layout out/photos.h5                 where each part is in the file
-  inspect view out/flat                        an HDF5 file for h5py over its .npy files
-  inspect preview -o grid.png out/photos.h5    a picture of samples and their labels`
+  inspect photos                               raw samples: the fields that they would have`
 
 // Command returns the command inspect, for cli.Main.
 func Command() *cobra.Command {

@@ -19,8 +19,7 @@ import (
 
 const filterLong = `Count the records for which an expression holds, list them, or write a view of them,
 which is a dataset for all commands and for Python. An expression compares fields with numbers,
-strings and the names of classes: see docs/views.md. No record is copied; preprocess VIEW DEST
-writes a copy of them.`
+strings and the names of classes: see docs/views.md. preprocess VIEW DEST copies the records.`
 
 const filterExamples = `  inspect filter out/flat "labels = 'circle' and mean(images) > 100"
   inspect filter out/flat "labels in ('circle', 'square') and not sample(0.1)" -o most.view.json

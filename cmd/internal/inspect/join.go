@@ -21,8 +21,7 @@ import (
 
 const joinLong = `Find the records of two datasets that have the same key, list those without a match,
 or write a view of the fields of both side by side, in the order of LEFT. RIGHT may contain each key
-only once. A key is an integer, a label or a string; "source_name" is the name of the sample that a
-record was built from.`
+only once. A key is an integer, a label or a string; "source_name" is the name of a record's sample.`
 
 const joinExamples = `  inspect join out/flat weights --on labels --many
   inspect join out/flat weights --on labels --many --json | jq .left_unmatched
@@ -50,7 +49,7 @@ func joinCommand() *cobra.Command {
 	flags.StringVar(&f.how, "how", "inner", "records of LEFT without a match: inner leaves them out, left keeps them")
 	flags.BoolVar(&f.Many, "many", false, "let several records of LEFT have the same key")
 	flags.StringToStringVar(&f.fill, "fill", nil,
-		"with --how left: `FIELD=VALUE,...` of RIGHT for records without a match; nothing for no rows")
+		"with --how left: `FIELD=VALUE,...` of RIGHT without a match; no value is no rows")
 	flags.StringVarP(&f.output, "output", "o", "", "write a view of both to `FILE`.view.json")
 	cli.JSONFlag(cmd)
 	return cmd

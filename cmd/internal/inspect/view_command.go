@@ -15,8 +15,7 @@ import (
 )
 
 const viewLong = `Write view.h5 into a flat dataset: an HDF5 file of a few KB through which h5py, h5dump, MATLAB
-and other programs read the .npy files, with class names, layout and normalization as
-attributes. preprocess --append keeps it current.
+and other programs read the .npy files. preprocess --append keeps it current.
 
 HDF5 looks for the .npy files in the current folder. Set HDF5_EXTFILE_PREFIX='${ORIGIN}' in
 the environment before the first read to look next to view.h5. With --absolute this is not

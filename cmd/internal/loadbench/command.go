@@ -18,9 +18,8 @@ import (
 
 const long = `Measure how fast a dataset loads, row by row: one record at a time, with workers and prefetch,
 page-locked memory, persistent workers, device prefetch, batched fetch, and prepared records
-with and without copies. The rows follow PyTorch's tutorial "Data Loading
-Optimization"; its published numbers are shown where the parameters match. DATASET is a
-folder, Zarr or an HDF5 file; --synthetic needs none.
+with and without copies. The rows follow PyTorch's tutorial "Data Loading Optimization"; its
+published numbers are shown where the parameters match.
 
 In every row the consumer reads each cache line of each batch. "Total" includes set-up. "Of
 limit" compares with the shortest time that this machine needs, calibrated in the same run.
@@ -78,10 +77,9 @@ func (c *command) flags(cmd *cobra.Command) {
 	c.Cache.Flags(f)
 	cli.Group(cmd, "Data", "synthetic", "size", "shape", "fields", "split", "cache-dir", "cache-size")
 	f.DurationVar(&c.Delay, "delay", c.Delay, "`TIME` to prepare a record (for a DATASET the default is 0)")
-	f.StringVar(&c.Work, "work", c.Work, "`WHAT` the delay is: sleep, cpu, both (a table each) or replay (sleep, of "+
-		"lengths as in the guide's log)")
+	f.StringVar(&c.Work, "work", c.Work, "`WHAT` the delay is: sleep, cpu, both (a table each) or replay (sleep as in the guide's log)")
 	f.IntVar(&c.Batch, "batch", c.Batch, "`N` records per batch")
-	f.IntVar(&c.Batches, "batches", c.Batches, "`N` batches per row, for which total and CPU are given")
+	f.IntVar(&c.Batches, "batches", c.Batches, "`N` batches per row")
 	f.DurationVar(&c.MinTime, "min-time", 500*time.Millisecond,
 		"measure more batches until a row takes `TIME`; 0 if --batches is set")
 	f.IntVar(&c.Workers, "workers", c.Workers, "`N` workers")

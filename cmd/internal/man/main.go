@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -59,20 +60,33 @@ func write(folder string) error {
 func reference() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Commands\n\n" +
-		"Generated from the commands by `make generate`. Each section is the output of `--help`.\n")
-	describe(&b, penstock.Command())
+		"Generated from the commands by `make generate`. Each section is the output of `--help`, which every command has.\n")
+	describe(&b, penstock.Command(), make(map[string]string))
 	return b.Bytes()
 }
 
-// describe writes the help of a command, as it prints it when it is run, and of those below it.
-func describe(b *bytes.Buffer, cmd *cobra.Command) {
+// describe writes the help of a command, as the command prints it, and of the commands below. A command that stands at two
+// places of the tree is described once: described has its first path, by name and description.
+func describe(b *bytes.Buffer, cmd *cobra.Command, described map[string]string) {
 	var help bytes.Buffer
 	args := append(strings.Fields(cmd.CommandPath())[1:], "--help")
 	if code := cli.Run(penstock.Command(), args, strings.NewReader(""), &help, &help); code != cli.ExitDone {
 		panic("man: " + help.String()) // every command has help
 	}
-	fmt.Fprintf(b, "\n## %s\n\n```text\n%s\n```\n", cmd.CommandPath(), strings.TrimRight(help.String(), "\n"))
+	text := strings.TrimRight(help.String(), "\n")
+	if cmd.HasParent() {
+		text = asking.ReplaceAllString(text, "")
+	}
+	if key := cmd.Name() + cmd.Long; cmd.Long != "" && described[key] != "" {
+		fmt.Fprintf(b, "\n## %s\n\nThe same as `%s`.\n", cmd.CommandPath(), described[key])
+	} else {
+		described[key] = cmd.CommandPath()
+		fmt.Fprintf(b, "\n## %s\n\n```text\n%s\n```\n", cmd.CommandPath(), text)
+	}
 	for _, sub := range cmd.Commands() {
-		describe(b, sub)
+		describe(b, sub, described)
 	}
 }
+
+// asking is the flag --help among others, or with its heading where it is alone.
+var asking = regexp.MustCompile(`\n\n(Flags|Other):\n  -h, --help +print this help$|\n  -h, --help +print this help`)

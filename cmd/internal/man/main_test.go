@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/penstock"
 	"github.com/penstock/penstock/internal/testkit/require"
 )
@@ -35,20 +33,18 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-var section = regexp.MustCompile("(?s)\n## (penstock[a-z ]*)\n\n```text\n(.*?\n)```\n")
+var section = regexp.MustCompile("(?m)^## (penstock[a-z ]*)$")
 
-// Every section of docs/cli.md is the output of --help, and every command has one.
+// docs/cli.md is what reference makes, and every command has a section.
 func TestReferenceIsCurrent(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/cli.md")
 	require.NoError(t, err)
+	if string(page) != string(reference()) {
+		t.Error("docs/cli.md is not what the commands print by --help; run make generate")
+	}
 	var commands []string
 	for _, m := range section.FindAllStringSubmatch(string(page), -1) {
 		commands = append(commands, m[1])
-		var got bytes.Buffer
-		code := cli.Run(penstock.Command(), append(strings.Fields(m[1])[1:], "--help"), strings.NewReader(""), &got, t.Output())
-		if code != cli.ExitDone || got.String() != m[2] {
-			t.Errorf("docs/cli.md is not what %s --help prints (exit code %d); run make generate. It prints\n%s\nand the page has\n%s", m[1], code, &got, m[2])
-		}
 	}
 	if want := paths(penstock.Command()); !slices.Equal(commands, want) {
 		t.Errorf("docs/cli.md has the commands %q, and there are %q; run make generate", commands, want)

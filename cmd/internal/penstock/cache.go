@@ -22,9 +22,8 @@ const cacheLong = `List, check, pin and remove the cached datasets that were bui
 
 penstock.DataLoader(SOURCE, prepare="auto") and penstock preprocess cache SOURCE create them. They
 store files, or pixels if a pipeline begins with a fixed Resize and all pixels take at most half of
-the memory. When files of SOURCE change, only these are read again, for a new generation of the
-dataset; penstock log lists generations. With a limit (--cache-size, cache_size), the least recently
-used datasets are removed to make room, but not those that are pinned or in use.`
+the memory. With a limit (--cache-size, cache_size), the least recently used datasets are removed to
+make room, but not those that are pinned or in use.`
 
 // cacheFlags holds the flags of the subcommands of cache. --cache-dir belongs to all subcommands,
 // --all to remove.
@@ -39,18 +38,16 @@ func cacheCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use: "cache", Short: "List, check, pin and remove datasets of raw samples", Long: cacheLong, DisableFlagsInUseLine: true,
 	}
-	root.PersistentFlags().StringVar(&f.dir, "cache-dir", "", "`FOLDER` of the cache (default the user's cache folder)")
+	root.PersistentFlags().StringVar(&f.dir, "cache-dir", "", "`FOLDER` of the cache (default the user's)")
 	list := cli.Command(&cobra.Command{
 		Use: "list [flags]", Short: "List datasets, their sources and sizes",
-		Example: "  penstock cache list --cache-dir out/cache",
 		PreRunE: func(_ *cobra.Command, args []string) error { return noCaches(args) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.list(cmd) },
 	})
 	cli.JSONFlag(list)
 	check := cli.Command(&cobra.Command{
 		Use: "verify [flags] [NAME...]", Short: "Compare every record with its checksum",
-		Example: "  penstock cache verify --cache-dir out/cache",
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.verify(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.verify(cmd, args) },
 	})
 	remove := cli.Command(&cobra.Command{
 		Use: "remove [flags] NAME...", Short: "Remove datasets",
@@ -76,7 +73,6 @@ func cacheCommand() *cobra.Command {
 func marking(name, short string, f *cacheFlags, mark func(*rawcache.Entry) error) *cobra.Command {
 	return cli.Command(&cobra.Command{
 		Use: name + " [flags] NAME...", Short: short,
-		Example: "  penstock cache list --cache-dir out/cache",
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cli.Usage("give the names of datasets; penstock cache list has them")

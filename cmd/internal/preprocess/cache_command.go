@@ -25,11 +25,9 @@ import (
 const cacheLong = `Build the dataset of a source in the cache, where penstock.DataLoader(SOURCE) finds it.
 
 The dataset is the one that preprocess --keep-encoded writes. With --head it is the one that preprocess
-writes by these transforms, which prepare="pixels" and "auto" ask for. Its name contains a digest of the
-names, sizes and times of all files. When files are changed, added or removed, only these are read
-again, for a new generation of the dataset; archives and most tables are read as a whole. A stopped
-run is continued. DataLoader runs this command with prepare="auto"; penstock cache lists, checks and
-removes cached datasets.
+writes by these transforms, which prepare="pixels" and "auto" ask for. When files are changed, added or
+removed, only these are read again, for a new generation of the dataset; archives and most tables are
+read as a whole. A stopped run is continued.
 
 ` + exits
 
@@ -56,12 +54,12 @@ func cacheCommand() *cobra.Command {
 	})
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&c.dir, "cache-dir", "", "`FOLDER` of the cache (default the user's cache folder)")
-	fs.StringVar(&c.size, "cache-size", "", "limit of the cache in `BYTES`, such as 500GiB; datasets that were not used "+
-		"for longest are removed (default the free space)")
+	fs.StringVar(&c.dir, "cache-dir", "", "`FOLDER` of the cache (default the user's)")
+	fs.StringVar(&c.size, "cache-size", "", "most `BYTES` of the cache, such as 500GiB; least recently used datasets are removed "+
+		"(default the free space)")
 	fs.StringVar(&c.head, "head", "", "store pixels, as these `TRANSFORMS` make them of image files, in JSON such as "+
 		"[{\"op\": \"Resize\", \"size\": [256, 256]}] (default the files)")
-	fs.IntVar(&c.workers, "workers", 0, "`N` images read at a time; does not change the result (default one per core)")
+	fs.IntVar(&c.workers, "workers", 0, "`N` images read at a time (default one per core)")
 	fs.StringVar(&c.progress, "progress", "auto", "progress on standard error: `FORMAT` is auto, json")
 	fs.Bool("json", false, "print the summary as JSON")
 	fs.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only")

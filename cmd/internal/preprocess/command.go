@@ -64,11 +64,8 @@ const examples = `  preprocess photos out/flat --resize 256 --crop 224
   preprocess photos.csv out/boxes --fields 'file=images:image,boxes:boxes[xywh]' --resize 512x512
   preprocess mnist.csv out/mnist --fields 'label,pixel*=images:uint8[1,28,28]'
   preprocess 'shards/*.tar' out/web --keep-encoded --split train=0.95,val=0.05
-  preprocess photos out/photos --keep-encoded --resize 512
   preprocess other.h5 out/flat --resume
   preprocess out/flat archive.h5 --compress gzip
-  preprocess photos out/photos.zarr --resize 256 --crop 224
-  preprocess normalize out/flat imagenet
   preprocess 's3://lab/photos?region=eu-central-1' s3://lab/ds --resize 256 --crop 224
   srun -n 64 preprocess photos /shared/ds --resize 256 --crop 224 --rank auto`
 
@@ -155,10 +152,9 @@ Each run makes one part in DEST.parts, on any machine that sees the folder or bu
 killed and rerun. The merge then writes DEST, byte-identical to a single run. It refuses missing
 parts, a part in two places, and parts of another source, recipe or version.
 
-Name parts in other folders before DEST. The merge reads and writes every record once. Until the
-parts are removed, the dataset takes twice its space. With --keep-shards the parts' files join
-DEST by hard links, or by copies inside the bucket: no record is copied, and DEST differs
-from a single run in its shards only.
+Name parts in other folders before DEST. Until the parts are removed, the dataset takes twice its
+space. With --keep-shards the parts' files join DEST by hard links, or by copies inside the bucket:
+no record is copied, and DEST differs from a single run in its shards only.
 
 ` + exits
 
@@ -191,10 +187,10 @@ func mergeCommand() *cobra.Command {
 	fs.BoolVar(&c.RemoveParts, "remove-parts", false, "remove the parts when DEST is complete")
 	fs.BoolVar(&c.Wait, "wait", false, "wait for parts that are missing, and merge the others meanwhile")
 	fs.BoolVar(&c.KeepShards, "keep-shards", false,
-		"link the parts' files, or copy them inside the bucket; the dataset has their shards")
+		"link the parts' files, or copy them inside the bucket")
 	fs.IntVar(&c.Workers, "workers", 0, "`N` goroutines for checksums (default one per core)")
 	fs.StringVar(&c.Spool, "spool", "",
-		"`FOLDER` in which a dataset for a bucket is built (default the system's temporary folder)")
+		"build a dataset for a bucket in `FOLDER` (default the system's temporary folder)")
 	fs.StringVar(&m.memory, "memory", "", "`BYTES` of records in flight (default 64MiB)")
 	fs.Bool("json", false, "print the summary as JSON")
 	cli.QuietFlag(cmd, "print errors only")

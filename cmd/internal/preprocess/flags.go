@@ -17,7 +17,6 @@ import (
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/prepare/rechunk"
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/producer"
 	"github.com/penstock/penstock/tensor"
 )
@@ -95,94 +94,91 @@ func (f *flags) table() []flagGroup {
 		{"Source and dataset", []flagRow{
 			{"from", &c.From, "`KIND` of source: " + of("from")},
 			{"outside", &c.Outside, "read files outside of the source's folder, if a table or a link names them"},
-			{"fields", &c.Fields, "columns to read: `COLUMN=FIELD:TYPE,...`; =FIELD and :TYPE are " +
-				"optional; TYPE is " + column.TypeNames + "; A+B*=FIELD joins numeric columns"},
-			{"missing", &c.Missing, "of empty cells and nulls of tables: `VALUE` is nan (of floats), a value " +
-				"or a class, or skip, which leaves out the samples; texts and lists are empty there"},
+			{"fields", &c.Fields, "columns to read, their fields and types: `COLUMN=FIELD:TYPE,...`; see penstock help fields"},
+			{"missing", &c.Missing, "`VALUE` of empty cells and nulls of tables: nan (of floats), a value, a class, or skip, " +
+				"which leaves the samples out"},
 			{"records", &c.Records, "where the records are in a file whose arrays are in groups: " +
-				"`GROUPS` with * for names, such as data/* (a record of each group), or data/*[:] (one of each row); " +
+				"`GROUPS` such as data/* (a record of each group), or data/*[:] (one of each row); " +
 				"*.bin:float32[*,4] gives the type of files without a header"},
-			{"align", &c.Align, "of arrays of several lengths in a group, take the first or the last rows as " +
-				"records: `END` is start or end; of cells in several files, the genes that all have (intersection) or any (union)"},
-			{"instances", &c.Instances, "`FIELDS` whose rows are of the same instances: boxes, their labels, areas"},
+			{"align", &c.Align, "rows of arrays of several lengths in a group: `END` is start or end; genes of cells in " +
+				"several files: intersection or union"},
+			{"instances", &c.Instances, "`FIELDS` whose rows are of the same instances, such as boxes and labels"},
 			{"format", &c.Format, "output `FORMAT`: " + of("format") + " (default from the name of DEST)"},
 			{"shard-size", &f.shardSize, "`BYTES` per file of a flat dataset or Zarr (default 256MiB)"},
 			{"overwrite", &c.Overwrite, "replace DEST if it exists"},
-			{"split", &f.split, "split records by content: `NAME=SHARE,...`, such as train=0.9,val=0.1"},
-			{"stratify", &c.Stratify, "give every class the same shares with --split; `[=FIELD]` names the field of the " +
-				"classes, where there are several"},
+			{"split", &f.split, "split by content: `NAME=SHARE,...`, such as train=0.9,val=0.1"},
+			{"stratify", &c.Stratify, "with --split, give every class the same shares; `[=FIELD]` is the field of the classes, " +
+				"where there are several"},
 			{"shuffle", &f.shuffle, "store records in a random order given by `SEED`"},
-			{"dedup", &c.Dedup, "skip samples with the content of an earlier one, with --append also of one in DEST"},
+			{"dedup", &c.Dedup, "skip samples with the content of an earlier one, also in DEST with --append"},
 			{"names", &c.Names, "store the name of each record's file: `WHEN` is " + of("names") +
-				"; auto: of files and members of archives, but not in HDF5 files that are written in place"},
-			{"append", &c.Append, "add records to DEST, made by its recipe unless flags say otherwise; open " +
-				"readers keep their snapshot"},
+				"; auto leaves names out of HDF5 files that are written in place"},
+			{"append", &c.Append, "add records to DEST, made by its recipe unless flags say otherwise"},
 			{"view", &c.View, "also write view.h5, through which h5py reads the .npy files"},
 		}},
 		{"Compression and chunks", []flagRow{
-			{"compress", &f.packing.compress, "compress the records: `METHOD` is none; of HDF5 gzip or gzip:LEVEL, " +
-				"1 (fast) to 9 (small); of Zarr zstd or zstd:LEVEL, 1 to 22"},
+			{"compress", &f.packing.compress, "compress the records: `METHOD` is none; of HDF5 gzip or gzip:1 (fast) " +
+				"to gzip:9 (small); of Zarr zstd or zstd:1 to zstd:22"},
 			{"chunk-records", &f.packing.chunkRecords,
 				"compress `N` records per chunk (default 1, or 64 KiB of small records)"},
 			{"chunk-bytes", &f.packing.chunkBytes, "compress about `BYTES` of records per chunk"},
 			{"shuffle-bytes", &f.packing.shuffle, "HDF5 shuffle filter before gzip: `WHEN` is auto, on or off"},
 			{"rechunk", &f.rechunk, "write arrays as they are into Zarr with chunks of `AXIS=SIZE,...`, such as " +
-				"time=24,lat=128; other axes stay whole; --memory is 1GiB by default"},
+				"time=24,lat=128; --memory is 1GiB by default"},
 		}},
 		{"Geometry", []flagRow{
-			{"independent", &c.Images.Independent, "`FIELDS` that do not lie on the images, so that they " +
-				"need not follow --resize and --crop: numbers that are not boxes or points, pictures of another camera"},
+			{"independent", &c.Images.Independent, "`FIELDS` that do not lie on the images, and need not follow --resize and --crop"},
 			{"resize", &f.resize, "resize images to `SIZE` pixels: one number, or HEIGHTxWIDTH"},
 			{"fit", &c.Images.Fit, "what `FIT` to SIZE: " + of("fit") +
 				" (default shorter for one number, exact for two)"},
 			{"crop", &f.crop, "crop the center to `SIZE` after resizing"},
 			{"filter", &c.Images.Filter, "resampling `FILTER` of Pillow: " + of("filter")},
 			{"pass-order", &c.Images.PassOrder, "`ORDER` of the two passes of a resize: " +
-				of("pass-order") + "; auto is the order of Pillow 13 and newer, horizontal (first) the order of Pillow up to 12"},
+				of("pass-order") + "; horizontal (first) is the order of Pillow up to 12"},
 		}},
 		{"Pixels", []flagRow{
 			{"color", &f.color, "`CHANNELS` of images: " + of("color") + " (default rgb)"},
 			{"layout", &f.layout, "`ORDER` of image axes: " + of("layout") + " (default chw)"},
 			{"dtype", &f.dtype, "`TYPE` of images: " + of("dtype") +
-				"; floats hold x/255 like torchvision's ToTensor (default uint8; 16-bit and float files keep their type)"},
+				"; floats hold x/255 (default uint8; 16-bit and float files keep their type)"},
 			{"exif-orientation", &f.orientation, "EXIF `ORIENTATION`: " + of("exif-orientation") +
-				"; Pillow and torchvision ignore it, OpenCV applies it"},
-			{"alpha", &f.alpha, "`ALPHA` channel: " + of("alpha") + "; white and black blend onto that color"},
+				"; OpenCV applies it"},
+			{"alpha", &f.alpha, "`ALPHA` channel: " + of("alpha") + "; white and black are backgrounds"},
 			{"sixteen-bit", &f.deep,
-				"images of 16 bits, floats or other channels than gray and RGB: `DEPTH` is " + of("sixteen-bit") +
-					"; kept stores their type and channels"},
+				"images of 16 bits, floats or other channels: `DEPTH` is " + of("sixteen-bit") +
+					"; kept stores them as they are"},
 			{"cmyk", &f.cmyk, "`CMYK` images: " + of("cmyk") +
-				"; the conversion is Pillow's and ignores color profiles"},
+				"; color profiles are ignored"},
 			{"keep-encoded", &c.Images.KeepEncoded,
-				"store image files instead of pixels; the loader decodes them; --resize shrinks large ones " +
-					"(default for datasets that hold files, unless a flag asks for pixels)"},
+				"store image files instead of pixels; --resize shrinks large ones (default for " +
+					"datasets that hold files, unless a flag asks for pixels)"},
 			{"jpeg-quality", &c.Images.Quality, "JPEG `QUALITY` of shrunk files, 1 to 100 (default 90)"},
 			{"larger-than", &c.Images.LargerThan,
 				"shrink only files of more than `N` pixels on the side that --fit names (default SIZE)"},
 			{"normalize", &f.normalize, "normalize images and arrays by `MEAN/STD`: numbers such as " +
-				"0.5,0.5,0.5/0.25,0.25,0.25, or none, imagenet, inception, clip, dataset; uint8 images only record it for the loader"},
+				"0.5,0.5,0.5/0.25,0.25,0.25, or none, imagenet, inception, clip, dataset; uint8 images record it for the loader"},
 			{"normalize-split", &c.NormalizeSplit,
 				"compute --normalize dataset over `SPLIT`, or all (default the training split)"},
 		}},
 		{"Many machines, buckets", []flagRow{
-			{"spool", &c.Spool, "`FOLDER` in which a dataset for a bucket is built (default the system's temporary folder)"},
+			{"spool", &c.Spool, "build a dataset for a bucket in `FOLDER` (default the system's temporary folder)"},
 			{"rank", &f.rank,
 				"build part `R` of --world-size, from 0; auto reads the launcher's environment; see merge --help"},
 			{"world-size", &f.worldSize, "number `N` of parts"},
 		}},
 		{"Run", []flagRow{
-			{"workers", &f.workers, "`N` images decoded at a time; does not change the result (default one per core)"},
+			{"workers", &f.workers, "`N` images decoded at a time (default one per core)"},
 			{"on-error", &f.onError, "what to do at an unreadable sample: `ACTION` is " + of("on-error")},
 			{"max-pixels", &c.Images.MaxPixels, "refuse images of more than `N` pixels"},
 			{"pipeline", &f.pipeline,
-				"read options and transforms from a YAML `FILE`, or from a dataset's recipe; flags take precedence"},
+				"read options and transforms from a YAML `FILE` or a recipe; flags take precedence"},
 			{"print-pipeline", &f.printPipeline, "print the options and transforms as YAML and exit"},
 			{"resume", &c.Resume, "continue a stopped run, or start if there is none"},
 			{"max-errors", &f.maxErrors, "with --on-error skip, fail at more than `N` bad samples, or N%"},
 			{"memory", &f.memory, "`BYTES` of records in flight, of large images but JPEG that are decoded, and " +
 				"of one record (default 64MiB, 512MiB, 256MiB)"},
 			{"progress", &f.progress, "progress on standard error: `FORMAT` is " + of("progress") +
-				"; auto is a bar on a terminal and lines elsewhere, json an object a line for programs"},
+				"; json is an object a line"},
 			{"json", new(bool), "print the summary as JSON"},
 			{"quiet", &f.quiet, "print errors only"},
 		}},

@@ -14,15 +14,14 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-const normalizeLong = `Store the mean and standard deviation of the images in a dataset, which readers then apply:
-torch's TorchDataset with normalize=True, transforms, and so on. No record is rewritten.
+const normalizeLong = `Store the mean and standard deviation of the images in a dataset, which readers then apply.
+No record is rewritten.
 
 STATISTICS are imagenet, inception, clip, dataset (measured on its own images), or
 MEAN/STD of x/255, one for each channel or one for all, such as 0.5,0.5,0.5/0.25,0.25,0.25.
 
-DATASET is a flat folder. Its manifest is replaced in one step, with a new id and the next
-generation; programs that have the dataset open keep what they opened. HDF5 and Zarr are written again
-instead: preprocess DATASET DEST --normalize STATISTICS.
+DATASET is a flat folder, which gets a new id and the next generation; programs that have it open
+keep what they opened. HDF5 and Zarr are written again instead: preprocess DATASET DEST --normalize STATISTICS.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`
 

@@ -12,10 +12,6 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// TypeNames describes Selection.Type for people.
-const TypeNames = "image (a path), images (a list of paths), base64 (an image), label, text, a type of numbers such as " +
-	"int64, float32[4], float32[*] or float32[*,4] (any number of rows), or of the image mask (a path), boxes, boxes[xywh] or keypoints[17]"
-
 // Selection is one element of --fields: a column of the source, the name of its field, its
 // type.
 type Selection struct {

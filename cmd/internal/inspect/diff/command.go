@@ -11,11 +11,10 @@ import (
 )
 
 const long = `Compare two datasets: fields, classes, splits, statistics, recipe, skipped samples and every
-value. For values, inspect prints how many differ, the first record that differs, and the
-largest difference. The storage format does not matter: a flat folder, Zarr and an HDF5 file of
-the same data are equal. Fields of different types are compared as numbers. Either one may be
-what preprocess reads, such as a folder of photos or an HDF5 file with strings; image files are
-compared byte by byte.
+value. For values, inspect prints how many differ, the first record that differs, and the largest
+difference. The storage format does not matter. Fields of different types are compared as numbers.
+Either one may be what preprocess reads, such as a folder of photos; image files are compared byte by
+byte.
 
 Records of two generations of a dataset are compared by their places in the files, so a record that
 was deleted is one difference. Records of other datasets are compared by their source names, if

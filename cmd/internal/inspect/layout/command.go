@@ -8,16 +8,13 @@ import (
 )
 
 const long = `List offset, size and meaning of every part of the dataset's files, and a line of NumPy that
-maps each field by its offset. For chunked HDF5 datasets, layout prints the number, sizes
-and places of the chunks; --chunks lists each chunk.
+maps each field by its offset; for chunked HDF5 datasets the number, sizes and places of the chunks.
 
 With --window, layout prints the cost of windows at random places of the arrays: bytes read per byte
 used, the chunks that would be best, and the command that writes them.`
 
 const examples = `  inspect layout out/flat
-  inspect layout out/photos.h5
   inspect layout --json out/photos.h5 | jq -r '.maps[].python'
-  inspect layout --chunks old.h5
   inspect layout --window 0=2 old.h5
   inspect layout --chunks --json old.h5 | jq -s 'max_by(.bytes)'`
 

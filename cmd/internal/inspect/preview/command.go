@@ -17,8 +17,8 @@ import (
 
 const long = `Draw samples in a grid as a PNG file, with class name and record number below each,
 and the name of its file if the dataset has it (preprocess --names). Samples are drawn at random,
-equally from all classes; the same --seed draws the same samples. Normalization is undone. Other
-values are stretched from their minimum (black) to their maximum (white), and the sheet says so.
+equally from all classes. Normalization is undone; other values are stretched from their minimum
+(black) to their maximum (white), and the sheet says so.
 
 Masks, boxes and keypoints are drawn over the images that they lie on, with a legend of the
 classes. --pipeline draws what training will see, with its random crops and flips.`
@@ -53,7 +53,7 @@ func Command() *cobra.Command {
 	flags.BoolVar(&f.First, "first", false, "show the first records instead of random ones")
 	flags.StringVar(&f.Field, "field", "", "`FIELD` that holds the images (default: the first that does)")
 	flags.StringVar(&f.LabelField, "label-field", "", "`FIELD` that holds the labels (default: the first that does)")
-	flags.StringVar(&f.pipeline, "pipeline", "", "YAML or JSON `FILE` with the transforms of training: show what it sees")
+	flags.StringVar(&f.pipeline, "pipeline", "", "YAML or JSON `FILE` with the transforms of training")
 	cli.JSONFlag(cmd)
 	cli.QuietFlag(cmd, "print errors only")
 	cli.Group(cmd, "Samples", "count", "columns", "seed", "first", "field", "label-field", "pipeline")

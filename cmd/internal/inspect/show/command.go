@@ -15,10 +15,7 @@ import (
 
 const long = `Print the values of records: 7 is one record, 5:8 are three, :8 and 5: are open ranges. The
 default is the first five. Arrays are shortened and summarized; encoded images are shown by
-format and size. --json prints one object per record and line.
-
---recipe prints how the dataset was made, for preprocess --pipeline. The same recipe, source
-and version give the same bytes. --manifest prints the whole manifest.`
+format and size. --json prints one object per record and line.`
 
 const examples = `  inspect show out/flat 0 100:105
   inspect show --field labels --values 0 out/photos.h5 :100

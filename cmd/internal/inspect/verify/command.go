@@ -9,10 +9,9 @@ import (
 
 const long = `Read every record and compare it with its checksum (CRC32C); compare sizes and headers
 of the files with the manifest. A line names field, shard, records, file and byte of each
-corruption. Nothing is changed. An HDF5 file written by preprocess has one more checksum, of
-everything except the records; for Zarr, metadata and padding are compared, too. In HDF5 files
-written by other programs, verify checks the structure, and the chunks with checksums of the filters
-deflate and fletcher32.
+corruption. An HDF5 file written by preprocess has one more checksum, of everything except the
+records; for Zarr, metadata and padding are compared, too. In HDF5 files written by other programs,
+verify checks the structure, and the chunks with checksums of the filters deflate and fletcher32.
 
 Boxes that reach out of their images are reported, but not as corruption; the transforms
 SanitizeBoundingBoxes and ClampBoundingBoxes handle them.
