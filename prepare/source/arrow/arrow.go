@@ -1,9 +1,14 @@
-// Package arrow reads Arrow's IPC files and streams, Feather, and what datasets.save_to_disk writes.
+// Package arrow reads Arrow's IPC files and streams, Feather version 2, and the folders that datasets.save_to_disk
+// writes. The format is https://arrow.apache.org/docs/format/Columnar.html.
 //
-// It has its own reader: Apache's library adds 3.5 MB to the program, reads a batch as a whole (a thousand images), and
-// allocates what a file claims. Here, metadata are checked against the file's size, and the bytes of strings and images
-// are read one by one. The format is https://arrow.apache.org/docs/format/Columnar.html; its metadata are flatbuffers,
-// which flatbuffer.go reads. Files come as a rows.Format, and package rows makes fields of their columns.
+// It has a reader of its own: Apache's library adds 3.5 MB to the program, reads a record batch as a whole (a
+// thousand images), and allocates memory for sizes that a file claims. This reader checks metadata against the size
+// of the file, and reads the bytes of uncompressed strings and images one value at a time.
+//
+// A file is opened as a rows.Format, and package rows makes fields of its columns. Metadata are flatbuffers
+// (flatbuffer.go). The schema becomes a tree of nodes (schema.go), and the nodes outside of lists become the
+// columns, called leaves. A batch has the places of its buffers in the file (batch.go), and a loaded batch their
+// content, from which row.go takes the values of a row. Any number of goroutines may read rows of one batch.
 package arrow
 
 import (
@@ -18,7 +23,8 @@ import (
 	"github.com/penstock/penstock/prepare/source/rows"
 )
 
-// Open reads the metadata of all files. It goes through the rows where there are lists, or words of labels.
+// Open opens a file, a folder or a glob. It reads the metadata of all files, and goes through the rows only if
+// there are lists, whose lengths decide the field, or words of labels, which become classes.
 func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	format := rows.Format{Kind: "arrow", Unit: "rows", Open: open}
@@ -32,7 +38,8 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return rows.Open(ctx, root, path, names, format, opts, selection)
 }
 
-// filesOf returns the files of a source: of a folder those that datasets.save_to_disk names, or all.
+// filesOf returns the files of a source and their splits. For a folder of a DatasetDict, dataset_dict.json lists
+// the splits, each in a folder of its own. The names come from the file and may not contain a path.
 func filesOf(root *vfs.Root, path string, names []string) ([]string, *source.FileSplits, error) {
 	if !source.IsDir(root, names[0]) {
 		return names, nil, nil
@@ -68,7 +75,8 @@ func filesOf(root *vfs.Root, path string, names []string) ([]string, *source.Fil
 	return names, splits, nil
 }
 
-// saved returns the files of a folder: those that state.json lists, as the others are caches, or else all.
+// saved returns the data files of a folder of datasets.save_to_disk. state.json lists them; other .arrow files in
+// the folder are caches of map and filter. Without state.json, all files are taken.
 func saved(root *vfs.Root, path, folder string) (names []string, err error) {
 	var state struct {
 		Files []struct {
@@ -88,5 +96,5 @@ func saved(root *vfs.Root, path, folder string) (names []string, err error) {
 	return names, nil
 }
 
-// maxJSON is the maximum size of a JSON file next to the data, in bytes.
+// maxJSON limits the size of a JSON file next to the data, in bytes.
 const maxJSON = 64 << 20

@@ -16,46 +16,49 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// span is bytes of a file.
+// span is a range of bytes in the file.
 type span struct{ at, size int64 }
 
-// codec is how the buffers of a batch are compressed.
+// codec is the compression of the buffers of a batch, as numbered in Message.fbs.
 type codec int8
 
 const noCodec, lz4Codec, zstdCodec codec = -1, 0, 1
 
-// batch is the places of some rows: of the buffers of each node.
+// batch is the places of the buffers of some rows. It holds no values.
 type batch struct {
 	file         *file
 	rows         int64
-	size         int64 // bytes of its body
+	size         int64 // bytes of the body
 	codec        codec
 	arrays       []*array
-	count        int // arrays and their children
-	dictionaries map[int64]*dictionary
+	count        int                   // number of arrays, including children
+	dictionaries map[int64]*dictionary // the dictionaries as they were before this batch in the stream
 }
 
 // array is the values of a node in a batch.
 type array struct {
 	*node
-	id       int // the number of the node in the batch
+	id       int // index of the array in loaded.contents
 	length   int64
 	nulls    int64
-	buffers  []span // validity first, except in other layouts
+	buffers  []span // the first is the validity bitmap, except for layouts that are not read
 	children []*array
 }
 
-// bufferWalk walks the nodes and buffers of a batch.
+// bufferWalk goes through the nodes and buffers of a RecordBatch. Both lists are flat, in depth-first order of the
+// schema.
 type bufferWalk struct {
 	t              *table
 	body           span
-	nodes, buffers int // places
-	left, more     int // nodes and buffers that are left
-	variadic       []int64
-	count          int
+	nodes, buffers int     // positions in the metadata
+	left, more     int     // number of nodes and of buffers after these positions
+	variadic       []int64 // number of data buffers of each array of views that is to come
+	count          int     // number of arrays so far
 }
 
-// newBatch finds the places of a RecordBatch. rows is bounded by the bytes that there are.
+// newBatch returns the places of a RecordBatch. The number of rows is limited by the bytes of the body, as each row
+// takes at least a bit (more after compression): a claim of 2^60 rows in a small file would otherwise keep the
+// program busy for years. Only columns of nulls have rows without bytes.
 func newBatch(f *file, nodes []*node, t *table, body span) (*batch, error) {
 	b := &batch{file: f, rows: t.number(0, 8, 0), size: body.size, codec: noCodec}
 	most := 8 * body.size
@@ -92,7 +95,8 @@ func newBatch(f *file, nodes []*node, t *table, body span) (*batch, error) {
 	return b, nil
 }
 
-// array takes the next node and its buffers.
+// array returns the array of a node, from the next entries in the lists of nodes and buffers. How many buffers it
+// has follows from the layout of the node.
 func (l *bufferWalk) array(n *node) (*array, error) {
 	if l.left--; l.left < 0 {
 		return nil, fmt.Errorf("a batch without column %s: %w", n.name, store.ErrCorrupt)
@@ -145,32 +149,33 @@ func (l *bufferWalk) array(n *node) (*array, error) {
 	return a, nil
 }
 
-// loaded is a batch whose buffers are read when they are needed. Any number of goroutines may use it.
+// loaded is a batch whose buffers are read on first use. Any number of goroutines may use it.
 type loaded struct {
 	*batch
-	contents []content // by array
+	contents []content // by array.id
 }
 
 // content is the buffers of an array.
 type content struct {
 	once     sync.Once
 	err      error
-	validity []byte // nil: no value is null
-	offsets  []byte // of binaries and lists; the views
+	validity []byte // bitmap, least significant bit first; nil if no value is null
+	offsets  []byte // offsets of binaries and lists; the 16-byte views of views
 	data     []blob
 }
 
-// blob is bytes in memory, or in the file.
+// blob is a buffer in memory, or with lazy its place in the file.
 type blob struct {
 	raw  []byte
 	at   span
 	lazy bool
 }
 
+// load returns the batch with nothing read yet.
 func (b *batch) load() *loaded { return &loaded{b, make([]content, b.count)} }
 
-// plausible reads the buffers of a compressed batch with more rows than its bytes have bits: where they are too small,
-// not every row is to say so.
+// plausible reads the buffers of a compressed batch that claims more rows than its bytes have bits. If they are too
+// small, the error comes once for the batch, and not for each of many rows.
 func (l *loaded) plausible() error {
 	if l.codec == noCodec || l.rows <= 8*l.size {
 		return nil
@@ -186,16 +191,16 @@ func (l *loaded) plausible() error {
 	return nil
 }
 
-// content returns the buffers of an array, whose sizes are those that its length needs.
+// content returns the buffers of an array, reading them on the first call. Their sizes fit the length of the array.
 func (l *loaded) content(a *array) (*content, error) {
 	c := &l.contents[a.id]
 	c.once.Do(func() { c.err = l.read(a, c) })
 	return c, c.err
 }
 
-// read loads the buffers of an array that every value needs: validity and offsets. Bytes of strings are read when a
-// value is. How long a buffer must be follows from the number of values, which the batch claims; buffer compares it
-// with the bytes that are there.
+// read loads the buffers of an array that each of its values needs: validity, offsets and numbers. The bytes of
+// strings stay in the file if they are not compressed. The size that a buffer must have follows from the length of
+// the array, which the file claims; buffer compares it with the bytes that are there.
 func (l *loaded) read(a *array, c *content) (err error) {
 	if a.nulls != 0 && a.buffers[0].size > 0 {
 		if c.validity, err = l.buffer(a.buffers[0], (a.length+7)/8); err != nil {
@@ -236,7 +241,7 @@ func (l *loaded) read(a *array, c *content) (err error) {
 	return err
 }
 
-// blobs sets the data of c to buffers of bytes: those that are not compressed stay in the file.
+// blobs appends data buffers to c. Compressed buffers are decompressed now; other buffers stay in the file.
 func (l *loaded) blobs(spans []span, c *content) error {
 	for _, s := range spans {
 		b := blob{at: s, lazy: l.codec == noCodec}
@@ -252,7 +257,7 @@ func (l *loaded) blobs(spans []span, c *content) error {
 	return nil
 }
 
-// bytes returns n bytes of a blob, appended to buf where they come from the file.
+// bytes returns n bytes of a blob. Bytes from the file are appended to buf, whose memory the result shares.
 func (l *loaded) bytes(b *blob, at, n int64, buf *[]byte) ([]byte, error) {
 	if layout.Inside(at, n, b.at.size) != nil {
 		return nil, errExtent
@@ -271,7 +276,7 @@ func (l *loaded) bytes(b *blob, at, n int64, buf *[]byte) ([]byte, error) {
 
 var errExtent = source.ValueError("a value is not inside of its column: %w", store.ErrCorrupt)
 
-// buffer reads a buffer, which has to have that many bytes or more.
+// buffer reads a buffer, which must have at least least bytes after decompression.
 func (l *loaded) buffer(s span, least int64) ([]byte, error) {
 	if s.size == 0 && least == 0 {
 		return nil, nil
@@ -302,7 +307,8 @@ func (l *loaded) buffer(s span, least int64) ([]byte, error) {
 
 var errSmall = fmt.Errorf("a buffer is too small for its rows: %w", store.ErrCorrupt)
 
-// inflate decompresses a buffer: int64 size, -1 if it is not compressed, and the bytes.
+// inflate decompresses a buffer: a little-endian int64 with its size, or -1 if this buffer is not compressed, and
+// the data. The size is limited, and memory grows with the data that arrives.
 func inflate(b []byte, c codec) ([]byte, error) {
 	if len(b) < 8 {
 		return nil, errSmall
@@ -340,10 +346,11 @@ func inflate(b []byte, c codec) ([]byte, error) {
 	return out, err
 }
 
-// decoders are idle decoders of zstd.
+// decoders holds idle zstd decoders, which are expensive to make.
 var decoders sync.Pool
 
-// reader is bytes.Reader without the methods by which a decoder would keep them.
+// reader is bytes.Reader with no method but Read: a decoder that finds more methods keeps the input, which may be
+// large, as long as the decoder is idle in the pool.
 type reader struct{ b []byte }
 
 // Read implements io.Reader.

@@ -16,37 +16,41 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// A stream is messages (arrow.apache.org/docs/format/Columnar.html): the schema first, then record batches, with the
-// dictionaries that they need before them.
+// A stream is a sequence of messages (arrow.apache.org/docs/format/Columnar.html): the schema first, then record
+// batches, each after the dictionaries that it needs. A message is
 //
-//	uint32 0xffffffff (not before Arrow 0.15), int32 size of the metadata, the metadata (Message.fbs), the body
+//	uint32 0xffffffff (absent before Arrow 0.15), int32 size of the metadata, the metadata (Message.fbs), the body
 //
-// A file is "ARROW1", padded to 8 bytes, a stream, and a footer, which has the schema and the places of all other
-// messages. Only the footer counts, as for pyarrow: polars writes no length before the schema of the stream.
+// A file is "ARROW1", padded to 8 bytes, a stream, and a footer with the schema and the places of all other
+// messages:
 //
 //	the footer (File.fbs), int32 size of the footer, "ARROW1"
-
+//
+// For a file, only the footer is read, as pyarrow does: polars writes no length before the schema of the stream in
+// it.
 const fileMagic = "ARROW1"
 
-// Numbers of the headers in Message.fbs.
+// Numbers of the union MessageHeader in Message.fbs.
 const headerSchema, headerDictionary, headerBatch = 1, 2, 3
 
-// maxMetadata is the most bytes that the metadata of a message has.
+// maxMetadata limits the metadata of a message, in bytes.
 const maxMetadata = 64 << 20
 
-// file is an open file. Of its batches it knows the places.
+// file is an open file or stream. It has the places of all batches, and no values.
 type file struct {
 	file    vfs.File
 	size    int64
 	schema  *schema
 	leaves  []*leaf
-	batches []*batch
+	batches []*batch // in the order of their rows
 	rows    int64
 
-	dictionaries map[int64]*dictionary // that come up to here
+	// By dictionary id: the values at this point of the stream. A later message may replace them, so each batch keeps
+	// the map that it found.
+	dictionaries map[int64]*dictionary
 }
 
-// open reads the metadata of all messages.
+// open reads the metadata of all messages, and no values.
 func open(ctx context.Context, root *vfs.Root, path string) (rows.File, error) {
 	r, err := source.OpenUntil(ctx, root, path)
 	if err != nil {
@@ -60,8 +64,7 @@ func open(ctx context.Context, root *vfs.Root, path string) (rows.File, error) {
 	return f, nil
 }
 
-// read finds out whether this is a file, with a footer that lists the batches, or a stream, which must be read once to
-// find them. Both begin with the same messages.
+// read reads the footer of a file, or the messages of a stream up to its end to find the batches.
 func (f *file) read() error {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -84,7 +87,7 @@ func (f *file) read() error {
 	return nil
 }
 
-// stream reads the metadata of the messages of a stream.
+// stream reads the metadata of all messages of a stream.
 func (f *file) stream() error {
 	for at := int64(0); ; {
 		next, err := f.message(at)
@@ -98,7 +101,8 @@ func (f *file) stream() error {
 	}
 }
 
-// ends reports whether the file has a footer, and is not a stream.
+// ends reports whether this is a file with a footer, and not a stream. A file that begins as one and does not end
+// as one was cut off, or its writer stopped.
 func (f *file) ends() (isFile bool, err error) {
 	var head, tail [8]byte
 	if f.size < 16 {
@@ -122,7 +126,8 @@ func (f *file) ends() (isFile bool, err error) {
 	return true, nil
 }
 
-// footer reads the footer, and the metadata of the messages that it names: dictionaries first.
+// footer reads the footer, and then the metadata of the messages that it lists: dictionaries before batches, as
+// batches refer to them.
 func (f *file) footer() error {
 	const blockBytes = 24 // a place of a message: int64, int32 size of its metadata, int64 size of its body
 	var length [4]byte
@@ -167,7 +172,8 @@ func (f *file) footer() error {
 	return nil
 }
 
-// message reads the metadata of a message and returns where the next begins, io.EOF at the end of the stream.
+// message reads the metadata of the message at a position and returns the position of the next; io.EOF is the end
+// of the stream.
 func (f *file) message(at int64) (int64, error) {
 	if at == f.size { // a stream may end so, too
 		return 0, io.EOF
@@ -215,7 +221,7 @@ func (f *file) message(at int64) (int64, error) {
 
 var errShort = errors.New("the file is cut short")
 
-// header takes what a message is.
+// header adds a message to the file. body is the place of its body.
 func (f *file) header(typ int64, t *table, body span) (err error) {
 	switch {
 	case t == nil:
@@ -243,7 +249,7 @@ func (f *file) header(typ int64, t *table, body span) (err error) {
 	return fmt.Errorf("a message of type %d, which no table has", typ)
 }
 
-// dictionary takes a batch of the values of a dictionary: all of them, or more.
+// dictionary adds a DictionaryBatch. It replaces the values of the dictionary, or with isDelta appends to them.
 func (f *file) dictionary(t *table, body span) error {
 	id, data := t.number(0, 8, 0), t.table(1)
 	n := find(f.schema.nodes, id)
@@ -266,7 +272,7 @@ func (f *file) dictionary(t *table, body span) error {
 	return nil
 }
 
-// find returns the node that has a dictionary.
+// find returns the node, at any depth, that has a dictionary; nil if there is none.
 func find(nodes []*node, id int64) *node {
 	for _, n := range nodes {
 		if n.dictionary == id {
@@ -294,7 +300,8 @@ func (f *file) Count() int64 { return f.rows }
 // Close implements rows.File.
 func (f *file) Close() error { return f.file.Close() }
 
-// Rows implements rows.File.
+// Rows implements rows.File. It skips whole batches before row first by their counts, and loads one batch at a
+// time; a loaded batch lives as long as its rows are used.
 func (f *file) Rows(first int64) iter.Seq2[rows.Row, error] {
 	return func(yield func(rows.Row, error) bool) {
 		for _, b := range f.batches {

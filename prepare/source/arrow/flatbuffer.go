@@ -2,14 +2,16 @@ package arrow
 
 import "encoding/binary"
 
-// flatbuffer is a buffer in the format of FlatBuffers (flatbuffers.dev/internals), like the metadata of Arrow.
-// A place outside of it reads as zeros and makes it bad, so that a reader checks once, at its end.
+// flatbuffer reads a buffer in the format of FlatBuffers (https://flatbuffers.dev/internals), which has Arrow's
+// metadata. Offsets in it are untrusted. A read outside of the buffer returns zeros and sets bad, so a reader needs
+// a single check, at its end.
 type flatbuffer struct {
 	b   []byte
 	bad bool
 }
 
-// bytes returns n bytes from a place on.
+// bytes returns the n bytes at a position. Outside of the buffer it returns up to 8 zeros, the size of the largest
+// number.
 func (f *flatbuffer) bytes(at, n int) []byte {
 	if at < 0 || n < 0 || at > len(f.b) || n > len(f.b)-at {
 		f.bad = true
@@ -26,16 +28,17 @@ func (f *flatbuffer) int64(at int) int64 {
 	return int64(binary.LittleEndian.Uint64(f.bytes(at, 8)))
 }
 
-// table is a place in a buffer with fields; nil is one that is not there.
+// table is a table at a position in a buffer. nil is an absent table, whose fields are absent, too.
 type table struct {
 	*flatbuffer
 	at int
 }
 
-// root returns the table that a buffer is.
+// root returns the root table, whose offset is at the beginning of the buffer.
 func (f *flatbuffer) root() *table { return &table{f, f.int32(0)} }
 
-// field returns the place of a field, 0 if the table has its default.
+// field returns the position of field n, or 0 if it is absent and has its default. The vtable has the offset of
+// each field, and ends early if the last fields are absent.
 func (t *table) field(n int) int {
 	if t == nil {
 		return 0
@@ -49,7 +52,7 @@ func (t *table) field(n int) int {
 	return 0
 }
 
-// number returns a field of 1, 2, 4 or 8 bytes.
+// number returns field n, a signed integer of size bytes (1, 2, 4 or 8), or otherwise if it is absent.
 func (t *table) number(n, size int, otherwise int64) int64 {
 	at := t.field(n)
 	if at == 0 {
@@ -66,7 +69,7 @@ func (t *table) number(n, size int, otherwise int64) int64 {
 	return t.int64(at)
 }
 
-// table returns a field that is a table, nil if it is not there.
+// table returns field n, a table; nil if it is absent.
 func (t *table) table(n int) *table {
 	at := t.field(n)
 	if at == 0 {
@@ -75,7 +78,8 @@ func (t *table) table(n int) *table {
 	return &table{t.flatbuffer, at + t.int32(at)}
 }
 
-// vector returns the place of the first element of a field, and how many elements of that size there are.
+// vector returns the position of the first element and the number of elements of field n, a vector of elements of
+// size bytes. The vector is checked to be inside of the buffer.
 func (t *table) vector(n, size int) (at, count int) {
 	if at = t.field(n); at == 0 {
 		return 0, 0
@@ -90,7 +94,7 @@ func (t *table) vector(n, size int) (at, count int) {
 	return at + 4, count
 }
 
-// tables returns a vector of tables.
+// tables returns field n, a vector of tables.
 func (t *table) tables(n int) (list []*table) {
 	at, count := t.vector(n, 4)
 	for i := range count {
@@ -99,7 +103,7 @@ func (t *table) tables(n int) (list []*table) {
 	return list
 }
 
-// text returns a string.
+// text returns field n, a string; "" if it is absent.
 func (t *table) text(n int) string {
 	at, count := t.vector(n, 1)
 	if count == 0 {

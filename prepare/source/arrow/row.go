@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// row is a row of a batch.
+// row is row i of a batch. It stays valid as long as the file is open.
 type row struct {
 	batch *loaded
 	i     int64
@@ -38,7 +38,7 @@ func (r row) Each(buf *[]byte, v rows.Visitor) error {
 	return nil
 }
 
-// value finds the value of a leaf in a row.
+// value sets x to the value of a column in row i. A null in any enclosing struct makes the value null.
 func (l *loaded) value(f *leaf, i int64, x *rows.Value, buf *[]byte) error {
 	a := l.arrays[f.path[0]]
 	for _, k := range f.path[1:] {
@@ -65,7 +65,7 @@ func (l *loaded) value(f *leaf, i int64, x *rows.Value, buf *[]byte) error {
 	return l.list(a, i, x, buf)
 }
 
-// null reports whether a value is null.
+// null reports whether value i of an array is null.
 func (l *loaded) null(a *array, i int64) (bool, error) {
 	c, err := l.content(a)
 	if err != nil {
@@ -74,7 +74,8 @@ func (l *loaded) null(a *array, i int64) (bool, error) {
 	return c.validity != nil && c.validity[i/8]>>(i%8)&1 == 0, nil
 }
 
-// list finds the elements of a list, and of those in it.
+// list sets x to the elements of list i. Lists in lists are narrowed level by level to one range of elements, whose
+// lengths become the dimensions.
 func (l *loaded) list(a *array, i int64, x *rows.Value, buf *[]byte) error {
 	low, high := i, i+1
 	for first := true; a.kind == lists || a.kind == fixedList; first = false {
@@ -127,7 +128,8 @@ func (l *loaded) list(a *array, i int64, x *rows.Value, buf *[]byte) error {
 	return nil
 }
 
-// narrow replaces a range of lists by the range of their elements, and returns how many elements each list has.
+// narrow replaces the range [low, high) of lists by the range of their elements. It returns the number of elements
+// in each list, or rows.Varies if the lists differ.
 func (l *loaded) narrow(a *array, low, high *int64) (length int, err error) {
 	begin, end, n := *low*int64(a.width), *high*int64(a.width), int64(a.width)
 	if a.kind == lists {
@@ -155,7 +157,7 @@ func (l *loaded) narrow(a *array, low, high *int64) (length int, err error) {
 	return length, nil
 }
 
-// offset returns where value i of binaries or lists begins.
+// offset returns offset i of an array of binaries or lists: the position where value i begins.
 func (c *content) offset(a *array, i int64) int64 {
 	if a.width == 4 {
 		return int64(int32(binary.LittleEndian.Uint32(c.offsets[4*i:])))
@@ -163,7 +165,8 @@ func (c *content) offset(a *array, i int64) int64 {
 	return int64(binary.LittleEndian.Uint64(c.offsets[8*i:]))
 }
 
-// noNulls refuses nulls among the elements of a list: a field of numbers has no place for them.
+// noNulls returns an error if a value in [low, high) is null. A field of numbers has no representation for a null
+// in a list. The loop ends early if the array has no nulls at all.
 func (l *loaded) noNulls(a *array, low, high int64) error {
 	for i := low; i < high; i++ {
 		null, err := l.null(a, i)
@@ -180,7 +183,8 @@ func (l *loaded) noNulls(a *array, low, high int64) error {
 	return nil
 }
 
-// numbers makes those from low on the value.
+// numbers sets x to the numbers [low, high) of an array. Numbers that already have the field's layout are not
+// copied.
 func (l *loaded) numbers(a *array, low, high int64, x *rows.Value, buf *[]byte) error {
 	c, err := l.content(a)
 	if err != nil {
@@ -216,14 +220,15 @@ func (l *loaded) numbers(a *array, low, high int64, x *rows.Value, buf *[]byte) 
 	return nil
 }
 
-// decimal returns the float64 that is nearest to a decimal.
+// decimal returns the float64 that is nearest to a decimal. Arrow stores decimals little endian.
 func (n *node) decimal(b []byte) float64 {
 	digits := slices.Clone(b)
 	slices.Reverse(digits)
 	return column.Decimal(column.TwosComplement(digits), n.scale)
 }
 
-// text returns the bytes of a value.
+// text returns the bytes of value i. A view (16 bytes) has the length, and up to 12 bytes of the value itself, or
+// four bytes of it with the number of a data buffer and an offset.
 func (l *loaded) text(a *array, i int64, buf *[]byte) ([]byte, error) {
 	c, err := l.content(a)
 	if err != nil {
@@ -254,14 +259,15 @@ func (l *loaded) text(a *array, i int64, buf *[]byte) ([]byte, error) {
 	return l.bytes(&c.data[0], begin, end-begin, buf)
 }
 
-// dictionary is values that columns have the numbers of, in batches.
+// dictionary is the values of dictionary-encoded columns. A stream may send them in several batches. They are
+// loaded once, on first use.
 type dictionary struct {
 	parts  []*batch
 	once   sync.Once
 	loaded []*loaded
 }
 
-// word returns the value in a dictionary whose number is in place i.
+// word returns the dictionary value that value i of an array refers to.
 func (l *loaded) word(a *array, c *content, i int64, buf *[]byte) ([]byte, error) {
 	d := l.dictionaries[a.dictionary]
 	if d == nil {

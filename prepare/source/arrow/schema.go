@@ -13,23 +13,23 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// kind is how the values of a node lie in its buffers.
+// kind is the memory layout of the values of a node.
 type kind uint8
 
 const (
 	fixed     kind = iota // numbers of width bytes
 	bits                  // booleans
-	decimal               // two's complement of width bytes, with scale digits after the point
-	binaries              // bytes, by offsets of width bytes
-	views                 // bytes, by views
-	lists                 // by offsets of width bytes
-	fixedList             // width values each
+	decimal               // big integers of width bytes in two's complement, with scale decimal digits after the point
+	binaries              // bytes, delimited by offsets of width bytes
+	views                 // bytes, by views of 16 bytes that hold short values themselves
+	lists                 // delimited by offsets of width bytes
+	fixedList             // width elements in each value
 	structs
-	others  // width buffers and children of which nothing is read
-	unknown // of no known layout
+	others  // a layout of width buffers that is skipped
+	unknown // a layout whose buffers are not known, so the batch cannot be read at all
 )
 
-// node is a field of the schema. Fields of structs are its children.
+// node is a field of the schema. The fields of a struct, and the elements of a list, are its children.
 type node struct {
 	name       string
 	kind       kind
@@ -42,11 +42,11 @@ type node struct {
 	children   []*node
 	dictionary int64 // the number of the dictionary, -1 without one; index describes its indices
 	index      *node
-	inline     bool  // a fixedList whose child has no validity and no place among the nodes
-	shape      []int // that the extension arrow.fixed_shape_tensor gives a fixedList; nil of others
+	inline     bool  // fixed-size binary as a fixedList of bytes: in batches, the child has no node and no validity of its own
+	shape      []int // shape of the values of a fixedList by the extension arrow.fixed_shape_tensor; nil otherwise
 }
 
-// Numbers of the types in Arrow's Schema.fbs.
+// Numbers of the union Type in Arrow's Schema.fbs.
 const (
 	typeNull, typeInt, typeFloat, typeBinary, typeUTF8          = 1, 2, 3, 4, 5
 	typeBool, typeDecimal, typeDate, typeTime, typeTimestamp    = 6, 7, 8, 9, 10
@@ -55,23 +55,25 @@ const (
 	typeBinaryView, typeUTF8View                                = 23, 24
 )
 
-// otherTypes are types that cannot become a field: their names and how many buffers they have.
+// otherTypes are the types that cannot become a field, with their names and numbers of buffers. A file may have
+// such columns beside the wanted ones, so their buffers must be counted to find the next column's.
 var otherTypes = map[int64]struct {
 	name    string
 	buffers int
 }{11: {"interval", 2}, 14: {"union", 1}, 17: {"map", 2}, 22: {"run_end_encoded", 0}, 25: {"list_view", 3},
 	26: {"large_list_view", 3}}
 
-// maxNodes bounds a schema, in which many fields may lead to one place.
+// maxNodes and maxDepth limit a schema. In a flatbuffer, many fields may point to one table, so a small file can
+// describe a tree of any size.
 const maxNodes, maxDepth = 20_000, 16
 
-// schema is the fields of a file.
+// schema is the columns of a file, and the features of the Hugging Face Hub by column.
 type schema struct {
 	nodes    []*node
 	features map[string]column.Feature
 }
 
-// newSchema reads a Schema.
+// newSchema reads the table Schema of Schema.fbs.
 func newSchema(t *table) (*schema, error) {
 	if t.number(0, 2, 0) != 0 {
 		return nil, errors.New(
@@ -93,8 +95,8 @@ func newSchema(t *table) (*schema, error) {
 	return s, nil
 }
 
-// newNode reads a field of the schema with its children. left bounds the fields of all levels, and depth the levels: a
-// flatbuffer can refer to one table from many, so a small file could unfold to any size.
+// newNode reads the table Field with its children. left is the number of nodes that are still allowed in the whole
+// schema, and depth the number of enclosing fields.
 func newNode(t *table, left *int, depth int) (*node, error) {
 	if *left--; *left < 0 || depth > maxDepth {
 		return nil, errors.New("has too many columns, or columns in columns")
@@ -126,7 +128,7 @@ func newNode(t *table, left *int, depth int) (*node, error) {
 	return n, nil
 }
 
-// extend takes what the extension type of a column says: booleans of a byte each, and the shape of lists. See
+// extend applies the extension type of a column: booleans that take a byte, and the shape of lists.
 // https://arrow.apache.org/docs/format/CanonicalExtensions.html
 func (n *node) extend(metadata []*table) {
 	var name, text string
@@ -163,13 +165,14 @@ func (n *node) extend(metadata []*table) {
 
 // Extension is what the extension type of a column says.
 type Extension struct {
-	Shape   []int // of each list of numbers; nil if it is not said
-	Bool    bool  // numbers are booleans: 0 is false, any other is true
+	Shape   []int // shape of each list of numbers; nil if the type has none
+	Bool    bool  // the numbers are booleans: 0 is false, any other number is true
 	Refused error
 }
 
-// Extensions returns the extension types of columns of numbers and of lists of these, by name, in what a Parquet file has
-// as ARROW:schema: a message with a schema, in base64. A text that is none has no extension types.
+// Extensions returns, by column name, the extension types of columns of numbers and of lists of numbers. text is
+// the value of ARROW:schema in the metadata of a Parquet file: a schema message in base64. Parquet itself has no
+// such types, so pyarrow keeps them there. Malformed text has no extension types.
 func Extensions(text string) map[string]Extension {
 	found := map[string]Extension{}
 	b, err := base64.StdEncoding.DecodeString(text)
@@ -216,7 +219,8 @@ var (
 	singles = []tensor.DType{tensor.Float16, tensor.Float32, tensor.Float64}
 )
 
-// take finds out how values of a type lie.
+// take sets the layout of a node by its type: the number of the union Type, and the table with its parameters.
+// Numbers in default arguments are the defaults of Schema.fbs.
 func (n *node) take(typ int64, t *table) {
 	number := func(d tensor.DType, note string) { n.kind, n.dtype, n.width, n.note = fixed, d, max(d.Size(), 1), note }
 	unit := func(otherwise int64) string { return units[t.number(0, 2, otherwise)&3] }
@@ -287,13 +291,13 @@ func (n *node) take(typ int64, t *table) {
 	}
 }
 
-// leaf is a column: a node that is in no other or in structs only.
+// leaf is a column: a node that is at the top or only in structs.
 type leaf struct {
 	rows.Column
-	path []int // of children, from the top node on
+	path []int // positions among children, from the top of the schema
 }
 
-// leaves returns the columns of a schema.
+// leaves returns the columns of the schema in order.
 func (s *schema) leaves() (list []*leaf) {
 	for i, n := range s.nodes {
 		list = s.appendLeaves(list, n, n.name, []int{i})
@@ -301,8 +305,9 @@ func (s *schema) leaves() (list []*leaf) {
 	return list
 }
 
-// appendLeaves lists the columns below a node. Structs are flattened to names with dots, but for the struct of bytes
-// and path in which the Hugging Face hub stores an image or audio, which is one column.
+// appendLeaves appends the columns at and below a node. Structs become columns with dotted names, except for the
+// struct of bytes and path in which the Hugging Face Hub stores an image or a sound: it is one column, as the path
+// is only a name.
 func (s *schema) appendLeaves(list []*leaf, n *node, name string, path []int) []*leaf {
 	if n.kind == structs {
 		if at := n.imageBytes(); at >= 0 {
@@ -323,7 +328,8 @@ func (s *schema) appendLeaves(list []*leaf, n *node, name string, path []int) []
 	return append(list, l)
 }
 
-// imageBytes returns which child of a struct has the bytes of an image, as the Hub stores it, -1 if none.
+// imageBytes returns the position of the child with the bytes, if a node is a struct of the Hugging Face Hub for an
+// image or a sound; otherwise -1.
 func (n *node) imageBytes() int {
 	if len(n.children) != 2 {
 		return -1
@@ -336,7 +342,8 @@ func (n *node) imageBytes() int {
 	return -1
 }
 
-// newLeaf finds the column that a node is.
+// newLeaf returns the column of a node. It descends through lists: fixed-size ones are axes of the shape, and any
+// other list makes the field ragged.
 func newLeaf(n *node, name string, path []int) *leaf {
 	l := &leaf{Column: rows.Column{Name: name, Refused: n.refused, Note: n.note}, path: path}
 	inner, rank := n, 0

@@ -19,21 +19,21 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// cells is a file of single cells as a unit. Its rows are cells.
+// cells is a file of single cells as a unit.Unit. Members and names are found on first use.
 type cells struct {
 	file    Hierarchy
-	index   string // the array of the cells' names
+	index   string // path of the array with the names of the cells
 	members func() ([]cellMember, error)
 	names   func() ([]string, error)
 }
 
-// cellMember is an array of cells.
+// cellMember is an array with a row for each cell.
 type cellMember struct {
 	unit.Member
 	open func() (array.Column, error)
 }
 
-// Of returns the cells of a file as a unit; nil of a file that has none.
+// Of returns the cells of a file as a unit whose rows are cells; nil if the file has no cells.
 func Of(h Hierarchy) unit.Unit {
 	c := &cells{file: h}
 	find := c.annData
@@ -53,7 +53,8 @@ func Of(h Hierarchy) unit.Unit {
 	return c
 }
 
-// unique adds its number to each name that an earlier one is equal to.
+// unique makes names unique: a name that came before gets its position, as in NAME[12]. Sources need unique names,
+// and AnnData only warns about equal ones.
 func unique(names []string) []string {
 	seen := make(map[string]bool, len(names))
 	for i, name := range names {
@@ -65,7 +66,7 @@ func unique(names []string) []string {
 	return names
 }
 
-// indexOf returns the name of the array that has the names of a data frame's rows.
+// indexOf returns the name of the array with the row names of a data frame.
 func (c *cells) indexOf(frame string) string {
 	return cmp.Or(textOf(c.file, frame, "_index"), "_index")
 }
@@ -115,7 +116,8 @@ func (c *cells) Attribute(name string) (unit.Attribute, bool) {
 	return c.file.UnitAttribute(name)
 }
 
-// annData returns what AnnData writes: matrices, columns of obs, and arrays of obsm.
+// annData returns the arrays of an AnnData file that have a row for each cell: X, layers, raw/X, the columns of
+// obs, and obsm. Layers, raw/X and names are optional: they become fields only if they are selected.
 func (c *cells) annData() (list []cellMember, err error) {
 	names, err := c.names()
 	if err != nil {
@@ -153,7 +155,7 @@ func (c *cells) annData() (list []cellMember, err error) {
 	return list, nil
 }
 
-// columnsOf returns the columns of a data frame in their order.
+// columnsOf returns the column names of a data frame in their order.
 func (c *cells) columnsOf(frame string) (names []string) {
 	if v, ok := c.file.Attribute(frame, "column-order"); ok {
 		if names, ok := v.Strings(); ok {
@@ -168,7 +170,8 @@ func (c *cells) columnsOf(frame string) (names []string) {
 	return names
 }
 
-// member describes an array of count cells.
+// member describes an array of count cells by its encoding. If it cannot become a field, the error is in m.Err, as
+// the file's other arrays can still be read.
 func (c *cells) member(path string, count int64) (m cellMember) {
 	var err error
 	switch encoding := Encoding(c.file, path); {
@@ -196,7 +199,7 @@ func (c *cells) member(path string, count int64) (m cellMember) {
 	return m
 }
 
-// matrix describes a matrix that is compressed by rows.
+// matrix describes a CSR matrix. Its shape is an attribute, as the arrays only show the number of rows.
 func (c *cells) matrix(path string) (m cellMember, err error) {
 	v, ok := c.file.Attribute(path, "shape")
 	if !ok {
@@ -212,7 +215,8 @@ func (c *cells) matrix(path string) (m cellMember, err error) {
 	return c.sparse(path, shape[0], shape[1], c.featuresOf(path))
 }
 
-// sparse describes a matrix that has that many rows and columns.
+// sparse describes a compressed matrix with rows records of width columns. features are the names of the columns,
+// if known.
 func (c *cells) sparse(path string, rows, width int64, features []string) (m cellMember, err error) {
 	values, _, err := c.file.Field(path + "/data")
 	if err != nil {
@@ -235,7 +239,8 @@ func (c *cells) sparse(path string, rows, width int64, features []string) (m cel
 	return m, nil
 }
 
-// featuresOf returns the names of a matrix's columns; nil if they are not known, or too many to be part of a schema.
+// featuresOf returns the names of the columns of a matrix: the index of var, or of raw/var. They are nil if unknown
+// or too large.
 func (c *cells) featuresOf(path string) []string {
 	frame := "var"
 	if strings.HasPrefix(path, "raw/") {
@@ -244,7 +249,7 @@ func (c *cells) featuresOf(path string) []string {
 	return c.features(frame + "/" + c.indexOf(frame))
 }
 
-// features returns the names of columns, such as genes, or nil if they take more memory than names are worth.
+// features returns the names in an array, such as genes, or nil if they are too large for a schema.
 func (c *cells) features(path string) []string {
 	names, err := Texts(c.file, path)
 	total := 0
@@ -257,10 +262,11 @@ func (c *cells) features(path string) []string {
 	return names
 }
 
-// mostNames bounds the bytes of all names of features, which a manifest has.
+// mostNames limits the bytes of all feature names, as the manifest of a dataset stores them.
 const mostNames = 4 << 20
 
-// byColumns refuses a matrix whose cells are not in one place, with a program that writes it by rows.
+// byColumns returns the error for a CSC matrix, where a row is scattered over the whole file, with a command that
+// rewrites the matrix by rows.
 func (c *cells) byColumns(path string) error {
 	set := "a.X = a.X.tocsr()"
 	if name, ok := strings.CutPrefix(path, "layers/"); ok {
@@ -274,14 +280,15 @@ func (c *cells) byColumns(path string) error {
 		"it by rows: %s", path, meta.ErrUnsupported, c.rewrite(set, "rows"))
 }
 
-// rewrite returns the command that writes the file anew after a change.
+// rewrite returns a command that applies change to the AnnData object a and writes it to a new file, with word in
+// its name.
 func (c *cells) rewrite(change, word string) string {
 	path, format := c.file.Path(), c.file.Format()
 	return shell.Command("python -c", fmt.Sprintf("import anndata; a = anndata.read_%[1]s(%[2]q); %[3]s; a.write_%[1]s(%[4]q)",
 		format, path, change, strings.TrimSuffix(path, "."+format)+"-"+word+"."+format))
 }
 
-// array describes an array at a path as a cellMember: its field, its rows and how it is opened.
+// array describes a plain array. Arrays of texts are optional.
 func (c *cells) array(path string) (m cellMember, err error) {
 	if _, ok := c.file.Attribute(path, "categories"); ok {
 		return m, fmt.Errorf("categories as AnnData before 0.8 wrote them: %w; write the file anew: %s", meta.ErrUnsupported,
@@ -303,12 +310,13 @@ func (c *cells) array(path string) (m cellMember, err error) {
 	return m, nil
 }
 
-// isMatrix reports whether the columns of an array are features.
+// isMatrix reports whether the columns of an array are features, so that var names them.
 func isMatrix(path string) bool {
 	return path == "X" || path == "raw/X" || strings.HasPrefix(path, "layers/")
 }
 
-// labels describes a categorical column. One with a missing value is refused.
+// labels describes a categorical column, which becomes class numbers with the categories as classes. All codes are
+// read now: code -1 means missing, and a column with missing values is refused, as labels have no number for it.
 func (c *cells) labels(path string) (m cellMember, err error) {
 	codes, err := one(c.file, path+"/codes")
 	if err != nil {
@@ -343,7 +351,7 @@ func (c *cells) labels(path string) (m cellMember, err error) {
 	return m, c.missing(path, missing, "%s = %s.cat.add_categories(\"missing\").fillna(\"missing\")")
 }
 
-// missing refuses a column with missing values, and says how to fill them.
+// missing returns an error if n values of a column are missing, with a command that fills them; fill is its format.
 func (c *cells) missing(path string, n int, fill string) error {
 	if n == 0 {
 		return nil
@@ -353,7 +361,8 @@ func (c *cells) missing(path string, n int, fill string) error {
 		c.rewrite(fmt.Sprintf(fill, column, column), "filled"))
 }
 
-// nullable describes a column of values and a mask. One with a missing value is refused.
+// nullable describes a column of values with a mask in which true means missing. A column with missing values is
+// refused, as its values at these places are arbitrary.
 func (c *cells) nullable(path string) (m cellMember, err error) {
 	values, err := one(c.file, path+"/values")
 	if err != nil {
@@ -387,7 +396,8 @@ func (c *cells) nullable(path string) (m cellMember, err error) {
 	return m, c.missing(path, missing, "%s = %s.fillna(0)")
 }
 
-// tenX returns the matrix that Cell Ranger writes: features by cells, compressed by columns, which are cells.
+// tenX returns the matrix of a Cell Ranger file. It is stored as features by cells in CSC, so a column of it, a
+// cell, is contiguous: it is read as the CSR matrix of cells by features, which has the same arrays.
 func (c *cells) tenX() (list []cellMember, err error) {
 	names, err := c.names()
 	if err != nil {
@@ -413,7 +423,7 @@ func (c *cells) tenX() (list []cellMember, err error) {
 	return []cellMember{m}, nil
 }
 
-// changed returns a column whose values are computed from another's.
+// changed returns a column whose values are f of the values of c.
 func changed(c array.Column, field source.Field, f func(buf, value []byte) ([]byte, error)) array.Column {
 	at := c.At
 	c.Field, c.Rows = field, nil
@@ -428,7 +438,7 @@ func changed(c array.Column, field source.Field, f func(buf, value []byte) ([]by
 	return c
 }
 
-// one returns an array of one axis, which may be read as a whole.
+// one opens an array with one axis that is small enough to be read as a whole.
 func one(h Hierarchy, path string) (c array.Column, err error) {
 	if c, err = h.Column(path); err != nil {
 		return c, err

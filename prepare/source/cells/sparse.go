@@ -13,20 +13,21 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// sparse is a matrix that is compressed by rows: values one row after the other, their columns, and where rows end.
+// sparse reads the rows of a CSR matrix: the values of all rows, their column numbers, and the end of each row.
 type sparse struct {
 	ctx     context.Context
 	values  array.Records // of type dtype
-	columns array.Records // int32 or, if wide, int64
+	columns array.Records // of int32, or of int64 if wide
 	wide    bool
 	dtype   tensor.DType
-	ends    []int64 // of row i, ends[i] to ends[i+1]
+	ends    []int64 // indptr: row i has the values [ends[i], ends[i+1])
 	width   int
-	scratch sync.Pool // of *[]byte
+	scratch sync.Pool // of *[]byte, for columns and values before they are interleaved
 }
 
-// sparseTypes are the types of a sparse field by the type of the stored values: the smallest type that holds the values
-// and the numbers of 2^24 columns.
+// sparseTypes has the element type of a sparse field by the type of the stored values. A field has pairs of a
+// column number and a value in one type, so it is the smallest type that holds both the values and the numbers of
+// 2^24 columns.
 var sparseTypes = map[tensor.DType]tensor.DType{
 	tensor.Float16: tensor.Float32, tensor.Float32: tensor.Float32, tensor.Float64: tensor.Float64,
 	tensor.Bool: tensor.Int32, tensor.Uint8: tensor.Int32, tensor.Int8: tensor.Int32, tensor.Uint16: tensor.Int32,
@@ -34,7 +35,8 @@ var sparseTypes = map[tensor.DType]tensor.DType{
 	tensor.Uint64: tensor.Uint64, tensor.Int64: tensor.Int64,
 }
 
-// sparseField returns the field of rows of a matrix whose values have a type.
+// sparseField returns the field of the rows of a matrix. float32 holds integers only up to 2^24, so a wider matrix
+// needs float64.
 func sparseField(path string, values tensor.DType, width int) (source.Field, error) {
 	dtype := sparseTypes[values]
 	if dtype == tensor.Float32 && width > 1<<24 {
@@ -45,7 +47,8 @@ func sparseField(path string, values tensor.DType, width int) (source.Field, err
 	return f, f.Validate()
 }
 
-// openSparse opens a matrix that is three arrays of a group, whose rows are records.
+// openSparse opens the matrix in the arrays data, indices and indptr of a group. Values and columns of smaller
+// types are converted while they are read.
 func openSparse(h Hierarchy, path string, width int) (c array.Column, err error) {
 	s := &sparse{ctx: h.Context(), width: width}
 	var valued, placed tensor.DType
@@ -75,7 +78,8 @@ func openSparse(h Hierarchy, path string, width int) (c array.Column, err error)
 	return c, nil
 }
 
-// rowEnds reads where the rows of a matrix of so many values begin and end.
+// rowEnds reads indptr of a matrix with so many values, and checks that it begins at 0, never decreases and stays
+// in the values, so that later reads need no check.
 func rowEnds(h Hierarchy, path string, values int64) ([]int64, error) {
 	r, dtype, err := h.Numbers(path)
 	if err != nil {
@@ -102,7 +106,8 @@ func rowEnds(h Hierarchy, path string, values int64) ([]int64, error) {
 	return ends, nil
 }
 
-// at appends the pairs of a row. What buf has is whole numbers of the same type.
+// at appends row i to buf as pairs of column and value. buf has whole elements of the field's type, so the pairs
+// are aligned.
 func (s *sparse) at(i int64, buf []byte) ([]byte, error) {
 	a, b := s.ends[i], s.ends[i+1]
 	n, from := int(b-a), len(buf)
@@ -116,7 +121,7 @@ func (s *sparse) at(i int64, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// read fills dst with the pairs of values a to b.
+// read fills dst with the pairs of the values [a, b).
 func (s *sparse) read(dst []byte, a, b int64) error {
 	held, _ := s.scratch.Get().(*[]byte)
 	if held == nil {
@@ -139,7 +144,7 @@ func (s *sparse) read(dst []byte, a, b int64) error {
 	return pairing[s.dtype](dst, stored[:columns], stored[values:], s.wide, s.width)
 }
 
-// pairing has the functions that fill dst with columns and values by turns, by the type of these.
+// pairing has, by element type, the function that fills dst with alternating columns and values.
 var pairing = map[tensor.DType]func(dst, columns, values []byte, wide bool, width int) error{
 	tensor.Float32: pairs[float32], tensor.Float64: pairs[float64], tensor.Int32: pairs[int32],
 	tensor.Uint32: pairs[uint32], tensor.Int64: pairs[int64], tensor.Uint64: pairs[uint64],

@@ -8,26 +8,29 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Cells are the cells of one column in consecutive rows, whose places in a text are known.
+// Cells is the cells of one column in consecutive rows of a text, whose positions were found before.
 type Cells struct {
-	Text string   // with CellMargin bytes or more before and after all cells
+	// The text, with at least CellMargin bytes before and after all cells.
+	Text string // with CellMargin bytes or more before and after all cells
+	// By row and column: the position of the separator after the cell. Ends[0] is the separator before the first
+	// cell.
 	Ends []uint32 // by row and column: where the cell ends and a separator comes; from the separator before the first cell
-	Step int      // columns of a row
+	Step int      // number of columns in a row
 }
 
-// CellMargin is how many bytes before and after a cell AppendPlain may read. Reading whole words, whatever is around
-// the cell, is faster than checking its length first.
+// CellMargin is the number of bytes around a cell that AppendPlain may read. It loads whole words, whatever is
+// around the cell, which is faster than looking at the length of the cell first.
 const CellMargin = 24
 
-// At returns the place of a row's cell in the text.
+// At returns the position of the cell in a row.
 func (c *Cells) At(row int) (begin, end int) {
 	at := row * c.Step
 	return int(c.Ends[at]) + 1, int(c.Ends[at+1])
 }
 
-// AppendPlain appends the values of cells in rows [row, rows) to b, as Int64, Float32 or Float64, up to the first cell
-// that is not a plain number, is long, or needs AppendNumber. It returns b, the row of that cell, and the traits of the
-// numbers before it.
+// AppendPlain appends the numbers of the cells in rows [row, rows) to b as Int64, Float32 or Float64. It stops at
+// the first cell that is not a plain number, is too long, or needs AppendNumber to round correctly, and returns the
+// row of that cell and the traits of all numbers before it.
 func (c *Cells) AppendPlain(b []byte, row, rows int, d tensor.DType) ([]byte, int, PlainTraits) {
 	n := len(b)
 	b = b[:n+(rows-row)*d.Size()]
@@ -43,6 +46,7 @@ func (c *Cells) AppendPlain(b []byte, row, rows int, d tensor.DType) ([]byte, in
 	return b[:n+(row-first)*d.Size()], row, traits
 }
 
+// integers is AppendPlain for int64. It stops at numbers with a point.
 func (c *Cells) integers(to []byte, row, rows int) (int, PlainTraits) {
 	all := PlainTraits(0)
 	for ; row < rows; row++ {
@@ -58,6 +62,8 @@ func (c *Cells) integers(to []byte, row, rows int) (int, PlainTraits) {
 	return row, all
 }
 
+// float32s is AppendPlain for float32. The quotient is rounded twice, to float64 and to float32, which is right
+// unless the float64 is at or near the middle between two float32: there it stops. See parseFloat.
 func (c *Cells) float32s(to []byte, row, rows int) (int, PlainTraits) {
 	const half = 1 << 28 // of the bits that a float32 does not have
 	all := PlainTraits(0)
@@ -79,6 +85,8 @@ func (c *Cells) float32s(to []byte, row, rows int) (int, PlainTraits) {
 	return row, all
 }
 
+// float64s is AppendPlain for float64. Up to 2^53, one division is exact in both operands and rounds once; larger
+// numbers take nearest.
 func (c *Cells) float64s(to []byte, row, rows int) (int, PlainTraits) {
 	all := PlainTraits(0)
 	for ; row < rows; row++ {
@@ -100,10 +108,10 @@ func (c *Cells) float64s(to []byte, row, rows int) (int, PlainTraits) {
 	return row, all
 }
 
-// takeCell is TakePlain for a cell whose end is known. The traits have plainNone if the cell is not plain, or one of
-// the few that need more steps: those with 8 characters or more before the point. It looks at eight digits by one
-// operation, without jumps that depend on how many there are: such jumps are predicted wrongly for cells of varying
-// length.
+// takeCell is TakePlain for a cell whose end is known. It returns plainNone for cells that are not plain, and for
+// the rare ones with eight or more characters before a point. Eight digits are read by one operation, with no
+// branch on how many of them belong to the cell: for cells of varying length such branches are mispredicted half of
+// the time.
 func takeCell(text string, begin, end int) (p Plain) {
 	const mostWhole, mostDigits = 15, 19
 	none := Plain{Traits: plainNone}
@@ -149,14 +157,16 @@ func takeCell(text string, begin, end int) (p Plain) {
 	return p
 }
 
-// pointIn returns the place of the first point among eight characters, 8 if there is none.
+// pointIn returns the position of the first point among eight characters, 8 if there is none. It finds a zero byte
+// in the exclusive or, by the usual trick of subtracting 1 from each byte.
 func pointIn(eight uint64) int {
 	const points, ones, highs = 0x2e2e2e2e2e2e2e2e, 0x0101010101010101, 0x8080808080808080
 	x := eight ^ points
 	return bits.TrailingZeros64((x-ones)&^x&highs) / 8
 }
 
-// digitsBefore returns the number of the last count digits before end, count <= 18, and whether all of them are digits.
+// digitsBefore returns the number in the last count bytes before end, count <= 18, and whether all of them are
+// digits. It reads 24 bytes and replaces the ones before the number by zeros.
 func digitsBefore(text string, end, count int) (n uint64, ok bool) {
 	before := text[end-24 : end]
 	keep := &keepDigits[count]
@@ -173,7 +183,7 @@ func digitsBefore(text string, end, count int) (n uint64, ok bool) {
 	return n, other == 0
 }
 
-// keepDigits are masks that keep the last bytes of 24, by how many are kept.
+// keepDigits[n] is a mask that keeps the last n of 24 bytes.
 var keepDigits = func() (t [25][3]uint64) {
 	for count := range t {
 		for i := 24 - count; i < 24; i++ {

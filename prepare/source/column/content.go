@@ -11,16 +11,16 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Content is the annotation of an image that a type of --fields names.
+// Content declares a field as an annotation of an image, as a type of --fields.
 type Content struct {
-	Name   string // tensor.Mask, tensor.Boxes or tensor.Keypoints; "" for none
-	Image  string // the image field that the annotation lies on; "" for the only one
+	Name   string // tensor.Mask, tensor.Boxes or tensor.Keypoints; "" for no annotation
+	Image  string // name of the image field that the annotation belongs to; "" if there is only one
 	Boxes  source.BoxFormat
-	Points int // of keypoints: how many a row has; 0 means one
+	Points int // of keypoints: number of points in a row; 0 means one
 }
 
-// parseContent reads mask, boxes or keypoints, with brackets: boxes[xywh], boxes[cxcywh,relative,on=left],
-// keypoints[17], mask[on=left]. It returns false for other types.
+// parseContent reads mask, boxes or keypoints with optional brackets: boxes[xywh], boxes[cxcywh,relative,on=left],
+// keypoints[17], mask[on=left]. is is false for all other types.
 func parseContent(text string) (c Content, is bool, err error) {
 	name, more, has := strings.Cut(text, "[")
 	if name != tensor.Mask && name != tensor.Boxes && name != tensor.Keypoints {
@@ -62,7 +62,7 @@ func parseContent(text string) (c Content, is bool, err error) {
 	return c, true, nil
 }
 
-// String returns the text that parseContent reads.
+// String returns the notation that parseContent reads.
 func (c Content) String() string {
 	var words []string
 	if c.Boxes.Layout != "" {
@@ -83,7 +83,8 @@ func (c Content) String() string {
 	return c.Name + "[" + strings.Join(words, ",") + "]"
 }
 
-// CellType returns the type of a table's cells with the content: the path of a mask, or rows of numbers.
+// CellType returns the type of a table's cells with this content: a path for a mask, rows of numbers for boxes and
+// keypoints. A keypoint is x, y and visibility.
 func (c Content) CellType() string {
 	switch {
 	case c.Name == tensor.Mask:
@@ -96,8 +97,9 @@ func (c Content) CellType() string {
 	return "float32[*,3]"
 }
 
-// Declare gives a field of a source the content. It refuses a field whose shape cannot have it: readers rely on the
-// shape when they move boxes and keypoints with their image.
+// Declare gives the content to a field of a source. It refuses a field with another shape, as transforms rely on
+// the shape when they move boxes and keypoints with their image. Boxes are stored with four numbers, whatever the
+// notation of the source is.
 func (c Content) Declare(f *source.Field) error {
 	if c.Name == "" {
 		return nil

@@ -6,14 +6,15 @@ import (
 	"strconv"
 )
 
-// Feature is the description of a column in datasets of the Hugging Face Hub.
+// Feature is the description of a column in a dataset of the Hugging Face Hub.
 type Feature struct {
 	Type  string   `json:"_type"`
-	Names []string `json:"names"` // of a ClassLabel's classes
+	Names []string `json:"names"` // class names of a ClassLabel, in the order of their numbers
 }
 
-// HubFeatures reads the features that the Hugging Face Hub stores next to the schema of Parquet and Arrow, under
-// "huggingface". Rows can be read without them, so malformed features are no error.
+// HubFeatures reads the features that the datasets library stores in the metadata of Parquet and Arrow under
+// "huggingface". They only add class names and content to columns that can be read without them, so malformed
+// features are ignored.
 func HubFeatures(text string) map[string]Feature {
 	var meta struct {
 		Info struct {
@@ -26,7 +27,8 @@ func HubFeatures(text string) map[string]Feature {
 	return features
 }
 
-// addFeatures adds features, and the features of members of structs and of lists of structs: objects.category.
+// addFeatures adds features under prefix, and the features of the members of structs and of lists of structs under
+// dotted names, as in objects.category.
 func addFeatures(features map[string]Feature, prefix string, list map[string]json.RawMessage) {
 	for name, raw := range list {
 		var f struct {
@@ -53,7 +55,7 @@ func addFeatures(features map[string]Feature, prefix string, list map[string]jso
 	}
 }
 
-// TwosComplement returns a big-endian integer.
+// TwosComplement returns the integer that b is in big-endian two's complement.
 func TwosComplement(b []byte) *big.Int {
 	n := new(big.Int).SetBytes(b)
 	if len(b) > 0 && b[0]&0x80 != 0 {
@@ -62,7 +64,8 @@ func TwosComplement(b []byte) *big.Int {
 	return n
 }
 
-// Decimal returns the float64 that is nearest to unscaled / 10^scale. A number that is too large becomes infinite.
+// Decimal returns the float64 that is nearest to unscaled / 10^scale. It goes through text, as strconv rounds
+// correctly and a division of floats would round twice. A number that is too large becomes infinite.
 func Decimal(unscaled *big.Int, scale int) float64 {
 	x, _ := strconv.ParseFloat(unscaled.String()+"e"+strconv.Itoa(-scale), 64)
 	return x

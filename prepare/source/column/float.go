@@ -8,18 +8,21 @@ import (
 	"strings"
 )
 
-// powersOf10 are the powers of ten that a float64 has exactly.
+// powersOf10 are the powers of ten that float64 represents exactly.
 var powersOf10 = [...]float64{
 	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// parseFloat is strconv.ParseFloat without hexadecimal digits and the underscores of Go's syntax, which tables do not
-// have: 1_23 is a name. It takes a third of strconv's time for the decimals of most tables: up to 19 digits without an
-// exponent. Digits below 2^53 and the power of ten are exact as float64, so that one division rounds once (Clinger, How
-// to read floating point numbers accurately, 1990). Rounded again to 32 bits the result is right, too, unless it is
-// half-way between two float32. More digits are rounded once before, and the result is at most two steps of float64
-// off: for 32 bits it is right, unless it is near the half-way.
+// parseFloat is strconv.ParseFloat for the decimal notation of tables: hexadecimal floats and the underscores of
+// Go's syntax are errors (1_23 is a name). For up to 19 digits without an exponent, which most tables have, it
+// takes a third of the time of strconv.
+//
+// Digits below 2^53 and the power of ten are exact as float64, so their division rounds only once (Clinger, How to
+// read floating point numbers accurately, 1990). Rounding the quotient again to float32 is right, too, unless it is
+// half-way between two float32 values. More digits are rounded once before the division, which makes the float64 at
+// most two units in the last place wrong; the float32 is then right unless the quotient is near the half-way point.
+// The doubtful cases take strconv.
 func parseFloat(word string, size int) (float64, error) {
 	const maxDigits = 19 // of any uint64
 	var n, sign uint64
@@ -70,8 +73,8 @@ func parseFloat(word string, size int) (float64, error) {
 	return math.Float64frombits(math.Float64bits(x) | sign), nil
 }
 
-// decimal returns the float of size bits nearest to n / 10^places, with at most 19 places. It returns false if a slower
-// way has to decide.
+// decimal returns the float of size bits that is nearest to n / 10^places, places <= 19. ok is false if a slower
+// method must decide.
 func decimal(n uint64, places, size int) (x float64, ok bool) {
 	off := uint64(0)
 	switch {
@@ -92,9 +95,9 @@ func decimal(n uint64, places, size int) (x float64, ok bool) {
 	return x, true
 }
 
-// nearest returns the float64 that is nearest to n / 10^places, for n other than 0 and at most 19 places. It multiplies
-// by the first 64 bits of the inverse, and divides for the few numbers on which these bits do not decide (Lemire,
-// Number parsing at a gigabyte per second, 2021; as in strconv, Eisel).
+// nearest returns the float64 that is nearest to n / 10^places, for n > 0 and places <= 19. It multiplies by the
+// first 64 bits of the reciprocal, and falls back to a division for the few numbers where these bits do not decide
+// the rounding (Eisel-Lemire: Lemire, Number parsing at a gigabyte per second, 2021; strconv has the same method).
 func nearest(n uint64, places int) float64 {
 	const bias, fraction, rest = 1023, 52, 1<<9 - 1
 	up := bits.LeadingZeros64(n)
@@ -111,7 +114,7 @@ func nearest(n uint64, places int) float64 {
 	return math.Float64frombits((exponent+bias)<<fraction + m - 1<<fraction)
 }
 
-// inversePowersOf10 are 10^-i, as the first 64 bits of bits * 2^(exponent-63), rounded down.
+// inversePowersOf10[i] is 10^-i as bits * 2^(exponent-126), with the highest bit of bits set, rounded down.
 var inversePowersOf10 = func() (t [20]struct {
 	bits     uint64
 	exponent int
@@ -126,7 +129,7 @@ var inversePowersOf10 = func() (t [20]struct {
 	return t
 }()
 
-// quotient returns the float64 that is nearest to n / d, neither of which is 0.
+// quotient returns the float64 that is nearest to n / d, for n, d > 0.
 func quotient(n, d uint64) float64 {
 	up, down := bits.LeadingZeros64(n), bits.LeadingZeros64(d)
 	n, d = n<<up, d<<down
@@ -144,7 +147,7 @@ func quotient(n, d uint64) float64 {
 	return float64(q) * math.Float64frombits(uint64(bias+exponent)<<fraction)
 }
 
-// parseDecimal is parseFloat for any word.
+// parseDecimal is parseFloat for any word, by strconv.
 func parseDecimal(word string, size int) (float64, error) {
 	if strings.ContainsAny(word, "_xX") {
 		return 0, strconv.ErrSyntax
@@ -152,12 +155,12 @@ func parseDecimal(word string, size int) (float64, error) {
 	return strconv.ParseFloat(word, size)
 }
 
-// wholePowersOf10 are the powers of ten that fit a uint64.
+// wholePowersOf10 are the powers of ten that fit in a uint64.
 var wholePowersOf10 = [...]uint64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
 	1e15, 1e16, 1e17, 1e18, 1e19}
 
-// lastDigits returns the number of the last count bytes of word, and whether all of them are digits. Count is at most
-// 16, and word has eight bytes or more.
+// lastDigits returns the number in the last count bytes of word, and whether all of them are digits. count is at
+// most 16, and word has at least eight bytes.
 func lastDigits(word string, count int) (n uint64, ok bool) {
 	if count > 8 {
 		first, ok := EightDigits(word[len(word)-count:])
@@ -172,9 +175,10 @@ func lastDigits(word string, count int) (n uint64, ok bool) {
 	return n + last, ok
 }
 
+// zeros is "00000000" as a little-endian word.
 const zeros = 0x3030303030303030
 
-// allDigits reports whether a text consists of digits only.
+// allDigits reports whether text consists of digits only.
 func allDigits(text string) bool {
 	for ; len(text) >= 8; text = text[8:] {
 		if _, ok := EightDigits(text); !ok {
@@ -189,7 +193,8 @@ func allDigits(text string) bool {
 	return true
 }
 
-// EightDigits returns the number of the first eight bytes of a text, and whether all of them are digits.
+// EightDigits returns the number in the first eight bytes of text, and whether all of them are digits. It returns
+// false for a shorter text.
 func EightDigits(text string) (n uint64, ok bool) {
 	if len(text) < 8 {
 		return 0, false
@@ -197,8 +202,9 @@ func EightDigits(text string) (n uint64, ok bool) {
 	return numberOf(binary.LittleEndian.Uint64([]byte(text[:8])))
 }
 
-// numberOf returns the number of eight digits, the first one in the lowest byte, and whether all bytes are digits. It
-// looks at all bytes at a time (Lemire, Number parsing at a gigabyte per second, 2021).
+// numberOf returns the number of eight ASCII digits, the first one in the lowest byte, and whether all bytes are
+// digits. It tests all bytes at once: a digit has the high nibble 3, also after 6 was added (Lemire, Number parsing
+// at a gigabyte per second, 2021).
 func numberOf(eight uint64) (n uint64, ok bool) {
 	const high = 0xf0f0f0f0f0f0f0f0
 	if eight&high != zeros || (eight+0x0606060606060606)&high != zeros {
@@ -207,7 +213,8 @@ func numberOf(eight uint64) (n uint64, ok bool) {
 	return valueOf(eight), true
 }
 
-// valueOf returns the number of eight digits, the first one in the lowest byte. The bytes must be digits.
+// valueOf returns the number of eight ASCII digits, the first one in the lowest byte. It combines neighbors to
+// pairs, and the four pairs by two multiplications.
 func valueOf(eight uint64) uint64 {
 	const pairs = 0x000000ff000000ff
 	eight -= zeros

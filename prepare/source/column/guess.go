@@ -11,18 +11,20 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Cell is one value of a table.
+// Cell is the text of one value in a table.
 type Cell struct {
 	Text   string
-	Quoted bool // text by the rules of its format, not a number
+	Quoted bool // the format marks it as text, so it is no number
 }
 
+// Missing reports whether the cell is empty. An empty text in quotes is a value.
 func (c Cell) Missing() bool { return c.Text == "" && !c.Quoted }
 
-// absent are words for a missing value in a column of numbers: some of the words that pandas takes for one. NaN is a
-// number.
+// absent are the words that mean a missing value in a column of numbers, a subset of the words of pandas. NaN is
+// not among them: it is a float.
 var absent = []string{"NA", "N/A", "n/a", "<NA>", "#N/A", "#NA", "NULL", "null", "None"}
 
+// isAbsent reports whether a word is in absent. Length and first byte rule out nearly all words.
 func isAbsent(word string) bool {
 	return len(word) >= 2 && len(word) <= 4 && strings.IndexByte("Nn<#", word[0]) >= 0 && slices.Contains(absent, word)
 }
@@ -30,7 +32,7 @@ func isAbsent(word string) bool {
 // blanks are the characters that may surround a number.
 const blanks = " \t\r\n"
 
-// Trimmed returns text without blanks around it.
+// Trimmed returns text without blanks around it. Most cells have none, which two comparisons find out.
 func Trimmed(text string) string {
 	if n := len(text); n > 0 && text[0] > ' ' && text[n-1] > ' ' {
 		return text
@@ -38,26 +40,27 @@ func Trimmed(text string) string {
 	return strings.Trim(text, blanks)
 }
 
-// Guess finds the type of a column out of all its cells.
+// Guess finds the type of a column from all its cells. The zero value has seen no cell. Fields that begin with not
+// are types that some cell has ruled out; they only ever become true.
 type Guess struct {
-	seen                         bool // there is a cell that is not missing
-	numbers                      bool // there is a number
+	seen                         bool // some cell is not missing
+	numbers                      bool // some cell is a number
 	notInt, notFloat, notImage   bool
-	notWhole, notUint            bool // of any size; of 64 bits without a sign
+	notWhole, notUint            bool // not integers of any size; not integers of uint64
 	notBool                      bool
-	notImages, images            bool // not JSON arrays of names of images; one of them has some
+	notImages, images            bool // not JSON arrays of image names; some array is not empty
 	notList, isList, listsDiffer bool
-	floats                       bool // the lists hold others than whole numbers
-	// float32 does not hold some number: it is too large, too small, or an integer beyond 2^24
+	floats                       bool // some list has numbers other than integers
+	// Some number is not safe in float32: above 2^24, where it does not hold all integers, or below its smallest
+	// normal number.
 	wide    bool
-	inexact bool  // float64 does not hold some integer
-	words   bool  // the lists are numbers with blanks between
-	dims    []int // of the first list
+	inexact bool  // some integer is not exact in float64
+	words   bool  // lists are words with blanks between, not in brackets
+	dims    []int // shape of the first list that is not empty
 	scratch []byte
 }
 
-// Add takes one more cell into account. Types are only ever ruled out, so the result does not depend on the order of
-// cells, and the guesses of several goroutines can be merged.
+// Add adds a cell. Columns of plain numbers and known texts take short ways, as a table can have billions of cells.
 func (g *Guess) Add(c Cell) {
 	if c.Missing() {
 		return
@@ -99,8 +102,8 @@ func (g *Guess) Add(c Cell) {
 	}
 }
 
-// KnowsText reports whether Add would change nothing for this cell: the column is known to have texts or names of
-// classes, and the cell cannot be a number. It is the fast path of long columns, and looks at one byte.
+// KnowsText reports whether Add would change nothing for a cell: the column is known to be texts or class names,
+// and the cell cannot be a number. It is the fast path of long columns and looks at one byte.
 func (g *Guess) KnowsText(c Cell) bool {
 	if !(g.seen && g.notInt && g.notFloat && g.notImage && g.notImages && g.notWhole && g.notUint && g.notBool && g.notList) {
 		return false
@@ -108,7 +111,7 @@ func (g *Guess) KnowsText(c Cell) bool {
 	return g.numbers || c.Quoted || c.Text == "" || c.Text[0] > '9' || c.Text[0] > ' ' && c.Text[0] < '+'
 }
 
-// addSize finds out which floating-point types hold a number exactly enough.
+// addSize notes which float types do not hold a number.
 func (g *Guess) addSize(word string) {
 	const exact = 15 // digits that every float64 holds
 	if g.wide && (g.inexact || len(word) <= exact) {
@@ -119,7 +122,7 @@ func (g *Guess) addSize(word string) {
 	}
 }
 
-// addFloat is addSize for a word whose float64 is known.
+// addFloat is addSize for a number whose float64 is known.
 func (g *Guess) addFloat(word string, x float64) {
 	x = math.Abs(x)
 	if math.IsInf(x, 0) {
@@ -136,25 +139,26 @@ func isDigits(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
 
-// plainKind classifies a cell by its characters.
+// plainKind is the class of a cell by its characters.
 type plainKind uint8
 
 const (
 	notPlain      plainKind = iota
-	plainWhole              // digits that fit into 64 bits with or without a sign
-	plainFraction           // digits and a point, or an exponent, that float64 holds
+	plainWhole              // an integer that fits in int64
+	plainFraction           // digits with a point or an exponent, in the range of float64
 )
 
-// Limits up to which a cell can be classified by its length. Longer cells are parsed completely. A shorter fraction
-// without an exponent is at least 1e-22, which float32 holds.
+// Limits within which a cell is classified by its length alone. Longer cells are parsed. A fraction of at most
+// mostFraction characters without an exponent is 0 or at least 1e-22, which float32 holds.
 const (
-	sureWhole    = 7  // characters before the point that need no look at the size: such numbers are below 2^24
-	mostWhole    = 18 // digits of any int64
-	mostFraction = 25 // a float64 with all its digits: -0.00012345678901234567
+	sureWhole    = 7  // characters before the point of numbers below 2^24, whose size needs no check
+	mostWhole    = 18 // digits that always fit in int64
+	mostFraction = 25 // length of a float64 with all its digits: -0.00012345678901234567
 )
 
-// plain recognizes the two kinds of numbers that nearly all cells are, and returns how many characters are before the
-// point. For a number with an exponent it returns so many that its size is looked at.
+// plain returns the class of a cell, and the number of characters before its point. For a number with an exponent
+// it returns a large number, so that the caller checks the size. A number with leading zeros is not plain: it is a
+// name such as 007.
 func plain(text string) (kind plainKind, whole int) {
 	kind, whole = plainWhole, len(text)
 	if text == "" || len(text) > mostFraction || text[len(text)-1] == '.' {
@@ -183,7 +187,7 @@ scan:
 	return kind, whole
 }
 
-// isExponent reports whether text is an exponent of at most two digits, which every float64 has room for.
+// isExponent reports whether text is an exponent of at most two digits, which is always in the range of float64.
 func isExponent(text string) bool {
 	if text != "" && (text[0] == '-' || text[0] == '+') {
 		text = text[1:]
@@ -191,7 +195,8 @@ func isExponent(text string) bool {
 	return (len(text) == 1 || len(text) == 2) && isDigits(text)
 }
 
-// Merge adds the cells of another guess, which come after the cells of g.
+// Merge adds the cells of o, which come after the cells of g. The shape of a list field is the shape of the first
+// list, so the order matters there.
 func (g *Guess) Merge(o *Guess) {
 	isList, dims := g.isList, g.dims
 	g.seen, g.numbers = g.seen || o.seen, g.numbers || o.numbers
@@ -215,17 +220,19 @@ func (g *Guess) Merge(o *Guess) {
 	}
 }
 
-// Numbers reports whether some cells are numbers, and Words whether some are not.
+// Numbers reports whether some cell is a number.
 func (g *Guess) Numbers() bool { return g.numbers }
-func (g *Guess) Words() bool   { return g.notFloat }
 
-// Inexact reports whether the column has integers and other numbers, and float64 cannot hold some of the integers
-// exactly. Such integers are identifiers, and a conversion to floats would merge some of them.
+// Words reports whether some cell is no number.
+func (g *Guess) Words() bool { return g.notFloat }
+
+// Inexact reports whether a column has both integers and other numbers, and float64 cannot hold some of the
+// integers. Such integers are identifiers, and a conversion to floats would make some of them equal.
 func (g *Guess) Inexact() bool {
 	return g.inexact && g.notWhole && !g.notFloat || g.inexact && !g.notList && g.isList && g.floats
 }
 
-// Float returns the floating-point type that holds all numbers: float32 if that does, otherwise float64.
+// Float returns float32 if it holds all numbers, otherwise float64.
 func (g *Guess) Float() tensor.DType {
 	if g.wide {
 		return tensor.Float64
@@ -233,12 +240,12 @@ func (g *Guess) Float() tensor.DType {
 	return tensor.Float32
 }
 
-// isBool reports whether a word stands for true or false.
+// isBool reports whether a word is a spelling of true or false.
 func isBool(text string) bool {
 	return slices.Contains([]string{"true", "True", "TRUE", "false", "False", "FALSE"}, text)
 }
 
-// addImages finds out whether a cell is a list of names of images.
+// addImages checks whether a cell is a JSON array of image names.
 func (g *Guess) addImages(c Cell) {
 	if g.notImages {
 		return
@@ -251,8 +258,8 @@ func (g *Guess) addImages(c Cell) {
 	g.notImages, g.images = err != nil || !named, g.images || len(list) > 0
 }
 
-// addWhole finds out whether a whole number fits into 64 bits. One that does not is taken for an identifier: no float
-// has all its digits.
+// addWhole checks whether a cell is an integer, and whether it fits in int64 and uint64. A column with a larger
+// integer becomes text: it is an identifier, and no float has all its digits.
 func (g *Guess) addWhole(text string) {
 	if g.notWhole {
 		return
@@ -266,8 +273,8 @@ func (g *Guess) addWhole(text string) {
 	}
 }
 
-// addList looks at a cell as a list of numbers. It tries integers first: as floats, numbers above 2^53 would change. A
-// column is a list only if all its cells are lists, and all of them in one notation, in brackets or as words.
+// addList considers a cell as a list of numbers. Integers are tried first, as integers above 2^53 would change as
+// floats. A column is lists only if all its cells are, in one notation: brackets or words.
 func (g *Guess) addList(text string) {
 	words := !strings.HasPrefix(strings.TrimLeft(text, " \t"), "[")
 	if g.notList = words && !plainNumbers(text) || g.isList && words != g.words; g.notList {
@@ -296,7 +303,7 @@ func (g *Guess) addList(text string) {
 	g.addDims(dims)
 }
 
-// addDims takes the lengths of one more list into account, after the first list.
+// addDims compares the shape of a list with the shape of the first list.
 func (g *Guess) addDims(dims []int) {
 	switch {
 	case len(dims) == 1 && dims[0] == 0: // an empty list has rows of any shape
@@ -310,8 +317,8 @@ func (g *Guess) addDims(dims []int) {
 	}
 }
 
-// plainNumbers reports whether text looks like numbers with blanks between them. A number with a zero before its digits
-// is a part of a name, a date or a telephone number.
+// plainNumbers reports whether text is numbers with blanks between. A word with a leading zero is part of a name, a
+// date or a telephone number.
 func plainNumbers(text string) bool {
 	words := strings.FieldsFunc(text, isBlank)
 	for _, w := range words {
@@ -324,15 +331,16 @@ func plainNumbers(text string) bool {
 	return len(words) > 0
 }
 
-// labelNames are columns whose words are taken for classes.
+// labelNames are the names of columns whose words become classes.
 var labelNames = []string{"label", "labels", "class", "classes", "category", "target", "y"}
 
-// LabelName reports whether the words in a column of that name are taken for classes.
+// LabelName reports whether the words in a column with this name become classes. Only the last part of a dotted
+// name counts.
 func LabelName(name string) bool {
 	return slices.Contains(labelNames, strings.ToLower(LastPart(name)))
 }
 
-// Result returns the type of a column of that name: the narrowest type that no cell has ruled out.
+// Result returns the type of the column: the narrowest type that no cell has ruled out.
 func (g *Guess) Result(column string) Type {
 	switch {
 	case !g.seen:
@@ -359,8 +367,8 @@ func (g *Guess) Result(column string) Type {
 	return Type{Kind: Text}
 }
 
-// list returns the type of a column of lists. Lists of several lengths make a ragged field, and so do empty ones: their
-// rows have the shape that the longer lists show.
+// list returns the type of a column of lists. Lists of different lengths make a ragged field, and so do empty
+// lists, whose row shape is known from the longer ones.
 func (g *Guess) list() Type {
 	t := Type{DType: tensor.Int64, Shape: g.dims}
 	if g.floats {
@@ -372,5 +380,5 @@ func (g *Guess) list() Type {
 	return t
 }
 
-// LastPart returns the part after the last dot.
+// LastPart returns the part of a name after its last dot.
 func LastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

@@ -12,7 +12,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// EachMember calls f for the members of an object, and for the members of objects in it.
+// EachMember calls f with each member of the JSON object in text. The members of objects in it have dotted names,
+// after prefix. depth is the number of enclosing objects.
 func EachMember(text []byte, prefix string, depth int, f func(column string, c Cell)) error {
 	if err := checkText(text); depth == 0 && err != nil {
 		return err
@@ -43,8 +44,8 @@ func EachMember(text []byte, prefix string, depth int, f func(column string, c C
 	return nil
 }
 
-// notJSON describes an error of text that is not JSON. Python writes NaN and Infinity, which its json and pandas read
-// and which JSON does not have.
+// notJSON rewords an error of encoding/json. NaN and Infinity, which Python's json writes and pandas reads, are not
+// JSON, so the error says how to write the table as CSV.
 func notJSON(err error) error {
 	if text := err.Error(); strings.Contains(text, "'N'") || strings.Contains(text, "'I'") {
 		return source.ValueError("not JSON, which has no NaN and no Infinity; write the table as CSV: "+
@@ -53,8 +54,8 @@ func notJSON(err error) error {
 	return source.ValueError("not JSON: %w", err)
 }
 
-// checkText refuses text that encoding/json would change silently: it replaces bytes that are not UTF-8, and surrogates
-// without their other half, by U+FFFD.
+// checkText returns an error for text that encoding/json would change silently: it replaces bytes that are not
+// UTF-8, and unpaired surrogate escapes, by U+FFFD.
 func checkText(text []byte) error {
 	if !utf8.Valid(text) {
 		return source.ValueError("it has bytes that are not UTF-8")
@@ -80,7 +81,8 @@ func checkText(text []byte) error {
 	}
 }
 
-// surrogate returns the half of a surrogate pair at the start of text, which follows a backslash.
+// surrogate returns the surrogate in an escape at the beginning of text, after its backslash. ok is false for other
+// escapes.
 func surrogate(text []byte) (half uint64, ok bool) {
 	if len(text) < 5 || text[0] != 'u' {
 		return 0, false
@@ -89,8 +91,8 @@ func surrogate(text []byte) (half uint64, ok bool) {
 	return half, err == nil && half >= 0xd800 && half < 0xe000
 }
 
-// eachCell calls f for a member, and for the members of objects in it under names with dots, as columns of a table are
-// flat. null is an empty cell and not the text "null".
+// eachCell calls f with a member as a cell, or with the members of an object under dotted names, as tables have
+// flat columns. null is a missing cell and not the text "null".
 func eachCell(name string, raw json.RawMessage, depth int, f func(column string, c Cell)) error {
 	switch raw[0] {
 	case '"':
@@ -112,5 +114,5 @@ func eachCell(name string, raw json.RawMessage, depth int, f func(column string,
 	return nil
 }
 
-// MaxDepth limits how deep lists and objects are nested. Text of only brackets would otherwise overflow the stack.
+// MaxDepth limits the nesting of lists and objects. A text of only brackets would otherwise overflow the stack.
 const MaxDepth = tensor.MaxRank

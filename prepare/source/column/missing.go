@@ -9,14 +9,15 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// Values of source.Options.Missing that are not a value of a field.
+// Values of source.Options.Missing that are not values of fields.
 const (
-	MissingNaN  = "nan"  // floats are NaN
+	MissingNaN  = "nan"  // floats become NaN
 	MissingSkip = "skip" // the sample is left out
 )
 
-// Missing returns the value of a field for an empty cell or a null, as the option Missing of a source says. If there is
-// no such value, the error says why; without the option it is source.ErrMissing, or source.ErrNoImage for an image.
+// Missing returns the value of a field that stands for an empty cell or a null, by the option Missing of a source.
+// what is a number, a class name, MissingNaN or MissingSkip. Without a value, the error is source.ErrMissing,
+// source.ErrNoImage for an image, or says why what does not fit the field.
 func Missing(what string, f source.Field) ([]byte, error) {
 	switch {
 	case f.Image():

@@ -10,15 +10,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// numberList reads numbers in the notations of tables: one number, a JSON list of numbers (or of lists of one length,
-// and so on), or words with blanks or semicolons between them.
+// numberList parses a cell of numbers in the notations of tables: one number, a JSON list of numbers or of lists of
+// one length, or words divided by blanks or semicolons, as NumPy and spreadsheets print arrays.
 type numberList struct {
 	rest  string
-	count int               // numbers so far
-	each  func(word string) // sees every number; may be nil
+	count int               // numbers read so far
+	each  func(word string) // called with every number; may be nil
 }
 
-// numbers appends all numbers to b. dims are the lengths of the axes, none for one number.
+// numbers appends all numbers to b as type d. dims is their shape; nil for a single number without brackets.
 func (l *numberList) numbers(b []byte, d tensor.DType) (dims []int, out []byte, err error) {
 	l.blank()
 	if !strings.HasPrefix(l.rest, "[") {
@@ -32,7 +32,7 @@ func (l *numberList) numbers(b []byte, d tensor.DType) (dims []int, out []byte, 
 	return dims, b, err
 }
 
-// isBlank reports whether a character may separate words.
+// isBlank reports whether a character separates words.
 func isBlank(r rune) bool { return r == ' ' || r == ';' || r == '\t' || r == '\n' || r == '\r' }
 
 // words reads numbers without brackets.
@@ -51,7 +51,7 @@ func (l *numberList) words(b []byte, d tensor.DType) (dims []int, out []byte, er
 
 var errRaggedList = errors.New("lists of several lengths inside of a list")
 
-// nested reads a list, from its bracket on.
+// nested reads a list from its bracket on. Lists in it must all have one shape.
 func (l *numberList) nested(b []byte, d tensor.DType, depth int) (dims []int, out []byte, err error) {
 	if depth == MaxDepth {
 		return nil, b, fmt.Errorf("lists are in more than %d lists", MaxDepth)
@@ -85,7 +85,7 @@ func (l *numberList) nested(b []byte, d tensor.DType, depth int) (dims []int, ou
 	}
 }
 
-// element reads the next number or list. The depth is counted, since JSON of only brackets would overflow the stack.
+// element reads the next number or list. depth is passed on, as a text of only brackets would overflow the stack.
 func (l *numberList) element(b []byte, d tensor.DType, depth int) (dims []int, out []byte, err error) {
 	if strings.HasPrefix(l.rest, "[") {
 		return l.nested(b, d, depth+1)

@@ -9,30 +9,32 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Plain is a number that TakePlain has read: whole digits, or digits on both sides of a point.
+// Plain is a number that TakePlain has read: digits / 10^places with a sign.
 type Plain struct {
 	digits uint64
-	places int // digits after the point
+	places int // number of digits after the point
 	Traits PlainTraits
 }
 
-// PlainTraits of numbers decide on the type of their column.
+// PlainTraits is what the type of a column depends on, of one number or combined of many.
 type PlainTraits uint8
 
 // Traits of a plain number.
 const (
-	PlainFraction PlainTraits = 1 << iota
+	PlainFraction PlainTraits = 1 << iota // the number has a point
 	PlainNegative
-	plainWide // the number is more than 1<<24, so that a float32 may not hold it
-	plainNone // the cell is no plain number
+	plainWide // the number is above 2^24, so float32 may not hold it exactly
+	plainNone // the cell is not a plain number
 )
 
-// plainRoom is how many bytes after the start of a number TakePlain may read. Closer to the end of a text it reads
-// nothing.
+// plainRoom is the number of bytes from the beginning of a number that TakePlain may read. Closer to the end of a
+// text it reads nothing.
 const plainRoom = 48
 
-// TakePlain reads the number at the start of text, and returns how many bytes it has. It returns 0 if the number is not
-// plain, is too long, or is close to the end of text. Any byte but a digit may follow the number.
+// TakePlain reads the number at the beginning of text and returns its length in bytes. The length is 0 if the
+// number is not plain (whole digits, or digits on both sides of a point), is too long, or is less than plainRoom
+// bytes from the end of text. Any byte but a digit may follow the number; whether it is a separator is for the
+// caller to check.
 func TakePlain(text string) (p Plain, end int) {
 	const mostWhole, mostDigits = 15, 19 // below 2^53, and of any uint64
 	if len(text) < plainRoom {
@@ -69,7 +71,7 @@ func TakePlain(text string) (p Plain, end int) {
 	return p, end
 }
 
-// takeDigits appends the digits of text from i on to n, at most 24 digits, and returns where they end.
+// takeDigits appends the digits of text from i on to the number n, at most 24 of them, and returns where they end.
 func takeDigits(text string, i int, n uint64) (uint64, int) {
 	for range 3 {
 		eight := binary.LittleEndian.Uint64([]byte(text[i : i+8]))
@@ -87,7 +89,7 @@ func takeDigits(text string, i int, n uint64) (uint64, int) {
 	return n, i
 }
 
-// wide reports whether the number is too large for every float32 to hold it exactly.
+// wide reports whether the number is too large for float32 to hold all integers of its size.
 func (p *Plain) wide() bool {
 	x, _ := decimal(p.digits, p.places, 64)
 	return x > 1<<24
@@ -96,19 +98,19 @@ func (p *Plain) wide() bool {
 // sign returns the sign bit of a float64.
 func (p *Plain) sign() uint64 { return uint64(p.Traits/PlainNegative) << 63 }
 
-// putInt writes a whole number.
+// putInt writes a number without a fraction as int64. It negates by arithmetic, without a branch.
 func (p *Plain) putInt(to []byte) {
 	negative := uint64(p.Traits / PlainNegative & 1)
 	binary.LittleEndian.PutUint64(to, (p.digits^-negative)+negative)
 }
 
-// Small returns the number if it is whole, not negative and less than max.
+// Small returns the number, and whether it is whole, not negative and less than max.
 func (p *Plain) Small(max uint64) (uint64, bool) {
 	return p.digits, p.digits < max && p.Traits&(PlainFraction|PlainNegative) == 0
 }
 
-// Put writes the nearest Int64, Float32 or Float64 to the number. It returns false if the type has no such value, or if
-// finding the nearest needs AppendNumber.
+// Put writes the number as Int64, Float32 or Float64. It returns false if the type cannot hold it, or if correct
+// rounding needs AppendNumber.
 func (p *Plain) Put(to []byte, d tensor.DType) bool {
 	if d == tensor.Int64 {
 		p.putInt(to)
@@ -124,13 +126,13 @@ func (p *Plain) Put(to []byte, d tensor.DType) bool {
 	return ok
 }
 
-// KnowsPlain reports whether AddPlain is enough for plain numbers: an earlier cell has already done everything else
-// that Add does.
+// KnowsPlain reports whether AddPlain is enough for plain numbers: earlier cells have decided all that only Add can
+// find out.
 func (g *Guess) KnowsPlain() bool {
 	return g.numbers && (g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1}))
 }
 
-// AddPlain takes cells into account that are plain numbers with these traits, in any order. KnowsPlain must be true.
+// AddPlain adds plain numbers with these combined traits. KnowsPlain must be true.
 func (g *Guess) AddPlain(traits PlainTraits) {
 	g.seen, g.notImage, g.notBool = true, true, true
 	g.notUint = g.notUint || traits&(PlainFraction|PlainNegative) != 0

@@ -12,17 +12,17 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// Selection is one element of --fields: a column of the source, the name of its field, its
-// type.
+// Selection is one entry of --fields: a column of the source, and the name and type of its field.
 type Selection struct {
 	Column string
-	Field  string // "" names the field after Column
-	Type   string // "" finds the type by the cells
+	Field  string // "" derives the name from Column
+	Type   string // "" guesses the type from the cells
 
+	// Content declares the field as an annotation of an image. Type is then "".
 	Content Content // in place of Type: the field is an annotation of an image
 }
 
-// String returns the text that ParseFields reads.
+// String returns the entry in the notation of ParseFields.
 func (w Selection) String() string {
 	text := quoted(w.Column)
 	if w.Field != "" {
@@ -37,7 +37,7 @@ func (w Selection) String() string {
 	return text
 }
 
-// CellType returns Type or, for a selection with a Content, the type of cells that have the Content.
+// CellType returns Type, or for a selection with a Content the type of the cells that the content needs.
 func (w Selection) CellType() string {
 	if w.Content.Name != "" {
 		return w.Content.CellType()
@@ -45,7 +45,7 @@ func (w Selection) CellType() string {
 	return w.Type
 }
 
-// FieldName returns the name of the field.
+// FieldName returns the name of the field: Field, or a name made from Column.
 func (w Selection) FieldName() string {
 	if w.Field != "" {
 		return w.Field
@@ -53,8 +53,8 @@ func (w Selection) FieldName() string {
 	return layout.FieldName(w.Column)
 }
 
-// quoted returns the name of a column in the syntax of --fields: a name with a character that would end it is between
-// double quotes, as in CSV.
+// quoted returns a column name in the notation of --fields. Names with characters of the notation are in double
+// quotes, with quotes doubled as in CSV.
 func quoted(column string) string {
 	if !strings.ContainsAny(column, `,=:[]`) && !strings.HasPrefix(column, `"`) && strings.TrimSpace(column) == column {
 		return column
@@ -62,8 +62,8 @@ func quoted(column string) string {
 	return `"` + strings.ReplaceAll(column, `"`, `""`) + `"`
 }
 
-// FieldsCommand returns the command line that begins with prefix and selects these columns; "" if a name cannot be
-// printed.
+// FieldsCommand returns a command line that begins with prefix and selects columns; "" if a name cannot be printed
+// safely.
 func FieldsCommand(prefix string, columns []string) string {
 	var list []string
 	for _, c := range columns {
@@ -72,11 +72,11 @@ func FieldsCommand(prefix string, columns []string) string {
 	return shell.Command(strings.TrimSpace(prefix+" --fields"), strings.Join(list, ","))
 }
 
-// longestFlag is the longest --fields that a message shows, in bytes.
+// longestFlag is the length in bytes of the longest --fields that a message suggests.
 const longestFlag = 2000
 
-// Distinct refuses a selection in which two columns would become one field. fields[i] is the name of the field of
-// list[i]. The error ends in the flag that gives each field its own name.
+// Distinct returns an error if two columns would become one field. fields[i] is the field name of list[i]. The
+// error ends with a --fields that gives each field a name of its own.
 func Distinct(list []Selection, fields []string) error {
 	var err error
 	first, words := make(map[string]int, len(list)), make([]string, len(list))
@@ -100,8 +100,8 @@ func Distinct(list []Selection, fields []string) error {
 	return fmt.Errorf("%w; name them with --fields", err)
 }
 
-// cutQuoted takes a quoted name from the front of an element. It returns false if there is none, or if the name does
-// not end.
+// cutQuoted removes a quoted name from the front of an entry. is is false, and rest is text, if there is none or
+// its quote is not closed.
 func cutQuoted(text string) (name, rest string, is bool) {
 	rest, is = strings.CutPrefix(text, `"`)
 	for is {
@@ -117,8 +117,9 @@ func cutQuoted(text string) (name, rest string, is bool) {
 	return "", text, false
 }
 
-// ParseFields reads COLUMN=FIELD:TYPE,..., where =FIELD and :TYPE may be omitted. A comma inside of brackets belongs to
-// the type, and a comma inside of quotes to the column.
+// ParseFields reads --fields: COLUMN=FIELD:TYPE,..., where =FIELD and :TYPE are optional. Commas in brackets belong
+// to a type, and commas in quotes to a column name. The name is divided at its last colon and last equals sign, as
+// column names can contain both.
 func ParseFields(text string) (list []Selection, err error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -163,11 +164,11 @@ func ParseFields(text string) (list []Selection, err error) {
 	return list, nil
 }
 
-// nameGoesOn reports whether the text after a colon belongs to the name of a column, as in
-// Keras' kernel:0: no type begins with a digit.
+// nameGoesOn reports whether the text after a colon is part of the column name, as in Keras' kernel:0. No type
+// begins with a digit.
 func nameGoesOn(rest string) bool { return rest != "" && rest[0] >= '0' && rest[0] <= '9' }
 
-// cutOutside cuts at the first comma outside of brackets.
+// cutOutside cuts text at the first comma that is not in brackets.
 func cutOutside(text string) (before, after string, found bool) {
 	depth := 0
 	for i, r := range text {
@@ -183,8 +184,8 @@ func cutOutside(text string) (before, after string, found bool) {
 	return text, "", false
 }
 
-// Matching returns the columns that a text of names and globs, with a plus between them, stands for, each part in the
-// order of the table. It also returns the first part that matches no column.
+// Matching returns the columns that text selects: names and globs joined by plus signs. The columns of each part
+// are in the order of the table, without repetitions. missing is the first part that matches no column.
 func Matching(text string, order []string) (list []string, missing string) {
 	for _, part := range strings.Split(text, "+") {
 		found := false
@@ -202,8 +203,8 @@ func Matching(text string, order []string) (list []string, missing string) {
 	return list, missing
 }
 
-// Undecided returns the error for columns that cannot become fields. If the user has named no columns, the error says
-// how to select only the other columns.
+// Undecided returns the error for the columns that cannot become fields. If the user has selected no columns, the
+// error ends with the --fields that selects all good ones.
 func Undecided(errs []error, good []string, named bool) error {
 	err := errors.Join(errs...)
 	if err == nil || len(good) == 0 || named {

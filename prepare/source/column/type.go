@@ -1,11 +1,15 @@
-// Package column reads the cells of tables: it finds out the type of a column from its cells, and converts cells to the
+// Package column reads the cells of tables: it finds the type of a column from its cells, and converts cells to the
 // values of a field. It also reads --fields.
 //
-// A [Guess] takes the cells of a column one by one and says at the end which [Type] holds all of them: the narrowest of
-// the types that no cell contradicts. Guesses of two parts of a file merge, so that workers can share a file. A Type
-// then converts each [Cell] and refuses what it cannot hold exactly. A [Selection] is one entry of --fields: which
-// column becomes a field, under which name, with which type. Formats with types of their own, such as Parquet, use
-// Selection and Type as well.
+// A [Guess] takes the cells of a column one by one and returns at the end the [Type] that holds all of them: the
+// narrowest of the types that no cell rules out. Cells only ever rule types out, so the result does not depend on
+// their order, and the guesses of two parts of a file can be merged by goroutines that share it. A Type then
+// converts each [Cell], and refuses values that it cannot hold exactly. A [Selection] is one entry of --fields:
+// which column becomes a field, under which name, with which type. Formats with types of their own, such as
+// Parquet, use Selection and Type as well.
+//
+// Most cells of large tables are plain numbers. For these, [TakePlain] and [Cells] parse eight digits at a time,
+// without branches on their number, and round as strconv does; all other notations take the general way.
 package column
 
 import (
@@ -28,34 +32,35 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Kind is the kind of values in the cells of a column of a table.
+// Kind is the kind of values that a column has.
 type Kind uint8
 
 const (
-	Numbers Kind = iota
-	ImagePath
-	ImagePaths // a JSON array of paths, or one path
-	imageBase64
-	label
-	Text
+	Numbers     Kind = iota // one number, or an array of numbers in one cell
+	ImagePath               // path of an image file
+	ImagePaths              // JSON array of such paths, or one path
+	imageBase64             // image file in base64
+	label                   // name of a class, or its number
+	Text                    // UTF-8 text
 )
 
-// kindNames are the kinds that have a name in --fields.
+// kindNames has the names of kinds in --fields.
 var kindNames = map[string]Kind{"image": ImagePath, "images": ImagePaths, "base64": imageBase64, "label": label, "text": Text}
 
-// Type is the type of a column of a table.
+// Type is the type of a column of a table, with what is needed to convert its cells. The zero value with a DType is
+// a column of single numbers.
 type Type struct {
 	Kind    Kind
-	DType   tensor.DType     // of numbers
-	Shape   []int            // of numbers: shape of the value, or of one of its rows
-	Ragged  bool             // numbers: any number of rows
-	classes map[string]int64 // number of each class of a label; nil if the cells are numbers
-	missing []byte           // the value of a cell that is missing, if noValue is nil
-	noValue error
+	DType   tensor.DType     // of Numbers
+	Shape   []int            // of Numbers: shape of the value, or of each row if Ragged
+	Ragged  bool             // Numbers: a value has any number of rows
+	classes map[string]int64 // of labels: number of each class; nil if the cells are numbers already
+	missing []byte           // value that stands for a missing cell, if noValue is nil
+	noValue error            // why there is no such value
 }
 
-// ParseType reads image, images, base64, label, text, or DTYPE, DTYPE[4], DTYPE[2,3], DTYPE[*],
-// DTYPE[*,4].
+// ParseType reads a type in the notation of --fields: image, images, base64, label, text, or DTYPE, DTYPE[4],
+// DTYPE[2,3], DTYPE[*], DTYPE[*,4].
 func ParseType(name string) (t Type, err error) {
 	if kind, ok := kindNames[name]; ok {
 		return Type{Kind: kind, DType: tensor.Int64}, nil
@@ -83,7 +88,7 @@ func ParseType(name string) (t Type, err error) {
 	return t, source.NumberField("x", t.DType, t.Shape...).Spec.Validate()
 }
 
-// typeNames returns the names of the types that ParseType reads, without arrays.
+// typeNames returns the type names that ParseType reads, without arrays.
 func typeNames() []string {
 	names := slices.Sorted(maps.Keys(kindNames))
 	for d := tensor.Float64; d > tensor.Invalid; d-- {
@@ -92,7 +97,7 @@ func typeNames() []string {
 	return names
 }
 
-// String returns the text that ParseType reads.
+// String returns the notation that ParseType reads.
 func (t Type) String() string {
 	for name, kind := range kindNames {
 		if kind == t.Kind {
@@ -112,7 +117,7 @@ func (t Type) String() string {
 	return t.DType.String() + "[" + strings.Join(axes, ",") + "]"
 }
 
-// FieldOf returns the field that a column of this type becomes.
+// FieldOf returns the field with this name that a column of this type becomes.
 func (t Type) FieldOf(name string) source.Field {
 	switch t.Kind {
 	case ImagePath, imageBase64:
@@ -130,7 +135,7 @@ func (t Type) FieldOf(name string) source.Field {
 	return source.NumberField(name, t.DType, t.Shape...)
 }
 
-// classNames returns the names in the order of their numbers.
+// classNames returns the class names in the order of their numbers, nil if the classes have no names.
 func (t Type) classNames() []string {
 	if t.classes == nil {
 		return nil
@@ -142,15 +147,16 @@ func (t Type) classNames() []string {
 	return names
 }
 
-// Fixed reports whether Append works without the classes of a label, and all values have the same size.
+// Fixed reports whether all values have the same size and Append needs no class names, so that values can be
+// converted before all classes are known.
 func (t *Type) Fixed(g *Guess) bool {
 	return !t.Ragged && (t.Kind == Numbers || t.Kind == label && !g.notInt)
 }
 
-// Words reports whether values are texts, or names of classes.
+// Words reports whether values are texts or names of classes.
 func (t *Type) Words(g *Guess) bool { return t.Kind == Text || t.Kind == label && g.notInt }
 
-// AppendClass appends the number of the class of that name.
+// AppendClass appends the number of the class with a name, as int64.
 func (t *Type) AppendClass(b, name []byte) ([]byte, error) {
 	n, ok := t.classes[string(name)]
 	if !ok {
@@ -159,7 +165,8 @@ func (t *Type) AppendClass(b, name []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(b, uint64(n)), nil
 }
 
-// Same reports whether Append of both types gives the same values. Neither type may have classes.
+// Same reports whether Append of both types gives the same values, so that values converted by a guess of the type
+// can be kept. Neither type may have class names.
 func (t *Type) Same(o *Type) bool {
 	return t.Kind == o.Kind && t.DType == o.DType && t.Ragged == o.Ragged && slices.Equal(t.Shape, o.Shape)
 }
@@ -167,7 +174,8 @@ func (t *Type) Same(o *Type) bool {
 // HasClasses reports whether cells are names of classes.
 func (t *Type) HasClasses() bool { return t.classes != nil }
 
-// Put sets a field to the value of a cell. A path in the cell is relative to the folder dir.
+// Put sets a field to the value of a cell. A path in a cell is relative to the folder dir. Missing texts, lists of
+// images and ragged arrays become empty; any other missing cell becomes the value of SetMissing or an error.
 func (t Type) Put(v *source.Values, field int, c Cell, dir source.File) error {
 	if c.Missing() && (t.Kind == Text || t.Kind == ImagePaths || t.Ragged) {
 		v.Make(field, 0)
@@ -196,7 +204,7 @@ func (t Type) Put(v *source.Values, field int, c Cell, dir source.File) error {
 	return err
 }
 
-// Append appends the value of a cell that becomes a field of a fixed size.
+// Append appends the value of a cell of a type with a fixed size.
 func (t *Type) Append(b []byte, c Cell) ([]byte, error) {
 	switch {
 	case c.Missing():
@@ -208,10 +216,11 @@ func (t *Type) Append(b []byte, c Cell) ([]byte, error) {
 	return t.appendNumbers(b, c.Text)
 }
 
-// SetMissing sets the value of missing cells in a column that becomes the field: see Missing.
+// SetMissing sets the value of missing cells for a column that becomes f. what is the option Missing; see
+// [Missing].
 func (t *Type) SetMissing(what string, f source.Field) { t.missing, t.noValue = Missing(what, f) }
 
-// appendMissing appends the value of a missing cell.
+// appendMissing appends the value that stands for a missing cell, or returns why there is none.
 func (t *Type) appendMissing(b []byte) ([]byte, error) {
 	if t.missing == nil {
 		return b, cmp.Or(t.noValue, source.ErrMissing)
@@ -219,7 +228,7 @@ func (t *Type) appendMissing(b []byte) ([]byte, error) {
 	return append(b, t.missing...), nil
 }
 
-// AppendOne appends the number of a cell, as one number of an array.
+// AppendOne appends one number of an array that is divided over several cells.
 func (t *Type) AppendOne(b []byte, c Cell) ([]byte, error) {
 	word := Trimmed(c.Text)
 	if c.Missing() || isAbsent(word) {
@@ -228,8 +237,8 @@ func (t *Type) AppendOne(b []byte, c Cell) ([]byte, error) {
 	return AppendNumber(b, word, t.DType)
 }
 
-// putBase64 decodes a cell of base64, with or without the head of a data: URL, which browsers and notebooks write
-// before the data.
+// putBase64 decodes a cell of base64. The head of a data: URL, which browsers and notebooks write before the data,
+// is skipped.
 func putBase64(v *source.Values, field int, text string) error {
 	if _, data, ok := strings.Cut(text, ";base64,"); ok {
 		text = data
@@ -250,7 +259,7 @@ func (t Type) putLabel(v *source.Values, field int, text string) error {
 	return err
 }
 
-// labelOf returns the number of a class.
+// labelOf returns the class number of a cell.
 func (t Type) labelOf(text string) (int64, error) {
 	if t.classes == nil {
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
@@ -270,8 +279,9 @@ func unknownClass(name string) error {
 	return source.ValueError("label %q is none of the classes", source.Clip(name))
 }
 
-// appendNumbers appends the numbers of a cell, and checks that they have the type's shape. A flat list stands for any
-// shape of as many numbers.
+// appendNumbers appends the numbers of a cell, which must have the type's shape. A flat list may stand for any
+// shape with as many numbers, as CSV cells are often flattened. Single numbers, which nearly all cells are, take a
+// short way.
 func (t *Type) appendNumbers(b []byte, text string) ([]byte, error) {
 	if !t.Ragged && len(t.Shape) == 0 && !strings.HasPrefix(text, "[") {
 		word := Trimmed(text)
@@ -301,7 +311,8 @@ func (t *Type) appendNumbers(b []byte, text string) ([]byte, error) {
 	return b, nil
 }
 
-// AppendNumber appends one number, which the type must be able to hold.
+// AppendNumber appends one number as type d. Floats are rounded to the nearest value; a number that any other type
+// cannot hold is an error.
 func AppendNumber(b []byte, word string, d tensor.DType) ([]byte, error) {
 	if d == tensor.Float32 || d == tensor.Float64 {
 		if x, err := parseFloat(word, 8*d.Size()); err == nil {
@@ -315,11 +326,11 @@ func AppendNumber(b []byte, word string, d tensor.DType) ([]byte, error) {
 	return b, err
 }
 
-// MaxClasses limits the classes of a label. A column with more different words is text, whatever its name is.
+// MaxClasses limits the classes of a label. More different words are texts, whatever the name of the column is.
 const MaxClasses = 1 << 20
 
-// SetClasses numbers the classes of a label in the order of their names, so that the numbers do not depend on the order
-// of rows. Classes that are numbers already keep them.
+// SetClasses numbers the class names of a label in alphabetical order, so that the numbers do not depend on the
+// order of rows. Labels that are numbers already keep them.
 func (t *Type) SetClasses(g *Guess, names map[string]bool) error {
 	if t.Kind != label || !g.notInt {
 		return nil
@@ -343,13 +354,13 @@ func FilePath(cell, dir string) string {
 	return filepath.Join(dir, path)
 }
 
-// PathField is a field whose values are paths of images until their files are read.
+// PathField is a field whose value is a path of an image, or several, until the files are read.
 type PathField struct {
 	At      int  // position of the field
 	Several bool // values are JSON arrays of paths
 }
 
-// paths returns the paths that a value names.
+// paths returns the paths in a value.
 func (p PathField) paths(value []byte) (list []string, err error) {
 	if p.Several {
 		return pathList(value)
@@ -360,7 +371,7 @@ func (p PathField) paths(value []byte) (list []string, err error) {
 	return []string{string(value)}, nil
 }
 
-// put sets the field to the content of the files.
+// put replaces the value of the field by the content of the files.
 func (p PathField) put(v *source.Values, value []byte, dir source.File) error {
 	list, err := p.paths(value)
 	if err != nil {
@@ -372,7 +383,7 @@ func (p PathField) put(v *source.Values, value []byte, dir source.File) error {
 	return putFile(v, p.At, list[0], dir)
 }
 
-// pathList reads a JSON array of paths, or one path. An empty value and null stand for no path.
+// pathList reads a JSON array of paths, or a single path. An empty value and null are an empty list.
 func pathList(value []byte) (list []string, err error) {
 	if len(value) == 0 {
 		return nil, nil
@@ -389,7 +400,7 @@ func pathList(value []byte) (list []string, err error) {
 	return list, nil
 }
 
-// ListPaths returns the paths of files that a cell of type image or images names.
+// ListPaths returns the paths of the files that a cell names. is is false if the type has no paths.
 func (t Type) ListPaths(c Cell, dir string) (list []string, is bool) {
 	if t.Kind != ImagePath && t.Kind != ImagePaths {
 		return nil, false
@@ -403,8 +414,8 @@ func (t Type) ListPaths(c Cell, dir string) (list []string, is bool) {
 	return list, true
 }
 
-// WithFiles returns the data of a row in the file of a table. Fields that are paths of images, relative to the folder
-// of that file, have the contents of the images in it.
+// WithFiles returns data in which fields of image paths, relative to the folder of file, have the content of the
+// image files. data is a row of the table in file.
 func WithFiles(data source.Data, paths []PathField, root *vfs.Root, file string) source.Data {
 	if paths == nil {
 		return data
@@ -412,6 +423,7 @@ func WithFiles(data source.Data, paths []PathField, root *vfs.Root, file string)
 	return withFiles{data, paths, source.File{Root: root, Path: filepath.Dir(file)}}
 }
 
+// withFiles is the Data of a row whose image files are read after the row.
 type withFiles struct {
 	source.Data
 	fields []PathField
@@ -431,7 +443,8 @@ func (w withFiles) Read(v *source.Values) error {
 	return nil
 }
 
-// Files implements source.Naming.
+// Files implements source.Naming. The values that are no paths are quoted, so that two different rows never have
+// the same encoding.
 func (w withFiles) Files(v *source.Values) (files []string, rest []byte, err error) {
 	if err := w.Data.Read(v); err != nil {
 		return nil, nil, err
@@ -453,8 +466,8 @@ func (w withFiles) Files(v *source.Values) (files []string, rest []byte, err err
 	return files, rest, nil
 }
 
-// putFiles sets a field of content Images to the files with these paths. The size is checked after each file: a row may
-// name any number of them.
+// putFiles sets a field of content Images to the content of files. The size is checked after each file, as a row
+// may name any number of them.
 func putFiles(v *source.Values, field int, paths []string, dir source.File) error {
 	record := v.Buffer(field)
 	var file []byte
@@ -471,14 +484,14 @@ func putFiles(v *source.Values, field int, paths []string, dir source.File) erro
 	return nil
 }
 
-// putFile sets a field to the bytes of a file.
+// putFile sets a field to the content of a file.
 func putFile(v *source.Values, field int, path string, dir source.File) error {
 	b, err := readFile(path, dir, v.Buffer(field))
 	v.Keep(field, b)
 	return err
 }
 
-// readFile returns the bytes of a file, in the memory of buf if they fit.
+// readFile returns the content of a file, in the memory of buf if it fits.
 func readFile(path string, dir source.File, buf []byte) ([]byte, error) {
 	if strings.Contains(path, "://") {
 		return buf, source.ValueError("%q is a URL; download the files first", source.Clip(path))
