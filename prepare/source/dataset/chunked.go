@@ -12,10 +12,11 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// chunkReaders are the readers of the compressed arrays of an HDF5 dataset, by the arrays' names.
+// chunkReaders are the readers of compressed arrays, by array name.
 type chunkReaders map[string]*chunk.Reader
 
-// openChunked opens those that a dataset has, and returns the closers to call after use.
+// openChunked opens the compressed arrays of a dataset. The closers must be closed in order after use: the pool of
+// goroutines that decompress, then the file. Arrays that are stored as they are have no reader.
 func openChunked(root *vfs.Root, d *store.Dataset) (chunkReaders, []io.Closer, error) {
 	p := make(chunkReaders)
 	for _, c := range layout.Of(d).Columns {
@@ -49,6 +50,7 @@ func closeEach(closers []io.Closer) (err error) {
 	return err
 }
 
+// open opens a reader for each compressed array. f is the HDF5 file; nil for Zarr.
 func (p chunkReaders) open(d *store.Dataset, f vfs.File, pool *chunk.Pool) (err error) {
 	l := layout.Of(d)
 	for i := range l.Columns {
@@ -63,8 +65,8 @@ func (p chunkReaders) open(d *store.Dataset, f vfs.File, pool *chunk.Pool) (err 
 	return nil
 }
 
-// readRows fills b with rows of an extent from a row on, inflated by r or, if that is nil, from
-// the file, one of files, as they are.
+// readRows fills b with rows of an extent, from its row number row on. r decompresses them; if r is nil, they are
+// read from the file of the extent as they are.
 func readRows(r *chunk.Reader, files *openFiles, e layout.Extent, row int64, size int, b []byte) error {
 	if r == nil {
 		return files.readAt(e.Path, b, e.Offset+row*int64(size))

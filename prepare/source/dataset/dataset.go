@@ -1,10 +1,13 @@
-// Package dataset is the sources that are datasets already: flat datasets, HDF5 files and Zarr of this module, and HDF5
-// files written by other programs.
+// Package dataset reads sources that are datasets already: flat datasets, HDF5 files and Zarr of this module, and
+// HDF5 files written by other programs.
 //
-// The fields come from the manifest with all that it knows of them (classes, layouts, normalization), so that
-// preprocess converts a dataset from one container to another, or selects of it, and loses nothing. Records are
-// compared with the dataset's checksums while they are read: a copy must not turn a flipped bit into a record with a
-// correct checksum.
+// [OpenFlat], [OpenZarr] and [OpenHDF5] make an array.Column of each field and join them to a source. The fields
+// come from the manifest with all that it knows (classes, layouts, normalization, splits, deleted records), so
+// preprocess can convert a dataset from one container to another, or select fields of it, and loses nothing.
+//
+// Reading in order compares every block with the checksums of the dataset: a copy must not turn a flipped bit into
+// a record with a correct checksum. Reading single records (At) does not, as it would have to read the whole block
+// of each record.
 package dataset
 
 import (
@@ -31,8 +34,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// OpenFlat opens a flat dataset of this module. The source has the fields of the dataset, with all that is known of
-// them. Records are checked against the dataset's checksums.
+// OpenFlat opens a flat dataset of this module, local or in a bucket.
 func OpenFlat(_ context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	d, err := readFlat(root, path)
@@ -42,8 +44,9 @@ func OpenFlat(_ context.Context, root *vfs.Root, path string, opts source.Option
 	return newDataset(root, d, opts, selection)
 }
 
-// readFlat opens the newest generation of a flat dataset, or the one that the path names. Here, it compares sizes and
-// headers of all files; in a bucket, each would cost a request.
+// readFlat opens the newest generation of a flat dataset, or the generation that the path names. It compares the
+// sizes and headers of all files with the manifest, except in a bucket, where that would cost a request for each
+// file.
 func readFlat(root *vfs.Root, path string) (*store.Dataset, error) {
 	folder, text, err := findManifest(root, path)
 	if err != nil {
@@ -60,15 +63,15 @@ func readFlat(root *vfs.Root, path string) (*store.Dataset, error) {
 	return d, err
 }
 
-// findManifest returns the folder of a dataset, and the manifest of its newest generation, or of the one that the path
-// names.
+// findManifest returns the folder of a dataset and the manifest of the newest generation, or of the generation that
+// the path names.
 func findManifest(root *vfs.Root, path string) (folder string, text []byte, err error) {
 	folder, named, _ := source.SplitGeneration(path)
 	_, text, err = store.Folder{FS: files{root, folder}, Name: folder}.Find(named)
 	return folder, text, err
 }
 
-// OpenZarr is OpenFlat for a folder of Zarr that penstock wrote. Files returns the files of a folder.
+// OpenZarr is OpenFlat for a Zarr store that penstock wrote. files returns the files of a folder.
 func OpenZarr(root *vfs.Root, path string, files func(folder string) zarr.Files, opts source.Options,
 	selection []column.Selection) (
 	source.Source, error) {
@@ -79,7 +82,7 @@ func OpenZarr(root *vfs.Root, path string, files func(folder string) zarr.Files,
 	return newDataset(root, d, opts, selection)
 }
 
-// readZarr opens the newest generation of Zarr, or the one that the path names.
+// readZarr opens the newest generation of a Zarr store, or the generation that the path names.
 func readZarr(root *vfs.Root, path string, files func(folder string) zarr.Files) (*store.Dataset, error) {
 	folder, text, err := findManifest(root, path)
 	if err != nil {
@@ -92,7 +95,7 @@ func readZarr(root *vfs.Root, path string, files func(folder string) zarr.Files)
 	return opened.(*store.Dataset), nil
 }
 
-// files is a folder of a dataset as an fs.FS.
+// files is the folder of a dataset as an fs.FS, confined to root.
 type files struct {
 	root   *vfs.Root
 	folder string
@@ -112,8 +115,8 @@ func (s files) ReadDir(name string) ([]fs.DirEntry, error) {
 	return s.root.ReadDir(filepath.Join(s.folder, filepath.FromSlash(name)))
 }
 
-// ReadFlat opens the flat dataset in a folder, wherever that is: in a bucket, by its manifest.json, as for a part,
-// which is not changed.
+// ReadFlat opens the flat dataset in a folder. In a bucket it reads only manifest.json and looks for no later
+// generation: it is for the part of a rank, which is never changed after it was written.
 func ReadFlat(path string) (*store.Dataset, error) {
 	if !vfs.Mounted(path) {
 		return store.OpenFlat(path)
@@ -134,7 +137,7 @@ func ReadFlat(path string) (*store.Dataset, error) {
 	return opened.(*store.Dataset), nil
 }
 
-// newDataset returns the source that a dataset is.
+// newDataset returns the source of a dataset. It owns root on success.
 func newDataset(root *vfs.Root, d *store.Dataset, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	if opts.NoNames {
@@ -177,7 +180,7 @@ func newDataset(root *vfs.Root, d *store.Dataset, opts source.Options, selection
 	return source.Without(s, gone), nil
 }
 
-// datasetColumn returns a field of a dataset.
+// datasetColumn returns the column of field i of a dataset.
 func datasetColumn(d *store.Dataset, i int, f store.Field, readers chunkReaders, files *openFiles) array.Column {
 	c := array.Column{Field: source.Field{Field: f, Origin: f.Name, Derived: f.Content == tensor.SourceName,
 		Stored: true}, Count: d.Records}
@@ -204,7 +207,8 @@ func datasetColumn(d *store.Dataset, i int, f store.Field, readers chunkReaders,
 	return c
 }
 
-// readFile fills b with the bytes of a file from offset on.
+// readFile fills b with the bytes of a file from offset on. It reads checksums, which are needed once, so the file
+// is not kept open.
 func (r *extentReader) readFile(path string, b []byte, offset int64) error {
 	if len(b) == 0 {
 		return nil
@@ -217,18 +221,19 @@ func (r *extentReader) readFile(path string, b []byte, offset int64) error {
 	return source.ReadAt(f, b, offset)
 }
 
-// extentReader reads extents one after the other, and checks every block of them.
+// extentReader reads the rows in a list of extents in order, and compares each block with its checksum. An extent
+// is a run of rows in one file (a shard).
 type extentReader struct {
 	root    *vfs.Root
 	extents []layout.Extent
 	size    int           // bytes of a row
-	chunked *chunk.Reader // nil if the rows are stored as they are
+	chunked *chunk.Reader // decompresses the rows; nil if they are stored as they are
 	path    string
 	file    io.ReadCloser
-	left    int64            // bytes of the open extent
-	sums    layout.Checksums // of its blocks, from the present one on; nil where there are none
-	crc     uint32           // of the present block so far
-	room    int64            // bytes that the present block still takes
+	left    int64            // unread bytes of the current extent
+	sums    layout.Checksums // of the blocks of the extent from the current one on; nil if it has none
+	crc     uint32           // of the current block so far
+	room    int64            // bytes until the end of the current block
 }
 
 // Read implements io.Reader.
@@ -252,7 +257,7 @@ func (r *extentReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// start opens the next extent.
+// start opens the next extent, and loads its checksums.
 func (r *extentReader) start() (err error) {
 	e := r.extents[0]
 	r.extents = r.extents[1:]
@@ -282,12 +287,12 @@ func (r *extentReader) start() (err error) {
 	return err
 }
 
-// block returns the bytes of the next block.
+// block returns the size of the next block in bytes: BlockRecords rows, or what is left of the extent.
 func (r *extentReader) block() int64 {
 	return min(layout.BlockRecords(r.size)*int64(r.size), r.left)
 }
 
-// check compares what was read with the checksums.
+// check adds bytes that were read to the checksum of their block, and compares it at the end of the block.
 func (r *extentReader) check(b []byte) error {
 	if r.sums == nil {
 		return nil
@@ -321,16 +326,18 @@ func (r *extentReader) Close() error {
 	return f.Close()
 }
 
-// ragged is a field of records of any length.
+// ragged reads a field whose records have any number of rows: the rows of all records in values, and in offsets
+// where each record ends.
 type ragged struct {
 	values, offsets *layout.Column
 	index           layout.RaggedIndex
 	size            int           // bytes of a row
-	chunked         *chunk.Reader // of the values; nil if they are stored as they are
+	chunked         *chunk.Reader // decompresses the values; nil if they are stored as they are
 	files           *openFiles
 }
 
-// at appends record i to buf.
+// at appends record i to buf. It reads three offsets: the first of the extent, and the two around the record. Walk
+// checks them before memory is allocated for their difference.
 func (g *ragged) at(i int64, buf []byte) ([]byte, error) {
 	k := g.index.Find(i)
 	e, offsets := &g.index.Extents[k], g.offsets.Extents[k]
@@ -368,12 +375,12 @@ func (g *ragged) cursor() array.Cursor {
 	}
 }
 
-// raggedCursor reads one extent's records after the other's.
+// raggedCursor reads the records of a ragged field in order.
 type raggedCursor struct {
 	*ragged
 	values, offsets *extentReader
-	extent          int   // that comes next
-	left            int64 // records of the present extent
+	extent          int   // index of the next extent
+	left            int64 // unread records of the current extent
 	walk            layout.Walk
 }
 
@@ -422,8 +429,8 @@ func (c *raggedCursor) offset() (int64, error) {
 
 func (c *raggedCursor) Close() error { return errors.Join(c.values.Close(), c.offsets.Close()) }
 
-// OpenRecords opens some fields, by their positions, of a flat dataset that must have the fields of schema, and no
-// splits.
+// OpenRecords opens some fields, by their positions in schema, of a flat dataset. The dataset must have exactly the
+// fields of schema and no splits; otherwise it is corrupt.
 func OpenRecords(d *store.Dataset, schema store.Schema, fields []int) (source.Source, error) {
 	same := len(d.Manifest.Splits) == 0 && len(d.Schema.Fields) == len(schema.Fields)
 	for i := 0; same && i < len(schema.Fields); i++ {

@@ -19,8 +19,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// OpenHDF5 opens any HDF5 file: a dataset of this module with all that is known of it, of
-// another file every dataset that makes a field, see package hdf5.
+// OpenHDF5 opens any HDF5 file. A dataset of this module comes with all that its manifest knows. In a file of
+// another program, records are units (groups) if there is a declaration or the groups are alike, and otherwise
+// every HDF5 dataset becomes a field; see package hdf5.
 func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	name, generation, _ := layout.SplitGeneration(path)
@@ -62,8 +63,8 @@ func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Opti
 	return s, err
 }
 
-// openUnits opens a file whose records are groups, or rows of groups: as opts says, or as the file does; nil if it is
-// another one. It takes over the file, but of another one.
+// openUnits opens a file whose records are groups, or rows of groups, as opts declares or the file suggests. It
+// returns nil without an error for any other file, and owns the file in all other cases.
 func openUnits(path string, file *hdf5.File, opts source.Options, selection []column.Selection) (source.Source, error) {
 	records, units, hint, err := unit.Find(file, opts.Records, selection)
 	if err == nil && records == nil {
@@ -80,8 +81,8 @@ func openUnits(path string, file *hdf5.File, opts source.Options, selection []co
 	return OfUnits("hdf5", path, columns, records, hint, lists, opts.Split, file)
 }
 
-// OfUnits returns the source of units, with a hint for people, and lists of records, one of which may be the split that
-// is needed. It takes over the files, also with an error.
+// OfUnits returns the source of units. hint is a sentence for people, and split names one of lists, which then
+// divides the records. The source owns the files, also if there is an error.
 func OfUnits(kind, path string, columns *unit.Columns, records *unit.Records, hint string, lists []store.Split,
 	split string, files ...io.Closer) (source.Source, error) {
 	s, err := array.NewNamed(kind, path, source.BaseName(path), columns.List, columns.Name,
@@ -110,8 +111,8 @@ func OfUnits(kind, path string, columns *unit.Columns, records *unit.Records, hi
 	return s, nil
 }
 
-// ownHDF5 returns the dataset of this module that a file holds, nil if it holds none. A view
-// of one is an error, which says where the dataset is.
+// ownHDF5 returns the dataset of this module in a file, nil if there is none. A view (a file of virtual datasets)
+// is an error that names the viewed dataset.
 func ownHDF5(path string, file *meta.File) (*store.Dataset, error) {
 	opened, err := layout.OpenHDF5(path, file, nil, layout.Refused)
 	if errors.Is(err, store.ErrView) {
@@ -123,13 +124,14 @@ func ownHDF5(path string, file *meta.File) (*store.Dataset, error) {
 	return nil, nil
 }
 
-// Closer is a function to call at the end.
+// Closer is a function as an io.Closer.
 type Closer func()
 
 // Close implements io.Closer.
 func (c Closer) Close() error { c(); return nil }
 
-// Cursor returns the first records of a reader, whole rows of chunks at a time.
+// Cursor returns a cursor over the first count records of a reader. It reads whole rows of chunks, so that each
+// chunk is decompressed once.
 func Cursor(ctx context.Context, r *chunk.Reader, count int64) array.Cursor {
 	return array.Fixed{Size: r.RecordBytes()}.Cursor(hdf5.NewStream(ctx, r, r.ChunkRecords(), 0), count)
 }

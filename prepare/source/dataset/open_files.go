@@ -8,15 +8,16 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// openFiles reads files by path and keeps them open until Close, up to a limit, as reading
-// records in a random order comes back to each of them. It may be used by any goroutine.
+// openFiles reads files by path and keeps up to mostOpen of them open until Close, as random access returns to each
+// file again and again. Any number of goroutines may use it.
 type openFiles struct {
 	root  *vfs.Root
 	mu    sync.RWMutex
 	files map[string]vfs.File
 }
 
-// mostOpen is how many files stay open; those beyond are opened for each read.
+// mostOpen is the number of files that stay open. Further files are opened for each read, so that a dataset of many
+// shards does not use up the descriptors of the process.
 const mostOpen = 256
 
 // readAt fills b with the bytes of a file from offset on.
@@ -37,14 +38,15 @@ func (o *openFiles) readAt(path string, b []byte, offset int64) error {
 	return source.ReadAt(f, b, offset)
 }
 
-// get returns a file that is open, nil if it is not.
+// get returns an open file, nil if the file is not open.
 func (o *openFiles) get(path string) vfs.File {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	return o.files[path]
 }
 
-// keep takes over a file, unless there are enough, or another goroutine was first.
+// keep takes ownership of a file and returns true, unless mostOpen files are open or another goroutine has opened
+// it first.
 func (o *openFiles) keep(path string, f vfs.File) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,7 +60,7 @@ func (o *openFiles) keep(path string, f vfs.File) bool {
 	return true
 }
 
-// Close closes all files. Nothing is read at that time.
+// Close closes all files. The caller makes sure that no read is under way.
 func (o *openFiles) Close() (err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,9 +1,14 @@
-// Package folder reads folders of images, as torchvision's ImageFolder does: one folder a class, folders of splits that
-// hold folders of classes, or images alone.
+// Package folder reads folders of images as torchvision's ImageFolder does: a folder for each class, folders of
+// splits with class folders in them, or images alone.
 //
-// [Open] lists the tree and sorts it; a [Folder] then gives samples in any order, and reads files only for their
-// values. The listing is what grows: it keeps the folders once and names without them. A file is judged by its content
-// where its name promises nothing, and what is ignored is counted and reported.
+// [Open] lists the tree once, to count images, find classes and refuse folders that were probably not meant. A
+// [Folder] keeps only the paths of folders from that; Samples lists each folder again when its turn comes, so
+// memory does not grow with the number of images. Random access (Sample) has to hold all names, about one string
+// for each image.
+//
+// The name of a file decides whether it is an image, and for other names the first bytes do. Nothing is left out
+// silently: ignored files are counted and reported, and data that looks like labels of the images is an error
+// (leftOut).
 package folder
 
 import (
@@ -22,54 +27,55 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Folder is a folder of images: either one folder a class, with images in it and below it, or images alone. Order and
-// classes are the same as in torchvision.datasets.ImageFolder: classes are the sorted names of the subfolders; samples
-// are sorted by class, then by the path of their folder, then by name.
+// Folder is a folder of images: a folder for each class, with images in it or below it, or images alone. Order and
+// classes are those of torchvision.datasets.ImageFolder: classes are the sorted names of the subfolders, and
+// samples are sorted by class, then by the path of their folder, then by name.
 //
-// If all subfolders have the names of splits (train, val, test), they are splits, and each is a folder of images of
-// that kind. The classes are the classes of all splits, sorted by name.
+// If all subfolders have names of splits (train, val, test), each of them is such a folder of images. Their classes
+// together are the classes of the source.
 //
-// Without any image, NumPy's .npy files are the samples: a record each. The content of a file shows whether it is an
-// image. Hidden files and folders are skipped. A file whose name promises no image and whose content is none is
-// ignored, and counted. A file whose name promises an image is a sample, whatever it holds.
+// If there is no image at all, NumPy's .npy files are the samples, each of them one record. Hidden files and
+// folders are skipped. A file with an image extension is a sample whatever it contains, so that a broken image is
+// reported. Any other file is a sample if its content is an image, and ignored otherwise.
 type Folder struct {
 	ctx      context.Context
 	root     *vfs.Root
 	dir      string
 	isImage  func(head []byte) bool
 	seen     func(n int64)
-	reported int64 // to seen
+	reported int64 // images that were reported to seen
 	info     source.Info
 	classes  []string
-	folders  []folder // in the order of their samples
-	alone    bool     // other data is left out, as was asked for
+	folders  []folder // folders with samples, in the order of their samples
+	alone    bool     // other data is left out, as the user asked
 	left     leftOut
-	arrays   bool // NumPy arrays are the samples, as there are no images
-	hasArray bool // there is one
+	arrays   bool // the samples are .npy files, as there are no images
+	hasArray bool // some file is a .npy file
 
 	heads heads
 
+	// Samples by folder, from the first listing until index takes them; nil if names are not held.
 	held    map[string][]entry // samples by folder, from the first listing until index; nil if they are not to be held
-	once    sync.Once          // for Sample
+	once    sync.Once          // runs index at the first random access
 	indexed []indexedFolder
-	failed  error
+	failed  error // of index
 }
 
-// indexedFolder is a folder with its samples.
+// indexedFolder is a folder with the names of its samples.
 type indexedFolder struct {
 	folder
-	first int64 // place of its first sample
+	first int64 // position of its first sample
 	files []entry
 }
 
-// folder is one folder with samples.
+// folder is a folder that has samples.
 type folder struct {
-	rel   string // inside the root, "" for the root itself
+	rel   string // path in the source, "" for the source itself
 	label int64
-	split string // "" if there are none
+	split string // "" if the source has no splits
 }
 
-// name returns the name of a sample in the folder.
+// name returns the sample name of a file in the folder: its path in the source, with slashes.
 func (f folder) name(e entry) string {
 	if f.rel == "" {
 		return e.name
@@ -79,31 +85,30 @@ func (f folder) name(e entry) string {
 
 var _ source.Named = (*Folder)(nil)
 
-// Options configures OpenImageFolder.
+// Options configures Open.
 type Options struct {
-	// IsImage reports from a file's first bytes (up to 16) whether it is an image; nil takes
-	// names for it.
+	// IsImage reports whether a file is an image, from its first bytes (up to 16); nil means to decide by names.
 	IsImage func(head []byte) bool
 
-	// Alone takes the images, and leaves out tables, arrays and files that have the name of an image, such as a.txt
-	// next to a.jpg; without it, these are an error.
+	// Alone takes the images and leaves out tables, arrays and files with the name of an image, such as a.txt next
+	// to a.jpg. Without it, such files are an error.
 	Alone bool
 
-	// Hold has names held in memory from the first listing on, for calls of Sample.
+	// Hold keeps the names of the first listing in memory, for calls of Sample.
 	Hold bool
 
-	// Seen is called now and then with the number of images found, once listing takes long.
-	// It may be nil.
+	// Seen is called now and then with the number of images found since the last call, once listing takes long. It
+	// may be nil.
 	Seen func(n int64)
 }
 
-// fewHeads is how many files next to an image of their name are read first: one that is not an image is an error.
+// fewHeads is the number of files named like an image next to them that are read first. One that is no image is an
+// error of the folder, so the rest need not be read.
 const fewHeads = 32
 
-// Open lists the folder once, to count it and to check it. Errors are: no such
-// folder, no images, a class without images, images next to class folders, a link that
-// leads back into its own folder. Samples lists it again, one folder at a time. At the end of
-// ctx, its cause is the error.
+// Open lists the folder once, to count images and to check the layout. It is an error if the folder does not exist
+// or has no images, if a class has no images, if images are next to class folders, or if a link leads back into its
+// own folder. After the end of ctx, the error is its cause.
 func Open(ctx context.Context, root *vfs.Root, path string, opts Options) (*Folder, error) {
 	s := &Folder{ctx: ctx, root: root, dir: path, isImage: opts.IsImage, seen: opts.Seen, alone: opts.Alone}
 	if opts.Hold {
@@ -149,7 +154,7 @@ func Check(path string) error {
 	return nil
 }
 
-// scan fills info and folders.
+// scan lists the tree and fills in info, classes and folders.
 func (s *Folder) scan(ctx context.Context) error {
 	name, err := filepath.Abs(s.dir)
 	if err != nil {
@@ -184,7 +189,7 @@ func (s *Folder) scan(ctx context.Context) error {
 	return err
 }
 
-// ignoredText says which files there are instead of images, and what to give instead of the folder.
+// ignoredText describes the files in a folder without images, and which of them could be the source.
 func (s *Folder) ignoredText() string {
 	first := s.info.Ignored.First
 	if s.info.Ignored.Count == 0 {
@@ -207,7 +212,8 @@ func (s *Folder) ignoredText() string {
 	return text
 }
 
-// scanClasses looks through every class folder.
+// scanClasses lists every class folder, and adds a hint if all images are deeper down: the classes are then
+// probably the wrong level.
 func (s *Folder) scanClasses(ctx context.Context, classes []string) error {
 	filled, nested := make(map[string]bool), true
 	for label, class := range classes {
@@ -231,8 +237,8 @@ func (s *Folder) scanClasses(ctx context.Context, classes []string) error {
 	return nil
 }
 
-// scanClass adds the folders of a class that hold samples, sorted by path. It reports
-// whether the class folder itself holds any.
+// scanClass adds the folders with samples at and below a class folder, sorted by path. direct reports whether the
+// class folder itself has samples.
 func (s *Folder) scanClass(ctx context.Context, label int64, split, class string) (direct bool, err error) {
 	w, top := walker{ctx: ctx, source: s}, filepath.Join(split, class)
 	if err := w.walk(top); err != nil {
@@ -245,7 +251,7 @@ func (s *Folder) scanClass(ctx context.Context, label int64, split, class string
 	return direct, nil
 }
 
-// ignore counts the files of a folder that are not samples.
+// ignore counts the files of a folder that are not samples, and looks for data among them.
 func (s *Folder) ignore(rel string, l listing) {
 	for _, name := range l.ignored {
 		s.info.Ignored.Add(slashed(rel, name))
@@ -253,7 +259,7 @@ func (s *Folder) ignore(rel string, l listing) {
 	s.left.add(s.root, s.dir, rel, l)
 }
 
-// slashed is the name of a file inside the source.
+// slashed returns the path of a file in the source, with slashes.
 func slashed(rel, name string) string {
 	return filepath.ToSlash(filepath.Join(rel, name))
 }
@@ -282,7 +288,7 @@ func (s *Folder) Samples() iter.Seq2[source.Sample, error] {
 	}
 }
 
-// Sample implements Indexed. From its first call on all names are held in memory.
+// Sample implements Indexed. The first call lists all folders, and all names stay in memory.
 func (s *Folder) Sample(i int64) (source.Sample, error) {
 	f, e, err := s.entry(i)
 	if err != nil {
@@ -300,7 +306,7 @@ func (s *Folder) SampleName(i int64) (string, error) {
 	return f.name(e), nil
 }
 
-// entry returns the sample at a position, and its folder.
+// entry returns the file of sample i and its folder. It finds the folder by binary search.
 func (s *Folder) entry(i int64) (folder, entry, error) {
 	s.once.Do(s.index)
 	if s.failed != nil {
@@ -318,7 +324,8 @@ func (s *Folder) sample(f folder, e entry) source.Sample {
 	return source.Sample{Name: f.name(e), Split: f.split, Data: s.data(f, e)}
 }
 
-// index lists all folders.
+// index lists all folders and holds their names. A number of images that differs from the first listing is an
+// error: positions would not mean the same samples any more.
 func (s *Folder) index() {
 	first := int64(0)
 	for _, f := range s.folders {
@@ -340,7 +347,7 @@ func (s *Folder) index() {
 	}
 }
 
-// data returns the values of an entry.
+// data returns the Data of a file.
 func (s *Folder) data(f folder, e entry) (d source.Data) {
 	switch {
 	case e.mode != 0:
@@ -354,7 +361,7 @@ func (s *Folder) data(f folder, e entry) (d source.Data) {
 	return labeled{d, f.label}
 }
 
-// labeled is a file with a class number as the second value.
+// labeled is the Data of an image whose second field is its class number.
 type labeled struct {
 	file  source.Data
 	label int64
@@ -366,7 +373,7 @@ func (l labeled) Read(v *source.Values) error {
 	return l.file.Read(v)
 }
 
-// ReadField implements source.Parted: the folder gives the class.
+// ReadField implements source.Parted: the class is known without reading the file.
 func (l labeled) ReadField(v *source.Values, field int) bool {
 	if field == 1 {
 		source.PutInt(v, 1, l.label)

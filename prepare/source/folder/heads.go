@@ -11,15 +11,17 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// headBytes is how much of a file is looked at for an image.
+// headBytes is the number of bytes that decide whether a file is an image.
 const headBytes = 16
 
-// heads are the first bytes of images and arrays in a bucket whose names promise none, by path; nil on this machine.
+// heads has, by path, the first bytes of images and arrays in a bucket whose names do not say so. It is nil for a
+// local folder, where files are read one by one while it is listed.
 type heads map[string][]byte
 
-// readHeads reads all files in a bucket whose names promise no image, many at a time: each costs a request. It returns
-// nil if a folder cannot be listed, which scan reports. Of files next to an image of their name it reads a few first:
-// if one is not an image itself, it leaves out the others.
+// readHeads reads the first bytes of all files in a bucket whose names do not say that they are images, many at a
+// time, as each read is a request. It returns nil if a folder cannot be listed; scan then reports the error. Files
+// named like an image next to them (a.txt and a.jpg) are usually annotations: the first few are read, and the
+// others only if all of these are images.
 func readHeads(ctx context.Context, root *vfs.Root, dir string, few int, isImage func(head []byte) bool) heads {
 	if !vfs.Mounted(dir) {
 		return nil
@@ -37,8 +39,8 @@ func readHeads(ctx context.Context, root *vfs.Root, dir string, few int, isImage
 	return h
 }
 
-// unnamed returns the paths of all files whose names promise no image: those next to an image of their name, and
-// others.
+// unnamed returns the paths of all files whose names do not say that they are images: next are files named like an
+// image next to them, and others the rest.
 func unnamed(ctx context.Context, root *vfs.Root, dir string) (next, others []string, err error) {
 	images, found := make(map[string]bool), []string{}
 	dir = filepath.Clean(dir)
@@ -70,7 +72,7 @@ func unnamed(ctx context.Context, root *vfs.Root, dir string) (next, others []st
 
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
 
-// look reads files, adds images and arrays, and returns how many are images.
+// look reads the first bytes of files, keeps those of images and arrays, and returns the number of images.
 func (h heads) look(ctx context.Context, root *vfs.Root, paths []string, isImage func([]byte) bool) (images int) {
 	list := make([][]byte, len(paths))
 	source.Overlap(ctx, len(paths), func(i int) { list[i] = source.ReadHead(root, paths[i], headBytes) })
@@ -86,7 +88,7 @@ func (h heads) look(ctx context.Context, root *vfs.Root, paths []string, isImage
 	return images
 }
 
-// of returns the first bytes of a file of the folder; in a bucket, only of images and arrays.
+// of returns the first bytes of a file. In a bucket it returns nil for files that are neither images nor arrays.
 func (h heads) of(root *vfs.Root, path string) []byte {
 	if h != nil {
 		return h[path]

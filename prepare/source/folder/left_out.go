@@ -9,23 +9,24 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// leftOut is the data next to images that a folder of images has no place for.
+// leftOut collects data next to the images that would be left out: a table, files named like images, or lists that
+// name images. They are probably labels, so Open fails and says how to read them.
 type leftOut struct {
-	data  string // the first file that is a source itself, such as a table
-	named string // the first that has the name of an image, and another extension
-	image string // that image
-	count int    // of those that have the name of an image
+	data  string // first file that could be a source itself, such as a table
+	named string // first file named like an image, with another extension
+	image string // the image that it is named like
+	count int    // number of files named like an image
 
-	lists  string // the first text whose beginning names an image, such as labels.txt
-	listed string // that image
-	read   int    // text files that were read
+	lists  string // first text that names an image near its beginning, such as labels.txt
+	listed string // the image that it names
+	read   int    // number of texts that were read
 }
 
-// maxRead is how many text files are read, as each image that they name costs a request to a bucket. If there are
-// more, the first ones show what they contain.
+// maxRead limits the texts that are read: each image that they name costs a request in a bucket. The first texts of
+// a folder are like the others.
 const maxRead = 20
 
-// add looks at what a folder inside the source holds.
+// add considers the ignored files of the folder rel of the source dir.
 func (l *leftOut) add(root *vfs.Root, dir, rel string, list listing) {
 	if len(list.ignored) == 0 {
 		return
@@ -51,7 +52,7 @@ func (l *leftOut) add(root *vfs.Root, dir, rel string, list listing) {
 	}
 }
 
-// isText reports whether a file may be a list of images or their annotations, by its name: labels.txt, instances.json.
+// isText reports whether the name of a file suggests a list of images or annotations: labels.txt, instances.json.
 func isText(name string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".txt", ".lst", ".json", ".xml", ".yaml", ".yml":
@@ -60,8 +61,8 @@ func isText(name string) bool {
 	return false
 }
 
-// imageIn returns the first image that the beginning of a text names and that exists, by its path in the text's folder
-// or in top; "" if there is none.
+// imageIn returns the first existing image that the beginning of a text names, by a path relative to the folder of
+// the text or to top; "" if there is none.
 func imageIn(root *vfs.Root, path, top string) string {
 	tried := 0
 	for word := range strings.FieldsFuncSeq(string(source.ReadHead(root, path, 4096)), func(r rune) bool {
@@ -82,7 +83,7 @@ func imageIn(root *vfs.Root, path, top string) string {
 	return ""
 }
 
-// err returns the error for a folder of images, or of another unit, that holds other data.
+// err returns the error for data that would be left out, nil if there is none. unit is what the samples are called.
 func (l *leftOut) err(root, unit string) error {
 	switch {
 	case l.count > 0:

@@ -14,23 +14,24 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// listing has the entries of one folder, each part sorted by name.
+// listing is the content of one folder, each list sorted by name.
 type listing struct {
-	files   []entry // samples
-	folders []string
-	ignored []string // neither
+	files   []entry  // the samples
+	folders []string // the subfolders
+	ignored []string // all other files
 
-	first   string // link, by name, to a folder that is outside of the source
-	refused error  // for that
+	first   string // path of the first link to a folder outside of the source
+	refused error  // error of that link
 }
 
-// entry is a file that is a sample. Millions are held in memory.
+// entry is a file that is a sample. It is small, as millions may be in memory.
 type entry struct {
 	name string
-	mode fs.FileMode // 0 of a regular file, and of a link that leads out of the source
+	mode fs.FileMode // type of a file that is not regular, such as a pipe, whose Data is an error; 0 otherwise
 }
 
-// list reads the folder rel of the source.
+// list lists the folder rel of the source. EachEntry returns entries in the order of the file system, a part at a
+// time, so the lists are sorted here.
 func (s *Folder) list(rel string) (listing, error) {
 	var l listing
 	dir := filepath.Join(s.dir, rel)
@@ -61,7 +62,7 @@ func (l *listing) sort() {
 	slices.Sort(l.ignored)
 }
 
-// inFolder says in which folder of the source an error came up, unless it is the source.
+// inFolder adds the folder of the source to an error, unless it is the source itself.
 func inFolder(rel string, err error) error {
 	if err = source.WithoutPath(err); rel == "" {
 		return err
@@ -69,8 +70,7 @@ func inFolder(rel string, err error) error {
 	return fmt.Errorf("folder %q: %w", filepath.ToSlash(rel), err)
 }
 
-// classify puts e where it belongs. Only regular files are ever opened: a named pipe would
-// block the one who does.
+// classify adds an entry to a listing. Only regular files are opened: opening a named pipe would wait for a writer.
 func (s *Folder) classify(l *listing, dir string, e fs.DirEntry) {
 	name, mode := e.Name(), e.Type()
 	if mode.IsRegular() && source.IsImageName(name) {
@@ -100,14 +100,15 @@ func (s *Folder) classify(l *listing, dir string, e fs.DirEntry) {
 	}
 }
 
-// isSample reports whether a file whose name says nothing is a sample.
+// isSample reports whether a file with these first bytes is a sample.
 func (s *Folder) isSample(head []byte) bool {
 	array := isArray(head)
 	s.hasArray = s.hasArray || array
 	return s.isImage(head) || s.arrays && array
 }
 
-// outside puts a link that leads out of the source where it belongs. It is not opened.
+// outside adds a link that leads out of the source, which is not opened. A link to a folder is an error of the
+// source, as a whole class could be behind it; the link of an image becomes a sample that fails.
 func (l *listing) outside(path string, err error) {
 	name := filepath.Base(path)
 	switch info, missing := vfs.Stat(path); {
@@ -122,7 +123,7 @@ func (l *listing) outside(path string, err error) {
 	}
 }
 
-// found counts images.
+// found adds n images to the count, and reports progress when listing takes long.
 func (s *Folder) found(n int) {
 	s.info.Count += int64(n)
 	if s.info.Count >= source.QuickScan {
@@ -131,15 +132,16 @@ func (s *Folder) found(n int) {
 	}
 }
 
-// walker finds the folders below a class folder, following links.
+// walker finds the folders with samples at and below a class folder. It follows links.
 type walker struct {
 	ctx    context.Context
 	source *Folder
-	above  []fs.FileInfo // the folders that the present one is in
-	found  []string
+	above  []fs.FileInfo // the folders that enclose the current one
+	found  []string      // folders with samples
 }
 
-// walk looks into the folder rel and all below it.
+// walk lists the folder rel and all folders below it. A folder that is one of its own ancestors, which links make
+// possible, is an error instead of an endless walk.
 func (w *walker) walk(rel string) error {
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)
@@ -175,8 +177,8 @@ func (w *walker) walk(rel string) error {
 	return nil
 }
 
-// sorted returns the folders that hold samples, by path: as text, where "a/b-c" comes
-// before "a/b/d", since torchvision sorts the paths that os.walk gives.
+// sorted returns the folders with samples, sorted by path as text, where "a/b-c" comes before "a/b/d": torchvision
+// sorts the paths of os.walk in this way.
 func (w *walker) sorted() []string {
 	slices.Sort(w.found)
 	return w.found

@@ -11,8 +11,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// scanSplits looks through folders that are splits: the classes are the folders in them, or
-// there are none in any of them.
+// scanSplits lists folders of splits. Either all of them have class folders, or none of them has.
 func (s *Folder) scanSplits(ctx context.Context, splits []string) error {
 	slices.SortFunc(splits, source.CompareSplits)
 	s.info.Splits = splits
@@ -49,8 +48,8 @@ func (s *Folder) scanSplits(ctx context.Context, splits []string) error {
 	return s.scanSplitClasses(ctx, inside, slices.Sorted(maps.Keys(all)))
 }
 
-// halfSplits is the error for folders of which two or more are called as splits are, and not all: as classes they would
-// be labels that say in which split an image is.
+// halfSplits returns an error if two or more folders have names of splits and others have not. As classes, the
+// names of the splits would be labels that say which split an image is in.
 func halfSplits(names []string) error {
 	others := slices.DeleteFunc(slices.Clone(names), source.IsSplit)
 	splits := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !source.IsSplit(n) })
@@ -69,7 +68,8 @@ func addAll(set map[string]bool, names []string) {
 	}
 }
 
-// scanSplitClasses looks through the class folders inside of each split.
+// scanSplitClasses lists the class folders in each split. classes are the classes of all splits together, so that a
+// label means the same in each.
 func (s *Folder) scanSplitClasses(ctx context.Context, inside [][]string, classes []string) error {
 	filled := make(map[string]bool)
 	for i, split := range s.info.Splits {
@@ -88,7 +88,8 @@ func (s *Folder) scanSplitClasses(ctx context.Context, inside [][]string, classe
 	return s.checkSplits()
 }
 
-// setClasses sets the names of the labels. Each class needs an image.
+// setClasses sets the class names. filled has the classes with images: a class without any is an error, since it is
+// probably a mistake.
 func (s *Folder) setClasses(classes []string, filled map[string]bool) error {
 	for _, class := range classes {
 		if !utf8.ValidString(class) {
@@ -107,7 +108,7 @@ func (s *Folder) setClasses(classes []string, filled map[string]bool) error {
 	return nil
 }
 
-// checkSplits makes sure that each split has images, if there are any.
+// checkSplits returns an error if a split has no images, and others have some.
 func (s *Folder) checkSplits() error {
 	for _, split := range s.info.Splits {
 		if s.info.Count > 0 && !slices.ContainsFunc(s.folders, func(f folder) bool { return f.split == split }) {
@@ -117,7 +118,7 @@ func (s *Folder) checkSplits() error {
 	return nil
 }
 
-// beside is the error for images and class folders in one folder.
+// beside returns the error for images next to class folders.
 func (s *Folder) beside(rel string, l listing) error {
 	return fmt.Errorf("images next to folders (%s next to %s%c); put every image into the folder of its class, or the "+
 		"folders elsewhere",

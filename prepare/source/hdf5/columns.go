@@ -82,13 +82,13 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 	return columns, bad, err
 }
 
-// enumerated says how an enumeration is read.
+// enumerated says how an enumeration becomes a field.
 type enumerated uint8
 
 const (
-	asItIs    enumerated = iota // a label if its numbers are 0 to n-1, otherwise its numbers
-	asNumbers                   // its numbers
-	asLabel                     // a label whose classes are its names by ascending number
+	asItIs    enumerated = iota // a label if its numbers are 0 to n-1, otherwise numbers
+	asNumbers                   // numbers
+	asLabel                     // a label whose classes are sorted by their numbers
 )
 
 // enumerationWanted returns how a selection asks for an enumeration: by a type. It clears the type in the selection,
@@ -290,12 +290,12 @@ func blockRecords(d *meta.Dataset, size int) int64 {
 	return n
 }
 
-// blocks reads records in blocks. The columns of a compound share them: columns are read record by record, and each
-// member would otherwise read and decompress the same chunks again.
+// blocks reads records in blocks, and keeps the last one. The columns of a compound share it: they are read record
+// by record, one column after the other, and each would otherwise read and decompress the same chunks again.
 type blocks struct {
 	ctx  context.Context
 	r    array.Records
-	step int64
+	step int64 // records in a block
 
 	mu    sync.Mutex
 	first int64

@@ -1,10 +1,14 @@
-// Package hdf5 reads HDF5 files that other programs wrote as columns: numbers, strings, labels, members of compounds,
-// lists of any length, and datasets whose elements are in other files.
+// Package hdf5 reads HDF5 files that other programs wrote as columns: numbers, strings, labels, members of
+// compounds, lists of variable length, and datasets whose elements are in other files.
 //
-// A [File] finds what can become a field and says of everything else why it cannot. Columns have the records along
-// their first axis; Units are groups that each are a record or hold rows of records, such as robomimic's
-// demonstrations; Cells are the matrices of single-cell files (package cells). internal/hdf5/meta parses the metadata
-// and internal/hdf5/chunk reads the elements; both treat the file as untrusted, and so does this package.
+// A [File] returns the columns (array.Column) of everything that can become a field, and for everything else the
+// reason why it cannot. Records are along the first axis of a dataset. Where groups are records or hold rows of
+// records, such as the demonstrations of robomimic, Units returns them for package unit, and Cells returns the
+// matrices of single-cell files for package cells.
+//
+// internal/hdf5/meta parses the metadata, and internal/hdf5/chunk reads and decompresses elements without libhdf5,
+// so the program needs no C. Both treat the file as untrusted, and so does this package: sizes, offsets and depths
+// from a file are limited before they are used, and files that a file names are opened through the source's root.
 package hdf5
 
 import (
@@ -32,8 +36,8 @@ type File struct {
 	meta  *meta.File
 	pool  *chunk.Pool
 	root  *vfs.Root
-	depth int  // how many virtual datasets led to this file
-	inner bool // the caller of Open closes the root
+	depth int  // number of virtual datasets that led to this file
+	inner bool // the caller of Open closes root
 
 	mu    sync.Mutex
 	named map[string]vfs.File // external files, by path

@@ -18,21 +18,21 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// part is the part of a dataset's elements that becomes a field: the whole element, or a member of a compound.
+// part is what becomes one field of a dataset's elements: the whole element, or a member of a compound.
 type part struct {
 	name  string // name of the member, such as "/pos/x"; "" for the whole element
 	typ   *meta.Datatype
-	at    int64
-	axes  []stride
+	at    int64    // offset of the part in a record, in bytes
+	axes  []stride // axes of the elements within a record, the outermost first
 	field source.Field
-	label bool // the numbers of an enumeration that are its classes: 0 to n-1
-	// The number of each class, ascending, in an enumeration that is renumbered; otherwise nil.
+	label bool // the numbers of an enumeration are class numbers: 0 to n-1
+	// By class: its number in an enumeration that is renumbered, ascending; nil for any other.
 	numbers []int64
-	chars   bool // the elements of a record are the letters of a text
-	texts   bool // a record is several texts, which become one: their JSON array
+	chars   bool // the elements of a record are the letters of one text
+	texts   bool // a record is several texts, which become their JSON array
 }
 
-// stride is an axis of a part: n elements, which are that many bytes apart in a record.
+// stride is an axis of a part: n elements at a distance of bytes in a record.
 type stride struct{ n, bytes int64 }
 
 // mostParts limits how many fields a dataset can make. Compounds in compounds multiply their members, so a small
@@ -73,8 +73,8 @@ func strides(dims []int64, size int64) []stride {
 	return list
 }
 
-// expand returns the parts that p consists of: p itself, or the members of a compound. Arrays in the type become
-// further axes, and a complex number an axis of two.
+// expand returns the parts of p: p itself, or the members of a compound, recursively. Arrays in the type become
+// further axes, and a complex number becomes an axis of two.
 func (p part) expand(path string) (list []part, err error) {
 	for p.typ.Class == meta.Array {
 		p.axes = append(slices.Clone(p.axes), strides(p.typ.Dims, p.typ.Base.Size)...)
@@ -238,8 +238,8 @@ func (p *part) renumber() error {
 	return nil
 }
 
-// items appends the JSON array of the texts of a record, as lists of texts of other sources are stored. JSON is UTF-8, so
-// that a text of other bytes is refused: it would lose them.
+// items appends the JSON array of the texts of a record, which is how lists of texts are stored from all sources.
+// JSON is UTF-8, so other bytes are an error: they would be replaced.
 func (p *part) items(buf, record []byte, heap *meta.Heap) ([]byte, error) {
 	elements := p.gather(nil, record[p.at:])
 	one := part{typ: p.typ, field: p.field}
@@ -281,11 +281,11 @@ func (p *part) list(buf, record []byte, heap *meta.Heap) ([]byte, error) {
 	return buf, nil
 }
 
-// gather appends the elements of a part, side by side.
+// gather appends the elements of the part, contiguously.
 func (p *part) gather(buf, record []byte) []byte { return gatherAxes(buf, record, p.axes, p.typ.Size) }
 
-// gatherAxes appends the elements of a part of a record. Inner axes whose elements lie side by side are copied at once,
-// so that the innermost copy is as long as the part allows.
+// gatherAxes appends the elements of a part of a record. Inner axes whose elements are contiguous are copied at
+// once, so that each copy is as long as the part allows.
 func gatherAxes(buf, record []byte, axes []stride, size int64) []byte {
 	n, end := size, len(axes)
 	for end > 0 && axes[end-1].bytes == n { // side by side

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// selection maps the elements of a selection, in their order, to places in a dataset. Trailing axes that are selected
-// completely are joined into rows of width elements, so that a copy is as long as possible.
+// selection maps the elements of a hyperslab selection, in their order, to positions in a dataset. Trailing axes
+// that are selected as a whole are joined to runs of width elements, so that copies are long.
 type selection struct {
 	axes  []axis
 	width int64
@@ -16,11 +16,12 @@ type selection struct {
 
 // axis is the selection along one axis: regular blocks, or a list of spans.
 type axis struct {
-	start, stride, block int64      // regular
-	spans                [][2]int64 // of any other: first element of each span, and how many elements come before it
-	count                int64      // how many elements are selected
-	step                 int64      // distance, in elements of the dataset, between neighbors on this axis
-	length               int64
+	start, stride, block int64 // regular
+	// By span: its first element, and the number of selected elements before it. nil for a regular axis.
+	spans  [][2]int64 // of any other: first element of each span, and how many elements come before it
+	count  int64      // how many elements are selected
+	step   int64      // distance, in elements of the dataset, between neighbors on this axis
+	length int64
 }
 
 // newSelection returns the places of a selection in a dataset of shape dims. Products of dims are compared with a limit
@@ -105,12 +106,12 @@ func (a *axis) at(k int64) (place, run int64) {
 	return a.spans[i][0] + k - a.spans[i][1], end - k
 }
 
-// below returns how many selected elements come before a place on the axis.
+// below returns the number of selected elements before a position on the axis.
 func (a *axis) below(place int64) int64 {
 	return int64(sort.Search(int(a.count), func(k int) bool { p, _ := a.at(int64(k)); return p >= place }))
 }
 
-// row returns how many selected elements belong to each place of the first axis.
+// row returns the number of selected elements for each selected position of the first axis.
 func (s *selection) row() int64 {
 	n := s.width
 	for _, a := range s.axes[1:] {
@@ -119,8 +120,8 @@ func (s *selection) row() int64 {
 	return n
 }
 
-// at returns the place of selected element k in the dataset, in C order, and how many selected elements lie side by
-// side from it on.
+// at returns the position of selected element k in the dataset, in C order, and the number of selected elements
+// from it on that are contiguous there.
 func (s *selection) at(k int64) (place, run int64) {
 	in := k % s.width
 	k /= s.width

@@ -7,14 +7,14 @@ import (
 	"github.com/penstock/penstock/prepare/source/array"
 )
 
-// Stream reads records as bytes. It reads whole rows of chunks at a time if these are small enough, so that each chunk
-// is decompressed once.
+// Stream reads records as bytes. It reads whole rows of chunks, if they are at most 32 MiB, so that each chunk is
+// decompressed once.
 type Stream struct {
 	ctx  context.Context
 	r    array.Records
 	step int64
-	at   int64 // record
-	rest []byte
+	at   int64  // number of the next record
+	rest []byte // bytes that were read and not returned yet
 }
 
 // NewStream returns a Stream of the records from number at on. step is the number of records in one row of chunks.

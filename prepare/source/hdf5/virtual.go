@@ -13,13 +13,14 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// virtual reads a virtual dataset, whose elements are in other datasets, which are its origins.
+// virtual reads a virtual dataset, whose elements are in other datasets: its origins, in this file or in others.
+// https://support.hdfgroup.org/documentation/hdf5/latest/_v_d_s.html
 type virtual struct {
 	file   *File
 	data   *meta.Dataset
-	record int64 // elements
+	record int64 // elements of a record
 	parts  []mapping
-	fill   []byte // nil for zeros
+	fill   []byte // one element for places that no origin has; nil for zeros
 
 	mu   sync.Mutex
 	open map[string]*origin

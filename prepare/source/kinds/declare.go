@@ -9,7 +9,8 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// Declare returns a source's Info with the meanings that --fields and --instances give its fields.
+// Declare returns info with the meanings that --fields and --instances give to fields: masks, boxes and keypoints
+// of an image, and fields whose rows are the instances of one list. rowsOf are the names in --instances.
 func Declare(info source.Info, selection string, rowsOf []string) (source.Info, error) {
 	info.Fields = slices.Clone(info.Fields)
 	list, err := column.ParseFields(selection)
@@ -46,10 +47,10 @@ func Declare(info source.Info, selection string, rowsOf []string) (source.Info, 
 	return info, nil
 }
 
-// asks reports whether --fields names an image that fields lie on.
+// asks reports whether --fields refers to an image field by this name.
 func asks(list []column.Selection, image string) bool {
 	return slices.ContainsFunc(list, func(w column.Selection) bool { return w.Content.Image == image })
 }
 
-// instances is the name of the instances that --instances declares.
+// instances is the name of the group of fields that --instances declares.
 const instances = "instances"

@@ -26,7 +26,7 @@ import (
 var endings = map[string][]string{"npz": {".npz"}, "npy": {".npy"}, "safetensors": {".safetensors"},
 	"hdf5": {".h5", ".hdf5", ".hdf", ".nc", ".mat", ".h5ad"}, "zarr": {".zarr"}, rawKind: {""}}
 
-// grouped is *hdf5.File or *zarr.File.
+// grouped is a file with groups: *hdf5.File or *zarr.File.
 type grouped interface {
 	unit.Grouped
 	Unit(path string) (unit.Unit, error)
@@ -43,11 +43,11 @@ var openGrouped = map[string]func(ctx context.Context, root *vfs.Root, path stri
 	},
 }
 
-// rawKind is the kind of files without a header, whose type Options.Records has.
+// rawKind is the kind of files without a header, whose element type is in Options.Records.
 const rawKind = "bin"
 
-// KindOf returns the kind of a source that is asked for, or that follows from where its records are; "" if it has to be
-// found out.
+// KindOf returns the kind that the user asked for, or that follows from the declaration of records; "" if it must
+// be detected.
 func KindOf(kind, records string) string {
 	if kind != "" && kind != "auto" {
 		return kind
@@ -58,8 +58,9 @@ func KindOf(kind, records string) string {
 	return ""
 }
 
-// unitFiles returns the files of a source that has a unit in each, in the order of units, or the only file of a folder or
-// glob without a declaration, which is read as itself; nil of any other source.
+// unitFiles returns the files of a source in which each file is or has units, sorted as units are. A folder or glob
+// without a declaration may turn out to be a single file, which is opened as itself. It returns nil for any other
+// source.
 func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records string) ([]string, error) {
 	if _, _, ok := source.SplitGeneration(path); ok || endings[kind] == nil { // which a dataset has
 		return nil, nil
@@ -81,8 +82,9 @@ func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records s
 	return files, nil
 }
 
-// areSamples reports whether .npy files have a sample or several each, and not a field: they have one type and one
-// shape but for the first axis, whose lengths differ, or many names that differ in numbers.
+// areSamples reports whether .npy files are samples and not fields of one dataset. They are if all have one type
+// and one row shape, and either their lengths differ or there are many arrays of several axes whose names differ
+// only in numbers.
 func areSamples(ctx context.Context, root *vfs.Root, files []string) bool {
 	var first array.Column
 	same, numbered := true, len(files) >= meta.LeastNumbered
@@ -103,7 +105,7 @@ func areSamples(ctx context.Context, root *vfs.Root, files []string) bool {
 	return !same || numbered && len(first.Field.Shape) > 0
 }
 
-// filesIn returns the files of a folder that are units.
+// filesIn returns the files of a folder that can have units of a kind.
 func filesIn(root *vfs.Root, folder, kind string) (files []string) {
 	for _, ending := range endings[kind] {
 		files = append(files, source.Visible(root.Glob(folder, "*"+ending))...)
@@ -111,7 +113,8 @@ func filesIn(root *vfs.Root, folder, kind string) (files []string) {
 	return files
 }
 
-// openUnitFiles opens a source of files with units.
+// openUnitFiles opens the source of files with units. Without a declaration, each file is a unit, and unit.Guess
+// decides whether it is a record or holds rows.
 func openUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files []string, opts source.Options,
 	selection []column.Selection) (source.Source, error) {
 	records := &unit.Records{Levels: []string{"*"}}
@@ -145,7 +148,7 @@ func openUnitFiles(ctx context.Context, root *vfs.Root, path, kind string, files
 	return dataset.OfUnits(kind, path, columns, records, hint, nil, "", root)
 }
 
-// unitsOf returns the units of files: these, or groups in them.
+// unitsOf returns the units of files: the files, or the groups in them.
 func unitsOf(ctx context.Context, root *vfs.Root, kind string, files []string, records *unit.Records) (
 	units []unit.Unit, err error) {
 	below, inGroups := records.Below()
@@ -185,7 +188,7 @@ func unitsOf(ctx context.Context, root *vfs.Root, kind string, files []string, r
 	return units, nil
 }
 
-// namesOf returns the paths of files from the folder that all are in.
+// namesOf returns the paths of files relative to the deepest folder that has all of them.
 func namesOf(files []string) (names []string) {
 	folder := filepath.Dir(files[0])
 	for _, f := range files {
@@ -203,14 +206,15 @@ func namesOf(files []string) (names []string) {
 	return names
 }
 
-// file is a file as a unit, or a group of it.
+// file is a file, or a group in a file, as a unit. It is not open: a source can have more files than a process may
+// open, so each method opens the file and closes it again. The closer of Open keeps it open for the caller.
 type file struct {
 	ctx        context.Context
 	root       *vfs.Root
 	path, name string
 	kind       string
-	raw        *array.Raw // of files without a header
-	group      string     // in a file of groups; "" is the file
+	raw        *array.Raw // element type of a file without a header; nil for other files
+	group      string     // path of a group in the file; "" for the file itself
 }
 
 // Name implements unit.Unit.
@@ -219,7 +223,7 @@ func (u *file) Name() string { return strings.TrimSuffix(u.name+"/"+u.group, "/"
 // cells is a file of single cells as a unit.
 type cells struct {
 	*file
-	names func() (names unit.Named, err error) // the names of classes and features of the cells
+	names func() (names unit.Named, err error) // reads the names of the cells on first use
 }
 
 // RowName implements unit.Named.
@@ -231,10 +235,11 @@ func (c *cells) RowName(row int64) string {
 	return names.RowName(row)
 }
 
-// opened opens a file of groups and arrays.
+// opened opens a file with groups.
 func (u *file) opened() (grouped, error) { return openGrouped[u.kind](u.ctx, u.root, u.path) }
 
-// asUnit returns the file as a unit, whose rows have names if they are cells.
+// asUnit returns the file as a unit. The rows of a file of single cells have names, which are read only when they
+// are needed.
 func (u *file) asUnit() (unit.Unit, error) {
 	if openGrouped[u.kind] == nil {
 		return u, nil
@@ -258,7 +263,7 @@ func (u *file) asUnit() (unit.Unit, error) {
 	})}, nil
 }
 
-// groups returns the units in a file of groups.
+// groups returns the units in a file with groups, as files that are not open.
 func (u *file) groups(below *unit.Records) (units []unit.Unit, err error) {
 	f, err := u.opened()
 	if err != nil {
@@ -273,7 +278,7 @@ func (u *file) groups(below *unit.Records) (units []unit.Unit, err error) {
 	return units, errors.Join(err, f.Close())
 }
 
-// openGroup opens a file of groups, and returns the unit in it.
+// openGroup opens the file, and returns it with its unit. The caller closes the file.
 func (u *file) openGroup() (grouped, unit.Unit, error) {
 	f, err := u.opened()
 	if err != nil {
@@ -286,7 +291,7 @@ func (u *file) openGroup() (grouped, unit.Unit, error) {
 	return f, inner, nil
 }
 
-// open opens the arrays of a file without groups.
+// open opens a file without groups, and returns its arrays. The array of a file with one array is called unit.Lone.
 func (u *file) open() (columns []array.Column, bad array.Rejections, closer io.Closer, err error) {
 	switch u.kind {
 	case "npz":

@@ -1,8 +1,9 @@
-// Package kinds opens samples of any kind: it alone imports the packages of all kinds.
+// Package kinds opens sources of any kind. It is the only package that imports the packages of all kinds.
 //
-// [Open] finds out what a path is (package source has the rules: names of files, their first bytes, the shape of a
-// folder), opens it by its package, and applies what holds for all kinds: declarations of fields, views, folders that
-// name columns, and the choice of splits. A message about an option says here which kinds take it.
+// [Open] detects the kind of a path (package source has the rules: first bytes, names of files, the layout of a
+// folder), opens it with the package of that kind, and applies what all kinds share: declarations of records in
+// units, partitions in folder names, and the check that an option applies to the kind. [Declare] adds the meanings
+// that the user gives to fields. An error about an option says which kinds take it.
 package kinds
 
 import (
@@ -31,9 +32,9 @@ import (
 	"github.com/penstock/penstock/prepare/source/zarr"
 )
 
-// Open opens the samples at path: a folder, a file, or for archives and tables a glob of
-// files. It finds out what is common to all samples: their number,
-// types, class names. At the end of ctx, its cause is the error.
+// Open opens the source at path: a folder, a file, or for many kinds a glob of files. It decides what is common to
+// all samples: their number, types and class names. After the end of ctx, the error is its cause. The caller closes
+// the source.
 func Open(ctx context.Context, path string, opts source.Options) (source.Source, error) {
 	path, records := source.SplitRecords(path)
 	opts.Records = cmp.Or(opts.Records, records)
@@ -103,14 +104,13 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	return s, nil
 }
 
-// withMissing are the kinds of sources with empty cells or nulls.
+// withMissing are the kinds whose values can be missing.
 var withMissing = []string{"csv", "jsonl", "parquet", "arrow", "tfrecord", "mds"}
 
-// withUnits are the kinds of sources whose records may be units, or rows of units.
+// withUnits are the kinds whose records may be units, or rows of units.
 var withUnits = []string{"hdf5", "zarr", "npz", "npy", "safetensors", rawKind}
 
-// openRoot is source.OpenRoot. For a missing path it returns the error of reading the path, which names the path as the
-// user typed it.
+// openRoot is source.OpenRoot. For a missing path, it returns the error that names the path as the user typed it.
 func openRoot(path string, opts source.Options) (*vfs.Root, error) {
 	root, err := source.OpenRoot(path, opts)
 	if err != nil {
@@ -122,7 +122,8 @@ func openRoot(path string, opts source.Options) (*vfs.Root, error) {
 	return root, nil
 }
 
-// detect finds out the kind of a source, unless opts has it, and whether there is other data.
+// detect returns the kind of a source, from opts.Found if it was detected before. It is an error if a folder also
+// holds data that this kind would leave out.
 func detect(ctx context.Context, path string, opts source.Options) (kind string, err error) {
 	root, err := openRoot(path, source.Options{Outside: opts.Outside})
 	if err != nil {
@@ -137,6 +138,7 @@ func detect(ctx context.Context, path string, opts source.Options) (kind string,
 	return kind, source.Alone(ctx, root, path, kind)
 }
 
+// openers has the function that opens a source of each kind. The function owns root on success only.
 var openers = map[string]openFunc{
 	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip,
 	"npy": array.OpenNPY, "npz": array.OpenNPZ, "safetensors": array.OpenSafetensors,
@@ -148,7 +150,8 @@ var openers = map[string]openFunc{
 	"labelme": labels.Labelme,
 }
 
-// openFolder opens a folder of images. One that seemed to be of images as it is large may be of LabelMe.
+// openFolder opens a folder of images. Detection looks at few names of large folders, so a LabelMe folder may have
+// been taken for images; its JSON files then make opening fail, and only then all names are looked at.
 func openFolder(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	err := fmt.Errorf("source %s: --fields: a folder of images has no columns", path)
@@ -166,11 +169,12 @@ func openFolder(ctx context.Context, root *vfs.Root, path string, opts source.Op
 	return nil, err
 }
 
+// openFunc opens a source of one kind.
 type openFunc func(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	selection []column.Selection) (
 	source.Source, error)
 
-// Check reports an error unless a first look at path finds a source of that kind.
+// Check returns an error if a quick look at path shows that it is no source of that kind.
 func Check(path, kind string) error {
 	path, _ = source.SplitRecords(path)
 	switch kind {

@@ -16,22 +16,23 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// partitions is a source of files in folders that name values of columns, such as kind=a. The columns of the folders
-// come after the columns of the files.
+// partitions is a source of files in folders that name column values, such as kind=a. The columns of the folders
+// follow the columns of the files. All rows of a file have the same values for them.
 type partitions struct {
 	source.Source
 	info  source.Info
-	first int // fields of the files
-	of    map[string]partition
+	first int                  // fields of the files
+	of    map[string]partition // values by path of the file
 }
 
-// partition is the values that the folders of a file name.
+// partition is the values that the folders of a file give to its rows.
 type partition struct {
 	values source.Tuple
-	err    error // why they are no values of the fields
+	err    error // why a value does not fit its field; an error of each row
 }
 
-// openPartitions opens a source of that kind whose files are in partitions.
+// openPartitions opens a source of a kind whose files are in partitions. A column in both the files and the folders
+// is an error: which of the two values counts differs between programs.
 func openPartitions(ctx context.Context, root *vfs.Root, path, kind string, files []string, opts source.Options,
 	selection []column.Selection) (source.Source, error) {
 	p := &partitions{of: make(map[string]partition)}
@@ -60,8 +61,8 @@ func openPartitions(ctx context.Context, root *vfs.Root, path, kind string, file
 	return p, nil
 }
 
-// find finds the columns of the folders and their values, and returns the fields that are wanted of them, and the
-// selection of the others.
+// find reads the columns and values of the folders, and returns the fields that are selected of them, and the
+// selection that is left for the files. All files must be in folders of the same columns.
 func (p *partitions) find(root *vfs.Root, path string, files []string, missing string, selection []column.Selection) (
 	fields []source.Field, inFiles []column.Selection, err error) {
 	var names []string
@@ -136,8 +137,8 @@ func (p *partitions) find(root *vfs.Root, path string, files []string, missing s
 	return fields, inFiles, nil
 }
 
-// partitionType returns the type of the k-th column, whose whole numbers get the form of numbers: pyarrow, too, takes
-// 01 for 1.
+// partitionType returns the type of the k-th column: integers if all values are, a label by the name of the column,
+// otherwise text. Integers are written in their usual form, as pyarrow reads 01 as 1, too.
 func partitionType(w column.Selection, cells [][]column.Cell, k int) (column.Type, error) {
 	whole, classes := true, make(map[string]bool)
 	for _, row := range cells {
@@ -183,16 +184,16 @@ func (p *partitions) From(n int64) iter.Seq2[source.Sample, error] {
 	}
 }
 
-// with adds the values that the folders of its file name to a sample.
+// with adds the values of its partition to a sample.
 func (p *partitions) with(s source.Sample) source.Sample {
 	s.Data = partitioned{s.Data, p.first, p.of[s.File]}
 	return s
 }
 
-// partitioned is the Data of a sample.
+// partitioned is the Data of a row with the values of its partition.
 type partitioned struct {
 	source.Data
-	first int
+	first int // number of fields from the files
 	part  partition
 }
 
@@ -208,7 +209,8 @@ func (d partitioned) Read(v *source.Values) error {
 	return d.part.err
 }
 
-// Files implements source.Naming, of tables that name files.
+// Files implements source.Naming for tables that name files. The values of partitions are not part of the result,
+// as they follow from the path of the table.
 func (d partitioned) Files(v *source.Values) (files []string, rest []byte, err error) {
 	if n, ok := d.Data.(source.Naming); ok {
 		return n.Files(v)
@@ -240,7 +242,7 @@ func (p *partitions) Blocks() iter.Seq2[source.Block, error] {
 	}
 }
 
-// partitionedBlock is a block of rows of one file.
+// partitionedBlock is a block of rows of one file, with the values of its partition.
 type partitionedBlock struct {
 	source.Block
 	source *partitions
@@ -279,7 +281,8 @@ func (p *indexedPartitions) Sample(i int64) (source.Sample, error) {
 	return p.with(s), err
 }
 
-// partitionFiles returns the files in the partitions of a folder, nil of any other source.
+// partitionFiles returns the files in the partitions of a folder, nil for any other source. A folder that has files
+// of the kind itself is read without partitions.
 func partitionFiles(root *vfs.Root, path, kind string) []string {
 	files, err := source.Files(path)
 	if err != nil || len(files) != 1 || !slices.Contains(source.Partitioned, kind) {

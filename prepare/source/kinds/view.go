@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// openView opens a view and the datasets that it is of, which are files of this machine.
+// openView opens a view and its datasets, which are local files, as a source.
 func openView(ctx context.Context, root *vfs.Root, path string, _ source.Options, selection []column.Selection) (
 	source.Source, error) {
 	ds, err := views.Open(ctx, path, views.Options{})
@@ -34,7 +34,7 @@ func openView(ctx context.Context, root *vfs.Root, path string, _ source.Options
 	return array.New("view", path, source.BaseName(path), chosen, ds, root)
 }
 
-// viewColumn returns a field of a view.
+// viewColumn returns a field of a view as a column.
 func viewColumn(ctx context.Context, src loader.Source, f store.Field) array.Column {
 	r := &viewRecords{ctx: ctx, src: src, field: f}
 	return array.Column{
@@ -43,21 +43,21 @@ func viewColumn(ctx context.Context, src loader.Source, f store.Field) array.Col
 	}
 }
 
-// viewRecords are the values of a field.
+// viewRecords reads the values of one field of a view.
 type viewRecords struct {
 	ctx   context.Context
 	src   loader.Source
 	field store.Field
 }
 
-// at returns record i in the memory of buf, or in more.
+// at appends nothing to buf but reuses its memory: it returns record i in it, or in larger memory.
 func (r *viewRecords) at(i int64, buf []byte) ([]byte, error) {
 	b := block.Block{Values: buf}
 	err := r.read(&b, []int{int(i)})
 	return b.Values, err
 }
 
-// read reads records.
+// read reads records into b. Retain keeps the maps of the view's datasets while they are read.
 func (r *viewRecords) read(b *block.Block, indices []int) error {
 	if err := r.src.Retain(); err != nil {
 		return err
@@ -66,15 +66,16 @@ func (r *viewRecords) read(b *block.Block, indices []int) error {
 	return b.Read(r.ctx, r.src, r.field.Spec, indices)
 }
 
-// viewBlockRecords is how many records are read at a time, unless they are long.
+// viewBlockRecords is the number of records that a cursor reads at a time, fewer if they are long.
 const viewBlockRecords = 256
 
-// viewCursor gives one record after the other. Each block is separate memory, as its records are used independently.
+// viewCursor returns the records of a field in order. Blocks have separate memory, as their records outlive the
+// next block.
 type viewCursor struct {
 	*viewRecords
-	next  int // record after the block
+	next  int // number of the record after the block
 	block block.Block
-	at, n int // in the block
+	at, n int // position in the block, and its number of records
 }
 
 // Next returns the next record.

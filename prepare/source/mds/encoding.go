@@ -13,16 +13,18 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// encoding is how the values of a column are bytes (streaming/base/format/mds/encodings.py).
+// encoding is how the values of a column are bytes (streaming/base/format/mds/encodings.py), and the column that
+// they become.
 type encoding struct {
 	rows.Column
 	name   string
-	fixed  int64        // bytes of each value, 0: any number
-	static tensor.DType // of ndarray, Invalid: each value says its own
-	shape  []int        // of ndarray, nil: each value says its own
+	fixed  int64        // bytes of each value; 0 if values vary
+	static tensor.DType // element type of ndarray; Invalid if each value says its own
+	shape  []int        // shape of ndarray; nil if each value says its own
 }
 
-// newEncoding reads the name of an encoding. One that cannot become a field says why.
+// newEncoding parses the name of an encoding. An encoding that cannot become a field has Refused set, and its bytes
+// are skipped.
 func newEncoding(text string) (e encoding) {
 	name, args, _ := strings.Cut(text, ":")
 	e.name = name
@@ -54,21 +56,21 @@ func newEncoding(text string) (e encoding) {
 	return e
 }
 
-// scalars are the types of numbers. Arrays have the same.
+// scalars has the element types of numbers and of arrays, by name.
 var scalars = map[string]tensor.DType{
 	"uint8": tensor.Uint8, "uint16": tensor.Uint16, "uint32": tensor.Uint32, "uint64": tensor.Uint64, "int8": tensor.Int8,
 	"int16": tensor.Int16, "int32": tensor.Int32,
 	"int64": tensor.Int64, "float16": tensor.Float16, "float32": tensor.Float32, "float64": tensor.Float64,
 }
 
-// dynamic are the types of arrays that say their own.
+// dynamic has the element types of arrays that carry their type, by its code.
 var dynamic = map[byte]tensor.DType{
 	8: tensor.Uint8, 9: tensor.Int8, 16: tensor.Uint16, 17: tensor.Int16, 18: tensor.Float16, 32: tensor.Uint32,
 	33: tensor.Int32, 34: tensor.Float32,
 	64: tensor.Uint64, 65: tensor.Int64, 66: tensor.Float64,
 }
 
-// array reads the arguments after ndarray: nothing, a type, or a type and a shape.
+// array parses the arguments of ndarray: none, a type, or a type and a shape.
 func (e *encoding) array(args string) {
 	dtype, dims, shaped := strings.Cut(args, ":")
 	if e.static = scalars[dtype]; e.static == tensor.Invalid {
@@ -96,7 +98,7 @@ func (e *encoding) array(args string) {
 
 var errArray = source.ValueError("an array that is not as its type says")
 
-// value makes a value of bytes.
+// value returns the value in b. Numbers that are stored as text are appended to buf.
 func (e *encoding) value(b []byte, buf *[]byte) (x rows.Value, err error) {
 	switch e.name {
 	case "ndarray":
@@ -117,7 +119,7 @@ func (e *encoding) value(b []byte, buf *[]byte) (x rows.Value, err error) {
 	return x, nil
 }
 
-// number returns a number of 8 bytes.
+// number returns a number whose 8 bytes are n, or the error of parsing it.
 func number(n uint64, d tensor.DType, err error, buf *[]byte) (x rows.Value, _ error) {
 	if err != nil {
 		return x, source.ValueError("%w", err)
@@ -127,8 +129,9 @@ func number(n uint64, d tensor.DType, err error, buf *[]byte) (x rows.Value, _ e
 	return rows.Value{DType: d, Data: (*buf)[begin:]}, nil
 }
 
-// arrayValue reads [type] [axes<<2 | log of the bytes of a length] [lengths] and the numbers; the first two are not
-// there where the name of the encoding says them.
+// arrayValue reads an array: a byte with the code of the type, a byte with rank<<2 and the logarithm of the size of
+// a length, the lengths, and the elements. The first byte is absent if the encoding has a type, and all but the
+// elements if it has a shape.
 func (e *encoding) arrayValue(b []byte) (x rows.Value, err error) {
 	if x.DType = e.static; x.DType == tensor.Invalid {
 		if len(b) == 0 || dynamic[b[0]] == tensor.Invalid {
@@ -160,7 +163,8 @@ func (e *encoding) arrayValue(b []byte) (x rows.Value, err error) {
 	return x, fits(&x, b)
 }
 
-// fits makes b the data of x, if it has as many bytes as the shape says.
+// fits sets the data of x to b if b has exactly the bytes of the shape. It divides instead of multiplying, as the
+// lengths come from the file and could overflow.
 func fits(x *rows.Value, b []byte) error {
 	left := int64(len(b))
 	for _, n := range x.Shape() {
@@ -179,10 +183,10 @@ func fits(x *rows.Value, b []byte) error {
 	return nil
 }
 
-// channels is the number of channels of Pillow's modes whose pixels are bytes.
+// channels has the number of channels of Pillow's modes whose channels are bytes.
 var channels = map[string]int{"L": 1, "RGB": 3, "RGBA": 4, "CMYK": 4, "YCbCr": 3, "HSV": 3, "LAB": 3, "LA": 2, "P": 1}
 
-// pixels reads uint32 width, height and length of the mode, the mode and the pixels of a Pillow image.
+// pixels reads a Pillow image: width, height and length of the mode as uint32, the mode, and the pixels.
 func pixels(b []byte) (x rows.Value, err error) {
 	if len(b) < 12 {
 		return x, errArray

@@ -1,9 +1,12 @@
 // Package mds reads datasets of MosaicML Streaming: folders with an index.json and shards, raw or compressed.
 //
-// The index names shards, columns and their encodings. A shard begins with the offsets of its samples, and a sample
-// with the sizes of its columns of variable length. The format has no specification but the library's code, which this
-// package follows: streaming/base/format/mds. An encoding that runs code, pickle, is refused: datasets come from
-// strangers. Shards come as a rows.Format, and package rows makes fields of their columns.
+// The index names the shards, the columns and their encodings. A shard begins with the offsets of its samples, and
+// a sample with the sizes of its columns of variable size. The format has no specification but the library's code,
+// which this package follows: streaming/base/format/mds in https://github.com/mosaicml/streaming. Pickle, an
+// encoding that runs code, is refused: datasets come from strangers.
+//
+// Each shard is a rows.Stream, and package rows makes fields of their columns. Offsets, sizes and names come from
+// the files, so they are checked before memory is allocated and before a file is opened.
 package mds
 
 import (
@@ -19,16 +22,16 @@ import (
 	"github.com/penstock/penstock/prepare/source/rows"
 )
 
-// IndexName is the file of a folder that names its shards.
+// IndexName is the name of the file that lists the shards of a folder.
 const IndexName = "index.json"
 
-// index is the contents of index.json (streaming/base/format/base/writer.py).
+// index is the content of index.json (streaming/base/format/base/writer.py).
 type index struct {
 	Version int     `json:"version"`
 	Shards  []shard `json:"shards"`
 }
 
-// shard is a file of samples (streaming/base/format/mds/writer.py).
+// shard is the entry of a shard in the index (streaming/base/format/mds/writer.py).
 type shard struct {
 	Version   int        `json:"version"`
 	Format    string     `json:"format"`
@@ -39,18 +42,20 @@ type shard struct {
 	Packed    *fileInfo  `json:"zip_data"`
 	Method    string     `json:"compression"`
 	Samples   int64      `json:"samples"`
-	columns   []encoding // of Encodings
+	columns   []encoding // parsed from Encodings
 }
 
+// fileInfo is the name and size in bytes of a shard's file.
 type fileInfo struct {
 	Name  string `json:"basename"`
 	Bytes int64  `json:"bytes"`
 }
 
-// maxIndex is the most bytes that an index has.
+// maxIndex limits the size of an index, in bytes.
 const maxIndex = 1 << 30
 
-// Open reads the index. It goes through the samples where arrays may have several shapes, or bytes may be images.
+// Open opens a folder, an index, or a glob of either. It reads the samples only if arrays may differ in shape or
+// bytes may be images.
 func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	files, err := source.Files(path)
@@ -68,14 +73,15 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return rows.Open(ctx, root, path, s.names, format, opts, selection)
 }
 
-// set is the shards of a source.
+// set is the shards of a source, in order.
 type set struct {
 	names  []string // of the files
 	shards map[string]*shard
 	splits source.FileSplits
 }
 
-// add takes the shards of folders, or of indexes. A folder of folders that have splits' names has these splits.
+// add adds the shards of folders and index files. A folder without an index takes the indexes of its subfolders,
+// whose names give the splits.
 func (s *set) add(root *vfs.Root, paths []string) error {
 	var found []string
 	for _, p := range paths {
@@ -107,7 +113,7 @@ func (s *set) add(root *vfs.Root, paths []string) error {
 	return nil
 }
 
-// index takes the shards of an index, and returns their files.
+// index adds the shards of an index, and returns their files.
 func (s *set) index(root *vfs.Root, name string) (files []string, err error) {
 	var x index
 	if err := source.ReadJSON(root, name, "index of MDS", maxIndex, &x); err != nil {
@@ -136,7 +142,8 @@ func (s *set) index(root *vfs.Root, name string) (files []string, err error) {
 	return files, nil
 }
 
-// file returns the file of a shard: the raw one, if it exists.
+// file returns the path of a shard's file: the raw one if it exists, else the compressed one. The library keeps
+// either or both. The size must be as in the index, as a shard may be half downloaded.
 func (h *shard) file(root *vfs.Root, dir string) (string, error) {
 	for _, f := range []*fileInfo{h.Raw, h.Packed} {
 		if f == nil {
@@ -161,7 +168,7 @@ func (h *shard) file(root *vfs.Root, dir string) (string, error) {
 	return "", errors.New("its file is not there")
 }
 
-// check makes sure that the columns are known.
+// check returns an error if the format is unknown, or sizes do not fit the encodings, and fills in columns.
 func (h *shard) check() error {
 	if h.Format != "mds" || h.Version != 2 {
 		return fmt.Errorf("is of format %q, version %d, and mds, version 2 is expected", h.Format, h.Version)

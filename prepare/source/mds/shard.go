@@ -20,7 +20,14 @@ import (
 //
 // A shard may be compressed as a whole. It is read from its begin to its end.
 
-// open refuses codecs that no Go library of ours reads before the first row is asked for.
+// A shard is the number of samples as uint32, the offset of each sample and of the end as uint32, the JSON that is
+// in the index, too, and the samples. All numbers are little endian. A sample is
+//
+//	the size as uint32 of each column of variable size, and the bytes of all columns
+//
+// A shard may be compressed as a whole, and is read from front to back.
+//
+// open returns the file of a shard. Compression that is not read here is an error before the first row.
 func (h *shard) open(ctx context.Context, root *vfs.Root, path string) (rows.File, error) {
 	if method, _, _ := strings.Cut(h.Method, ":"); h.Packed != nil && strings.HasSuffix(path, "."+method) &&
 		(method == "br" || method == "snappy") {
@@ -36,8 +43,8 @@ func (h *shard) open(ctx context.Context, root *vfs.Root, path string) (rows.Fil
 	return &rows.Stream{Ctx: ctx, Root: root, Path: path, List: list, Samples: h.Samples, Read: h.samples}, nil
 }
 
-// samples yields the samples of a shard from number first on, and skips the bytes before it. Offsets are untrusted:
-// each must be at or after the one before.
+// samples yields the samples of a shard from number first on. Offsets are untrusted: each must be at least the
+// offset before.
 func (h *shard) samples(s *source.Stream, first int64, yield func(rows.Row, error) bool) error {
 	r := s.Seekable()
 	head, err := source.ReadBytes(r, 4, errShort)
@@ -87,7 +94,7 @@ var (
 	errShort   = errors.New("the shard is cut short")
 )
 
-// sample is the bytes of a sample.
+// sample is the bytes of a sample in a shard.
 type sample struct {
 	shard *shard
 	bytes []byte

@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// input is the stream, read ahead by a goroutine: a read of a pipe cannot be ended by a context.
-// That goroutine ends with the stream, or when the context does and the producer sends once more.
+// input is the stream of a producer, which a goroutine reads ahead: a read of a pipe cannot be interrupted by a
+// context. The goroutine ends at the end of the stream, or after ctx has ended when a read returns.
 type input struct {
 	ctx    context.Context
 	blocks chan block
-	free   sync.Pool // of *[]byte
-	block  []byte    // as it was read, for free
-	rest   []byte    // of it
-	arena  []byte    // memory for small values
-	err    error
+	free   sync.Pool // of *[]byte, for the goroutine
+	block  []byte    // current block, returned to free when rest is used up
+	rest   []byte    // unread bytes of block
+	arena  []byte    // memory from which small values are cut
+	err    error     // of the stream, after the last block
 }
 
 // block is the result of one read.
@@ -25,14 +25,14 @@ type block struct {
 }
 
 const (
-	blockBytes  = 1 << 20 // of a read
-	queueBlocks = 4       // blocks
+	blockBytes  = 1 << 20 // bytes of a read
+	queueBlocks = 4       // blocks that are read ahead
 	arenaBytes  = 256 << 10
-	maxHint     = 64 << 20 // bytes that are allocated for a size before they arrive
+	maxHint     = 64 << 20 // most bytes that are allocated for a size before the bytes arrive
 )
 
-// newInput reads a pipe ahead in a goroutine, as deep as queueBlocks: a pipe holds 64 KiB, so a producer would
-// otherwise stop whenever this process is busy. The goroutine ends with ctx, or with the stream.
+// newInput starts the goroutine. It reads up to queueBlocks blocks ahead: a pipe holds only 64 KiB, so the producer
+// would otherwise wait whenever this process is busy.
 func newInput(ctx context.Context, r io.Reader) *input {
 	in := &input{ctx: ctx, blocks: make(chan block, queueBlocks)}
 	in.free.New = func() any { b := make([]byte, blockBytes); return &b }
@@ -40,6 +40,7 @@ func newInput(ctx context.Context, r io.Reader) *input {
 	return in
 }
 
+// pump sends the blocks of r until an error or the end of ctx.
 func (in *input) pump(r io.Reader) {
 	for {
 		b := *in.free.Get().(*[]byte)
@@ -55,7 +56,7 @@ func (in *input) pump(r io.Reader) {
 	}
 }
 
-// fill reads until rest has at least one byte.
+// fill waits until rest has at least one byte.
 func (in *input) fill() error {
 	for len(in.rest) == 0 {
 		if in.err != nil {
@@ -86,7 +87,7 @@ func (in *input) ReadByte() (byte, error) {
 	return b, nil
 }
 
-// take returns the next n bytes, in memory that stays as it is.
+// take returns the next n bytes, in memory that is not reused.
 func (in *input) take(n int) ([]byte, error) {
 	out := in.memory(n)
 	for len(out) < n {
@@ -103,7 +104,8 @@ func (in *input) take(n int) ([]byte, error) {
 	return out, nil
 }
 
-// memory returns an empty slice for n bytes.
+// memory returns an empty slice with room for n bytes. Small values share an arena, as a sample of a few numbers
+// would otherwise cost an allocation each. A larger n is trusted only up to maxHint, and grows with what arrives.
 func (in *input) memory(n int) []byte {
 	if n > arenaBytes/4 {
 		return make([]byte, 0, min(n, maxHint))
