@@ -11,11 +11,11 @@ import (
 // Cells is the cells of one column in consecutive rows of a text, whose positions were found before.
 type Cells struct {
 	// The text, with at least CellMargin bytes before and after all cells.
-	Text string // with CellMargin bytes or more before and after all cells
+	Text string
 	// By row and column: the position of the separator after the cell. Ends[0] is the separator before the first
 	// cell.
-	Ends []uint32 // by row and column: where the cell ends and a separator comes; from the separator before the first cell
-	Step int      // number of columns in a row
+	Ends []uint32
+	Step int // number of columns in a row
 }
 
 // CellMargin is the number of bytes around a cell that AppendPlain may read. It loads whole words, whatever is

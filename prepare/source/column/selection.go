@@ -19,7 +19,7 @@ type Selection struct {
 	Type   string // "" guesses the type from the cells
 
 	// Content declares the field as an annotation of an image. Type is then "".
-	Content Content // in place of Type: the field is an annotation of an image
+	Content Content
 }
 
 // String returns the entry in the notation of ParseFields.

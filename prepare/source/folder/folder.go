@@ -55,8 +55,8 @@ type Folder struct {
 	heads heads
 
 	// Samples by folder, from the first listing until index takes them; nil if names are not held.
-	held    map[string][]entry // samples by folder, from the first listing until index; nil if they are not to be held
-	once    sync.Once          // runs index at the first random access
+	held    map[string][]entry
+	once    sync.Once // runs index at the first random access
 	indexed []indexedFolder
 	failed  error // of index
 }

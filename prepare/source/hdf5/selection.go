@@ -18,9 +18,9 @@ type selection struct {
 type axis struct {
 	start, stride, block int64 // regular
 	// By span: its first element, and the number of selected elements before it. nil for a regular axis.
-	spans  [][2]int64 // of any other: first element of each span, and how many elements come before it
-	count  int64      // how many elements are selected
-	step   int64      // distance, in elements of the dataset, between neighbors on this axis
+	spans  [][2]int64
+	count  int64 // how many elements are selected
+	step   int64 // distance, in elements of the dataset, between neighbors on this axis
 	length int64
 }
 

@@ -10,17 +10,18 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// cityscapes are the classes that Cityscapes is trained with (cityscapesScripts, helpers/labels.py), by their trainId.
+// cityscapes are the classes for training on Cityscapes, by trainId (cityscapesScripts, helpers/labels.py).
 var cityscapes = []string{"road", "sidewalk", "building", "wall", "fence", "pole", "traffic light", "traffic sign",
 	"vegetation", "terrain", "sky",
 	"person", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle"}
 
-// labelIDs are the ids of these classes in the files labelIds.
+// labelIDs has the id of each of these classes in files *_labelIds.png.
 var labelIDs = []byte{7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33}
 
-// ignoredClass is the number of all others.
+// ignoredClass is the trainId of all other classes.
 const ignoredClass = 255
 
+// toTrainID maps the ids of files *_labelIds.png to trainIds.
 var toTrainID = func() (table [256]byte) {
 	for i := range table {
 		table[i] = ignoredClass
@@ -31,7 +32,7 @@ var toTrainID = func() (table [256]byte) {
 	return table
 }()
 
-// trainIDs makes the file of a mask with the classes of training.
+// trainIDs converts a mask file with label ids to a PNG with trainIds.
 func trainIDs(file []byte) ([]byte, error) {
 	m, err := new(imagefile.Decoder).Numbers(file)
 	if err != nil {

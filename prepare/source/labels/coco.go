@@ -16,8 +16,9 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// COCO opens annotation files, or the folder that they are in. Images have the order of their ids, and annotations that
-// of the file, as pycocotools has them. Classes are the categories in the order of their ids.
+// COCO opens annotation files of COCO, or the folder with such files. The images of a file are sorted by id, and
+// the annotations of an image have the order of the file, as in pycocotools. Classes are the categories sorted by
+// id, numbered without gaps.
 func COCO(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	files, err := source.Files(path)
@@ -44,18 +45,18 @@ type cocoSet struct {
 	files      []*cocoFile
 	entries    []cocoEntry
 	categories map[int64]cocoCategory
-	classes    map[int64]int64 // by category
-	points     int
+	classes    map[int64]int64 // class number by category id
+	points     int             // keypoints of an object; 0 for none
 }
 
-// cocoEntry is an image.
+// cocoEntry is an image with the places of its annotations.
 type cocoEntry struct {
 	file *cocoFile
 	imageRecord
 	annotations []cocoSpan
 }
 
-// open reads the contents of the files, except the annotations of each image.
+// open makes a pass over each file, in the order of their splits, and describes the set.
 func (s *cocoSet) open(ctx context.Context, path string, files []string, opts source.Options) (format setFormat,
 	err error) {
 	splits := cocoSplits(files)
@@ -95,7 +96,7 @@ func (s *cocoSet) open(ctx context.Context, path string, files []string, opts so
 	return format, nil
 }
 
-// uniqueNames gives categories of one name their ids.
+// uniqueNames appends its id to each category name that is not unique.
 func uniqueNames(names []string, ids []int64) {
 	count := make(map[string]int)
 	for _, n := range names {
@@ -108,7 +109,8 @@ func uniqueNames(names []string, ids []int64) {
 	}
 }
 
-// add takes the images of a file, and its categories.
+// add adds the images and categories of a file. known has the ids of all images by name. Files may share categories
+// but not contradict each other.
 func (s *cocoSet) add(f *cocoFile, known map[string]int64, opts source.Options) error {
 	found, err := f.scan(opts.Seen)
 	if err != nil {
@@ -147,7 +149,8 @@ func (s *cocoSet) add(f *cocoFile, known map[string]int64, opts source.Options) 
 	return nil
 }
 
-// cocoSplits returns the splits of files by the words of their names, such as val2017, or of their folders.
+// cocoSplits returns the splits of files by the words of their names or folders, without digits: val of
+// instances_val2017.json.
 func cocoSplits(files []string) source.FileSplits {
 	plain := make([]string, len(files))
 	for i, f := range files {

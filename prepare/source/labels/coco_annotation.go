@@ -10,11 +10,11 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// cocoAnnotation is an element of annotations.
+// cocoAnnotation is an element of "annotations".
 type cocoAnnotation struct {
 	ID           json.Number     `json:"id"`
 	Category     int64           `json:"category_id"`
-	Box          []float64       `json:"bbox"` // left, top, width and height
+	Box          []float64       `json:"bbox"` // left, top, width and height in pixels
 	Area         *float64        `json:"area"`
 	Crowd        cocoTruth       `json:"iscrowd"`
 	Segmentation json.RawMessage `json:"segmentation"`
@@ -22,7 +22,7 @@ type cocoAnnotation struct {
 	panoptic
 }
 
-// called names the annotation, if it has an id.
+// called returns the id of the annotation for a message, "" if it has none.
 func (a *cocoAnnotation) called() string {
 	if a.ID == "" {
 		return ""
@@ -30,7 +30,7 @@ func (a *cocoAnnotation) called() string {
 	return fmt.Sprintf(" (id %s)", a.ID)
 }
 
-// cocoTruth is 0 or 1, or false or true.
+// cocoTruth is 0 or 1, or as some tools write it, false or true.
 type cocoTruth bool
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -46,7 +46,7 @@ func (t *cocoTruth) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// objects reads the annotations of an image.
+// objects reads and parses the annotations of an image from their places in the file.
 func (s *cocoSet) objects(e *cocoEntry) ([]object, error) {
 	list := make([]object, 0, len(e.annotations))
 	for i, at := range e.annotations {
@@ -74,9 +74,8 @@ func (s *cocoSet) objects(e *cocoEntry) ([]object, error) {
 	return list, nil
 }
 
-// object converts an annotation. COCO's boxes have width and height. A missing box is computed from the polygons, and a
-// missing area is the box's, as tools that write COCO leave either out. Masks are drawn later, in the worker that needs
-// them.
+// object converts an annotation. A missing box is computed from the polygons, and a missing area from the box, as
+// some tools leave them out. Masks are drawn later, by the worker that needs them.
 func (s *cocoSet) object(a *cocoAnnotation) (o object, err error) {
 	class, known := s.classes[a.Category]
 	if !known {
@@ -105,7 +104,7 @@ func (s *cocoSet) object(a *cocoAnnotation) (o object, err error) {
 	return o, err
 }
 
-// polygons returns the outline, nil if it is run lengths or there is none.
+// polygons returns the polygons of the outline; nil if it is given as run lengths, or not at all.
 func (a *cocoAnnotation) polygons() (list [][]float64, err error) {
 	if !bytes.HasPrefix(a.Segmentation, []byte("[")) {
 		return nil, nil
@@ -116,7 +115,7 @@ func (a *cocoAnnotation) polygons() (list [][]float64, err error) {
 	return list, nil
 }
 
-// extent returns the box around polygons.
+// extent returns the smallest box around polygons.
 func extent(polygons [][]float64) [4]float64 {
 	b := [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for _, p := range polygons {
@@ -127,7 +126,8 @@ func extent(polygons [][]float64) [4]float64 {
 	return b
 }
 
-// pixelsOf returns the pixels of an object.
+// pixelsOf returns the pixels of an object: the union of its polygons, or decoded run lengths, as numbers or in the
+// text form of pycocotools.
 func pixelsOf(text json.RawMessage, polygons [][]float64, w, h int) (runMask, error) {
 	if len(polygons) > 0 {
 		var parts []runMask
@@ -164,8 +164,9 @@ func pixelsOf(text json.RawMessage, polygons [][]float64, w, h int) (runMask, er
 	return parseRuns(letters, h, w)
 }
 
-// pointsOf returns keypoints in corner coordinates: COCO names pixels, whose centers they are. One that is not labeled
-// stays 0, 0. An object without any has all of them unlabeled.
+// pointsOf returns keypoints in corner coordinates. COCO gives the numbers of pixels, whose centers are half a
+// pixel further. Points that are not labeled (v = 0) stay at 0, 0. An object without a list has only unlabeled
+// points.
 func pointsOf(list []float64, n int) ([]float32, error) {
 	out := make([]float32, 3*n)
 	if len(list) == 0 {

@@ -15,47 +15,48 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// imageRecord is an element of images.
+// imageRecord is an element of "images".
 type imageRecord struct {
 	ID       int64   `json:"id"`
 	FileName string  `json:"file_name"`
-	Width    float64 `json:"width"` // some write 640.0
+	Width    float64 `json:"width"` // some tools write 640.0
 	Height   float64 `json:"height"`
 }
 
-// cocoCategory is an element of categories.
+// cocoCategory is an element of "categories".
 type cocoCategory struct {
 	ID        int64    `json:"id"`
 	Name      string   `json:"name"`
 	Keypoints []string `json:"keypoints"`
 }
 
-// cocoSpan is where an annotation stands in its file: they are read when their image is, as all of them may be gigabytes.
+// cocoSpan is the place of an annotation in its file. Annotations are read together with their image, as all of
+// them can be gigabytes.
 type cocoSpan struct {
 	at   int64
 	size int32
 }
 
-// cocoFile is a file of annotations.
+// cocoFile is an open file of annotations.
 type cocoFile struct {
 	vfs.File
 	name  string
-	dir   string // of its images
+	dir   string // folder of its images
 	split string
 	stray strayCount
 }
 
-// strayCount is the annotations of images that the file does not list.
+// strayCount counts annotations of images that the file does not list.
 type strayCount struct {
 	count int
-	image int64 // that the first one names
+	image int64 // smallest id of such an image
 }
 
 // cocoFound is the result of a pass over a file.
 type cocoFound struct {
 	images      []imageRecord
 	categories  []cocoCategory
-	annotations map[int64][]cocoSpan // by image
+	annotations map[int64][]cocoSpan // by image id
 }
 
 func openCOCO(ctx context.Context, root *vfs.Root, name string) (*cocoFile, error) {
@@ -66,7 +67,7 @@ func openCOCO(ctx context.Context, root *vfs.Root, name string) (*cocoFile, erro
 	return &cocoFile{File: f, name: name}, nil
 }
 
-// hints says what looks unusual.
+// hints returns sentences about annotations that were left out.
 func (f *cocoFile) hints() []string {
 	if f.stray.count == 0 {
 		return nil
@@ -75,7 +76,7 @@ func (f *cocoFile) hints() []string {
 		"are left out", filepath.Base(f.name), f.stray.count, f.stray.image)}
 }
 
-// scan goes through the file.
+// scan makes a pass over the file. It keeps images and categories, and of annotations only their places.
 func (f *cocoFile) scan(seen func(int64)) (*cocoFound, error) {
 	out := &cocoFound{annotations: make(map[int64][]cocoSpan)}
 	d := json.NewDecoder(bufio.NewReaderSize(f, 1<<20))
@@ -130,7 +131,7 @@ func (f *cocoFile) scan(seen func(int64)) (*cocoFound, error) {
 	return out, nil
 }
 
-// countStray finds annotations of images that are not listed.
+// countStray counts the annotations of images that are not listed.
 func (f *cocoFile) countStray(out *cocoFound) {
 	listed := make(map[int64]bool, len(out.images))
 	for _, img := range out.images {
@@ -147,7 +148,7 @@ func (f *cocoFile) countStray(out *cocoFound) {
 	}
 }
 
-// delimiter reads a bracket or brace. The file is read token by token, and never as a whole: annotations of COCO have
+// delimiter reads a bracket or brace. The file is read token by token and never as a whole, as files of COCO have
 // hundreds of megabytes.
 func delimiter(d *json.Decoder, want json.Delim) error {
 	t, err := d.Token()
@@ -163,10 +164,10 @@ func delimiter(d *json.Decoder, want json.Delim) error {
 	return nil
 }
 
-// maxElement is the most bytes of one annotation.
+// maxElement limits an element of a list, in bytes.
 const maxElement = 64 << 20
 
-// eachElement calls f with the elements of an array, and where they stand.
+// eachElement calls f with each element of an array and its position in the file. The memory of text is reused.
 func eachElement(d *json.Decoder, f func(text json.RawMessage, at int64) error) error {
 	if err := delimiter(d, '['); err != nil {
 		return err
@@ -187,11 +188,12 @@ func eachElement(d *json.Decoder, f func(text json.RawMessage, at int64) error) 
 	return delimiter(d, ']')
 }
 
-// lookedAt is how many images are looked for in a folder that may be theirs.
+// lookedAt is the number of images that are looked up in a folder to find out whether it has the images.
 const lookedAt = 20
 
-// imageFolder returns the folder of the images: next to the file, below it, or named after it, such as val2017
-// for annotations/instances_val2017.json. Folders outside of the source are not looked at.
+// imageFolder returns the folder of the images, which the file does not name: next to the file, below it, or named
+// after it, such as val2017 for annotations/instances_val2017.json. Of the folders inside the source, it takes the
+// one with the most of the first images.
 func (f *cocoFile) imageFolder(root *vfs.Root, images []imageRecord) (string, error) {
 	here := filepath.Dir(f.name)
 	stem := strings.TrimSuffix(filepath.Base(f.name), ".json")
@@ -228,5 +230,5 @@ func (f *cocoFile) imageFolder(root *vfs.Root, images []imageRecord) (string, er
 	return best, nil
 }
 
-// prefix returns the prefix of the names of images.
+// prefix returns what stands before file names in the names of samples, so that images of different folders differ.
 func (f *cocoFile) prefix() string { return filepath.Base(f.dir) }

@@ -14,13 +14,13 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// panoptic is an annotation of an image whose segments are in a PNG.
+// panoptic is a panoptic annotation of an image: its segments are in a PNG. https://cocodataset.org/#format-data
 type panoptic struct {
 	File     string    `json:"file_name"`
 	Segments []segment `json:"segments_info"`
 }
 
-// segment is a part of an image; its pixels have its id.
+// segment is a segment of an image. ID is the number of its pixels in the PNG.
 type segment struct {
 	ID       uint32    `json:"id"`
 	Category int64     `json:"category_id"`
@@ -29,7 +29,8 @@ type segment struct {
 	Crowd    cocoTruth `json:"iscrowd"`
 }
 
-// segments returns the objects of a panoptic annotation of e.
+// segments returns the segments of a panoptic annotation as objects. The PNG is decoded once, by the first mask
+// that is drawn.
 func (s *cocoSet) segments(e *cocoEntry, p panoptic) (list []object, err error) {
 	if !filepath.IsLocal(filepath.FromSlash(p.File)) {
 		return nil, fmt.Errorf("file_name %q leads out of the folder", p.File)
@@ -63,13 +64,13 @@ func (s *cocoSet) segments(e *cocoEntry, p panoptic) (list []object, err error) 
 	return list, nil
 }
 
-// idMap is the id of the segment of each pixel.
+// idMap is the segment id of each pixel, row by row.
 type idMap struct {
 	w, h int
 	ids  []uint32
 }
 
-// readIDs reads a PNG of panoptic segments, whose ids are in its colors: red + 256 green + 65536 blue.
+// readIDs decodes a panoptic PNG, whose colors are ids: red + 256 green + 65536 blue.
 func readIDs(file source.File) (m idMap, err error) {
 	data, err := file.Bytes(nil)
 	if err != nil {

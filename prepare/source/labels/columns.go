@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Names of columns. Rows of all that have any number are of the same instances.
+// Names of columns. The ragged ones have a row for each object of the image, in one order.
 const (
 	imagesColumn    = source.ImagesName
 	labelsColumn    = source.LabelsName
@@ -28,16 +28,17 @@ const (
 	imageIDColumn   = "image_id"
 )
 
-// instances is the name of those whose rows the fields have.
+// instances is the name of the group of fields whose rows are the objects of an image.
 const instances = "objects"
 
-// columnOf builds a field from the objects of an image.
+// columnOf says how the objects of an image become a field.
 type columnOf struct {
 	make  func(f setFormat, name string) source.Field
 	put   func(r *reading, v *source.Values, at int) error
-	alone bool // it needs no objects
+	alone bool // put needs the image only, and not its objects
 }
 
+// columnsByName has the columns of all formats. A setFormat lists the ones that a format has.
 var columnsByName = map[string]columnOf{
 	imagesColumn: {
 		make: func(_ setFormat, name string) source.Field { return source.ContentField(name, tensor.Image) },
@@ -121,7 +122,7 @@ func rowsField(name string, dtype tensor.DType, shape ...int) source.Field {
 	return f
 }
 
-// eachRow returns the put of a column that appends a row for each object.
+// eachRow returns the function put of a column that appends a row for each object.
 func eachRow(row func(b []byte, o *object) []byte) func(r *reading, v *source.Values, at int) error {
 	return func(r *reading, v *source.Values, at int) error {
 		b := v.Buffer(at)
@@ -133,7 +134,7 @@ func eachRow(row func(b []byte, o *object) []byte) func(r *reading, v *source.Va
 	}
 }
 
-// flagColumn returns a column of 0 and 1.
+// flagColumn returns a column of 0 or 1 for each object.
 func flagColumn(is func(o *object) bool) columnOf {
 	return columnOf{
 		make: func(_ setFormat, name string) source.Field { return rowsField(name, tensor.Uint8) },
@@ -150,10 +151,11 @@ func appendFloat(b []byte, x float32) []byte {
 	return binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
 }
 
-// maxStack bounds the pixels of the masks of an image.
+// maxStack limits the pixels in the masks of all objects of an image.
 const maxStack = 1 << 30
 
-// putMasks writes the masks of all objects, one below the other, as a PNG of one bit a pixel; nothing for no object.
+// putMasks sets a field to the masks of all objects, below each other in one PNG with a bit for each pixel; empty
+// if there are no objects.
 func (r *reading) putMasks(v *source.Values, at int) error {
 	n, size := len(r.objects), r.w*r.h
 	if n == 0 {
@@ -181,7 +183,7 @@ func (r *reading) putMasks(v *source.Values, at int) error {
 	return err
 }
 
-// draw returns the mask of an object.
+// draw returns the mask of object i.
 func (r *reading) draw(i int) (runMask, error) {
 	if r.objects[i].Draw == nil {
 		return runMask{}, source.ValueError("object %d has a box and no outline", i)
@@ -193,7 +195,7 @@ func (r *reading) draw(i int) (runMask, error) {
 	return m, nil
 }
 
-// ignoredPixel is the class of a pixel that belongs to several objects.
+// ignoredPixel is the class of a pixel that belongs to several objects. Losses ignore it by convention.
 const ignoredPixel = 255
 
 // putMask writes the class of each pixel. The image's own mask file has them; without a file, a pixel of no object is
@@ -234,7 +236,7 @@ func (r *reading) putMask(v *source.Values, at int) error {
 	return putPNG(v, at, &image.Gray{Pix: r.stack, Stride: r.w, Rect: image.Rect(0, 0, r.w, r.h)})
 }
 
-// putPNG makes an image file the value of a field.
+// putPNG sets a field to an image as a PNG file.
 func putPNG(v *source.Values, at int, img image.Image) error {
 	b := bytes.NewBuffer(v.Buffer(at))
 	err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(b, img)

@@ -1,8 +1,13 @@
-// Package labels reads annotated images: objects on images (COCO, Pascal VOC, YOLO, LabelMe), and images with masks.
+// Package labels reads annotated images: objects on images (COCO, Pascal VOC, YOLO, LabelMe), and images with
+// masks.
 //
-// Each format has a function that opens a file or folder of it, a set that lists its images, and a reader of the objects
-// of one image. Type samples makes records of them: fields, checks and masks are decided there, once for all formats.
-// Every file is opened through one root, and its texts and sizes are checked before they are used.
+// Each format has a function that opens a file or folder, which lists the images as an imageSource and describes
+// them by a setFormat, and a reader of the objects of one image. The type samples makes the source: it chooses
+// fields, compares image and annotations, and draws masks, once for all formats. All boxes and points are converted
+// to corner coordinates in pixels, where 0, 0 is the top left corner of the first pixel.
+//
+// The objects of an image are read when the sample is, by a worker: the annotations of a large set do not fit in
+// memory. Every file is opened through one root, and texts and sizes are checked before they are used.
 //
 //   - COCO: a JSON file beside a folder of images. https://cocodataset.org/#format-data
 //   - Pascal VOC: an XML file for each image, lists of images, and files with the class of each pixel.

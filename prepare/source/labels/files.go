@@ -13,8 +13,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// eachFile calls f with the files in a folder and below it that are not hidden, by their paths and by their paths in
-// the folder.
+// eachFile calls f with each visible file in a folder and below it: its path, and its path relative to the folder.
 func eachFile(ctx context.Context, root *vfs.Root, dir string, f func(path, rel string) error) error {
 	return root.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
@@ -33,7 +32,7 @@ func eachFile(ctx context.Context, root *vfs.Root, dir string, f func(path, rel 
 	})
 }
 
-// splitOf returns the folder at the top that an image is in, if it has the name of a split; "" otherwise.
+// splitOf returns the top folder of a name if it is the name of a split, otherwise "".
 func splitOf(name string) string {
 	if first, _, deeper := strings.Cut(name, "/"); deeper && source.IsSplit(first) {
 		return first
@@ -41,8 +40,8 @@ func splitOf(name string) string {
 	return ""
 }
 
-// sortSplits sorts images by the splits that were found, and returns these. Unless there are two or more and all images
-// are in one, there are none.
+// sortSplits sorts images by split and returns the splits. There are splits only if every image is in one and there
+// are at least two; otherwise it clears the splits of the images.
 func sortSplits(images []annotatedImage, found map[string]bool) []string {
 	if len(found) < 2 || found[""] {
 		for i := range images {
@@ -54,13 +53,13 @@ func sortSplits(images []annotatedImage, found map[string]bool) []string {
 	return slices.SortedFunc(maps.Keys(found), source.CompareSplits)
 }
 
-// readFile reads a file that belongs to an image, in the memory of buf if it fits.
+// readFile reads a file of an image, in the memory of buf if it fits.
 func readFile(root *vfs.Root, path string, buf []byte) ([]byte, error) {
 	b, err := source.File{Root: root, Path: path}.Bytes(buf)
 	return b, inFile(path, err)
 }
 
-// inFile says in which file an error came up.
+// inFile adds the path of a file to an error.
 func inFile(path string, err error) error {
 	if err == nil {
 		return nil

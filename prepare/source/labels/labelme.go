@@ -13,7 +13,8 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// Labelme opens a folder of JSON files, also in folders. Those at the top may be splits. Classes are the labels, by name.
+// Labelme opens a folder with JSON files of LabelMe in it or below it. Folders at the top may be splits. Classes
+// are the labels, sorted by name.
 func Labelme(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	s := &labelmeSet{ctx: ctx, root: root, dir: path, seen: opts.Seen}
@@ -24,7 +25,7 @@ func Labelme(ctx context.Context, root *vfs.Root, path string, opts source.Optio
 	return newSamples(root, format, imageList(s.images), opts, selection)
 }
 
-// labelmeSet is the contents of a folder.
+// labelmeSet is the JSON files of a folder.
 type labelmeSet struct {
 	ctx     context.Context
 	root    *vfs.Root
@@ -34,8 +35,7 @@ type labelmeSet struct {
 	classes map[string]int64
 }
 
-// open reads all JSON files of the folder for the names of labels, as LabelMe has no list of classes. The folders at
-// the top are splits only if there are several and all files are in one of them.
+// open reads all JSON files, as only they have the names of labels.
 func (s *labelmeSet) open() (format setFormat, err error) {
 	labels, splits := make(map[string]bool), make(map[string]bool)
 	err = eachFile(s.ctx, s.root, s.dir, func(path, rel string) error {
@@ -59,7 +59,7 @@ func (s *labelmeSet) open() (format setFormat, err error) {
 	return format, nil
 }
 
-// add takes a JSON file. One that cannot be read will be a bad sample.
+// add adds a JSON file. A file that cannot be read becomes a bad sample, and does not stop the scan.
 func (s *labelmeSet) add(path, name string, labels, splits map[string]bool) {
 	s.seen(1)
 	a, err := parseLabelme(s.root, path)
@@ -77,7 +77,8 @@ func (s *labelmeSet) add(path, name string, labels, splits map[string]bool) {
 	s.images = append(s.images, img)
 }
 
-// read returns the objects of an image.
+// read returns the objects of an image. LabelMe shows images as their EXIF orientation turns them, so the
+// annotations are upright.
 func (s *labelmeSet) read(path string) (out annotation, err error) {
 	a, err := parseLabelme(s.root, path)
 	if err != nil {

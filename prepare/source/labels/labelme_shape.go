@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// labelmeAnnotation is a JSON file.
+// labelmeAnnotation is the content of a JSON file.
 type labelmeAnnotation struct {
 	Path   string         `json:"imagePath"`
 	Width  int            `json:"imageWidth"`
@@ -23,13 +23,13 @@ type labelmeAnnotation struct {
 	Shapes []labelmeShape `json:"shapes"`
 }
 
-// labelmeShape is a part of an object.
+// labelmeShape is a shape that is an object, or with others of its group a part of an object.
 type labelmeShape struct {
 	Label  string       `json:"label"`
 	Points [][2]float64 `json:"points"`
 	Group  *int64       `json:"group_id"`
-	Type   string       `json:"shape_type"` // a polygon in old files, which have none
-	Mask   string       `json:"mask"`       // a PNG in base64, whose top left is the first point
+	Type   string       `json:"shape_type"` // "" in old files, which have polygons only
+	Mask   string       `json:"mask"`       // PNG in base64; its top left corner is at the first point
 }
 
 // parseLabelme reads a file of LabelMe. Other JSON files in the folder must not pass for one without shapes, so shapes
@@ -48,12 +48,12 @@ func parseLabelme(root *vfs.Root, path string) (a labelmeAnnotation, err error) 
 	return a, nil
 }
 
-// image returns the path of the image, which programs on Windows write with backslashes.
+// image returns the path of the image, relative to the JSON file at path. LabelMe on Windows writes backslashes.
 func (a labelmeAnnotation) image(path string) string {
 	return filepath.Join(filepath.Dir(path), filepath.FromSlash(strings.ReplaceAll(a.Path, `\`, "/")))
 }
 
-// groups returns the shapes of each object: shapes of one label and group_id are one object.
+// groups returns the shapes of each object. Shapes with the same label and group_id are one object.
 func (a labelmeAnnotation) groups() (list [][]labelmeShape) {
 	type key struct {
 		label string
@@ -76,7 +76,7 @@ func (a labelmeAnnotation) groups() (list [][]labelmeShape) {
 	return list
 }
 
-// labelmeObject combines shapes into one object; its box encloses all of them.
+// labelmeObject makes an object of its shapes. The box encloses all of them, and the mask is their union.
 func labelmeObject(shapes []labelmeShape) (o object, err error) {
 	o.Box = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for _, s := range shapes {
@@ -101,11 +101,11 @@ func labelmeObject(shapes []labelmeShape) (o object, err error) {
 	return o, nil
 }
 
-// pointsNeeded is how many points a shape has at least.
+// pointsNeeded has the least number of points of each type of shape.
 var pointsNeeded = map[string]int{"polygon": 3, "rectangle": 2, "circle": 2, "line": 2, "linestrip": 2, "point": 1,
 	"points": 1, "mask": 2}
 
-// box returns what is around a shape.
+// box returns the smallest box around a shape.
 func (s labelmeShape) box() (b [4]float64, err error) {
 	kind := cmp.Or(s.Type, "polygon")
 	n, known := pointsNeeded[kind]
@@ -126,15 +126,15 @@ func (s labelmeShape) box() (b [4]float64, err error) {
 	return b, nil
 }
 
-// radius returns the radius of a circle, whose points are its center and a point on it.
+// radius returns the radius of a circle, which is given by its center and a point on it.
 func (s labelmeShape) radius() float64 {
 	return math.Hypot(s.Points[1][0]-s.Points[0][0], s.Points[1][1]-s.Points[0][1])
 }
 
-// circleCorners is the number of corners of the polygon that stands for a circle.
+// circleCorners is the number of corners of the polygon that approximates a circle.
 const circleCorners = 256
 
-// draw returns the pixels of a shape, as COCO's tools fill a polygon.
+// draw returns the pixels of a shape, filled like a polygon of COCO.
 func (s labelmeShape) draw(w, h int) (runMask, error) {
 	var corners []float64
 	switch kind := cmp.Or(s.Type, "polygon"); kind {
@@ -158,7 +158,7 @@ func (s labelmeShape) draw(w, h int) (runMask, error) {
 	return polygonMask(corners, h, w)
 }
 
-// bitmap returns the pixels of a shape that is a PNG.
+// bitmap returns the pixels of a shape that is given as a PNG.
 func (s labelmeShape) bitmap(w, h int) (runMask, error) {
 	file, err := base64.StdEncoding.DecodeString(s.Mask)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// Masks opens a folder with a folder of images and one of masks, or with masks next to their images. A mask has the
-// path and the name of its image but for a suffix, such as _mask. Folders at the top that are named for splits, such as
-// train and val, are splits.
+// Masks opens a folder of images and a folder of their masks, or images with masks next to them. A mask has the
+// path and name of its image, with an optional suffix such as _mask. Folders at the top with split names are
+// splits.
 func Masks(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	s := &maskSet{ctx: ctx, root: root, dir: path, seen: opts.Seen}
@@ -26,7 +26,7 @@ func Masks(ctx context.Context, root *vfs.Root, path string, opts source.Options
 	return newSamples(root, format, imageList(s.images), opts, selection)
 }
 
-// maskSet is the contents of a folder.
+// maskSet is the pairs of images and masks in a folder.
 type maskSet struct {
 	ctx    context.Context
 	root   *vfs.Root
@@ -35,7 +35,8 @@ type maskSet struct {
 	images []annotatedImage
 }
 
-// open pairs masks with images. Masks without an image are counted, reported and left out.
+// open pairs masks with images. An image without a mask becomes a bad sample. Masks without an image are counted,
+// reported and left out.
 func (s *maskSet) open() (format setFormat, err error) {
 	pairs := source.MaskPairs(s.root, s.dir)
 	if pairs == nil {
@@ -68,15 +69,17 @@ func (s *maskSet) open() (format setFormat, err error) {
 	return format, nil
 }
 
-// maskSuffixes are appended to the name of an image to name its mask, the first one before the others.
+// maskSuffixes are what names of masks have after the name of the image. A longer suffix comes before its own end,
+// and of several files of Cityscapes for an image the first suffix wins.
 var maskSuffixes = []string{"_gtFine_labelTrainIds", "_gtFine_labelIds", "_segmentation", "_groundtruth", "_labelIds",
 	"_labels", "_label", "_masks", "_mask", "_seg", "_gt",
 	"-segmentation", "-masks", "-mask", "-labels", "-label", "-seg", "-gt", ".mask"}
 
-// otherSuffixes are suffixes of files of Cityscapes that are not the mask.
+// otherSuffixes are the suffixes of files of Cityscapes that are no masks of classes.
 var otherSuffixes = []string{"_gtFine_color", "_gtFine_instanceIds", "_gtFine_instanceTrainIds"}
 
-// maskKey returns what a mask is called without its suffix, and which suffix that is, -1 for none.
+// maskKey returns the name of a mask without its suffix, and the position of the suffix in maskSuffixes, -1 for
+// none.
 func maskKey(rel string) (name string, suffix int) {
 	name = strings.TrimSuffix(rel, filepath.Ext(rel))
 	for i, s := range maskSuffixes {
@@ -87,13 +90,14 @@ func maskKey(rel string) (name string, suffix int) {
 	return name, -1
 }
 
-// maskFile is a file of a mask.
+// maskFile is the file of a mask and its position in maskSuffixes.
 type maskFile struct {
 	path   string
 	suffix int
 }
 
-// masks returns the masks of a pair by the names of their images.
+// masks returns the masks of a pair by the names of their images. Two masks of one image are an error, except for
+// the files of Cityscapes.
 func (s *maskSet) masks(p source.MaskPair) (map[string]maskFile, error) {
 	found := make(map[string]maskFile)
 	err := eachFile(s.ctx, s.root, p.Masks, func(_, rel string) error {
@@ -117,7 +121,7 @@ func (s *maskSet) masks(p source.MaskPair) (map[string]maskFile, error) {
 	return found, err
 }
 
-// pair takes the images of a pair, and returns how many have a mask.
+// pair adds the images of a pair, and returns the number of masks that belong to an image.
 func (s *maskSet) pair(p source.MaskPair, masks map[string]maskFile, splits map[string]bool) (used int, err error) {
 	err = eachFile(s.ctx, s.root, p.Images, func(file, rel string) error {
 		if !source.IsImageName(rel) {
@@ -155,7 +159,7 @@ func (s *maskSet) pair(p source.MaskPair, masks map[string]maskFile, splits map[
 	return used, err
 }
 
-// read returns the file of a mask. The ids of Cityscapes (_gtFine_labelIds) are replaced by its training ids.
+// read returns the file of a mask. Files with the label ids of Cityscapes are converted to trainIds.
 func (m maskFile) read(root *vfs.Root, buf []byte) ([]byte, error) {
 	b, err := readFile(root, m.path, buf)
 	if err == nil && m.suffix >= 0 && maskSuffixes[m.suffix] == "_gtFine_labelIds" {

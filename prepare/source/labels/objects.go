@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// object is an annotated object of an image. Places are in corner coordinates, see [tensor.Boxes].
+// object is an annotated object of an image. Coordinates are corner coordinates in pixels, see [tensor.Boxes].
 type object struct {
 	Box       [4]float64 // left, top, right and bottom
 	Class     int64
@@ -20,61 +20,62 @@ type object struct {
 	Crowd     bool
 	Difficult bool
 	Truncated bool
-	Points    []float32 // x, y and visibility of setFormat.Points points
+	Points    []float32 // x, y and visibility of each of setFormat.Points points
 
-	// Draw returns the object's pixels on an image of that size; nil means that the format has none.
+	// Draw returns the pixels of the object on an image of size w by h. nil: the format has no outlines.
 	Draw func(w, h int) (runMask, error)
 }
 
-// annotation has the annotations of an image.
+// annotation is the objects of an image.
 type annotation struct {
 	Objects       []object
-	Width, Height int  // of the image; 0 if it does not say
-	Upright       bool // places are on the image as its EXIF orientation turns it
+	Width, Height int  // of the image by the annotation; 0 if unknown
+	Upright       bool // coordinates are on the image after its EXIF orientation was applied
 }
 
-// annotatedImage is an image of a set.
+// annotatedImage is an image of a set, with functions that read its annotations.
 type annotatedImage struct {
-	Name  string // inside the source; no other image has it
-	File  string // its path
-	Split string // one of setFormat.Splits, if there are any
+	Name  string // sample name: path inside the source, unique
+	File  string // path
+	Split string // one of setFormat.Splits, "" if there are none
 	ID    int64
 
-	// Failed is why the image cannot be read, if that is known.
+	// Failed is why the image cannot be read, if that is known before.
 	Failed error
 
-	// Read returns the annotations of the image, whose size it gets. It may run concurrently with Read of other
-	// images. It is called only if a field needs it.
+	// Read returns the objects of the image, whose size is w by h. It may run concurrently for several images, and
+	// is called only if a field needs objects.
 	Read func(w, h int) (annotation, error)
 
-	// Mask returns the file with the class of each pixel, in the memory of buf if it fits. nil: there is none.
+	// Mask returns the file with the class of each pixel, in the memory of buf if it fits. nil: there is no such
+	// file.
 	Mask func(buf []byte) ([]byte, error)
 }
 
-// imageSource is the images of a source, in an order that is the same each time.
+// imageSource is the images of a set, in an order that is the same on each pass.
 type imageSource interface {
 	Len() int
 	Image(i int) annotatedImage
 	Close() error
 }
 
-// setFormat describes all images of a kind of set.
+// setFormat describes the images of a set to samples.
 type setFormat struct {
 	Kind    string
 	Path    string
 	Classes []string // of the objects
 	Splits  []string
 	Hints   []string
-	Points  int // keypoints of an object, 0 for none
-	// MaskClasses are the names of the numbers in masks.
+	Points  int // keypoints of each object; 0 for none
+	// MaskClasses are the class names of the numbers in masks.
 	MaskClasses []string
-	// MaskFiles is whether images have files with the class of each pixel.
+	// MaskFiles says that images have files with the class of each pixel.
 	MaskFiles bool
-	Columns   []string // the columns of this package that the set has, by name
-	Default   []string // those that --fields need not name
+	Columns   []string // names of the columns that the set has
+	Default   []string // columns that become fields without --fields
 }
 
-// newSamples returns the images of a set as a source.
+// newSamples returns the source of a set. It owns root and set on success, and closes set with an error.
 func newSamples(root *vfs.Root, f setFormat, set imageSource, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	s := &samples{setFormat: f, root: root, set: set, orient: opts.Orient}
@@ -94,7 +95,7 @@ func newSamples(root *vfs.Root, f setFormat, set imageSource, opts source.Option
 	return s, nil
 }
 
-// samples is the source of a Set.
+// samples is the source of a set.
 type samples struct {
 	setFormat
 	root    *vfs.Root
@@ -102,7 +103,7 @@ type samples struct {
 	orient  bool
 	info    source.Info
 	columns []chosen
-	reads   bool // a column needs the objects
+	reads   bool // some column needs the objects, so they are read
 }
 
 // chosen is a column that becomes a field.
@@ -111,7 +112,7 @@ type chosen struct {
 	field source.Field
 }
 
-// choose finds the columns that are wanted.
+// choose finds the selected columns, or the default ones.
 func (s *samples) choose(selection []column.Selection) error {
 	if len(selection) == 0 {
 		for _, name := range s.Default {
@@ -182,7 +183,7 @@ func (d data) Read(v *source.Values) error {
 	return nil
 }
 
-// imageList is an imageSource of images that are in memory.
+// imageList is an imageSource in memory.
 type imageList []annotatedImage
 
 // Len implements imageSource.

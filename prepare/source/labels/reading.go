@@ -8,7 +8,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// reading is an image that is read, and what a goroutine keeps of it for the next one.
+// reading is an image while its fields are made. It is the Scratch of a Values, so a worker reuses its memory for
+// the next image.
 type reading struct {
 	source  *samples
 	image   annotatedImage
@@ -19,7 +20,8 @@ type reading struct {
 	stack   []byte // pixels of masks
 }
 
-// open reads the image's file and its objects, and compares them.
+// open reads the file of an image and its objects, and checks that they belong together: an annotation of another
+// size or orientation would put boxes in the wrong places.
 func (r *reading) open(s *samples, img annotatedImage) (err error) {
 	r.source, r.image, r.objects = s, img, nil
 	if img.Failed != nil {
@@ -51,7 +53,7 @@ func (r *reading) open(s *samples, img annotatedImage) (err error) {
 	return r.check()
 }
 
-// turnedSize is a hint for an image whose annotations give its width as height and its height as width.
+// turnedSize returns a hint for an image whose annotations have width and height swapped.
 func turnedSize(orientation int, swapped bool) string {
 	switch {
 	case !swapped:
@@ -62,7 +64,7 @@ func turnedSize(orientation int, swapped bool) string {
 	return ", the other way round"
 }
 
-// boxMargin is how far an object may be off the picture, in pixels: annotations are rounded.
+// boxMargin is the number of pixels that an object may be outside of the image: annotations are rounded.
 const boxMargin = 1
 
 // check returns an error if an object cannot be on the image.

@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// runMask is a binary mask of H by W pixels, with the pixels of COCO's own tools: the lengths of runs, column after column,
-// of 0 and 1 in turn. The first run is of 0.
+// runMask is a binary mask in the run-length encoding of COCO's tools: the lengths of runs of 0 and 1 in turn,
+// column after column, beginning with a run of 0. Masks have exactly the pixels that pycocotools computes.
 type runMask struct {
 	H, W   int
 	Counts []uint32
 }
 
-// newMask returns a mask of given runs, which must cover all pixels.
+// newMask returns a mask with these runs, whose lengths must add up to all pixels.
 func newMask(counts []uint32, h, w int) (runMask, error) {
 	total := uint64(0)
 	for _, n := range counts {
@@ -26,7 +26,7 @@ func newMask(counts []uint32, h, w int) (runMask, error) {
 	return runMask{h, w, counts}, nil
 }
 
-// maskOfBits returns the mask of the pixels that is reports.
+// maskOfBits returns the mask of the pixels for which is returns true.
 func maskOfBits(h, w int, is func(x, y int) bool) runMask {
 	m := runMask{H: h, W: w}
 	last, n := false, uint32(0)
@@ -43,8 +43,9 @@ func maskOfBits(h, w int, is func(x, y int) bool) runMask {
 	return m
 }
 
-// parseRuns reads the text form of run lengths (rleFrString of cocoapi's common/maskApi.c): base 48, in groups of 5 bits,
-// from the third run on as the difference from the run before the last.
+// parseRuns reads the text form of run lengths (rleFrString of cocoapi's common/maskApi.c): numbers in groups of 5
+// bits, the lowest first, as characters from 48 on, with a sixth bit for "more". From the third run on, a number is
+// the difference from the run two before.
 func parseRuns(text string, h, w int) (runMask, error) {
 	var counts []uint32
 	for i := 0; i < len(text); {
@@ -71,7 +72,7 @@ func parseRuns(text string, h, w int) (runMask, error) {
 	return newMask(counts, h, w)
 }
 
-// Paint calls set for each run of 1 within a column: rows y0 to y1 of column x.
+// Paint calls set with each run of 1 within a column: rows [y0, y1) of column x.
 func (m runMask) Paint(set func(x, y0, y1 int)) {
 	at := 0
 	for i, n := range m.Counts {
@@ -86,7 +87,8 @@ func (m runMask) Paint(set func(x, y0, y1 int)) {
 	}
 }
 
-// unionOfMasks returns the pixels that are 1 in any of the masks, which have one size (rleMerge of maskApi.c).
+// unionOfMasks returns the union of masks of one size (rleMerge of maskApi.c). It sweeps over the beginnings and
+// ends of all runs, and counts how many masks have the pixels in between.
 func unionOfMasks(masks ...runMask) runMask {
 	if len(masks) == 1 {
 		return masks[0]
@@ -123,18 +125,19 @@ func unionOfMasks(masks ...runMask) runMask {
 	return u
 }
 
-// outlineEdge is where a run begins or ends.
+// outlineEdge is the beginning or end of a run.
 type outlineEdge struct {
 	at uint32
-	by int // 1 or -1
+	by int // 1 for a beginning, -1 for an end
 }
 
-// maxSteps bounds the points along the edges of a polygon, five a pixel: more than any outline of a picture has.
+// maxSteps limits the points along the edges of a polygon, five for each pixel: more than the outline of any image
+// has.
 const maxSteps = 1 << 26
 
-// polygonMask returns the pixels of a polygon given by x and y of its corners (rleFrPoly of cocoapi's common/maskApi.c, by
-// Piotr Dollar and Tsung-Yi Lin, 2015, of the Simplified BSD License). Its edges are followed in steps of a fifth of a
-// pixel, and a column is filled between the steps that cross its center.
+// polygonMask returns the pixels of a polygon, whose corners are x and y in turn (rleFrPoly of cocoapi's
+// common/maskApi.c, by Piotr Dollar and Tsung-Yi Lin, 2015, Simplified BSD License). It follows the edges in steps
+// of a fifth of a pixel, and fills a column between the steps that cross its center.
 func polygonMask(xy []float64, h, w int) (runMask, error) {
 	if len(xy) < 6 || len(xy)%2 != 0 {
 		return runMask{}, fmt.Errorf("a polygon of %d numbers; three corners or more have x and y each", len(xy))
@@ -165,24 +168,25 @@ func polygonMask(xy []float64, h, w int) (runMask, error) {
 	return runMask{h, w, o.runs()}, nil
 }
 
+// outlineScale is the number of steps in a pixel.
 const outlineScale = 5
 
-// outlineScaled returns a coordinate in steps, rounded as C does.
+// outlineScaled returns a coordinate in steps, rounded like the C code.
 func outlineScaled(v float64) int { return int(float64(outlineScale*v) + .5) }
 
 func abs(x int) int { return max(x, -x) }
 
 type outlinePoint struct{ x, y int }
 
-// outline collects where the outline of a polygon crosses the centers of columns.
+// outline collects the points where the outline of a polygon crosses the centers of columns.
 type outline struct {
 	h, w    int
 	last    outlinePoint
 	begun   bool
-	crosses []uint32 // places of pixels in the order of columns
+	crosses []uint32 // numbers of pixels, column after column
 }
 
-// line follows an edge from a to b along its longer axis.
+// line follows the edge from a to b along its longer axis, as the C code does, so that rounding is the same.
 func (o *outline) line(a, b outlinePoint) {
 	dx, dy := abs(a.x-b.x), abs(a.y-b.y)
 	flip := dx >= dy && a.x > b.x || dx < dy && a.y > b.y
@@ -210,7 +214,8 @@ func (o *outline) line(a, b outlinePoint) {
 	}
 }
 
-// step takes the next point of the outline.
+// step adds the next point of the outline. Only steps that change the column of steps, at the center of a pixel
+// column, are crossings.
 func (o *outline) step(p outlinePoint) {
 	last := o.last
 	o.last = p
@@ -231,7 +236,8 @@ func (o *outline) step(p outlinePoint) {
 	o.crosses = append(o.crosses, uint32(int(column)*o.h+int(row)))
 }
 
-// runs returns the lengths between the crossings.
+// runs returns the distances between the sorted crossings as runs. Two crossings at one pixel cancel out: their
+// empty run joins its neighbors.
 func (o *outline) runs() []uint32 {
 	a := append(o.crosses, uint32(o.h*o.w))
 	slices.Sort(a)

@@ -15,9 +15,9 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// VOC opens a folder with Annotations and JPEGImages, or with XML files next to their images, also in folders that are
-// splits. The lists in ImageSets/Main name the images or, where --fields asks for no objects, the lists in
-// ImageSets/Segmentation.
+// VOC opens a folder with Annotations and JPEGImages, or with XML files next to their images, which may be in
+// folders of splits. The images are those in the lists of ImageSets/Main, or if --fields selects no objects, of
+// ImageSets/Segmentation: only some images have masks.
 func VOC(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	s := &vocSet{ctx: ctx, root: root, dir: path, seen: opts.Seen, dirs: make(map[string]map[string]string)}
@@ -28,25 +28,25 @@ func VOC(ctx context.Context, root *vfs.Root, path string, opts source.Options, 
 	return newSamples(root, format, imageList(s.images), opts, selection)
 }
 
-// vocSet is the contents of a folder.
+// vocSet is the images of a folder.
 type vocSet struct {
 	ctx     context.Context
 	root    *vfs.Root
 	dir     string
 	seen    func(int64)
-	dirs    map[string]map[string]string // by folder, the files of images by their names without extension
+	dirs    map[string]map[string]string // by folder: the files of images by name without extension
 	images  []annotatedImage
 	splits  []string
 	classes map[string]int64
 	names   []string // of the classes
-	masks   bool     // there are files with the class of each pixel
+	masks   bool     // images have files with the class of each pixel
 }
 
-// objectColumns are the columns from the XML files.
+// objectColumns are the columns that come from the XML files.
 var objectColumns = []string{boxesColumn, labelsColumn, difficultColumn, truncatedColumn}
 
-// open lists the images of one or several years. Names of classes are sought in the annotations only if a field needs
-// them, since that reads every XML file.
+// open lists the images of one or several years. Class names are looked for only if a field needs objects, as that
+// reads every XML file.
 func (s *vocSet) open(selection []column.Selection) (format setFormat, err error) {
 	annotated := len(selection) == 0
 	for _, w := range selection {
@@ -81,13 +81,13 @@ func (s *vocSet) open(selection []column.Selection) (format setFormat, err error
 	return format, err
 }
 
-// vocEntry is an image of a list, by the name that all its files have.
+// vocEntry is an image by the name that its image, annotation and mask share.
 type vocEntry struct {
 	source.VOCFolder
 	name, xml, split string
 }
 
-// list returns the images of a folder: the images that its lists name or, without lists, the images with annotations.
+// list returns the images of a folder: the images in its lists, or without lists the images with annotations.
 func (s *vocSet) list(f source.VOCFolder, annotated bool) (list []vocEntry, err error) {
 	sets, err := s.imageSets(f, annotated)
 	if err != nil {
@@ -110,13 +110,14 @@ func (s *vocSet) list(f source.VOCFolder, annotated bool) (list []vocEntry, err 
 	return list, err
 }
 
-// imageSet is a list of images.
+// imageSet is a list of the names of images.
 type imageSet struct {
 	split string
 	names []string
 }
 
-// imageSets reads the lists of ImageSets: train, val and test, or trainval where these are not there.
+// imageSets reads the lists train, val and test of ImageSets, or trainval if there are none of them. A single list
+// is no split. An image in two lists is an error: a model would be tested on what it was trained on.
 func (s *vocSet) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet, err error) {
 	dir := filepath.Join(s.dir, "ImageSets", "Main")
 	if !annotated {
@@ -155,7 +156,8 @@ func (s *vocSet) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet,
 	return sets, nil
 }
 
-// linesOf returns the first words of the lines of a file, nil if there is no such file.
+// linesOf returns the first word of each line of a file; nil if the file does not exist. Lists of ImageSets/Main
+// have a number after the name.
 func linesOf(root *vfs.Root, path string) (list []string, err error) {
 	text, err := root.ReadFile(path, nil, source.MaxList)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -175,7 +177,7 @@ func linesOf(root *vfs.Root, path string) (list []string, err error) {
 	return list, err
 }
 
-// image returns the image of an entry.
+// image returns the image of an entry. An image that does not exist becomes a bad sample under its usual name.
 func (s *vocSet) image(e vocEntry) annotatedImage {
 	file := filepath.Join(e.Images, e.name+".jpg") // where it should be, if it is nowhere
 	if name, ok := s.files(e.Images)[e.name]; ok {
@@ -197,7 +199,8 @@ func (s *vocSet) image(e vocEntry) annotatedImage {
 	return img
 }
 
-// files returns the files of images in a folder, by their names without extension.
+// files returns the image files of a folder by name without extension. VOC does not say the extension, and a look
+// at each possible name would cost many requests in a bucket.
 func (s *vocSet) files(dir string) map[string]string {
 	if found, ok := s.dirs[dir]; ok {
 		return found

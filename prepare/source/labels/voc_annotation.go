@@ -16,7 +16,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// vocAnnotation is the contents of an XML file. The parts of an object have their own boxes, which are not its box.
+// vocAnnotation is the content of an XML file. Objects can have parts with boxes of their own, which are not read.
 type vocAnnotation struct {
 	XMLName xml.Name    `xml:"annotation"`
 	Width   string      `xml:"size>width"`
@@ -36,6 +36,7 @@ type vocObject struct {
 	} `xml:"bndbox"`
 }
 
+// parseVOC reads an XML file.
 func parseVOC(root *vfs.Root, path string) (a vocAnnotation, err error) {
 	text, err := root.ReadFile(path, nil, source.MaxText)
 	if err != nil {
@@ -47,14 +48,14 @@ func parseVOC(root *vfs.Root, path string) (a vocAnnotation, err error) {
 	return a, nil
 }
 
-// pascal are the classes of Pascal VOC, which keep their numbers in a part of it.
+// pascal are the 20 classes of Pascal VOC. Subsets of the set keep these numbers, and masks refer to them.
 var pascal = []string{"aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow",
 	"diningtable", "dog", "horse",
 	"motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"}
 
-// findClasses looks into all files for the names of classes. If all of them are classes of Pascal VOC, the classes are
-// Pascal VOC's 20 in their usual order; otherwise they are the names found, sorted. A file that cannot be read becomes
-// a bad sample later.
+// findClasses reads all XML files for the names of classes. If all names are classes of Pascal VOC, the classes are
+// its 20 in their usual order, otherwise the names found, sorted. A file that cannot be read becomes a bad sample
+// later.
 func (s *vocSet) findClasses(files []string) error {
 	var lock sync.Mutex
 	found := make(map[string]bool)
@@ -80,7 +81,7 @@ func (s *vocSet) findClasses(files []string) error {
 	return nil
 }
 
-// read returns the objects of an image. Boxes are the first and the last of their pixels, counted from 1.
+// read returns the objects of an image.
 func (s *vocSet) read(path string) (out annotation, err error) {
 	a, err := parseVOC(s.root, path)
 	if err != nil {
@@ -102,7 +103,7 @@ func (s *vocSet) read(path string) (out annotation, err error) {
 	return out, nil
 }
 
-// sizeOf reads a side of an image; 0 where it is not known.
+// sizeOf parses width or height; 0 if it is missing.
 func sizeOf(text string) (int, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -115,8 +116,8 @@ func sizeOf(text string) (int, error) {
 	return n, nil
 }
 
-// object converts one object. Pascal VOC counts pixels from 1 and includes both ends, so left and top lose 1, and right
-// and bottom stay: they are then the end of the last pixel.
+// object converts an object. Pascal VOC counts pixels from 1 and includes the last pixel. In corner coordinates,
+// left and top are therefore 1 less, and right and bottom are the same number: the end of the last pixel.
 func (s *vocSet) object(o vocObject) (b object, err error) {
 	class, known := s.classes[strings.TrimSpace(o.Name)]
 	if !known {
@@ -136,7 +137,7 @@ func (s *vocSet) object(o vocObject) (b object, err error) {
 	return b, err
 }
 
-// flagOf reads 0 or 1; an empty one is 0.
+// flagOf parses 0 or 1; a missing flag is 0.
 func flagOf(name, text string) (bool, error) {
 	switch cmp.Or(strings.TrimSpace(text), "0") {
 	case "0":

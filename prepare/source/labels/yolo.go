@@ -14,8 +14,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// YOLO opens a YAML file, the folder that it is in, or one with the folders images and labels. Images have the order of
-// their paths, split by split.
+// YOLO opens a YAML file, its folder, or a folder with images and labels. Images are sorted by split, then by path.
 func YOLO(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	files, err := source.Files(path)
@@ -42,20 +41,20 @@ func YOLO(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return newSamples(root, format, imageList(s.images), opts, selection)
 }
 
-// yoloSet is the images and labels found.
+// yoloSet is the images of a set.
 type yoloSet struct {
 	ctx    context.Context
 	opts   source.Options
 	root   *vfs.Root
-	dir    string // of the YAML file
+	dir    string // folder of the YAML file
 	config yoloConfig
 	splits []string
 	images []annotatedImage
-	known  map[string]string // by name, the split of an image
+	known  map[string]string // split of each image by name
 }
 
-// open reads the YAML file of a dataset, at path or in the folder path. Without such a file, a folder of images and
-// labels in Ultralytics' layout is opened by its names alone.
+// open reads the YAML file at path or in the folder path. Without such a file, images and labels are found by the
+// names of folders.
 func (s *yoloSet) open(path string) error {
 	s.dir = path
 	info, err := s.root.Stat(path)
@@ -91,7 +90,7 @@ func (s *yoloSet) open(path string) error {
 	return nil
 }
 
-// openFolder opens images and labels, where no YAML file describes them; the classes may have names in classes.txt.
+// openFolder opens a folder of images and labels without a YAML file. Class names may be in classes.txt.
 func (s *yoloSet) openFolder() error {
 	entries, err := source.ReadDir(s.ctx, s.root, filepath.Join(s.dir, "images"))
 	if err != nil {
@@ -125,7 +124,7 @@ func (s *yoloSet) openFolder() error {
 	return nil
 }
 
-// add takes the images of a folder, or of a list in a file.
+// add adds the images of place: a folder, or a file that lists images.
 func (s *yoloSet) add(split, base, place string) error {
 	path := filepath.FromSlash(place)
 	if !filepath.IsAbs(path) {
@@ -163,7 +162,7 @@ func (s *yoloSet) add(split, base, place string) error {
 	return nil
 }
 
-// addFolder takes the images in a folder and those below it.
+// addFolder adds the images in a folder and below it.
 func (s *yoloSet) addFolder(split, dir string) error {
 	before := len(s.images)
 	err := eachFile(s.ctx, s.root, dir, func(path, _ string) error {
@@ -179,8 +178,7 @@ func (s *yoloSet) addFolder(split, dir string) error {
 	return err
 }
 
-// addImage enters an image, whose labels are in a file next to it. An image in two splits is refused: a model would be
-// tested on what it was trained on.
+// addImage adds an image. An image in two splits is an error: a model would be tested on what it was trained on.
 func (s *yoloSet) addImage(split, path string) error {
 	rel, err := filepath.Rel(s.dir, path)
 	if err != nil {
@@ -199,7 +197,8 @@ func (s *yoloSet) addImage(split, path string) error {
 	return nil
 }
 
-// labelFile returns where the objects of an image are: in labels, where the image is in images.
+// labelFile returns the file with the objects of an image, by the rule of Ultralytics: the last folder images
+// becomes labels, and the extension .txt.
 func labelFile(image string) string {
 	const from, to = string(filepath.Separator) + "images" + string(filepath.Separator), string(filepath.Separator) +
 		"labels" + string(filepath.Separator)

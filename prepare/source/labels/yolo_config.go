@@ -12,26 +12,26 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// yoloConfig is the contents of the YAML file.
+// yoloConfig is what is used of the YAML file.
 type yoloConfig struct {
-	path    string // of the folder that places are in
+	path    string // folder that places are relative to
 	splits  []yoloSplit
 	classes []string
-	points  int // keypoints of an object
-	numbers int // that each of them has: 2 or 3
+	points  int // keypoints of an object; 0 for none
+	numbers int // numbers of a keypoint: 2, or 3 with visibility
 }
 
-// yoloSplit is a split and where its images are.
+// yoloSplit is a split and the places of its images.
 type yoloSplit struct {
 	name   string
 	places []string
 }
 
-// maxYOLO is the most bytes of a YAML file.
+// maxYOLO limits the size of a YAML file, in bytes.
 const maxYOLO = 16 << 20
 
-// readConfig reads Ultralytics' YAML: path, the places of splits, names of classes, and the shape of keypoints. It
-// reads these keys only and ignores download, whose value is a script.
+// readConfig reads the YAML file of Ultralytics: path, the places of splits, class names, and the shape of
+// keypoints. Other keys are ignored; the value of download is a script.
 func readConfig(root *vfs.Root, file string) (c yoloConfig, err error) {
 	text, err := root.ReadFile(file, nil, maxYOLO)
 	if err != nil {
@@ -77,8 +77,9 @@ func readConfig(root *vfs.Root, file string) (c yoloConfig, err error) {
 	return c, nil
 }
 
-// entriesOf returns the values of some keys of a YAML file; one that is missing is the zero Node. The yaml package
-// would compare each key of an object with each other one.
+// entriesOf returns the values of some keys at the top of a YAML file; a missing key has the zero Node. Decoding
+// into a map is not used, as the yaml package compares each key with every other key, which takes long for hostile
+// files.
 func entriesOf(document *yaml.Node, names ...string) (map[string]*yaml.Node, error) {
 	found := make(map[string]*yaml.Node, len(names))
 	for _, name := range names {
@@ -104,7 +105,7 @@ func entriesOf(document *yaml.Node, names ...string) (map[string]*yaml.Node, err
 	return found, nil
 }
 
-// resolvedNode returns the value that an alias stands for.
+// resolvedNode returns the node that an alias refers to, and any other node itself.
 func resolvedNode(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -112,7 +113,7 @@ func resolvedNode(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// placesOf reads one place or a list of them.
+// placesOf reads a place, or a list of places.
 func placesOf(n *yaml.Node) (list []string, err error) {
 	switch n.Kind {
 	case yaml.SequenceNode:
@@ -129,7 +130,8 @@ func placesOf(n *yaml.Node) (list []string, err error) {
 	return list, err
 }
 
-// classesOf reads a list of names, or names by their numbers, which begin with 0.
+// classesOf reads the class names: a list, or a mapping from numbers to names. The numbers must be 0 to n-1, as
+// they are the positions of the classes.
 func classesOf(n *yaml.Node) (list []string, err error) {
 	switch n.Kind {
 	case yaml.SequenceNode:
@@ -157,8 +159,8 @@ func classesOf(n *yaml.Node) (list []string, err error) {
 	return list, err
 }
 
-// base returns the folder that the paths of splits are relative to: the entry path, if it is set, otherwise the folder
-// of the file.
+// base returns the folder that the places of splits are relative to: the value of path if that folder exists,
+// otherwise the folder of the YAML file. Datasets are often moved without a change of path.
 func (s *yoloSet) base() string {
 	path := filepath.FromSlash(s.config.path)
 	if path != "" && !filepath.IsAbs(path) {

@@ -14,11 +14,12 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// yoloSlack is how far a place may be outside of 0 to 1, as Ultralytics allows it.
+// yoloSlack is how far a coordinate may be outside of 0 to 1, as in Ultralytics.
 const yoloSlack = 0.01
 
-// read returns the objects in a file of labels: a class and its box, polygon, or box and keypoints in each row, as
-// parts of the width and the height. An image without a file has no objects. Repeated rows count once.
+// read returns the objects in a file of labels. A row is a class and a box, a polygon, or a box and keypoints, in
+// parts of the width and height of the image. An image without a file has no objects. Repeated rows count once, as
+// in Ultralytics. If any row of the file is too long for a box, all rows are polygons.
 func (c yoloConfig) read(root *vfs.Root, path string, w, h int) (out annotation, err error) {
 	out.Upright = true
 	text, err := root.ReadFile(path, nil, source.MaxText)
@@ -53,7 +54,7 @@ func (c yoloConfig) read(root *vfs.Root, path string, w, h int) (out annotation,
 	return out, nil
 }
 
-// rowKey returns a text that only rows of the same numbers have.
+// rowKey returns a key that only rows of equal numbers share.
 func rowKey(row []float64) string {
 	b := make([]byte, 0, 8*len(row))
 	for _, x := range row {
@@ -62,7 +63,7 @@ func rowKey(row []float64) string {
 	return string(b)
 }
 
-// numbersOf reads a row, nil if it is empty.
+// numbersOf parses a row; nil if it is empty.
 func numbersOf(line string) (row []float64, err error) {
 	for word := range strings.FieldsSeq(line) {
 		x, err := strconv.ParseFloat(word, 64)
@@ -74,7 +75,7 @@ func numbersOf(line string) (row []float64, err error) {
 	return row, nil
 }
 
-// object converts a row to an object. One with more than 6 numbers turns all rows of a file into polygons.
+// object converts a row to an object on an image of size w by h.
 func (c yoloConfig) object(row []float64, polygon bool, w, h float64) (o object, err error) {
 	if o.Class = int64(row[0]); float64(o.Class) != row[0] || o.Class < 0 {
 		return o, fmt.Errorf("class %v is not a whole number from 0 on", row[0])
@@ -108,7 +109,8 @@ func (c yoloConfig) object(row []float64, polygon bool, w, h float64) (o object,
 	return o, nil
 }
 
-// check returns an error for a place that is outside of the image.
+// check returns an error for a coordinate outside of the image. Visibilities, and the negative coordinates of
+// hidden points, are not checked.
 func (c yoloConfig) check(places []float64, polygon bool) error {
 	for i, x := range places {
 		if point := i - 4; !polygon && point >= 0 && (c.numbers == 3 && point%3 == 2 || c.numbers == 2 && x < 0) {
@@ -121,7 +123,8 @@ func (c yoloConfig) check(places []float64, polygon bool) error {
 	return nil
 }
 
-// keypoints returns x, y and visibility in pixels. Those of two numbers are hidden where one of them is negative.
+// keypoints returns x and y in pixels and the visibility of each point. A point of two numbers is hidden if one of
+// them is negative. Hidden points are at 0, 0.
 func (c yoloConfig) keypoints(list []float64, w, h float64) []float32 {
 	out := make([]float32, 0, 3*c.points)
 	for ; len(list) > 0; list = list[c.numbers:] {

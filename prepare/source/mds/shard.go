@@ -13,20 +13,13 @@ import (
 	"github.com/penstock/penstock/prepare/source/rows"
 )
 
-// A shard is uint32 samples, uint32 offset of each sample and of the end, JSON that is in the index too, and the
-// samples:
-//
-//	uint32 size of each column that has no fixed one, and the bytes of all columns
-//
-// A shard may be compressed as a whole. It is read from its begin to its end.
-
 // A shard is the number of samples as uint32, the offset of each sample and of the end as uint32, the JSON that is
 // in the index, too, and the samples. All numbers are little endian. A sample is
 //
 //	the size as uint32 of each column of variable size, and the bytes of all columns
 //
 // A shard may be compressed as a whole, and is read from front to back.
-//
+
 // open returns the file of a shard. Compression that is not read here is an error before the first row.
 func (h *shard) open(ctx context.Context, root *vfs.Root, path string) (rows.File, error) {
 	if method, _, _ := strings.Cut(h.Method, ":"); h.Packed != nil && strings.HasSuffix(path, "."+method) &&

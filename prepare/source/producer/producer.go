@@ -1,10 +1,13 @@
-// Package producer is a source of samples that another process makes and sends: penstock.Writer and penstock.map of the
-// Python package. docs/producer.md specifies the messages.
+// Package producer is a source of samples that another process makes and sends through a pipe: penstock.Writer and
+// penstock.map of the Python package. docs/producer.md specifies the messages.
 //
-// [Open] reads the first message, a [Begin], which declares the fields; Samples then yields what arrives, and Answer
-// tells the producer how it ended. A stream can be read only once, so there is no second pass to guess types, and no
-// retry. Messages come from a program that runs as the user, but their lengths are checked all the same: a producer
-// that died in the middle of a message must be an error and not a record.
+// [Open] reads the first message, a [Begin]. Answer sends a [Start] back, which says where to begin, so that an
+// interrupted run continues. ReadFields reads the message of fields, and Samples yields the samples as they arrive.
+// An [input] reads the pipe ahead.
+//
+// A stream can be read only once, so there is no second pass to guess types, and no retry. The messages come from a
+// program of the same user, but their lengths are checked all the same: a producer that died in the middle of a
+// message must be an error and not a record.
 package producer
 
 import (
@@ -25,22 +28,25 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Kind is the kind of such a source.
+// Kind is Info.Kind of the source.
 const Kind = "stream"
 
-// Version is the version of the messages. A producer of another version is refused.
+// Version is the version of the messages. Producers of other versions are refused, as they come from another
+// release.
 const Version = 2
 
-// ErrGone says that the producer ended without the message that ends the samples.
+// ErrGone is the error of a stream without the message that ends the samples. Without that message, it is unknown
+// whether the producer was done.
 var ErrGone = errors.New("the process that sends the samples ended, or closed the stream, before it committed")
 
 // Begin is the first message: what the producer is about to send.
 type Begin struct {
 	Version    int      `json:"version"`
-	Samples    int64    `json:"samples"`    // of all ranks together; -1 if the producer does not know
-	Checkpoint float64  `json:"checkpoint"` // seconds between two; 0 for the default
+	Samples    int64    `json:"samples"`    // of all ranks together; -1 if unknown
+	Checkpoint float64  `json:"checkpoint"` // seconds between two checkpoints; 0 for the default
 	Splits     []string `json:"splits,omitempty"`
-	// digest of the inputs of the samples, in order; "" if the producer has none
+	// Digest of the inputs of the samples, in order; "" if the producer has none. It lets a later run find out that
+	// the dataset is up to date.
 	Inputs string `json:"inputs,omitempty"`
 }
 
@@ -50,13 +56,13 @@ func (b Begin) Every() time.Duration { return time.Duration(b.Checkpoint * float
 // Start is the answer to Begin: which samples to send.
 type Start struct {
 	First    int64           `json:"first"`              // number of the first sample to send
-	End      int64           `json:"end"`                // number after the last one, -1 for any
+	End      int64           `json:"end"`                // number after the last sample to send; -1 for no limit
 	Complete bool            `json:"complete,omitempty"` // the dataset is complete, and no sample is needed
-	Fields   json.RawMessage `json:"fields,omitempty"`   // the message of fields of the run that is continued
-	Dataset  json.RawMessage `json:"dataset,omitempty"`  // the fields of the dataset that is appended to, as such a message
+	Fields   json.RawMessage `json:"fields,omitempty"`   // message of fields of the run that is continued
+	Dataset  json.RawMessage `json:"dataset,omitempty"`  // fields of the dataset that is appended to, as a message of fields
 }
 
-// field is an entry of the second message.
+// field is an entry of the message of fields.
 type field struct {
 	Name      string       `json:"name"`
 	DType     tensor.DType `json:"dtype"`
@@ -70,7 +76,8 @@ type field struct {
 	Classes   []string     `json:"classes,omitempty"`
 }
 
-// Describe returns the fields of a dataset as the message of fields has them, without the names of its sources.
+// Describe returns the message of fields for the fields of a dataset, without the field of source names, which
+// producers do not send.
 func Describe(fields []store.Field) (json.RawMessage, error) {
 	var list []field
 	for _, f := range fields {
@@ -82,8 +89,8 @@ func Describe(fields []store.Field) (json.RawMessage, error) {
 	return json.Marshal(list)
 }
 
-// Producer is the other process. It serves one goroutine, but for the samples, which may be read
-// in any.
+// Producer is the other process as a source.Source. It serves one goroutine; its samples may be read by any
+// goroutine.
 type Producer struct {
 	Begin Begin
 
@@ -91,18 +98,18 @@ type Producer struct {
 	out      io.Writer
 	started  bool
 	start    Start
-	declared json.RawMessage // the message of fields
+	declared json.RawMessage // the message of fields as it came
 	info     source.Info
 	fields   []field
 
-	err   error           // that ended the stream
-	next  int64           // number of the sample that the stream has next
-	heads []source.Sample // that the first pass has read, for the second
-	pass  int
+	err   error           // that ended the stream; io.EOF after the message that ends it
+	next  int64           // number of the next sample in the stream
+	heads []source.Sample // samples of the first pass, which the second pass yields again
+	pass  int             // number of calls of Samples
 }
 
-// Open waits for the first message, which comes from in. Answers go to out, a line of JSON each. At
-// the end of ctx its cause is the error of everything that waits.
+// Open reads the first message from in. Answers are written to out, each as a line of JSON. After the end of ctx,
+// everything that waits for the producer returns the cause of ctx.
 func Open(ctx context.Context, in io.Reader, out io.Writer) (*Producer, error) {
 	p := &Producer{in: newInput(ctx, in), out: out}
 	if err := p.message('B', &p.Begin); err != nil {
@@ -128,10 +135,10 @@ const (
 	maxText    = 64 << 10 // of a reason or a path
 )
 
-// Started reports whether the producer has got its answer.
+// Started reports whether Answer was called.
 func (p *Producer) Started() bool { return p.started }
 
-// Answer sends the producer where to start.
+// Answer tells the producer which samples to send.
 func (p *Producer) Answer(s Start) error {
 	p.started, p.start, p.next = true, s, s.First
 	text, err := json.Marshal(s)
@@ -144,10 +151,10 @@ func (p *Producer) Answer(s Start) error {
 // First returns the number of the first sample that the producer sends.
 func (p *Producer) First() int64 { return p.start.First }
 
-// Fields returns the message of fields as it came.
+// Fields returns the message of fields as it came, to store it for the next run.
 func (p *Producer) Fields() json.RawMessage { return p.declared }
 
-// ReadFields waits for the fields, which come before the samples.
+// ReadFields reads the message of fields, which precedes the samples, and fills in Info.
 func (p *Producer) ReadFields() error {
 	if err := p.message('F', &p.declared); err != nil {
 		return err
@@ -179,11 +186,11 @@ func (p *Producer) ReadFields() error {
 // Info implements source.Source.
 func (p *Producer) Info() source.Info { return p.info }
 
-// Close implements source.Source. Later messages of the producer are not read.
+// Close implements source.Source. It reads no more messages; the caller closes the pipe.
 func (p *Producer) Close() error { return nil }
 
-// Samples implements source.Source. A stream comes once: the second call begins with what the first
-// one, which looks at some samples only, has read, and a third one is an error.
+// Samples implements source.Source. The first pass may look at some samples only, to see what they are; they are
+// kept and begin the second pass. A third pass is an error.
 func (p *Producer) Samples() iter.Seq2[source.Sample, error] {
 	p.pass++
 	pass, heads := p.pass, p.heads
@@ -214,7 +221,7 @@ func (p *Producer) Samples() iter.Seq2[source.Sample, error] {
 	}
 }
 
-// read is sample, with the same error for ever once there was one.
+// read returns the next sample. After an error, or io.EOF at the end, it returns the same again.
 func (p *Producer) read() (s source.Sample, err error) {
 	if p.err == nil {
 		s, p.err = p.sample()
@@ -222,7 +229,8 @@ func (p *Producer) read() (s source.Sample, err error) {
 	return s, p.err
 }
 
-// sample reads the next sample, and returns io.EOF after the last.
+// sample reads the next sample; io.EOF is the message that ends the samples. If their number was announced, another
+// number is an error.
 func (p *Producer) sample() (source.Sample, error) {
 	kind, err := p.in.ReadByte()
 	if err != nil {
@@ -250,7 +258,8 @@ func (p *Producer) sample() (source.Sample, error) {
 	return s, gone(err)
 }
 
-// record reads a sample with values.
+// record reads a sample with values: the number of its split (0 for none), the size of each ragged value, and all
+// values. They share one allocation.
 func (p *Producer) record() (s source.Sample, err error) {
 	split, err := p.in.ReadByte()
 	if err != nil {
@@ -302,7 +311,7 @@ func (p *Producer) record() (s source.Sample, err error) {
 	return s, nil
 }
 
-// refused reads a sample that the producer could not make.
+// refused reads a sample that the producer failed to make: a reason, which a name and a zero byte may precede.
 func (p *Producer) refused() (s source.Sample, err error) {
 	n, err := p.in.uint64()
 	if err != nil {
@@ -321,7 +330,7 @@ func (p *Producer) refused() (s source.Sample, err error) {
 	return s, err
 }
 
-// message reads a message of JSON.
+// message reads a message of JSON: its letter, its size as uint64, the text.
 func (p *Producer) message(kind byte, to any) error {
 	got, err := p.in.ReadByte()
 	if err != nil {
@@ -348,7 +357,7 @@ func (p *Producer) message(kind byte, to any) error {
 	return nil
 }
 
-// gone turns an end that is too early into ErrGone.
+// gone returns ErrGone for the end of the stream in the wrong place, and any other error unchanged.
 func gone(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return ErrGone
@@ -356,13 +365,14 @@ func gone(err error) error {
 	return err
 }
 
-// isNamed is the bit of a size that says that the name of the file that had the value, and a zero byte,
-// precede it.
+// isNamed is the highest bit of a size. It says that the value begins with the name of the file that it came from
+// and a zero byte.
 const isNamed = 1 << 63
 
-// values are a sample's.
+// values is the Data of a sample, by field.
 type values []value
 
+// value is one value of a sample. size is its length with the name, if it has one.
 type value struct {
 	bytes   []byte
 	size    int
@@ -377,13 +387,13 @@ func (vs values) Read(to *source.Values) error {
 	return nil
 }
 
-// refused is the reason why there are no values.
+// refused is the Data of a sample without values: the reason.
 type refused string
 
 // Read implements source.Data.
 func (r refused) Read(*source.Values) error { return source.ValueError("%s", string(r)) }
 
-// uint64 reads a number, little endian.
+// uint64 reads a little-endian number.
 func (in *input) uint64() (uint64, error) {
 	b, err := in.take(8)
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 
 var errWire = source.ValueError("not a tf.train.Example, or corrupt")
 
-// message is the fields of a protobuf message that are not read yet.
+// message is the unread rest of a protobuf message. https://protobuf.dev/programming-guides/encoding
 type message []byte
 
-// Wire types.
+// Wire types of protobuf.
 const (
 	wireVarint = 0
 	wireFixed8 = 1
@@ -35,11 +35,11 @@ const (
 // field is one field of a message.
 type field struct {
 	number, wire uint64
-	data         []byte // of wireBytes and the fixed ones
+	data         []byte // of wireBytes, wireFixed8 and wireFixed4
 	n            uint64 // of wireVarint
 }
 
-// next takes the next field.
+// next removes the next field from the message and returns it.
 func (m *message) next() (f field, err error) {
 	tag, err := m.varint()
 	if err != nil {
@@ -78,7 +78,7 @@ func (m *message) varint() (uint64, error) {
 	return n, nil
 }
 
-// each calls take for the messages in a message that have that number.
+// each calls take with each submessage in the field with that number.
 func (m message) each(number uint64, take func(message) error) error {
 	for len(m) > 0 {
 		f, err := m.next()
@@ -94,7 +94,7 @@ func (m message) each(number uint64, take func(message) error) error {
 	return nil
 }
 
-// entry splits an entry of a map.
+// entry returns key and value of a map entry. A later value replaces an earlier one, as in any protobuf parser.
 func (m message) entry() (key []byte, value message, err error) {
 	for len(m) > 0 {
 		f, err := m.next()
@@ -111,7 +111,8 @@ func (m message) entry() (key []byte, value message, err error) {
 	return key, value, nil
 }
 
-// record is the bytes of an Example.
+// record is the bytes of an Example or SequenceExample as a rows.Row. Both have the features in field 1; only the
+// latter has field 2.
 type record []byte
 
 // Each implements rows.Row.
@@ -142,25 +143,25 @@ func (r record) Each(buf *[]byte, v rows.Visitor) error {
 	return m.each(2, func(m message) error { return m.each(1, lists) })
 }
 
-// Kinds of a Feature.
+// Field numbers of the lists in a Feature.
 const bytesKind, floatKind, intKind = 1, 2, 3
 
-// values collects the values of a Feature, or of one list of a FeatureList.
+// values collects the values of a Feature, or of all features in a FeatureList.
 type values struct {
 	buf   *[]byte // numbers are appended to it
-	begin int
-	kind  uint64 // 0: none yet
+	begin int     // length of *buf before the values
+	kind  uint64  // one of the kinds; 0 if there was no list yet
 	count int
-	one   []byte   // the first byte string
-	items [][]byte // all, where there are several
+	one   []byte   // the first byte string, so that a single one needs no slice
+	items [][]byte // all byte strings, if there are several
 
-	list   bool
-	steps  int // features of a list, which have row values each
-	row    int
-	ragged bool
+	list   bool // the values are of a FeatureList
+	steps  int  // number of features in the list
+	row    int  // number of values in the first of these features
+	ragged bool // the features have different numbers of values
 }
 
-// featureList takes a list of features.
+// featureList adds a list of features, which becomes a value of two axes.
 func (e *values) featureList(m message) error {
 	e.list = true
 	return m.each(1, func(m message) error {
@@ -179,7 +180,7 @@ func (e *values) featureList(m message) error {
 	})
 }
 
-// feature takes a feature.
+// feature adds a Feature. Its lists are a oneof, of which the last one counts.
 func (e *values) feature(m message) error {
 	for len(m) > 0 {
 		f, err := m.next()
@@ -203,7 +204,7 @@ func (e *values) feature(m message) error {
 	return nil
 }
 
-// values takes a BytesList, FloatList or Int64List. Numbers may be packed or not.
+// values adds a BytesList, FloatList or Int64List. Numbers may be packed into one field or not: writers do both.
 func (e *values) values(m message) error {
 	for len(m) > 0 {
 		f, err := m.next()
@@ -244,7 +245,7 @@ func (e *values) values(m message) error {
 	return nil
 }
 
-// value returns what was taken.
+// value returns the collected values. An empty Feature is a null.
 func (e *values) value() (x rows.Value) {
 	switch e.kind {
 	case 0:

@@ -9,12 +9,11 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// A file is records, one after the other (tensorflow/core/lib/io/record_writer.h):
+// A file is a sequence of frames (tensorflow/core/lib/io/record_writer.h):
 //
-//	uint64 length, uint32 masked CRC of those 8 bytes, bytes, uint32 masked CRC of the bytes
+//	uint64 length, uint32 masked CRC of these 8 bytes, the record, uint32 masked CRC of the record
 //
-// The numbers are little endian. The CRC is source.MaskedCRC.
-
+// Numbers are little endian. source.MaskedCRC computes the CRC.
 const headBytes, tailBytes = 12, 4
 
 var (
@@ -23,14 +22,14 @@ var (
 	errShort  = errors.New("the file is cut short in a record")
 )
 
-// frames reads the records of a file.
+// frames reads the frames of a file.
 type frames struct {
 	r    io.Reader
 	head [headBytes]byte
 }
 
-// next reads a record into new memory, or skips it. io.EOF is the end of the file; an ErrValue
-// spoils only this record.
+// next returns the next record in new memory, or skips it. io.EOF is the end of the file. After an ErrValue, which
+// concerns only this record, the next one can be read.
 func (f *frames) next(skip bool) ([]byte, error) {
 	switch _, err := io.ReadFull(f.r, f.head[:]); {
 	case err == io.ErrUnexpectedEOF:

@@ -19,14 +19,14 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// hierarchy implements cells.Hierarchy.
+// hierarchy is a Zarr store as a cells.Hierarchy. It embeds the store as one unit.
 type hierarchy struct {
 	unitOf
 	arrays map[string]*zarr.Array // by path
-	lists  map[string][]string    // the members of each group
+	lists  map[string][]string    // by group: the names of its members, sorted
 }
 
-// newHierarchy returns the groups and arrays of g.
+// newHierarchy indexes the groups and arrays of g.
 func newHierarchy(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool) *hierarchy {
 	h := &hierarchy{unitOf: unitOf{ctx: ctx, source: path, group: g, pool: pool}, arrays: make(map[string]*zarr.Array),
 		lists: make(map[string][]string)}
@@ -43,7 +43,8 @@ func newHierarchy(ctx context.Context, path string, g *zarr.Group, pool *chunk.P
 	return h
 }
 
-// enter puts a node into the lists of the groups above it.
+// enter adds a path to the members of the group that contains it, and so on up to the root. Consolidated metadata
+// need not list every group.
 func (h *hierarchy) enter(path string) {
 	for path != "" {
 		above, name := "", path
@@ -78,7 +79,7 @@ func (h *hierarchy) Kind(path string) cells.Kind {
 	return cells.Missing
 }
 
-// attribute is an attribute of Zarr, which is JSON.
+// attribute is the JSON of an attribute.
 type attribute json.RawMessage
 
 func (a attribute) Text() (s string, ok bool)         { return s, json.Unmarshal(a, &s) == nil }
@@ -145,7 +146,8 @@ func (h *hierarchy) Numbers(path string) (array.Records, tensor.DType, error) {
 	return r, spec.DType, err
 }
 
-// Check implements cells.Hierarchy.
+// Check implements cells.Hierarchy. An array is refused if it promises more values than its files hold compressed a
+// thousandfold; the sizes of the files are looked up only for large arrays, as each may cost a request.
 func (h *hierarchy) Check(path string) error {
 	a, err := h.find(path)
 	if err == nil && len(a.Shape) != 1 {
@@ -168,7 +170,8 @@ func (h *hierarchy) Check(path string) error {
 	return err
 }
 
-// textColumn returns an array of texts as a column, which is read as a whole at the first use.
+// textColumn returns the column of an array of texts. All texts are read on first use and stay in memory: they are
+// names and labels, which are needed as a whole.
 func textColumn(ctx context.Context, a *zarr.Array) array.Column {
 	c := array.Column{Field: source.ContentField(layout.FieldName(a.Path), tensor.Text), Count: a.Records()}
 	c.Field.Origin = a.Path
@@ -180,8 +183,8 @@ func textColumn(ctx context.Context, a *zarr.Array) array.Column {
 type textCursor struct {
 	ctx   context.Context
 	array *zarr.Array
-	chunk int64 // the next one
-	rest  [][]byte
+	chunk int64    // number of the next chunk
+	rest  [][]byte // texts of the chunk that were not returned yet
 }
 
 // Next implements array.Cursor.

@@ -22,13 +22,13 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// File is an open hierarchy.
+// File is an open Zarr store.
 type File struct {
 	whole  *hierarchy
 	closer io.Closer
 }
 
-// OpenFile opens a hierarchy that is a unit, or has units in it.
+// OpenFile opens a Zarr store that is a unit or has units in it.
 func OpenFile(ctx context.Context, root *vfs.Root, path string) (*File, error) {
 	files, closer, err := Files(ctx, root, path)
 	if err != nil {
@@ -41,16 +41,16 @@ func OpenFile(ctx context.Context, root *vfs.Root, path string) (*File, error) {
 	return &File{newHierarchy(ctx, path, g, chunk.NewPool(0)), closer}, nil
 }
 
-// Close lets go of the files.
+// Close closes the files and ends the goroutines that decompress.
 func (f *File) Close() error {
 	f.whole.pool.Close()
 	return f.closer.Close()
 }
 
-// Cells returns the cells as a unit; nil of a hierarchy that has none.
+// Cells returns the cells of a single-cell store as a unit; nil for any other store.
 func (f *File) Cells() unit.Unit { return cells.Of(f.whole) }
 
-// Unit returns the group or array at a path as a unit; "" is all of the hierarchy.
+// Unit returns the group or array at a path as a unit; "" is the whole store.
 func (f *File) Unit(path string) (unit.Unit, error) {
 	if c := f.Cells(); path == "" && c != nil {
 		return c, nil
@@ -65,14 +65,14 @@ func (f *File) Unit(path string) (unit.Unit, error) {
 	return &u, nil
 }
 
-// unitOf is a group, or an array, as a unit.
+// unitOf is a group or an array as a unit.
 type unitOf struct {
 	ctx    context.Context
 	source string
 	group  *zarr.Group
 	pool   *chunk.Pool
 	name   string
-	arrays []*zarr.Array // that are in it
+	arrays []*zarr.Array // the arrays of the unit
 }
 
 // Units returns the groups and arrays that a declaration names, in the order of their names. Numbers in names count as
@@ -109,7 +109,7 @@ func (f *File) Units(records *unit.Records) (list []unit.Unit, err error) {
 // Name implements unit.Unit.
 func (u *unitOf) Name() string { return u.name }
 
-// memberName returns the name in the unit of one of its arrays.
+// memberName returns the name of an array within the unit.
 func (u *unitOf) memberName(a *zarr.Array) string {
 	if a.Path == u.name {
 		return unit.Lone
@@ -202,8 +202,9 @@ func (f *File) Names(selection []column.Selection) bool {
 	})
 }
 
-// Guess returns the declaration of sibling groups with the same arrays, such as data/* of data/demo_0 and data/demo_1, and
-// the groups; nil of other hierarchies. Where a record may be a group or a row of one, the error has what to type.
+// Guess returns the declaration for sibling groups with the same arrays, such as data/* for data/demo_0 and
+// data/demo_1, and the groups; nil for other stores. If a record may be either a group or a row of a group, the
+// error says what to type.
 func (f *File) Guess(selection []column.Selection) (*unit.Records, []unit.Unit, error) {
 	siblings := f.whole.group.Siblings()
 	if siblings == nil {
@@ -226,5 +227,5 @@ func (f *File) Guess(selection []column.Selection) (*unit.Records, []unit.Unit, 
 	return records, units, err
 }
 
-// escape makes a pattern that a name alone matches.
+// escape turns a name into a glob that matches only the name.
 var escape = strings.NewReplacer("*", "[*]", "?", "[?]", "[", "\\[")

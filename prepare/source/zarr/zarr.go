@@ -1,8 +1,10 @@
-// Package zarr is the sources that are arrays of Zarr, of version 2 or 3: in folders, zip files and buckets.
+// Package zarr reads sources that are arrays of Zarr version 2 or 3, in folders, zip files and buckets.
 //
-// Arrays of one length become fields, or with --records the rows of groups do (package unit). internal/zarr parses
-// metadata and chunks; this package chooses arrays and says why others cannot be fields. A hierarchy that penstock
-// wrote has a manifest, and is opened by package dataset instead, with its checksums.
+// Arrays of one length become fields, with records along the first axis. Where groups are records or hold rows of
+// records, package unit makes the fields, and single-cell stores of anndata are read by package cells; a hierarchy
+// implements the interfaces of both. internal/zarr parses metadata and chunks; this package chooses arrays, and
+// says why others cannot become fields. A store that penstock wrote has a manifest, and is opened by package
+// dataset with its checksums.
 package zarr
 
 import (
@@ -27,8 +29,8 @@ import (
 	"github.com/penstock/penstock/prepare/source/unit"
 )
 
-// Open opens a hierarchy: every array of numbers that has records is a field. One that penstock wrote has the fields of
-// its manifest.
+// Open opens a Zarr store: every array of numbers with records is a field. A store that penstock wrote has the
+// fields of its manifest.
 func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	if isDataset(root, path) {
@@ -62,7 +64,7 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	return s, err
 }
 
-// AreCells reports whether there are single cells at a path, as anndata writes them.
+// AreCells reports whether the store at path is a single-cell file of anndata.
 func AreCells(path string) bool {
 	root, err := source.OpenRoot(path, source.Options{})
 	if err != nil {
@@ -77,7 +79,7 @@ func AreCells(path string) bool {
 	return zarr.AreCells(files)
 }
 
-// isDataset reports whether penstock wrote a folder of Zarr.
+// isDataset reports whether penstock wrote the store in a folder.
 func isDataset(root *vfs.Root, path string) bool {
 	name, _, _ := source.SplitGeneration(path)
 	_, err := root.Stat(filepath.Join(name, filepath.FromSlash(layout.ZarrManifest)))
@@ -114,7 +116,8 @@ func (h *hierarchy) columns(selection []column.Selection) (list []array.Column, 
 	return list, bad, err
 }
 
-// origin returns what people call an array by: its path, or the name of the folder if it is all there is.
+// origin returns the name of an array for people: its path, or the name of the store if the store is a single
+// array.
 func origin(path string, a *zarr.Array) string {
 	if a.Path != "" {
 		return a.Path
@@ -123,7 +126,8 @@ func origin(path string, a *zarr.Array) string {
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
-// newColumn returns an array as a column.
+// newColumn returns the column of an array. The readers of all columns share pool, whose goroutines decompress
+// chunks.
 func newColumn(ctx context.Context, path string, a *zarr.Array, pool *chunk.Pool) (array.Column, error) {
 	spec, err := a.Spec()
 	if err != nil {
@@ -152,7 +156,7 @@ func newColumn(ctx context.Context, path string, a *zarr.Array, pool *chunk.Pool
 	return c, nil
 }
 
-// Remedy says how to rewrite arrays that are not supported.
+// Remedy returns how to rewrite an array that is not supported, as the end of a message; "" for other errors.
 func Remedy(path string, err error) string {
 	word, ok := shell.Quote(path)
 	if !errors.Is(err, meta.ErrUnsupported) || !ok {
@@ -162,8 +166,7 @@ func Remedy(path string, err error) string {
 		"data=zarr.open_array(sys.argv[1])[...])' " + word
 }
 
-// Files returns the files of a folder or zip file, which are read until the end of ctx, and the Closer to call
-// after use.
+// Files returns the files of a store in a folder or a zip file, and the closer of the zip file. Reads end with ctx.
 func Files(ctx context.Context, root *vfs.Root, path string) (zarr.Files, io.Closer, error) {
 	info, err := root.Stat(path)
 	if err != nil {
@@ -183,7 +186,7 @@ func Files(ctx context.Context, root *vfs.Root, path string) (zarr.Files, io.Clo
 	return files, f, nil
 }
 
-// folder is the files of a folder, on this machine or in a mounted bucket.
+// folder is a store in a folder, local or in a mounted bucket.
 type folder struct {
 	ctx  context.Context
 	root *vfs.Root
