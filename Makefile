@@ -16,6 +16,7 @@ deps: ## install what the build and the tests need, where that is possible (.ci/
 	@.ci/deps
 
 build: ## build the commands into bin/, with libhdf5, libdeflate and libzstd where they are found (NOCLOUD=1: no buckets, 50 MB less)
+	@echo "build: the commands; the first time takes 5 minutes of CPU"
 	@eval "$$(.ci/env)" && mkdir -p bin && go build -tags "$$CODECS,$(if $(NOCLOUD),nocloud)" -o bin/ ./cmd/feed ./cmd/inspect ./cmd/loadbench ./cmd/penstock ./cmd/preprocess
 	@echo "build: $$(cd bin && echo *) in bin/"
 

@@ -145,7 +145,7 @@ func (f *flags) table() []flagGroup {
 				"; OpenCV applies it"},
 			{"alpha", &f.alpha, "`ALPHA` channel: " + of("alpha") + "; white and black are backgrounds"},
 			{"sixteen-bit", &f.deep,
-				"images of 16 bits, floats or other channels: `DEPTH` is " + of("sixteen-bit") +
+				"images of 16 bits, floats or other channels than gray and RGB: `DEPTH` is " + of("sixteen-bit") +
 					"; kept stores them as they are"},
 			{"cmyk", &f.cmyk, "`CMYK` images: " + of("cmyk") +
 				"; color profiles are ignored"},
