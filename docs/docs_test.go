@@ -72,7 +72,7 @@ func tools(t *testing.T) string {
 
 // prepared are commands that make the datasets that a page takes as given.
 var prepared = map[string]string{
-	"format.md": "penstock preprocess photos ds --resize 16x16 --quiet; penstock inspect view ds; penstock preprocess ds ds.h5 --quiet",
+	"format.md": "penstock preprocess photos ds --resize 16x16 --quiet; penstock preprocess ds ds.h5 --quiet",
 	"gpu.md":    "penstock preprocess photos ds --resize 16x16 --normalize imagenet --quiet",
 	"python.md": "penstock preprocess photos data/photos --keep-encoded --quiet; penstock preprocess photos data/train --resize 16x16 --normalize imagenet --quiet",
 }
