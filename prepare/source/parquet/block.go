@@ -16,25 +16,25 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// A block has as many rows as blockBytes hold, and no more than blockRows.
+// A block has as many rows as blockBytes hold, and at most blockRows.
 const (
 	blockBytes = 256 << 10
 	blockRows  = 1024
 )
 
-// block is rows of a file that follow each other.
+// block is consecutive rows of a file with all their values.
 type block struct {
-	first  int64  // number of the first row, as its name has it
-	prefix string // of the names
+	first  int64  // number of the first row in its file
+	prefix string // common part of the rows' names
 	split  string // of the file
 	file   string
 	rows   int
-	values [][]byte    // by field, of all rows
-	bad    map[int]int // by row: the first field whose value is bad, for the reason in errs
-	errs   map[int]error
+	values [][]byte      // by field: the values of all rows, concatenated
+	bad    map[int]int   // by row: the first field with a bad value
+	errs   map[int]error // by row: the error of that value
 }
 
-// Read implements source.Block.
+// Read implements source.Block. Without bad rows, the values are not copied.
 func (b *block) Read(rows *source.Rows) error {
 	rows.File, rows.Split, rows.Prefix = b.file, b.split, b.prefix
 	if len(b.bad) == 0 {
@@ -59,7 +59,7 @@ func (b *block) Read(rows *source.Rows) error {
 	return nil
 }
 
-// odd returns the values of a row up to the field that is bad.
+// odd returns the Data of a row with a bad value: the values of the fields before it, and the error.
 func (b *block) odd(row, field int) source.Data {
 	values := make(source.Tuple, len(b.values))
 	for k, v := range b.values[:field] {
@@ -69,7 +69,8 @@ func (b *block) odd(row, field int) source.Data {
 	return source.Loaded{Tuple: values, Err: b.errs[row]}
 }
 
-// Blocks implements source.Blocked. Pages are read column by column, and no row is put together but in its block.
+// Blocks implements source.Blocked. Pages are decoded column by column straight into the values of the fields,
+// without assembling rows. It returns nil if some column needs the general way.
 func (s *reader) Blocks() iter.Seq2[source.Block, error] {
 	if slices.ContainsFunc(s.columns, func(c *leafColumn) bool { return !c.blocked() }) {
 		return nil
@@ -92,6 +93,7 @@ func (s *reader) Blocks() iter.Seq2[source.Block, error] {
 	}
 }
 
+// fileBlocks yields the blocks of a file. It returns the number of rows in them, and whether the caller wants more.
 func (s *reader) fileBlocks(file int, p *parquet.File, yield func(source.Block, error) bool) (done int64, more bool,
 	err error) {
 	prefix, split := "", ""
@@ -123,14 +125,15 @@ func (s *reader) fileBlocks(file int, p *parquet.File, yield func(source.Block, 
 	return done, true, nil
 }
 
-// groupReader reads the leaves that the fields need of a row group, each at its own pace.
+// groupReader reads the leaves of the fields in a row group. Pages of different leaves end at different rows, so
+// each leaf has its own position.
 type groupReader struct {
 	fields []source.Field
 	leaves []*leafReader
 }
 
-// newGroupReader returns a reader of the columns that become fields. A field of several leaves, such as a struct of x
-// and y, is filled leaf by leaf at a stride.
+// newGroupReader returns a reader of a row group. A field of several leaves is filled leaf by leaf, each at its
+// offset in the value.
 func newGroupReader(s *reader, g parquet.RowGroup) *groupReader {
 	r := &groupReader{fields: s.info.Fields}
 	for k, c := range s.columns {
@@ -149,7 +152,7 @@ func newGroupReader(s *reader, g parquet.RowGroup) *groupReader {
 	return r
 }
 
-// fill replaces the rows of b with the next rows of the group.
+// fill sets the values of b to the next b.rows rows of the group.
 func (r *groupReader) fill(b *block) error {
 	for _, f := range r.fields {
 		b.values = append(b.values, make([]byte, b.rows*f.RecordBytes()))
@@ -169,31 +172,33 @@ func (r *groupReader) close() (err error) {
 	return err
 }
 
-// leafReader reads the values of a leaf, page by page, and puts them where they belong in a block.
+// leafReader reads the values of a leaf page by page, and writes them to their places in a block.
 type leafReader struct {
 	column *leafColumn
-	field  int // position of the field that they are of
-	offset int // bytes of the field's value before them
-	stride int // bytes of the field's value
-	elems  int // numbers a row
-	size   int // bytes of a number as the field has it
+	field  int // position of the field
+	offset int // where the leaf's part begins in a value of the field, in bytes
+	stride int // bytes of a value of the field
+	elems  int // numbers of the leaf in a row
+	size   int // bytes of a number in the field
 	chunk  parquet.ColumnChunk
 
 	pages parquet.Pages
 	page  parquet.Page
-	left  int // values of the page that are not taken
+	left  int // values of the page that are not taken yet
 
-	// The values that are left: numbers of width bytes, at the positions in index where it is not nil, ...
+	// The values of the page that are not taken yet are, for a page of numbers without nulls, in plain: width bytes
+	// each, or with a dictionary at the positions in index.
 	plain []byte
 	width int
 	index []int32
 
-	// ... or the library's reader for any other page.
+	// For any other page, the library reads them one by one.
 	values parquet.ValueReader
 	one    [1]parquet.Value
 }
 
-// fill takes the values of the rows of b.
+// fill takes the values of the rows of b. A block can end within a page and a page within a block, or even within a
+// list.
 func (l *leafReader) fill(b *block) error {
 	out := b.values[l.field]
 	for row, elem := 0, 0; row < b.rows; {
@@ -228,7 +233,7 @@ func (l *leafReader) fill(b *block) error {
 	return nil
 }
 
-// turn advances to the next page.
+// turn advances to the next page, and finds out how its values are read.
 func (l *leafReader) turn() (err error) {
 	if l.pages == nil {
 		l.pages = l.chunk.Pages()
@@ -263,7 +268,7 @@ func (l *leafReader) turn() (err error) {
 	return nil
 }
 
-// take moves n numbers to out, each stride bytes after the one before.
+// take copies n numbers to out, at a distance of stride bytes.
 func (l *leafReader) take(out []byte, stride, n int) {
 	if l.index == nil && l.width == l.size && l.size == stride {
 		copy(out, l.plain[:n*l.width])
@@ -277,8 +282,8 @@ func (l *leafReader) take(out []byte, stride, n int) {
 	}
 }
 
-// takeEach copies numbers to every stride-th place, through the dictionary if the page has one. Parquet stores integers
-// of 8 and 16 bits in 32, so widths are converted on the way.
+// takeEach copies numbers one by one, through the dictionary if the page has one. Parquet stores integers of 8 and
+// 16 bits in 32 bits, and labels become int64, so sizes are converted.
 func (l *leafReader) takeEach(out []byte, stride, n int) {
 	unsigned := l.column.DType == tensor.Uint32
 	for i := range n {
@@ -309,7 +314,7 @@ func (l *leafReader) close() error {
 	return l.pages.Close()
 }
 
-// refuse records that a row has a bad value, the first of its fields that does.
+// refuse notes that a value of a row is bad. The first error of a row counts, as fields are read in order.
 func (b *block) refuse(row, field int, err error) {
 	if _, known := b.bad[row]; known {
 		return

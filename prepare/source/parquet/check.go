@@ -18,8 +18,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// checkParquetEnds makes sure that a file has the marks of Parquet, and a footer that is in
-// it: the library allocates what the file claims.
+// checkParquetEnds checks the magic numbers at both ends of a file, and that the footer fits in the file: the
+// library allocates memory for the size that the file claims.
 func checkParquetEnds(r io.ReaderAt, size int64) error {
 	const mark, tail = 4, 8
 	var head, end [8]byte
@@ -40,10 +40,13 @@ func checkParquetEnds(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// footBytes is how many bytes before the end of a file are read at the same time: the footer, and the index of pages.
+// footBytes is how far before the end of a file readEnds reads besides the ends: the footer is there, and often the
+// page index.
 const footBytes = 1 << 20
 
-// readEnds reads what a file begins and ends with. In a bucket, each part takes the time of a request.
+// readEnds reads the first and the last bytes of a file at the same time, as each read is a request in a bucket.
+// The byte footBytes before the end is not used: reading it brings the footer into the cache of a bucket while the
+// ends are fetched.
 func readEnds(r io.ReaderAt, size int64, head, end []byte) error {
 	foot := make([]byte, 1)
 	parts := [][]byte{head, end, foot}
@@ -57,7 +60,8 @@ func readEnds(r io.ReaderAt, size int64, head, end []byte) error {
 	return cmp.Or(errs...)
 }
 
-// checkParquetChunks makes sure that the rows of a file add up, and its columns are in it.
+// checkParquetChunks checks that the rows of the row groups add up, that columns are inside of the file, and that
+// their compression is supported.
 func checkParquetChunks(p *parquet.File, size int64) error {
 	rows := int64(0)
 	for i, g := range p.Metadata().RowGroups {
@@ -89,9 +93,9 @@ func checkParquetChunks(p *parquet.File, size int64) error {
 	return nil
 }
 
-// checkParquetCodec refuses what the library cannot decompress. LZ4 is among it: what does not
-// shrink to a third of its size, the library decompresses to memory that it then drops, and
-// gives other bytes for it; and of corrupt data it asks for memory without end.
+// checkParquetCodec refuses compression that the library cannot decompress correctly. LZ4 is refused for faults of
+// the library: data that does not shrink to a third comes out wrong, as the library decompresses it into memory
+// that it then drops, and corrupt data makes it allocate without end.
 func checkParquetCodec(c format.CompressionCodec) error {
 	switch c {
 	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd:
@@ -104,8 +108,7 @@ func checkParquetCodec(c format.CompressionCodec) error {
 var errRuns = errors.New("its booleans are encoded in runs (RLE), which are not read; rewrite the file with " +
 	"data_page_version='1.0', or the column as int8")
 
-// noteRuns notes columns of booleans that are encoded in runs: the library makes
-// other values of them.
+// noteRuns notes the leaves with booleans that are encoded in runs, which the library decodes to wrong values.
 func (s *reader) noteRuns(p *parquet.File) {
 	if s.runs == nil {
 		s.runs = make(map[int]bool)
@@ -117,8 +120,9 @@ func (s *reader) noteRuns(p *parquet.File) {
 	}
 }
 
-// valuesInRuns reports whether pages of a column have values in runs. If the file does not list the encodings of its
-// pages, the encodings of levels count too, which are always runs.
+// valuesInRuns reports whether some pages of a column have values in runs. Without encoding statistics, the list of
+// encodings also has the encoding of levels, which is always in runs, so a column with plain values gets the
+// benefit of the doubt.
 func valuesInRuns(m format.ColumnMetaData) bool {
 	for _, s := range m.EncodingStats {
 		if s.Encoding == format.RLE && (s.PageType == format.DataPage || s.PageType == format.DataPageV2) {

@@ -23,30 +23,29 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// leafColumn is a leaf of a Parquet schema as a field.
+// leafColumn is a leaf of the schema that becomes a field, or several leaves that become one array.
 type leafColumn struct {
-	name      string // path without the segments that only make lists
+	name      string // path without the segments that only spell lists
 	selection column.Selection
-	parts     []*leafColumn // of an array of several columns; then leaf is not set
+	parts     []*leafColumn // leaves of an array of several columns; leaf is then unset
 	leaf      parquet.LeafColumn
-	itemLevel int  // definition level of an item of a list; a null or empty list has a lower one
-	image     bool // the bytes of an image
-	text      bool // the file says that the bytes are text
+	itemLevel int  // definition level of an item of a list; null and empty lists have a lower one
+	image     bool // the bytes are an image file
+	text      bool // the schema says that the bytes are text
 	path      bool // the text is the path of an image
-	scale     int  // of decimals: a number is divided by this power of ten; -1 for others
+	scale     int  // digits after the point of a decimal; -1 for other types
 	DType     tensor.DType
 	classes   []string
-	words     map[string]int64 // the numbers of the classes, where the values are their names
-	shape     []int            // that all lists have, nil if they differ
-	extension arrow.Extension  // what the file says in Arrow's terms
-	odd       bool             // some lists have not the shape of the extension
-	inner     int              // length of the inner lists of a list of lists, once it is known
+	words     map[string]int64 // class numbers by name, if the values are names
+	shape     []int            // shape of all lists; nil if they differ
+	extension arrow.Extension  // what the Arrow schema in the file says
+	odd       bool             // some list does not have the shape of the extension
+	inner     int              // length of the inner lists of a list of lists; 0 until it is known
 	field     source.Field
-	missing   string // see source.Options
+	missing   string // see source.Options.Missing
 }
 
-// newParquetColumn returns the column of a leaf; half says that its two bytes are a float16,
-// which the library does not say.
+// newParquetColumn returns the column of a leaf. half says that its two bytes are a float16.
 func newParquetColumn(leaf parquet.LeafColumn, path []string, half bool) *leafColumn {
 	c := &leafColumn{leaf: leaf, name: parquetName(path), scale: -1}
 	t := leaf.Node.Type()
@@ -79,7 +78,8 @@ func parquetName(path []string) string {
 	return strings.Join(parts, ".")
 }
 
-// parquetDType returns the element type of numbers, Invalid for other things.
+// parquetDType returns the type of a leaf of numbers or times, Invalid for other leaves. Times stay the integers
+// that are stored; their unit is in the field's origin.
 func parquetDType(t parquet.Type) tensor.DType {
 	logical := ""
 	if l := t.LogicalType(); l != nil {
@@ -107,21 +107,22 @@ func parquetDType(t parquet.Type) tensor.DType {
 	return tensor.Invalid
 }
 
+// parquetInts has the integer types by the name of their logical type.
 var parquetInts = map[string]tensor.DType{
 	"INT(8,true)": tensor.Int8, "INT(16,true)": tensor.Int16, "INT(32,true)": tensor.Int32, "INT(64,true)": tensor.Int64,
 	"INT(8,false)": tensor.Uint8, "INT(16,false)": tensor.Uint16, "INT(32,false)": tensor.Uint32,
 	"INT(64,false)": tensor.Uint64,
 }
 
-// values returns the column's values of a row.
+// values returns the values of the leaf in a row.
 func (c *leafColumn) values(row [][]parquet.Value) []parquet.Value {
 	return row[c.leaf.ColumnIndex]
 }
 
-// looked is how many rows are read to find out what bytes and nested lists are.
+// looked is the number of rows that look reads.
 const looked = 100
 
-// look takes the values of one of the first rows into account.
+// look considers the values of one of the first rows: whether bytes are images, and how long inner lists are.
 func (c *leafColumn) look(values []parquet.Value, isImage func([]byte) bool) {
 	for _, v := range values {
 		if v.IsNull() {
@@ -137,17 +138,17 @@ func (c *leafColumn) look(values []parquet.Value, isImage func([]byte) bool) {
 	}
 }
 
-// unclear reports whether the first rows say what the column is of.
+// unclear reports whether only values tell what the column is.
 func (c *leafColumn) unclear() bool {
 	return c.parts == nil && (c.isBytes() && !c.text && !c.image || c.leaf.MaxRepetitionLevel == 2)
 }
 
-// isBytes reports whether a value is bytes of any number.
+// isBytes reports whether values are bytes of any length.
 func (c *leafColumn) isBytes() bool {
 	return c.leaf.Node.Type().Kind() == parquet.ByteArray && c.scale < 0
 }
 
-// fixedBytes returns how many bytes each value has, 0 if they are not plain bytes.
+// fixedBytes returns the length of values that are bytes of a fixed length; 0 for any other column.
 func (c *leafColumn) fixedBytes() int {
 	t := c.leaf.Node.Type()
 	if l := t.LogicalType(); t.Kind() != parquet.FixedLenByteArray || c.DType != tensor.Invalid || l != nil &&
@@ -157,13 +158,12 @@ func (c *leafColumn) fixedBytes() int {
 	return t.Length()
 }
 
-// wordLabel reports whether strings are the names of classes: on request, or by the column's
-// name, as in other tables.
+// wordLabel reports whether texts are class names: by --fields, or by the name of the column as in other tables.
 func (c *leafColumn) wordLabel() bool {
 	return c.text && (c.selection.Type == "label" || c.selection.Type == "" && column.LabelName(c.name))
 }
 
-// innerLength returns the length of the first inner list, 0 if there is none.
+// innerLength returns the length of the first inner list in a row, 0 if there is none.
 func innerLength(values []parquet.Value) (n int) {
 	for i, v := range values {
 		if v.IsNull() || i > 0 && v.RepetitionLevel() < 2 {
@@ -174,7 +174,7 @@ func innerLength(values []parquet.Value) (n int) {
 	return n
 }
 
-// decide finds the field.
+// decide chooses the field of the column.
 func (c *leafColumn) decide() error {
 	w := c.selection
 	name := w.Field
@@ -215,7 +215,7 @@ func (c *leafColumn) decide() error {
 	return c.field.Spec.Validate()
 }
 
-// timeNote says how times are stored, empty for other types.
+// timeNote describes the unit of times for the origin of a field; "" for other types.
 func timeNote(t parquet.Type) string {
 	if t.Kind() == parquet.Int96 {
 		return " (nanoseconds since 1970-01-01)"
@@ -245,7 +245,7 @@ func timeUnit(u format.TimeUnit) string {
 	return "nanoseconds"
 }
 
-// single returns the field of a column with one value a row.
+// single returns the field of a column with one value in each row.
 func (c *leafColumn) single(name string) (source.Field, error) {
 	switch {
 	case c.words != nil:
@@ -268,7 +268,7 @@ func (c *leafColumn) single(name string) (source.Field, error) {
 	return source.NumberField(name, c.DType), nil
 }
 
-// several returns the field of a column of lists.
+// several returns the field of a column with a list in each row.
 func (c *leafColumn) several(name string) (source.Field, error) {
 	switch rank := c.leaf.MaxRepetitionLevel; {
 	case (c.image || c.path) && rank == 1:
@@ -292,7 +292,8 @@ func (c *leafColumn) several(name string) (source.Field, error) {
 		looked)
 }
 
-// force takes a type of --fields over what was found.
+// force applies a type of --fields. It is an error if values would have to be converted: the transform Cast does
+// that.
 func (c *leafColumn) force(typ string) error {
 	switch {
 	case typ == "":
@@ -328,7 +329,7 @@ func (c *leafColumn) force(typ string) error {
 	return nil
 }
 
-// value copies the value of a row.
+// value copies the value of the column in a row.
 func (c *leafColumn) value(row [][]parquet.Value) ([]byte, error) {
 	if c.parts != nil {
 		return c.concat(row)
@@ -348,7 +349,7 @@ func (c *leafColumn) value(row [][]parquet.Value) ([]byte, error) {
 	return c.number(values[0])
 }
 
-// leaves returns the columns of the file that the column is of.
+// leaves returns the leaves that the column is made of.
 func (c *leafColumn) leaves() []*leafColumn {
 	if c.parts != nil {
 		return c.parts
@@ -356,7 +357,7 @@ func (c *leafColumn) leaves() []*leafColumn {
 	return []*leafColumn{c}
 }
 
-// extend appends the value that one of the leaves has in a row.
+// extend appends the value of one of the leaves in a row to the value of the column.
 func (c *leafColumn) extend(value []byte, leaf *leafColumn, row [][]parquet.Value) ([]byte, error) {
 	v, err := leaf.value(row)
 	if err != nil {
@@ -368,7 +369,7 @@ func (c *leafColumn) extend(value []byte, leaf *leafColumn, row [][]parquet.Valu
 	return append(value, v...), nil
 }
 
-// number copies the value of a column that has one a row.
+// number copies the value of a column with one value in each row.
 func (c *leafColumn) number(v parquet.Value) ([]byte, error) {
 	switch {
 	case v.IsNull() && c.text && c.words == nil:
@@ -385,7 +386,8 @@ func (c *leafColumn) number(v parquet.Value) ([]byte, error) {
 	return c.appendNumber(nil, v)
 }
 
-// texts returns a list of strings as a JSON array, the same as for Arrow and TFRecord. A list that is null is empty.
+// texts returns a list of texts as a JSON array, which is how lists of texts are stored from all sources. A null
+// list is empty.
 func (c *leafColumn) texts(values []parquet.Value) ([]byte, error) {
 	list := []string{}
 	err := c.items(values, func(item []byte) error {
@@ -401,7 +403,7 @@ func (c *leafColumn) texts(values []parquet.Value) ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// images returns a list of image files as one value. A list that is null is empty.
+// images returns a list of image files as the value of a field of content Images. A null list is empty.
 func (c *leafColumn) images(values []parquet.Value) (record []byte, err error) {
 	err = c.items(values, func(item []byte) error {
 		record = tensor.AppendImage(record, item)
@@ -410,7 +412,7 @@ func (c *leafColumn) images(values []parquet.Value) (record []byte, err error) {
 	return record, err
 }
 
-// items calls do with the items of a list. A list that is null has none.
+// items calls do with each item of a list; a null list has none, and a null item is an error.
 func (c *leafColumn) items(values []parquet.Value, do func(item []byte) error) error {
 	for _, v := range values {
 		if v.IsNull() {
@@ -426,12 +428,14 @@ func (c *leafColumn) items(values []parquet.Value, do func(item []byte) error) e
 	return nil
 }
 
-// nullItem reports whether a null is an item of a list, and not the list or an empty one.
+// nullItem reports whether a null value is an item of a list, and not a null or empty list. Parquet stores one
+// value for each of these, with different definition levels.
 func (c *leafColumn) nullItem(v parquet.Value) bool {
 	return c.itemLevel > 0 && v.DefinitionLevel() >= c.itemLevel
 }
 
-// itemLevel returns the definition level of the innermost repeated node of a path.
+// itemLevel returns the definition level of the innermost repeated node of a path: how many optional and repeated
+// nodes there are up to it.
 func itemLevel(n parquet.Node, path []string) (level int) {
 	now := 0
 	for _, name := range path {
@@ -446,10 +450,10 @@ func itemLevel(n parquet.Node, path []string) (level int) {
 	return level
 }
 
-// maxScale is the largest scale of Arrow's widest decimals, which have 256 bits.
+// maxScale is the largest scale of Arrow's widest decimals, of 256 bits.
 const maxScale = 76
 
-// appendNumber appends a number, of a decimal the nearest float64.
+// appendNumber appends a number in the type of the column. Decimals become the nearest float64.
 func (c *leafColumn) appendNumber(b []byte, v parquet.Value) ([]byte, error) {
 	switch {
 	case v.Kind() == parquet.Int96:
@@ -470,8 +474,9 @@ func (c *leafColumn) appendNumber(b []byte, v parquet.Value) ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(column.Decimal(n, c.scale))), nil
 }
 
-// sinceEpoch returns the nanoseconds since 1970 of a time of type INT96, as pyarrow reads it: the nanoseconds of a day,
-// and that day's Julian number.
+// sinceEpoch converts a time of type INT96, as Spark and Hive write it, to nanoseconds since 1970-01-01. It has the
+// nanoseconds within the day in the first 8 bytes and the Julian day number in the last 4; the result is the same
+// as pyarrow's.
 func sinceEpoch(t deprecated.Int96) (int64, error) {
 	const day, epoch = int64(24 * time.Hour), 2440588
 	ns, days := int64(t[1])<<32|int64(t[0]), int64(t[2])-epoch
@@ -482,7 +487,7 @@ func sinceEpoch(t deprecated.Int96) (int64, error) {
 	return days*day + ns, nil
 }
 
-// concat copies the numbers of several columns.
+// concat copies the numbers of all parts.
 func (c *leafColumn) concat(row [][]parquet.Value) (b []byte, err error) {
 	for i := 0; i < len(c.parts) && err == nil; i++ {
 		b, err = c.extend(b, c.parts[i], row)
@@ -490,7 +495,7 @@ func (c *leafColumn) concat(row [][]parquet.Value) (b []byte, err error) {
 	return b, err
 }
 
-// blocked reports whether leafReader reads the column.
+// blocked reports whether a leafReader can read the column: values have a fixed size and need no conversion.
 func (c *leafColumn) blocked() bool {
 	if c.converted() || slices.ContainsFunc(c.parts, (*leafColumn).converted) {
 		return false
@@ -502,12 +507,12 @@ func (c *leafColumn) blocked() bool {
 	return c.shape != nil && !c.odd && c.selection.Type == "" && c.DType != tensor.Bool && c.DType != tensor.Float16
 }
 
-// converted reports whether the numbers of the field are not those that are stored.
+// converted reports whether the numbers of the field are computed from the stored ones.
 func (c *leafColumn) converted() bool {
 	return c.scale >= 0 || c.extension.Bool || c.parts == nil && c.leaf.Node.Type().Kind() == parquet.Int96
 }
 
-// word returns the number of a class.
+// word returns the class number of a name.
 func (c *leafColumn) word(name []byte) ([]byte, error) {
 	n, ok := c.words[string(name)]
 	if !ok {
@@ -516,7 +521,8 @@ func (c *leafColumn) word(name []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(nil, uint64(n)), nil
 }
 
-// list copies the elements of a list, which has the shape of the field.
+// list copies the elements of a list, which must have the shape of the field. Only with a shape from an extension
+// type, a null list is a missing value.
 func (c *leafColumn) list(values []parquet.Value) (b []byte, err error) {
 	if c.extension.Shape != nil && len(values) == 1 && values[0].IsNull() && values[0].DefinitionLevel() == 0 {
 		return column.Missing(c.missing, c.field)
@@ -531,7 +537,8 @@ func (c *leafColumn) list(values []parquet.Value) (b []byte, err error) {
 	return b, nil
 }
 
-// elements copies the numbers of a list, or of a list of lists of one length.
+// elements copies the numbers of a list, or of a list of lists whose inner lists all have the length inner. A value
+// with repetition level 0 or 1 begins an inner list.
 func (c *leafColumn) elements(values []parquet.Value) (b []byte, err error) {
 	run := 0 // elements of the present inner list
 	for i, v := range values {
@@ -562,7 +569,7 @@ func (c *leafColumn) elements(values []parquet.Value) (b []byte, err error) {
 	return b, nil
 }
 
-// parquetInt returns a whole number as Parquet stores it: of 8 and 16 bits in 32.
+// parquetInt returns an integer or boolean. Parquet stores integers of 8 and 16 bits in 32 bits.
 func parquetInt(v parquet.Value, d tensor.DType) int64 {
 	switch {
 	case d == tensor.Uint32:
@@ -577,7 +584,7 @@ func parquetInt(v parquet.Value, d tensor.DType) int64 {
 	return int64(v.Int32())
 }
 
-// appendParquet appends a number.
+// appendParquet appends a number as type d.
 func appendParquet(b []byte, v parquet.Value, d tensor.DType) []byte {
 	switch d {
 	case tensor.Float32:

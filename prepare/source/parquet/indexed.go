@@ -19,8 +19,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// indexed is a reader that finds a row without those before it. It reads columns piece by piece, each piece when the
-// first of its values is needed, and holds their values until Close.
+// indexed is a reader with random access to rows. It reads a column in pieces (the pages of some rows), each when
+// the first value in it is needed, and keeps the values until Close. Any number of goroutines may read.
 type indexed struct {
 	*reader
 	groups []rowGroup
@@ -33,11 +33,11 @@ type rowGroup struct {
 	columns    []stripe
 }
 
-// stripe is a column in a row group.
+// stripe is one column of the source in one row group.
 type stripe struct {
 	column *leafColumn
 	file   vfs.Ranger
-	size   int64 // of the file
+	size   int64 // bytes of the file
 	group  parquet.RowGroup
 	meta   []format.ColumnChunk
 	pieces []piece
@@ -46,30 +46,33 @@ type stripe struct {
 // piece is rows of a stripe that are read together.
 type piece struct {
 	first, end int64 // rows of the group
-	at, bytes  int64 // of the file; 0 for all pages of the leaves
+	at, bytes  int64 // place in the file; 0 for all pages of the leaves
 
 	mu   sync.Mutex
-	read *content // nil before the first read, and after one that failed
+	read *content // nil before the first read, and after a failed one
 }
 
-// content is the values of a piece, which are there when done is closed.
+// content is the values of a piece. It is complete when done is closed.
 type content struct {
 	done   chan struct{}
 	values [][]byte
-	errs   map[int]error // by row, of values that are bad
-	err    error         // of the read
+	errs   map[int]error // by row: why a value is bad
+	err    error         // of reading the piece
 }
 
+// Limits of reading pieces: consecutive pages of up to pieceBytes are read together. While a piece of more than
+// wideBytes is decoded, its pages take memory besides its values, so at most mostWide of them are read at a time.
 const (
-	pieceBytes = 1 << 20 // pages that follow each other are read together up to this
-	wideBytes  = 8 << 20 // in a larger piece, pages take memory for a while
-	mostWide   = 3       // of these that are read at a time
+	pieceBytes = 1 << 20
+	wideBytes  = 8 << 20
+	mostWide   = 3
 
-	// leastRow is the average size of rows that are looked for one by one. Smaller ones are better read in their order.
+	// leastRow is the least average size in bytes of rows that are read one by one. Smaller rows are better read in
+	// order.
 	leastRow = 1 << 10
 )
 
-// newIndexed returns an indexed reader; nil if rows are small.
+// newIndexed returns the reader with random access, nil if rows are small or a file cannot read ranges.
 func newIndexed(s *reader) (*indexed, error) {
 	x := &indexed{reader: s, wide: make(chan struct{}, mostWide)}
 	first := int64(0)
@@ -96,8 +99,9 @@ func newIndexed(s *reader) (*indexed, error) {
 	return x, nil
 }
 
-// piecesOf returns the pieces of a column in a row group: runs of pages if the file says where they are, and the whole
-// otherwise. Pages of lists may begin within a row, and pages of dictionary words need the dictionary.
+// piecesOf returns the pieces of a column in a row group: runs of pages if the offset index says where they are,
+// and the whole column otherwise. Lists are not divided, as their pages may begin within a row, and neither are
+// columns with a dictionary, which each piece would need. A wrong index only makes the column a single piece.
 func piecesOf(c *leafColumn, file io.ReaderAt, p *parquet.File, group int) ([]piece, error) {
 	g := &p.Metadata().RowGroups[group]
 	whole := []piece{{end: g.NumRows}}
@@ -128,7 +132,8 @@ func piecesOf(c *leafColumn, file io.ReaderAt, p *parquet.File, group int) ([]pi
 	return pieces, nil
 }
 
-// pagePieces joins pages to pieces; nil if the pages do not follow each other, or not in the order of rows.
+// pagePieces joins pages to pieces of up to pieceBytes. It returns nil if pages are not contiguous or not in the
+// order of rows, as an index comes from the file and may be wrong.
 func pagePieces(pages []format.PageLocation, rows int64) (list []piece) {
 	for i, page := range pages {
 		first, end, bytes := page.FirstRowIndex, rows, int64(page.CompressedPageSize)
@@ -161,13 +166,13 @@ func (x *indexed) SampleName(i int64) (string, error) {
 	return x.place(i).Name, nil
 }
 
-// rowData is the Data of a row.
+// rowData is the Data of a row. Read fetches its values.
 type rowData struct {
 	indexed *indexed
 	row     int64
 }
 
-// Read implements source.Data. All columns are fetched at the same time.
+// Read implements source.Data. All columns are fetched at the same time, as each may take a request to a bucket.
 func (d rowData) Read(v *source.Values) error {
 	fields := len(d.indexed.columns)
 	values := make([][]byte, fields)
@@ -182,7 +187,7 @@ func (d rowData) Read(v *source.Values) error {
 	return err
 }
 
-// ReadField implements source.Parted, for numbers.
+// ReadField implements source.Parted for numbers, which are cheap compared to the images of a row.
 func (d rowData) ReadField(v *source.Values, field int) bool {
 	f := d.indexed.info.Fields[field]
 	if f.Ragged || f.Image() {
@@ -195,7 +200,7 @@ func (d rowData) ReadField(v *source.Values, field int) bool {
 	return err == nil
 }
 
-// value returns the value of a field of a row.
+// value returns the value of a field in a row. Binary search finds the row group, and the piece in it.
 func (x *indexed) value(row int64, field int) ([]byte, error) {
 	at := sort.Search(len(x.groups), func(i int) bool { return x.groups[i].end > row })
 	g := &x.groups[at]
@@ -210,7 +215,8 @@ func (x *indexed) value(row int64, field int) ([]byte, error) {
 	return c.values[at], c.errs[at]
 }
 
-// content returns the content of a piece, which is read once, however many ask for it.
+// content returns the content of a piece. The first caller reads it, and others wait for it. After an error the
+// piece is forgotten, so that a later call tries again: a request may have failed for a moment.
 func (x *indexed) content(s *stripe, p *piece) *content {
 	p.mu.Lock()
 	c := p.read
@@ -231,7 +237,8 @@ func (x *indexed) content(s *stripe, p *piece) *content {
 	return c
 }
 
-// fill reads a piece.
+// fill reads a piece. Whole chunks without a page index can be large, so the channel wide limits how many are read
+// at a time.
 func (x *indexed) fill(c *content, s *stripe, p *piece) error {
 	if s.column.parts == nil && p.bytes == 0 && s.chunk(s.column).bytes > wideBytes {
 		x.wide <- struct{}{}
@@ -263,7 +270,7 @@ type chunk struct {
 	at, bytes int64
 }
 
-// chunk returns where a leaf of the stripe is.
+// chunk returns the place of a leaf of the stripe: its dictionary page, if any, and its data pages.
 func (s *stripe) chunk(leaf *leafColumn) chunk {
 	i := leaf.leaf.ColumnIndex
 	c, _ := s.group.ColumnChunks()[i].(*parquet.FileColumnChunk) // a file has no others
@@ -275,7 +282,7 @@ func (s *stripe) chunk(leaf *leafColumn) chunk {
 	return chunk{c, at, min(m.TotalCompressedSize, s.size-at)}
 }
 
-// eachRow calls f with each row of a piece, which has the values of one leaf and is valid in f.
+// eachRow calls f with each row of a piece. The row has the values of one leaf only, and is valid during f.
 func (s *stripe) eachRow(leaf *leafColumn, p *piece, f func(i int, row [][]parquet.Value)) error {
 	c := s.chunk(leaf)
 	at, bytes := p.at, p.bytes
@@ -308,9 +315,10 @@ func (s *stripe) eachRow(leaf *leafColumn, p *piece, f func(i int, row [][]parqu
 	return nil
 }
 
-// excerpt is pages of a chunk, as if they were those that it begins with.
+// excerpt is some pages of a chunk as an io.ReaderAt over the file. The library reads them as if they were the
+// first of the chunk.
 type excerpt struct {
-	at   int64 // where the chunk begins
+	at   int64 // position of the chunk in the file
 	data []byte
 }
 
@@ -319,18 +327,18 @@ func (e excerpt) ReadAt(b []byte, off int64) (int, error) {
 	return bytes.NewReader(e.data).ReadAt(b, off-e.at)
 }
 
-// rowsOf puts the values of a leaf together to rows.
+// rowsOf assembles the values of a leaf to rows.
 type rowsOf struct {
-	row   [][]parquet.Value // by leaf
+	row   [][]parquet.Value // by leaf: the current row
 	leaf  *leafColumn
 	f     func(i int, row [][]parquet.Value)
 	count int
-	most  int // rows that there should be: more are counted alone
+	most  int // expected number of rows; further rows are only counted
 	batch [64]parquet.Value
-	list  []parquet.Value // of the present row, if the leaf is of lists
+	list  []parquet.Value // values of the current row, if the leaf is a list
 }
 
-// add takes the values of a page.
+// add adds the values of a page. Repetition level 0 begins a row.
 func (r *rowsOf) add(page parquet.Page) error {
 	values := page.Values()
 	for {
@@ -354,7 +362,7 @@ func (r *rowsOf) add(page parquet.Page) error {
 	}
 }
 
-// flush ends a row of lists.
+// flush ends the current row of a list.
 func (r *rowsOf) flush() {
 	if len(r.list) > 0 {
 		r.yield(r.list)

@@ -16,7 +16,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Open reads what the files say of their columns. With opts.Places, rows of images are read by their numbers.
+// Open opens a file, a glob, or a folder of Parquet files, or the data of a LeRobot dataset. It reads footers, and
+// values only if the schema does not decide the fields. With opts.Places the source is Indexed, if rows have images
+// or other large values.
 func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	hint := ""
@@ -92,7 +94,8 @@ func (s *reader) open(ctx context.Context, names []string, opts source.Options, 
 	return column.Distinct(selection, source.FieldNames(s.info.Fields))
 }
 
-// scan goes through the columns whose type or shape is not known yet.
+// scan reads the columns whose class names or list lengths are not known yet, each on its own: the other columns of
+// the file may be images.
 func (s *reader) scan(ctx context.Context, seen func(n int64)) error {
 	for _, c := range s.columns {
 		scan := newColumnScan(c)
@@ -115,7 +118,7 @@ func (s *reader) scan(ctx context.Context, seen func(n int64)) error {
 	return nil
 }
 
-// decide finds the fields. The error of columns that make none says how to do without them.
+// decide chooses the fields. The error for columns that cannot become fields says how to select the others.
 func (s *reader) decide() error {
 	var errs []error
 	var good []string
@@ -141,7 +144,9 @@ func (s *reader) inRuns(c *leafColumn) bool {
 	return slices.ContainsFunc(c.parts, s.inRuns)
 }
 
-// add opens one more file, which must have the columns of the first.
+// add opens a file, which must have the schema of the first one. The checks before and after parquet.OpenFile keep
+// a corrupt footer from using up the memory. Page index and bloom filters are skipped: they are large, and indexed
+// reads its own part of the index.
 func (s *reader) add(ctx context.Context, name string) error {
 	f, err := source.OpenUntil(ctx, s.root, name)
 	if err != nil {
@@ -174,7 +179,8 @@ func (s *reader) add(ctx context.Context, name string) error {
 	return nil
 }
 
-// look reads the first rows, if they say more than the schema.
+// look reads the first rows to find out what bytes and nested lists are. With opts.Places it does so only if
+// necessary, as a row of images in a bucket is expensive.
 func (s *reader) look(opts source.Options) error {
 	if opts.Places && !slices.ContainsFunc(s.columns, (*leafColumn).unclear) {
 		return nil

@@ -1,10 +1,18 @@
 // Package parquet reads Parquet files, such as the datasets of the Hugging Face hub.
+// https://parquet.apache.org/docs/file-format/
 //
-// A leaf of the schema, or a struct of bytes and path (an image of the hub), is a column. Columns are read in two ways:
-// block by block, where a worker decodes the pages of a whole row group (block.go), which is how preprocess goes
-// through a file; and by the page index, where the pages of single rows are decoded (indexed.go), which is how a loader
-// reads raw rows in any order. Pages are decoded by github.com/parquet-go/parquet-go, which panics on some corrupt
-// files; guardParquet turns that into an error, as files are untrusted.
+// A column of the source (leafColumn) is a leaf of the schema, or a struct of bytes and path, in which the hub
+// stores an image. open.go opens the files and decides the fields; where the schema leaves a type open (lengths of
+// lists, class names, bytes that may be images), it looks at the first rows or scans the column.
+//
+// Rows are read in three ways. Samples decodes row by row (rows.go), and works for every column. Blocks decodes the
+// pages of a row group column by column into blocks of fixed-size rows (block.go), which is how preprocess reads
+// tables of numbers. With Options.Places, indexed reads the pages of single rows by the page index (indexed.go),
+// which is how a loader reads raw rows in any order.
+//
+// Pages are decoded by github.com/parquet-go/parquet-go. It panics on some corrupt files, allocates what a file
+// claims, and decodes LZ4 and run-length booleans wrongly. Files are untrusted, so guardParquet turns panics into
+// errors, and check.go refuses the rest before it is read.
 package parquet
 
 import (
@@ -21,8 +29,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// reader is a source of rows of Parquet files. A struct of bytes and path, as the
-// Hugging Face hub stores images, is one column.
+// reader is the source of the rows of Parquet files.
 type reader struct {
 	root    *vfs.Root
 	path    string
@@ -30,8 +37,8 @@ type reader struct {
 	files   []vfs.File
 	parts   []*parquet.File
 	columns []*leafColumn
-	paths   []column.PathField // of images
-	runs    map[int]bool       // leaves whose booleans are encoded in runs, in any file
+	paths   []column.PathField // fields that are paths of images
+	runs    map[int]bool       // by leaf: booleans are encoded in runs, in any of the files
 	info    source.Info
 	splits  source.FileSplits
 }
@@ -59,7 +66,7 @@ func (s *reader) Files() (paths []string, samples []int64) {
 // Samples implements Source.
 func (s *reader) Samples() iter.Seq2[source.Sample, error] { return s.From(0) }
 
-// From implements Spanned.
+// From implements source.Seekable.
 func (s *reader) From(n int64) iter.Seq2[source.Sample, error] {
 	return func(yield func(source.Sample, error) bool) {
 		i := n
@@ -78,7 +85,8 @@ func (s *reader) From(n int64) iter.Seq2[source.Sample, error] {
 	}
 }
 
-// place returns a row without its values. Its name is its number, after the name of its file if there are several.
+// place returns sample i without its values. Its name is the number of the row, after the name of the file if there
+// are several.
 func (s *reader) place(i int64) (row source.Sample) {
 	for k, p := range s.parts {
 		if n := p.NumRows(); i >= n {
@@ -94,7 +102,8 @@ func (s *reader) place(i int64) (row source.Sample) {
 	return row
 }
 
-// data copies the values of a row.
+// data copies the values of a row, which is only valid until the next. A value that is bad ends up as the error of
+// the Data, together with the values before it.
 func (s *reader) data(row [][]parquet.Value) source.Data {
 	values := make(source.Tuple, len(s.columns))
 	for i, c := range s.columns {

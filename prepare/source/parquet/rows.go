@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// guardParquet runs the library on unchecked bytes: its panic becomes an error.
+// guardParquet calls f, which calls the library with untrusted bytes, and returns a panic as an error.
 func guardParquet(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -22,11 +22,10 @@ func guardParquet(f func() error) (err error) {
 	return f()
 }
 
-// rows yields the rows of all files. A row is valid until the next.
+// rows yields the rows of all files. A row is valid until the next one.
 func (s *reader) rows() iter.Seq2[[][]parquet.Value, error] { return s.rowsFrom(0) }
 
-// rowsFrom yields the rows without the first n. Of files and row groups that are before them
-// nothing is read.
+// rowsFrom yields the rows of all files without the first n. Files and row groups before row n are not read.
 func (s *reader) rowsFrom(n int64) iter.Seq2[[][]parquet.Value, error] {
 	return func(yield func([][]parquet.Value, error) bool) {
 		skip := n
@@ -47,8 +46,8 @@ func (s *reader) rowsFrom(n int64) iter.Seq2[[][]parquet.Value, error] {
 	}
 }
 
-// fileRows yields the rows of a file after the first skip ones. Whole row groups are skipped by their counts, and only
-// the rest of one is decoded to be dropped.
+// fileRows yields the rows of a file without the first skip ones. Whole row groups are skipped by their counts;
+// only rows before the first one in its row group are decoded and dropped.
 func fileRows(p *parquet.File, skip int64, yield func([][]parquet.Value, error) bool) (more bool, err error) {
 	r := groupRows{batch: make([]parquet.Row, 64), values: make([][]parquet.Value, len(p.Schema().Columns()))}
 	more = true
@@ -82,21 +81,21 @@ func fileRows(p *parquet.File, skip int64, yield func([][]parquet.Value, error) 
 	return more, err
 }
 
-// groupRows reads the rows of one group after the other. No call of the library gets out
-// of it with a panic, and no caller's code runs inside of one.
+// groupRows reads the rows of row groups, one group after the other. Each call of the library is guarded on its
+// own, so that a panic of the caller's code is not mistaken for a corrupt file.
 type groupRows struct {
 	rows   parquet.Rows
 	batch  []parquet.Row
 	left   []parquet.Row
-	err    error             // that came with the batch
-	values [][]parquet.Value // of the present row, by column
+	err    error             // returned by the library together with the batch
+	values [][]parquet.Value // by column: the current row
 }
 
 func (r *groupRows) open(g parquet.RowGroup) error {
 	return guardParquet(func() error { r.rows = g.Rows(); return nil })
 }
 
-// next reads the values of the next row into values.
+// next reads the next row into values.
 func (r *groupRows) next() error {
 	if len(r.left) == 0 {
 		if r.err != nil {

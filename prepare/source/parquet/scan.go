@@ -15,15 +15,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// columnScan goes through a column, apart from the others, to find out what only all its
-// values say: whether lists have one length, or which words there are.
+// columnScan reads one column in full, for what only all values tell: whether lists have one length, or which class
+// names there are.
 type columnScan struct {
 	column  *leafColumn
-	lists   *listLengths    // nil: they are not asked for
-	classes map[string]bool // nil: they are not asked for
+	lists   *listLengths    // nil unless lengths are wanted
+	classes map[string]bool // nil unless class names are wanted
 }
 
-// newColumnScan returns nil if all is known of the column.
+// newColumnScan returns the scan that a column needs, nil if none.
 func newColumnScan(c *leafColumn) *columnScan {
 	if c.parts != nil {
 		return nil
@@ -38,10 +38,10 @@ func newColumnScan(c *leafColumn) *columnScan {
 	return nil
 }
 
-// done reports that no further value can change what was found.
+// done reports whether further values cannot change the result.
 func (s *columnScan) done() bool { return s.lists != nil && s.lists.differ }
 
-// file goes through the column's pages of one file.
+// file scans the column in one file.
 func (s *columnScan) file(ctx context.Context, p *parquet.File) error {
 	for _, g := range p.RowGroups() {
 		if s.done() {
@@ -54,7 +54,7 @@ func (s *columnScan) file(ctx context.Context, p *parquet.File) error {
 	return nil
 }
 
-// chunk goes through the pages of a column of one row group, until everything that the scan looks for is known.
+// chunk scans the pages of the column in one row group, until the scan is done.
 func (s *columnScan) chunk(ctx context.Context, chunk parquet.ColumnChunk) error {
 	pages := chunk.Pages()
 	for {
@@ -75,7 +75,7 @@ func (s *columnScan) chunk(ctx context.Context, chunk parquet.ColumnChunk) error
 	}
 }
 
-// page looks at one page. Lengths of lists follow from the levels alone, and their values stay encoded.
+// page scans one page. The lengths of lists follow from the levels, so their values are not decoded.
 func (s *columnScan) page(p parquet.Page) error {
 	if s.lists != nil {
 		s.lists.add(p.RepetitionLevels(), p.DefinitionLevels(), p.NumValues())
@@ -98,7 +98,7 @@ func (s *columnScan) page(p parquet.Page) error {
 	}
 }
 
-// finish gives the column what was found.
+// finish stores the result in the column.
 func (s *columnScan) finish() error {
 	if s.lists != nil {
 		s.column.shape = s.lists.shape()
@@ -117,19 +117,18 @@ func (s *columnScan) finish() error {
 	return nil
 }
 
-// listLengths follows the levels of a column of lists, or of lists of lists, as long as all
-// have one shape.
+// listLengths finds the shape that all values of a list column share, from their repetition and definition levels.
 type listLengths struct {
-	rank, most    int // of repetition, of definition
-	lengths, want [2]int
-	begun, differ bool // there was a value; the lengths differ
+	rank, most    int    // highest repetition level, and highest definition level
+	lengths, want [2]int // lengths of the current inner and outer list, and of the first ones
+	begun, differ bool   // there was a value; there are different lengths
 }
 
 func newListLengths(rank, most int) *listLengths {
 	return &listLengths{rank: rank, most: most}
 }
 
-// add takes the levels of one more page into account.
+// add adds the levels of a page.
 func (l *listLengths) add(repetition, definition []byte, values int64) {
 	if int64(len(repetition)) != values || int64(len(definition)) != values {
 		l.differ = true // levels that are not there say nothing
@@ -139,7 +138,8 @@ func (l *listLengths) add(repetition, definition []byte, values int64) {
 	}
 }
 
-// level takes one value: level r begins a row at 0, an inner list at 1.
+// level adds a value with repetition level r and definition level d. r is 0 at the beginning of a row, and 1 at the
+// beginning of an inner list.
 func (l *listLengths) level(r, d int) {
 	if d < l.most { // a null, or an empty list
 		l.differ = true
@@ -152,7 +152,7 @@ func (l *listLengths) level(r, d int) {
 	l.lengths[0]++
 }
 
-// close ends the innermost list and, where r is 0, the row.
+// close ends the current inner list, and with r = 0 also the row, and compares their lengths.
 func (l *listLengths) close(r int) {
 	for k := 0; k < l.rank-r; k++ {
 		if l.want[k] == 0 {
@@ -166,7 +166,7 @@ func (l *listLengths) close(r int) {
 	}
 }
 
-// shape returns the lengths that all lists have, the outer first, nil if they differ.
+// shape returns the shape of all lists, the outer length first; nil if they differ.
 func (l *listLengths) shape() []int {
 	if !l.begun || l.differ {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// columnsOf returns all columns of a file, the two of an image as one.
+// columnsOf returns all columns of a file.
 func columnsOf(p *parquet.File) (list []*leafColumn, err error) {
 	hub, _ := p.Lookup("huggingface")
 	features, halves := column.HubFeatures(hub), halfLeaves(p)
@@ -42,13 +42,14 @@ func columnsOf(p *parquet.File) (list []*leafColumn, err error) {
 	return joinImages(list), nil
 }
 
-// extensionsOf returns the extension types of Arrow that columns have.
+// extensionsOf returns the extension types of Arrow by column name.
 func extensionsOf(p *parquet.File) map[string]arrow.Extension {
 	text, _ := p.Lookup("ARROW:schema")
 	return arrow.Extensions(text)
 }
 
-// halfLeaves returns which leaves of the schema are of the logical type FLOAT16.
+// halfLeaves returns, by leaf, whether its logical type is FLOAT16. The library does not expose that type in its
+// schema.
 func halfLeaves(p *parquet.File) map[int]bool {
 	halves, leaf := make(map[int]bool), 0
 	for _, e := range p.Metadata().Schema {
@@ -62,7 +63,7 @@ func halfLeaves(p *parquet.File) map[int]bool {
 	return halves
 }
 
-// joinImages makes one column of X.bytes and X.path.
+// joinImages joins each pair of columns X.bytes and X.path to the image column X.
 func joinImages(list []*leafColumn) []*leafColumn {
 	for _, c := range list {
 		name, ok := strings.CutSuffix(c.name, ".bytes")
@@ -76,7 +77,7 @@ func joinImages(list []*leafColumn) []*leafColumn {
 	return list
 }
 
-// selectParquet keeps the columns that are wanted.
+// selectParquet returns the selected columns, all without a selection.
 func selectParquet(columns []*leafColumn, selection []column.Selection) ([]*leafColumn, error) {
 	if len(selection) == 0 {
 		return columns, nil
@@ -103,7 +104,8 @@ func selectParquet(columns []*leafColumn, selection []column.Selection) ([]*leaf
 	return list, nil
 }
 
-// concat returns the column that several become: an array of their numbers, which are of one type.
+// concat returns the column for a selection of several columns: an array of their numbers, which must be of one
+// type.
 func concat(columns []*leafColumn, names []string, w column.Selection) (*leafColumn, error) {
 	wanted, missing := column.Matching(w.Column, names)
 	switch {
