@@ -15,33 +15,33 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Column describes a column of rows: the values of one name.
+// Column describes the values of one name, as the file declares them and as a scan finds them.
 type Column struct {
 	Name    string
 	Note    string       // for people: the unit, such as days since 1970-01-01
-	DType   tensor.DType // of numbers; Invalid: bytes
+	DType   tensor.DType // type of numbers; Invalid for bytes
 	Text    bool         // the bytes are text
 	Image   bool         // the bytes are the file of an image
-	Classes []string     // names of the numbers
-	Shape   []int        // shape of all values, if the file declares one; nil for lists that may differ and for numbers
-	List    bool         // values are lists: their lengths are known only from the rows
-	Ragged  bool         // values are lists of several lengths
-	Unwrap  bool         // lists of one are one value
+	Classes []string     // class names of the numbers
+	Shape   []int        // shape of all values that the file declares; nil for single numbers and for lists that may differ
+	List    bool         // values are lists whose lengths are known only from the rows
+	Ragged  bool         // values are lists of different lengths
+	Unwrap  bool         // lists of one element are single values
 	Sniff   bool         // only the rows tell what the bytes are
 	Refused error        // why the values cannot become a field
 
 	// Findings of a pass over the rows.
-	seen    int64           // values that are not null
-	dims    []int           // of the first value of numbers
-	differ  bool            // the first axis differs
-	deeper  bool            // another axis differs
-	several bool            // some value is a list of other than one string
+	seen    int64           // number of values that are not null
+	dims    []int           // shape of the first value of numbers
+	differ  bool            // the first axis differs between values
+	deeper  bool            // another axis differs, so no field has room for it
+	several bool            // some value is a list of byte strings
 	binary  bool            // some value is not UTF-8
 	Images  bool            // values are lists of image files
-	known   map[string]bool // words that may be classes; nil if classes are not needed
+	known   map[string]bool // words that may be class names; nil if none are wanted
 }
 
-// looked is how many values are examined to find out whether a column has images.
+// looked is the number of values that are examined to find out whether bytes are images.
 const looked = 100
 
 // settled reports whether the column is known without looking at rows.
@@ -49,8 +49,8 @@ func (c *Column) settled(w column.Selection) bool {
 	return c.Refused != nil || !c.List && !c.Sniff && !c.wordLabel(w)
 }
 
-// look takes one more value into account. A value of another type than the first one is skipped here, and is a bad
-// value later.
+// look considers a value in the scan. The first value decides the type of a column that declares none; a value of
+// another type is skipped here, and is a bad value when its sample is read.
 func (c *Column) look(x *Value, isImage func([]byte) bool) {
 	if x.Null {
 		return
@@ -86,8 +86,8 @@ func (c *Column) look(x *Value, isImage func([]byte) bool) {
 	}
 }
 
-// lookShape takes the shape of one more value. Only the first axis may differ, which makes a ragged field; other
-// differences make the column deeper than a field can hold.
+// lookShape considers the shape of a value. If only the first axis differs, the field is ragged; other differences
+// cannot be stored.
 func (c *Column) lookShape(dims []int) {
 	switch {
 	case slices.Contains(dims, Varies):
@@ -106,7 +106,7 @@ func (c *Column) lookShape(dims []int) {
 	}
 }
 
-// wordLabel reports whether strings are the names of classes.
+// wordLabel reports whether byte strings are class names: by --fields, or by the name of the column.
 func (c *Column) wordLabel(w column.Selection) bool {
 	if c.DType != tensor.Invalid || c.Image || len(c.Classes) > 0 {
 		return false
@@ -115,7 +115,7 @@ func (c *Column) wordLabel(w column.Selection) bool {
 		column.LabelName(strings.ReplaceAll(c.Name, "/", "."))
 }
 
-// finish decides, after all rows, what the declaration has left open.
+// finish decides after the scan what the declaration has left open.
 func (c *Column) finish() {
 	if c.Sniff && c.DType == tensor.Invalid && !c.Image && !c.binary {
 		c.Text = true
@@ -133,23 +133,24 @@ func (c *Column) finish() {
 	}
 }
 
-// fieldNames are the names of fields for columns that have usual names.
+// fieldNames has the field names of columns that have another name by convention; image/encoded and
+// image/class/label are the names of TensorFlow's scripts.
 var fieldNames = map[string]string{
 	"image": source.ImagesName, "image/encoded": source.ImagesName, "label": source.LabelsName,
 	"image/class/label": source.LabelsName,
 }
 
-// target is a column that becomes a field, and says how its values are converted.
+// target is a column that becomes a field, with the conversion of its values.
 type target struct {
 	*Column
 	at    int // position of the field
 	as    kind
-	typ   column.Type // of asRaw and asNumbers
-	words map[string]int64
-	path  bool // the text is the path of an image
+	typ   column.Type      // of asRaw and asNumbers
+	words map[string]int64 // of asWord: class numbers by name
+	path  bool             // the text is the path of an image, or a JSON array of paths
 	field source.Field
 
-	missing string // see source.Options
+	missing string // see source.Options.Missing
 }
 
 // kind is the conversion of a value.
@@ -157,15 +158,15 @@ type kind uint8
 
 const (
 	asNumbers kind = iota
-	asBytes        // text, images, bytes of any number
-	asItems        // a list of strings: its JSON array
-	asImages       // a list of image files
-	asRaw          // bytes that are numbers
-	asWord         // the number of a class
-	asLabel        // a number, as int64
+	asBytes        // unchanged: texts, images, bytes of any length
+	asItems        // a list of texts, as a JSON array
+	asImages       // a list of image files, in the form of content Images
+	asRaw          // bytes that are the elements of an array
+	asWord         // the class number of a name
+	asLabel        // an integer, as int64
 )
 
-// newTarget returns the field that a selection makes of a column.
+// newTarget returns the target for a selection of a column.
 func newTarget(c *Column, w column.Selection) (*target, error) {
 	t := &target{Column: c}
 	name := w.Field
@@ -199,7 +200,7 @@ func newTarget(c *Column, w column.Selection) (*target, error) {
 	return t, t.field.Spec.Validate()
 }
 
-// numbers finds the field of a column of numbers.
+// numbers chooses the field of a column of numbers.
 func (t *target) numbers(name string, w column.Selection, given column.Type) error {
 	c := t.Column
 	t.typ = column.Type{DType: c.DType, Shape: c.Shape}
@@ -230,7 +231,7 @@ func (t *target) numbers(name string, w column.Selection, given column.Type) err
 	return nil
 }
 
-// bytes finds the field of a column of bytes.
+// bytes chooses the field of a column of bytes. A type of --fields comes before what the column looks like.
 func (t *target) bytes(name string, w column.Selection, given column.Type) error {
 	c := t.Column
 	raw := w.Type != "" && given.Kind == column.Numbers
@@ -271,7 +272,7 @@ func (t *target) bytes(name string, w column.Selection, given column.Type) error
 	return nil
 }
 
-// put sets the field to the value.
+// put sets the field to a value.
 func (t *target) put(v *source.Values, x *Value) error {
 	if x.Null {
 		return t.putNull(v)
@@ -302,8 +303,8 @@ func (t *target) put(v *source.Values, x *Value) error {
 	return t.putNumbers(v, x)
 }
 
-// putNull stores a null: an empty list in a ragged field, and otherwise what --missing says, which may be an error. A
-// null is never a silent zero.
+// putNull sets the field to the value of a null: an empty list in a ragged field, otherwise the value of --missing,
+// or an error. A null is never silently 0.
 func (t *target) putNull(v *source.Values) error {
 	if t.field.Ragged && !t.field.Image() {
 		v.Make(t.at, 0)
@@ -314,7 +315,7 @@ func (t *target) putNull(v *source.Values) error {
 	return err
 }
 
-// putNumbers sets the field to numbers without copying them, as they have the field's form already. A flat list stands
+// putNumbers sets the field to numbers without a copy, as they have the field's form already. A flat list may stand
 // for any shape of as many numbers.
 func (t *target) putNumbers(v *source.Values, x *Value) error {
 	dims := x.Shape()
@@ -328,13 +329,13 @@ func (t *target) putNumbers(v *source.Values, x *Value) error {
 	return nil
 }
 
-// fits reports whether that many bytes are a value, or whole rows of one.
+// fits reports whether n bytes are a value of the field, or for a ragged field any number of rows.
 func (t *target) fits(n int) bool {
 	row := tensor.Shape(t.typ.Shape).Elems() * t.typ.DType.Size()
 	return n == row || t.typ.Ragged && n%row == 0
 }
 
-// putRaw takes bytes for numbers. Each string in a list is one row or more.
+// putRaw sets the field to bytes as numbers. Each string of a list has one or more rows.
 func (t *target) putRaw(v *source.Values, x *Value) error {
 	items, b := x.Items, v.Buffer(t.at)
 	if !x.List {
@@ -350,7 +351,7 @@ func (t *target) putRaw(v *source.Values, x *Value) error {
 	return nil
 }
 
-// putLabel converts a whole number of any size to 64 bits.
+// putLabel sets the field to an integer of any size as int64.
 func (t *target) putLabel(v *source.Values, x *Value) error {
 	if size := x.DType.Size(); len(x.Data) != size {
 		return source.ValueError("%d numbers where one is expected", len(x.Data)/size)
@@ -363,7 +364,7 @@ func (t *target) putLabel(v *source.Values, x *Value) error {
 	return nil
 }
 
-// putImages makes one value of the files in a list.
+// putImages sets the field to the image files of a list.
 func (t *target) putImages(v *source.Values, x *Value) error {
 	items, record := x.Items, v.Buffer(t.at)
 	if !x.List {
@@ -376,7 +377,7 @@ func (t *target) putImages(v *source.Values, x *Value) error {
 	return nil
 }
 
-// putItems writes strings as a JSON array, as JSON Lines would have them.
+// putItems sets the field to texts as a JSON array, the form of such values from all sources.
 func (t *target) putItems(v *source.Values, x *Value) error {
 	list := make([]string, 0, len(x.Items))
 	for _, b := range x.Items {

@@ -1,10 +1,12 @@
-// Package rows has the sources that consist of rows whose values have types: TFRecord, Arrow, MDS. A format provides
-// access to the rows of a file; this package decides which fields they become, for all formats alike.
+// Package rows makes sources of files that consist of typed rows: TFRecord, Arrow, MDS and token files. A format
+// gives access to the rows of a file, and this package decides which fields they become, for all formats alike.
 //
-// A [Format] opens a [File], which lists its columns if it knows them, and yields a [Row] at a time. A Row hands its
-// values to a [Visitor] without making a map or boxing a number. Where a file does not fully describe its columns, one
-// scan over all rows (scan.go) finds types, shapes and classes first. A row that cannot be parsed is a [BadRow]: a bad
-// sample, and not the end of the file.
+// A [Format] opens a [File], which lists its columns if it knows them, and yields one [Row] at a time. A Row passes
+// its values to a [Visitor], so no row is ever a map, and no number is boxed. If files do not describe their
+// columns completely, a scan over all rows (scan.go) finds types, shapes and classes first. A target then converts
+// the values of a [Column] to the values of a field (column.go).
+//
+// A row that cannot be parsed is a [BadRow]: a bad sample, and not the end of the file.
 package rows
 
 import (
@@ -19,21 +21,22 @@ import (
 // Format is a kind of files that consist of rows.
 type Format struct {
 	Kind string
-	Unit string // word for rows, for people
+	Unit string // what rows are called in messages
 
-	// Sorted says that the writers of the format sort the columns by name, so that their order means nothing.
+	// Sorted says that writers of the format sort the columns by name, so that their order means nothing and images
+	// may come first.
 	Sorted bool
 
-	// Open returns the rows of a file, which is opened until the end of ctx.
+	// Open opens the rows of a file, whose reads end with ctx.
 	Open func(ctx context.Context, root *vfs.Root, path string) (File, error)
 
-	// Splits says which file belongs to which split; nil if the names of files say so.
+	// Splits assigns files to splits; nil means by the names of the files.
 	Splits *source.FileSplits
 }
 
 // File is the rows of one file.
 type File interface {
-	// Columns returns the columns that the file declares; nil if only its rows tell.
+	// Columns returns the columns that the file declares; nil if only rows have their names.
 	Columns() []Column
 
 	// Count returns the number of rows; -1 if it is known only after reading them.
@@ -45,42 +48,42 @@ type File interface {
 	Close() error
 }
 
-// Row is one row, whose values can be read as long as its File is open.
+// Row is one row. Its values can be read as long as its File is open.
 type Row interface {
-	// Each passes the values that v wants to v. Values may be appended to buf. Each may run concurrently with Each of
-	// other rows. If a name occurs twice, the later value replaces the earlier one.
+	// Each calls v with the values that v wants. Values that need memory are appended to buf. Each may run
+	// concurrently with Each of other rows. If a name occurs twice, v gets both values, and the later one counts.
 	Each(buf *[]byte, v Visitor) error
 }
 
-// Visitor takes the values of a row.
+// Visitor receives the values of a row.
 type Visitor interface {
-	// Column returns the number of a column; -1 if its values are not wanted, so that a Row need not parse them.
+	// Column returns the number of a column, or -1 if its values are not wanted and need not be parsed.
 	Column(name []byte) int
 
-	// Value takes a value. Its bytes are valid as long as the row's buffer and its File.
+	// Value receives a value. Its bytes are valid as long as the row's buffer is not reused and its File is open.
 	Value(column int, x *Value) error
 }
 
-// Value is a value of a row.
+// Value is a value of a row: bytes, several byte strings, or an array of numbers.
 type Value struct {
 	Null  bool
-	DType tensor.DType // of numbers, little endian in Data; Invalid: Data is bytes
+	DType tensor.DType // type of the numbers in Data, little endian; Invalid if Data is bytes
 	Data  []byte
 
-	// Of numbers: the lengths of the axes. Rank 0 is one number.
+	// Of numbers: the lengths of the axes. Rank 0 is a single number.
 	Rank int
 	Dims [tensor.MaxRank]int
 
-	// Several byte strings, instead of Data.
+	// Of byte strings: several of them in Items, in place of Data.
 	List  bool
 	Items [][]byte
 }
 
-// Varies is the length of an axis along which a value's lists have several lengths.
+// Varies is the length of an axis along which the lists of a value differ in length.
 const Varies = -1
 
 // Shape returns the lengths of the axes.
 func (x *Value) Shape() []int { return x.Dims[:x.Rank] }
 
-// SetShape sets the lengths of the axes, fewer than tensor.MaxRank.
+// SetShape sets the lengths of the axes, of which there are fewer than tensor.MaxRank.
 func (x *Value) SetShape(dims ...int) { x.Rank = copy(x.Dims[:], dims) }

@@ -10,24 +10,24 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// maxColumns limits the columns of files that do not declare them. Each row of a hostile file could have names of its
-// own, and each name would take memory.
+// maxColumns limits the columns of files that do not declare them. In a hostile file, each row could have other
+// names, and each name takes memory.
 const maxColumns = 10_000
 
-// scan is a pass over rows that finds types and shapes. As a Visitor it takes the values of columns whose type or shape
-// is not known yet.
+// scan is a pass over rows that finds types, shapes and classes. As a Visitor it receives the values of the columns
+// that are not settled.
 type scan struct {
 	opts     source.Options
-	wants    map[string]column.Selection // the selected columns; nil selects all
-	declared bool                        // the files say which columns there are
+	wants    map[string]column.Selection // by column; nil selects all columns
+	declared bool                        // the files declare their columns, so an unknown name is not a new column
 	columns  []*Column
 	byName   map[string]int
-	open     []bool // by column: whether its values are examined
+	open     []bool // by column: its values are needed
 	buf      []byte
 }
 
-// newScan compares the declared columns of all files. Files of one dataset must agree, since a field has one type; the
-// first file decides.
+// newScan compares the declared columns of all files. Files of a dataset must agree with the first one, as a field
+// has one type.
 func newScan(files []File, names []string, selection []column.Selection, opts source.Options) (*scan, error) {
 	s := &scan{opts: opts, byName: make(map[string]int)}
 	for _, w := range selection {
@@ -61,7 +61,7 @@ func newScan(files []File, names []string, selection []column.Selection, opts so
 	return s, nil
 }
 
-// add adds a column.
+// add adds a column and returns its number.
 func (s *scan) add(c *Column) int {
 	w, wanted := s.wants[c.Name]
 	if wanted = wanted || s.wants == nil; wanted && c.wordLabel(w) {
@@ -81,7 +81,8 @@ func (s *scan) order() (list []string) {
 	return list
 }
 
-// run reads the files, as far as that is needed, and returns how many rows each has.
+// run reads the files as far as necessary, and returns the number of rows in each. If the files declare everything,
+// including their counts, it reads nothing.
 func (s *scan) run(files []File, names []string) (counts []int64, err error) {
 	for w := range s.wants {
 		if _, known := s.byName[w]; s.declared && !known {
@@ -103,7 +104,7 @@ func (s *scan) run(files []File, names []string) (counts []int64, err error) {
 	return counts, nil
 }
 
-// file reads the rows of a file and returns their number. After an error it returns the number of the bad row.
+// file reads the rows of a file and returns their number; with an error, the number of the row that failed.
 func (s *scan) file(f File) (n int64, err error) {
 	for row, err := range f.Rows(0) {
 		if err != nil {
@@ -121,7 +122,7 @@ func (s *scan) file(f File) (n int64, err error) {
 	return n, nil
 }
 
-// Column implements Visitor. In files that do not declare their columns, each new name is a column.
+// Column implements Visitor. Without declared columns, a new name is a new column.
 func (s *scan) Column(name []byte) int {
 	at, ok := s.byName[string(name)]
 	if ok && s.open[at] {

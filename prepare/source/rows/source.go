@@ -21,18 +21,18 @@ type rows struct {
 	root    *vfs.Root
 	path    string
 	names   []string // of the files
-	short   []string // start of the names of a file's rows
+	short   []string // by file: what the names of its rows begin with
 	files   []File
 	counts  []int64
 	splits  source.FileSplits
 	info    source.Info
-	columns map[string]int     // by name
-	targets [][]*target        // by column
-	paths   []column.PathField // fields of images whose values are paths
+	columns map[string]int     // by name: the columns that become fields
+	targets [][]*target        // by column: a column may be selected several times
+	paths   []column.PathField // fields whose values are paths of images until the files are read
 }
 
-// Open opens files of one format. If they do not fully describe their columns, it goes through all rows
-// once, to find types, lengths, classes and the number of rows.
+// Open opens files of a format. If they do not describe their columns completely, it goes through all rows once, to
+// find types, lengths, classes and the number of rows.
 func Open(ctx context.Context, root *vfs.Root, path string, names []string, format Format, opts source.Options,
 	selection []column.Selection) (source.Source, error) {
 	s := &rows{root: root, path: path, names: names, splits: source.SplitsOfFiles(names),
@@ -48,7 +48,8 @@ func Open(ctx context.Context, root *vfs.Root, path string, names []string, form
 	return s, nil
 }
 
-// shorten names rows by the last element of their file's path, if no two files share it.
+// shorten sets what names of rows begin with: the base name of the file, or its path if two files have one base
+// name.
 func (s *rows) shorten() {
 	for _, n := range s.names {
 		s.short = append(s.short, filepath.Base(n))
@@ -62,8 +63,8 @@ func (s *rows) shorten() {
 	}
 }
 
-// open opens all files, then scans them for what they do not declare, then decides the fields. All files must be known
-// before a type is decided: the second file may have a longer list or another class.
+// open opens all files, scans them, and decides the fields. All files must be scanned before a type is decided: the
+// second file may have a longer list or another class.
 func (s *rows) open(ctx context.Context, format Format, opts source.Options, selection []column.Selection) error {
 	for i, name := range s.names {
 		f, err := format.Open(ctx, s.root, name)
@@ -94,7 +95,7 @@ func (s *rows) open(ctx context.Context, format Format, opts source.Options, sel
 	return err
 }
 
-// decide finds the fields. The error of columns that make none says how to leave them out.
+// decide chooses the fields. The error for columns that cannot become fields says how to select the others.
 func (s *rows) decide(scan *scan, selection []column.Selection, sorted bool) error {
 	wanted := selection
 	if len(wanted) == 0 {
@@ -161,7 +162,8 @@ func (s *rows) Files() (paths []string, samples []int64) { return s.names, s.cou
 // Samples implements Source.
 func (s *rows) Samples() iter.Seq2[source.Sample, error] { return s.From(0) }
 
-// From implements source.Seekable. Files before the sample are not read.
+// From implements source.Seekable. Files before the sample are not read. A file with fewer rows than in the first
+// pass is an error.
 func (s *rows) From(n int64) iter.Seq2[source.Sample, error] {
 	return func(yield func(source.Sample, error) bool) {
 		skip := n
@@ -192,13 +194,13 @@ func (s *rows) From(n int64) iter.Seq2[source.Sample, error] {
 	}
 }
 
-// rowData is the Data of a sample.
+// rowData is the Data of a row.
 type rowData struct {
 	rows *rows
 	row  Row
 }
 
-// Read implements source.Data.
+// Read implements source.Data. Columns without a value in the row are null.
 func (d rowData) Read(v *source.Values) error {
 	r, ok := v.Scratch.(*reading)
 	if !ok {
@@ -220,12 +222,13 @@ func (d rowData) Read(v *source.Values) error {
 	return nil
 }
 
-// reading is the Visitor that sets the fields of a record to the values of a row.
+// reading is the Visitor that sets fields to the values of a row. It is the Scratch of a Values, and keeps its
+// memory.
 type reading struct {
 	rows  *rows
 	v     *source.Values
 	buf   []byte
-	there []bool // by column
+	there []bool // by column: the row has a value
 }
 
 // Column implements Visitor.

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// Stream is a File that is read from its start to its end. It is opened for each pass, and not kept open: there may be
-// thousands of files.
+// Stream is a File that is read from front to back. Each pass opens it anew, and between passes it is closed, as
+// there may be thousands of files.
 type Stream struct {
 	Ctx     context.Context
 	Root    *vfs.Root
@@ -17,7 +17,7 @@ type Stream struct {
 	List    []Column // see File.Columns
 	Samples int64    // see File.Count
 
-	// Read yields the rows from number first on. It ends with an error.
+	// Read yields the rows from number first on, until yield returns false. An error ends the file.
 	Read func(s *source.Stream, first int64, yield func(Row, error) bool) error
 }
 

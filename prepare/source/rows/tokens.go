@@ -15,11 +15,12 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// tokensColumn is the name of the column.
+// tokensColumn is the name of the only column.
 const tokensColumn = "tokens"
 
-// OpenTokens opens files of tokens for language models: Megatron's .bin and .idx, whose sequences are the records, files
-// with the header of llm.c, and raw ones, for which --fields says how many tokens a record has.
+// OpenTokens opens files of tokens for language models: pairs of .bin and .idx of Megatron, whose sequences are the
+// records; files with the header of llm.c; and raw files. For the last two, --fields says how many tokens a record
+// has.
 func OpenTokens(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	names, err := source.FilesOf(root, path, "tokens")
@@ -57,12 +58,14 @@ type tokensFile struct {
 	count  int64
 	size   int64 // bytes of a token
 
-	// The place of each record: in the index, or one after the other starting at begin.
+	// The places of records: in the index, or without an index one after the other from begin on, length tokens
+	// each.
 	index         vfs.File
-	lengths, at   int64 // places in the index
+	lengths, at   int64 // positions of the lengths and of the offsets in the index
 	begin, length int64
 }
 
+// openTokens opens a file. given is the type of --fields, nil if there is none.
 func openTokens(ctx context.Context, root *vfs.Root, path string, given *column.Type) (File, error) {
 	data, err := source.OpenUntil(ctx, root, path)
 	if err != nil {
@@ -75,8 +78,7 @@ func openTokens(ctx context.Context, root *vfs.Root, path string, given *column.
 	return f, nil
 }
 
-// open finds out what a .bin file is: tokens of Megatron if an .idx of its name exists, and otherwise plain numbers,
-// whose type must be declared.
+// open finds out what a file is: tokens of Megatron if there is an .idx of the same name, otherwise a raw file.
 func (f *tokensFile) open(ctx context.Context, root *vfs.Root, path string, given *column.Type) error {
 	info, err := f.data.Stat()
 	if err != nil {
@@ -97,17 +99,19 @@ func (f *tokensFile) open(ctx context.Context, root *vfs.Root, path string, give
 	return f.megatron(info.Size(), given)
 }
 
-// tokensTypes are the numbers of types in an index of Megatron (megatron/core/datasets/indexed_dataset.py).
+// tokensTypes has the element types by their code in an index of Megatron
+// (megatron/core/datasets/indexed_dataset.py).
 var tokensTypes = map[byte]tensor.DType{
 	1: tensor.Uint8, 2: tensor.Int8, 3: tensor.Int16, 4: tensor.Int32, 5: tensor.Int64, 6: tensor.Float64,
 	7: tensor.Float32, 8: tensor.Uint16,
 }
 
-// tokensHeadBytes is the header of an index: magic, uint64 version, byte type, uint64 sequences, uint64 documents. It is
-// followed by int32 lengths of the sequences, int64 places of them in the .bin, and more.
+// tokensHeadBytes is the size of the header of an index: the magic number, version as uint64, the code of the type
+// as a byte, the numbers of sequences and of documents as uint64. The length of each sequence in tokens as int32
+// and its offset in the .bin as int64 follow, and more that is not read.
 const tokensHeadBytes = 34
 
-// megatron reads the header of an index.
+// megatron reads the header of an index. size is the size of the .bin in bytes.
 func (f *tokensFile) megatron(size int64, given *column.Type) error {
 	var head [tokensHeadBytes]byte
 	if err := source.ReadAt(f.index, head[:], 0); err != nil || string(head[:9]) != source.MegatronMagic ||
@@ -133,7 +137,7 @@ func (f *tokensFile) megatron(size int64, given *column.Type) error {
 	return f.check(size)
 }
 
-// check makes sure that all sequences of the index are inside of the file, before any record is read.
+// check returns an error if a sequence is not inside of the .bin, before any record is read.
 func (f *tokensFile) check(size int64) error {
 	const block = 64 << 10
 	lengths, places := make([]byte, 4*block), make([]byte, 8*block)
@@ -154,7 +158,7 @@ func (f *tokensFile) check(size int64) error {
 	return nil
 }
 
-// raw finds the records of a file that has only tokens, or llm.c's header before them.
+// raw finds the records of a file of size bytes that has only tokens, with or without the header of llm.c.
 func (f *tokensFile) raw(size int64, given *column.Type) error {
 	head := make([]byte, 12)
 	_ = source.ReadAt(f.data, head, 0) // a shorter file has no header
@@ -214,7 +218,7 @@ func (f *tokensFile) Rows(first int64) iter.Seq2[Row, error] {
 	}
 }
 
-// tokensRecord is the tokens of a record.
+// tokensRecord is record i of a file of tokens, as a Row.
 type tokensRecord struct {
 	file *tokensFile
 	i    int64

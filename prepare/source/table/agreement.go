@@ -12,29 +12,31 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// agreement is the types of columns that all goroutines agree on, by the cells examined so far, and the values that are
-// kept for them.
+// agreement is what the goroutines of the first pass share: the types that columns have by the cells examined so
+// far, and the values that are kept for them. Types only become wider, so kept values of another type are noticed
+// at the end (fits).
 type agreement struct {
 	mu      sync.Mutex
 	guesses []column.Guess
-	types   []column.Type // of kind Text where values are not of a fixed size
+	types   []column.Type // of kind Text for columns whose values have no fixed size
 	blocks  map[int64]*heldBlock
-	left    int64 // bytes that more blocks may take
+	left    int64 // bytes that further blocks may take
 
-	blocksRead int64 // number of blocks, known once all are read
+	blocksRead int64 // number of blocks of the table, set after the pass
 }
 
-// heldBytes limits the memory of the values that are kept. The rest of a larger table is read twice.
+// heldBytes limits the memory of kept values, in bytes. The rest of a larger table is parsed twice.
 const heldBytes = 256 << 20
 
-// begun returns the present types; nil if there are none yet.
+// begun returns the current types; nil if there are none yet.
 func (a *agreement) begun() []column.Type {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.types
 }
 
-// agree adds what one goroutine knows, and returns the types of all columns.
+// agree adds what a goroutine knows to the shared guesses, and returns the types of all columns. If a column needs
+// rows to be read one by one, no values are kept any more.
 func (a *agreement) agree(s *tableScan) []column.Type {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,14 +58,14 @@ func (a *agreement) agree(s *tableScan) []column.Type {
 	return types
 }
 
-// wants reports whether more blocks can be kept.
+// wants reports whether there is room for more blocks.
 func (a *agreement) wants() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.left > 0
 }
 
-// hold keeps the values of a block, if there is room.
+// hold keeps the values of a block if there is room. The first block that does not fit ends keeping.
 func (a *agreement) hold(b scanBlock, r *typedReader) {
 	size := r.bytes()
 	a.mu.Lock()
@@ -76,7 +78,9 @@ func (a *agreement) hold(b scanBlock, r *typedReader) {
 	a.blocks[b.number] = r.held(b.block)
 }
 
-// look examines a block, and keeps its values if it can. It returns the number of rows.
+// look examines a block and keeps its values if possible. It returns the number of rows. The block is parsed once
+// if its columns already have types and the block agrees; otherwise it is examined cell by cell, and parsed again
+// for its values if they are wanted.
 func (a *agreement) look(r *typedReader, s *tableScan, b scanBlock) (rows int64) {
 	types, done := a.begun(), false
 	if types != nil && r.knows(s, b) {
@@ -99,19 +103,20 @@ func (a *agreement) look(r *typedReader, s *tableScan, b scanBlock) (rows int64)
 	return rows
 }
 
-// knows reports whether the scan and the block's file have the columns of the table, in the same order, and the block
-// is text.
+// knows reports whether the scan and the file of a block have the columns of the table in the same order, and the
+// block is text.
 func (r *typedReader) knows(s *tableScan, b scanBlock) bool {
 	order := b.file.table.order
 	return b.rows == nil && s.names(order) && (b.file.header == nil || slices.Equal(b.file.header, order))
 }
 
-// again reads the values of a block whose cells a scan has examined, and reports whether they have these types.
+// again parses a block whose cells a scan has examined, and reports whether all values have these types.
 func (r *typedReader) again(types []column.Type, s *tableScan, b scanBlock) bool {
 	r.begin(types, s, b.block)
 	return r.read(b.block) && !r.odd
 }
 
+// sameTypes reports whether values of both lists of types are the same.
 func sameTypes(a, b []column.Type) bool {
 	for k := range a {
 		if !a[k].Same(&b[k]) {
@@ -121,7 +126,8 @@ func sameTypes(a, b []column.Type) bool {
 	return len(a) == len(b)
 }
 
-// begin prepares the reader for a block of these types. found is the scan whose columns are known.
+// begin prepares the reader for a block of these types, and divides its memory among the columns. found is the scan
+// whose knowledge of columns decides which cells need not be examined.
 func (r *typedReader) begin(types []column.Type, found *tableScan, b *block) {
 	if len(r.columns) != len(types) {
 		r.columns = make([]typedColumn, len(types))
@@ -155,17 +161,18 @@ func (r *typedReader) begin(types []column.Type, found *tableScan, b *block) {
 	r.cells, r.rows, r.lines, r.spread, r.odd = r.cells[:0], 0, r.lines[:0], false, false
 }
 
-// valueBytes is the size of the largest number.
+// valueBytes is the size of the largest number, to which the values of a column are aligned.
 const valueBytes = 8
 
-// mostRows returns how many rows of size bytes the text of a block can have. A value takes at least one character and
-// becomes at most eight bytes. The number of lines may be larger, as lines may be blank or short.
+// mostRows returns the most rows of size bytes that the text of a block can have. A value takes at least one
+// character and becomes at most eight bytes. The number of lines may be larger, as lines can be blank.
 func mostRows(b *block, size int) int {
 	return int(min(b.lines, int64(valueBytes*(len(b.text)+1)/max(size, 1)+1)))
 }
 
-// read parses the text of a block. It returns false if a row is not like the first ones; the block is then read row by
-// row.
+// read parses the text of a block. It returns false if a row is unlike the first ones; the block is then examined
+// row by row. For CSV, the rows between the first and the last ones are parsed column by column, and only the
+// others line by line, as column.Cells reads beyond cells.
 func (r *typedReader) read(b *block) bool {
 	at, comma := b.at, b.file.rows.separator()
 	first, last := 0, 0
@@ -207,8 +214,8 @@ func (r *typedReader) read(b *block) bool {
 	return true
 }
 
-// countLines records the line numbers of rows that takeRows has parsed, after line at. It returns the number of the
-// last line, and the text after it.
+// countLines notes the line numbers of the rows that takeRows has parsed, after line at. It returns the number of
+// their last line, and the text after it.
 func (r *typedReader) countLines(b *block, at int64, first, last int) (int64, string) {
 	columns := len(r.columns)
 	for row := first; row < last; row++ {
@@ -224,7 +231,7 @@ func (r *typedReader) countLines(b *block, at int64, first, last int) (int64, st
 	return at, b.text[r.cut.ends[last*columns-1]+1:]
 }
 
-// finishTexts keeps the memory of texts, and marks the block if its text is not UTF-8.
+// finishTexts keeps the memory of texts for the next block, and marks the block as odd if it is not UTF-8.
 func (r *typedReader) finishTexts(b *block) {
 	texts := false
 	for k := range r.columns {
@@ -237,7 +244,7 @@ func (r *typedReader) finishTexts(b *block) {
 	}
 }
 
-// enter adds what the cells tell to a scan.
+// enter adds what the cells of a block tell to a scan.
 func (r *typedReader) enter(s *tableScan, number int64) {
 	for k := range r.columns {
 		c, found := &r.columns[k], s.columns[k]
@@ -259,7 +266,7 @@ func (r *typedReader) enter(s *tableScan, number int64) {
 	}
 }
 
-// bytes returns the memory of the values.
+// bytes returns the memory that the values of the block take.
 func (r *typedReader) bytes() int64 {
 	n := 8*len(r.lines) + cap(r.memory)
 	for k := range r.columns {
@@ -270,7 +277,8 @@ func (r *typedReader) bytes() int64 {
 	return int64(n)
 }
 
-// held returns the values of block b and gives up the reader's memory. Texts are copied, as their memory is reused.
+// held returns the values of block b, and gives the reader's memory away with them. Texts are copied, as their
+// memory is reused.
 func (r *typedReader) held(b *block) *heldBlock {
 	h := &heldBlock{name: b.file.name, prefix: b.file.prefix, at: b.at, rows: r.rows}
 	if r.spread {
@@ -289,7 +297,8 @@ func (r *typedReader) held(b *block) *heldBlock {
 	return h
 }
 
-// hold keeps the blocks whose values fit the fields, so that their rows are parsed once.
+// hold keeps the blocks of the first pass whose values are values of the fields, so that their rows are not parsed
+// again.
 func (t *table) hold(a *agreement) {
 	if !t.blocked() {
 		return // rows are read one by one

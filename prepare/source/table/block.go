@@ -17,20 +17,23 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// blockBytes is the size of a block's text, unless one row is longer. It is a variable so that tests can make it small.
+// blockBytes is the size of a block's text, unless one row is longer. It is a variable so that tests can make it
+// small.
 var blockBytes = 128 << 10
 
-// block is consecutive rows of one file: text whose lines are rows, or rows that were parsed already.
+// block is consecutive rows of a file: text whose lines are rows, or rows that were parsed already.
 type block struct {
 	file   *tableFile
 	text   string
-	quoted bool  // text has cells in quotes, and rows of many lines
+	quoted bool  // text has cells in quotes, so a row may have several lines
 	at     int64 // number of the line before text
 	lines  int64
 	rows   []tableRow
 }
 
-// Blocks implements source.Blocked.
+// Blocks implements source.Blocked. Blocks that the first pass has kept take the place of the blocks of text at the
+// same position; the text between them is still read, to find where blocks begin. If all were kept, no file is
+// opened.
 func (t *table) Blocks() iter.Seq2[source.Block, error] {
 	if !t.blocked() {
 		return nil
@@ -61,12 +64,13 @@ func (t *table) Blocks() iter.Seq2[source.Block, error] {
 	}
 }
 
-// blocked reports whether rows can be read in blocks, which needs fields of fixed size or of text.
+// blocked reports whether all fields have a fixed size or are text, so that rows can be read in blocks.
 func (t *table) blocked() bool {
 	return !slices.ContainsFunc(t.columns, func(c tableColumn) bool { return c.field.Ragged && c.typ.Kind != column.Text })
 }
 
-// nextBlock returns the next rows of a file, and the error that comes after them: io.EOF at the end.
+// nextBlock returns the next rows of a file, and the error after them; io.EOF at the end. If the lines are not
+// complete rows on their own, such as a cell with a line end, rows are parsed here one by one.
 func nextBlock(file *tableFile) (*block, error) {
 	text, lines, err := file.rows.text().whole(blockBytes)
 	if err != nil {
@@ -93,13 +97,13 @@ func nextBlock(file *tableFile) (*block, error) {
 	return b, err
 }
 
-// blockReader reads values from the rows of blocks, one row after the other.
+// blockReader converts the rows of blocks to values, one row after the other. It is the Scratch of a source.Rows.
 type blockReader struct {
 	table *table
 	cells []column.Cell
 	set   func(i int, name string, c column.Cell)
-	begun []int // bytes of each field before the row
-	late  error // of a column of the row that the first one did not have
+	begun []int // by field: bytes of its values before the row
+	late  error // of a column of the row that was not in the first pass
 }
 
 func newBlockReader(t *table) *blockReader {
@@ -145,7 +149,7 @@ func (b *block) each(yield func(*tableRow) bool) {
 	}
 }
 
-// eachQuoted is each for text with quoted cells.
+// eachQuoted is each for text with cells in quotes.
 func (b *block) eachQuoted(row *tableRow, yield func(*tableRow) bool) {
 	rows := b.file.rows.(*csvRows).part(b.text, b.at)
 	for {
@@ -162,7 +166,7 @@ func (b *block) eachQuoted(row *tableRow, yield func(*tableRow) bool) {
 	}
 }
 
-// first returns the first row, or nil.
+// first returns the first row, nil if there is none.
 func (b *block) first() *tableRow {
 	for row := range b.each {
 		return row
@@ -170,7 +174,7 @@ func (b *block) first() *tableRow {
 	return nil
 }
 
-// count returns the number of rows in the block.
+// count returns the number of rows in the block, without parsing cells.
 func (b *block) count() int64 {
 	n, at := int64(len(b.rows)), b.at
 	if b.quoted {
@@ -189,7 +193,8 @@ func (b *block) count() int64 {
 	return n
 }
 
-// add adds a row to rows. A bad row is removed again, and is read on its own later, which gives its error.
+// add adds a row to rows. If a value is bad, the values of the row are removed again, and the row is left to its
+// Data, which returns the error.
 func (r *blockReader) add(rows *source.Rows, row *tableRow) {
 	for i := range r.begun { // the fields that folders name follow the fields of columns
 		r.begun[i] = len(rows.Values[i])
@@ -210,6 +215,7 @@ func (r *blockReader) add(rows *source.Rows, row *tableRow) {
 	rows.AddOdd(row.at, &bad)
 }
 
+// values appends the values of a row to rows.
 func (r *blockReader) values(rows *source.Rows, row *tableRow) (err error) {
 	clear(r.cells)
 	r.late = nil
@@ -227,7 +233,7 @@ func (r *blockReader) values(rows *source.Rows, row *tableRow) (err error) {
 	return nil
 }
 
-// append appends the value of a row's cells, for a field of fixed size or of text.
+// append appends the value of a row's cells for a field of fixed size or of text.
 func (c *tableColumn) append(b []byte, cells []column.Cell) ([]byte, error) {
 	if !c.concat && c.typ.Kind == column.Text {
 		if !utf8.ValidString(cells[0].Text) {
@@ -247,10 +253,10 @@ func (c *tableColumn) append(b []byte, cells []column.Cell) ([]byte, error) {
 	return b, nil
 }
 
-// errNotText marks a row that is read again on its own, which gives a more helpful error.
+// errNotText marks a row as bad. The row is read again on its own, which gives a better error.
 var errNotText = errors.New("a cell is not UTF-8")
 
-// heldRead is a heldBlock of a table whose types are known.
+// heldRead is a heldBlock as a source.Block, with the final types of the table.
 type heldRead struct {
 	*heldBlock
 	table *table
@@ -267,7 +273,8 @@ func (r heldRead) Read(rows *source.Rows) error {
 	return r.heldBlock.Read(rows)
 }
 
-// values converts the values of a column to the values of its field.
+// values gives the kept values of column k to its field. Values of the field's type are lent without a copy, names
+// of classes become numbers, and integers become floats, where the type has changed after the block.
 func (r heldRead) values(rows *source.Rows, k int) error {
 	from, typ, values := &r.types[k], &r.table.columns[k].typ, r.heldBlock.values[k]
 	switch {
@@ -284,7 +291,7 @@ func (r heldRead) values(rows *source.Rows, k int) error {
 	return nil
 }
 
-// classes appends the numbers of the classes that the words of a column name.
+// classes appends the class numbers of the names in column k.
 func (r heldRead) classes(rows *source.Rows, k int) (err error) {
 	begin := 0
 	for _, end := range r.ends[k] {
@@ -297,7 +304,7 @@ func (r heldRead) classes(rows *source.Rows, k int) (err error) {
 	return nil
 }
 
-// appendFloats appends whole numbers of 64 bits, converted to floats.
+// appendFloats appends integers of 64 bits as floats.
 func appendFloats(b, whole []byte, to tensor.DType) []byte {
 	for ; len(whole) > 0; whole = whole[8:] {
 		n := int64(binary.LittleEndian.Uint64(whole))
@@ -310,7 +317,8 @@ func appendFloats(b, whole []byte, to tensor.DType) []byte {
 	return b
 }
 
-// fits reports whether the values have the types of the table's fields, or can be converted to them exactly.
+// fits reports whether the values have the types of the fields, or can be converted to them exactly. An integer -0
+// cannot: as int64 it has lost its sign.
 func (h *heldBlock) fits(columns []tableColumn) bool {
 	if len(columns) != len(h.types) {
 		return false
@@ -339,7 +347,7 @@ func (h *heldBlock) fits(columns []tableColumn) bool {
 // is reports whether the kept values are the rows of b.
 func (h *heldBlock) is(b *block) bool { return h.name == b.file.name && h.at == b.at && b.rows == nil }
 
-// heldBlocks is Blocks for a table all of whose blocks are kept.
+// heldBlocks is Blocks for a table all of whose blocks were kept.
 func (t *table) heldBlocks(yield func(source.Block, error) bool) {
 	for _, h := range t.held {
 		if !yield(heldRead{h, t}, nil) {

@@ -9,20 +9,21 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// Rows of CSV are taken apart column by column: the places of all separators in a block are found first, many bytes
-// at a time, so that where a cell begins does not wait for the one before it.
-
-// splitter has the places of the separators of a block.
+// Rows of CSV are taken apart column by column. The positions of all separators in a block are found first, many
+// bytes at a time, so that the beginning of a cell does not depend on parsing the cell before it.
+//
+// splitter has the positions of the separators of a block.
 type splitter struct {
-	ends                     []uint32 // of all cells
-	commas, newlines, quotes []uint64 // bits of the text
+	ends                     []uint32 // end of each cell, row after row
+	commas, newlines, quotes []uint64 // a bit for each byte of the text
 }
 
-// rowsAtOnce is how many rows are taken apart column by column: few enough that their text stays in the nearest caches.
+// rowsAtOnce is the number of rows that are taken apart column by column. It is small, so that their text stays in
+// the nearest cache.
 const rowsAtOnce = 64
 
-// split finds the cells of a text, which may have quotes. It returns the number of rows if each line is a row of that
-// many cells, and otherwise 0.
+// split finds the cells of a text, which may have quotes. It returns the number of rows if each line is a row of
+// exactly that many cells, otherwise 0.
 func (s *splitter) split(text string, quoted bool, comma byte, columns int) (rows int) {
 	words := (len(text) + 63) / 64
 	s.ends = s.ends[:0]
@@ -59,7 +60,7 @@ func (s *splitter) split(text string, quoted bool, comma byte, columns int) (row
 	return lines
 }
 
-// add adds the places of the marked bits.
+// add adds the positions of the set bits in marks, the bits of the 64 bytes from first on.
 func (s *splitter) add(first int, marks uint64) {
 	n, count := len(s.ends), bits.OnesCount64(marks)
 	s.ends = slices.Grow(s.ends, 64)
@@ -73,7 +74,7 @@ func (s *splitter) add(first int, marks uint64) {
 	s.ends = s.ends[:n+count]
 }
 
-// blank reports whether a line of a table of one column is blank, which is no row.
+// blank reports whether a line is blank, which in a table of one column is no row.
 func (s *splitter) blank(text string, row int) bool {
 	begin := 0
 	if row > 0 {
@@ -82,8 +83,8 @@ func (s *splitter) blank(text string, row int) bool {
 	return text[begin] == '\n' || text[begin] == '\r' && text[begin+1] == '\n'
 }
 
-// parity returns, for each bit of x, whether the number of set bits up to it is odd. By it a separator inside of quotes
-// is told from one outside.
+// parity returns, for each bit of x, whether the number of set bits up to and including it is odd. Applied to the
+// bits of quotes, it says which bytes are inside of quotes.
 func parity(x uint64) uint64 {
 	for n := 1; n < 64; n *= 2 {
 		x ^= x << n
@@ -91,7 +92,8 @@ func parity(x uint64) uint64 {
 	return x
 }
 
-// inner returns the rows that have enough text around them for column.Cells, which reads beyond a cell.
+// inner returns the rows that have at least column.CellMargin bytes of text before and after them, as column.Cells
+// reads beyond cells.
 func (s *splitter) inner(text string, columns, rows int) (first, end int) {
 	for first = 1; first < rows && s.ends[first*columns-1] < column.CellMargin; first++ {
 	}
@@ -100,7 +102,7 @@ func (s *splitter) inner(text string, columns, rows int) (first, end int) {
 	return first, max(first, end)
 }
 
-// quotedCell returns the content of the quoted cell at the start of text, and how many bytes the cell has.
+// quotedCell returns the content of the quoted cell at the beginning of text, and the length of the cell in bytes.
 func quotedCell(text string) (cell string, end int) {
 	if end = quotedEnd(text); end == 0 {
 		return "", 0
@@ -112,7 +114,8 @@ func quotedCell(text string) (cell string, end int) {
 	return cell, end
 }
 
-// quotedEnd returns how many bytes the quoted cell at the start of text has, quotes included; 0 if it has no end.
+// quotedEnd returns the length of the quoted cell at the beginning of text, including its quotes; 0 if it has no
+// end.
 func quotedEnd(text string) int {
 	for pos := 1; ; pos += 2 {
 		i := strings.IndexByte(text[pos:], '"')

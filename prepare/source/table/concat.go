@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// concat returns the column that several of the table become: an array of their numbers.
+// concat returns the field for a selection of several columns: an array of their numbers.
 func (s *tableScan) concat(w column.Selection) (tableColumn, error) {
 	names, missing := column.Matching(w.Column, s.order)
 	fail := func(format string, args ...any) (tableColumn, error) {
@@ -55,7 +55,7 @@ func (s *tableScan) concat(w column.Selection) (tableColumn, error) {
 	return tableColumn{name: w.Column, from: names, concat: true, typ: typ, field: typ.FieldOf(w.Field)}, nil
 }
 
-// putConcat sets the value of a field to the numbers of several cells.
+// putConcat sets a field to the numbers of several cells.
 func (c tableColumn) putConcat(v *source.Values, field int, cells []column.Cell) error {
 	b := v.Buffer(field)
 	for i, cell := range cells {
@@ -72,7 +72,7 @@ func (c tableColumn) putConcat(v *source.Values, field int, cells []column.Cell)
 // manyColumns is a number of columns that nobody wants to select one by one.
 const manyColumns = 64
 
-// hintConcat adds a hint that tells how columns become one array, if very many columns are single numbers.
+// hintConcat adds a hint how to join columns to an array, if very many columns are single numbers.
 func (t *table) hintConcat() {
 	var names []string
 	for _, c := range t.columns {

@@ -14,16 +14,17 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// csvFormat reads comma-separated values (RFC 4180), also with tabs or semicolons. The first row has the names of the
+// csvFormat is comma-separated values (RFC 4180), also with other separators. The first row has the names of the
 // columns.
 type csvFormat struct{}
 
+// OpenCSV opens files of comma-separated values.
 func OpenCSV(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	return openTable(ctx, root, "csv", path, csvFormat{}, opts, selection)
 }
 
-// csvRows reads one CSV file. A line without quotes is a row as it stands. Lines with quotes are parsed here and not by
+// csvRows reads a CSV file. A line without quotes is a row as it is. Lines with quotes are parsed here and not by
 // encoding/csv, which changes the line ends in quoted cells.
 type csvRows struct {
 	lines  lineReader
@@ -31,9 +32,9 @@ type csvRows struct {
 	header []string
 }
 
-// open reads the header of a CSV file. The delimiter is the candidate that occurs most in the first line, or what
-// Excel's line sep= says. UTF-16 is refused with the command that converts it: read as bytes, every other one would be
-// NUL.
+// open reads the header of a CSV file. The separator is the most frequent candidate in the first line, or the one
+// that Excel's line sep= names. UTF-16 and UTF-32 are refused with the command that converts them: read as bytes,
+// most characters would be followed by NUL.
 func (csvFormat) open(r io.Reader) (rowReader, error) {
 	first := make([]byte, 4096)
 	n, err := io.ReadFull(r, first)
@@ -66,7 +67,8 @@ func (csvFormat) open(r io.Reader) (rowReader, error) {
 	return rows, rows.checkHeader()
 }
 
-// otherUnicode returns the encoding that a byte order mark names, other than UTF-8.
+// otherUnicode returns the encoding that a byte order mark names; "" for UTF-8 and for text without a mark. UTF-32
+// comes first, as its little-endian mark begins with the mark of UTF-16.
 func otherUnicode(head []byte) string {
 	for _, mark := range [][2]string{{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"},
 		{"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"}} {
@@ -77,6 +79,7 @@ func otherUnicode(head []byte) string {
 	return ""
 }
 
+// emptyOr rewords io.EOF as the error of an empty file.
 func emptyOr(err error) error {
 	if err == io.EOF {
 		return errors.New("is empty; the first row names the columns")
@@ -84,7 +87,8 @@ func emptyOr(err error) error {
 	return err
 }
 
-// delimiter returns the separator that occurs most often in the first line.
+// delimiter returns the candidate for a separator that occurs most often in the first line; a comma if there is
+// none.
 func delimiter(head []byte) byte {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	best, most := byte(','), bytes.Count(line, []byte(","))
@@ -96,7 +100,7 @@ func delimiter(head []byte) byte {
 	return best
 }
 
-// namedDelimiter returns the separator that a first line of Excel names: sep=;
+// namedDelimiter returns the separator that a first line of Excel names, as in sep=;
 func namedDelimiter(head []byte) (byte, bool) {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
@@ -107,8 +111,8 @@ func namedDelimiter(head []byte) (byte, bool) {
 	return name[0], true
 }
 
-// checkHeader makes sure that the first row names the columns. A column without a name, such as pandas' index, is named
-// by its number.
+// checkHeader returns an error if the first row cannot be the names of columns. A column without a name, such as
+// the index of pandas, gets the name column_1 by its number.
 func (c *csvRows) checkHeader() error {
 	seen := make(map[string]bool)
 	if strings.Join(c.header, "") == "" {
@@ -178,7 +182,8 @@ func (c *csvRows) part(rows string, at int64) *csvRows {
 	return &csvRows{lines: lineReader{block: rows, at: at, end: true}, comma: c.comma, header: c.header}
 }
 
-// quotedRows returns how many bytes of lines are whole rows: 0 if a quote is where none may be, or no row is whole.
+// quotedRows returns the length of the complete rows at the beginning of lines. It is 0 if no row is complete, or
+// if a quote is in a place where none may be: next then finds the error.
 func quotedRows(lines string, comma byte) int {
 	row, pos := 0, 0 // where the present row begins, and what comes after the last cell in quotes
 	for {
@@ -202,7 +207,8 @@ func quotedRows(lines string, comma byte) int {
 	}
 }
 
-// row implements rowReader, for a line without quotes.
+// row implements rowReader for a line without quotes. A wrong number of cells is counted now, and is the error of
+// the row.
 func (c *csvRows) row(line string, at int64, row *tableRow) bool {
 	text := strings.TrimSuffix(line, "\n")
 	if text = strings.TrimSuffix(text, "\r"); text == "" {
@@ -219,7 +225,7 @@ func (c *csvRows) wrongCount(n int) error {
 	return source.ValueError("the row has %d columns, but the header has %d", n, len(c.header))
 }
 
-// quoted reads a row whose first line has quotes, and which may have more lines.
+// quoted reads a row whose first line has quotes. The row may go on in further lines.
 func (c *csvRows) quoted(row *tableRow, line string) error {
 	q := quotedRow{lines: &c.lines, comma: c.comma, limit: maxRow, rest: line}
 	for {
@@ -244,15 +250,15 @@ func (c *csvRows) quoted(row *tableRow, line string) error {
 var errBareQuote = errors.New(
 	`a " in a cell that is not in quotes; put the cell in quotes, and "" for each that is in it`)
 
-// quotedRow reads the cells of a row (RFC 4180), one after the other.
+// quotedRow reads the cells of a row by the rules of RFC 4180.
 type quotedRow struct {
 	lines *lineReader
 	comma byte
-	limit int    // of bytes
-	rest  string // of the line
+	limit int    // most bytes of a cell
+	rest  string // unread part of the line
 }
 
-// cell reads the next cell, and reports whether it is the last one of the row.
+// cell reads the next cell, and reports whether it is the last of the row.
 func (q *quotedRow) cell() (cell string, last bool, err error) {
 	if strings.HasPrefix(q.rest, `"`) {
 		if cell, err = q.inQuotes(); err != nil {
@@ -279,8 +285,8 @@ func (q *quotedRow) cell() (cell string, last bool, err error) {
 	return cell, last, nil
 }
 
-// inQuotes reads a quoted cell, with its line ends. Its size is limited: without the closing quote, the rest of the
-// file would be one cell.
+// inQuotes reads a cell in quotes with its line ends. The size is limited, as without the closing quote the rest of
+// the file would be one cell.
 func (q *quotedRow) inQuotes() (string, error) {
 	var text strings.Builder
 	q.rest = q.rest[1:]
@@ -329,7 +335,7 @@ func (csvFormat) each(row *tableRow, f func(i int, column string, c column.Cell)
 	return nil
 }
 
-// typed implements tableFormat.
+// typed implements tableFormat. Plain numbers are parsed at once; any other cell is passed on as text.
 func (csvFormat) typed(r *typedReader, file *tableFile, text string) int {
 	comma, pos := file.rows.(*csvRows).separator(), 0
 	if comma == 0 {
@@ -361,7 +367,8 @@ func (csvFormat) typed(r *typedReader, file *tableFile, text string) int {
 	return rowEnd(text, pos)
 }
 
-// csvCell returns where the cell at the start of text ends: before a comma, a newline or the end of text.
+// csvCell returns the length of the cell at the beginning of text, which ends before a separator, a line end or the
+// end of text.
 func csvCell(text string, comma byte) int {
 	for i := range len(text) {
 		switch c := text[i]; {

@@ -10,34 +10,34 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// arrayLines reads a JSON array as JSON Lines: each element becomes a line, without the indentation of the file. It
-// looks only at brackets and quotes. An element that is not JSON is found by the reader of lines.
+// arrayLines reads a JSON array as JSON Lines: each element becomes a line, without indentation. It looks only at
+// brackets, commas and quotes; the reader of the lines notices an element that is not JSON.
 type arrayLines struct {
 	r     *bufio.Reader
-	buf   []byte // lines, or parts of them, not returned yet
+	buf   []byte // lines, or parts of them, that were not read yet
 	err   error
-	depth int // open brackets: 1 between the elements
+	depth int // open brackets; 1 between elements
 	state arrayState
 
 	inText, escaped bool
 
-	blanks   []byte // outside of texts, not in buf yet
+	blanks   []byte // blanks outside of texts that are not in buf yet
 	indented bool   // the blanks contain a line break
-	last     byte   // before the blanks
+	last     byte   // byte before the blanks
 }
 
-// arrayState says what was read last of the array.
+// arrayState is what was read last in the array.
 type arrayState uint8
 
 const (
-	arrayBegun   arrayState = iota // nothing after the bracket
-	arrayElement                   // a part of an element
+	arrayBegun   arrayState = iota // nothing after the opening bracket
+	arrayElement                   // part of an element
 	arrayComma                     // the comma after an element
 	arrayEnded
 )
 
-// newArrayLines returns a reader of lines: each object of an array is a line. If r has no array, it returns the bytes
-// of r.
+// newArrayLines returns a reader of r as lines: the elements of an array, or the content of r unchanged if it is no
+// array of objects.
 func newArrayLines(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, err := b.Peek(512)
@@ -64,7 +64,7 @@ func (a *arrayLines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// more processes what is buffered of the array, and appends the result to buf.
+// more converts the buffered part of the array and appends it to buf.
 func (a *arrayLines) more() {
 	if _, err := a.r.Peek(1); err == io.EOF {
 		if a.err = io.EOF; a.state != arrayEnded {
@@ -93,7 +93,7 @@ func (a *arrayLines) more() {
 	_, _ = a.r.Discard(len(text)) // it is buffered
 }
 
-// add processes one byte.
+// add converts one byte.
 func (a *arrayLines) add(c byte) error {
 	if a.inText {
 		if c == '\n' {
@@ -143,7 +143,8 @@ func (a *arrayLines) add(c byte) error {
 	return nil
 }
 
-// space adds the blanks before a byte. Indentation is replaced by what json.dumps writes without it.
+// space adds the blanks before a byte. Indentation becomes what json.dumps writes without it, so that the quick
+// path of jsonlFormat understands the line.
 func (a *arrayLines) space(c byte) {
 	switch {
 	case !a.indented:

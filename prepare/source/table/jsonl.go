@@ -14,10 +14,11 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// jsonlFormat reads a file with one JSON object in each line, or with an array of objects. The members of an object in
-// an object are columns, too, whose names are joined by a dot.
+// jsonlFormat is a file with a JSON object in each line, or with an array of objects. Members of objects in objects
+// are columns, too, with names joined by dots.
 type jsonlFormat struct{}
 
+// OpenJSONL opens files of JSON Lines, or of an array of objects.
 func OpenJSONL(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	return openTable(ctx, root, "jsonl", path, jsonlFormat{}, opts, selection)
@@ -28,10 +29,10 @@ func (jsonlFormat) open(r io.Reader) (rowReader, error) {
 	return &jsonlRows{lineReader{r: lines}}, err
 }
 
-// jsonlRows reads one file of JSON Lines.
+// jsonlRows reads a file of JSON Lines.
 type jsonlRows struct{ lines lineReader }
 
-// columns implements rowReader: each row names its own.
+// columns implements rowReader: there is no header.
 func (*jsonlRows) columns() []string { return nil }
 
 // next implements rowReader.
@@ -50,7 +51,7 @@ func (j *jsonlRows) next(row *tableRow) error {
 // text implements rowReader.
 func (j *jsonlRows) text() *lineReader { return &j.lines }
 
-// separator implements rowReader.
+// separator implements rowReader: rows have more than cells and separators.
 func (*jsonlRows) separator() byte { return 0 }
 
 // whole implements rowReader.
@@ -66,8 +67,8 @@ func (*jsonlRows) row(line string, at int64, row *tableRow) bool {
 	return text != ""
 }
 
-// each implements tableFormat. Rows that quickJSON does not understand are read again by
-// encoding/json, whose error is the result if it fails, too.
+// each implements tableFormat. A row that quickJSON does not understand is read again by encoding/json, whose error
+// counts.
 func (jsonlFormat) each(row *tableRow, f func(i int, column string, c column.Cell)) error {
 	q := quickJSON{text: row.text, f: f}
 	if row.file != nil {
@@ -85,7 +86,7 @@ func (jsonlFormat) each(row *tableRow, f func(i int, column string, c column.Cel
 	return cmp.Or(err, twice(names))
 }
 
-// twice returns an error for a name that occurs twice in an object: readers of JSON do not agree on which value counts.
+// twice returns an error if a name occurs twice: readers of JSON do not agree which of the values counts.
 func twice(names []string) error {
 	const few = 16 // to compare each with each
 	seen := make(map[string]bool)
@@ -102,18 +103,19 @@ func twice(names []string) error {
 	return nil
 }
 
-// quickJSON reads an object of strings without escapes, numbers, lists, true, false and null. It gives up on anything
-// else, which encoding/json then reads.
+// quickJSON parses an object of strings without escapes, numbers, lists, true, false and null. For anything else it
+// gives up, and encoding/json reads the row.
 type quickJSON struct {
-	text  string   // what is left
-	keys  []string // of members that are likely to come, from the first on; without escapes
-	order []string // the names of those members
+	text  string   // unread rest
+	keys  []string // names of members in the order that is expected; "" for a name with escapes
+	order []string // the same names, including those with escapes
 	f     func(i int, column string, c column.Cell)
-	n     int      // members so far
-	names []string // of members, from the first that is not in order
+	n     int      // number of members so far
+	names []string // names of members from the first one that was not expected
 }
 
-// twice returns an error for a name that comes twice.
+// twice returns an error if a name occurs twice. Members in the expected order have different names, so only the
+// others are compared.
 func (q *quickJSON) twice() error {
 	if q.names == nil {
 		return nil
@@ -121,7 +123,7 @@ func (q *quickJSON) twice() error {
 	return twice(append(slices.Clone(q.order[:q.n-len(q.names)]), q.names...))
 }
 
-// whole reads an object that is the whole text, and reports whether that was possible.
+// whole parses an object that is the whole text, and reports whether it could.
 func (q *quickJSON) whole() bool {
 	if !q.object("", 0) {
 		return false
@@ -130,7 +132,8 @@ func (q *quickJSON) whole() bool {
 	return q.text == ""
 }
 
-// blank skips blanks and returns the next byte; 0 at the end. A text may contain a NUL byte, too.
+// blank skips blanks and returns the next byte, which it does not consume; 0 at the end. The text may contain a NUL
+// byte, too.
 func (q *quickJSON) blank() byte {
 	for i := range len(q.text) {
 		if c := q.text[i]; c != ' ' && c != '\t' && c != '\r' && c != '\n' {
@@ -142,7 +145,7 @@ func (q *quickJSON) blank() byte {
 	return 0
 }
 
-// object reads an object, and reports whether that was possible.
+// object parses an object, and reports whether it could.
 func (q *quickJSON) object(prefix string, depth int) bool {
 	if q.blank() != '{' || depth > column.MaxDepth {
 		return false
@@ -180,8 +183,8 @@ func (q *quickJSON) object(prefix string, depth int) bool {
 	}
 }
 
-// key reads the name of a member. Rows mostly have their members in one order, so the name that is expected next is
-// compared first.
+// key parses the name of a member. Most rows have their members in the same order, so the expected name is compared
+// first.
 func (q *quickJSON) key() (string, bool) {
 	if q.n < len(q.keys) {
 		key := q.keys[q.n]
@@ -193,7 +196,7 @@ func (q *quickJSON) key() (string, bool) {
 	return q.quoted()
 }
 
-// quoted reads a string without escapes.
+// quoted parses a string without escapes.
 func (q *quickJSON) quoted() (string, bool) {
 	end := strings.IndexByte(q.text[1:], '"')
 	if end < 0 {
@@ -207,7 +210,7 @@ func (q *quickJSON) quoted() (string, bool) {
 	return s, true
 }
 
-// isPlain reports whether a text without quotes is written in JSON unchanged.
+// isPlain reports whether JSON writes a text without quotes unchanged.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '\\' || c >= utf8.RuneSelf && !utf8.ValidString(s) {
@@ -217,7 +220,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// value reads a value, which is one cell unless it is an object.
+// value parses a value, which is a cell unless it is an object.
 func (q *quickJSON) value(name string, depth int) bool {
 	var c column.Cell
 	switch q.blank() {
@@ -255,7 +258,7 @@ func (q *quickJSON) value(name string, depth int) bool {
 	return true
 }
 
-// literal returns the true, false or null at the start of a text, or "".
+// literal returns the literal true, false or null at the beginning of a text, "" if there is none.
 func literal(text string) string {
 	for _, w := range [...]string{"true", "false", "null"} {
 		if strings.HasPrefix(text, w) {
@@ -265,7 +268,7 @@ func literal(text string) string {
 	return ""
 }
 
-// listEnd returns where the list at the start of text ends; 0 if it has escapes or no end.
+// listEnd returns the length of the list at the beginning of text; 0 if it has escapes or no end.
 func listEnd(text string) int {
 	depth, inText := 0, false
 	for i := range len(text) {
@@ -286,7 +289,7 @@ func listEnd(text string) int {
 	return 0
 }
 
-// numberEnd returns where the JSON number at the start of text ends; 0 if there is none.
+// numberEnd returns the length of the JSON number at the beginning of text; 0 if there is none.
 func numberEnd(text string) int {
 	i := 0
 	if i < len(text) && text[i] == '-' {
@@ -325,7 +328,7 @@ func digitsEnd(text string, i int) int {
 	return i
 }
 
-// typed implements tableFormat, for a line with all members in order.
+// typed implements tableFormat for a line with all members in the expected order.
 func (jsonlFormat) typed(r *typedReader, file *tableFile, text string) int {
 	pos, last := 0, len(r.columns)-1
 	for k, key := range file.table.keys {
@@ -353,8 +356,8 @@ func (jsonlFormat) typed(r *typedReader, file *tableFile, text string) int {
 	return rowEnd(text, pos+1)
 }
 
-// memberEnd returns where the value of a member of that name begins. The member must be at the start of text, as most
-// programs write it: with one blank after the colon and the comma, or none.
+// memberEnd returns the position of the value of the member key at the beginning of text, 0 if it is not there. It
+// accepts the spacing of most programs: one blank or none after the colon and the comma.
 func memberEnd(text, key string, first bool) int {
 	const marks = `,"":` // around the name
 	i := 1
@@ -373,7 +376,7 @@ func memberEnd(text, key string, first bool) int {
 	return i
 }
 
-// jsonCell reads the value at the start of text, and returns how many bytes it has; 0 if it is not one cell.
+// jsonCell parses the value at the beginning of text, and returns its length; 0 if it is not one cell.
 func jsonCell(text string) (cell column.Cell, end int) {
 	line := text
 	if i := strings.IndexByte(text, '\n'); i >= 0 {

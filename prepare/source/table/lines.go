@@ -7,20 +7,20 @@ import (
 	"unsafe"
 )
 
-// lineReader cuts a text into lines. Lines share the memory of the block that they were read in, so a line needs no
-// separate copy.
+// lineReader divides a text into lines. Lines share the memory of the block in which they were read, so a line is
+// not copied.
 type lineReader struct {
 	r     io.Reader
 	block string // text that was read and not returned yet
-	at    int64  // lines given so far
-	end   bool
+	at    int64  // number of lines returned so far
+	end   bool   // the file has no more text than block
 }
 
-// lineBlock is how many bytes are read at a time.
+// lineBlock is the number of bytes that are read at a time.
 const lineBlock = 1 << 20
 
-// next returns the next line with its newline, which the last line may not have, and io.EOF after the last line. A line
-// of more than maxRow bytes is an error.
+// next returns the next line with its newline, which only the last line may lack; io.EOF after the last line. A
+// line of more than maxRow bytes is an error.
 func (l *lineReader) next() (line string, err error) {
 	searched := 0
 	for {
@@ -44,8 +44,8 @@ func (l *lineReader) next() (line string, err error) {
 	return line, nil
 }
 
-// whole returns the next complete lines, as many as fit in max bytes and at least one, and their number, without
-// consuming them. After the last line it returns io.EOF.
+// whole returns the next complete lines without consuming them: as many as fit in max bytes, and at least one.
+// lines is their number. After the last line it returns io.EOF.
 func (l *lineReader) whole(max int) (text string, lines int64, err error) {
 	for {
 		end := len(l.block)
@@ -81,7 +81,7 @@ func (l *lineReader) skip(text string, lines int64) {
 	l.at += lines
 }
 
-// more is fill, unless the present line is too long already.
+// more reads more text, unless the current line is too long already.
 func (l *lineReader) more() error {
 	if len(l.block) > maxRow {
 		return fmt.Errorf("line %d has more than %d bytes; is a quote or a newline missing?", l.at+1, maxRow)
@@ -89,7 +89,8 @@ func (l *lineReader) more() error {
 	return l.fill()
 }
 
-// fill reads more text after the rest of the block.
+// fill appends text from the file to the block. The block is new memory each time, since lines refer to the old
+// one.
 func (l *lineReader) fill() error {
 	buf := make([]byte, 2*max(lineBlock, len(l.block)))
 	n := copy(buf, l.block)
@@ -110,8 +111,8 @@ func (l *lineReader) fill() error {
 	return nil
 }
 
-// byteOrderMark begins UTF-8 files that programs on Windows write.
+// byteOrderMark is at the beginning of UTF-8 files from some programs on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// maxRow limits the memory of a line or a cell: a missing quote makes one cell of the rest of the file.
+// maxRow limits a line or a cell, in bytes: a missing quote makes one cell of the rest of the file.
 const maxRow = 256 << 20

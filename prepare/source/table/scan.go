@@ -12,37 +12,38 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// tableScan is the result of a pass over a table, or over some of its rows.
+// tableScan is what was found in a table, or in some of its rows.
 type tableScan struct {
 	selection []column.Selection
-	order     []string               // names of columns in the order in which they first occur
+	order     []string               // names of columns in the order of their first occurrence
 	columns   []*columnScan          // in that order
 	named     map[string]*columnScan // the same by name
 	rows      int64
 }
 
-// columnScan describes a column.
+// columnScan is what was found in a column.
 type columnScan struct {
 	name    string
-	at      place // where the column first came
-	skip    bool  // the column's cells are not examined
+	at      place // first occurrence of the column
+	skip    bool  // its cells are not examined
 	guess   column.Guess
 	isOdd   bool
-	odd     string // the first cell that is not a number, if isOdd
+	odd     string // first cell that is no number, if isOdd
 	oddAt   place
-	oddRow  int64           // number of its row, once all rows are counted
-	classes map[string]bool // classes, if the column is a label by request or by its name
+	oddRow  int64           // row of that cell in the table, set after the pass
+	classes map[string]bool // class names; nil if the column is no label
 }
 
-// place is the place of a cell in a table: the number of the block, of the row in the block, and of the cell in the
-// row.
+// place is the position of a cell in a table: block, row in the block, cell in the row. Positions are compared
+// instead of row numbers, as the rows of earlier blocks are not counted yet while goroutines work.
 type place [3]int64
 
 func newTableScan(selection []column.Selection) *tableScan {
 	return &tableScan{selection: selection, named: make(map[string]*columnScan)}
 }
 
-// look examines the cells of a block, and returns the number of its rows. A bad row becomes a bad sample later.
+// look examines all cells of a block and returns the number of rows. A bad row is skipped, and becomes a bad
+// sample.
 func (s *tableScan) look(format tableFormat, b scanBlock) (rows int64) {
 	cell := func(k int, name string, c column.Cell) { s.add(place{b.number, rows, int64(k)}, name, c) }
 	for row := range b.each {
@@ -52,8 +53,8 @@ func (s *tableScan) look(format tableFormat, b scanBlock) (rows int64) {
 	return rows
 }
 
-// first examines the first row, without which no column is known. A name of --fields that the header does not have is
-// an error now, and not after reading all rows.
+// first examines the first row, which says which columns there are. A name of --fields that is not in the header is
+// an error now, and not after a pass over all rows.
 func (t *table) first(row *tableRow, s *tableScan) error {
 	err := t.format.each(row, func(i int, column string, c column.Cell) { s.add(place{0, 0, int64(i)}, column, c) })
 	if err != nil {
@@ -73,8 +74,8 @@ func (t *table) first(row *tableRow, s *tableScan) error {
 	return nil
 }
 
-// idle reports whether rows after the first one cannot add anything: everything needed of every column is known, and
-// all columns have been found. Without a header, a row with another column is bad.
+// idle reports whether further rows cannot add anything: all columns are known, and no type depends on cells. Then
+// rows are only counted. header says that the file has a header; without one, a row with another column is bad.
 func (s *tableScan) idle(header bool) bool {
 	if len(s.selection) == 0 {
 		return false
@@ -92,7 +93,7 @@ func (s *tableScan) idle(header bool) bool {
 	return !slices.ContainsFunc(s.columns, func(c *columnScan) bool { return !c.skip })
 }
 
-// add examines a cell.
+// add examines a cell. Texts are cloned before they are kept, as they share the memory of a block.
 func (s *tableScan) add(at place, name string, c column.Cell) {
 	var g *columnScan
 	if k := at[2]; k < int64(len(s.columns)) && s.columns[k].name == name {
@@ -119,7 +120,7 @@ func (s *tableScan) add(at place, name string, c column.Cell) {
 	}
 }
 
-// knowsText reports whether add would change nothing for this cell of a column of words.
+// knowsText reports whether add would change nothing for this cell of a column of texts.
 func (c *columnScan) knowsText(cell column.Cell) bool {
 	if !c.isOdd || !c.guess.KnowsText(cell) {
 		return false
@@ -127,8 +128,8 @@ func (c *columnScan) knowsText(cell column.Cell) bool {
 	return c.classes == nil || cell.Missing() || c.classes[cell.Text] || len(c.classes) > column.MaxClasses
 }
 
-// asks reports whether the cells of a column have to be examined: the column is selected without a type, or its classes
-// are needed.
+// asks reports whether the cells of a column must be examined: the column is selected without a type, or its class
+// names are needed.
 func asks(selection []column.Selection, name string) bool {
 	return len(selection) == 0 || slices.ContainsFunc(selection, func(w column.Selection) bool {
 		if w.CellType() != "" && w.CellType() != "label" {
@@ -139,8 +140,8 @@ func asks(selection []column.Selection, name string) bool {
 	})
 }
 
-// merge adds what was found in other rows. Of odd cells the first one counts, so that the result does not depend on
-// which goroutine had which rows.
+// merge adds what was found in other rows. The first odd cell counts, so that the result does not depend on which
+// goroutine had which rows.
 func (s *tableScan) merge(part *tableScan) {
 	for _, c := range part.columns {
 		have := s.named[c.name]
@@ -159,6 +160,7 @@ func (s *tableScan) merge(part *tableScan) {
 	}
 }
 
+// minPlace returns the earlier of two positions.
 func minPlace(a, b place) place {
 	if slices.Compare(a[:], b[:]) <= 0 {
 		return a
@@ -166,7 +168,7 @@ func minPlace(a, b place) place {
 	return b
 }
 
-// sort brings the columns into the order in which they first occur.
+// sort sorts the columns by their first occurrence.
 func (s *tableScan) sort() {
 	slices.SortStableFunc(s.columns, func(a, b *columnScan) int { return slices.Compare(a.at[:], b.at[:]) })
 	s.order = nil
@@ -175,7 +177,7 @@ func (s *tableScan) sort() {
 	}
 }
 
-// decide chooses the columns from the scan and the selection.
+// decide chooses the fields from the scan and the selection.
 func (t *table) decide(s *tableScan, selection []column.Selection) error {
 	if len(selection) == 0 {
 		for _, name := range s.order {
@@ -202,7 +204,7 @@ func (t *table) decide(s *tableScan, selection []column.Selection) error {
 	return column.Distinct(selection, source.FieldNames(t.info.Fields))
 }
 
-// expect sets the order in which the columns of a row probably come.
+// expect sets the order in which rows are expected to have their columns.
 func (t *table) expect(order []string) {
 	t.order, t.keys = slices.Clone(order), nil
 	for _, name := range order {
@@ -213,7 +215,8 @@ func (t *table) expect(order []string) {
 	}
 }
 
-// column returns the column that a selection names.
+// column returns the field for a selection. If a column of numbers became text because of some cell, the note says
+// which.
 func (s *tableScan) column(w column.Selection) (tableColumn, error) {
 	c := s.named[w.Column]
 	if c == nil {
@@ -236,6 +239,7 @@ func (s *tableScan) column(w column.Selection) (tableColumn, error) {
 	return found, nil
 }
 
+// add adds a field and assigns positions to its cells.
 func (t *table) add(c tableColumn) {
 	c.field.Origin = fmt.Sprintf("column %s as %v%s", c.name, c.typ, c.note)
 	if c.concat {
@@ -249,13 +253,13 @@ func (t *table) add(c tableColumn) {
 	t.info.Fields = append(t.info.Fields, c.field)
 }
 
-// scanBlock is a block, with its number, that a goroutine examines.
+// scanBlock is a block with its number in the table.
 type scanBlock struct {
 	*block
 	number int64
 }
 
-// names reports whether the scan has columns of exactly these names, in this order.
+// names reports whether the columns of the scan are exactly these, in this order.
 func (s *tableScan) names(order []string) bool {
 	if len(order) != len(s.columns) {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// find finds types, classes and the number of rows.
+// find makes the first pass and decides the fields.
 func (t *table) find(ctx context.Context, opts source.Options, selection []column.Selection) error {
 	held := &agreement{blocks: make(map[int64]*heldBlock)}
 	if opts.Blocks {
@@ -35,7 +35,7 @@ func (t *table) find(ctx context.Context, opts source.Options, selection []colum
 	return err
 }
 
-// scan reads all rows. One goroutine reads blocks of them, and one goroutine for each CPU parses blocks.
+// scan reads all rows. One goroutine reads blocks, and one for each CPU examines them.
 func (t *table) scan(ctx context.Context, seen func(int64), selection []column.Selection, held *agreement) (
 	*tableScan, error) {
 	w := &scanWork{table: t, found: newTableScan(selection), seen: seen, held: held}
@@ -61,12 +61,12 @@ func (t *table) scan(ctx context.Context, seen func(int64), selection []column.S
 	return w.result()
 }
 
-// scanWork is the goroutines that examine blocks, once the first row is known.
+// scanWork is the goroutines that examine blocks. They start when the first row is known.
 type scanWork struct {
 	table  *table
 	found  *tableScan
 	held   *agreement
-	idle   bool // rows are counted, and no cell is examined
+	idle   bool // rows are only counted
 	blocks chan scanBlock
 	parts  []*tableScan
 	done   sync.WaitGroup
@@ -74,10 +74,10 @@ type scanWork struct {
 
 	mu   sync.Mutex
 	seen func(int64)
-	rows []int64 // number of rows in each block
+	rows []int64 // by block: its number of rows
 }
 
-// add passes a block to the goroutines. A bad first row is an error, as it would have to say which columns there are.
+// add passes a block to the goroutines. A bad first row is an error, as it says which columns there are.
 func (w *scanWork) add(b *block) error {
 	if w.blocks == nil {
 		row := b.first()
@@ -94,7 +94,7 @@ func (w *scanWork) add(b *block) error {
 	return nil
 }
 
-// begin starts the goroutines. A header, if there is one, names all columns.
+// begin starts the goroutines. header says that the file has a header.
 func (w *scanWork) begin(header bool) {
 	w.idle = w.found.idle(header)
 	w.table.unseen = w.idle && !header
@@ -120,7 +120,7 @@ func (w *scanWork) begin(header bool) {
 	}
 }
 
-// counted records how many rows a block has.
+// counted notes the number of rows in a block.
 func (w *scanWork) counted(block, rows int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +139,7 @@ func (w *scanWork) end() {
 	}
 }
 
-// result returns what all goroutines have found together.
+// result merges what all goroutines have found.
 func (w *scanWork) result() (*tableScan, error) {
 	if w.blocks == nil {
 		return nil, errors.New("holds no rows")

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// table is a source of rows, each column of which is a field.
+// table is a source of rows. Its columns become fields.
 type table struct {
 	ctx     context.Context
 	format  tableFormat
@@ -25,84 +25,84 @@ type table struct {
 	files   []string
 	info    source.Info
 	columns []tableColumn
-	order   []string         // columns as they first come
-	cells   map[string][]int // places of a column among the cells that columns take, one after the other
-	ordered [][]int          // the places, by the position of the column in order
+	order   []string         // columns in the order of their first occurrence
+	cells   map[string][]int // by column: the positions of its cell among the cells of all fields
+	ordered [][]int          // the same by position in order
 	keys    []string         // the names in order as JSON writes them; "" for a name with escapes
-	width   int              // how many cells the columns of fields take
-	unseen  bool             // in a file without a header, only the first row was examined for columns
+	width   int              // number of cells that all fields take
+	unseen  bool             // without a header, only the first row was examined for columns
 	splits  source.FileSplits
 	root    *vfs.Root
 	held    []*heldBlock
-	whole   bool // held is all blocks
+	whole   bool // held has all blocks
 }
 
-// tableColumn is a column that becomes a field, or several columns that become one.
+// tableColumn is one field, made of a column or of several columns.
 type tableColumn struct {
 	name   string
 	from   []string // the columns
 	concat bool     // the columns are the numbers of an array
 	typ    column.Type
-	note   string // the reason of the type, for people
+	note   string // why the column has its type, for messages
 	field  source.Field
 }
 
-// tableFormat reads the rows of one kind of file.
+// tableFormat parses the rows of a kind of file.
 type tableFormat interface {
-	// open begins a file.
+	// open begins a file, and reads its header if the format has one.
 	open(r io.Reader) (rowReader, error)
 
-	// each calls f for every cell that a row has; i is its position in the row. It may run concurrently with each of
-	// other rows.
+	// each calls f with each cell of a row; i is the position of the cell. It may run concurrently for different
+	// rows.
 	each(row *tableRow, f func(i int, column string, c column.Cell)) error
 
-	// typed parses the first line of text as a row of the usual columns, and returns how many bytes it has. It returns
-	// 0 if the line is not such a row, or if only each can decide.
+	// typed parses the first line of text as a row with the usual columns, and returns its length in bytes. It
+	// returns 0 if the line is no such row, or if only each can decide.
 	typed(r *typedReader, file *tableFile, text string) int
 }
 
 // rowReader reads the rows of one file.
 type rowReader interface {
-	// columns returns the names of the columns if the file has them once for all rows.
+	// columns returns the names of the columns if the file has a header, otherwise nil.
 	columns() []string
 
-	// text returns the lines that have not been read.
+	// text returns the reader of the lines that were not read yet.
 	text() *lineReader
 
-	// separator returns the character between two cells of a row, if a row consists of nothing but its cells, and
+	// separator returns the character between the cells of a row, if rows consist of cells and separators only, and
 	// numbers do not contain the character; otherwise 0.
 	separator() byte
 
-	// whole returns how many bytes of lines, which are complete, are complete rows that can be parsed on their own, and
-	// whether each of these lines is a row. It returns 0 if only next can read them.
+	// whole returns how many bytes of complete lines are complete rows that can be parsed on their own, and whether
+	// each of these lines is a row. It returns 0 if only next can read them.
 	whole(lines string) (end int, plain bool)
 
-	// row parses a line, with its number in the file, into row. It returns false if the line is not a row. It may run
-	// concurrently with all calls.
+	// row parses a line into row; at is the number of the line in the file. It returns false if the line is no row.
+	// It may run concurrently with all calls.
 	row(line string, at int64, row *tableRow) bool
 
-	// next sets row to the next row, and returns io.EOF after the last. A row whose own text is invalid has an error of
-	// its own; any other error ends the file.
+	// next sets row to the next row; io.EOF after the last one. If only the row is invalid, the error is in the
+	// row; any returned error ends the file.
 	next(row *tableRow) error
 }
 
-// tableFile is a file of a table.
+// tableFile is an open file of a table.
 type tableFile struct {
 	table  *table
 	name   string
-	prefix string   // start of the names of the file's rows
-	header []string // of CSV
+	prefix string   // what the names of its rows begin with
+	header []string // names of the columns of CSV; nil for JSON Lines
 	rows   rowReader
 }
 
-// tableRow is one row, as text. It is the Data of its sample.
+// tableRow is a row as text. It is the Data of its sample, so that parsing is done by the worker.
 type tableRow struct {
 	file   *tableFile
-	at     int64 // line
+	at     int64 // number of the line, from 1 on
 	text   string
-	comma  byte     // of CSV
-	record []string // for CSV: the cells, if the text had to be parsed already
-	err    error    // the reason why the row is a bad sample
+	comma  byte     // the separator of CSV
+	record []string // the cells, if CSV with quotes was parsed already
+	err    error    // why the row is a bad sample
 }
 
 // openTable opens a table. It finds types, classes and the number of rows in a pass over all files.
@@ -158,13 +158,15 @@ func (t *table) rows() iter.Seq2[*tableRow, error] {
 	}
 }
 
-// rowBlock is how many rows are allocated at once.
+// rowBlock is the number of rows that are allocated together. Rows outlive the iteration, as samples wait for
+// workers.
 const rowBlock = 256
 
 // errStop ends eachFile without an error.
 var errStop = errors.New("stop")
 
-// eachFile opens one file after the other and calls f with it, until f returns an error other than io.EOF.
+// eachFile opens the files one after the other and calls f with each. f returns io.EOF at the end of a file; any
+// other error ends eachFile.
 func (t *table) eachFile(f func(*tableFile) error) error {
 	for _, name := range t.files {
 		switch err := t.withFile(name, f); {
@@ -216,8 +218,8 @@ func (t *table) file(name string, rows rowReader) *tableFile {
 
 func (t *table) name(r *tableRow) string { return r.file.prefix + strconv.FormatInt(r.at, 10) }
 
-// places returns the places among cells of the i-th cell of a row, which is in the named column; nil if no row had that
-// column so far.
+// places returns the positions, among the cells of all fields, of cell i of a row, which is in the named column. It
+// is empty for a known column that no field uses, and nil for an unknown column.
 func (t *table) places(i int, column string) []int {
 	if i < len(t.order) && t.order[i] == column {
 		return t.ordered[i]
@@ -225,8 +227,8 @@ func (t *table) places(i int, column string) []int {
 	return t.cells[column]
 }
 
-// setter returns a function that puts the cells of a row at their places in cells, and records the first column that is
-// late.
+// setter returns a function that puts each cell of a row at its positions in cells. It sets late to an error if the
+// row has a column that was not in the first pass.
 func (t *table) setter(cells []column.Cell, late *error) func(i int, name string, c column.Cell) {
 	return func(i int, name string, c column.Cell) {
 		places := t.places(i, name)
@@ -289,7 +291,8 @@ func (r *tableRow) Files(v *source.Values) (files []string, rest []byte, err err
 	return files, rest, nil
 }
 
-// cells returns the cells of the fields' columns, one field after the other. They are valid until the next call.
+// cells parses the row and returns the cells of all fields, one field after the other. They are valid until the
+// next call with v.
 func (r *tableRow) cells(v *source.Values) ([]column.Cell, error) {
 	t := r.file.table
 	cells := scratchCells(v, t.width)
@@ -298,7 +301,7 @@ func (r *tableRow) cells(v *source.Values) ([]column.Cell, error) {
 	return cells, cmp.Or(err, late)
 }
 
-// scratchCells returns n empty cells that are valid until the next call.
+// scratchCells returns n empty cells in memory of v, valid until the next call.
 func scratchCells(v *source.Values, n int) []column.Cell {
 	row, ok := v.Scratch.(*[]column.Cell)
 	if !ok {
@@ -310,7 +313,7 @@ func scratchCells(v *source.Values, n int) []column.Cell {
 	return *row
 }
 
-// put sets a field to the value of a column's cells. A path is relative to dir.
+// put sets a field to the value of the column's cells. A path in a cell is relative to dir.
 func (c tableColumn) put(v *source.Values, field int, cells []column.Cell, dir source.File) error {
 	if c.concat {
 		return c.putConcat(v, field, cells)

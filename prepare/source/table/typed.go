@@ -9,21 +9,18 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// The pass that finds out types reads values too, of the types that columns have so far, so that a second pass need not
-// take the text apart again. Blocks whose types turn out to be others later are read again then.
-
-// heldBlock is the values of a block that were read in the first pass, so that a second pass need not parse the text
-// again. A block whose column types change later is read again.
+// heldBlock is the values of a block from the first pass. It is used if they turn out to be values of the final
+// types.
 type heldBlock struct {
-	name, prefix string // name of the file, and start of the names of its rows
-	at           int64  // line before the first
+	name, prefix string // name of the file, and what names of its rows begin with
+	at           int64  // number of the line before the first row
 	rows         int
 	lines        []int64 // line number of each row; nil if rows are on consecutive lines
 	types        []column.Type
 	values       [][]byte // by column
-	ends         [][]int  // by column of texts: where each value ends
-	empty        []bool   // by column of texts: some cell has no value
-	minusZero    []bool   // by column: whether it has -0 among whole numbers, which only floats distinguish
+	ends         [][]int  // by column of texts: the end of each value
+	empty        []bool   // by column of texts: some cell is missing
+	minusZero    []bool   // by column: it has an integer -0, which only floats can store
 }
 
 // Read implements source.Block.
@@ -39,49 +36,50 @@ func (h *heldBlock) Read(rows *source.Rows) error {
 	return nil
 }
 
-// typedReader parses a block of text into values of the types that columns have so far, and collects what a scan has to
-// know of the cells. It serves one goroutine.
+// typedReader parses blocks into values of the types that columns have so far, and collects the cells that a scan
+// has to know. It serves one goroutine and keeps its memory.
 type typedReader struct {
 	columns []typedColumn
 	cut     splitter
-	cells   []scanCell // cells of the block that are not plain numbers
+	cells   []scanCell // cells of the block that are no plain numbers
 	rows    int
 	most    int // rows that fit in memory
 	lines   []int64
 	spread  bool   // rows are not on consecutive lines
-	odd     bool   // a value is not of its column's type
-	memory  []byte // memory of the values, unless a heldBlock has it
+	odd     bool   // some value does not have the type of its column, so the values are useless
+	memory  []byte // of the values; nil after a heldBlock has taken it
 }
 
 // typedColumn is a column of a typedReader.
 type typedColumn struct {
 	typ       column.Type
-	quick     bool // plain numbers need no scanCell
+	quick     bool // plain numbers need no scanCell, see Guess.KnowsPlain
 	size      int
 	values    []byte
 	traits    column.PlainTraits
-	some      bool
+	some      bool // traits has plain numbers
 	minusZero bool
-	text      bool // cells are kept unchanged: a column of texts or of names of classes
+	text      bool // values are the texts of cells: of a text column, or names of classes
 	ends      []int
-	words     []byte // memory for the values of texts
+	words     []byte // memory for values of texts
 	empty     bool
-	known     func(column.Cell) bool // reports whether a cell of text adds nothing to what is known of the column
-	label     bool                   // small whole numbers are recorded in classes
+	known     func(column.Cell) bool // reports whether a cell tells nothing new about a column of texts
+	label     bool                   // plain numbers below smallClasses are noted in classes
 	classes   [smallClasses]bool
 }
 
-// smallClasses is more classes than most labels that are numbers have.
+// smallClasses is more classes than most labels of numbers have. They are noted in an array; larger ones go to the
+// map of the scan.
 const smallClasses = 1024
 
-// scanCell is a cell of a block that a scan adds to what it knows of the column.
+// scanCell is a cell that is passed on to a scan.
 type scanCell struct {
 	row    int64
 	column int
 	cell   column.Cell
 }
 
-// sizeOf returns the bytes of a value; 0 if the type is text.
+// sizeOf returns the bytes of a value; 0 for texts.
 func sizeOf(t *column.Type) int {
 	if t.Kind == column.Text {
 		return 0
@@ -89,7 +87,8 @@ func sizeOf(t *column.Type) int {
 	return t.DType.Size() * tensor.Shape(t.Shape).Elems()
 }
 
-// lineEnd returns how many bytes the line end at the start of text has; 0 if there is none.
+// lineEnd returns the length of the line end at the beginning of text; 0 if there is none. A CR at the end of the
+// text counts as one.
 func lineEnd(text string) int {
 	switch {
 	case text[0] == '\n', text == "\r":
@@ -100,7 +99,7 @@ func lineEnd(text string) int {
 	return 0
 }
 
-// rowEnd returns where the line ends; 0 if it does not end at pos.
+// rowEnd returns the position after the line end at pos; 0 if the line does not end there.
 func rowEnd(text string, pos int) int {
 	if pos == len(text) {
 		return pos
@@ -111,8 +110,8 @@ func rowEnd(text string, pos int) int {
 	return 0
 }
 
-// plain reads the plain number at the start of text as the next cell of a column. It returns how many bytes the number
-// has; 0 if there is none.
+// plain parses the plain number at the beginning of text as the next cell of column k, which must be followed by
+// ends. It returns the length of the number; 0 if there is none.
 func (r *typedReader) plain(k int, text string, ends byte) int {
 	c := &r.columns[k]
 	if !c.quick {
@@ -143,7 +142,7 @@ func (r *typedReader) plain(k int, text string, ends byte) int {
 	return end
 }
 
-// other adds any cell as the next one of a column, in a row of the block.
+// other adds any cell as the next one of column k, in the given row of the block.
 func (r *typedReader) other(k, row int, cell column.Cell) {
 	c := &r.columns[k]
 	if c.text {
@@ -173,7 +172,8 @@ func (r *typedReader) other(k, row int, cell column.Cell) {
 	}
 }
 
-// takeRows parses rows of a text that was split. It returns false if a cell has text after its closing quote.
+// takeRows parses the rows [first, end) of a text whose separators were found. It returns false if a cell has text
+// after its closing quote.
 func (r *typedReader) takeRows(text string, comma byte, first, end int) bool {
 	columns := len(r.columns)
 	for ; first < end; first += rowsAtOnce {
@@ -193,7 +193,7 @@ func (r *typedReader) takeRows(text string, comma byte, first, end int) bool {
 	return true
 }
 
-// takeColumn parses the cells of a column in the next n rows.
+// takeColumn parses the cells of column k in the next n rows.
 func (r *typedReader) takeColumn(k, n int, cells *column.Cells, ends byte) bool {
 	c := &r.columns[k]
 	for row := 0; ; row++ {
@@ -222,7 +222,7 @@ func (r *typedReader) takeColumn(k, n int, cells *column.Cells, ends byte) bool 
 	}
 }
 
-// takePlain parses cells that are plain numbers, from a row on. It returns the row of the first other cell, or n.
+// takePlain parses cells that are plain numbers, from row on. It returns the first row with another cell, or n.
 func (c *typedColumn) takePlain(cells *column.Cells, row, n int) int {
 	if c.label {
 		return c.takeLabels(cells, row, n)
@@ -235,8 +235,7 @@ func (c *typedColumn) takePlain(cells *column.Cells, row, n int) int {
 	return next
 }
 
-// takeLabels is takePlain for numbers that are classes. It records the classes, and stops at a number that is not
-// small.
+// takeLabels is takePlain for class numbers, which it notes. It stops at a number that is not small.
 func (c *typedColumn) takeLabels(cells *column.Cells, row, n int) int {
 	if c.typ.DType != tensor.Int64 {
 		return row
