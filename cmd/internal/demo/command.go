@@ -86,7 +86,8 @@ func (d *demo) run() error {
 	}
 	err := cli.Screen(d.out, func(w io.Writer) error {
 		_, err := fmt.Fprintf(
-			w, "\nAll of it is in %s: the images in raw, the dataset shapes.h5, and report.html about it.\n"+
+			w, "\nAll of it is in %s: the images in raw, the dataset shapes.h5, and report.html about it,\n"+
+				"whose first checks note that some shapes look alike.\n"+
 				"Next: penstock preprocess YOUR_IMAGES mine.h5 --resize 256 --crop 224\n", d.folder)
 		return err
 	})
