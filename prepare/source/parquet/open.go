@@ -144,7 +144,7 @@ func (s *reader) inRuns(c *leafColumn) bool {
 	return slices.ContainsFunc(c.parts, s.inRuns)
 }
 
-// add opens a file, which must have the schema of the first one. The checks before and after parquet.OpenFile keep
+// add opens a file, which must have the schema of the first one. The checks before and after OpenFile of parquet-go keep
 // a corrupt footer from using up the memory. Page index and bloom filters are skipped: they are large, and indexed
 // reads its own part of the index.
 func (s *reader) add(ctx context.Context, name string) error {
