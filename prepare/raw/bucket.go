@@ -11,27 +11,28 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// place is where a source is read: a path here or, of a URL, where its bucket is mounted.
+// place is where a source is read: a local path, or the path at which its bucket is mounted.
 type place struct {
-	text    string // as it was given
+	text    string // path or URL as it was given
 	path    string
 	buckets *upload.Buckets
-	fsys    *bucketfs.FS  // nil of what is on this machine
-	early   bool          // what is read stays in memory for a while, so that it can be read before it is needed
-	ahead   chan struct{} // holds a value for each record that is read before it is needed
-	waiting atomic.Int64  // records that will be
+	fsys    *bucketfs.FS  // nil for a local path
+	early   bool          // what is read stays in memory for a while, so reading it ahead is useful
+	ahead   chan struct{} // holds a value for each record that is being fetched ahead
+	waiting atomic.Int64  // records that wait to be fetched ahead
 	reading sync.WaitGroup
-	closing atomic.Bool // those that wait are not read any more
+	closing atomic.Bool // records that still wait are not fetched
 }
 
-// mostAhead is how many records of a bucket are read at a time before they are needed: at 50 ms a request, and
-// 100 KB an image, that is 128 MB/s.
+// mostAhead is the number of records of a bucket that are fetched at a time before they are needed: at 50 ms a
+// request and 100 KB an image, 64 give 128 MB/s.
 const mostAhead = 64
 
-// mostWaiting is how many wait for that. A loader names the records of the next batch of each worker.
+// mostWaiting is the number of records that may wait to be fetched ahead. A loader announces the next batch of each
+// worker.
 const mostWaiting = 4096
 
-// openPlace mounts the bucket of a URL. Folders are listed at once.
+// openPlace mounts the bucket of a URL, which lists folders at once, or returns the place of a local path.
 func openPlace(ctx context.Context, text string, o Options) (*place, error) {
 	warn := o.Warn
 	if warn == nil {
@@ -48,7 +49,7 @@ func openPlace(ctx context.Context, text string, o Options) (*place, error) {
 	return p, nil
 }
 
-// name returns the place for people, without secrets.
+// name returns the path or URL for messages, without secrets.
 func (p *place) name() string {
 	if p.fsys == nil {
 		return p.text
@@ -56,8 +57,8 @@ func (p *place) name() string {
 	return remote.Redact(p.text)
 }
 
-// fetch calls read in a separate goroutine, when fewer than mostAhead are under way. If mostWaiting wait for that
-// already, it leaves the work to the read that follows.
+// fetch calls read in a goroutine, as soon as fewer than mostAhead are under way. If mostWaiting wait already, it
+// does nothing: prefetching is only a hint, and the read itself follows.
 func (p *place) fetch(read func()) {
 	if p.waiting.Add(1) > mostWaiting {
 		p.waiting.Add(-1)
@@ -73,7 +74,7 @@ func (p *place) fetch(read func()) {
 	})
 }
 
-// stop ends what is fetched before it is needed.
+// stop ends fetching ahead, and waits for what is under way.
 func (p *place) stop() {
 	p.closing.Store(true)
 	p.reading.Wait()
@@ -84,8 +85,8 @@ func (p *place) close() {
 	p.buckets.Close()
 }
 
-// hold has what is read of archives in a bucket stay in memory, if all of them fit: they are read from beginning to
-// end to find their headers, and then their members in another order.
+// hold keeps in memory what is read from archives in a bucket, if all of them fit: they are read once from front to
+// back for their headers, and then again for members in any order.
 func (p *place) hold() {
 	if p.fsys == nil {
 		return
@@ -95,7 +96,7 @@ func (p *place) hold() {
 	}
 }
 
-// keep has what is fetched of a bucket stored in a folder.
+// keep stores what is fetched from a bucket in a folder.
 func (p *place) keep(root *os.Root) {
 	if p.fsys != nil {
 		p.fsys.Keep(root)

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// ImageField returns the name of the field with image files, which can become pixels by [Source.Decode]. It is an error
-// if there is none, or if other fields are on the image, or images themselves.
+// ImageField returns the name of the field of image files that [Source.Decode] can decode. It is an error if there
+// is none or several, or if other fields (masks, boxes, keypoints) would have to move with the image.
 func (s *Source) ImageField() (string, error) {
 	at := -1
 	for i, f := range s.records.info.Fields {
@@ -31,9 +31,10 @@ func (s *Source) ImageField() (string, error) {
 	return s.records.info.Fields[at].Name, nil
 }
 
-// Decode makes records the pixels that a pipeline decodes from the image files, from now on. The pipeline makes bytes
-// of one size and is not random, like the head that [transforms.Pipeline.Split] returns. The records are equal to the
-// records that preprocess makes by these transforms; ID stays the same. It must be called before records are read.
+// Decode makes records the pixels that a pipeline decodes from the image files. The pipeline must make uint8 images
+// of one size and not be random, like the head that [transforms.Pipeline.Split] returns. The records equal the
+// records that preprocess makes with these transforms, and ID stays the same. Decode must be called before records
+// are read.
 func (s *Source) Decode(p *transforms.Pipeline) error {
 	h, err := s.newHead(p)
 	if err != nil {
@@ -48,8 +49,8 @@ func (s *Source) Decode(p *transforms.Pipeline) error {
 	return nil
 }
 
-// newHead checks that a pipeline makes records which can be stored: of one size, 8 bits, not random. Planes come first
-// in a record, as in the datasets that preprocess writes.
+// newHead checks that the records of a pipeline can be stored: one size, 8 bits, not random. Channels come first,
+// as in the datasets that preprocess writes.
 func (s *Source) newHead(p *transforms.Pipeline) (*head, error) {
 	name, err := s.ImageField()
 	if err != nil {
@@ -81,7 +82,7 @@ func (s *Source) newHead(p *transforms.Pipeline) (*head, error) {
 	return h, nil
 }
 
-// Transforms returns what is done to image files, as preprocess takes it; nil if they stay files.
+// Transforms returns what is done to image files, as a recipe of preprocess; nil if files are kept.
 func (s *Source) Transforms() json.RawMessage {
 	if s.head == nil {
 		return nil
@@ -89,7 +90,7 @@ func (s *Source) Transforms() json.RawMessage {
 	return s.head.recipe
 }
 
-// Head returns the pipeline that makes pixels of image files; nil if they stay files.
+// Head returns the pipeline that decodes image files; nil if files are kept.
 func (s *Source) Head() *transforms.Pipeline {
 	if s.head == nil {
 		return nil
@@ -97,10 +98,10 @@ func (s *Source) Head() *transforms.Pipeline {
 	return s.head.given
 }
 
-// Samples returns how many samples the source has in all splits.
+// Samples returns the number of samples in all splits.
 func (s *Source) Samples() int64 { return s.records.listing.len() }
 
-// PixelBytes returns how many bytes all samples take as the pixels that Decode makes of them.
+// PixelBytes returns the bytes of all samples as the pixels that Decode would make.
 func (s *Source) PixelBytes(p *transforms.Pipeline) (int64, error) {
 	h, err := s.newHead(p)
 	if err != nil {

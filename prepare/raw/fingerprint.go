@@ -21,50 +21,52 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// ErrUnknown marks a source whose changes cannot be noticed, as its files are not known.
+// ErrUnknown marks a source whose changes cannot be noticed, as it is not known which files it reads, or which
+// version of them.
 var ErrUnknown = errors.New("its changes could not be noticed")
 
-// recipe and, with the transforms, pixelRecipe name the way from samples to records. They change where the same samples
-// become other records.
+// recipe and pixelRecipe name the way from samples to records, as files and with transforms. They change when the
+// same samples become different records, which makes all caches out of date.
 const (
 	recipe      = "keep-encoded 2"
 	pixelRecipe = "pixels 2"
 )
 
-// Key is a digest of everything that a record depends on: names, sizes and times of its files, and values next to them.
-// While it is the same, so are the record's bytes, except in fields that follow from names.
+// Key is a digest of everything that a record depends on: names, sizes and times of its files, and the values that
+// are not in files. Equal keys mean equal bytes of the record, except in fields that follow from names.
 type Key [16]byte
 
-// Fingerprint is the state of a source: it differs after a file was changed, added or removed.
+// Fingerprint is the state of a source. It differs after a file was changed, added or removed. Files are not read
+// for it, as reading them would take as long as an epoch.
 type Fingerprint struct {
-	Digest string // of names, sizes and times of all files, and of the fields that are built from them
+	Digest string // of names, sizes and times of all files, and of the fields
 	Bytes  int64  // of the files, or of the pixels that they become
-	Names  int64  // bytes of the names of records, of a folder of images
-	Keys   []Key  // of the records; nil if it is not known which files a record is of
+	Names  int64  // bytes of the names of all records of a folder of images
+	Keys   []Key  // by record; nil if the files of a record are unknown or keys are not worth it
 }
 
-// stamps is a digest of files, and the number of their bytes.
+// stamps is a digest of files that is being computed, and what they add up to.
 type stamps struct {
 	hash.Hash
 	bytes  int64
 	names  int64     // bytes of the names of records
-	newest time.Time // file that was changed last
-	line   []byte    // the last one that was entered
-	sum    []byte    // of the last key
+	newest time.Time // latest time of a file
+	line   []byte    // memory of the last entry
+	sum    []byte    // memory of the last key
 }
 
-// key makes a key of all that was entered since the one before.
+// key returns a key of all entries since the last key.
 func (h *stamps) key() Key {
 	h.sum = h.Sum(h.sum[:0])
 	h.Reset()
 	return Key(h.sum[:16])
 }
 
-// tick is longer than file systems take for one time: two changes of a file within it may have the same.
+// tick is longer than the resolution of file times: two changes within a tick may leave the same time.
 const tick = 20 * time.Millisecond
 
-// Fingerprint looks at all files. A file that was changed just now is looked at again: a later change has another
-// time.
+// Fingerprint looks at all files. If one was changed within the last tick, it waits and looks again: a change right
+// after the look could leave the same time, and would never be noticed.
 func (s *Source) Fingerprint(ctx context.Context) (*Fingerprint, error) {
 	for {
 		f, newest, err := s.fingerprint(ctx)
@@ -75,8 +77,8 @@ func (s *Source) Fingerprint(ctx context.Context) (*Fingerprint, error) {
 	}
 }
 
-// fingerprint stamps files by name, size and time, and reads none of them. A source that may name files anywhere has no
-// fingerprint, since nobody knows which files to stamp.
+// fingerprint enters all files by name, size and times, and returns the latest time. A source that may name files
+// anywhere has no fingerprint, as nobody knows which files to look at.
 func (s *Source) fingerprint(ctx context.Context) (f *Fingerprint, newest time.Time, err error) {
 	l, h := &s.records, &stamps{Hash: sha256.New()}
 	if l.outside {
@@ -108,7 +110,7 @@ func (s *Source) fingerprint(ctx context.Context) (f *Fingerprint, newest time.T
 	return f, h.newest, nil
 }
 
-// stamp enters a file. A file in a bucket has the version that the bucket reports.
+// stamp enters a file. A file in a bucket is entered with the version that the store reports, such as an ETag.
 func stamp(h *stamps, name string, info fs.FileInfo) error {
 	h.bytes += info.Size()
 	if version, ok := info.Sys().(vfs.Version); ok {
@@ -122,8 +124,9 @@ func stamp(h *stamps, name string, info fs.FileInfo) error {
 	return nil
 }
 
-// enterFile enters a file of this machine. Programs set the time of modification, but not the time of change: it tells
-// a file from another one of its size that took its place with its time.
+// enterFile enters a local file. Besides the time of modification, which programs can set (cp -p, tar), the time of
+// change counts: it tells a file from another one of the same size that took its place together with its time of
+// modification.
 func (h *stamps) enterFile(name string, t times) {
 	h.newest = later(h.newest, time.Unix(0, max(t.modified, t.changed)))
 	h.line = append(appendQuoted(h.line[:0], name), ' ')
@@ -133,7 +136,8 @@ func (h *stamps) enterFile(name string, t times) {
 	h.Write(h.line)
 }
 
-// appendQuoted is strconv.AppendQuote, which takes a third of the time of a digest.
+// appendQuoted is strconv.AppendQuote with a short way for plain names: quoting would take a third of the time of
+// the digest.
 func appendQuoted(line []byte, name string) []byte {
 	for i := range len(name) {
 		if c := name[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -143,7 +147,7 @@ func appendQuoted(line []byte, name string) []byte {
 	return append(append(append(line, '"'), name...), '"')
 }
 
-// eachRecord calls f with the samples of all records.
+// eachRecord calls f with the sample of each record.
 func (l *records) eachRecord(ctx context.Context, f func(source.Sample) error) error {
 	for i := range l.listing.len() {
 		if i%1024 == 0 && ctx.Err() != nil {
@@ -160,11 +164,12 @@ func (l *records) eachRecord(ctx context.Context, f func(source.Sample) error) e
 	return nil
 }
 
-// stamped is how many samples a goroutine looks at before it takes others. Several do, as file systems of networks
-// answer several at a time.
+// stamped is the number of samples that a goroutine looks up before it takes the next ones. Several goroutines work
+// at a time, as network file systems answer several requests at a time.
 const stamped = 4096
 
-// stampSamples enters the file of each sample, wherever links lead.
+// stampSamples enters the file of each sample of a folder of images, following links. The pieces have digests of
+// their own, so that the result does not depend on the order of goroutines.
 func (l *records) stampSamples(ctx context.Context, h *stamps) ([]Key, error) {
 	keys := make([]Key, l.listing.len())
 	pieces := make([]stamps, (len(keys)+stamped-1)/stamped)
@@ -183,7 +188,7 @@ func (l *records) stampSamples(ctx context.Context, h *stamps) ([]Key, error) {
 	return keys, cmp.Or(cmp.Or(errs...), context.Cause(ctx))
 }
 
-// stampPiece makes the keys of records from one on.
+// stampPiece computes the keys of the records from number first on.
 func (l *records) stampPiece(h *stamps, first int, keys []Key) error {
 	files, mounted := statter{root: l.path}, vfs.Mounted(l.path)
 	defer files.close()
@@ -222,8 +227,8 @@ func stampMounted(h *stamps, path, name string) error {
 	return stamp(h, name, info)
 }
 
-// stampFiles enters the files of the source, and those that rows of a table name. For a table in a bucket, that is the
-// folder which has them, as it is one listing.
+// stampFiles enters the files of the source, and the files that rows of a table name. For a table in a bucket,
+// these are all files in the table's folder, as that takes one listing and not a request for each file.
 func (l *records) stampFiles(ctx context.Context, h *stamps) ([]Key, error) {
 	files, err := source.Files(l.path)
 	if err != nil {
@@ -246,11 +251,11 @@ func (l *records) stampFiles(ctx context.Context, h *stamps) ([]Key, error) {
 	return l.stampParts(h)
 }
 
-// leastKeyed is how many bytes of its files a record needs for a key.
+// leastKeyed is the least average size of a record in bytes for which keys are made.
 const leastKeyed = 256
 
-// stampParts makes the keys of records that are parts of files, such as archives: one that is unchanged has the same.
-// There are none of small records, which are faster to read again.
+// stampParts computes the keys of records that are parts of files, such as members of archives: while a file is
+// unchanged, so are its records. Small records get no keys, as they are faster to read again than to look up.
 func (l *records) stampParts(h *stamps) ([]Key, error) {
 	if l.filed == nil || h.bytes < leastKeyed*l.listing.len() {
 		return nil, nil

@@ -8,16 +8,16 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// head makes pixels of the image files of records.
+// head decodes the image files of records.
 type head struct {
-	field    int                  // of all fields of the source
-	given    *transforms.Pipeline // that Decode got
-	pipeline *transforms.Pipeline // to CHW, as preprocess stores images
+	field    int                  // position among all fields of the source
+	given    *transforms.Pipeline // the argument of Decode
+	pipeline *transforms.Pipeline // the same with channels first, as preprocess stores images
 	recipe   json.RawMessage
 	stored   store.Field
 }
 
-// decoding is a head with the memory of one goroutine.
+// decoding is a head with the memory that one goroutine reuses.
 type decoding struct {
 	decoder *imagefile.Decoder
 	run     *transforms.Runner
@@ -28,7 +28,7 @@ func newDecoding(h *head) *decoding {
 	return &decoding{imagefile.New(imagefile.Options{}), h.pipeline.Runner(), make([]byte, h.stored.RecordBytes())}
 }
 
-// do returns the pixels of a file, until the next call.
+// do returns the pixels of a file, valid until the next call.
 func (d *decoding) do(file []byte) ([]byte, error) {
 	m, err := d.decoder.Open(file)
 	if err != nil {

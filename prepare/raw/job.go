@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// naming says whether the last field is the names of the samples.
+// naming says whether the last field is the name of the sample.
 type naming int
 
 const (
@@ -20,8 +20,9 @@ const (
 	withNames
 )
 
-// newJob returns the job that turns samples into records. Image files become pixels by transforms; without these they
-// stay files, as with preprocess --keep-encoded.
+// newJob returns the job that turns samples into records. transforms makes pixels of image files; nil keeps the
+// files, as preprocess --keep-encoded does. The first usable sample decides the schema; unusable samples before it
+// are skipped.
 func newJob(l listing, info source.Info, names naming, transforms json.RawMessage) (*execute.Job, error) {
 	options := field.DefaultOptions()
 	options.Transforms = transforms

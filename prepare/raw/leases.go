@@ -2,15 +2,16 @@ package raw
 
 import "sync"
 
-// leases counts who uses a Source. The zero value is usable.
+// leases counts the users of a Source, so that Close does not unmap memory that is being read. The zero value is
+// usable.
 type leases struct {
 	mu     sync.Mutex
 	n      int
 	ended  bool
-	unused chan struct{} // closed when n is 0 after the end; nil before that
+	unused chan struct{} // made by end, and closed when n is 0 after that
 }
 
-// take takes a lease; after the end it fails.
+// take takes a lease; after end it returns ErrClosed.
 func (l *leases) take() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -29,7 +30,7 @@ func (l *leases) giveBack() {
 	}
 }
 
-// end waits for all leases. It reports whether this was the first call.
+// end refuses further leases and waits until all are given back. It returns false if it was called before.
 func (l *leases) end() bool {
 	l.mu.Lock()
 	if l.ended {

@@ -10,20 +10,20 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// listing is the samples of a source by number. It may be used by several goroutines.
+// listing is the samples of a source by number. Any number of goroutines may use it.
 type listing interface {
 	len() int64
 	sample(i int64) (source.Sample, error)
-	name(i int64) (string, error) // of the sample
+	name(i int64) (string, error) // name of the sample, without its Data where possible
 }
 
-// indexed is the listing of a source that finds samples without reading those before.
+// indexed is the listing of a source with random access.
 type indexed struct{ source.Indexed }
 
 func (l indexed) len() int64                            { return l.Info().Count }
 func (l indexed) sample(i int64) (source.Sample, error) { return l.Sample(i) }
 
-// name returns the name of a sample without opening it, where the source can do that.
+// name returns the name of a sample, without opening it if the source can do that.
 func (l indexed) name(i int64) (string, error) {
 	if s, ok := l.Indexed.(source.Named); ok {
 		return s.SampleName(i)
@@ -39,12 +39,11 @@ func (l held) len() int64                            { return int64(len(l)) }
 func (l held) sample(i int64) (source.Sample, error) { return l[i], nil }
 func (l held) name(i int64) (string, error)          { return l[i].Name, nil }
 
-// mostHeld is how many bytes the files of a source may have that is held in memory: the values of its samples, or its
-// archives.
+// mostHeld limits the files of a source that is held in memory, in bytes.
 const mostHeld = 1 << 30
 
-// list returns the samples of a source. One that is read from its beginning is held in memory: the places of members of
-// archives that are not compressed, and otherwise the values.
+// list returns the samples of a source. The samples of a source without random access are held in memory: their
+// values, or of uncompressed archives only the places of members.
 func list(ctx context.Context, path string, src source.Source) (listing, error) {
 	if s, ok := src.(source.Indexed); ok {
 		return indexed{s}, nil
@@ -80,7 +79,7 @@ func checkHeld(path, kind string) error {
 	return err
 }
 
-// sourceBytes returns the bytes of all files of a source.
+// sourceBytes returns the size of all files of a source.
 func sourceBytes(path string) (total int64, err error) {
 	files, err := source.Files(path)
 	if err != nil {

@@ -1,11 +1,16 @@
-// Package raw reads raw samples as the loader reads datasets: by number, in any order. A [Source] is a loader.Source
-// over a folder of images, an archive or a table that was not prepared. It has the records that preprocess
-// --keep-encoded would write, in the same order: image files stay files, which the loader decodes.
+// Package raw reads raw samples as the loader reads datasets: by number, in any order. A [Source] is a
+// loader.Source over a folder of images, an archive or a table that nobody prepared. It has the records that
+// preprocess --keep-encoded would write, in the same order: image files stay files, which the loader decodes.
 //
-// [Open] lists the samples once. Later reads go to the files, so a Source costs no disk, and every epoch pays for
-// opening and parsing. A [Fingerprint] tells whether files changed since a state or a cache was made of them. The raw
-// cache keeps decoded records in a dataset, and Renew brings it up to a later state of the source by reading only what
-// changed.
+// [Open] lists the samples once (a listing), and makes records of a source's samples (records). Values are read
+// from the files when they are asked for, so a Source takes no disk, and every epoch pays for opening and parsing.
+// Formats that can only be read from the front are held in memory, up to mostHeld; larger ones are refused with the
+// command that prepares them. Sources in a bucket are mounted (place), and the records that the loader announces
+// are fetched ahead.
+//
+// A [Fingerprint] tells whether files changed since a state of the loader or a cache was made of them. The raw
+// cache keeps decoded records in a dataset, which Use puts in place of the files; Renew brings the cache up to a
+// later state of the source and reads only what changed.
 package raw
 
 import (
@@ -27,43 +32,43 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Options says how Open reads a source. The zero value is usable.
+// Options configures Open. The zero value is usable.
 type Options struct {
-	From      string   // kind of source, one of source.Kinds; "" finds out
-	Records   string   // where the records are in files whose arrays are in groups, see package unit; "" finds out
-	Columns   string   // which columns become which fields, as preprocess --fields has it; "" for all
-	Instances []string // fields whose rows are of the same instances
-	Outside   bool     // files that tables and links name may lie outside of the source's folder
+	From      string   // kind of source, one of source.Kinds; "" detects it
+	Records   string   // declaration of the records, in the notation of package unit; "" guesses it
+	Columns   string   // which columns become which fields, in the notation of preprocess --fields; "" for all
+	Instances []string // fields whose rows are the instances of one list
+	Outside   bool     // files that tables and links name may be outside of the source's folder
 
-	Fields []string // those that the Source shall have, in this order; nil means all
+	Fields []string // fields of the Source, in this order; nil for all
 
-	// Split is the split to load: one that the source's folders or files are, one of Shares, or a list of units that an
-	// HDF5 file has; "" means all records.
+	// Split is the split to load: a split of the source's folders or files, one of Shares, or a list of units in an
+	// HDF5 file; "" means all records.
 	Split string
 
-	// Shares divides records by their names, such as train=0.8,val=0.2: a record stays in its split when others are
+	// Shares divides records by their names, such as train=0.8,val=0.2. A record stays in its split when others are
 	// added.
 	Shares string
 
 	// Seen is called now and then with the number of samples found so far, while the source is listed. It may be nil.
 	Seen func(n int64)
 
-	// Bucket opens the bucket of a URL. Nil means cloud.Open.
+	// Bucket opens the bucket of a URL; nil means cloud.Open.
 	Bucket func(ctx context.Context, url string) (remote.Bucket, *remote.URL, error)
 
-	// Warn is called with a line for each request to a bucket that is repeated. It may be nil.
+	// Warn is called with a line for each repeated request to a bucket. It may be nil.
 	Warn func(text string)
 
-	// Head decodes image files, so that records are pixels, see [Source.Decode]; nil leaves files as they are.
+	// Head decodes image files, so that records are pixels, see [Source.Decode]; nil keeps files.
 	Head *transforms.Pipeline
 }
 
-// datasets are the kinds of sources that package mmapds opens as they are.
+// datasets are the kinds that package mmapds opens itself.
 var datasets = []string{"flat", "hdf5", "zarr", "view"}
 
-// Is reports whether there are raw samples at a path on this machine, and not a dataset. Arrays in a folder are none
-// if they may be what is left of one. Tables with versions and files of other formats, which Open refuses, count, so
-// that its error is shown.
+// Is reports whether there are raw samples at a local path, and not a dataset. A folder of .npy files does not
+// count if they may be the remains of a dataset. Tables with a version log and files of formats that are not read
+// do count, so that Open is called and its error is shown.
 func Is(path string) bool {
 	path, records := source.SplitRecords(path)
 	switch {
@@ -89,13 +94,14 @@ func Is(path string) bool {
 	return errors.Is(err, source.ErrVersioned) || errors.As(err, &foreign) || err == nil && !slices.Contains(datasets, kind)
 }
 
-// isRest reports whether the arrays of a folder may be what is left of a dataset, whose files have five digits.
+// isRest reports whether the arrays in a folder may be the remains of a dataset, whose file names end in five
+// digits.
 func isRest(path string) bool {
 	files, _ := filepath.Glob(filepath.Join(path, "*-[0-9][0-9][0-9][0-9][0-9].npy"))
 	return len(files) > 0
 }
 
-// isSeveral reports whether a path leads to a folder, or is a glob.
+// isSeveral reports whether a path is a folder or a glob.
 func isSeveral(path string) bool {
 	files, err := source.Files(path)
 	if err != nil || files[0] != path {
@@ -114,8 +120,8 @@ func Reads(path string) bool {
 	return err == nil && slices.Contains([]string{"hdf5", "zarr", "npz", "npy", "safetensors"}, kind)
 }
 
-// Open lists a source, which is a path or a URL, and looks at its first usable sample, which says the types of all. At
-// the end of ctx, its cause is the error, also of reads of the Source.
+// Open lists a source, which is a path or a URL, and looks at its first usable sample, which decides the types of
+// all. After the end of ctx, Open and all reads of the Source return its cause.
 func Open(ctx context.Context, path string, o Options) (*Source, error) {
 	path, records := source.SplitRecords(path)
 	o.Records = cmp.Or(o.Records, records)
@@ -131,8 +137,8 @@ func Open(ctx context.Context, path string, o Options) (*Source, error) {
 	return s, nil
 }
 
-// openAt refuses what would be slow or impossible before it lists anything: datasets in buckets, which have a reader of
-// their own, and files that can only be read in order.
+// openAt opens a source at a place. Before anything is listed, it refuses what would be slow or impossible:
+// datasets in buckets, which package mmapds reads, and large files that can only be read in order.
 func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 	kind, detected := kinds.KindOf(o.From, o.Records), ""
 	if kind == "" {
@@ -172,6 +178,7 @@ func datasetError(path, kind string) error {
 	return fmt.Errorf("source %s: it is a dataset of kind %s, and not raw samples", path, kind)
 }
 
+// newSource returns the Source over src, which it owns on success.
 func newSource(ctx context.Context, at *place, src source.Source, o Options) (*Source, error) {
 	info, err := kinds.Declare(src.Info(), o.Columns, o.Instances)
 	if err != nil {
@@ -195,7 +202,7 @@ func newSource(ctx context.Context, at *place, src source.Source, o Options) (*S
 	return s, nil
 }
 
-// settle finds out which records the Source has, and what they look like.
+// settle decides which records the Source has, and their schema.
 func (s *Source) settle(o Options) (err error) {
 	l := &s.records
 	if l.job, err = newJob(l.listing, l.info, withoutNames, nil); err != nil {
@@ -224,7 +231,7 @@ func (s *Source) settle(o Options) (err error) {
 	return err
 }
 
-// only returns the fields of those names; nil means all.
+// only returns the schema of the named fields; nil means all.
 func only(schema store.Schema, fields []string) (out store.Schema, err error) {
 	if fields == nil {
 		return schema, nil

@@ -11,9 +11,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Use makes s read records from a dataset from now on, which preprocess --keep-encoded built from all samples. Record
-// i is record places[i] of the dataset; nil means i. It may be called while records are read: they have the same
-// bytes in both. The Source closes the dataset, and then held.
+// Use makes s read records from a dataset that preprocess --keep-encoded built from all samples. Record i is record
+// places[i] of the dataset; nil places means record i. It may be called while records are read, as both have the
+// same bytes. The Source closes the dataset, and then held.
 func (s *Source) Use(ds *mmapds.Dataset, places []int64, held io.Closer) error {
 	if err := s.Retain(); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s *Source) Use(ds *mmapds.Dataset, places []int64, held io.Closer) error {
 // prepared is a dataset of all samples, and what is closed after it.
 type prepared struct {
 	dataset *mmapds.Dataset
-	places  []int64 // of the records of all samples; nil means that they are at their numbers
+	places  []int64 // by record of all samples: its number in the dataset; nil for the same number
 	held    io.Closer
 }
 
@@ -62,7 +62,7 @@ func (p *prepared) close() error {
 	return err
 }
 
-// dataset returns the dataset in use; nil if there is none.
+// dataset returns the dataset in use, nil if there is none.
 func (s *Source) dataset() *mmapds.Dataset {
 	if p := s.prepared.Load(); p != nil {
 		return p.dataset
@@ -70,7 +70,7 @@ func (s *Source) dataset() *mmapds.Dataset {
 	return nil
 }
 
-// located returns the dataset in use, and the numbers that records have in it; nil if there is none.
+// located returns the dataset in use and the numbers of the records in it; nil if there is none.
 func (s *Source) located(indices []int) (*mmapds.Dataset, []int) {
 	p := s.prepared.Load()
 	if p == nil {
@@ -89,7 +89,7 @@ func (s *Source) located(indices []int) (*mmapds.Dataset, []int) {
 // InUse reports whether records are read from a dataset.
 func (s *Source) InUse() bool { return s.prepared.Load() != nil }
 
-// piece returns the dataset in use and the place of record a in it, if records [a, b) are one piece of it.
+// piece returns the dataset in use and the number of record a in it, if records [a, b) are consecutive there.
 func (s *Source) piece(a, b int) (ds *mmapds.Dataset, first int) {
 	p := s.prepared.Load()
 	if p == nil || a < 0 || b < a || b > s.records.len() {
@@ -115,13 +115,13 @@ func (s *Source) Warm(field string, a, b int) error {
 	return nil
 }
 
-// IsWarm reports whether records [a, b) are memory of the dataset in use that needs no reading.
+// IsWarm reports whether records [a, b) are in memory already, in the map of the dataset in use.
 func (s *Source) IsWarm(field string, a, b int) bool {
 	ds, first := s.piece(a, b)
 	return ds != nil && ds.IsWarm(field, first, first+b-a)
 }
 
-// Fault returns why a read at addr failed, if addr is memory of the dataset in use.
+// Fault returns why a read at addr failed, if addr is in the memory of the dataset in use.
 func (s *Source) Fault(addr uintptr) error {
 	if ds := s.dataset(); ds != nil {
 		return ds.Fault(addr)

@@ -24,14 +24,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// ErrOther marks a dataset that cannot have the records of a source as its next generation: the dataset is made afresh.
+// ErrOther marks a dataset that cannot have the records of a source as its next generation, and has to be built
+// anew.
 var ErrOther = errors.New("the dataset cannot have these records")
 
-// Renew writes a generation of a flat dataset of such records that preprocess built from an earlier state of the
-// source. Record i of the source is record places[i] of the dataset; if that is -1, the record is read and appended,
-// and places[i] becomes its number. Columns that follow from names alone, such as the labels of class folders, are
-// written again if they differ. Records of the dataset that have no place stay, and are not used. Nothing that exists
-// is rewritten. It returns the number of the generation. The Source must have all records.
+// Renew writes a generation of a flat dataset that preprocess built from an earlier state of the source, and
+// returns its number. Record i of the source is record places[i] of the dataset; if that is -1, the record is read
+// and appended, and places[i] becomes its number. Columns that follow from names alone, such as the labels of class
+// folders, are written again if they differ. Records of the dataset without a place stay, unused. No file that
+// exists is rewritten, so readers of earlier generations go on. The Source must have all records.
 func (s *Source) Renew(ctx context.Context, path string, places []int64, workers int) (generation int, err error) {
 	r, err := s.renewal(path, places)
 	if err != nil {
@@ -50,7 +51,7 @@ func (s *Source) Renew(ctx context.Context, path string, places []int64, workers
 	return m.Generation, nil
 }
 
-// renewal returns how a dataset of an earlier state of the source is brought up to the present state.
+// renewal returns how a dataset is brought up to the current state of the source.
 func (s *Source) renewal(path string, places []int64) (*renewal, error) {
 	m, err := store.ReadManifest(path)
 	if err != nil {
@@ -76,7 +77,7 @@ type renewal struct {
 	places []int64
 }
 
-// follows reports whether a field follows from the name of a sample.
+// follows reports whether a field follows from the name of the sample, so that a renamed file needs no reading.
 func (r *renewal) follows(field int) bool {
 	if r.job.Schema.Fields[field].Content == tensor.SourceName {
 		return true
@@ -89,8 +90,8 @@ func (r *renewal) follows(field int) bool {
 	return ok && parted.ReadField(source.NewValues(len(r.job.Source)), field)
 }
 
-// check returns ErrOther if the fields or splits differ in more than the classes of columns that are written again, or
-// if somebody deleted records of the dataset.
+// check returns ErrOther if fields or splits differ in more than the classes of columns that are written again, or
+// if somebody has deleted records of the dataset.
 func (r *renewal) check() error {
 	fields := r.job.Schema.Fields
 	if r.base.Deleted != nil || len(fields) != len(r.base.Fields) || !slices.Equal(r.base.SplitNames(), r.info.Splits) {
@@ -108,7 +109,7 @@ func (r *renewal) check() error {
 	return nil
 }
 
-// setColumns writes the columns that follow from names, of the records that the dataset has.
+// setColumns writes the columns that follow from names, for the records that the dataset has, if they differ.
 func (r *renewal) setColumns(ctx context.Context) error {
 	for i, f := range r.job.Schema.Fields {
 		if !r.follows(i) {
@@ -130,7 +131,7 @@ func (r *renewal) setColumns(ctx context.Context) error {
 	return nil
 }
 
-// owners returns which record is at each place of the dataset, -1 for none.
+// owners returns, for each record of the dataset, the record of the source that is there; -1 for none.
 func (r *renewal) owners() []int64 {
 	owners := make([]int64, r.base.Records)
 	for i := range owners {
@@ -144,7 +145,8 @@ func (r *renewal) owners() []int64 {
 	return owners
 }
 
-// column returns the values of a field that follows from names. Places without a record have the value 0 or empty.
+// column returns the values of a field that follows from names. Records of the dataset without an owner get zeros,
+// or an empty value.
 func (r *renewal) column(ctx context.Context, field int, owners []int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		v := source.NewValues(len(r.job.Source))
@@ -177,10 +179,10 @@ func (r *renewal) value(v *source.Values, field int, record int64) ([]byte, erro
 	return v.Get(field), nil
 }
 
-// compared is how many values are compared at a time.
+// compared is the number of values that are compared at a time.
 const compared = 4096
 
-// same reports whether the dataset has the values of a field that follows from names.
+// same reports whether the dataset already has the values of a field that follows from names.
 func (r *renewal) same(ctx context.Context, field int) (bool, error) {
 	f := r.job.Schema.Fields[field]
 	ds, err := mmapds.Open(r.path, mmapds.WithFields(f.Name))
@@ -233,10 +235,10 @@ func sameLengths(offsets, lengths []int64) bool {
 	return true
 }
 
-// readAhead is how many samples of a bucket are read at a time, before workers want them.
+// readAhead is the number of samples of a bucket that are read before workers ask for them.
 const readAhead = 64
 
-// appendNew appends the records that have no place.
+// appendNew reads and appends the records without a place. Places are set only after the commit.
 func (r *renewal) appendNew(ctx context.Context, workers int) error {
 	var fresh []int64
 	for record, place := range r.places {
@@ -275,7 +277,7 @@ func (r *renewal) appendNew(ctx context.Context, workers int) error {
 	return nil
 }
 
-// samples returns the samples of some records.
+// samples returns the samples of records.
 func (r *renewal) samples(records []int64) iter.Seq2[source.Sample, error] {
 	all := func(yield func(source.Sample, error) bool) {
 		for _, record := range records {
@@ -290,7 +292,7 @@ func (r *renewal) samples(records []int64) iter.Seq2[source.Sample, error] {
 	return source.Prefetch(all, len(r.job.Source), readAhead)
 }
 
-// sampleLog is the fingerprint of samples that a manifest has.
+// sampleLog is the fingerprint of samples that the manifest stores.
 type sampleLog struct {
 	hash.Hash
 	bytes int64

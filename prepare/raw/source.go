@@ -16,16 +16,17 @@ import (
 // ErrClosed is returned by methods of a Source after Close.
 var ErrClosed = errors.New("raw: closed")
 
-// Source is a raw source as a loader.Source. Records are read when they are asked for.
+// Source is a raw source as a loader.Source. Records are read when they are asked for. Any number of goroutines may
+// use it.
 type Source struct {
 	src     source.Source
 	place   *place
 	records records
-	schema  store.Schema // with the fields that were asked for
+	schema  store.Schema // of the selected fields
 	specs   []tensor.Spec
 	id      string
 	leases  leases
-	head    *head     // makes pixels of image files; nil if these stay files
+	head    *head     // decodes image files; nil if they stay files
 	idle    sync.Pool // of *decoding
 
 	prepared atomic.Pointer[prepared] // nil if records are read from the source
@@ -34,27 +35,26 @@ type Source struct {
 // Len returns the number of records.
 func (s *Source) Len() int { return s.records.len() }
 
-// Specs returns the fields. It must not be changed.
+// Specs returns the specs of the fields. The caller must not change them.
 func (s *Source) Specs() []tensor.Spec { return s.specs }
 
-// Schema returns the fields with what the source says of them.
+// Schema returns the fields with all that the source knows of them.
 func (s *Source) Schema() store.Schema { return s.schema }
 
-// Info describes the source: its kind, its unit, its splits, and hints for people.
+// Info describes the source.
 func (s *Source) Info() source.Info { return s.records.info }
 
-// Path returns the path or the URL that was opened.
+// Path returns the path or URL that was opened.
 func (s *Source) Path() string { return s.place.text }
 
-// Name returns the path or the URL for people, without secrets.
+// Name returns the path or URL for messages, without secrets.
 func (s *Source) Name() string { return s.place.name() }
 
-// Mounted returns the path where the source can be read until Close. The bucket of a URL has a path that only this
-// process knows.
+// Mounted returns the path at which this process can read the source until Close. The bucket of a URL is mounted at
+// a path that only this process knows.
 func (s *Source) Mounted() string { return s.place.path }
 
-// Keep has what is fetched of a URL stored in a folder, which processes share, and read from it when it is needed
-// again.
+// Keep stores what is fetched from a bucket in a folder, which processes share, and reads it from there later.
 func (s *Source) Keep(folder *os.Root) { s.place.keep(folder) }
 
 // Classes returns the names of the values 0, 1, ... of a field; nil if it has none. It must not be changed.
@@ -65,15 +65,15 @@ func (s *Source) Classes(field string) []string {
 	return nil
 }
 
-// Splits returns how many samples are in each split that the source has, in the order of the records.
+// Splits returns the number of samples in each split of the source.
 func (s *Source) Splits() ([]int64, error) { return s.records.splits() }
 
-// ID identifies the records: it is a digest of the names of all samples, of fields and classes, and of the split.
-// Files whose content changed have the same names.
+// ID identifies the records: a digest of the names of all samples, of the fields and classes, and of the split.
+// Contents are not part of it, so a changed file keeps its ID; see Fingerprint.
 func (s *Source) ID() string { return s.id }
 
-// SourceName returns the name of the sample that a record is: the path of its file, the member of its archive, the
-// row of its table.
+// SourceName returns the name of the sample of a record: the path of its file, the member of its archive, the row
+// of its table.
 func (s *Source) SourceName(_ context.Context, record int) (string, error) {
 	sample, err := s.records.sample(record)
 	return sample.Name, err
@@ -82,7 +82,7 @@ func (s *Source) SourceName(_ context.Context, record int) (string, error) {
 // Location returns "": only the name is known.
 func (s *Source) Location(string, int) string { return "" }
 
-// DescribeReads says that records are read from the source.
+// DescribeReads says that records are read from the source, or how they are read from the dataset in use.
 func (s *Source) DescribeReads(field string) (how, why string, resident float64) {
 	if ds := s.dataset(); ds != nil {
 		return ds.DescribeReads(field)
@@ -90,8 +90,8 @@ func (s *Source) DescribeReads(field string) (how, why string, resident float64)
 	return "raw", fmt.Sprintf("%s of a source (%s) that is not prepared", s.records.info.Unit, s.records.info.Kind), -1
 }
 
-// Contiguous reports whether Slice reads records at once: those that are one piece of the dataset that the Source uses,
-// or consecutive samples of a source that reads these so.
+// Contiguous reports whether Slice can read records [a, b) in one piece: from the dataset in use, or from a source
+// that reads consecutive samples together.
 func (s *Source) Contiguous(field string, a, b int) bool {
 	if ds, first := s.piece(a, b); ds != nil {
 		return ds.Contiguous(field, first, first+b-a)
@@ -100,8 +100,8 @@ func (s *Source) Contiguous(field string, a, b int) bool {
 	return ranged != nil && 0 <= a && a < b && b <= s.Len() && s.records.order == nil && s.records.chosen == nil
 }
 
-// Prefetch begins to fetch records of a bucket, up to mostAhead at a time. Those of this machine are read
-// side by side, each when it is asked for.
+// Prefetch begins to fetch records from a bucket, in the background. Local records are not prefetched: workers read
+// them in parallel anyway.
 func (s *Source) Prefetch(field string, a, b int) error {
 	if ds, first := s.piece(a, b); ds != nil {
 		return ds.Prefetch(field, first, first+b-a)
@@ -118,13 +118,13 @@ func (s *Source) Prefetch(field string, a, b int) error {
 	return nil
 }
 
-// Retain takes a lease: until Release, Close waits.
+// Retain takes a lease. Close waits until it is released.
 func (s *Source) Retain() error { return s.leases.take() }
 
 // Release gives a lease back.
 func (s *Source) Release() { s.leases.giveBack() }
 
-// Guard calls f, which reads memory of the dataset that the Source uses, and returns faults of that as errors.
+// Guard calls f, which reads memory of the dataset in use, and returns memory faults in it as errors.
 func (s *Source) Guard(f func() error) error {
 	if ds := s.dataset(); ds != nil {
 		return ds.Guard(f)
@@ -132,7 +132,7 @@ func (s *Source) Guard(f func() error) error {
 	return f()
 }
 
-// Close waits for all leases, and closes the files of the source.
+// Close waits for all leases, and closes the source and the dataset in use.
 func (s *Source) Close() error {
 	if !s.leases.end() {
 		return nil
@@ -181,7 +181,7 @@ func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, 
 	return dst[:min(at, len(dst))], err
 }
 
-// each calls f with the value of a field of each record, as it is loaded. The value is valid in f.
+// each calls f with the value of a field in each record, decoded if Decode was called. The value is valid during f.
 func (s *Source) each(ctx context.Context, field string, indices []int, f func(i int, value []byte) error) error {
 	if s.head == nil || field != s.head.stored.Name {
 		return s.records.each(ctx, field, indices, f)
@@ -200,7 +200,7 @@ func (s *Source) each(ctx context.Context, field string, indices []int, f func(i
 	})
 }
 
-// Lengths reads records, and says how many rows each has.
+// Lengths sets offsets to the cumulative numbers of rows of a ragged field. It has to read the records.
 func (s *Source) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
 	if ds, places := s.located(indices); ds != nil {
 		return ds.Lengths(ctx, field, places, offsets)
@@ -213,7 +213,7 @@ func (s *Source) Lengths(ctx context.Context, field string, indices []int, offse
 	})
 }
 
-// Slice returns records [a, b) of a field with a fixed size: a view of the dataset in use, or else new memory.
+// Slice returns records [a, b) of a field with a fixed size: a view of the dataset in use, or new memory.
 func (s *Source) Slice(field string, a, b int) (tensor.View, error) {
 	if ds, first := s.piece(a, b); ds != nil {
 		return ds.Slice(field, first, first+b-a)
@@ -229,7 +229,7 @@ func (s *Source) Slice(field string, a, b int) (tensor.View, error) {
 	return tensor.Of(s.specs[i], b-a, dst), nil
 }
 
-// SliceRagged returns records [a, b) of a field of variable length, as Slice does.
+// SliceRagged is Slice for a ragged field, with the offsets of its records in rows.
 func (s *Source) SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
 	if ds, first := s.piece(a, b); ds != nil {
 		return ds.SliceRagged(field, first, first+b-a, offsets)
@@ -245,7 +245,7 @@ func (s *Source) SliceRagged(field string, a, b int, offsets []int64) (tensor.Vi
 	return tensor.Of(s.specs[i], int(offsets[b-a]), rows), nil
 }
 
-// rowBytes returns the bytes of a row of a field of variable length.
+// rowBytes returns the bytes of a row of a ragged field.
 func rowBytes(schema store.Schema, field string) int {
 	if i := schema.Index(field); i >= 0 {
 		return max(1, schema.Fields[i].RecordBytes())

@@ -4,7 +4,7 @@ import (
 	"io/fs"
 )
 
-// times are the size of a file, and when it was modified and changed last, in nanoseconds.
+// times is the size of a file in bytes, and its times of modification and of change in nanoseconds.
 type times struct{ size, modified, changed int64 }
 
 func timesOf(info fs.FileInfo) times {

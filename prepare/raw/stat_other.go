@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// statter looks at files of this machine.
+// statter looks up local files.
 type statter struct{ root string }
 
-// stat looks at a file, wherever links lead, and at a link that leads nowhere: such a sample cannot be read, and its
-// preparation reports which one it is.
+// stat returns the times of a file, following links. For a link that leads nowhere it returns the times of the
+// link: such a sample cannot be read, and preparing it reports which one it is.
 func (s *statter) stat(name string) (times, error) {
 	path := filepath.Join(s.root, filepath.FromSlash(name))
 	info, err := os.Stat(path)

@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statter looks at files of this machine. It keeps the folder of the last one open, as the system finds a name in that
-// in half the time of a path.
+// statter looks up local files. It keeps the folder of the last file open, since the system finds a name in an open
+// folder in half the time of a path.
 type statter struct {
 	root string
-	dir  string // of the names that begin so
+	dir  string // folder that is open, relative to root
 	open *os.File
 	st   unix.Stat_t
 }
 
-// stat looks at a file, wherever links lead, and at a link that leads nowhere: such a sample cannot be read, and its
-// preparation reports which one it is.
+// stat returns the times of a file, following links. For a link that leads nowhere it returns the times of the
+// link: such a sample cannot be read, and preparing it reports which one it is.
 func (s *statter) stat(name string) (times, error) {
 	dir, base := "", name
 	if at := strings.LastIndexByte(name, '/'); at >= 0 {
@@ -46,6 +46,7 @@ func (s *statter) stat(name string) (times, error) {
 	return times{s.st.Size, s.st.Mtim.Nano(), s.st.Ctim.Nano()}, nil
 }
 
+// look calls fstatat, again if a signal interrupts it.
 func (s *statter) look(name string, flags int) error {
 	for {
 		if err := unix.Fstatat(int(s.open.Fd()), name, &s.st, flags); !errors.Is(err, unix.EINTR) {

@@ -11,35 +11,36 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// BlockOf returns a block of samples as the one of a slot, which is handled like its samples one by one.
+// BlockOf returns a sample that stands for a whole block, so that blocks go through the ring in slots like samples.
 func BlockOf(b source.Block) source.Sample { return source.Sample{Data: blockData{b}} }
 
 // blockData is a block of samples on its way from the source to a worker.
 type blockData struct{ source.Block }
 
-// Read implements source.Data. Nobody reads a block as one sample.
+// Read implements source.Data. A worker reads a block through source.Block, and never as one sample.
 func (blockData) Read(*source.Values) error { return errors.ErrUnsupported }
 
 // Block is the result of a worker for a block of samples.
 type Block struct {
 	rows    *source.Rows
-	Records *digest.Block // samples of rows that are not odd
-	Odd     []Slot        // the others; each has a field.SampleError
-	Prints  []byte        // of each sample its Print, little endian
-	Names   []byte        // of each sample its NameSum, likewise
+	Records *digest.Block // the samples that are not odd
+	Odd     []Slot        // the odd samples; each has a field.SampleError
+	Prints  []byte        // Print of each sample, little endian
+	Names   []byte        // NameSum of each sample, little endian
 	Size    int64         // bytes of all samples
 
-	sums []uint32 // of Records
+	sums []uint32 // CRC32C of each of Records
 	word []byte
 }
 
-// Samples returns how many samples there are.
+// Samples returns the number of samples, including odd ones.
 func (f *Block) Samples() int { return f.rows.N }
 
-// OddAt returns the place of an odd sample among all.
+// OddAt returns the position of odd sample i among all samples.
 func (f *Block) OddAt(i int) int { return f.rows.Odd[i].At }
 
-// doBlock makes the records of a block.
+// doBlock makes the records of a block. The odd samples go through Do one by one, which must fail with a
+// SampleError: their block could not read them either.
 func (w *Worker) doBlock(b source.Block, s *Slot) {
 	if s.Block == nil {
 		s.Block = &Block{rows: source.NewRows(len(w.job.Source)), Records: digest.NewBlock(w.job.Schema.Specs())}
@@ -68,7 +69,8 @@ func (w *Worker) doBlock(b source.Block, s *Slot) {
 	f.sum(w.job.Schema)
 }
 
-// sum computes the prints of all samples.
+// sum computes Prints, Names and Size, exactly as Slot does for a single sample, so that the fingerprint of a
+// source does not depend on how it was read.
 func (f *Block) sum(s store.Schema) {
 	size, texts := sizes(s)
 	f.sums = f.Records.RecordCRC32Cs(f.sums[:0])
@@ -95,7 +97,7 @@ func (f *Block) sum(s store.Schema) {
 	}
 }
 
-// sizes returns how many bytes the fields of a fixed size have in a record, and which ones are not of a fixed size.
+// sizes returns the bytes of all fields with a fixed size in a record, and the positions of the other fields.
 func sizes(s store.Schema) (fixed int64, texts []int) {
 	for k, f := range s.Fields {
 		if f.Ragged {
@@ -107,7 +109,7 @@ func sizes(s store.Schema) (fixed int64, texts []int) {
 	return fixed, texts
 }
 
-// bytes returns what a block takes.
+// bytes returns the memory that a block takes.
 func (f *Block) bytes() (n int64) {
 	for i, v := range f.rows.Values {
 		n += int64(len(v) + 8*len(f.rows.Ends[i]))

@@ -12,9 +12,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Guess finds out what records look like without a sample that can be used: a rank may have none, and its part must be
-// of the plan of the others. It makes up two samples with images of different sizes. If the records of both are alike,
-// the records of all samples are.
+// Guess finds the schema of records without any usable sample. A rank may have none, and its part must fit the
+// parts of the other ranks. It makes up two samples with images of different sizes: if both lead to the same
+// schema, it does not depend on the sample.
 func (j *Job) Guess(name string) error {
 	var schemas []store.Schema
 	for _, size := range []image.Point{{64, 48}, {300, 500}} {
@@ -36,13 +36,14 @@ func (j *Job) Guess(name string) error {
 	return j.Schema.Validate()
 }
 
+// pictureOf returns a PNG of a size.
 func pictureOf(size image.Point) ([]byte, error) {
 	var b bytes.Buffer
 	err := png.Encode(&b, image.NewNRGBA(image.Rectangle{Max: size}))
 	return b.Bytes(), err
 }
 
-// madeUp is a sample of zeros, and of a file for each field of such.
+// madeUp is a sample of zeros and of image files.
 type madeUp struct {
 	fields []source.Field
 	file   []byte

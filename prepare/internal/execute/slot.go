@@ -11,35 +11,35 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Slot carries one sample from the source through a worker to its commit. Its record is
-// reused for other samples.
+// Slot carries a sample from the source through a worker to its commit. Slot and record are reused for other
+// samples.
 type Slot struct {
 	number int64 // of the sample, in the order of the source
 	Sample source.Sample
 	Record *store.Record
-	Size   int64          // bytes of the sample
-	CRC    uint32         // of these bytes
-	Digest samples.Digest // of the content, if the job asks for it
-	Stored samples.Digest // of the record's content, likewise
-	Err    error          // of the sample or, unless it is a field.SampleError, of the run; then Record holds nothing
-	Block  *Block         // in place of all that, where Sample was made by BlockOf
+	Size   int64          // bytes of the sample's values
+	CRC    uint32         // CRC32C of these bytes
+	Digest samples.Digest // of the sample's content, if Job.Digest is set
+	Stored samples.Digest // of the record's content, if Job.Stored is set
+	Err    error          // a field.SampleError concerns the sample, any other error the run; Record is then undefined
+	Block  *Block         // the result, in place of all above, if Sample was made by BlockOf
 }
 
-// NameSum returns the CRC32C of the sample's name and a zero byte.
+// NameSum returns the CRC32C of the sample's name and a zero byte, which ends it.
 func (s *Slot) NameSum() uint32 { return kernel.CRC32C(0, append([]byte(s.Sample.Name), 0)) }
 
-// Print returns what a fingerprint has of the sample: the CRC32C of its name, a zero byte, its size as 8 and the CRC32C
-// of its bytes as 4 bytes, little endian.
+// Print returns the part of a fingerprint that stands for the sample: the CRC32C of its name, a zero byte, its size
+// in 8 bytes and the CRC32C of its values in 4 bytes, little endian.
 func (s *Slot) Print() uint32 {
 	return kernel.CRC32C(s.NameSum(), appendState(nil, s.Size, s.CRC))
 }
 
-// appendState appends what a Print has of a sample next to its name.
+// appendState appends what a Print covers after the name.
 func appendState(b []byte, size int64, crc uint32) []byte {
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(b, uint64(size)), crc)
 }
 
-// fatal returns why the run cannot continue, if so.
+// fatal returns the error if it ends the run, and nil for none or a SampleError.
 func (s *Slot) fatal() error {
 	var bad *field.SampleError
 	if errors.As(s.Err, &bad) {
@@ -48,7 +48,7 @@ func (s *Slot) fatal() error {
 	return s.Err
 }
 
-// bytes returns what a slot that is filled takes.
+// bytes returns the memory that a filled slot takes.
 func (s *Slot) bytes() int64 {
 	n := s.Size
 	if s.Block != nil {
@@ -62,7 +62,8 @@ func (s *Slot) bytes() int64 {
 	return n
 }
 
-// trim lets go of the sample, and of values of any length that take more than most bytes.
+// trim drops the sample, and the memory of ragged values that have more than most bytes: a single large value would
+// otherwise stay in each slot.
 func (s *Slot) trim(schema store.Schema, most int64) {
 	s.Sample = source.Sample{}
 	if s.Record == nil {

@@ -16,26 +16,26 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Worker turns samples into records, one at a time. It serves one goroutine.
+// Worker turns samples into records. It serves one goroutine.
 type Worker struct {
 	job    *Job
 	values *source.Values
 	fields []field.Worker
 	joints []*field.JointWorker
-	led    []bool // by field: it is made by one of joints
-	places *field.Places
+	led    []bool        // by field: one of joints makes it
+	places *field.Places // nil if no boxes or keypoints need conversion
 }
 
-// Job is shared by the workers of a pass.
+// Job says how samples become records. The workers of a pass share it; Probe sets Schema before they run.
 type Job struct {
 	Source  []source.Field
 	Fields  []field.Job // of the dataset, in the order of Source
 	Joints  []*field.Joint
 	Options field.Options
 	Schema  store.Schema
-	Digest  bool // samples get one
-	Stored  bool // and so do records
-	Named   bool // the last field of the schema is the names of the samples
+	Digest  bool // compute Slot.Digest
+	Stored  bool // compute Slot.Stored
+	Named   bool // the last field of the schema is the name of the sample
 	Stratum field.Stratum
 }
 
@@ -56,7 +56,8 @@ func NewWorker(j *Job) *Worker {
 	return w
 }
 
-// read reads the values of the sample of s and enters what they are.
+// read reads the values of a sample, and sets its size and checksum. Derived values do not count: they follow from
+// the name.
 func (w *Worker) read(s *Slot) error {
 	w.values.Clear()
 	err := s.Sample.Data.Read(w.values)
@@ -79,7 +80,7 @@ func (w *Worker) read(s *Slot) error {
 	return nil
 }
 
-// Do makes the record of the sample of s, or sets its error.
+// Do makes the record of the sample in s, or sets s.Err.
 func (w *Worker) Do(s *Slot) {
 	if m, ok := s.Sample.Data.(part.Finished); ok {
 		w.take(m, s)
@@ -122,8 +123,8 @@ func (w *Worker) Do(s *Slot) {
 	s.Record.Summarize(w.job.Schema)
 }
 
-// content returns the digest of what a sample is known by. Classes count by their names: their numbers depend on the
-// other classes of the source.
+// content returns the digest by which a sample is known again. Classes count by their names, as their numbers
+// depend on the other classes of the source.
 func (w *Worker) content() samples.Digest {
 	f := w.job.Source
 	return samples.Content(len(f), func(i int) bool {
@@ -131,7 +132,7 @@ func (w *Worker) content() samples.Digest {
 	}, func(i int) bool { return !f[i].Derived }, w.named)
 }
 
-// named returns the value of a field, with the names of classes in place of their numbers.
+// named returns the value of field i, with the names of classes in place of their numbers.
 func (w *Worker) named(i int) []byte {
 	value, f := w.values.Get(i), w.job.Source[i]
 	if len(f.Classes) == 0 {
@@ -148,7 +149,8 @@ func (w *Worker) named(i int) []byte {
 	return names
 }
 
-// Probe tries a sample and, if it can be used, makes it the measure for all.
+// Probe reads a sample and, if it is usable, makes the job's schema from it. All other samples must fit that
+// schema.
 func (w *Worker) Probe(s *Slot) error {
 	if err := w.read(s); err != nil {
 		return err
@@ -182,7 +184,7 @@ func (w *Worker) Probe(s *Slot) error {
 	return nil
 }
 
-// placed returns the schema with the names of the images that fields lie on, where they are left out.
+// placed fills in the name of the image that a field is on, where the field leaves it out.
 func placed(schema store.Schema) store.Schema {
 	for i, f := range schema.Fields {
 		if at, err := schema.ImageOf(f.Spec); f.OnImage() && err == nil && at >= 0 {
@@ -192,7 +194,7 @@ func placed(schema store.Schema) store.Schema {
 	return schema
 }
 
-// checkInstances reports a sample whose instances have other numbers of rows in different fields.
+// checkInstances returns an error if fields of one list of instances differ in the number of rows.
 func (w *Worker) checkInstances(values [][]byte) error {
 	fields := w.job.Schema.Fields
 	err := w.job.Schema.CheckInstances(func(i int) int { return len(values[i]) / fields[i].RecordBytes() })
@@ -202,7 +204,7 @@ func (w *Worker) checkInstances(values [][]byte) error {
 	return nil
 }
 
-// take fills the slot with a sample that a rank has worked on.
+// take fills the slot with a record that a rank has made already.
 func (w *Worker) take(m part.Finished, s *Slot) {
 	j := w.job
 	s.Err, s.Size, s.CRC, s.Digest = nil, m.Trace.Size, m.Trace.CRC, m.Trace.Digest
@@ -225,8 +227,8 @@ func (w *Worker) take(m part.Finished, s *Slot) {
 	s.Record.Summarize(j.Schema)
 }
 
-// StoredContent returns the digest of what a record is known by: its images, or all its
-// values where it has none.
+// StoredContent returns the digest by which a record is known again: of its images, or of all values if it has
+// none.
 func StoredContent(s store.Schema, values [][]byte) samples.Digest {
 	f := s.Fields
 	image := func(i int) bool { return f[i].Content == tensor.Image || f[i].Layout != "" && !f[i].OnImage() }
@@ -234,7 +236,7 @@ func StoredContent(s store.Schema, values [][]byte) samples.Digest {
 	return samples.Content(len(f), image, counts, func(i int) []byte { return values[i] })
 }
 
-// nameField is the field of the names of samples.
+// nameField returns the field of sample names.
 func nameField() store.Field {
 	f := store.NewRagged(layout.SourceNameField, tensor.Uint8)
 	f.Content = tensor.SourceName

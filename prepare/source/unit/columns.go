@@ -23,41 +23,42 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Names of the fields that rows of units have in addition to the fields of their arrays.
+// Names of the fields that rows of units have besides the members.
 const (
-	Episode = "episode" // the number of the unit
-	Step    = "step"    // the number of the row in its unit
+	Episode = "episode" // number of the unit
+	Step    = "step"    // number of the row in its unit
 )
 
-// Columns are the columns of units.
+// Columns is the columns of all units together.
 type Columns struct {
 	List  []array.Column
-	Hints []string // messages to people about what was left out
+	Hints []string // sentences about what was left out
 
 	units    []Unit
 	records  *Records
-	starts   []int64 // the first record of each unit, then the number of records
+	starts   []int64 // number of the first record of each unit, and at the end the number of records
 	members  []wanted
-	selected bool // members were named
+	selected bool // the user has selected members
 	pool     *pool
-	splits   source.FileSplits // that units are by their names
+	splits   source.FileSplits // of the units by their names
 
-	coordinates []string // names of the coordinates of axes other than the rows' axis
+	coordinates []string // members with the coordinates of other axes than the rows' axis
 }
 
-// wanted is an array of units that becomes a field.
+// wanted is a member that becomes a field.
 type wanted struct {
 	Member
 	as    column.Selection
-	fixed int64 // for units: the number of rows in all units; -1 if the units differ
-	photo bool  // rows are image files padded with zeros, to another size in each unit
+	fixed int64 // if units are records: number of rows in every unit; -1 if they differ
+	photo bool  // rows are image files, padded with zeros to a size that differs between units
 
 	features, classes names
-	absent            []byte // the value of a column that is missing in a unit
+	absent            []byte // value of a column that a unit does not have
 }
 
-// NewColumns returns the columns of units, of which there must be at least one. The selection names members, attributes
-// as @NAME, and [Episode] and [Step]; nil selects all members and, for rows, also these two.
+// NewColumns returns the columns of units, of which there must be at least one. The selection names members,
+// attributes as @NAME, and [Episode] and [Step]. nil selects all members, and for rows of sequences also Episode
+// and Step.
 func NewColumns(units []Unit, records *Records, selection []column.Selection) (*Columns, error) {
 	c := &Columns{units: units, records: records, starts: make([]int64, 1, len(units)+1), splits: splitsOf(units),
 		selected: len(selection) > 0}
@@ -102,7 +103,7 @@ func NewColumns(units []Unit, records *Records, selection []column.Selection) (*
 	return c, nil
 }
 
-// Chosen returns the selection. If it is empty, Chosen returns a selection of the fields in only; nil selects all.
+// Chosen returns the selection, or if it is empty, a selection of the fields in only.
 func Chosen(selection []column.Selection, only []string) []column.Selection {
 	if len(selection) > 0 {
 		return selection
@@ -116,7 +117,7 @@ func Chosen(selection []column.Selection, only []string) []column.Selection {
 // Close closes the units.
 func (c *Columns) Close() error { return c.pool.Close() }
 
-// Name returns the name of a record.
+// Name returns the name of a record: of its unit, with the name or number of its row.
 func (c *Columns) Name(record int64) string {
 	k, row := c.place(record)
 	if !c.records.Rows {
@@ -128,7 +129,7 @@ func (c *Columns) Name(record int64) string {
 	return c.units[k].Name() + "[" + strconv.FormatInt(row, 10) + "]"
 }
 
-// Splits returns the splits that follow from the names of units, such as train and test; nil if there are none.
+// Splits returns the splits that the names of units give, such as train and test; nil if they give none.
 func (c *Columns) Splits() (splits []store.Split) {
 	for _, name := range c.splits.Names {
 		s := store.Split{Name: name}
@@ -142,14 +143,14 @@ func (c *Columns) Splits() (splits []store.Split) {
 	return splits
 }
 
-// List is a list of units that a file contains, such as the units to train on.
+// List is a list of units in a file, such as the units to train on.
 type List struct {
 	Name  string
-	Units []string // names, or the last parts of these
+	Units []string // names, or last elements of names
 }
 
-// Lists returns the records of the units in lists, as splits. A list with a name that is no unit's is skipped, as it is
-// a list of something else.
+// Lists returns the records of the units in lists, as splits. A list with a name that is no unit is skipped: it
+// lists something else.
 func (c *Columns) Lists(lists []List) (splits []store.Split) {
 	number := make(map[string]int)
 	for k, u := range c.units {
@@ -180,7 +181,7 @@ func (c *Columns) Lists(lists []List) (splits []store.Split) {
 	return splits
 }
 
-// Others returns the split of the records that are not in another split. It has no ranges if there are none.
+// Others returns the split of the records that are not in the split of. It has no ranges if there are none.
 func (c *Columns) Others(of store.Split) store.Split {
 	s, at := store.Split{Name: "others"}, int64(0)
 	for _, r := range append(slices.Clone(of.Ranges), [2]int64{c.starts[len(c.units)], 0}) {
@@ -192,6 +193,7 @@ func (c *Columns) Others(of store.Split) store.Split {
 	return s
 }
 
+// splitsOf returns the splits of units by their names.
 func splitsOf(units []Unit) source.FileSplits {
 	var names []string
 	for _, u := range units {
@@ -200,13 +202,14 @@ func splitsOf(units []Unit) source.FileSplits {
 	return source.SplitsOfFiles(names)
 }
 
-// place returns the unit of a record, and the record's number in that unit.
+// place returns the unit of a record, and the number of the record in that unit.
 func (c *Columns) place(record int64) (k int, in int64) {
 	k = sort.Search(len(c.units), func(k int) bool { return c.starts[k+1] > record })
 	return k, record - c.starts[k]
 }
 
-// choose finds the members of the first unit that become fields.
+// choose finds the members of the first unit that become fields. Members that cannot have a value in each row are
+// left out with a hint.
 func (c *Columns) choose(selection []column.Selection) error {
 	first, err := c.units[0].Members()
 	if err != nil {
@@ -252,7 +255,7 @@ func (c *Columns) choose(selection []column.Selection) error {
 	return column.Undecided(errs, good, false)
 }
 
-// rowAxis returns the name of the axis along which rows are: an axis that grows, or else the first axis of the array
+// rowAxis returns the name of the axis that has the rows: an unlimited axis, or else the first axis of the array
 // with the most axes; "" if axes have no names.
 func rowAxis(members []Member) (axis string) {
 	most := -1
@@ -268,8 +271,8 @@ func rowAxis(members []Member) (axis string) {
 	return axis
 }
 
-// compare makes sure that all units have the same coordinates, so that a place in a row means the same in all of them.
-// Images of two regions of a map have equal shapes, and must not become one field.
+// compare returns an error if units differ in the coordinates of other axes: a place in a row would mean something
+// else in each. Two regions of a map have images of one shape, and must not become one field.
 func (c *Columns) compare() error {
 	if c.coordinates == nil {
 		return nil
@@ -333,7 +336,8 @@ func (c *Columns) chooseNamed(first []Member, selection []column.Selection) erro
 	return nil
 }
 
-// findPhotos finds the members of the first unit whose rows are image files.
+// findPhotos finds the members whose rows in the first unit are padded image files. Their padding differs between
+// units, and so does their shape.
 func (c *Columns) findPhotos() (err error) {
 	var names []string
 	var of []*wanted
@@ -359,13 +363,13 @@ func (c *Columns) findPhotos() (err error) {
 	return nil
 }
 
-// isComputed reports whether a selected name is not an array: an attribute, or a number of records.
+// isComputed reports whether a selected name is not a member: an attribute, Episode or Step.
 func (c *Columns) isComputed(name string) bool {
 	return strings.HasPrefix(name, "@") || strings.HasPrefix(name, "/@") ||
 		c.records.Rows && (name == Episode || name == Step)
 }
 
-// count returns the number of records in a unit, and makes sure that the unit has the members of the first unit.
+// count returns the number of records in a unit, and checks that the unit has the members of the first unit.
 func (c *Columns) count(u Unit) (int64, error) {
 	members, err := u.Members()
 	if err != nil {
@@ -413,8 +417,8 @@ func (c *Columns) count(u Unit) (int64, error) {
 	return max(0, least), nil
 }
 
-// alike makes sure that a member of a unit has the type and shape that it has in the first unit: a field has one type
-// for all records.
+// alike returns an error if a member differs in type, shape or meaning from the same member in the first unit: a
+// field has one type.
 func (c *Columns) alike(u Unit, w *wanted, m *Member) error {
 	first := c.units[0].Name()
 	named := w.Field.Features != nil && m != nil && len(w.Field.Shape) == len(m.Field.Shape)
@@ -446,7 +450,7 @@ func (m *Member) describe() string {
 	return text
 }
 
-// without returns the flag that leaves members out.
+// without returns the --fields flag that selects all members but these.
 func (c *Columns) without(names ...string) string {
 	var words []string
 	for _, w := range c.members {
@@ -463,7 +467,7 @@ func (c *Columns) without(names ...string) string {
 	return shell.Command("--fields", strings.Join(words, ","))
 }
 
-// lengthsError returns the error of a unit whose arrays have several lengths, with what to type.
+// lengthsError returns the error for a unit whose arrays differ in length, with what to type.
 func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
 	count := make(map[int64]int)
 	for _, w := range c.members {
@@ -491,7 +495,8 @@ func (c *Columns) lengthsError(u Unit, members map[string]*Member) error {
 		source.Enumerate(said, 4), c.without(odd...))
 }
 
-// isSequence reports whether units are sequences of records, and not splits or collections of named records.
+// isSequence reports whether units are sequences of rows, and not splits or collections of named rows. Only then
+// Episode and Step make sense.
 func (c *Columns) isSequence() bool {
 	_, named := c.units[0].(Named)
 	return c.records.Rows && len(c.splits.Names) < len(c.units) && !named
@@ -533,7 +538,7 @@ func (c *Columns) build(selection []column.Selection) error {
 	return nil
 }
 
-// column returns a column of the records of all units.
+// column returns a column over the records of all units.
 func (c *Columns) column(field source.Field, at func(i int64, buf []byte) ([]byte, error)) array.Column {
 	count := c.starts[len(c.units)]
 	return array.Column{Field: field, Count: count, At: at, Open: func() (array.Cursor, error) {
@@ -541,7 +546,7 @@ func (c *Columns) column(field source.Field, at func(i int64, buf []byte) ([]byt
 	}}
 }
 
-// addMember adds the column of a member.
+// addMember adds the column of member m. How a value is read depends on whether rows are records, and on Align.
 func (c *Columns) addMember(m int) error {
 	w := &c.members[m]
 	field := w.Field
@@ -596,7 +601,7 @@ func (c *Columns) addMember(m int) error {
 	return nil
 }
 
-// use opens a unit and calls f with it. The unit stays open until f returns.
+// use calls f with unit k, which is open until f returns.
 func (c *Columns) use(k int, f func(o *opened) error) error {
 	o, err := c.pool.take(k)
 	if err != nil {
@@ -605,7 +610,7 @@ func (c *Columns) use(k int, f func(o *opened) error) error {
 	return errors.Join(within(c.units[k], f(o)), c.pool.giveBack(o))
 }
 
-// readRows fills dst with the values of a member in records [a, b), unit by unit.
+// readRows fills dst with the values of member m in records [a, b), unit by unit.
 func (c *Columns) readRows(m int, a, b int64, dst []byte) error {
 	size := len(dst) / int(b-a)
 	for a < b {
@@ -636,7 +641,8 @@ func (c *Columns) readRows(m int, a, b int64, dst []byte) error {
 	return nil
 }
 
-// addNumber adds a column with the number of each row's unit, or with the number of each row in its unit.
+// addNumber adds the column Episode or Step under a name. Its values follow from the position, and are not stored
+// anywhere.
 func (c *Columns) addNumber(name, which string) {
 	field := source.NumberField(name, tensor.Int64)
 	field.Origin, field.Derived = which, true
@@ -659,7 +665,7 @@ func (c *Columns) addNumber(name, which string) {
 	c.List = append(c.List, one)
 }
 
-// addAttribute adds a column with an attribute of each unit.
+// addAttribute adds a column with an attribute of each unit, repeated in each of the unit's records.
 func (c *Columns) addAttribute(w column.Selection) error {
 	name := strings.Replace(w.Column, "@", "", 1)
 	var values [][]byte

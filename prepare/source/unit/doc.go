@@ -1,11 +1,14 @@
-// Package unit finds the records of sources whose arrays are not in one place: episodes, trajectories, volumes, samples
-// with a group or a file of their own. A unit is a file of several, or a group of a file. A record is a unit, or a row
-// of one.
+// Package unit makes fields of sources whose arrays are not in one place: episodes, trajectories, volumes, samples
+// with a group or a file of their own. A unit is one of several files, or a group or array in a file. A record is a
+// unit, or a row of a unit.
 //
-// [Records] says which, in the syntax of preprocess --records. A source lists its units as [Unit] values, which
-// describe their arrays without reading elements, and [NewColumns] makes columns of them: each is the array of one name
-// in all units, one after the other. Units are opened when a record of theirs is read, and a limited number stays open.
+// [Records] declares which, in the notation of preprocess --records. Without a declaration, [Find] and [Guess]
+// decide by the lengths of the arrays, and an undecided case is an error that lists what to type. A source gives
+// its units as [Unit] values, which describe their arrays ([Member]) without reading elements. [NewColumns] makes
+// an array.Column for each member: the arrays of this name in all units, one after the other. Units are opened when
+// one of their records is read, and a limited number stays open (pool).
 //
-// Invariants: all units have the same fields, of the same types and shapes, or the source is refused with what to type;
-// records come in the order of units, which is the order of their names with digits as numbers.
+// Invariants: all units have the same fields, of the same types and shapes, or the source is refused with what to
+// type. Records come in the order of units: by name, with digits compared as numbers, or in the order of creation
+// where a file has it.
 package unit

@@ -6,21 +6,21 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// Grouped is an open file of groups and arrays, in which units may be.
+// Grouped is an open file of groups and arrays that may contain units.
 type Grouped interface {
-	// Cells returns the file as a unit of single cells; nil of a file that has none.
+	// Cells returns the file as a unit of single cells; nil if it is none.
 	Cells() Unit
-	// Units returns the groups and arrays that a declaration names.
+	// Units returns the groups and arrays that a declaration matches, in the order of units.
 	Units(records *Records) ([]Unit, error)
 	// Names reports whether a selection names an array of the file by its path.
 	Names(selection []column.Selection) bool
-	// Guess returns the declaration that follows from groups that are alike, and these groups; nil of other files. The
-	// error of a file that leaves a choice has the declarations to type.
+	// Guess returns the declaration that groups with the same arrays suggest, and these groups; nil for any other
+	// file. If several declarations are possible, the error lists them.
 	Guess(selection []column.Selection) (*Records, []Unit, error)
 }
 
-// Find returns the units of a file, as they are declared or else as the file lets them be guessed, with a hint for people
-// about the guess. Records are nil of a file whose arrays are columns.
+// Find returns the units of a file: as declared, or as the file suggests, with a hint about the guess. records is
+// nil if the file has no units, and its arrays are columns.
 func Find(f Grouped, declared string, selection []column.Selection) (
 	records *Records, units []Unit, hint string, err error) {
 	cells := f.Cells()

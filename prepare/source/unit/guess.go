@@ -10,12 +10,12 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Guess finds out whether the units of a declaration are records, or their rows are, and sets records.Rows. It returns
-// false if both are possible. The selected members decide; without a selection all members do.
+// Guess decides whether the units of a declaration are records or their rows are, and sets records.Rows. It returns
+// false if both are possible. Only the selected members count; without a selection, all do.
 //
-// Rows: all arrays of a unit have one length, and units differ in it, or an axis with a name grows. Units: no two
-// arrays have one length, or one value is a number and lengths are the same in all units, as the lengths of images are.
-// Groups that are called train and test have rows.
+// Rows are records if all arrays of a unit have one length, and units differ in it, or if an axis with a name is
+// unlimited. Units are records if no two arrays have one length, or if a member is a single value and lengths are
+// the same in all units, as the lengths of images are. Groups with names of splits have rows.
 func Guess(units []Unit, records *Records, selection []column.Selection) (certain bool, err error) {
 	first, grows := int64(-1), true
 	var all shape
@@ -46,18 +46,17 @@ func Guess(units []Unit, records *Records, selection []column.Selection) (certai
 	return false, nil
 }
 
-// shape is what the lengths of the arrays of units tell.
+// shape summarizes the lengths of the arrays of units.
 type shape struct {
-	arrays         int   // arrays that have rows
-	most           int64 // rows
-	agree, nearly  bool  // all arrays have one length, but for a row
+	arrays         int   // number of arrays that have rows
+	most           int64 // number of rows of the longest
+	agree, nearly  bool  // all arrays have one length; all but for a difference of one row
 	pairs          bool  // two arrays have one length
 	differ         bool  // units differ in length
-	numbers, texts bool  // single values
+	numbers, texts bool  // some member is a single number; a single text
 }
 
-// shapeOf summarizes the lengths of a unit's arrays, from which the guess follows whether a unit is a record or its
-// rows are.
+// shapeOf summarizes the lengths of the selected members of a unit.
 func shapeOf(members []Member, selection []column.Selection) (s shape) {
 	least, counts := int64(-1), make(map[int64]int)
 	for _, m := range members {
@@ -85,8 +84,8 @@ func (m *Member) isNamed(w column.Selection) bool {
 	return m.Name == strings.Trim(w.Column, "/")
 }
 
-// Ambiguous returns the error for units of which only people know whether they or their rows are the records. In nested
-// groups there are several ways to name units.
+// Ambiguous returns the error for units of which only the user knows whether they or their rows are the records.
+// ways are the declarations that are possible: nested groups have one for each level.
 func Ambiguous(units []Unit, ways ...*Records) error {
 	var flags, words []string
 	for _, r := range ways {
@@ -110,7 +109,7 @@ func Ambiguous(units []Unit, ways ...*Records) error {
 		strings.Join(words[:last], ", "), words[last])
 }
 
-// Guessed describes the guess to people.
+// Guessed returns a sentence that tells the user which declaration was guessed.
 func (r *Records) Guessed() string {
 	what := "each"
 	if r.Rows {

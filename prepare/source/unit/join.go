@@ -11,15 +11,16 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// names are the names of an array's columns, or of a label's classes, in each unit.
+// names has the names of an array's columns, or of a label's classes, in each unit, and their numbers in the field.
 type names struct {
-	of   [][]string
-	all  []string  // of the field
-	to   [][]int32 // by unit: the number in all of each name; -1 if the name is left out
-	sort []bool    // by unit: numbers do not ascend
+	of   [][]string // by unit
+	all  []string   // of the field
+	to   [][]int32  // by unit: the number in all of each name; -1 for a name that is left out
+	sort []bool     // by unit: the numbers in to do not ascend
 }
 
-// join finds the names that all units have, or that any unit has, and reports whether units differ.
+// join finds the names of the field: the names that all units have, or the names that any unit has. It reports
+// whether units differ; if not, nothing is renumbered.
 func (n *names) join(align Align) (differ bool) {
 	count := make(map[string]int)
 	for _, list := range n.of {
@@ -53,8 +54,8 @@ func (n *names) join(align Align) (differ bool) {
 	return true
 }
 
-// joinNames makes one field of an array whose named columns, such as genes, or of a label whose classes, differ between
-// units.
+// joinNames makes one field of a member whose named columns (such as genes) or classes differ between units.
+// Classes are always united: a number would otherwise mean another class in each unit.
 func (c *Columns) joinNames(w *wanted) error {
 	switch {
 	case len(c.units) == 1:
@@ -116,10 +117,10 @@ func twice(list []string) string {
 	return ""
 }
 
-// isJoined reports whether the columns or classes of a unit are renumbered to the field's.
+// isJoined reports whether the columns or classes of units are renumbered.
 func (w *wanted) isJoined() bool { return w.features.to != nil || w.classes.to != nil }
 
-// joined renumbers the values of unit k in buf[from:], so that columns or classes have the numbers of the field.
+// joined renumbers the columns or classes in buf[from:], the values of unit k, and returns buf.
 func (w *wanted) joined(k int, buf []byte, from int) ([]byte, error) {
 	switch {
 	case w.classes.to != nil:
@@ -151,8 +152,8 @@ func (w *wanted) joined(k int, buf []byte, from int) ([]byte, error) {
 	return buf, nil
 }
 
-// movePairs has, by the type of values, the function that gives the columns of sparse pairs their numbers in the field.
-// The function returns the number of bytes that are left.
+// movePairs has, by element type, the function that renumbers sparse pairs in place. It returns the number of bytes
+// that are left.
 var movePairs = map[tensor.DType]func(pairs []byte, to []int32, unsorted bool) int{
 	tensor.Float32: move[float32], tensor.Float64: move[float64], tensor.Int32: move[int32],
 	tensor.Uint32: move[uint32], tensor.Int64: move[int64], tensor.Uint64: move[uint64],
@@ -162,9 +163,9 @@ type number interface {
 	int32 | uint32 | int64 | uint64 | float32 | float64
 }
 
-// move renumbers the columns of sparse pairs (column, value) in place and drops columns that the field does not have.
-// It sorts pairs again if the new numbers do not ascend, as readers of sparse fields expect order. It returns how many
-// bytes are left.
+// move renumbers the columns of sparse pairs (column, value) in place, drops columns that the field does not have,
+// and sorts the pairs if their new numbers do not ascend: readers of sparse fields expect ascending columns. It
+// returns the number of bytes that are left.
 func move[T number](b []byte, to []int32, unsorted bool) int {
 	pairs, n := tensor.Elements[T](b), 0
 	for i := 0; i < len(pairs); i += 2 {
@@ -182,7 +183,7 @@ func move[T number](b []byte, to []int32, unsorted bool) int {
 	return n * (len(b) / len(pairs))
 }
 
-// byColumn are pairs of a column and a value.
+// byColumn sorts pairs of a column and a value by column.
 type byColumn[T number] []T
 
 func (p byColumn[T]) Len() int           { return len(p) / 2 }

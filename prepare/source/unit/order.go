@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Compare compares names of units: runs of digits as numbers, so that demo_2 comes before demo_10, and all other
-// characters by bytes.
+// Compare compares names of units: runs of digits as numbers of any size, so that demo_2 comes before demo_10, and
+// other bytes by value. Names that differ only in leading zeros are compared as text, so that the order is total.
 func Compare(a, b string) int {
 	for x, y := a, b; ; {
 		i, j := digits(x), digits(y)
@@ -28,7 +28,7 @@ func Compare(a, b string) int {
 	}
 }
 
-// digits returns the number of digits at the start of a text.
+// digits returns the number of digits at the beginning of a text.
 func digits(text string) (n int) {
 	for n < len(text) && '0' <= text[n] && text[n] <= '9' {
 		n++

@@ -9,29 +9,31 @@ import (
 	"github.com/penstock/penstock/prepare/source/array"
 )
 
-// mostOpen is how many units stay open. An open unit takes a file, or memory for its part of the file's index.
+// mostOpen is the number of units that stay open. An open unit takes a file descriptor, or memory for its part of
+// the file's metadata.
 const mostOpen = 256
 
-// pool opens units when they are read, and closes the ones that were not used for longest.
+// pool opens units when they are read, and closes the least recently used ones. A unit in use is never closed:
+// users counts its users, and the last one closes a unit that has left the pool.
 type pool struct {
 	units   []Unit
 	members []string
 
 	mu     sync.Mutex
-	open   map[int]*opened
-	recent *list.List // of the numbers of open units, the one that was used last first
+	open   map[int]*opened // by number of the unit
+	recent *list.List      // numbers of open units, the most recently used one first
 }
 
-// opened is a unit that is open, or that was closed after its last use.
+// opened is an open unit.
 type opened struct {
-	once    sync.Once
+	once    sync.Once // opens the unit, outside of pool.mu: opening may take a request
 	columns []array.Column
 	closer  io.Closer
 	err     error
 
 	// pool.mu guards these.
-	users  int
-	left   bool // the unit is out of the pool, and its last user closes it
+	users  int  // goroutines between take and giveBack
+	left   bool // the unit has left the pool, so its last user closes it
 	recent *list.Element
 }
 
@@ -39,7 +41,8 @@ func newPool(units []Unit, members []string) *pool {
 	return &pool{units: units, members: members, open: make(map[int]*opened), recent: list.New()}
 }
 
-// take opens a unit, until the caller gives it back.
+// take returns a unit, opened, until the caller gives it back. Columns that can only be read in order are held in
+// memory, since records are read in any order.
 func (p *pool) take(k int) (*opened, error) {
 	p.mu.Lock()
 	o := p.open[k]
@@ -66,7 +69,7 @@ func (p *pool) take(k int) (*opened, error) {
 	return o, nil
 }
 
-// giveBack ends the use of a unit.
+// giveBack ends a use of a unit.
 func (p *pool) giveBack(o *opened) error {
 	p.mu.Lock()
 	o.users--
@@ -78,8 +81,8 @@ func (p *pool) giveBack(o *opened) error {
 	return nil
 }
 
-// trim removes units from the pool until n are left, and returns those that the caller has to close. A unit in use is
-// closed by its last user.
+// trim removes the least recently used units until n are left, and returns the ones without users, which the caller
+// closes after it has released p.mu.
 func (p *pool) trim(n int) (unused []*opened) {
 	for p.recent.Len() > n {
 		k := p.recent.Remove(p.recent.Back()).(int)
@@ -92,7 +95,7 @@ func (p *pool) trim(n int) (unused []*opened) {
 	return unused
 }
 
-// Close closes all units that are not in use.
+// Close closes all units. A unit that is in use is closed by its last user.
 func (p *pool) Close() error {
 	p.mu.Lock()
 	left := p.trim(0)

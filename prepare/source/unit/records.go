@@ -10,17 +10,17 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Align says which rows are records if the arrays of a unit have several lengths, or which columns a field has if named
-// columns, such as genes, differ between units.
+// Align says what happens if the arrays of a unit differ in length, or if named columns, such as genes, differ
+// between units.
 type Align string
 
-// Ways to align. The default, "", refuses arrays of several lengths, and columns of different names: a choice in
-// silence would lose data.
+// Values of Align. "" is an error for arrays that differ in length and for columns that differ in name: a silent
+// choice would lose data.
 const (
 	AlignStart        Align = "start"        // the first rows, as many as the shortest array has
 	AlignEnd          Align = "end"          // the last rows
-	AlignIntersection Align = "intersection" // the columns whose names all units have
-	AlignUnion        Align = "union"        // the columns whose names any unit has
+	AlignIntersection Align = "intersection" // the columns that all units have
+	AlignUnion        Align = "union"        // the columns that any unit has
 )
 
 var aligns = []Align{AlignStart, AlignEnd, AlignIntersection, AlignUnion}
@@ -33,26 +33,26 @@ func (a *Align) Set(text string) error {
 	return nil
 }
 
-// String returns the text that Set takes.
+// String implements pflag.Value.
 func (a *Align) String() string { return string(*a) }
 
 // Type implements pflag.Value.
 func (a *Align) Type() string { return "end" }
 
-// Records says where the records of a source are.
+// Records declares the records of a source.
 type Records struct {
-	Levels []string   // globs of the names on each level: first of files, if there are several, then of groups
-	Type   *array.Raw // the type of files without a header; nil for others
-	Rows   bool       // each row of a unit is a record; otherwise each unit is
-	Align  Align      // how rows are aligned
+	Levels []string   // globs of the names on each level: of files, if there are several, then of groups
+	Type   *array.Raw // type of files without a header; nil for other files
+	Rows   bool       // each row of a unit is a record; otherwise each unit
+	Align  Align      // for Rows
 }
 
-// rows ends a text of Records whose records are rows. A way to align is written before the bracket.
+// rows ends the notation of Records whose records are rows. A value of Align stands before the bracket.
 const rows = "[:]"
 
-// Parse reads the text that String writes, such as data/* (each group is a record), data/*[:] (each row of each group),
-// data/*[:start] (the first rows of each group, as many as its shortest array has) or *.bin:float32[*,4] (each file,
-// which has rows of four numbers and no header).
+// Parse reads a declaration: data/* (each group is a record), data/*[:] (each row of each group), data/*[:start]
+// (the first rows of each group, as many as its shortest array has), or *.bin:float32[*,4] (each file, which has
+// rows of four numbers and no header).
 func Parse(text string) (*Records, error) {
 	fail := func(why string) (*Records, error) {
 		return nil, fmt.Errorf("records %q: %s; write the path of the units with * for names, such as 'data/*' for a record "+
@@ -96,7 +96,7 @@ func isType(text string) bool {
 	return err == nil || isArray && name != "" && strings.Trim(axes, "*,0123456789 ") == "]"
 }
 
-// WithAlign returns the text of records whose rows are aligned.
+// WithAlign returns the declaration text with a value of Align.
 func WithAlign(text string, align Align) (string, error) {
 	if align == "" {
 		return text, nil
@@ -117,10 +117,10 @@ func WithAlign(text string, align Align) (string, error) {
 	return r.String(), nil
 }
 
-// joinsNames reports whether columns are joined by their names.
+// joinsNames reports whether columns are matched by name.
 func (r *Records) joinsNames() bool { return r.Align == AlignIntersection || r.Align == AlignUnion }
 
-// String returns the text of r; "" if r has no levels, as the source is the only unit.
+// String returns the notation that Parse reads; "" without levels, where the whole source is the only unit.
 func (r *Records) String() string {
 	if len(r.Levels) == 0 {
 		return ""
@@ -141,7 +141,7 @@ func (r *Records) Matches(level int, name string) bool {
 	return ok
 }
 
-// Contains reports whether a path in a file is the path of a unit, or leads into one.
+// Contains reports whether a path in a file is the path of a unit or of something in a unit.
 func (r *Records) Contains(path string) bool {
 	names := strings.Split(path, "/")
 	for level := range r.Levels {
@@ -152,7 +152,7 @@ func (r *Records) Contains(path string) bool {
 	return true
 }
 
-// Below returns r without its first level, and false if that is the only level.
+// Below returns r without its first level; false if there is no other level.
 func (r *Records) Below() (*Records, bool) {
 	if len(r.Levels) == 1 {
 		return nil, false

@@ -8,24 +8,23 @@ import (
 	"github.com/penstock/penstock/prepare/source/array"
 )
 
-// Unit is a group or a file that has arrays. It serves several goroutines.
+// Unit is a group or a file with arrays. Any number of goroutines may use it.
 type Unit interface {
-	// Name returns the path of the unit in the source. No other unit has it.
+	// Name returns the path of the unit in the source. It is unique.
 	Name() string
 
-	// Members describes the arrays of the unit. It reads no elements.
+	// Members describes the arrays of the unit, without reading elements.
 	Members() ([]Member, error)
 
-	// Open returns the columns of some members, by their names, and a closer, which may be nil. The values of a column
-	// are the rows of the array. An array without rows has a column of one value.
+	// Open returns the columns of the named members, in that order, and a closer, which may be nil. The values of a
+	// column are the rows of its array; an array without axes has one value. A missing member has a zero Column.
 	Open(members []string) ([]array.Column, io.Closer, error)
 
-	// Attribute returns the unit's attribute of that name or, for a name with a slash before it, the attribute of the
-	// unit's file.
+	// Attribute returns an attribute of the unit, or for a name with a slash in front, of the unit's file.
 	Attribute(name string) (Attribute, bool)
 }
 
-// Named is a Unit whose rows have names.
+// Named is a Unit whose rows have names, such as cells with barcodes.
 type Named interface {
 	Unit
 
@@ -33,31 +32,32 @@ type Named interface {
 	RowName(row int64) string
 }
 
-// Lone is the name of the only member of a unit that consists of one array.
+// Lone is the name of the only member of a unit that is a single array.
 const Lone = "data"
 
 // Member describes an array of a unit.
 type Member struct {
-	Name     string       // the path in the unit
-	Field    source.Field // of a row, or of the one value
+	Name     string       // path in the unit
+	Field    source.Field // field of a row, or of the only value
 	Rows     int64        // length of the first axis; -1 for an array without axes
-	Axis     string       // the name of the first axis, such as time in netCDF; "" without one
+	Axis     string       // name of the first axis, such as time in netCDF; "" if it has none
 	Grows    bool         // the first axis is unlimited: files continue each other along it
-	Meaning  string       // what numbers stand for, such as units and factors; all units must agree
-	Optional bool         // the member becomes a field only if it is selected by name
-	Err      error        // why its values cannot become a field
+	Meaning  string       // the attributes in Meanings; all units must agree in them
+	Optional bool         // becomes a field only if it is selected by name
+	Err      error        // why the member cannot become a field
 }
 
-// Meanings are the attributes by which netCDF says what stored numbers stand for.
+// Meanings are the attributes by which netCDF says what stored numbers mean (CF conventions, and the netCDF User
+// Guide).
 var Meanings = []string{"units", "calendar", "scale_factor", "add_offset"}
 
-// Attribute is a value that belongs to a unit.
+// Attribute is a number or a text that belongs to a unit.
 type Attribute struct {
 	Field source.Field // of a number or a text
 	Value []byte
 }
 
-// within adds to an error the name of the unit in which it occurred.
+// within adds the name of a unit to an error.
 func within(u Unit, err error) error {
 	if err == nil || u.Name() == "" {
 		return err
