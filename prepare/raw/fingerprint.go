@@ -297,7 +297,8 @@ func (l *records) stampParts(h *stamps) ([]Key, error) {
 	return keys, nil
 }
 
-// stampNamed enters the files that samples name. Their keys have the other values of their rows, too.
+// stampNamed enters the files that the rows of a table name. The key of a row also covers its values that are not
+// files.
 func (l *records) stampNamed(ctx context.Context, h *stamps) ([]Key, error) {
 	var scratch source.Values
 	keys, row := make([]Key, 0, l.listing.len()), &stamps{Hash: sha256.New()}
@@ -314,7 +315,8 @@ func (l *records) stampNamed(ctx context.Context, h *stamps) ([]Key, error) {
 	return keys, err
 }
 
-// enter enters the files that a sample names, and its other values. A bad row is in the table's own stamp.
+// enter enters the files that a row names, and its other values. A row that cannot be parsed is skipped: the stamp
+// of the table itself covers it.
 func (h *stamps) enter(s source.Sample, scratch *source.Values) error {
 	row, ok := s.Data.(source.Naming)
 	if !ok {
@@ -336,6 +338,7 @@ func (h *stamps) enter(s source.Sample, scratch *source.Values) error {
 	return nil
 }
 
+// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -343,8 +346,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// stampTree enters a file, or all files below a folder. Names of files of buckets count from base on, as each process
-// mounts a bucket at a path of its own.
+// stampTree enters a file, or all files below a folder. The names of files in a bucket are relative to base, as
+// each process mounts a bucket at a path of its own.
 func stampTree(ctx context.Context, h *stamps, root, base string) error {
 	return vfs.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err == nil {
@@ -372,7 +375,7 @@ func stampTree(ctx context.Context, h *stamps, root, base string) error {
 	})
 }
 
-// statEntry returns what a path leads to; of a bucket that is in the listing.
+// statEntry returns the size and times of the file that a path leads to. In a bucket, the listing has them already.
 func statEntry(path string, e fs.DirEntry) (fs.FileInfo, error) {
 	if vfs.Mounted(path) {
 		return e.Info()

@@ -16,21 +16,24 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// records are the samples of a source as records, by number.
+// records is the samples of a source as records, by number. There are three numberings: samples in the order of the
+// source; places, the records of a dataset of all samples, where one split follows the other (order maps them to
+// samples); and records, which are the places of the chosen split (chosen maps them to places).
 type records struct {
 	path    string
-	outside bool // files that the source names may lie anywhere
+	outside bool // files that the source names may be anywhere
 	info    source.Info
 	listing listing
-	filed   source.Filed // nil if samples do not come from files one after the other
-	order   []int64      // samples in the order of the records of a dataset; nil means their own
-	chosen  []int64      // places in order of the records that were asked for; nil means all
+	filed   source.Filed // nil unless samples come from files, one file after the other
+	order   []int64      // sample by place; nil if both are the same
+	chosen  []int64      // place by record, ascending; nil for all places
 	job     *execute.Job
-	about   string    // what the Source's identity is a digest of, next to names
-	id      string    // that identity
+	about   string    // what the identity covers besides names
+	id      string    // the identity, which takes a while to compute
 	readers sync.Pool // of *reader
 }
 
+// len returns the number of records.
 func (l *records) len() int {
 	if l.chosen != nil {
 		return len(l.chosen)
@@ -38,7 +41,7 @@ func (l *records) len() int {
 	return int(l.listing.len())
 }
 
-// place returns the number that a record has in a dataset of all samples.
+// place returns the place of a record.
 func (l *records) place(record int) int {
 	if l.chosen != nil {
 		return int(l.chosen[record])
@@ -46,6 +49,7 @@ func (l *records) place(record int) int {
 	return record
 }
 
+// sample returns the sample of a record.
 func (l *records) sample(record int) (source.Sample, error) {
 	if record < 0 || record >= l.len() {
 		return source.Sample{}, fmt.Errorf("raw: record %d is out of range: there are %d", record, l.len())
@@ -53,7 +57,7 @@ func (l *records) sample(record int) (source.Sample, error) {
 	return l.at(int64(l.place(record)))
 }
 
-// at returns the sample that is a record of a dataset of all.
+// at returns the sample at a place.
 func (l *records) at(place int64) (source.Sample, error) {
 	if l.order != nil {
 		place = l.order[place]
@@ -61,7 +65,7 @@ func (l *records) at(place int64) (source.Sample, error) {
 	return l.listing.sample(place)
 }
 
-// nameAt returns the name of the sample that is a record of a dataset of all.
+// nameAt returns the name of the sample at a place.
 func nameAt(l *records, place int64) (string, error) {
 	if l.order != nil {
 		place = l.order[place]
@@ -69,7 +73,7 @@ func nameAt(l *records, place int64) (string, error) {
 	return l.listing.name(place)
 }
 
-// sort puts the samples into the order of a dataset's records: one split after the other.
+// sort sets order: the splits of the source follow each other, as in a dataset that preprocess writes.
 func (l *records) sort() error {
 	if len(l.info.Splits) == 0 {
 		return nil
@@ -91,7 +95,7 @@ func (l *records) sort() error {
 	return nil
 }
 
-// splits counts the samples of each split.
+// splits returns the number of samples in each split.
 func (l *records) splits() ([]int64, error) {
 	counts := make([]int64, len(l.info.Splits))
 	if len(counts) == 0 {
@@ -109,7 +113,7 @@ func (l *records) splits() ([]int64, error) {
 	return counts, nil
 }
 
-// choose leaves the records of a split: one of those that samples are in already or, with shares, one by names.
+// choose restricts the records to a split: a split of the source, or with shares a split by names.
 func (l *records) choose(split, text string) error {
 	shares, err := samples.ParseSplit(text)
 	if err != nil {
@@ -158,12 +162,13 @@ func (l *records) choose(split, text string) error {
 	return nil
 }
 
-// describe returns what an identity depends on, next to names.
+// describe returns what an identity covers besides the names of samples.
 func describe(l *records, split, shares string) ([]byte, error) {
 	return json.Marshal([]any{l.info.Kind, l.job.Schema.Fields, split, shares})
 }
 
-// identity returns a digest of the names of all samples, of fields and classes, and of the split.
+// identity returns a digest of the names of all samples, of fields and classes, and of the split. Zero bytes end
+// the names, so that no two lists of names are one text.
 func (l *records) identity(split, shares string) (string, error) {
 	about, err := describe(l, split, shares)
 	if err != nil {
@@ -188,8 +193,8 @@ func (l *records) identity(split, shares string) (string, error) {
 	return "raw/" + hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// readRanges fills dst with the values of a field, by one read for each run of consecutive samples. It returns false if
-// the source cannot read the field in ranges.
+// readRanges fills dst with the values of a field, in one read for each run of consecutive samples. It returns
+// false if the source cannot read the field in ranges, or if an index is out of range.
 func (l *records) readRanges(name string, indices []int, dst []byte) (bool, error) {
 	ranged, at := l.ranged(name)
 	if ranged == nil || len(indices) == 0 {
@@ -212,8 +217,8 @@ func (l *records) readRanges(name string, indices []int, dst []byte) (bool, erro
 	return true, nil
 }
 
-// ranged returns the source, and the number that it has for a field, if it reads consecutive samples of the field at
-// once.
+// ranged returns the source and the position of a field in it, if the source can read consecutive values of the
+// field in one call; otherwise nil.
 func (l *records) ranged(name string) (source.Ranged, int) {
 	src, ok := l.listing.(indexed)
 	at := l.job.Schema.Index(name)
@@ -226,7 +231,7 @@ func (l *records) ranged(name string) (source.Ranged, int) {
 	return nil, 0
 }
 
-// number returns the number of the sample that a record is, -1 if there is no such record.
+// number returns the number of the sample of a record; -1 if the record does not exist.
 func (l *records) number(record int) int64 {
 	if record < 0 || record >= l.len() {
 		return -1
@@ -238,7 +243,7 @@ func (l *records) number(record int) int64 {
 	return place
 }
 
-// each calls f with the value of a field of each record. The value is valid in f.
+// each calls f with the value of a field in each record. The value is valid during f.
 func (l *records) each(ctx context.Context, name string, indices []int, f func(i int, value []byte) error) error {
 	at := l.job.Schema.Index(name)
 	if at < 0 {
@@ -267,7 +272,7 @@ func (l *records) each(ctx context.Context, name string, indices []int, f func(i
 	return nil
 }
 
-// failed returns the error of a record.
+// failed returns the error of a record with its name.
 func (l *records) failed(record int, err error) error {
 	sample, none := l.sample(record)
 	if none != nil {
@@ -292,7 +297,7 @@ func (e *RecordError) Record() int { return e.record }
 
 func (e *RecordError) Unwrap() error { return e.err }
 
-// reader makes records for one goroutine at a time.
+// reader makes records. It serves one goroutine at a time and keeps its memory.
 type reader struct {
 	worker *execute.Worker
 	slot   execute.Slot
@@ -306,7 +311,7 @@ func newReader(j *execute.Job) *reader {
 	}
 }
 
-// read makes the record of a sample, or as much of it as one field needs.
+// read makes the record of a sample, or if the sample allows it, only the field that is asked for.
 func (r *reader) read(sample source.Sample, field int) error {
 	if d, ok := sample.Data.(source.Parted); ok && d.ReadField(r.values, field) {
 		values := r.slot.Record.Values

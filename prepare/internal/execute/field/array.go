@@ -11,13 +11,14 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// arrayField converts numbers to numbers.
+// arrayField converts an array of numbers to another array.
 type arrayField struct {
 	copyField
 	pipeline *transforms.ArrayPipeline
 }
 
-// newArrayField returns the job for a field and a recipe of transforms.ParseArray.
+// newArrayField returns the job for a field with a recipe of transforms.ParseArray. Random transforms are an error:
+// the records would be the same in each epoch.
 func newArrayField(f source.Field, recipe []byte) (Job, error) {
 	p, err := transforms.ParseArray(recipe)
 	if err != nil {
@@ -40,14 +41,14 @@ func (f arrayField) NewWorker() Worker {
 	return &arrayWorker{f, r}
 }
 
-// arrayWorker is a worker's part of an arrayField.
+// arrayWorker is the Worker of an arrayField.
 type arrayWorker struct {
 	arrayField
 	runner *transforms.ArrayRunner
 }
 
-// output returns the field of the dataset. It keeps class names only for
-// class numbers, and the layout only for an unchanged shape.
+// output returns the field of the dataset. Names of classes are kept only for class numbers, and a layout only if
+// the shape is unchanged.
 func (f arrayField) output() (store.Field, error) {
 	out, err := f.pipeline.Output(f.field.Spec)
 	if err != nil {
@@ -68,8 +69,8 @@ func (f arrayField) output() (store.Field, error) {
 	return field, nil
 }
 
-// extends returns why the field cannot be appended to, if so: named classes may have other
-// numbers this time, which is seen only where the names are kept.
+// extends returns an error if the field cannot be appended to: classes may have other numbers in another run, and
+// they can be matched only if their names were kept.
 func (f arrayField) extends() error {
 	out, err := f.output()
 	if err == nil && f.field.Classes != nil && out.Classes == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// checkUsed refuses flags that speak of images where the source has none: what they ask for
-// would silently not be done.
+// checkUsed returns an error for flags about images if the source has no images: what they ask for would silently
+// not be done.
 func (c Options) checkUsed(fields []source.Field) error {
 	var idle []string
 	add := func(given bool, flag string) {

@@ -9,10 +9,10 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// copyField keeps values as the source has them.
+// copyField stores the values of the source. It is its own Worker, as it has no state.
 type copyField struct{ field source.Field }
 
-// Copies reports whether j keeps values as the source has them.
+// Copies reports whether a job stores the values of the source unchanged.
 func Copies(j Job) bool {
 	_, ok := j.(copyField)
 	return ok
@@ -31,7 +31,7 @@ func (f copyField) Do(_ string, dst, value []byte) (out []byte, err error) {
 	return append(dst[:0], value...), nil
 }
 
-// check makes sure that a value has the length of its type.
+// check returns an error if a value does not have the length of its type, or is a text that is not UTF-8.
 func (f copyField) check(value []byte) error {
 	size := f.field.RecordBytes()
 	switch {

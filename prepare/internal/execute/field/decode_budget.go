@@ -7,28 +7,29 @@ import (
 	"github.com/penstock/penstock/internal/imagefile"
 )
 
-// decodeBudget limits what the pixels of large images take that are decoded whole, in all workers together: images of
-// formats but JPEG, which is decoded by rows.
+// decodeBudget limits the memory of large images that all workers together decode whole. JPEGs are decoded row by
+// row and do not count. A nil budget has no limit.
 type decodeBudget struct {
 	mu   sync.Mutex
 	more sync.Cond
-	most int64
-	free int64
+	most int64 // bytes in all
+	free int64 // bytes that no image has taken
 }
 
 const (
-	defaultDecode = 512 << 20 // bytes of pixels where --memory says nothing
-	smallImage    = 4 << 20   // bytes that do not count
+	defaultDecode = 512 << 20 // bytes of pixels without --memory
+	smallImage    = 4 << 20   // bytes below which an image does not count
 )
 
+// newDecodeBudget returns a budget of memory bytes; 0 means defaultDecode.
 func newDecodeBudget(memory int64) *decodeBudget {
 	b := &decodeBudget{most: cmp.Or(memory, defaultDecode)}
 	b.free, b.more.L = b.most, &b.mu
 	return b
 }
 
-// take waits until the pixels of an image have room, and returns how to give it back. An image that is larger than all
-// there is is decoded alone.
+// take waits until there is room for the pixels of an image, and returns the function that frees it. An image that
+// is larger than the whole budget is decoded alone.
 func (b *decodeBudget) take(v imageValue) (done func()) {
 	n := int64(0)
 	if b != nil {
@@ -51,7 +52,7 @@ func (b *decodeBudget) take(v imageValue) (done func()) {
 	}
 }
 
-// pixelBytes returns what the pixels of a file take, 0 of one that is not decoded whole.
+// pixelBytes returns the bytes that decoding a file takes, by its header; 0 if it is not decoded whole.
 func pixelBytes(v imageValue) int64 {
 	c := v.file.Config
 	if v.err != nil || c.Format == imagefile.JPEG {
@@ -60,8 +61,8 @@ func pixelBytes(v imageValue) int64 {
 	return int64(c.Width) * int64(c.Height) * int64(max(4, c.Channels)) * int64(max(1, (c.Bits+7)/8))
 }
 
-// LimitDecoding has the jobs for images hold at most memory bytes of pixels that are decoded whole, or one image; 0 is
-// a default.
+// LimitDecoding limits the pixels that the jobs for images decode whole at one time to memory bytes, or one image;
+// 0 means a default.
 func LimitDecoding(jobs []Job, memory int64) {
 	b := newDecodeBudget(memory)
 	for _, j := range jobs {

@@ -15,15 +15,15 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// deep is the format that the first file sets for all records if 8-bit gray or RGB cannot hold it: samples of more
-// bits, floats, other channels, or a NumPy array.
+// deep is the format of all records of a field whose first file does not fit 8-bit gray or RGB: more bits, floats,
+// other channels, or a NumPy array.
 type deep struct {
 	raster transforms.Raster // without pixels
-	array  bool              // it is a NumPy array
+	array  bool              // files are NumPy arrays
 	shape  tensor.Shape      // of the array
 }
 
-// String says what the file is.
+// String describes the format for messages.
 func (d *deep) String() string {
 	if d.array {
 		return fmt.Sprintf("an array of %v %v", d.raster.DType, d.shape)
@@ -38,7 +38,7 @@ func describe(channels int, dtype tensor.DType) string {
 	return fmt.Sprintf("%d channels of %v", channels, dtype)
 }
 
-// isDeep reports whether a file's values are to be kept as they are.
+// isDeep reports whether the values of a file are stored as they are, and not as 8-bit pixels.
 func (o *fileOpener) isDeep(v imageValue) bool {
 	if o.rules.Deep != KeepDeep {
 		return false
@@ -55,7 +55,7 @@ func (o *fileOpener) isDeep(v imageValue) bool {
 
 func isArray(value []byte) bool { return bytes.HasPrefix(value, []byte(npy.Magic)) }
 
-// samples returns what a file holds. Of an array the pixels of the raster are its elements.
+// samples decodes a file. For a NumPy array, the pixels of the raster are its elements.
 func (o *fileOpener) samples(v imageValue) (d deep, err error) {
 	value := v.bytes
 	if !isArray(value) {
@@ -91,7 +91,7 @@ func (o *fileOpener) samples(v imageValue) (d deep, err error) {
 	return d, nil
 }
 
-// probeDeep is Probe for a first file that is not of 8 bits.
+// probeDeep is Probe for a first file that is deep.
 func (w *imageWorker) probeDeep(files *fileOpener, name string, v imageValue) (store.Field, error) {
 	d, err := files.samples(v)
 	if err == nil {
@@ -120,7 +120,7 @@ func (w *imageWorker) probeDeep(files *fileOpener, name string, v imageValue) (s
 	return field, nil
 }
 
-// deepField returns the field of the dataset. If mean and std were applied, they are of x/65535.
+// deepField returns the field of the dataset. Mean and deviation that were applied are in units of x/65535.
 func (w *imageWorker) deepField(name string, in tensor.DType, out transforms.Info) store.Field {
 	f := store.NewField(name, out.DType, out.Shape()...)
 	f.Layout = tensor.HWC
@@ -138,7 +138,7 @@ func (w *imageWorker) deepField(name string, in tensor.DType, out transforms.Inf
 	return f
 }
 
-// suits refuses what was asked for and is not done to such files.
+// suits returns an error for flags that are not applied to such files.
 func (w *imageWorker) suits(d *deep) error {
 	c := w.asked
 	if d.array && (c.ChangesPixels() || w.ownRecipe) {
@@ -163,7 +163,7 @@ func (w *imageWorker) suits(d *deep) error {
 	return nil
 }
 
-// doDeep makes a record of a file where it, or the first one, is not an image of 8 bits.
+// doDeep is Do if the file or the first file is deep. A source with both kinds is not one array.
 func (w *imageWorker) doDeep(files *fileOpener, isDeep bool, name string, dst []byte, v imageValue) (out []byte,
 	err error) {
 	if w.deep == nil || !isDeep {
@@ -191,7 +191,7 @@ func (w *imageWorker) doDeep(files *fileOpener, isDeep bool, name string, dst []
 	return dst, ofSample(w.pipeline.Raster(dst, d.raster))
 }
 
-// mixed is the error of a file that is of 8 bits where the first is not, or the other way round.
+// mixed returns the error for a deep file among 8-bit ones, or the other way round.
 func (w *imageWorker) mixed(v imageValue) error {
 	what := "is a NumPy array"
 	if !isArray(v.bytes) {

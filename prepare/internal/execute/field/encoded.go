@@ -12,8 +12,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// For returns the options for a source with those fields. A dataset that holds images or masks as files is copied with
-// the files, unless something asks for pixels, or the dataset that is appended to, if any, holds them.
+// For returns the options for a source. A dataset with images or masks as files is copied with its files, unless
+// some flag asks for pixels, or the dataset base that is appended to has pixels.
 func (c Options) For(fields []source.Field, base *store.Manifest) Options {
 	asked := c.Decode || c.ChangesPixels() || c.Transforms != nil || !c.Rules.keepPixels() || c.Rules.Deep == HighByte
 	stored := 0
@@ -32,8 +32,8 @@ func (c Options) For(fields []source.Field, base *store.Manifest) Options {
 	return c
 }
 
-// keptField returns the job for files of images that stay files. The recipe is nil if there is
-// none for them.
+// keptField returns the job for image files that are stored as files, perhaps made smaller. recipe is nil if the
+// field has no transforms.
 func (c Options) keptField(f source.Field, recipe json.RawMessage) (Job, error) {
 	keep := encodedField{copyField{f}, c.decodes}
 	p, err := c.ShrinkPipeline(recipe)
@@ -45,8 +45,8 @@ func (c Options) keptField(f source.Field, recipe json.RawMessage) (Job, error) 
 		limit: max(c.LargerThan, resize.Size[0]), quality: c.JPEGQuality()}, nil
 }
 
-// ShrinkPipeline returns the pipeline for photos that are too large: a Resize of one side. It is nil
-// if all stay as they are.
+// ShrinkPipeline returns the pipeline for photos that are too large: a Resize of one side. It is nil if all files
+// stay as they are.
 func (c Options) ShrinkPipeline(recipe json.RawMessage) (p *transforms.Pipeline, err error) {
 	switch {
 	case recipe != nil:
@@ -69,12 +69,12 @@ func (c Options) ShrinkPipeline(recipe json.RawMessage) (p *transforms.Pipeline,
 		"shorter or longer")
 }
 
-// Shrinks reports whether files are made smaller.
+// Shrinks reports whether large files are made smaller.
 func (c Options) Shrinks() bool {
 	return c.KeepEncoded && (c.Resize != nil || c.Transforms != nil)
 }
 
-// JPEGQuality returns the quality of the JPEGs that are made.
+// JPEGQuality returns the quality of JPEGs that are made.
 func (c Options) JPEGQuality() int {
 	if c.Quality == 0 {
 		return defaultQuality
@@ -82,10 +82,11 @@ func (c Options) JPEGQuality() int {
 	return c.Quality
 }
 
-// defaultQuality is FFCV's.
+// defaultQuality is the default of FFCV's writer, too.
 const defaultQuality = 90
 
-// EncodedProblems lists the problems of the flags of --keep-encoded.
+// EncodedProblems calls add for each possible problem with the flags of --keep-encoded; wrong says whether there is
+// one.
 func (c Options) EncodedProblems(add func(wrong bool, format string, args ...any)) {
 	if !c.Shrinks() {
 		add(c.Quality != 0, "--jpeg-quality %d: is for files that --keep-encoded and --resize make smaller", c.Quality)
@@ -107,7 +108,7 @@ func (c Options) EncodedProblems(add func(wrong bool, format string, args ...any
 	add(c.Quality < 0 || c.Quality > 100, "--jpeg-quality %d: must be from 1 to 100", c.Quality)
 }
 
-// encodedField keeps files of images as they are, once they are found to be readable.
+// encodedField stores image files as they are, if they can be opened.
 type encodedField struct {
 	copyField
 	opener func() opener
@@ -115,13 +116,14 @@ type encodedField struct {
 
 func (f encodedField) NewWorker() Worker { return encodedWorker{f, f.opener()} }
 
-// encodedWorker is a worker's part of a keepField.
+// encodedWorker is the Worker of an encodedField.
 type encodedWorker struct {
 	encodedField
 	opener opener
 }
 
-// Probe decodes the first image, although files are stored as they are: a file that nobody can decode must not pass.
+// Probe opens the first image, although files are stored as they are: a file that nobody can decode must not be
+// stored.
 func (w encodedWorker) Probe(name string, value []byte) (store.Field, error) {
 	if _, err := w.opener.open(w.opener.parse(value)); err != nil {
 		return store.Field{}, err
@@ -133,7 +135,7 @@ func (w encodedWorker) Do(name string, dst, value []byte) (out []byte, err error
 	return w.keep(name, dst, w.opener.parse(value))
 }
 
-// keep copies a file that can be opened.
+// keep copies a file if it can be opened.
 func (w encodedWorker) keep(name string, dst []byte, v imageValue) (out []byte, err error) {
 	if _, err := w.opener.open(v); err != nil {
 		return dst, &SampleError{err}
@@ -141,7 +143,7 @@ func (w encodedWorker) keep(name string, dst []byte, v imageValue) (out []byte, 
 	return w.encodedField.Do(name, dst, v.bytes)
 }
 
-// keptImages returns the job for records of any number of image files, which stay files.
+// keptImages returns the job for records of any number of image files, which are stored as files.
 func (c Options) keptImages(f source.Field, recipe json.RawMessage) (Job, error) {
 	if recipe != nil || !c.Rules.keepPixels() {
 		return nil, errors.New("records with any number of images keep the files as they are; give transforms to the loader")
@@ -149,14 +151,14 @@ func (c Options) keptImages(f source.Field, recipe json.RawMessage) (Job, error)
 	return imagesField{encodedField{copyField{f}, c.decodes}}, nil
 }
 
-// imagesField keeps image files of which a record has any number, once each is found to be readable.
+// imagesField stores any number of image files in each record, if they can be opened.
 type imagesField struct{ encodedField }
 
 func (f imagesField) NewWorker() Worker {
 	return imagesWorker{encodedWorker{f.encodedField, f.opener()}}
 }
 
-// imagesWorker is a worker's part of an imagesField.
+// imagesWorker is the Worker of an imagesField.
 type imagesWorker struct{ encodedWorker }
 
 func (w imagesWorker) Probe(_ string, value []byte) (store.Field, error) {
@@ -167,7 +169,7 @@ func (w imagesWorker) Do(_ string, dst, value []byte) (out []byte, err error) {
 	return append(dst[:0], value...), ofSample(w.check(value))
 }
 
-// check makes sure that all images of a record can be opened.
+// check returns an error if an image of a record cannot be opened.
 func (w imagesWorker) check(value []byte) error {
 	err := tensor.EachImage(value, func(file []byte) error {
 		_, err := w.opener.open(w.opener.parse(file))

@@ -10,35 +10,35 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// imageField converts image files, or pixels, to pixels of one size.
+// imageField converts image files or pixels to pixels of one size.
 type imageField struct {
 	pipeline *transforms.Pipeline
 	field    func(out transforms.Info) store.Field
 	opener   func() opener
-	out      transforms.Info // of every image
-	first    shaped          // the sample that out comes from
+	out      transforms.Info // the output for every image, from Probe
+	first    shaped          // the sample of Probe, for messages
 
-	asked     Options // for files: without the defaults of images of 8 bits
-	ownRecipe bool    // transforms are given as such
+	asked     Options // for files: the options without the defaults of 8-bit images
+	ownRecipe bool    // the field has transforms of its own
 	budget    *decodeBudget
-	classes   bool  // values may be classes, so that files with a palette are refused
-	deep      *deep // set by a first file that 8-bit gray or RGB cannot hold: all others are like it
+	classes   bool  // values may be class numbers, so a file with a palette is refused
+	deep      *deep // set by Probe if the first file does not fit 8-bit gray or RGB: all others must be like it
 }
 
-// imageValue is the value of a sample that is an image: pixels, or a file, whose header is parsed once.
+// imageValue is the value of an image: pixels, or a file whose header is parsed once.
 type imageValue struct {
 	bytes []byte
-	file  imagefile.File // the zero value of pixels
-	err   error          // why the file cannot be opened, if its header says so
+	file  imagefile.File // the zero value for pixels
+	err   error          // why the file cannot be opened, by its header
 }
 
-// opener gives the pixels of values. It serves one goroutine.
+// opener turns values into pixels. It serves one goroutine.
 type opener interface {
 	parse(value []byte) imageValue
 	open(v imageValue) (transforms.Source, error)
 }
 
-// shaped is a sample and the size of its image, for messages.
+// shaped is a sample with the size of its image, for messages.
 type shaped struct {
 	name string
 	w, h int
@@ -48,16 +48,16 @@ func (f *imageField) NewWorker() Worker {
 	return &imageWorker{imageField: f, opener: f.opener(), runner: f.pipeline.Runner()}
 }
 
-// imageWorker is a worker's part of an imageField.
+// imageWorker is the Worker of an imageField.
 type imageWorker struct {
 	*imageField
 	opener  opener
 	runner  *transforms.Runner
-	checked transforms.Info // the last input whose output was found to fit
+	checked transforms.Info // last input whose output has the size of all others
 }
 
-// Probe makes the record of the first sample, and returns the field that it shows. It decodes all pixels, as a header
-// alone does not prove that the file is whole.
+// Probe makes the record of the first sample, and returns its field. It decodes all pixels, as a header does not
+// prove that the file is complete.
 func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
 	v := w.opener.parse(value)
 	if err := w.checkClasses(v); err != nil {
@@ -88,9 +88,9 @@ func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
 	return field, nil
 }
 
-// Do decodes and transforms an image. It first takes the image's memory from a budget that all workers share: a few
-// images of 100 megapixels at once would exhaust it. What is wrong with the file is a SampleError; a size that differs
-// from the first record's ends the run, as an array has one size.
+// Do decodes and transforms an image. It takes the memory of the pixels from a budget that all workers share: a few
+// images of 100 megapixels at once would exhaust the memory. Faults of the file are a SampleError. An output of
+// another size than the first one's ends the run, as an array has one size, and the fault is the options'.
 func (w *imageWorker) Do(name string, dst, value []byte) (out []byte, err error) {
 	v := w.opener.parse(value)
 	if err := w.checkClasses(v); err != nil {
@@ -112,7 +112,8 @@ func (w *imageWorker) Do(name string, dst, value []byte) (out []byte, err error)
 	return dst, ofSample(w.runner.Do(dst, src))
 }
 
-// checkClasses refuses the file of a mask that has a palette: its colors would be stored, and not its numbers.
+// checkClasses returns an error for a file with a palette in a field that may be a mask: the colors would be
+// stored, and not the class numbers.
 func (w *imageWorker) checkClasses(v imageValue) error {
 	if !w.classes {
 		return nil
@@ -126,9 +127,9 @@ func (w *imageWorker) checkClasses(v imageValue) error {
 	return err
 }
 
-// check makes sure that an image of that kind becomes a record like all others. One that
-// the transforms cannot work with is a SampleError; one that would be of another size is none, as it
-// is no fault of the image.
+// check returns an error if the output for an image differs from the output for the others. If the transforms
+// cannot work on the image, it is a SampleError; if only the size differs, it is not, as that is no fault of the
+// image.
 func (w *imageWorker) check(name string, in transforms.Info) error {
 	if in == w.checked {
 		return nil
@@ -144,7 +145,7 @@ func (w *imageWorker) check(name string, in transforms.Info) error {
 	return nil
 }
 
-// fileOpener decodes files of images.
+// fileOpener decodes image files.
 type fileOpener struct {
 	decoder *imagefile.Decoder
 	rules   rules
@@ -162,7 +163,7 @@ func (o *fileOpener) open(v imageValue) (transforms.Source, error) {
 	return o.decoder.OpenFile(v.file)
 }
 
-// refuses returns why a file must not be opened, if so.
+// refuses returns why a file must not be opened, nil if it may.
 func (o *fileOpener) refuses(v imageValue) error {
 	if v.err != nil {
 		return v.err
@@ -170,7 +171,7 @@ func (o *fileOpener) refuses(v imageValue) error {
 	return o.rules.check(v.file.Config)
 }
 
-// pixelOpener takes pixels as they are.
+// pixelOpener uses pixels as they are.
 type pixelOpener struct{ info transforms.Info }
 
 func (o pixelOpener) parse(value []byte) imageValue { return imageValue{bytes: value} }
@@ -179,7 +180,7 @@ func (o pixelOpener) open(v imageValue) (transforms.Source, error) {
 	return transforms.SourceOf(o.info, v.bytes)
 }
 
-// sizeError says that two images do not fit into one array.
+// sizeError is the error of two images that do not fit in one array.
 type sizeError struct {
 	a, b       shaped
 	outA, outB transforms.Info

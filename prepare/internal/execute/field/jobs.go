@@ -15,9 +15,9 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// Jobs returns how each field of the source becomes one of the dataset, or of the one
-// that is appended to, and which fields go where the pixels of an image go. Such a field has a job, too, that nobody
-// asks.
+// Jobs returns the job of each field of the source, and the fields that move with the pixels of an image. base is
+// the manifest of the dataset that is appended to, nil for a new one: its classes keep their numbers. A field of a
+// Joint has a job, too, which is never called.
 func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, together []*Joint, err error) {
 	if err := c.checkUsed(fields); err != nil {
 		return nil, nil, err
@@ -45,14 +45,14 @@ func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, 
 	return jobs, joints(groups, jobs, fields), err
 }
 
-// words are the names of the flags in errors of geometry.
+// words are the names of flags in errors about geometry.
 var words = geometry.Words{
 	Independent: "--independent %s", Pipelines: `with a "field" in the transforms of --pipeline FILE`,
 	Contents: "if so: --fields '%s:%s'", Instances: "if so: --instances %s,%s",
 }
 
-// checkGeometry returns which fields go where images go. It refuses to move images away from other fields on them, and
-// files of a mask whose numbers would be lost.
+// checkGeometry returns the groups of fields that move with images. It is an error if an image would move away from
+// fields on it, or if class numbers in the file of a mask would be interpolated or lost.
 func (c Options) checkGeometry(fields []source.Field, jobs []Job) ([]geometry.Group, error) {
 	names := source.FieldNames(fields)
 	var list []geometry.Field
@@ -80,7 +80,7 @@ func (c Options) checkGeometry(fields []source.Field, jobs []Job) ([]geometry.Gr
 	return geometry.Check(list, c.Independent, words)
 }
 
-// recipes returns the Config's transforms by field, each of which must be there.
+// recipes returns Options.Transforms by field. A named field must exist, and entries without a name need an image.
 func (c Options) recipes(fields []source.Field) (fieldTransforms, error) {
 	if c.Transforms == nil {
 		return nil, nil
@@ -104,8 +104,7 @@ func (c Options) recipes(fields []source.Field) (fieldTransforms, error) {
 	return recipes, nil
 }
 
-// fieldJob returns how a field becomes one of the dataset. The recipe is nil if there is
-// none for it.
+// fieldJob returns the job of a field. recipe is the field's transforms, nil if it has none.
 func (c Options) fieldJob(f source.Field, recipe json.RawMessage) (Job, error) {
 	if t, ok := c.Own[f.Name]; ok {
 		recipe, err := withStandardize(recipe, t)
@@ -131,12 +130,12 @@ func (c Options) fieldJob(f source.Field, recipe json.RawMessage) (Job, error) {
 	return copyField{f}, nil
 }
 
-// decodes returns a decoder of files.
+// decodes returns a decoder of image files for one goroutine.
 func (c Options) decodes() opener {
 	return &fileOpener{imagefile.New(c.decoder()), rules(c.Rules)}
 }
 
-// imageField returns the job for files of images.
+// imageField returns the job for image files.
 func (c Options) imageField(f source.Field, recipe json.RawMessage) (Job, error) {
 	asked := c
 	c = c.WithImageDefaults()
@@ -150,8 +149,7 @@ func (c Options) imageField(f source.Field, recipe json.RawMessage) (Job, error)
 	}, nil
 }
 
-// pipelineOr returns the pipeline of a recipe or, without one, what the Config asks for
-// after the transforms given.
+// pipelineOr returns the pipeline of a recipe, or without a recipe the one that the options ask for, after ts.
 func (c Options) pipelineOr(recipe json.RawMessage, ts ...transforms.Transform) (*transforms.Pipeline, error) {
 	if recipe != nil {
 		return transforms.Parse(recipe)
@@ -181,7 +179,7 @@ func (c Options) pixelField(f source.Field, recipe json.RawMessage) (Job, error)
 	}, nil
 }
 
-// recolor returns the transform that gives pixels the channels that were asked for.
+// recolor returns the transform that gives pixels the channels of --color.
 func recolor(color string, channels int) []transforms.Transform {
 	switch {
 	case color == "gray" && channels == 3:
@@ -192,7 +190,7 @@ func recolor(color string, channels int) []transforms.Transform {
 	return nil
 }
 
-// pixels describes the records of a field with a layout.
+// pixels describes the images of a field with a layout.
 func pixels(f store.Field) transforms.Info {
 	if len(f.Shape) != 3 {
 		return transforms.Info{}
@@ -204,8 +202,8 @@ func pixels(f store.Field) transforms.Info {
 	return transforms.Info{H: s[0], W: s[1], C: s[2], Layout: transforms.HWC}
 }
 
-// storeField returns the field of a dataset whose images come out of the pipeline like that. It
-// says which normalization went into the numbers, or is to.
+// storeField returns the field for the output of a pipeline. It records the normalization that was applied to the
+// numbers, or that a reader is to apply.
 func (c Options) storeField(name string, p *transforms.Pipeline, out transforms.Info) store.Field {
 	f := store.NewField(name, out.DType, out.Shape()...)
 	f.Layout = tensor.HWC
@@ -221,7 +219,7 @@ func (c Options) storeField(name string, p *transforms.Pipeline, out transforms.
 	return f
 }
 
-// applied returns the normalization that a pipeline does.
+// applied returns the normalization in a pipeline.
 func applied(p *transforms.Pipeline) (n Normalize) {
 	for _, t := range p.Transforms() {
 		if t, ok := t.(transforms.Normalize); ok {

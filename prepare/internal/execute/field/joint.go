@@ -12,17 +12,17 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// Joint is an image of the samples and the fields that go where its pixels go.
+// Joint is a field of images, and the fields that move with its pixels.
 type Joint struct {
 	Image   int
-	Follows []int // in the order of the fields, like Image
+	Follows []int // positions of these fields, ascending
 	job     Job   // of the image
 	fields  []source.Field
-	keeps   bool // files stay files
-	dtypes  []tensor.DType
+	keeps   bool           // image files stay files, see shrinkField
+	dtypes  []tensor.DType // by follower: type of the numbers in mask files, from the first sample
 }
 
-// joints returns a Joint for each group of package geometry: an image, and the fields that move with it.
+// joints returns a Joint for each group of package geometry.
 func joints(groups []geometry.Group, jobs []Job, fields []source.Field) (list []*Joint) {
 	for _, g := range groups {
 		j := &Joint{Image: g.Image, Follows: g.Follows, job: jobs[g.Image], dtypes: make([]tensor.DType, len(g.Follows))}
@@ -35,10 +35,10 @@ func joints(groups []geometry.Group, jobs []Job, fields []source.Field) (list []
 	return list
 }
 
-// JointWorker is a worker's part of a Joint.
+// JointWorker moves the fields of a Joint, for one goroutine.
 type JointWorker struct {
 	joint     *Joint
-	files     opener // of the image; nil of pixels
+	files     opener // parses the image; nil if the image is pixels
 	info      transforms.Info
 	run       *transforms.Runner
 	mover     *geometry.Mover
@@ -61,6 +61,7 @@ func (j *Joint) NewWorker() *JointWorker {
 	return w
 }
 
+// pipeline returns the transforms of the image.
 func (j *Joint) pipeline() *transforms.Pipeline {
 	if s, ok := j.job.(*shrinkField); ok {
 		return s.pipeline
@@ -68,13 +69,13 @@ func (j *Joint) pipeline() *transforms.Pipeline {
 	return j.job.(*imageField).pipeline
 }
 
-// follower returns how field k of Follows goes with the image.
+// follower says how field k of Follows moves.
 func (j *Joint) follower(k int) geometry.Follower {
 	return geometry.Follower{In: j.fields[k].Spec, DType: j.dtypes[k], Kept: j.keeps}
 }
 
-// Probe returns the fields of the dataset that follow, where its image is one that Probe has made. It makes the files
-// of masks of a first sample the measure for all.
+// Probe returns the fields of the dataset for Follows, given the field that the image's Probe has returned. For
+// mask files, the first sample decides the type.
 func (w *JointWorker) Probe(image store.Field, get func(field int) []byte) (list []store.Field, err error) {
 	j := w.joint
 	out := pixels(image)
@@ -102,7 +103,7 @@ func (w *JointWorker) Probe(image store.Field, get func(field int) []byte) (list
 	return list, err
 }
 
-// Do makes the values of a record that follow its image, in the memory of records where they fit.
+// Do sets the values of Follows in a record, in the memory of records if they fit.
 func (w *JointWorker) Do(get func(field int) []byte, records [][]byte) error {
 	outs, err := w.move(get, func(k int) []byte { return records[w.joint.Follows[k]] })
 	if err != nil {
@@ -114,8 +115,8 @@ func (w *JointWorker) Do(get func(field int) []byte, records [][]byte) error {
 	return nil
 }
 
-// move moves boxes, masks and other fields by the very plan that the image's pixels go through, so random crops and
-// flips agree. The mover and its memory are kept from record to record.
+// move moves boxes, masks and points by the same plan as the pixels of the image. The mover and its memory are kept
+// from record to record.
 func (w *JointWorker) move(get func(field int) []byte, memory func(k int) []byte) ([][]byte, error) {
 	j := w.joint
 	if w.mover == nil {
@@ -140,7 +141,8 @@ func (w *JointWorker) move(get func(field int) []byte, memory func(k int) []byte
 	return w.outs, err
 }
 
-// moves returns where the pixels of an image go.
+// moves returns where the pixels of an image go. It reads only the header of the file: the plan depends on sizes
+// alone.
 func (w *JointWorker) moves(image []byte, boxes []float32) (*transforms.Moves, error) {
 	info := w.info
 	if w.files != nil {
@@ -157,7 +159,7 @@ func (w *JointWorker) moves(image []byte, boxes []float32) (*transforms.Moves, e
 	return w.run.Moves(info, transforms.Rand{}, boxes)
 }
 
-// Read returns the fields as the jobs see them: boxes and keypoints are float32.
+// Read returns the fields as jobs see them, after Places.Convert: boxes and keypoints are float32.
 func Read(fields []source.Field) []source.Field {
 	fields = slices.Clone(fields)
 	for i, f := range fields {

@@ -11,23 +11,23 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// maskField makes the numbers of masks of files that no image of the sample leads: all of one size. With kept they stay
-// files, as masks of instances do.
+// maskField decodes mask files to class numbers, for masks that no image of the sample moves; all must have one
+// size. With kept they are stored as files, as masks of instances always are.
 type maskField struct {
 	copyField
-	kept  bool
-	first transforms.Raster // without pixels
+	kept  bool              // store files
+	first transforms.Raster // size and type of the first mask, without pixels
 }
 
 func (f *maskField) NewWorker() Worker {
 	return &maskWorker{maskField: f, decoder: imagefile.New(imagefile.Options{})}
 }
 
-// maskWorker is a worker's part of a maskField.
+// maskWorker is the Worker of a maskField.
 type maskWorker struct {
 	*maskField
 	decoder *imagefile.Decoder
-	numbers []byte
+	numbers []byte // memory for widened numbers
 }
 
 func (w *maskWorker) Probe(_ string, value []byte) (store.Field, error) {
@@ -48,7 +48,7 @@ func (w *maskWorker) Probe(_ string, value []byte) (store.Field, error) {
 	return out, nil
 }
 
-// check reports a file that is no mask.
+// check returns an error for a file that is no mask.
 func (w *maskWorker) check(value []byte) error {
 	if _, ok := w.decoder.Bits(value); ok {
 		return nil
@@ -57,7 +57,7 @@ func (w *maskWorker) check(value []byte) error {
 	return err
 }
 
-// none reports whether a value is the masks of no instance.
+// none reports whether a value is the masks of no instances.
 func (w *maskWorker) none(value []byte) bool { return w.field.Instances != "" && len(value) == 0 }
 
 func (w *maskWorker) Do(name string, dst, value []byte) (out []byte, err error) {
@@ -86,5 +86,5 @@ func (w *maskWorker) Do(name string, dst, value []byte) (out []byte, err error) 
 	return append(dst[:0], m.Pix...), nil
 }
 
-// isMaskFile reports whether the values of a field are files of masks.
+// isMaskFile reports whether values are mask files.
 func isMaskFile(f source.Field) bool { return f.Content == tensor.Mask && f.IsBytes() }

@@ -6,22 +6,23 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Moments are mean and deviation of a field so far, at every place of an axis. Values that are
-// not finite do not count. Memory is 64 bytes a place, and 8 an element of a record.
+// Moments accumulates mean and deviation of a field, for each position on an axis. Values that are not finite do
+// not count. It takes 64 bytes for each position and 8 for each element of a record.
 type Moments struct {
-	At          int // of the field in the schema
+	At          int // position of the field in the schema
 	spec        tensor.Spec
 	axis, inner int
 	sums        []moments.Moments
 	x           []float64
 }
 
+// newMoments returns the accumulator of the field at position at.
 func newMoments(at int, s tensor.Spec, want NormalizedField) *Moments {
 	n, axis, inner := spread(s, want)
 	return &Moments{At: at, spec: s, axis: axis, inner: inner, sums: make([]moments.Moments, n)}
 }
 
-// Add takes a record into account, or all rows of one of variable length.
+// Add adds a record, or all rows of a ragged one.
 func (f *Moments) Add(record []byte) {
 	f.x = tensor.AppendFloats(f.x[:0], f.spec.DType, record)
 	for place, x := 0, f.x; len(x) > 0; place, x = (place+1)%len(f.sums), x[f.inner:] {
@@ -29,8 +30,8 @@ func (f *Moments) Add(record []byte) {
 	}
 }
 
-// Transform returns what brings the field to mean 0 and deviation 1; a place of one value
-// only is not scaled.
+// Transform returns the transform to mean 0 and deviation 1. A position with only one value is shifted and not
+// scaled.
 func (f *Moments) Transform() transforms.Standardize {
 	t := transforms.Standardize{Axis: f.axis}
 	for _, s := range f.sums {

@@ -10,23 +10,23 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Normalize says how the numbers x/255 are normalized. The zero value does not normalize.
+// Normalize says how pixels are normalized, in units of x/255. The zero value does not normalize.
 type Normalize struct {
 	Name    string            // as given: "" or "none", "dataset", "imagenet", ..., or the numbers
-	Dataset bool              // mean and deviation of the dataset itself
-	Fields  []NormalizedField // with Dataset: of these arrays; nil for images or, without any, all arrays of floats
-	Mean    []float64         // else these, one a channel or one for all
+	Dataset bool              // by mean and deviation of the dataset itself
+	Fields  []NormalizedField // with Dataset: these arrays; nil for images, or without images for all arrays of floats
+	Mean    []float64         // otherwise: one for each channel, or one for all
 	Std     []float64
 }
 
-// NormalizedField is an array that is normalized by its own mean and std.
+// NormalizedField is an array that is normalized by its own mean and deviation.
 type NormalizedField struct {
 	Field string
-	Axis  int  // of a record: one mean and std for each place along it
-	Set   bool // there is an Axis; otherwise a vector has them for each element, others have one pair
+	Axis  int  // axis of a record with a mean and deviation for each position
+	Set   bool // Axis is given; otherwise a vector has a pair for each element, and any other array one pair
 }
 
-// Presets are mean and std that published models were trained with.
+// Presets are the means and deviations of published models.
 var Presets = map[string]Normalize{
 	"imagenet": {
 		Mean: []float64{0.485, 0.456, 0.406},
@@ -42,8 +42,8 @@ var Presets = map[string]Normalize{
 	},
 }
 
-// ParseNormalize reads none, dataset, dataset:FIELD@AXIS,..., imagenet, inception, clip, or
-// MEAN/STD such as 0.5,0.5,0.5/0.25,0.25,0.25, in units of x/255.
+// ParseNormalize reads none, dataset, dataset:FIELD@AXIS,..., imagenet, inception, clip, or MEAN/STD such as
+// 0.5,0.5,0.5/0.25,0.25,0.25 in units of x/255.
 func ParseNormalize(text string) (Normalize, error) {
 	if n, ok := Presets[text]; ok {
 		n.Name = text
@@ -112,17 +112,17 @@ func parseNumbers(text string) (list []float64, err error) {
 	return list, nil
 }
 
-// String returns what ParseNormalize read.
+// String returns the text that ParseNormalize reads.
 func (n Normalize) String() string { return n.Name }
 
-// None reports that nothing was asked for.
+// None reports whether images are not normalized.
 func (n Normalize) None() bool { return !n.OfImages() && n.Mean == nil }
 
-// OfImages reports whether images are normalized by the dataset's own mean and std.
+// OfImages reports whether images are normalized by mean and deviation of the dataset.
 func (n Normalize) OfImages() bool { return n.Dataset && n.Fields == nil }
 
-// Field returns the normalization of a field with that many channels. Without any it is the
-// identity on x/255. The records are as they were: see [Normalize.Applied].
+// Field returns the normalization that a reader is to apply to a field with a number of channels. Without a
+// normalization it only divides by 255. The records are unchanged; see [Normalize.Applied].
 func (n Normalize) Field(channels int) *store.Normalization {
 	f := &store.Normalization{Scale: 255}
 	for c := range channels {
@@ -135,7 +135,7 @@ func (n Normalize) Field(channels int) *store.Normalization {
 	return f
 }
 
-// Applied is Field for records to which it was applied.
+// Applied is Field for records that are normalized already.
 func (n Normalize) Applied(channels int) *store.Normalization {
 	f := n.Field(channels)
 	f.Applied = true

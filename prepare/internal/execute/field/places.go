@@ -12,18 +12,17 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Places makes boxes and keypoints of samples what datasets have: float32, in pixels, of boxes left, top, right and
-// bottom. It serves one goroutine.
+// Places converts boxes and keypoints of samples to the form of datasets: float32 in pixels, boxes as left, top,
+// right and bottom. It serves one goroutine and keeps its memory.
 type Places struct {
 	fields []source.Field
-	images []int // by field, where its image is; -1 for none
+	images []int // by field: position of its image; -1 for none
 	orient bool
 	values [][]byte
 	x      []float64
 }
 
-// NewPlaces returns one for the fields of a source; nil if all are as datasets have them. orient is whether image files
-// are turned as EXIF says.
+// NewPlaces returns a Places for the fields of a source; nil if there are no boxes and keypoints.
 func (c Options) NewPlaces(fields []source.Field) *Places {
 	p := &Places{fields: fields, images: make([]int, len(fields)), orient: c.Rules.Orient,
 		values: make([][]byte, len(fields))}
@@ -48,7 +47,7 @@ func (c Options) NewPlaces(fields []source.Field) *Places {
 	return p
 }
 
-// Convert replaces the values of boxes and keypoints.
+// Convert replaces the values of boxes and keypoints in v.
 func (p *Places) Convert(v *source.Values) error {
 	for i, f := range p.fields {
 		if f.Content != tensor.Boxes && f.Content != tensor.Keypoints {
@@ -94,8 +93,8 @@ func (p *Places) Convert(v *source.Values) error {
 	return nil
 }
 
-// corners converts boxes of another layout to left, top, right and bottom. Rotated boxes become the smallest upright
-// box around their corners.
+// corners converts boxes in place to left, top, right and bottom. A rotated box becomes the smallest upright box
+// around its corners.
 func corners(x []float64, format source.BoxFormat) []float64 {
 	n := format.Numbers()
 	for i := 0; i+n <= len(x); i += n {
@@ -115,7 +114,8 @@ func corners(x []float64, format source.BoxFormat) []float64 {
 	return x[:len(x)/n*4]
 }
 
-// turned returns the corners of a box of a corner, or the center, width, height, and degrees counterclockwise.
+// turned returns the corners of a rotated box: a corner or the center, width, height, and the angle in degrees
+// counterclockwise.
 func turned(b []float64, center bool) (corners [8]float64) {
 	sin, cos := math.Sincos(b[4] * math.Pi / 180)
 	right, down := [2]float64{b[2] * cos, -b[2] * sin}, [2]float64{b[3] * sin, b[3] * cos}
@@ -130,13 +130,13 @@ func turned(b []float64, center bool) (corners [8]float64) {
 	return corners
 }
 
-// around returns left, top, right and bottom of four points.
+// around returns the smallest box around four points.
 func around(p []float64) []float64 {
 	return []float64{min(p[0], p[2], p[4], p[6]), min(p[1], p[3], p[5], p[7]),
 		max(p[0], p[2], p[4], p[6]), max(p[1], p[3], p[5], p[7])}
 }
 
-// size returns the width and height of the image that a field lies on.
+// size returns the width and height of the image that a field is on.
 func (p *Places) size(v *source.Values, field int) (w, h int, err error) {
 	at := p.images[field]
 	if at < 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// Recipe returns what is done to the fields: a list in which every entry names its
-// field, unless there is but one field with transforms and that is of images.
+// Recipe returns what is done to the fields, as the manifest stores it. Each entry names its field, unless the only
+// field with transforms is a field of images.
 func Recipe(jobs []Job, source []source.Field) (json.RawMessage, error) {
 	var lists []json.RawMessage
 	for i, f := range jobs {
@@ -43,7 +43,7 @@ func Recipe(jobs []Job, source []source.Field) (json.RawMessage, error) {
 	return append(append([]byte{'['}, bytes.Join(rawBytes(lists), []byte{','})...), ']'), nil
 }
 
-// several reports whether the entries of the recipe have to name their fields.
+// several reports whether the entries of a recipe must name their fields.
 func several(jobs []Job, source []source.Field) bool {
 	images, arrays := 0, 0
 	for i, f := range jobs {

@@ -9,11 +9,12 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// usualRecord is the largest value of a record that is made where --memory does not say it.
+// usualRecord is the largest value of a record in bytes that is made without --memory.
 const usualRecord = 256 << 20
 
-// CheckSizes refuses records whose values, as the source says that they are or as transforms make them, need more
-// memory than there is to be, before any is taken: a header of a few bytes can claim all of it.
+// CheckSizes returns an error if a value of a record, as the source declares it or as transforms make it, needs
+// more than memory bytes; 0 means usualRecord. It is called before memory is allocated, as a header of a few bytes
+// can claim any size.
 func CheckSizes(jobs []Job, fields []source.Field, memory int64) error {
 	for i, f := range fields {
 		if err := checkRecord(f.Name, f.Spec, memory); err != nil {
@@ -32,8 +33,8 @@ func CheckSizes(jobs []Job, fields []source.Field, memory int64) error {
 	return nil
 }
 
-// checkRecord refuses records that are larger than usual. They are mostly an array whose first axis is not the records,
-// such as a volume read as one record, and would fill the memory of every worker.
+// checkRecord returns an error for records that are larger than the limit. Most of them are an array whose first
+// axis is not the records, such as a volume that is read as one record, and each worker would need that memory.
 func checkRecord(name string, spec tensor.Spec, memory int64) error {
 	n, limit := int64(spec.RecordBytes()), cmp.Or(memory, usualRecord)
 	if n <= limit {

@@ -9,16 +9,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// relabel is a job for class numbers that gives them the numbers that the classes have in
-// the dataset that is appended to.
+// relabel gives class numbers of the source the numbers of the same classes in the dataset that is appended to.
 type relabel struct {
 	copyField
-	numbers []int64
+	numbers []int64 // by class number of the source
 }
 
 func (f relabel) NewWorker() Worker { return f }
 
-// Do renumbers a label in its stored width. A label outside of the classes makes the sample bad.
+// Do renumbers a label, which keeps its size. A number outside of the classes is a SampleError.
 func (f relabel) Do(name string, dst, value []byte) (out []byte, err error) {
 	dst, err = f.copyField.Do(name, dst, value)
 	if err != nil {
@@ -35,12 +34,13 @@ func (f relabel) Do(name string, dst, value []byte) (out []byte, err error) {
 	return dst, nil
 }
 
+// signed reports whether d is a signed integer.
 func signed(d tensor.DType) bool {
 	return d == tensor.Int8 || d == tensor.Int16 || d == tensor.Int32 || d == tensor.Int64
 }
 
-// newRelabel returns the job for a label whose dataset has those classes already: new names
-// get numbers after them. They are few enough for the type of the label, or that is an error.
+// newRelabel returns the job for a label whose dataset has the classes have. New classes get the numbers after
+// them. It is an error if the type of the label cannot hold so many.
 func newRelabel(f source.Field, have []string) (relabel, error) {
 	all := append([]string(nil), have...)
 	known := make(map[string]int64, len(all))

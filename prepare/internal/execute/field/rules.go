@@ -6,35 +6,35 @@ import (
 	"github.com/penstock/penstock/internal/imagefile"
 )
 
-// Rules says how to treat images that are not plain 8-bit RGB or gray. The zero value is
-// what DefaultConfig has: what Pillow's convert does, more than 8 bits aside.
+// Rules says how to treat images that are not plain 8-bit RGB or gray. The zero value is the default: like Pillow's
+// convert, but images of more than 8 bits keep them.
 type Rules struct {
-	Orient      bool // turn and mirror as EXIF says; training code that uses Pillow or torchvision does not
-	RefuseAlpha bool // images that declare transparency are bad samples; otherwise Alpha says how to treat it
+	Orient      bool // turn and mirror by EXIF; training code that uses Pillow or torchvision does not
+	RefuseAlpha bool // an image that declares transparency is a bad sample; otherwise Alpha applies
 	Alpha       imagefile.Alpha
 	Deep        Depth
-	RefuseCMYK  bool // CMYK images are bad samples; otherwise they become RGB by Pillow's formula
+	RefuseCMYK  bool // a CMYK image is a bad sample; otherwise it becomes RGB by Pillow's formula
 }
 
-// Depth says how to treat images that 8-bit gray or RGB cannot hold: of more bits, of floats, of channels that are
-// no colors.
+// Depth says how to treat images that 8-bit gray or RGB cannot hold: more bits, floats, or channels that are no
+// colors.
 type Depth uint8
 
 // The values of Depth.
 const (
-	KeepDeep   Depth = iota // as arrays, of the type and channels that the files have
-	HighByte                // 8 bits of 16; others are bad samples
-	RefuseDeep              // bad samples
+	KeepDeep   Depth = iota // as arrays, in the type and with the channels of the file
+	HighByte                // the high 8 bits of 16; other such images are bad samples
+	RefuseDeep              // as bad samples
 )
 
 // Depths are the values of the flag --sixteen-bit.
 var Depths = []string{KeepDeep: "kept", HighByte: "high-byte", RefuseDeep: "refused"}
 
-// Alphas are the values of the flag --alpha that take images with transparency.
+// Alphas are the values of the flag --alpha that accept images with transparency.
 var Alphas = map[string]imagefile.Alpha{"dropped": imagefile.DropAlpha, "white": imagefile.OnWhite,
 	"black": imagefile.OnBlack}
 
-// AlphaName returns the value of the flag.
+// AlphaName returns the value of --alpha.
 func (r Rules) AlphaName() string {
 	for name, a := range Alphas {
 		if a == r.Alpha && !r.RefuseAlpha {
@@ -44,13 +44,13 @@ func (r Rules) AlphaName() string {
 	return "refused"
 }
 
-// keepPixels reports whether an image that is taken has the pixels that are stored in it.
+// keepPixels reports whether an accepted image keeps the pixels of its file.
 func (r Rules) keepPixels() bool { return !r.Orient && r.Alpha == imagefile.DropAlpha }
 
-// rules refuse files by their header.
+// rules refuses files by their header, before they are decoded.
 type rules Rules
 
-// check returns why an image must not be used, if so.
+// check returns why an image is refused, nil if it is not.
 func (r rules) check(c imagefile.Config) error {
 	switch {
 	case r.RefuseAlpha && c.Transparent:

@@ -10,21 +10,21 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// shrinkField is a keepField that makes large photos smaller: JPEGs of the pixels that the
-// pipeline returns. It keeps other files as they are.
+// shrinkField is an encodedField that makes large photos smaller: it stores JPEGs of the output of the pipeline.
+// Other files are stored as they are.
 type shrinkField struct {
 	encodedField
 	pipeline *transforms.Pipeline
-	longer   bool // limit is of the longer side, else of the shorter
-	limit    int  // pixels; photos of more are large
-	quality  int  // of a JPEG that is made
+	longer   bool // limit is about the longer side, otherwise the shorter
+	limit    int  // pixels; photos with more are large
+	quality  int  // of the JPEGs that are made
 }
 
 func (f *shrinkField) NewWorker() Worker {
 	return &shrinkWorker{encodedWorker{f.encodedField, f.opener()}, f, f.pipeline.Runner(), nil, image.RGBA{}}
 }
 
-// shrinkWorker is a worker's part of a shrinkField.
+// shrinkWorker is the Worker of a shrinkField.
 type shrinkWorker struct {
 	encodedWorker
 	field  *shrinkField
@@ -61,7 +61,7 @@ func (w *shrinkWorker) Do(name string, dst, value []byte) (out []byte, err error
 	return append(dst, file[2:]...), nil
 }
 
-// isLarge reports whether an image is to be made smaller.
+// isLarge reports whether an image is made smaller.
 func (f *shrinkField) isLarge(c imagefile.Config) bool {
 	if f.longer {
 		return max(c.Width, c.Height) > f.limit
@@ -69,7 +69,8 @@ func (f *shrinkField) isLarge(c imagefile.Config) bool {
 	return min(c.Width, c.Height) > f.limit
 }
 
-// shrink runs the pipeline on src, with the result in rgba.
+// shrink runs the pipeline on src and puts the result in rgba. image/jpeg encodes image.RGBA, and has no type for
+// RGB without alpha.
 func (w *shrinkWorker) shrink(src transforms.Source) error {
 	out, err := w.field.pipeline.Output(transforms.InfoOf(src))
 	if err != nil {
@@ -89,8 +90,8 @@ func (w *shrinkWorker) shrink(src transforms.Source) error {
 	return nil
 }
 
-// appendOrientation appends an EXIF segment with an orientation, unless it is upright: the file
-// that is written is turned as the original was (EXIF 2.3, 4.6).
+// appendOrientation appends an EXIF segment with an orientation (EXIF 2.3, 4.6), unless it is upright. The pixels
+// are not turned, so the new file must say the same as the original.
 func appendOrientation(b []byte, orientation int) []byte {
 	if orientation <= 1 {
 		return b

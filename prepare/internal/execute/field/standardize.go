@@ -16,7 +16,7 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// withStandardize returns a recipe, or none, with one more entry.
+// withStandardize returns a recipe, which may be nil, with the entry t at its end.
 func withStandardize(recipe json.RawMessage, t transforms.Standardize) (json.RawMessage, error) {
 	var ts []json.RawMessage
 	if recipe != nil {
@@ -39,9 +39,9 @@ func withStandardize(recipe json.RawMessage, t transforms.Standardize) (json.Raw
 	return json.Marshal(append(ts, own...))
 }
 
-// spread returns how many pairs of mean and std a field has, the axis that they are along, and how many
-// elements lie at one place of it: one for each element of a vector, one for all of anything
-// else, unless an axis was asked for.
+// spread returns how many pairs of mean and deviation a field has, the axis that they are along, and the number of
+// elements at each position of that axis. A vector has a pair for each element, any other array one pair, unless an
+// axis was asked for.
 func spread(s tensor.Spec, want NormalizedField) (n, axis, inner int) {
 	switch {
 	case want.Set:
@@ -52,9 +52,9 @@ func spread(s tensor.Spec, want NormalizedField) (n, axis, inner int) {
 	return 1, 0, s.Shape.Elems()
 }
 
-// Measures returns the accumulators of the fields of the dataset that get their own
-// mean and std: those that were asked for, or else all fields of floats that are not of variable length
-// and are not named as labels are. A field that a recipe standardizes has its mean and std already.
+// Measures returns the accumulators of the fields that are standardized by their own mean and deviation: the fields
+// of --normalize, or else all fields of floats with a fixed size whose names are not names of labels. A field with
+// Standardize in its recipe has mean and deviation already.
 func (c Options) Measures(jobs []Job, source []source.Field, schema store.Schema) (list []*Moments, err error) {
 	if c.Normalize.Fields != nil {
 		return c.askedFigures(jobs, source, schema)
@@ -75,6 +75,7 @@ func (c Options) Measures(jobs []Job, source []source.Field, schema store.Schema
 	return list, nil
 }
 
+// askedFigures is Measures for the fields that --normalize names, which may be ragged.
 func (c Options) askedFigures(jobs []Job, fields []source.Field, schema store.Schema) (list []*Moments, err error) {
 	names := source.FieldNames(fields)
 	for _, want := range c.Normalize.Fields {
@@ -100,7 +101,7 @@ func (c Options) askedFigures(jobs []Job, fields []source.Field, schema store.Sc
 	return list, nil
 }
 
-// standardizes reports whether a job does so.
+// standardizes reports whether the transforms of a job have Standardize.
 func standardizes(j Job) bool {
 	a, ok := j.(arrayField)
 	if !ok {
@@ -110,5 +111,5 @@ func standardizes(j Job) bool {
 	return err == nil && strings.Contains(string(text), `"op":"Standardize"`)
 }
 
-// HasPixels reports whether a field is of images.
+// HasPixels reports whether a field is images, as files or as pixels.
 func HasPixels(f source.Field) bool { return f.Image() || f.Layout != "" && !f.OnImage() }

@@ -12,16 +12,16 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Strata asks for the shares of --split in every class.
+// Strata asks that --split divides each class by the same shares.
 type Strata struct {
 	Wanted bool
-	Field  string // whose values are the classes; "" is the only field that is known to hold classes
+	Field  string // the field of the classes; "" is the only field that is known to hold classes
 }
 
-// AnyField is the text of --stratify without a field.
+// AnyField is the value of --stratify without a field.
 const AnyField = "true"
 
-// Set reads true, false or the name of a field. With String and Type it makes a flag.
+// Set implements pflag.Value: true, false or the name of a field.
 func (s *Strata) Set(text string) error {
 	*s = Strata{Wanted: text != "" && text != "false"}
 	if s.Wanted && text != AnyField {
@@ -30,7 +30,7 @@ func (s *Strata) Set(text string) error {
 	return nil
 }
 
-// String returns what Set reads, "" for none.
+// String returns the text that Set reads; "" for none.
 func (s Strata) String() string {
 	if s.Wanted && s.Field == "" {
 		return AnyField
@@ -38,21 +38,21 @@ func (s Strata) String() string {
 	return s.Field
 }
 
-// Type implements pflag.Value.
+// Type implements pflag.Value. bool makes the value of the flag optional.
 func (Strata) Type() string { return "bool" }
 
-// Stratum is the field whose values are the classes of --stratify. The zero value is none.
+// Stratum is the field with the classes of --stratify. The zero value is none.
 type Stratum struct {
 	Name  string
-	at    int  // its position in the schema
+	at    int  // position in the schema
 	size  int  // bytes of a value
-	named bool // the classes have names, so that their number is known
+	named bool // the classes have names, so their number is known
 }
 
-// MaxStrata is how many classes without names there may be.
+// MaxStrata is the largest number of classes without names.
 const MaxStrata = 1 << 16
 
-// Class returns the class of a record, 0 without a field.
+// Class returns the class of a record; 0 without a field.
 func (t Stratum) Class(r *store.Record) int64 {
 	if t.Name == "" {
 		return 0
@@ -60,7 +60,7 @@ func (t Stratum) Class(r *store.Record) int64 {
 	return t.Of(r.Values[t.at])
 }
 
-// CheckNumber returns why there cannot be another class after n.
+// CheckNumber returns an error if there are too many classes after n for values that should be classes.
 func (t Stratum) CheckNumber(n int) error {
 	if t.Name == "" || t.named || n < MaxStrata {
 		return nil
@@ -69,20 +69,19 @@ func (t Stratum) CheckNumber(n int) error {
 		"--stratify out, or make a label of some ranges of values", t.Name, MaxStrata)
 }
 
-// Of returns the class that a value of the field is.
+// Of returns the class for a value of the field.
 func (t Stratum) Of(value []byte) int64 {
 	var word [8]byte
 	copy(word[:], value[:t.size])
 	return int64(binary.LittleEndian.Uint64(word[:]))
 }
 
-// holdsClasses reports whether a field's values can be the numbers of classes.
+// holdsClasses reports whether the values of a field can be class numbers: single integers.
 func holdsClasses(f store.Field) bool {
 	return !f.Ragged && len(f.Shape) == 0 && !f.DType.IsFloat()
 }
 
-// Find returns the field of a schema whose values are the classes. Those whose names are in declared are
-// known to hold some.
+// Find returns the field of a schema with the classes. The fields in declared are known to hold classes.
 func (s Strata) Find(schema store.Schema, declared []string) (Stratum, error) {
 	if !s.Wanted {
 		return Stratum{}, nil
@@ -116,7 +115,7 @@ func (s Strata) Find(schema store.Schema, declared []string) (Stratum, error) {
 		"--stratify out, or make a column of a table a label: --fields 'COLUMN:label'", list(names))
 }
 
-// stratumNamed returns the field of that name.
+// stratumNamed returns the field with this name.
 func stratumNamed(s store.Schema, name string) (Stratum, error) {
 	at := s.Index(name)
 	if at < 0 {

@@ -12,7 +12,7 @@ import (
 // fieldTransforms are the entries of a recipe by the field that they name, "" for none.
 type fieldTransforms map[string][]json.RawMessage
 
-// SplitTransforms sorts a recipe by field.
+// SplitTransforms divides a recipe by field, and removes the names of fields from the entries.
 func SplitTransforms(recipe json.RawMessage) (fieldTransforms, error) {
 	var entries []map[string]json.RawMessage
 	if err := json.Unmarshal(recipe, &entries); err != nil {
@@ -34,8 +34,8 @@ func SplitTransforms(recipe json.RawMessage) (fieldTransforms, error) {
 	return out, nil
 }
 
-// Of returns the recipe of a field, nil if there is none; an image has also what names no
-// field.
+// Of returns the recipe of a field, nil if there is none. An image without entries of its own takes the entries
+// that name no field.
 func (t fieldTransforms) Of(field string, image bool) json.RawMessage {
 	list := t[field]
 	if list == nil && image {
@@ -47,6 +47,7 @@ func (t fieldTransforms) Of(field string, image bool) json.RawMessage {
 	return append(append([]byte{'['}, bytes.Join(rawBytes(list), []byte{','})...), ']')
 }
 
+// rawBytes returns the entries as slices of bytes.
 func rawBytes(list []json.RawMessage) [][]byte {
 	out := make([][]byte, len(list))
 	for i, e := range list {
@@ -55,7 +56,7 @@ func rawBytes(list []json.RawMessage) [][]byte {
 	return out
 }
 
-// Tagged adds the field's name to every entry of a recipe.
+// Tagged adds the name of a field to every entry of a recipe.
 func Tagged(recipe json.RawMessage, field string) (json.RawMessage, error) {
 	var entries []json.RawMessage
 	if err := json.Unmarshal(recipe, &entries); err != nil {
@@ -71,7 +72,7 @@ func Tagged(recipe json.RawMessage, field string) (json.RawMessage, error) {
 	return json.Marshal(entries)
 }
 
-// isImageRecipe reports whether a recipe is of images, not of numbers.
+// isImageRecipe reports whether a recipe is for images, and not for arrays of numbers.
 func isImageRecipe(recipe json.RawMessage) bool {
 	_, err := transforms.ParseArray(recipe)
 	return err != nil
