@@ -33,14 +33,16 @@ files or Zarr, also in a bucket, each change makes a generation and rewrites not
 lists generations, penstock restore goes back to one. An HDF5 file is replaced by a new one, without
 the values that were dropped or replaced.`
 
-const putLong = `VALUES is a .npy file, a dataset, a view, or a table, such as .parquet and .csv. Records are matched by
+const addLong = `Add a column with a value for each record.
+
+VALUES is a .npy file, a dataset, a view, or a table, such as .parquet and .csv. Records are matched by
 position or, with --on KEY, by the column KEY of both. "-" reads a .npy file from standard input.
 
-Class names in a table become numbers if the column has classes. With --on, set leaves records
-without a match as they are, and add requires --missing for them. After an interrupted column from
-standard input, --resume prints the first missing record, as {"first": N}, and reads on from there.`
+With --on, records without a match need --missing. After an interrupted column from standard input,
+--resume prints the first missing record, as {"first": N}, and reads on from there.`
 
-const setLong = `
+const setLong = `Replace the values of a column by VALUES, which are as for penstock column add. With --on, records
+without a match stay as they are. Class names in a table become numbers if the column has classes.
 
 The column keeps its type. Integers are converted to it if they fit; other values of another type are
 refused without --change-type.`
@@ -57,16 +59,15 @@ func Command() *cobra.Command {
 // set returns the command column set: the same command as add, for a column that exists.
 func set() *cobra.Command {
 	f := &putFlags{replaces: true}
-	cmd := put("set", "Replace the values of a column", f,
+	cmd := put("set", "Replace the values of a column", setLong, f,
 		"  penstock column set out/flat labels labels.csv --on source_name")
-	cmd.Long += setLong
 	cmd.Flags().BoolVar(&f.changeType, "change-type", false, "give the column the type of VALUES")
 	return cmd
 }
 
 // add returns the command column add, for a column that does not exist yet.
 func add() *cobra.Command {
-	return put("add", "Add a column with a value for each record", new(putFlags),
+	return put("add", "Add a column with a value for each record", addLong, new(putFlags),
 		"  penstock column add out/flat emb emb.npy\n"+
 			"  penstock column add out/flat score scores.csv --on source_name --missing 0")
 }
@@ -81,9 +82,9 @@ type putFlags struct {
 }
 
 // put returns the command that adds or sets a column. f.replaces tells which of the two.
-func put(verb, short string, f *putFlags, example string) *cobra.Command {
+func put(verb, short, long string, f *putFlags, example string) *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
-		Use: verb + " [flags] DATASET NAME VALUES", Short: short, Long: short + ".\n\n" + putLong, Example: example,
+		Use: verb + " [flags] DATASET NAME VALUES", Short: short, Long: long, Example: example,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
 			f.fills = cmd.Flags().Changed("missing")
 			return cli.Usage(f.problems(args)...)
