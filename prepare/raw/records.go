@@ -319,7 +319,7 @@ func (r *reader) read(sample source.Sample, field int) error {
 		return nil
 	}
 	r.slot.Sample = sample
-	r.worker.Do(&r.slot)
+	r.worker.Load(&r.slot)
 	r.slot.Sample = source.Sample{}
 	return r.slot.Err
 }

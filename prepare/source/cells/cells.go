@@ -327,11 +327,11 @@ func (c *cells) labels(path string) (m cellMember, err error) {
 		return m, err
 	}
 	dtype, missing := codes.Field.DType, 0
-	values, err := codes.All(nil)
+	stored, err := codes.All(nil)
 	if err != nil {
 		return m, err
 	}
-	for ; len(values) > 0; values = values[dtype.Size():] {
+	for values := stored; len(values) > 0; values = values[dtype.Size():] {
 		switch x, whole := dtype.Read(values).Int64(); {
 		case x == -1 && whole:
 			missing++
@@ -341,11 +341,15 @@ func (c *cells) labels(path string) (m cellMember, err error) {
 	}
 	m.Field, m.Rows = source.LabelField(layout.FieldName(path), classes), codes.Count
 	m.Field.Origin = path
+	label := func(i int64, buf []byte) ([]byte, error) { // of the codes in memory: one in the file can be a chunk to inflate
+		x, _ := dtype.Read(stored[int(i)*dtype.Size():]).Int64()
+		return binary.LittleEndian.AppendUint64(buf, uint64(x)), nil
+	}
 	m.open = func() (array.Column, error) {
-		return changed(codes, m.Field, func(buf, code []byte) ([]byte, error) {
-			x, _ := dtype.Read(code).Int64()
-			return binary.LittleEndian.AppendUint64(buf, uint64(x)), nil
-		}), nil
+		c := codes
+		c.Field, c.At, c.Rows = m.Field, label, nil
+		c.Open = func() (array.Cursor, error) { return array.CursorAt(label, c.Count), nil }
+		return c, nil
 	}
 	m.Optional = missing > 0
 	return m, c.missing(path, missing, "%s = %s.cat.add_categories(\"missing\").fillna(\"missing\")")
@@ -421,21 +425,6 @@ func (c *cells) tenX() (list []cellMember, err error) {
 	m, err := c.sparse("matrix", int64(len(names)), width, c.features("matrix/features/name"))
 	m.Field.Name, m.Field.Origin, m.Name, m.Err = "X", "matrix", "X", err
 	return []cellMember{m}, nil
-}
-
-// changed returns a column whose values are f of the values of c.
-func changed(c array.Column, field source.Field, f func(buf, value []byte) ([]byte, error)) array.Column {
-	at := c.At
-	c.Field, c.Rows = field, nil
-	c.At = func(i int64, buf []byte) ([]byte, error) {
-		value, err := at(i, nil)
-		if err != nil {
-			return buf, err
-		}
-		return f(buf, value)
-	}
-	c.Open = func() (array.Cursor, error) { return array.CursorAt(c.At, c.Count), nil }
-	return c
 }
 
 // one opens an array with one axis that is small enough to be read as a whole.
