@@ -107,6 +107,32 @@ class RaggedTest(data.Copied):
         with self.assertRaisesRegex(ValueError, "length is -1; it must be 0 or more"):
             one.padded(length=-1)
 
+    def test_parts_of_batches(self):
+        ds = penstock.open(data.path("ragged"))
+        batch = ds["tokens"][0:20]
+        batches = [batch, ds["caption"][0:20]]
+        try:
+            import torch
+
+            from penstock.torch import Jagged
+
+            batches.append(Jagged(torch.from_numpy(batch.values.astype(np.int64)), torch.from_numpy(batch.offsets)))
+        except ImportError:
+            pass
+        for b in batches:
+            whole = list(b)
+            for key in slice(3, 9), slice(9, 3), slice(None, None, 4), slice(-5, None), [4, 4, 0, -1], np.arange(20) % 3 == 0, np.array([7]), []:
+                key = np.array(key, np.int64) if isinstance(key, list) and not key else key
+                some = b[key]
+                self.assertIs(type(some), type(b))
+                want = [whole[i] for i in np.arange(20)[key]]
+                self.assertEqual([str(x) for x in some], [str(x) for x in want], key)
+                self.assertEqual(len(some), len(want))
+        self.assertTrue(np.shares_memory(batch[3:9].values, batch.values))
+        for wrong in [20], [-21]:
+            with self.assertRaises(IndexError):
+                batch[wrong]
+
     def test_no_rows_at_all(self):
         ds = penstock.open(data.path("empty"))
         self.assertEqual(ds["nothing"][:].values.shape, (0, 2))

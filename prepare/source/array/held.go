@@ -15,12 +15,15 @@ func (c Column) All(buf []byte) (_ []byte, err error) {
 		buf = slices.Grow(buf, int(size*c.Count))[:from+int(size*c.Count)]
 		return buf, c.Rows(0, c.Count, buf[from:])
 	}
-	err = c.Each(func(value []byte) { buf = append(buf, value...) })
+	err = c.Each(func(value []byte) error {
+		buf = append(buf, value...)
+		return nil
+	})
 	return buf, err
 }
 
-// Each calls f with each value in order.
-func (c Column) Each(f func(value []byte)) (err error) {
+// Each calls f with all values of a column, one after the other, until f returns an error.
+func (c Column) Each(f func(value []byte) error) (err error) {
 	cursor, err := c.Open()
 	if err != nil {
 		return err
@@ -31,7 +34,9 @@ func (c Column) Each(f func(value []byte)) (err error) {
 		if err != nil {
 			return CutShort(err)
 		}
-		f(value)
+		if err := f(value); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -41,7 +46,10 @@ func (c Column) Each(f func(value []byte)) (err error) {
 func (c Column) Held() Column {
 	each := c.Each // of the column as it is now
 	read := sync.OnceValues(func() (values [][]byte, err error) {
-		err = each(func(value []byte) { values = append(values, value) })
+		err = each(func(value []byte) error {
+			values = append(values, value)
+			return nil
+		})
 		return values, err
 	})
 	c.At = func(i int64, buf []byte) ([]byte, error) {

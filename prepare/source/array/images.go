@@ -12,14 +12,19 @@ import (
 // lookedAt is the number of values in which FindImages looks for one that is not empty.
 const lookedAt = 8
 
-// FindImages gives columns the content of encoded images if their values are bytes that begin like image files:
-// lists of uint8, texts, and rows of uint8 padded with zeros, as recordings of robots store them.
+// FindImages makes columns of encoded images those whose values are bytes that begin as files of images do: lists of
+// uint8, texts, and rows of uint8 that zeros fill up behind the file, as robots write them. Values that are several such
+// rows become any number of images a record.
 func FindImages(columns []Column) {
 	for i, c := range columns {
 		f := c.Field
-		padded := !f.Ragged && f.DType == tensor.Uint8 && len(f.Shape) == 1 && len(f.Classes) == 0
+		padded := !f.Ragged && f.DType == tensor.Uint8 && (len(f.Shape) == 1 || len(f.Shape) == 2) && len(f.Classes) == 0
 		bytes := f.Ragged && f.DType == tensor.Uint8 && len(f.Shape) == 0 && (f.Content == "" || f.Content == tensor.Text)
-		if (padded || bytes) && c.beginsAsImage() {
+		switch {
+		case !padded && !bytes || !c.beginsAsImage():
+		case len(f.Shape) == 2:
+			columns[i] = c.severalPadded()
+		default:
 			columns[i] = c.images(padded)
 		}
 	}
@@ -28,6 +33,13 @@ func FindImages(columns []Column) {
 // beginsAsImage reports whether the first value that is not empty begins like an image file. Padded rows must be a
 // photo (layout.IsPhoto), as rows of numbers can begin with any bytes.
 func (c Column) beginsAsImage() bool {
+	return c.first(func(value []byte) bool {
+		return c.Field.Ragged && imagefile.Sniff(value) != "" || layout.IsPhoto(value)
+	})
+}
+
+// first reports whether the first value that is not empty, of a few, is what the caller asks for.
+func (c Column) first(is func(value []byte) bool) bool {
 	cursor, err := c.Open()
 	if err != nil {
 		return false // it is reported where the values are needed
@@ -39,14 +51,96 @@ func (c Column) beginsAsImage() bool {
 			return false
 		}
 		if len(value) > 0 {
-			return c.Field.Ragged && imagefile.Sniff(value) != "" || layout.IsPhoto(value)
+			return is(value)
 		}
 	}
 	return false
 }
 
-// IsPhotos reports whether the values are rows of bytes with image files, padded with zeros.
-func (c Column) IsPhotos() bool { return !c.Field.Ragged && c.beginsAsImage() }
+// IsPhotos reports whether the rows of bytes of a column are image files, which zeros may fill up.
+func (c Column) IsPhotos() bool { return c.beginsAsImage() }
+
+// HasImages reports whether the first value of content [tensor.Images] that is not empty begins with an image file.
+func (c Column) HasImages() bool {
+	return c.first(func(record []byte) bool {
+		file, _, err := tensor.CutImage(record)
+		return err == nil && imagefile.Sniff(file) != ""
+	})
+}
+
+// Files makes a record of content [tensor.Images] of rows of bytes.
+type Files struct {
+	Record []byte // the files so far are appended to it
+	rows   int
+	empty  bool // the last row was
+}
+
+// Add adds a row. Empty rows at the end are room for images that a record does not have; an empty row before an image is
+// an error, since the images after it would get the numbers of others.
+func (f *Files) Add(row []byte) error {
+	if f.empty && len(row) > 0 {
+		return source.ValueError("image %d of the record is empty, and image %d is not", f.rows-1, f.rows)
+	}
+	f.empty, f.rows = len(row) == 0, f.rows+1
+	if !f.empty {
+		f.Record = tensor.AppendImage(f.Record, row)
+	}
+	return nil
+}
+
+// AddPadded adds a row whose zeros at the end are no part of the file.
+func (f *Files) AddPadded(row []byte) error { return f.Add(bytes.TrimRight(row, "\x00")) }
+
+// severalPadded returns the column with the content of any number of images, of one whose values are several rows.
+func (c Column) severalPadded() Column {
+	rows, size := c.Field.Shape[0], c.Field.Shape[1]
+	record := func(buf, value []byte) ([]byte, error) {
+		files := Files{Record: buf}
+		for i := range rows {
+			if err := files.AddPadded(value[i*size : (i+1)*size]); err != nil {
+				return buf, err
+			}
+		}
+		return files.Record, nil
+	}
+	return c.Changed(source.ContentField(c.Field.Name, tensor.Images), record)
+}
+
+// Changed returns a column of a field whose values f appends to buf, from the values of c. The field keeps c's origin.
+func (c Column) Changed(field source.Field, f func(buf, value []byte) ([]byte, error)) Column {
+	inner := c
+	field.Origin = c.Field.Origin
+	c.Field, c.Rows = field, nil
+	c.Open = func() (Cursor, error) {
+		cursor, err := inner.Open()
+		return changed{cursor, f}, err
+	}
+	if inner.At != nil {
+		c.At = func(i int64, buf []byte) ([]byte, error) {
+			value, err := inner.At(i, nil)
+			if err != nil {
+				return buf, err
+			}
+			return f(buf, value)
+		}
+	}
+	return c
+}
+
+// changed is a cursor over values that a function makes of others.
+type changed struct {
+	Cursor
+	f func(buf, value []byte) ([]byte, error)
+}
+
+// Next returns what the function makes of the next value, in memory of its own.
+func (c changed) Next() ([]byte, error) {
+	value, err := c.Cursor.Next()
+	if err != nil {
+		return nil, err
+	}
+	return c.f(nil, value)
+}
 
 // images returns the column with the content of images. Padding is cut off the values, whose size then varies, so
 // Rows is removed.

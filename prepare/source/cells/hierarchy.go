@@ -108,11 +108,12 @@ func Texts(h Hierarchy, path string) (list []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.Each(func(b []byte) {
+	err = c.Each(func(b []byte) error {
 		if !c.Field.IsBytes() {
 			b = []byte(c.Field.DType.Text(b))
 		}
 		list = append(list, string(b))
+		return nil
 	})
 	return list, err
 }

@@ -225,8 +225,11 @@ func (f *File) columns(d *meta.Dataset, as enumerated) ([]array.Column, error) {
 	heap := d.Heap()
 	var columns []array.Column
 	for _, p := range list {
-		columns = append(columns, (&partColumn{part: p, blocks: b, heap: heap, native: d.Type.Class != meta.Compound}).column(
-			d.Records()))
+		c := (&partColumn{part: p, blocks: b, heap: heap, native: d.Type.Class != meta.Compound}).column(d.Records())
+		if p.files && !c.HasImages() {
+			return nil, p.severalLists()
+		}
+		columns = append(columns, c)
 	}
 	return columns, nil
 }

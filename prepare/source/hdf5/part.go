@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/tensor"
 )
@@ -30,6 +31,7 @@ type part struct {
 	numbers []int64
 	chars   bool // the elements of a record are the letters of one text
 	texts   bool // a record is several texts, which become their JSON array
+	files   bool // a record is several lists of bytes, each an image file
 }
 
 // stride is an axis of a part: n elements at a distance of bytes in a record.
@@ -126,10 +128,13 @@ func (p *part) fieldOf(name string) (f source.Field, err error) {
 	}
 	ragged := t.Class == meta.Vlen
 	if ragged {
-		if p.count() != 1 {
-			return refuse("%v: a record of several lists cannot become a field", t)
+		if t = t.Base; p.count() != 1 {
+			if t.DType() != tensor.Uint8 || len(p.axes) != 1 {
+				return f, p.severalLists()
+			}
+			p.files = true
+			return source.ContentField(name, tensor.Images), nil
 		}
-		t = t.Base
 	} else {
 		t = p.typ
 	}
@@ -154,6 +159,11 @@ func (p *part) fieldOf(name string) (f source.Field, err error) {
 	return f, nil
 }
 
+// severalLists is the error of a part whose records are several lists that are not files of images.
+func (p *part) severalLists() error {
+	return fmt.Errorf("%v: a record of several lists cannot become a field: %w", p.typ, meta.ErrUnsupported)
+}
+
 // count returns how many elements a record has, or MaxInt64 if the product overflows.
 func (p *part) count() int64 {
 	n := int64(1)
@@ -173,6 +183,8 @@ func (p *part) value(buf, record []byte, native bool, heap *meta.Heap) ([]byte, 
 	switch t := p.typ; {
 	case p.texts:
 		return p.items(buf, record, heap)
+	case p.files:
+		return p.images(buf, record, heap)
 	case t.Class == meta.Vlen:
 		return p.list(buf, record, heap)
 	case t.Class == meta.String:
@@ -256,6 +268,22 @@ func (p *part) items(buf, record []byte, heap *meta.Heap) ([]byte, error) {
 	}
 	b, err := json.Marshal(list)
 	return append(buf, b...), err
+}
+
+// images appends the image files of a record, which are its lists of bytes.
+func (p *part) images(buf, record []byte, heap *meta.Heap) ([]byte, error) {
+	elements := p.gather(nil, record[p.at:])
+	files, one := array.Files{Record: buf}, part{typ: p.typ}
+	for ; len(elements) > 0; elements = elements[p.typ.Size:] {
+		file, err := one.list(nil, elements, heap)
+		if err == nil {
+			err = files.Add(file)
+		}
+		if err != nil {
+			return buf, err
+		}
+	}
+	return files.Record, nil
 }
 
 // list appends a value of variable length. The record has only a reference into the file's heap, whose size and length

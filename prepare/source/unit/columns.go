@@ -63,7 +63,7 @@ func NewColumns(units []Unit, records *Records, selection []column.Selection) (*
 	c := &Columns{units: units, records: records, starts: make([]int64, 1, len(units)+1), splits: splitsOf(units),
 		selected: len(selection) > 0}
 	err := c.choose(selection)
-	if err == nil && records.Rows {
+	if err == nil {
 		err = c.findPhotos()
 	}
 	if err != nil {
@@ -336,29 +336,54 @@ func (c *Columns) chooseNamed(first []Member, selection []column.Selection) erro
 	return nil
 }
 
-// findPhotos finds the members whose rows in the first unit are padded image files. Their padding differs between
-// units, and so does their shape.
-func (c *Columns) findPhotos() (err error) {
-	var names []string
-	var of []*wanted
+// findPhotos finds the members whose rows are image files, by the first unit in which a member has rows. Units without
+// rows are rare, and opening many units would take long, so a few are looked at.
+func (c *Columns) findPhotos() error {
+	candidates := make(map[string]*wanted)
 	for i := range c.members {
 		w := &c.members[i]
-		if f := w.Field; f.DType == tensor.Uint8 && !f.Ragged && len(f.Shape) == 1 && w.Rows > 0 {
-			names, of = append(names, w.Name), append(of, w)
+		lists := w.Field.Ragged && len(w.Field.Shape) == 0 && !c.records.Rows // lists that are rows are found at the end
+		padded := !w.Field.Ragged && len(w.Field.Shape) == 1
+		if w.Field.DType == tensor.Uint8 && (padded || lists) && w.Rows >= 0 {
+			candidates[w.Name] = w
+		}
+	}
+	for _, u := range c.units[:min(len(c.units), 8)] {
+		if len(candidates) == 0 {
+			break
+		}
+		if err := findPhotos(u, candidates); err != nil {
+			return within(u, err)
+		}
+	}
+	return nil
+}
+
+// findPhotos says of the candidates that have rows in a unit whether these are image files, and removes them.
+func findPhotos(u Unit, candidates map[string]*wanted) (err error) {
+	members, err := u.Members()
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, m := range members {
+		if candidates[m.Name] != nil && m.Err == nil && m.Rows > 0 {
+			names = append(names, m.Name)
 		}
 	}
 	if names == nil {
 		return nil
 	}
-	columns, closer, err := c.units[0].Open(names)
+	columns, closer, err := u.Open(names)
 	if err != nil {
-		return within(c.units[0], err)
+		return err
 	}
 	if closer != nil {
 		defer func() { err = errors.Join(err, closer.Close()) }()
 	}
 	for i, column := range columns {
-		of[i].photo = column.IsPhotos()
+		candidates[names[i]].photo = column.IsPhotos()
+		delete(candidates, names[i])
 	}
 	return nil
 }
@@ -561,6 +586,18 @@ func (c *Columns) addMember(m int) error {
 		}
 	case c.records.Rows:
 		read = func(o *opened, _ int, in int64, buf []byte) ([]byte, error) { return o.columns[m].At(in, buf) }
+	case w.photo:
+		shown := source.ContentField(field.Name, tensor.Images)
+		shown.Origin, field = field.Origin, shown
+		read = func(o *opened, _ int, _ int64, buf []byte) ([]byte, error) {
+			files := array.Files{Record: buf}
+			add := files.AddPadded
+			if w.Field.Ragged {
+				add = files.Add
+			}
+			err := o.columns[m].Each(add)
+			return files.Record, err
+		}
 	case field.Ragged:
 		return fmt.Errorf("%s: several values of any length cannot become one field of a record; take rows as records: %s, "+
 			"or leave it out: %s", w.Name, shell.Command("--records", c.records.String()+rows), c.without(w.Name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, overload
 
 import torch
 
@@ -12,8 +12,8 @@ import torch
 class Jagged:
     """A batch of records of a field of variable length, as tensors: what ``penstock.Ragged`` is in NumPy.
 
-    ``b[i]`` are the rows of record i, a view; ``len(b)`` is the number of records, and iteration
-    goes over them. ``values`` are all rows, and the rows of record i are
+    ``b[i]`` are the rows of record i, a view, and ``b[i:j]`` and ``b[[3, 1]]`` batches of several; ``len(b)`` is the
+    number of records, and iteration goes over them. ``values`` are all rows, and the rows of record i are
     ``values[offsets[i]:offsets[i+1]]``: ``offsets`` is the cu_seqlens of attention kernels, as int64.
     """
 
@@ -33,8 +33,18 @@ class Jagged:
     def __repr__(self) -> str:
         return f"<{len(self)} jagged records: {self.values.dtype} {tuple(self.values.shape)} on {self.values.device}>"
 
-    def __getitem__(self, i: int) -> torch.Tensor:
-        n, i = len(self), operator.index(i)
+    @overload
+    def __getitem__(self, i: int) -> torch.Tensor: ...
+
+    @overload
+    def __getitem__(self, i: slice | list[int] | torch.Tensor) -> Jagged: ...
+
+    def __getitem__(self, i: Any) -> torch.Tensor | Jagged:
+        """Return the rows of record i; of a slice, or of an array or list of numbers, a batch of these records."""
+        n = len(self)
+        if isinstance(i, (slice, list)) or getattr(i, "ndim", 0) > 0:
+            return self._some(torch.arange(n, device=self.offsets.device)[i])
+        i = operator.index(i)
         if not -n <= i < n:
             raise IndexError(f"record {i} is out of range: there are {n}")
         return self.values[self.offsets[i % n] : self.offsets[i % n + 1]]
@@ -53,6 +63,15 @@ class Jagged:
 
     def _like(self, values: torch.Tensor, offsets: torch.Tensor) -> Jagged:
         return Jagged(values, offsets)
+
+    def _some(self, records: torch.Tensor) -> Jagged:
+        """Return the records of these numbers, all of which there are."""
+        starts, lengths = self.offsets[records], self.lengths[records]
+        offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        if len(records) and bool((records.diff() == 1).all()):
+            return self._like(self.values[starts[0] : starts[-1] + lengths[-1]], offsets)
+        rows = torch.repeat_interleave(starts - offsets[:-1], lengths)
+        return self._like(self.values[rows + torch.arange(len(rows), device=rows.device)], offsets)
 
     def pin_memory(self) -> Jagged:
         """Return a copy in page-locked memory, as torch's DataLoader asks for."""

@@ -6,7 +6,7 @@ Ragged is a batch of such records, and RaggedRecords the field: records.py with 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -64,8 +64,19 @@ class Ragged:
     def __repr__(self) -> str:
         return f"<{len(self)} ragged records: {self.values.dtype} {self.values.shape}>"
 
-    def __getitem__(self, i: int) -> np.ndarray | str | list[np.ndarray]:
-        """Return the rows of record i, its text if the field's content is utf-8, or a list of its image files."""
+    @overload
+    def __getitem__(self, i: int) -> np.ndarray | str | list[np.ndarray]: ...
+
+    @overload
+    def __getitem__(self, i: slice | Sequence[int] | np.ndarray) -> Ragged: ...
+
+    def __getitem__(self, i: Any) -> np.ndarray | str | list[np.ndarray] | Ragged:
+        """Return the rows of record i, its text if the field's content is utf-8, or a list of its image files.
+
+        A slice, or an array or list of numbers, makes a batch of these records; that of a slice of step 1 is a view.
+        """
+        if isinstance(i, slice) or np.ndim(i) > 0:
+            return self._some(np.arange(len(self))[i])
         if not -len(self) <= i < len(self):
             raise IndexError(f"record {i} is out of range: there are {len(self)}")
         i = i + len(self) if i < 0 else i
@@ -77,7 +88,22 @@ class Ragged:
 
     def copy(self) -> Ragged:
         """Return the same in memory of its own."""
-        return numbered(Ragged(self.values.copy(), self.offsets.copy(), self.content), *self._numbers)
+        return numbered(self._like(self.values.copy(), self.offsets.copy()), *self._numbers)
+
+    def _like(self, values: np.ndarray, offsets: np.ndarray) -> Ragged:
+        """Return a batch of the same content."""
+        return Ragged(values, offsets, self.content)
+
+    def _some(self, records: np.ndarray) -> Ragged:
+        """Return the records of these numbers, all of which there are."""
+        starts, lengths = self.offsets[records], self.lengths[records]
+        offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        if len(records) and (np.diff(records) == 1).all():
+            values = self.values[starts[0] : starts[-1] + lengths[-1]]
+        else:
+            values = self.values[np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])]
+        field, numbers = self._numbers
+        return numbered(self._like(values, offsets), field, np.asarray(numbers)[records] if len(numbers) else records)
 
     def padded(self, fill: Any = 0, length: int | None = None) -> np.ndarray:
         """Return an array of shape (records, longest, ...), filled up at the end of each.
@@ -137,9 +163,8 @@ class Sparse(Ragged):
         """The values."""
         return self.values[:, 1].copy()
 
-    def copy(self) -> Sparse:
-        """Return the same in memory of its own."""
-        return Sparse(self.values.copy(), self.offsets.copy(), self.width)
+    def _like(self, values: np.ndarray, offsets: np.ndarray) -> Sparse:
+        return Sparse(values, offsets, self.width)
 
     def scipy(self) -> Any:
         """Return a scipy.sparse.csr_matrix."""
