@@ -84,10 +84,12 @@ func (a *archive) fileGroups(ctx context.Context, name string, want func(ext str
 	plain := f.Seekable()
 	r := newMemberReader(plain, want)
 	_, seekable := plain.(io.Seeker)
+	// A compressed archive has no places: its bytes exist only after decompression up to them.
 	if a.packed = a.packed || !seekable; seekable {
 		r.file = tarFileAt(a.tars, name)
 	}
 	g := group{file: name}
+	// n counts members, to look at the context now and then without a call for each.
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return false, context.Cause(ctx)
@@ -96,6 +98,7 @@ func (a *archive) fileGroups(ctx context.Context, name string, want func(ext str
 		if err != nil && err != io.EOF {
 			return false, err
 		}
+		// Equal keys in two archives of a file are two groups: whether they are one sample is for keySet to decide.
 		if len(g.members) > 0 && (err == io.EOF || key != g.key || r.part != g.part) {
 			if !yield(g, nil) {
 				return false, nil
@@ -155,6 +158,7 @@ func (a *archive) yield(g group, yield func(source.Sample, error) bool) bool {
 	}
 	for _, m := range g.members {
 		s := source.Sample{Name: prefix + m.name, Split: a.splits.Of[g.file], Data: imageMember{m, a.folders.label(m.name)}}
+		// Splits in the archive come before splits in the names of files.
 		if a.folders.splits {
 			s.Split = a.folders.split(m.name)
 		}

@@ -43,11 +43,13 @@ func (a *archive) decideFolders(s *archiveScan) error {
 	}
 	a.folders.classes = slices.Sorted(maps.Keys(classes))
 	switch {
+	// Images in the root would have no class, and a record without a label does not exist.
 	case direct != "" && len(classes) > 0:
 		return fmt.Errorf("images next to folders (in %q next to %s); put every image into the folder of its class",
 			strings.TrimPrefix(direct+"/", "./"), source.Enumerate(a.folders.classes, 5))
 	case len(classes) > 0:
 		f := source.LabelField(source.LabelsName, a.folders.classes)
+		// The class is a folder in the name, so the fingerprint of names covers it.
 		f.Derived = true
 		a.info.Fields = append(a.info.Fields, f)
 		if nested {
@@ -112,6 +114,7 @@ func (c *classFolders) label(name string) int64 {
 // commonFolder returns the deepest folder that contains all images, with a slash, or "" for the archive's root. A
 // single folder of images thus is the root and not a class.
 func commonFolder(dirs []string) string {
+	// path.Dir returns "." for names without a folder.
 	if slices.Contains(dirs, ".") {
 		return ""
 	}

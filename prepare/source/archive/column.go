@@ -54,6 +54,7 @@ func (c memberColumn) takes(ext string) bool {
 func imageNumber(ext string) int64 {
 	first, last, _ := strings.Cut(ext, ".")
 	n, err := strconv.ParseUint(first, 10, 63)
+	// ErrRange is no error here: ParseUint then returns the largest number, which sorts last.
 	if errors.Is(err, strconv.ErrSyntax) || !plainImage(last) {
 		return -1
 	}
@@ -82,6 +83,8 @@ func (c memberColumn) put(v *source.Values, field int, g group) error {
 		return putNumbered(v, field, g)
 	}
 	m := c.find(g)
+	// A missing member of variable length is an empty value, as WebDataset's samples need not have all members. For
+	// fixed sizes and images nothing can stand for it.
 	if m == nil && c.field.Ragged && !c.field.Image() {
 		v.Make(field, 0)
 		return nil
@@ -168,6 +171,8 @@ func (c memberColumn) putNPY(v *source.Values, field int, data []byte) error {
 	if c.field.Ragged && len(got) > 0 {
 		got = got[1:]
 	}
+	// The first pass has looked at all arrays, so a difference means that this one was unreadable then, or has
+	// changed.
 	if f.DType != c.field.DType || !slices.Equal(got, want) || c.field.Ragged && len(f.Shape) == 0 {
 		return source.ValueError("the array is %v %v; the first sample's array makes it %v %v", f.DType, f.Shape,
 			c.field.DType, want)
@@ -182,6 +187,7 @@ func (c memberColumn) putNPY(v *source.Values, field int, data []byte) error {
 		return errors.New("the array is cut short")
 	}
 	b := append(v.Buffer(field), elements[:size]...)
+	// Swapped returns nil for bytes, which no big-endian header has.
 	if h.BigEndian {
 		b = array.Swapped(h.DType.Size())(b)
 	}

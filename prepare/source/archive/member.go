@@ -25,6 +25,7 @@ type member struct {
 // extension, or not regular) key is "", and the name is added to ignored.
 func fileMember(name string, regular bool, ignored *[]string) (m member, key string) {
 	key, ext := splitKey(name)
+	// macOS writes ._0001.jpg beside 0001.jpg, which would be another sample.
 	if source.IsHidden(path.Base(name)) || ext == "" || !regular {
 		*ignored = append(*ignored, name)
 		return m, ""
@@ -49,6 +50,7 @@ func memberName(name string) (string, error) {
 func splitKey(name string) (key, ext string) {
 	dir, base := path.Split(name)
 	at := strings.IndexByte(base, '.')
+	// A name that begins with its only dot is hidden, and has no extension.
 	if at <= 0 {
 		return name, ""
 	}

@@ -51,6 +51,7 @@ func (a *archive) scan(kind string, opts source.Options, selection []column.Sele
 	}
 	s := newArchiveScan(kind, selection)
 	a.counts = make([]fileCount, len(a.files))
+	// a.tars is not set yet, so that the members that are wanted are read in order, and no places are noted.
 	for group, err := range a.groups(a.ctx, 0, s.wants) {
 		if err == nil {
 			err = s.add(group)

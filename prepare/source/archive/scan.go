@@ -340,6 +340,7 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 		a.info.Fields = append(a.info.Fields, c.field)
 	}
 	for _, ext := range s.order {
+		// Numbered images and alternatives of one image (jpg in some samples, png in others) are missing by design.
 		if m := s.members[ext]; m.count < s.samples && imageNumber(ext) < 0 && (s.several || !plainImage(ext)) {
 			a.info.Hints = append(a.info.Hints, fmt.Sprintf(
 				"only %d of %d samples have a .%s; the members of a sample must follow each other, as tar --sort=name writes them",
@@ -451,11 +452,14 @@ func (c *memberColumn) decide(m *memberScan, w column.Selection) error {
 	}
 	last := column.LastPart(c.ext)
 	switch {
+	// .cls has a number or a word by convention. Types of --fields other than image and text are parsed from text,
+	// too.
 	case c.kind == jsonMember, w.Type != "" && w.Type != "image" && w.Type != "text", last == "cls" && w.Type == "":
 		if c.kind != jsonMember {
 			c.kind = cellMember
 		}
 		return c.decideCell(m, w, name)
+	// IsImageName wants a file name: "x." stands for the key.
 	case w.Type == "image", w.Type == "" && source.IsImageName("x."+c.ext):
 		if plainImage(c.ext) && !c.exact {
 			c.kind = imageMembers

@@ -99,6 +99,7 @@ func (r *memberReader) header() (*tar.Header, error) {
 		if err != io.EOF {
 			return nil, r.wrong(err)
 		}
+		// The end mark comes before the end of the file, so package tar has not seen one.
 		if r.bytes.ended {
 			return nil, errors.New("the archive is cut short: it has no end mark")
 		}
@@ -140,9 +141,11 @@ func (r *memberReader) next(ignored *[]string) (m member, key string, err error)
 		if err != nil {
 			return m, "", err
 		}
+		// Folders and the headers that git archive writes are no members, and are not counted as ignored.
 		if h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader {
 			continue
 		}
+		// Sparse files and hard links count as members, so that checkMember can say what is wrong with them.
 		regular := h.Typeflag == tar.TypeReg || h.Typeflag == tar.TypeGNUSparse || h.Typeflag == tar.TypeLink
 		if m, key = fileMember(name, regular, ignored); key == "" {
 			if h.Typeflag == tar.TypeSymlink {

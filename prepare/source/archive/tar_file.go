@@ -81,12 +81,14 @@ func (p *tarPlace) load() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// This describes the open file, and not what is at the path by now.
 	now, err := file.Stat()
 	if was := p.file.was; err != nil || was == nil || now.Size() != was.Size() || now.ModTime() != was.ModTime() {
 		return nil, errors.Join(source.WithoutPath(err), errRewritten)
 	}
 	data := make([]byte, p.bytes)
 	if err := source.ReadAt(file, data, p.at); err != nil {
+		// EOF would look like the end of something that was read in order.
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}

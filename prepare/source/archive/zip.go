@@ -66,6 +66,7 @@ func (z *zipFile) readDirectory() error {
 	}
 	z.members = r.File
 	slices.SortStableFunc(z.members, func(a, b *zip.File) int { return strings.Compare(a.Name, b.Name) })
+	// Sorting is stable, so that members of one name stay in the order of the directory.
 	z.together()
 	return nil
 }
@@ -117,6 +118,7 @@ func (z *zipFile) groups(ctx context.Context, name string, want func(ext string)
 // not read before load.
 func (z *zipFile) member(f *zip.File, want func(ext string) bool, ignored *[]string) (m member, key string, err error) {
 	name, err := memberName(f.Name)
+	// Some writers mark folders only in the mode, and have no bytes for them.
 	if err != nil || strings.HasSuffix(f.Name, "/") || f.Mode().IsDir() && f.UncompressedSize64 == 0 {
 		return m, "", err
 	}
@@ -142,6 +144,7 @@ func checkZipped(f *zip.File) error {
 	case f.UncompressedSize64 > source.MaxValue:
 		return fmt.Errorf("has %d bytes, more than %d", f.UncompressedSize64, source.MaxValue)
 	}
+	// Both sizes are claims of the directory: load notices a member that is longer.
 	return source.CheckRatio(int64(f.CompressedSize64), int64(f.UncompressedSize64))
 }
 

@@ -76,6 +76,7 @@ func cifarFiles(root *vfs.Root, path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Several files of a glob are read in their order, and without splits unless both kinds are among them.
 	if info, err := root.Stat(files[0]); err != nil || !info.IsDir() {
 		return files, err
 	}

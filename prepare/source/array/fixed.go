@@ -89,6 +89,7 @@ func (f *fixedReader) read() ([]byte, int, error) {
 	if f.convert != nil {
 		b = f.convert(b)
 	}
+	// The end is read together with the last values, so that a damaged file fails before its last record is used.
 	if f.left -= n; f.left == 0 {
 		if err := f.end(); err != nil {
 			return nil, 0, err

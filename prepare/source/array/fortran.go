@@ -27,6 +27,7 @@ func (h Header) fortranColumn(field source.Field, count int64, r io.ReaderAt) Co
 		size := int64(h.DType.Size())
 		s := &fortranReader{Header: h, r: r, count: count, record: field.RecordBytes(), order: cOrder(field.Shape),
 			turn: turns[h.DType.Size()]}
+		// A block has at least one record, even if the record is larger than stripBytes.
 		s.most = min(count, max(1, stripBytes/int64(s.record)))
 		s.whole = abreast*count*size <= wholeBytes
 		strip := s.most * size
@@ -46,6 +47,8 @@ func cOrder(shape tensor.Shape) []int {
 		for _, n := range shape[axis+1:] {
 			stride *= n
 		}
+		// Axes are added from the first, the fastest in the file: each value of an axis repeats the order of the
+		// axes before it, moved by its stride in C order.
 		inner := order
 		order = make([]int, 0, len(inner)*shape[axis])
 		for i := range shape[axis] {
@@ -80,6 +83,7 @@ func (s *fortranReader) read() ([]byte, int, error) {
 	if n == 0 {
 		return nil, 0, io.EOF
 	}
+	// A block is not reused: cursors hand out slices of it.
 	block := make([]byte, n*int64(s.record))
 	for first := 0; first < len(s.order); first += s.group {
 		order := s.order[first:min(first+s.group, len(s.order))]

@@ -10,6 +10,8 @@ import (
 
 // All appends all values to buf, concatenated.
 func (c Column) All(buf []byte) (_ []byte, err error) {
+	// One read instead of one for each value; larger arrays are read value by value, as the size is a claim of the
+	// file.
 	if size := int64(c.Field.RecordBytes()); c.Rows != nil && size*c.Count < math.MaxInt32 {
 		from := len(buf)
 		buf = slices.Grow(buf, int(size*c.Count))[:from+int(size*c.Count)]

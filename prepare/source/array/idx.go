@@ -115,6 +115,7 @@ func idxColumn(ctx context.Context, root *vfs.Root, name string) (Column, io.Clo
 // each pass, and its end is checked when a pass reaches it.
 func idxColumnOf(ctx context.Context, f vfs.File, name string) (Column, error) {
 	magic := make([]byte, 2)
+	// The content decides and not the name: files are often unpacked and keep their name.
 	if err := source.ReadAt(f, magic, 0); err != nil {
 		return Column{}, CutShort(err)
 	}
@@ -133,6 +134,7 @@ func idxColumnOf(ctx context.Context, f vfs.File, name string) (Column, error) {
 		}
 		return layout.column(field, h.Shape[0], f, h.Offset), err
 	}
+	// The section has no end, as the size of the compressed data is not needed; gzip ends by itself.
 	open := func() (io.ReadCloser, error) { return gzip.NewReader(io.NewSectionReader(f, 0, 1<<62)) }
 	r, err := open()
 	if err != nil {

@@ -41,6 +41,7 @@ func OpenNPY(ctx context.Context, root *vfs.Root, path string, _ source.Options,
 	}
 	if columns, err = bad.choose(columns, selection); err != nil {
 		source.CloseFiles(open)
+		// For a single file, its own error says more than how to leave it out.
 		if len(files) == 1 && len(bad) == 1 {
 			err = bad[0].Err
 		}
@@ -212,6 +213,8 @@ func npzColumn(ctx context.Context, f vfs.File, m *zip.File, name string) (Colum
 		_, r, err := open()
 		return source.ReadUntil(ctx, r), err
 	})
+	// The bytes of a stored member are in the archive as they are. Reading in order still goes through the member,
+	// whose end checks its CRC.
 	if at, err := m.DataOffset(); err == nil && m.Method == zip.Store {
 		direct := h.layout(field).column(field, count, f, at+h.Offset)
 		c.At, c.Rows = direct.At, direct.Rows

@@ -79,6 +79,7 @@ func tensorsOf(r io.ReaderAt, size int64) (columns []Column, bad Rejections, err
 	if err := json.Unmarshal(text, &entries); err != nil {
 		return nil, nil, fmt.Errorf("is no file of safetensors: header: %w", err)
 	}
+	// The only key that is no tensor: free text of the writer.
 	delete(entries, "__metadata__")
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		c, err := tensorColumn(r, name, entries[name], 8+int64(n), size)
@@ -102,6 +103,7 @@ func tensorColumn(r io.ReaderAt, name string, text []byte, first, size int64) (C
 	if !ok {
 		return Column{}, fmt.Errorf("type %s is not one of numbers that fields have", e.DType)
 	}
+	// Each axis is limited before field multiplies them.
 	for _, axis := range e.Shape {
 		if axis < 0 || axis > 1<<40 {
 			return Column{}, fmt.Errorf("axis of %d elements", axis)
@@ -113,6 +115,7 @@ func tensorColumn(r io.ReaderAt, name string, text []byte, first, size int64) (C
 		return Column{}, err
 	}
 	need := count * int64(field.RecordBytes())
+	// The file stores both ends of a tensor although the shape implies its size: they must agree.
 	if e.Offsets[0] < 0 || e.Offsets[1] > size-first || e.Offsets[1]-e.Offsets[0] != need {
 		return Column{}, fmt.Errorf("bytes %d to %d of %d are not the %d of its shape", e.Offsets[0], e.Offsets[1],
 			size-first, need)

@@ -80,6 +80,7 @@ func NewNamed(kind, path, name string, columns []Column, names func(i int64) str
 	if err := s.check(); err != nil {
 		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), s.Close())
 	}
+	// One column that can only be read in order makes the whole source sequential: a record needs all of them.
 	for _, c := range columns {
 		if c.At == nil {
 			return s, nil
@@ -102,6 +103,7 @@ func (s *arrays) check() error {
 		if err := c.Field.Validate(); err != nil {
 			return err
 		}
+		// All lengths are collected for the message, and not only the first that differs.
 		same = same && c.Count == s.info.Count
 		lengths = append(lengths, fmt.Sprintf("%s has %d", c.Field.Origin, c.Count))
 		s.info.Fields = append(s.info.Fields, c.Field)
@@ -239,6 +241,7 @@ type place struct {
 // Read implements Data.
 func (p place) Read(v *source.Values) error {
 	for k, c := range p.arrays.columns {
+		// The values are read into the memory of v, so a worker allocates only for its largest record.
 		b, err := c.At(p.i, v.Buffer(k))
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Field.Origin, CutShort(err))

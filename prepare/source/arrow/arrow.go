@@ -50,6 +50,7 @@ func filesOf(root *vfs.Root, path string, names []string) ([]string, *source.Fil
 	}
 	if err := source.ReadJSON(root, filepath.Join(folder, "dataset_dict.json"), "dictionary of datasets", maxJSON,
 		&dict); err != nil {
+		// Without a readable dictionary, the folder is a dataset of its own.
 		names, err := saved(root, path, folder)
 		return names, nil, err
 	}

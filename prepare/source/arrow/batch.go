@@ -63,6 +63,7 @@ func newBatch(f *file, nodes []*node, t *table, body span) (*batch, error) {
 	b := &batch{file: f, rows: t.number(0, 8, 0), size: body.size, codec: noCodec}
 	most := 8 * body.size
 	if c := t.table(3); c != nil {
+		// The only compression method of Arrow is by buffer; c.number(1) would say so.
 		if b.codec = codec(c.number(0, 1, 0)); b.codec != lz4Codec && b.codec != zstdCodec {
 			return nil, fmt.Errorf("compressed by method %d, which is not known", b.codec)
 		}
@@ -112,6 +113,7 @@ func (l *bufferWalk) array(n *node) (*array, error) {
 		children = nil
 	case n.kind == binaries:
 		buffers = 3
+	// These have only a validity bitmap; their values are those of the children.
 	case n.kind == structs, n.kind == fixedList && !n.inline:
 		buffers = 1
 	case n.kind == others:
@@ -202,6 +204,7 @@ func (l *loaded) content(a *array) (*content, error) {
 // strings stay in the file if they are not compressed. The size that a buffer must have follows from the length of
 // the array, which the file claims; buffer compares it with the bytes that are there.
 func (l *loaded) read(a *array, c *content) (err error) {
+	// Writers leave the bitmap out if there are no nulls.
 	if a.nulls != 0 && a.buffers[0].size > 0 {
 		if c.validity, err = l.buffer(a.buffers[0], (a.length+7)/8); err != nil {
 			return err
@@ -220,6 +223,7 @@ func (l *loaded) read(a *array, c *content) (err error) {
 		}
 		return l.blobs(a.buffers[2:], c)
 	case binaries, lists:
+		// An empty array may have no offsets, where n values need n+1.
 		if a.length > 0 {
 			if c.offsets, err = l.buffer(a.buffers[1], (a.length+1)*int64(n.width)); err != nil {
 				return err
@@ -259,6 +263,8 @@ func (l *loaded) blobs(spans []span, c *content) error {
 
 // bytes returns n bytes of a blob. Bytes from the file are appended to buf, whose memory the result shares.
 func (l *loaded) bytes(b *blob, at, n int64, buf *[]byte) ([]byte, error) {
+	// Offsets of values come from the file: each is checked against its buffer when it is used, and not all of them
+	// before.
 	if layout.Inside(at, n, b.at.size) != nil {
 		return nil, errExtent
 	}
@@ -282,6 +288,7 @@ func (l *loaded) buffer(s span, least int64) ([]byte, error) {
 		return nil, nil
 	}
 	if l.codec == noCodec {
+		// More bytes than needed are padding, which Arrow aligns to 8 or 64 bytes.
 		if s.size < least {
 			return nil, errSmall
 		}
@@ -339,6 +346,7 @@ func inflate(b []byte, c codec) ([]byte, error) {
 		}
 		from = z
 	}
+	// One byte more than announced is read, to notice a buffer that is longer.
 	out, err := io.ReadAll(io.LimitReader(from, size+1))
 	if err == nil && int64(len(out)) != size {
 		err = errors.New("a compressed buffer has another size than it says")

@@ -105,6 +105,7 @@ func (f *file) stream() error {
 // as one was cut off, or its writer stopped.
 func (f *file) ends() (isFile bool, err error) {
 	var head, tail [8]byte
+	// A file has two magic numbers and a length at least; a stream begins with two lengths and an offset.
 	if f.size < 16 {
 		return false, errors.New("is not an Arrow file: it is too short")
 	}
@@ -154,10 +155,12 @@ func (f *file) footer() error {
 		return err
 	}
 	const dictionaries, batches = 2, 3 // fields of the footer
+	// Messages are visited in the order of the footer: newBatch takes the dictionaries that are known then.
 	for _, field := range []int{dictionaries, batches} {
 		at, count := t.vector(field, blockBytes)
 		for i := range count {
 			place := meta.int64(at + i*blockBytes)
+			// Messages are between the padded magic number and the footer.
 			if place < 8 || place >= end-size {
 				return fmt.Errorf("message at byte %d: %w", place, store.ErrCorrupt)
 			}
@@ -229,6 +232,7 @@ func (f *file) header(typ int64, t *table, body span) (err error) {
 	case typ == headerSchema && f.schema == nil:
 		f.schema, err = newSchema(t)
 		return err
+	// Nothing else can be understood before the schema.
 	case f.schema == nil:
 		return errors.New("is no Arrow stream: it does not begin with a schema")
 	case typ == headerBatch:
@@ -236,6 +240,7 @@ func (f *file) header(typ int64, t *table, body span) (err error) {
 		if err != nil {
 			return err
 		}
+		// The sum of all rows must not overflow, whatever the batches claim.
 		if b.rows > 1<<62-f.rows {
 			return store.ErrCorrupt
 		}
@@ -256,6 +261,7 @@ func (f *file) dictionary(t *table, body span) error {
 	if n == nil || data == nil {
 		return fmt.Errorf("dictionary %d, which no column has: %w", id, store.ErrCorrupt)
 	}
+	// The dictionary's own values have the type of the column, but no dictionary.
 	values := *n
 	values.dictionary, values.index = -1, nil
 	b, err := newBatch(f, []*node{&values}, data, body)

@@ -46,6 +46,7 @@ func (l *loaded) value(f *leaf, i int64, x *rows.Value, buf *[]byte) error {
 			x.Null = true
 			return err
 		}
+		// Lengths of children are claims of the file, and a struct may be longer than they are.
 		if a = a.children[k]; i >= a.length {
 			return store.ErrCorrupt
 		}
@@ -92,6 +93,7 @@ func (l *loaded) list(a *array, i int64, x *rows.Value, buf *[]byte) error {
 			x.Dims[x.Rank] = length
 			x.Rank++
 		}
+		// An empty list says nothing about the lengths further in.
 		if low == high {
 			x.SetShape(0)
 			break
@@ -196,6 +198,7 @@ func (l *loaded) numbers(a *array, low, high int64, x *rows.Value, buf *[]byte) 
 	if low == high {
 		return nil
 	}
+	// Values that need conversion are appended to buf; numbers that do not are a slice of the batch.
 	data, begin := c.data[0].raw, len(*buf)
 	switch a.kind {
 	case bits:
@@ -212,6 +215,7 @@ func (l *loaded) numbers(a *array, low, high int64, x *rows.Value, buf *[]byte) 
 		if a.dtype != tensor.Bool {
 			return nil
 		}
+		// bool8 has any number but 0 for true, and a field of booleans has only 1.
 		for _, b := range x.Data {
 			*buf = append(*buf, min(b, 1))
 		}
@@ -243,6 +247,7 @@ func (l *loaded) text(a *array, i int64, buf *[]byte) ([]byte, error) {
 	if a.kind == views {
 		view := c.offsets[16*i:]
 		n := int64(int32(binary.LittleEndian.Uint32(view)))
+		// A short value is inside of its view.
 		if n >= 0 && n <= 12 {
 			return view[4 : 4+n : 4+n], nil
 		}
@@ -282,6 +287,7 @@ func (l *loaded) word(a *array, c *content, i int64, buf *[]byte) ([]byte, error
 	var word [8]byte
 	copy(word[:], c.data[0].raw[i*width:(i+1)*width])
 	n := int64(binary.LittleEndian.Uint64(word[:]))
+	// An index counts through all batches of the dictionary.
 	for _, p := range d.loaded {
 		if n >= 0 && n < p.rows {
 			if null, err := p.null(p.arrays[0], n); err != nil || null {

@@ -113,6 +113,7 @@ func newNode(t *table, left *int, depth int) (*node, error) {
 		return nil, fmt.Errorf("column %s is of type %d, which is not known", n.name, t.number(2, 1, 0))
 	}
 	n.extend(t.tables(6))
+	// Field.dictionary: the column has indices, and the type describes the values.
 	if d := t.table(4); d != nil {
 		if n.kind != binaries && n.kind != views {
 			n.refused = errors.New("a dictionary of values other than strings cannot become a field; " +
@@ -155,6 +156,7 @@ func (n *node) extend(metadata []*table) {
 		elements *= axis
 	}
 	switch {
+	// A shape that does not fit is ignored: the column is then a list of n.width numbers.
 	case elements != n.width || len(is.Shape) >= tensor.MaxRank:
 	case !slices.IsSorted(is.Permutation):
 		n.refused = fmt.Errorf("its tensors are stored in another order of axes, %v; write them in C order", is.Permutation)
@@ -264,6 +266,7 @@ func (n *node) take(typ int64, t *table) {
 		if n.width <= 0 {
 			n.refused, n.width = fmt.Errorf("values of %d elements cannot become a field", n.width), max(n.width, 0)
 		}
+		// A child of bytes makes fixed-size binary the same as a fixed-size list of uint8 for all that follows.
 		if typ == typeFixedBinary {
 			n.children, n.inline = []*node{{kind: fixed, width: 1, dtype: tensor.Uint8, dictionary: -1}}, true
 		}
@@ -347,6 +350,7 @@ func (n *node) imageBytes() int {
 func newLeaf(n *node, name string, path []int) *leaf {
 	l := &leaf{Column: rows.Column{Name: name, Refused: n.refused, Note: n.note}, path: path}
 	inner, rank := n, 0
+	// newNode has made sure that a list has exactly one child.
 	for ; inner.kind == lists || inner.kind == fixedList; inner = inner.children[0] {
 		l.List = l.List || inner.kind == lists
 		if inner.shape != nil && rank == 0 {
@@ -362,6 +366,7 @@ func newLeaf(n *node, name string, path []int) *leaf {
 			l.Refused = c.refused
 		}
 	}
+	// Lengths of lists are known only from the rows, so a scan has to find the shape.
 	if l.DType = inner.dtype; l.List {
 		l.Shape = nil
 	}

@@ -64,6 +64,7 @@ func openSparse(h Hierarchy, path string, width int) (c array.Column, err error)
 	if s.dtype = c.Field.DType; s.dtype != valued {
 		s.values = &array.Converted{Narrow: s.values, From: valued, To: s.dtype}
 	}
+	// scipy writes int32 indices, and int64 when a matrix has too many values; other types are converted to int64.
 	if s.wide = placed != tensor.Int32; s.wide && placed != tensor.Int64 {
 		s.columns = &array.Converted{Narrow: s.columns, From: placed, To: tensor.Int64}
 	}
@@ -127,6 +128,7 @@ func (s *sparse) read(dst []byte, a, b int64) error {
 	if held == nil {
 		held = new([]byte)
 	}
+	// The pool holds pointers, as putting a slice in it would allocate for its header.
 	defer s.scratch.Put(held)
 	columns := int(b-a) * s.columns.RecordBytes()
 	values := (columns + 7) / 8 * 8 // so that they are aligned

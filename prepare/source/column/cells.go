@@ -52,6 +52,7 @@ func (c *Cells) integers(to []byte, row, rows int) (int, PlainTraits) {
 	for ; row < rows; row++ {
 		begin, end := c.At(row)
 		p := takeCell(c.Text, begin, end)
+		// A fraction is a plain number, but no int64: the type of the column was a guess.
 		if p.Traits&(plainNone|PlainFraction) != 0 {
 			break
 		}
@@ -75,6 +76,7 @@ func (c *Cells) float32s(to []byte, row, rows int) (int, PlainTraits) {
 			x, off = float64(p.digits), 4 // see decimal; no number here is as small as 0x1p-126
 		}
 		x /= powersOf10[p.places]
+		// low+off-half <= 2*off is low within off of half, in one unsigned comparison.
 		if low := math.Float64bits(x) & (2*half - 1); p.Traits&plainNone != 0 || low+off-half <= 2*off {
 			break
 		}
@@ -118,9 +120,11 @@ func takeCell(text string, begin, end int) (p Plain) {
 	if text[begin] == '-' {
 		p.Traits = PlainNegative
 	}
+	// The trait of the sign as a number: 1 if there is one, without a branch.
 	begin += int(p.Traits / PlainNegative)
 	n := end - begin
 	head := binary.LittleEndian.Uint64([]byte(text[begin : begin+8]))
+	// whole is the number of characters before the point, or 8 if the first eight characters have none.
 	whole, zero := pointIn(head), head&0xff == '0'
 	if whole >= n || whole == 8 {
 		if n < 1 || n > mostWhole || zero && (n > 1 || p.Traits != 0) {

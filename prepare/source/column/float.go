@@ -44,6 +44,8 @@ func parseFloat(word string, size int) (float64, error) {
 			digits++
 		case word[i] == '.' && point < 0:
 			point = digits
+			// The digits after the point are mostly the rest of the word, and are read eight at a time from its
+			// end.
 			rest := len(word) - (i + 1)
 			if rest > 16 && rest <= 24 {
 				if d, ok := EightDigits(word[i+1:]); ok {

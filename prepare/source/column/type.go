@@ -222,6 +222,7 @@ func (t *Type) SetMissing(what string, f source.Field) { t.missing, t.noValue = 
 
 // appendMissing appends the value that stands for a missing cell, or returns why there is none.
 func (t *Type) appendMissing(b []byte) ([]byte, error) {
+	// SetMissing was not called, or there is no such value.
 	if t.missing == nil {
 		return b, cmp.Or(t.noValue, source.ErrMissing)
 	}
@@ -292,6 +293,7 @@ func (t *Type) appendNumbers(b []byte, text string) ([]byte, error) {
 		if isAbsent(word) {
 			return t.appendMissing(b)
 		}
+		// A single word cannot be a list either, so this error is the right one.
 		if word != "" && strings.IndexFunc(word, isBlank) < 0 {
 			return b, source.ValueError("%w", err)
 		}
@@ -503,6 +505,7 @@ func readFile(path string, dir source.File, buf []byte) ([]byte, error) {
 		return b, nil
 	}
 	err = fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
+	// A common mistake: the path is right from the folder where preprocess was started.
 	if _, elsewhere := vfs.Stat(given); elsewhere == nil && errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w; paths are relative to the folder of the table, not to the working folder", err)
 	}
