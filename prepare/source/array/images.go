@@ -18,6 +18,7 @@ const lookedAt = 8
 func FindImages(columns []Column) {
 	for i, c := range columns {
 		f := c.Field
+		// Classes mean that the bytes are numbers, whatever they look like.
 		padded := !f.Ragged && f.DType == tensor.Uint8 && (len(f.Shape) == 1 || len(f.Shape) == 2) && len(f.Classes) == 0
 		bytes := f.Ragged && f.DType == tensor.Uint8 && len(f.Shape) == 0 && (f.Content == "" || f.Content == tensor.Text)
 		switch {

@@ -101,6 +101,7 @@ func (c *cells) Open(names []string) ([]array.Column, io.Closer, error) {
 	list := make([]array.Column, len(names))
 	for _, m := range members {
 		i := slices.Index(names, m.Name)
+		// Package unit reports m.Err, if it asked for the member.
 		if i < 0 || m.Err != nil {
 			continue
 		}
@@ -157,6 +158,7 @@ func (c *cells) annData() (list []cellMember, err error) {
 
 // columnsOf returns the column names of a data frame in their order.
 func (c *cells) columnsOf(frame string) (names []string) {
+	// Groups do not keep an order: HDF5 lists members by name unless creation order was tracked.
 	if v, ok := c.file.Attribute(frame, "column-order"); ok {
 		if names, ok := v.Strings(); ok {
 			return names
@@ -418,6 +420,7 @@ func (c *cells) tenX() (list []cellMember, err error) {
 	if err := r.Records(c.file.Context(), stored, 0, 2); err != nil {
 		return nil, fmt.Errorf("matrix/shape: %w", err)
 	}
+	// matrix/shape is (features, cells): its first number is the width of a cell.
 	width, ok := dtype.Read(stored).Int64()
 	if !ok || width < 1 || width > 1<<40 {
 		return nil, fmt.Errorf("%v features: %w", dtype.Read(stored), meta.ErrUnsupported)
