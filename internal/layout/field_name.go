@@ -86,7 +86,8 @@ func FileName(field string) string {
 		}
 		return '_'
 	}, field)
-	return fmt.Sprintf("%.80s.%08x", strings.TrimLeft(plain, "-"), crc32.ChecksumIEEE([]byte(field)))
+	// A name does not begin with -, which programs take for an option; of the name "-" nothing would be left.
+	return fmt.Sprintf("%.80s.%08x", cmp.Or(strings.TrimLeft(plain, "-"), "_"), crc32.ChecksumIEEE([]byte(field)))
 }
 
 // Groups yields the groups that a name is in, the innermost first: a/b and a of a/b/c.

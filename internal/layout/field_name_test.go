@@ -24,6 +24,7 @@ func TestFieldName(t *testing.T) {
 func FuzzFieldName(f *testing.F) {
 	f.Add("a/b")
 	f.Add(strings.Repeat("/ö", 200))
+	f.Add("-")
 	f.Fuzz(func(t *testing.T, text string) {
 		name := FieldName(text)
 		if !IsFieldName(name) || FieldName(name) != name || IsFieldName(text) && name != text {
