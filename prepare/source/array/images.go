@@ -12,9 +12,9 @@ import (
 // lookedAt is the number of values in which FindImages looks for one that is not empty.
 const lookedAt = 8
 
-// FindImages makes columns of encoded images those whose values are bytes that begin as files of images do: lists of
-// uint8, texts, and rows of uint8 that zeros fill up behind the file, as robots write them. Values that are several such
-// rows become any number of images a record.
+// FindImages gives columns the content of encoded images if their values are bytes that begin like image files:
+// lists of uint8, texts, and rows of uint8 padded with zeros, as recordings of robots store them. Values that are
+// several such rows become any number of images in a record.
 func FindImages(columns []Column) {
 	for i, c := range columns {
 		f := c.Field
@@ -39,7 +39,8 @@ func (c Column) beginsAsImage() bool {
 	})
 }
 
-// first reports whether the first value that is not empty, of a few, is what the caller asks for.
+// first calls is with the first of a few values that is not empty, and returns its result; false if all are empty
+// or cannot be read.
 func (c Column) first(is func(value []byte) bool) bool {
 	cursor, err := c.Open()
 	if err != nil {
@@ -58,7 +59,7 @@ func (c Column) first(is func(value []byte) bool) bool {
 	return false
 }
 
-// IsPhotos reports whether the rows of bytes of a column are image files, which zeros may fill up.
+// IsPhotos reports whether the values are rows of bytes with image files, which may be padded with zeros.
 func (c Column) IsPhotos() bool { return c.beginsAsImage() }
 
 // HasImages reports whether the first value of content [tensor.Images] that is not empty begins with an image file.
@@ -69,15 +70,15 @@ func (c Column) HasImages() bool {
 	})
 }
 
-// Files makes a record of content [tensor.Images] of rows of bytes.
+// Files makes a value of content [tensor.Images] from rows of bytes, one file in each.
 type Files struct {
-	Record []byte // the files so far are appended to it
+	Record []byte // files are appended to it
 	rows   int
-	empty  bool // the last row was
+	empty  bool // the last row was empty
 }
 
-// Add adds a row. Empty rows at the end are room for images that a record does not have; an empty row before an image is
-// an error, since the images after it would get the numbers of others.
+// Add adds a row. Empty rows at the end mean that the record has fewer images than rows. An empty row before an
+// image is an error, as the images after it would move to other positions.
 func (f *Files) Add(row []byte) error {
 	if f.empty && len(row) > 0 {
 		return source.ValueError("image %d of the record is empty, and image %d is not", f.rows-1, f.rows)
@@ -89,10 +90,10 @@ func (f *Files) Add(row []byte) error {
 	return nil
 }
 
-// AddPadded adds a row whose zeros at the end are no part of the file.
+// AddPadded adds a row, without the zeros at its end that pad the file.
 func (f *Files) AddPadded(row []byte) error { return f.Add(bytes.TrimRight(row, "\x00")) }
 
-// severalPadded returns the column with the content of any number of images, of one whose values are several rows.
+// severalPadded returns a column of values of several padded rows as a column of any number of images.
 func (c Column) severalPadded() Column {
 	rows, size := c.Field.Shape[0], c.Field.Shape[1]
 	record := func(buf, value []byte) ([]byte, error) {
@@ -107,7 +108,8 @@ func (c Column) severalPadded() Column {
 	return c.Changed(source.ContentField(c.Field.Name, tensor.Images), record)
 }
 
-// Changed returns a column of a field whose values f appends to buf, from the values of c. The field keeps c's origin.
+// Changed returns a column of field whose values f appends to buf, made from the values of c. The field keeps the
+// origin of c.
 func (c Column) Changed(field source.Field, f func(buf, value []byte) ([]byte, error)) Column {
 	inner := c
 	field.Origin = c.Field.Origin
@@ -128,13 +130,13 @@ func (c Column) Changed(field source.Field, f func(buf, value []byte) ([]byte, e
 	return c
 }
 
-// changed is a cursor over values that a function makes of others.
+// changed is a cursor over values that f makes from the values of another cursor.
 type changed struct {
 	Cursor
 	f func(buf, value []byte) ([]byte, error)
 }
 
-// Next returns what the function makes of the next value, in memory of its own.
+// Next returns what f makes of the next value, in memory of its own.
 func (c changed) Next() ([]byte, error) {
 	value, err := c.Cursor.Next()
 	if err != nil {

@@ -57,6 +57,7 @@ func readFlat(root *vfs.Root, path string) (*store.Dataset, error) {
 		return nil, err
 	}
 	d := opened.(*store.Dataset)
+	// A shard that is cut short would otherwise show only in the middle of the copy.
 	if !vfs.Mounted(path) {
 		err = layout.CheckShards(files{root, folder}, d.Schema.Specs(), d.Manifest.Shards)
 	}
@@ -238,6 +239,7 @@ type extentReader struct {
 
 // Read implements io.Reader.
 func (r *extentReader) Read(p []byte) (int, error) {
+	// Extents without rows are skipped.
 	for r.left == 0 {
 		if len(r.extents) == 0 {
 			return 0, io.EOF
@@ -339,6 +341,7 @@ type ragged struct {
 // at appends record i to buf. It reads three offsets: the first of the extent, and the two around the record. Walk
 // checks them before memory is allocated for their difference.
 func (g *ragged) at(i int64, buf []byte) ([]byte, error) {
+	// Offsets are stored for each extent, from its first record on, so one more than records.
 	k := g.index.Find(i)
 	e, offsets := &g.index.Extents[k], g.offsets.Extents[k]
 	var b [24]byte

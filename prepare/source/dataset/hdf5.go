@@ -25,6 +25,7 @@ import (
 func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	name, generation, _ := layout.SplitGeneration(path)
+	// The generation is part of the path's notation, and not of the file's name.
 	f, size, err := source.OpenSized(ctx, root, name)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -34,6 +35,7 @@ func OpenHDF5(ctx context.Context, root *vfs.Root, path string, opts source.Opti
 		f.Close()
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
+	// A dataset of this module is read by path, generation and checksums, so this open file is not needed.
 	if d, err := ownHDF5(name, file); d != nil || err != nil {
 		f.Close()
 		if err != nil {
@@ -102,6 +104,8 @@ func OfUnits(kind, path string, columns *unit.Columns, records *unit.Records, hi
 		}
 	}
 	splits := columns.Splits()
+	// A list is no split of the file by itself: lists may overlap. Only the list that is asked for divides the
+	// records.
 	if i := slices.IndexFunc(lists, func(l store.Split) bool { return l.Name == split }); i >= 0 {
 		splits = []store.Split{lists[i], columns.Others(lists[i])}
 	}

@@ -32,6 +32,7 @@ func (o *openFiles) readAt(path string, b []byte, offset int64) error {
 	if err != nil {
 		return err
 	}
+	// If mostOpen files are open, or another goroutine was faster, the file is for this read only.
 	if kept := o.keep(path, f); !kept {
 		defer f.Close()
 	}

@@ -124,11 +124,13 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts Options) (*Fold
 		return nil, err
 	}
 	few := fewHeads
+	// With Alone, such a file is no error, so each has to be looked at.
 	if s.alone {
 		few = math.MaxInt
 	}
 	s.heads = readHeads(ctx, root, path, few, s.isImage)
 	err := s.scan(ctx)
+	// The second scan takes arrays for samples. Only a scan of all folders can tell that there is no image.
 	if s.info.Count == 0 && s.hasArray {
 		s.arrays, s.classes, s.folders, s.left = true, nil, nil, leftOut{}
 		err = s.scan(ctx)
@@ -170,9 +172,11 @@ func (s *Folder) scan(ctx context.Context) error {
 	switch {
 	case len(top.files) > 0 && len(top.folders) > 0:
 		return s.beside("", top)
+	// Images alone, without classes.
 	case len(top.folders) == 0:
 		s.folders = []folder{{}}
 		s.info.Count = int64(len(top.files))
+	// All folders have names of splits.
 	case !slices.ContainsFunc(top.folders, func(name string) bool { return !source.IsSplit(name) }):
 		err = s.scanSplits(ctx, top.folders)
 	default:
@@ -240,6 +244,7 @@ func (s *Folder) scanClasses(ctx context.Context, classes []string) error {
 // scanClass adds the folders with samples at and below a class folder, sorted by path. direct reports whether the
 // class folder itself has samples.
 func (s *Folder) scanClass(ctx context.Context, label int64, split, class string) (direct bool, err error) {
+	// Images of a class may be in folders below its own, as in ImageFolder.
 	w, top := walker{ctx: ctx, source: s}, filepath.Join(split, class)
 	if err := w.walk(top); err != nil {
 		return false, err
@@ -312,6 +317,7 @@ func (s *Folder) entry(i int64) (folder, entry, error) {
 	if s.failed != nil {
 		return folder{}, entry{}, s.failed
 	}
+	// Without an exact match, the search returns where i would be inserted, which is after its folder.
 	at, found := slices.BinarySearchFunc(s.indexed, i, func(f indexedFolder, i int64) int { return int(f.first - i) })
 	if !found {
 		at--
@@ -341,6 +347,7 @@ func (s *Folder) index() {
 		s.indexed = append(s.indexed, indexedFolder{f, first, files})
 		first += int64(len(files))
 	}
+	// The names are in indexed now.
 	s.held = nil
 	if first != s.info.Count {
 		s.failed = fmt.Errorf("source %s: holds %d images, and held %d a moment ago", s.dir, first, s.info.Count)
@@ -350,6 +357,7 @@ func (s *Folder) index() {
 // data returns the Data of a file.
 func (s *Folder) data(f folder, e entry) (d source.Data) {
 	switch {
+	// A pipe or device with the name of an image: reading it would wait forever.
 	case e.mode != 0:
 		d = source.Failed{Err: vfs.NotRegular(e.mode)}
 	default:

@@ -31,6 +31,7 @@ func readHeads(ctx context.Context, root *vfs.Root, dir string, few int, isImage
 		return nil
 	}
 	h := make(heads)
+	// Files that are not named like an image next to them may be images without an extension, so all are read.
 	h.look(ctx, root, others, isImage)
 	few = min(few, len(next))
 	if images := h.look(ctx, root, next[:few], isImage); images == few {

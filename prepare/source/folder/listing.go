@@ -73,11 +73,13 @@ func inFolder(rel string, err error) error {
 // classify adds an entry to a listing. Only regular files are opened: opening a named pipe would wait for a writer.
 func (s *Folder) classify(l *listing, dir string, e fs.DirEntry) {
 	name, mode := e.Name(), e.Type()
+	// Nearly all entries take this way, without a system call for each.
 	if mode.IsRegular() && source.IsImageName(name) {
 		l.files = append(l.files, entry{name: name})
 		return
 	}
 	path := filepath.Join(dir, name)
+	// ReadDir reports the type of the link itself, so a link costs a look at its target.
 	if mode&fs.ModeSymlink != 0 {
 		info, err := s.root.Stat(path)
 		if errors.Is(err, vfs.ErrOutside) {
@@ -167,6 +169,7 @@ func (w *walker) walk(rel string) error {
 			w.source.held[rel] = l.files
 		}
 	}
+	// above is a path, not a set of all folders seen: two links to one folder are two folders with the same images.
 	w.above = append(w.above, info)
 	for _, name := range l.folders {
 		if err := w.walk(filepath.Join(rel, name)); err != nil {

@@ -13,6 +13,7 @@ import (
 
 // scanSplits lists folders of splits. Either all of them have class folders, or none of them has.
 func (s *Folder) scanSplits(ctx context.Context, splits []string) error {
+	// Records are stored in this order: training first.
 	slices.SortFunc(splits, source.CompareSplits)
 	s.info.Splits = splits
 	var plain, classed []string
@@ -74,6 +75,7 @@ func (s *Folder) scanSplitClasses(ctx context.Context, inside [][]string, classe
 	filled := make(map[string]bool)
 	for i, split := range s.info.Splits {
 		for _, class := range inside[i] {
+			// classes are sorted, and have the class of every split.
 			label, _ := slices.BinarySearch(classes, class)
 			before := s.info.Count
 			if _, err := s.scanClass(ctx, int64(label), split, class); err != nil {

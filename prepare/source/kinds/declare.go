@@ -12,6 +12,7 @@ import (
 // Declare returns info with the meanings that --fields and --instances give to fields: masks, boxes and keypoints
 // of an image, and fields whose rows are the instances of one list. rowsOf are the names in --instances.
 func Declare(info source.Info, selection string, rowsOf []string) (source.Info, error) {
+	// The source's own Info must not change.
 	info.Fields = slices.Clone(info.Fields)
 	list, err := column.ParseFields(selection)
 	if err != nil {

@@ -69,6 +69,7 @@ func unitFiles(ctx context.Context, root *vfs.Root, path, kind string, records s
 	if err != nil {
 		return nil, err
 	}
+	// A file that the user named is not a folder of units, unless its records are declared.
 	single := len(files) == 1 && files[0] == path
 	if len(files) == 1 && kind != "zarr" && source.IsDir(root, files[0]) {
 		files = filesIn(root, files[0], kind)
@@ -96,6 +97,7 @@ func areSamples(ctx context.Context, root *vfs.Root, files []string) bool {
 		if i == 0 {
 			first = c
 		}
+		// x.npy and y.npy of one dataset mostly differ here.
 		if c.Field.DType != first.Field.DType || !slices.Equal(c.Field.Shape, first.Field.Shape) {
 			return false
 		}
@@ -192,6 +194,7 @@ func unitsOf(ctx context.Context, root *vfs.Root, kind string, files []string, r
 func namesOf(files []string) (names []string) {
 	folder := filepath.Dir(files[0])
 	for _, f := range files {
+		// The loop ends at the root of the file system, whose parent is itself.
 		for !strings.HasPrefix(f, folder+string(filepath.Separator)) && folder != filepath.Dir(folder) {
 			folder = filepath.Dir(folder)
 		}

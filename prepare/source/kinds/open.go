@@ -37,6 +37,7 @@ import (
 // the source.
 func Open(ctx context.Context, path string, opts source.Options) (source.Source, error) {
 	path, records := source.SplitRecords(path)
+	// An option comes before a declaration in the path.
 	opts.Records = cmp.Or(opts.Records, records)
 	if opts.Records != "" {
 		if _, err := unit.Parse(opts.Records); err != nil {
@@ -71,6 +72,7 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	if err != nil {
 		return nil, err
 	}
+	// Fields that nobody needs are not opened, so units may differ in them.
 	if endings[kind] != nil && kind != "hdf5" { // which may be a dataset of penstock
 		selection = unit.Chosen(selection, opts.Only)
 	}
@@ -81,6 +83,8 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	if err != nil {
 		return nil, err
 	}
+	// A single file without a declaration is opened as itself, and several are units. Without any, the source has
+	// partitions or is of another kind.
 	files, err := unitFiles(ctx, root, path, kind, opts.Records)
 	var s source.Source
 	switch {

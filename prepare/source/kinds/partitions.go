@@ -40,6 +40,7 @@ func openPartitions(ctx context.Context, root *vfs.Root, path, kind string, file
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
+	// The kind lists the files of the folder itself, in the same order.
 	if p.Source, err = openers[kind](ctx, root, path, opts, inFiles); err != nil {
 		return nil, err
 	}
@@ -79,6 +80,7 @@ func (p *partitions) find(root *vfs.Root, path string, files []string, missing s
 		}
 		var columns []string
 		for _, part := range list {
+			// Quoted, as the name of a folder is text even if it looks like a number; partitionType decides.
 			c := column.Cell{Text: part.Value, Quoted: true}
 			if part.Value == source.NullPartition {
 				c = column.Cell{}
@@ -199,6 +201,7 @@ type partitioned struct {
 
 // Read implements source.Data.
 func (d partitioned) Read(v *source.Values) error {
+	// The values of the partition are set also for a bad row, so that its other fields are known.
 	err := d.Data.Read(v)
 	for i, value := range d.part.values {
 		v.Borrow(d.first+i, value)
@@ -255,6 +258,7 @@ func (b partitionedBlock) Read(rows *source.Rows) error {
 	}
 	part, first := b.source.of[rows.File], b.source.first
 	for i := range rows.Odd {
+		// An odd row is read on its own, and needs the values of the partition there.
 		rows.Odd[i].Data = partitioned{rows.Odd[i].Data, first, part}
 	}
 	for k, value := range part.values {

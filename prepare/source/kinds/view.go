@@ -80,6 +80,7 @@ type viewCursor struct {
 
 // Next returns the next record.
 func (c *viewCursor) Next() ([]byte, error) {
+	// Records are read in blocks, as a view may be made of several datasets, each with a cost for each call.
 	if c.at == c.n {
 		c.at, c.n = 0, min(viewBlockRecords, max(1, (4<<20)/max(1, c.field.RecordBytes())), c.src.Len()-c.next)
 		if c.n <= 0 {

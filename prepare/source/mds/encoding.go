@@ -50,6 +50,7 @@ func newEncoding(text string) (e encoding) {
 			e.Refused = fmt.Errorf("values of type %s cannot become a field", text)
 		}
 	}
+	// Numbers as text vary in length, although the value is a number of fixed size.
 	if !e.List && e.DType != tensor.Invalid && !strings.HasPrefix(name, "str_") {
 		e.fixed = int64(e.DType.Size() * tensor.Shape(e.Shape).Elems())
 	}
@@ -145,6 +146,7 @@ func (e *encoding) arrayValue(b []byte) (x rows.Value, err error) {
 		if len(b) == 0 {
 			return x, errArray
 		}
+		// Lengths have 1, 2, 4 or 8 bytes each.
 		rank, size := int(b[0]>>2), 1<<(b[0]&3)
 		if b = b[1:]; rank >= tensor.MaxRank || len(b) < rank*size {
 			return x, errArray
@@ -153,6 +155,7 @@ func (e *encoding) arrayValue(b []byte) (x rows.Value, err error) {
 			var word [8]byte
 			copy(word[:], b[i*size:(i+1)*size])
 			n := binary.LittleEndian.Uint64(word[:])
+			// A longer axis cannot be right, and would not fit in an int.
 			if n > uint64(len(b)) {
 				return x, errArray
 			}

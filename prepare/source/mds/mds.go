@@ -96,6 +96,7 @@ func (s *set) add(root *vfs.Root, paths []string) error {
 		}
 	}
 	of := source.SplitsOfFiles(found)
+	// Stable, so that indexes of one split keep the order of their paths.
 	slices.SortStableFunc(found, func(a, b string) int { return source.CompareSplits(of.Of[a], of.Of[b]) })
 	s.splits.Names = of.Names
 	for _, name := range found {
@@ -119,6 +120,7 @@ func (s *set) index(root *vfs.Root, name string) (files []string, err error) {
 	if err := source.ReadJSON(root, name, "index of MDS", maxIndex, &x); err != nil {
 		return nil, err
 	}
+	// Another version may have other fields, and reading it as this one would give wrong samples.
 	if x.Version != 2 || len(x.Shards) == 0 {
 		return nil, fmt.Errorf("is an index of version %d with %d shards; one of version 2 with shards is expected",
 			x.Version, len(x.Shards))
@@ -149,6 +151,7 @@ func (h *shard) file(root *vfs.Root, dir string) (string, error) {
 		if f == nil {
 			continue
 		}
+		// Names come from the index: a path such as ../../x must not be opened.
 		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
 			return "", fmt.Errorf("%q leads out of the folder", f.Name)
 		}

@@ -47,12 +47,14 @@ func (h *shard) samples(s *source.Stream, first int64, yield func(rows.Row, erro
 	if n := int64(binary.LittleEndian.Uint32(head)); n != h.Samples {
 		return fmt.Errorf("the shard has %d samples, and by the index %d", n, h.Samples)
 	}
+	// ReadBytes takes memory as bytes arrive: the number of samples is a claim of the index.
 	table, err := source.ReadBytes(r, 4*(h.Samples+1), errShort)
 	if err != nil {
 		return err
 	}
 	offset := func(i int64) int64 { return int64(binary.LittleEndian.Uint32(table[4*i:])) }
 	at := int64(len(head) + len(table))
+	// The first sample begins after the table and the JSON, which is skipped.
 	if offset(first) < at {
 		return errOffsets
 	}
@@ -95,6 +97,7 @@ type sample struct {
 
 // Each implements rows.Row.
 func (s sample) Each(buf *[]byte, v rows.Visitor) error {
+	// The sizes of all columns of variable size come before the first value.
 	sizes := 0
 	for _, size := range s.shard.Sizes {
 		if size == nil {

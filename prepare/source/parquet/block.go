@@ -108,6 +108,7 @@ func (s *reader) fileBlocks(file int, p *parquet.File, yield func(source.Block, 
 	for _, g := range p.RowGroups() {
 		r := newGroupReader(s, g)
 		for left := g.NumRows(); left > 0; {
+			// Each block has memory of its own: several are under way at a time.
 			b := &block{first: done, prefix: prefix, split: split, file: s.names[file], rows: int(min(left, most))}
 			if err = r.fill(b); err != nil {
 				break
@@ -214,6 +215,7 @@ func (l *leafReader) fill(b *block) error {
 			}
 			l.left--
 			v, err := l.column.number(l.one[0])
+			// A bad value leaves zeros; the row is given out by its Data.
 			if copy(out[at:at+l.stride-l.offset], v); err != nil {
 				b.refuse(row, l.field, fmt.Errorf("column %s: %w", l.column.name, err))
 			}
@@ -255,6 +257,7 @@ func (l *leafReader) turn() (err error) {
 	}
 	if l.width > 0 && l.page.NumNulls() == 0 {
 		data := l.page.Data()
+		// Indices and dictionary stay apart: the numbers are copied once, to their places in the block.
 		if d := l.page.Dictionary(); d != nil {
 			l.index, data = data.Int32()[:l.left], d.Page().Data()
 		}

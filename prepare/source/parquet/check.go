@@ -75,6 +75,7 @@ func checkParquetChunks(p *parquet.File, size int64) error {
 				return fmt.Errorf("column %s: %w", strings.Join(m.PathInSchema, "."), err)
 			}
 			begin := m.DataPageOffset
+			// A dictionary page comes before the data pages; without one the offset is 0.
 			if d := m.DictionaryPageOffset; d > 0 && d < begin {
 				begin = d
 			}

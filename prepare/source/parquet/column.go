@@ -181,6 +181,7 @@ func (c *leafColumn) decide() error {
 	if name == "" {
 		name = layout.FieldName(c.name)
 	}
+	// The hub calls the column image, and all sources here call the field images.
 	if c.image && w.Field == "" && name == "image" {
 		name = source.ImagesName
 	}
@@ -372,6 +373,7 @@ func (c *leafColumn) extend(value []byte, leaf *leafColumn, row [][]parquet.Valu
 // number copies the value of a column with one value in each row.
 func (c *leafColumn) number(v parquet.Value) ([]byte, error) {
 	switch {
+	// A null text is empty, as in the other sources.
 	case v.IsNull() && c.text && c.words == nil:
 		return nil, nil
 	case v.IsNull():

@@ -157,6 +157,7 @@ func pagePieces(pages []format.PageLocation, rows int64) (list []piece) {
 // Sample implements source.Indexed.
 func (x *indexed) Sample(i int64) (source.Sample, error) {
 	sample := x.place(i)
+	// No values yet: rowData reads them when it is asked.
 	sample.Data = column.WithFiles(rowData{x, i}, x.paths, x.root, sample.File)
 	return sample, nil
 }
@@ -228,6 +229,7 @@ func (x *indexed) content(s *stripe, p *piece) *content {
 	c = &content{done: make(chan struct{}), errs: make(map[int]error)}
 	p.read = c
 	p.mu.Unlock()
+	// Waiting readers see the error through c, even though the piece is forgotten.
 	defer close(c.done)
 	if c.err = x.fill(c, s, p); c.err != nil {
 		p.mu.Lock()
@@ -351,6 +353,7 @@ func (r *rowsOf) add(page parquet.Page) error {
 			if v.RepetitionLevel() == 0 {
 				r.flush()
 			}
+			// Values refer to the memory of their page, which is released.
 			r.list = append(r.list, v.Clone()) // the row may go on in the next page
 		}
 		if err == io.EOF {

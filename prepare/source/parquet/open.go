@@ -24,6 +24,7 @@ func Open(ctx context.Context, root *vfs.Root, path string, opts source.Options,
 	hint := ""
 	names, err := source.FilesIn(root, path, "*.parquet")
 	if err != nil {
+		// LeRobot has its Parquet files two folders down, where FilesIn does not look.
 		if names, hint = source.LeRobot(root, path); names == nil {
 			return nil, err
 		}
@@ -110,6 +111,7 @@ func (s *reader) scan(ctx context.Context, seen func(n int64)) error {
 				seen(p.NumRows())
 			}
 		}
+		// Progress counts rows and not values.
 		seen = func(int64) {} // the other columns are of the same rows
 		if err := scan.finish(); err != nil {
 			return err
@@ -167,6 +169,7 @@ func (s *reader) add(ctx context.Context, name string) error {
 	if err := checkParquetChunks(p, info.Size()); err != nil {
 		return err
 	}
+	// Fields are decided by the first file's schema, so leaves must have the same numbers in all files.
 	if len(s.parts) > 0 && p.Schema().String() != s.parts[0].Schema().String() {
 		return errors.New("has other columns than the first file")
 	}

@@ -73,6 +73,7 @@ func fileRows(p *parquet.File, skip int64, yield func([][]parquet.Value, error) 
 		if err == io.EOF {
 			err = nil
 		}
+		// The library ends silently if pages have fewer rows than the row group announces.
 		if err == nil && more && left != 0 {
 			err = fmt.Errorf("a row group of %d rows has pages of %d: %w", g.NumRows(), g.NumRows()-left, store.ErrCorrupt)
 		}

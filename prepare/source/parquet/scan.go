@@ -66,6 +66,7 @@ func (s *columnScan) chunk(ctx context.Context, chunk parquet.ColumnChunk) error
 			err = s.page(page)
 			parquet.Release(page)
 		}
+		// Pages are closed also when the scan stops early.
 		if err != nil || s.done() {
 			if err == io.EOF {
 				err = nil

@@ -34,6 +34,7 @@ func columnsOf(p *parquet.File) (list []*leafColumn, err error) {
 		if c.extension = extensions[c.name]; c.extension.Bool && c.DType == tensor.Int8 {
 			c.DType = tensor.Bool
 		}
+		// A tensor of fixed shape is one list in Parquet.
 		if c.leaf.MaxRepetitionLevel != 1 {
 			c.extension.Shape = nil
 		}
@@ -53,6 +54,7 @@ func extensionsOf(p *parquet.File) map[string]arrow.Extension {
 func halfLeaves(p *parquet.File) map[int]bool {
 	halves, leaf := make(map[int]bool), 0
 	for _, e := range p.Metadata().Schema {
+		// The schema lists inner nodes, too, which have no type; leaves are numbered without them.
 		if !e.Type.Valid {
 			continue
 		}
