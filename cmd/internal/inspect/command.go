@@ -57,6 +57,9 @@ func Command() *cobra.Command {
 			if version {
 				return printVersion(cmd.OutOrStdout())
 			}
+			// A view, raw samples, a URL and a dataset have different summaries. A URL that has a
+			// dataset was replaced by a local path in PersistentPreRunE, so a URL here has raw
+			// samples.
 			if views.Is(args[0]) {
 				v, err := summary.DescribeView(cmd.Context(), args[0])
 				if err != nil {
@@ -64,7 +67,7 @@ func Command() *cobra.Command {
 				}
 				return cli.Print(cmd, v, v.Render)
 			}
-			if raw.Is(args[0]) || remote.IsURL(args[0]) { // of a dataset, it was replaced by a path
+			if raw.Is(args[0]) || remote.IsURL(args[0]) {
 				s, err := summary.DescribeRaw(cmd.Context(), args[0])
 				if err != nil {
 					return err
@@ -90,7 +93,7 @@ func Command() *cobra.Command {
 		}
 		err := cache.Local(cmd.Context(), args, cli.ProgressOf(cmd, "inspect").Note)
 		if cmd.HasSubCommands() && datasetarg.MayBeRaw(err) {
-			return nil // raw samples, which this command describes and no other
+			return nil // only inspect itself describes raw samples, not its subcommands
 		}
 		return err
 	}
@@ -100,6 +103,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
+// printVersion prints the version of the program and of Go, and the system it was built for.
 func printVersion(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "inspect %s, %s %s/%s\n", version.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err

@@ -1,6 +1,11 @@
-// Package inspect is the command inspect, with filter, join and view. Each other subcommand is a package below: it
-// computes an answer, which prints itself for people and is, as JSON, the command's stable output for programs. The
-// command itself prints a summary.
+// Package inspect has the command inspect, which prints a summary of a dataset, and its
+// subcommands. filter, join and view are in this package; every other subcommand is a package
+// below.
 //
-// HDF5 files are read by package internal/hdf5/meta, without libhdf5.
+// A subcommand computes its answer as a struct, in a function without input or output of its own,
+// and the struct has two forms: Render prints it for people, and its JSON fields are the stable
+// output for programs. Fields of the structs are therefore added but not renamed.
+//
+// Package dataset opens the DATASET of each subcommand. HDF5 files are read by package
+// internal/hdf5/meta, without libhdf5, so that inspect works in every build.
 package inspect

@@ -25,13 +25,13 @@ const filterExamples = `  inspect filter out/flat "labels = 'circle' and mean(im
   inspect filter out/flat "labels in ('circle', 'square') and not sample(0.1)" -o most.view.json
   inspect filter out/photos.h5 "sample(0.01, 7)" --numbers`
 
-// filterFlags is the command line.
+// filterFlags holds the flags of filter.
 type filterFlags struct {
 	output  string
 	numbers bool
 }
 
-// filterCommand returns the subcommand.
+// filterCommand returns the command inspect filter.
 func filterCommand() *cobra.Command {
 	var f filterFlags
 	cmd := cli.Command(&cobra.Command{
@@ -46,6 +46,7 @@ func filterCommand() *cobra.Command {
 	return cmd
 }
 
+// problems returns what is wrong with the arguments and flags, a sentence each.
 func (f *filterFlags) problems(cmd *cobra.Command, args []string) (list []string) {
 	if len(args) != 2 || args[0] == "" {
 		list = append(list, fmt.Sprintf("needs two arguments, DATASET and EXPRESSION, not %d; quote an expression with "+
@@ -60,7 +61,7 @@ func (f *filterFlags) problems(cmd *cobra.Command, args []string) (list []string
 	return list
 }
 
-// filterResult describes the records that match.
+// filterResult describes the records that match, as --json prints it.
 type filterResult struct {
 	Dataset string `json:"dataset"`
 	Where   string `json:"where"`
@@ -71,6 +72,7 @@ type filterResult struct {
 	set *expr.Set
 }
 
+// run finds the records and prints or writes what the flags ask for.
 func (f *filterFlags) run(cmd *cobra.Command, args []string) error {
 	r, node, err := find(cmd.Context(), args[0], args[1])
 	if err != nil {
@@ -87,7 +89,8 @@ func (f *filterFlags) run(cmd *cobra.Command, args []string) error {
 	return cli.Print(cmd, r, r.Render)
 }
 
-// find opens a dataset, which it returns as the part of a view, too, and finds the records.
+// find opens a dataset and finds the records for which the condition holds. node is the dataset as
+// a part of a view.
 func find(ctx context.Context, path, where string) (r *filterResult, node *views.Node, err error) {
 	where = strings.TrimSpace(where)
 	parsed, err := expr.Parse(where)
@@ -107,10 +110,10 @@ func find(ctx context.Context, path, where string) (r *filterResult, node *views
 	return r, dataset.Node(path, ds), nil
 }
 
-// mostShown is how many numbers are printed for people.
+// mostShown is the number of records that are listed for people.
 const mostShown = 10
 
-// Render prints the result for people.
+// Render prints the number of records and the first of them.
 func (r *filterResult) Render(w io.Writer) error {
 	var b strings.Builder
 	share := ""
@@ -140,7 +143,7 @@ func (r *filterResult) Render(w io.Writer) error {
 	return err
 }
 
-// list prints the numbers of all records that were found.
+// list prints the number of each record that was found, one a line.
 func (r *filterResult) list(w io.Writer) error {
 	for i := range r.set.All() {
 		if _, err := fmt.Fprintln(w, i); err != nil {

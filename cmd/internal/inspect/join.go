@@ -27,7 +27,7 @@ const joinExamples = `  inspect join out/flat weights --on labels --many
   inspect join out/flat weights --on labels --many --json | jq .left_unmatched
   inspect join out/flat weights --on labels --many --how left --fill weight=0 -o weighted.view.json`
 
-// joinFlags is the command line.
+// joinFlags holds the flags of join. The embedded Join goes into the view as it is.
 type joinFlags struct {
 	combine.Join
 	how    string
@@ -35,7 +35,7 @@ type joinFlags struct {
 	output string
 }
 
-// joinCommand returns the subcommand.
+// joinCommand returns the command inspect join.
 func joinCommand() *cobra.Command {
 	var f joinFlags
 	cmd := cli.Command(&cobra.Command{
@@ -55,6 +55,7 @@ func joinCommand() *cobra.Command {
 	return cmd
 }
 
+// problems returns what is wrong with the arguments and flags, a sentence each.
 func (f *joinFlags) problems(args []string) (list []string) {
 	if len(args) != 2 || args[0] == "" || args[1] == "" {
 		list = append(list, fmt.Sprintf("needs two arguments, LEFT and RIGHT, not %d", len(args)))
@@ -71,7 +72,8 @@ func (f *joinFlags) problems(args []string) (list []string) {
 	return list
 }
 
-// setFill reads the values of --fill: strings for fields of strings, numbers for all others.
+// setFill parses the values of --fill. The type of the field of RIGHT decides: "7" is a text in a
+// field of texts, and a number in any other field.
 func (f *joinFlags) setFill(right loader.Source) {
 	for name, text := range f.fill {
 		f.Fill[name] = value(text)
@@ -83,7 +85,8 @@ func (f *joinFlags) setFill(right loader.Source) {
 	}
 }
 
-// value returns a number, an empty list for no text, or the text.
+// value returns the JSON value of a text: a number, an empty list for "", or the text itself. NaN
+// and infinities stay texts, because JSON has no numbers for them.
 func value(text string) any {
 	if text == "" {
 		return []any{}
@@ -94,13 +97,13 @@ func value(text string) any {
 	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return u
 	}
-	if x, err := strconv.ParseFloat(text, 64); err == nil && x-x == 0 { // JSON has neither NaN nor infinities
+	if x, err := strconv.ParseFloat(text, 64); err == nil && x-x == 0 { // finite
 		return x
 	}
 	return text
 }
 
-// joinResult describes the matched records.
+// joinResult describes the matched records, as --json prints it.
 type joinResult struct {
 	Records        int    `json:"records"` // of the view
 	Matched        int    `json:"matched"`
@@ -111,6 +114,7 @@ type joinResult struct {
 	View           string `json:"view,omitempty"`
 }
 
+// run joins the datasets and prints or writes the result.
 func (f *joinFlags) run(cmd *cobra.Command, args []string) error {
 	r, node, err := f.match(cmd.Context(), args)
 	if err != nil {
@@ -124,7 +128,7 @@ func (f *joinFlags) run(cmd *cobra.Command, args []string) error {
 	return cli.Print(cmd, r, r.Render)
 }
 
-// match opens both sides and joins them.
+// match opens both sides and joins them. node is the join as a view.
 func (f *joinFlags) match(ctx context.Context, args []string) (r *joinResult, node *views.Node, err error) {
 	node = &views.Node{Match: &f.Join}
 	var sides [2]*views.Dataset
@@ -147,7 +151,7 @@ func (f *joinFlags) match(ctx context.Context, args []string) (r *joinResult, no
 	return r, node, nil
 }
 
-// Render prints the result for people.
+// Render prints the number of matches and the first records without one.
 func (r *joinResult) Render(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s have a match\n", units.Count(int64(r.Matched)),
@@ -161,9 +165,10 @@ func (r *joinResult) Render(w io.Writer) error {
 	return err
 }
 
-// mostJoined is how many numbers are printed for people.
+// mostJoined is the number of unmatched records that are listed for people.
 const mostJoined = 10
 
+// side lists the first unmatched records of a side.
 func (r *joinResult) side(b *strings.Builder, name string, records []int) {
 	if len(records) == 0 {
 		return

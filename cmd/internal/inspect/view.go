@@ -12,22 +12,24 @@ import (
 	"github.com/penstock/penstock/store/hdf5/view"
 )
 
-// viewOptions configures View. The zero value is usable.
+// viewOptions configures writeView. The zero value is usable.
 type viewOptions struct {
 	Output   string // file to write; "" means view.h5 in the dataset
-	Absolute bool   // name the .npy files from the root of the file system
+	Absolute bool   // refer to the .npy files by absolute paths
 }
 
-// viewFile is an HDF5 file that was made for a flat dataset.
+// viewFile is a written view.h5: an HDF5 file whose datasets have their bytes in the .npy files of
+// a flat dataset (external storage, section IV.A.2.h of the HDF5 file format).
 type viewFile struct {
 	Path     string   `json:"path"`
 	Bytes    int64    `json:"bytes"`
 	Records  int64    `json:"records"`
 	Datasets []string `json:"datasets"`
-	Absolute bool     `json:"absolute"` // h5py opens it from everywhere, but not once the dataset was moved
+	Absolute bool     `json:"absolute"` // h5py opens it from every working directory, until the dataset is moved
 }
 
-// writeView writes an HDF5 file through which others read the records of a flat dataset.
+// writeView writes the view of a flat dataset. Whether the output can be written is checked before
+// the view is encoded.
 func writeView(path string, opts viewOptions) (*viewFile, error) {
 	d, err := flatDataset(path)
 	if err != nil {
@@ -51,6 +53,7 @@ func writeView(path string, opts viewOptions) (*viewFile, error) {
 	return v, cli.WriteFile(v.Path, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
+// encode returns the bytes of the view. With relative paths they depend on the folder of the file.
 func encode(d *store.Dataset, folder string, opts viewOptions) ([]byte, error) {
 	if opts.Absolute {
 		return view.EncodeAbsolute(d)
@@ -58,7 +61,7 @@ func encode(d *store.Dataset, folder string, opts viewOptions) ([]byte, error) {
 	return view.Encode(d, folder)
 }
 
-// flatDataset opens a folder.
+// flatDataset opens a flat dataset, and refuses other formats.
 func flatDataset(path string) (*store.Dataset, error) {
 	p, err := dataset.Open(path)
 	if err != nil {

@@ -25,6 +25,7 @@ const viewExamples = `  inspect view out/flat
   HDF5_EXTFILE_PREFIX='${ORIGIN}' python -c 'import h5py; print(h5py.File("out/flat/view.h5")["images"][0])'
   inspect view --absolute -o photos.h5 out/flat`
 
+// viewCommand returns the command inspect view.
 func viewCommand() *cobra.Command {
 	var opts viewOptions
 	cmd := cli.Command(&cobra.Command{
@@ -44,7 +45,7 @@ func viewCommand() *cobra.Command {
 	return cmd
 }
 
-// Render prints how the file is opened.
+// Render prints what was written, and the lines of Python that open it.
 func (v *viewFile) Render(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s of %s, %s of HDF5\n\nIn Python\n", shell.Line(v.Path), strings.Join(v.Datasets, ", "),

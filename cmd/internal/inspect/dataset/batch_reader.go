@@ -9,14 +9,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Batch is consecutive records of a field in memory.
+// Batch is records of one field in memory. First is the number of the first record, and counts only
+// if the records are consecutive.
 type Batch struct {
 	First, N int
-	Values   tensor.View // of all records, back to back
-	Offsets  []int64     // of a ragged field: n+1 rows of values; else nil
+	Values   tensor.View // of all records, one after the other
+	Offsets  []int64     // of a ragged field: record k has rows Offsets[k] to Offsets[k+1] of Values; else nil
 }
 
-// Record returns the values of record First+i: an array of one record, or of its rows.
+// Record returns the values of entry i: an array of one record, or of the rows of a ragged record.
 func (s Batch) Record(i int) tensor.View {
 	if s.Offsets == nil {
 		return s.Values.Slice(i, i+1)
@@ -24,13 +25,15 @@ func (s Batch) Record(i int) tensor.View {
 	return s.Values.Slice(int(s.Offsets[i]), int(s.Offsets[i+1]))
 }
 
-// batchBytes is about how much of a field is in memory at once.
+// batchBytes is about how many bytes of a field are in memory at a time: enough for long reads, and
+// little for each of many goroutines.
 const batchBytes = 4 << 20
 
-// unknownStep is how many records are a batch if their lengths are known only after reading them.
+// unknownStep is the number of records in a batch of a ragged field whose lengths become known only
+// by reading it, as in raw samples.
 const unknownStep = 64
 
-// Records are the records of a dataset, or raw samples.
+// Records is what a BatchReader reads from: a dataset or raw samples.
 type Records interface {
 	Len() int
 	Schema() store.Schema
@@ -38,7 +41,8 @@ type Records interface {
 	GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error)
 }
 
-// BatchReader reads a field batch by batch into memory that it owns. It serves one goroutine.
+// BatchReader reads one field batch by batch into memory that it owns and reuses. It serves one
+// goroutine.
 type BatchReader struct {
 	ds      Records
 	field   store.Field
@@ -51,7 +55,8 @@ func NewBatchReader(ds Records, field store.Field) *BatchReader {
 	return &BatchReader{ds: ds, field: field, block: block.Block{Values: Aligned(64)}}
 }
 
-// Step returns how many records make a batch.
+// Step returns the number of records in a batch of about batchBytes. For a ragged field of a
+// dataset, the average length decides.
 func (r *BatchReader) Step() int {
 	size := r.field.RecordBytes()
 	if ds, ok := r.ds.(*mmapds.Dataset); ok && r.field.Ragged {
@@ -63,7 +68,7 @@ func (r *BatchReader) Step() int {
 	return min(max(1, batchBytes/size), 1<<16)
 }
 
-// Read returns records [a, b), valid until the next call.
+// Read returns records [a, b). The Batch is valid until the next call.
 func (r *BatchReader) Read(ctx context.Context, a, b int) (Batch, error) {
 	r.indices = r.indices[:0]
 	for i := a; i < b; i++ {
@@ -74,7 +79,8 @@ func (r *BatchReader) Read(ctx context.Context, a, b int) (Batch, error) {
 	return s, err
 }
 
-// ReadRecords returns the records of those numbers one after the other, valid until the next call.
+// ReadRecords returns the records with these numbers, in their order. The Batch is valid until the
+// next call.
 func (r *BatchReader) ReadRecords(ctx context.Context, numbers []int) (Batch, error) {
 	s := Batch{N: len(numbers)}
 	if need := s.N * r.field.RecordBytes(); !r.field.Ragged && cap(r.block.Values) < need {
@@ -91,7 +97,7 @@ func (r *BatchReader) ReadRecords(ctx context.Context, numbers []int) (Batch, er
 	return s, nil
 }
 
-// Each calls f with all records in [a, b), batch after batch.
+// Each calls f with all records in [a, b), batch by batch. f must not keep a Batch.
 func (r *BatchReader) Each(ctx context.Context, a, b int, f func(Batch) error) error {
 	for step := r.Step(); a < b; a += step {
 		s, err := r.Read(ctx, a, min(b, a+step))
@@ -105,7 +111,8 @@ func (r *BatchReader) Each(ctx context.Context, a, b int, f func(Batch) error) e
 	return nil
 }
 
-// Aligned returns n bytes that can hold elements of any type.
+// Aligned returns n bytes whose address suits elements of any type, so that they can be seen as a
+// slice of numbers.
 func Aligned(n int) []byte {
 	words := store.NewField("words", tensor.Uint64, (n+7)/8)
 	return store.NewRecord(store.Schema{Fields: []store.Field{words}}).Values[0][:n]

@@ -9,7 +9,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// ExtentOf returns the rows of a field's values and the bytes of all of its arrays.
+// ExtentOf returns the number of rows of a field's values, and the bytes of all its arrays. The
+// rows of a ragged field are more or fewer than its records.
 func ExtentOf(d *store.Dataset, field int) (rows, bytes int64) {
 	for _, c := range layout.Of(d).ColumnsOf(field) {
 		bytes += c.Rows * int64(c.Spec.RecordBytes())
@@ -20,10 +21,11 @@ func ExtentOf(d *store.Dataset, field int) (rows, bytes int64) {
 	return rows, bytes
 }
 
-// ShapeOf returns a copy of the shape of a record. It is never nil, so that a scalar is [] in JSON.
+// ShapeOf returns a copy of a record's shape, which is never nil: a scalar is [] in JSON and not
+// null.
 func ShapeOf(f store.Field) tensor.Shape { return append(tensor.Shape{}, f.Shape...) }
 
-// ClassName returns the name of a class, "" if it has none.
+// ClassName returns the name of a class, "" for a label without a name.
 func ClassName(f store.Field, label int64) string {
 	if label >= 0 && label < int64(len(f.Classes)) {
 		return f.Classes[label]
@@ -31,7 +33,8 @@ func ClassName(f store.Field, label int64) string {
 	return ""
 }
 
-// SplitOf returns the split of a record, by the place at which it is stored, "" if there are none.
+// SplitOf returns the split of a record, by the place at which the record is stored; "" if the
+// dataset has no splits or the record is in none.
 func SplitOf(m *store.Manifest, record int64) string {
 	if m == nil {
 		return ""
@@ -46,7 +49,7 @@ func SplitOf(m *store.Manifest, record int64) string {
 	return ""
 }
 
-// ChannelName returns the name of channel c of that many: red, green and blue of three.
+// ChannelName returns the name of channel c: red, green and blue if there are three.
 func ChannelName(c, of int) string {
 	if of == 3 {
 		return [3]string{"red", "green", "blue"}[c]
@@ -54,8 +57,8 @@ func ChannelName(c, of int) string {
 	return "channel " + strconv.Itoa(c)
 }
 
-// ShapeText writes the shape of a record, its layout, what it means and what it lies on. The number of rows of a
-// ragged record is n.
+// ShapeText describes the records of a field in a few words: shape, layout, content, and the image
+// field that they lie on. The number of rows of a ragged record is written n.
 func ShapeText(f tensor.Spec) string {
 	text := f.Shape.String()
 	switch {

@@ -9,9 +9,12 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Renamed returns the names that columns of a generation of the dataset at path have in another one, by their names
-// before. Columns that only one of them has are not in it. It is nil if generations that it follows were pruned or are
-// corrupt.
+// Renamed returns the names that the columns of generation from have in generation to, by their
+// names in from. Columns that only one of the generations has are left out. Renamed returns nil if
+// it is not known what happened in between, because a generation was pruned or is corrupt.
+//
+// The log has the operations, so Renamed replays them from one generation to the next: a column
+// that was renamed, and then another one that got its old name, are told apart in this way only.
 func Renamed(path string, from, to int) (map[string]string, error) {
 	if from > to {
 		names, err := Renamed(path, to, from)
@@ -46,12 +49,15 @@ func Renamed(path string, from, to int) (map[string]string, error) {
 	return names[to-from], nil
 }
 
-// unknown reports whether a generation is not kept, or cannot be read.
+// unknown reports whether the error means that a generation is not kept or cannot be read.
 func unknown(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrCorrupt)
 }
 
-// follow returns the names of columns in the next generation from those in the ones before; nil if they are not known.
+// follow returns the names in the generation of m, by the names in generation from. names has the
+// same for each generation from `from` to the one before m. A restore takes over the names of the
+// generation that it restored, which may be before `from`; then the names are followed from there.
+// nil means that the names are not known.
 func follow(path string, names []map[string]string, from int, m *store.Manifest) (map[string]string, error) {
 	next, change := names[len(names)-1], m.Change
 	switch {
@@ -78,6 +84,7 @@ func follow(path string, names []map[string]string, from int, m *store.Manifest)
 	return next, nil
 }
 
+// inverse swaps keys and values.
 func inverse(names map[string]string) map[string]string {
 	if names == nil {
 		return nil

@@ -9,8 +9,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// LabelField returns the field of labels: the one that is named, else the first with class names, else the first of one
-// whole number a record, else nil. The field shown holds none.
+// LabelField returns the field of labels: the field called named if that is not "", else the first
+// field with class names, else the first field of one integer per record, else nil. shown is the
+// field that the caller shows as pictures, which is no candidate.
 func LabelField(ds *mmapds.Dataset, named, shown string) (labels *store.Field, err error) {
 	if named != "" && named == shown {
 		return nil, fmt.Errorf("field %q is shown; labels are another field", shown)
@@ -32,13 +33,14 @@ func LabelField(ds *mmapds.Dataset, named, shown string) (labels *store.Field, e
 	return labels, nil
 }
 
-// ErrNoLabels is for a number that no class has, because it is larger than any int64.
+// ErrNoLabels is the error of a number that cannot be a label, because it is larger than any int64.
 var ErrNoLabels = errors.New("not labels, which are smaller than 2^63")
 
-// LabelStep is how many labels are read at once.
+// LabelStep is the number of labels that are read at a time.
 const LabelStep = 1 << 16
 
-// ReadLabels returns the label of every record, nil if labels is nil.
+// ReadLabels returns the label of every record, or nil if labels is nil. It takes 8 bytes per
+// record.
 func ReadLabels(ctx context.Context, ds *mmapds.Dataset, labels *store.Field) ([]int64, error) {
 	if labels == nil {
 		return nil, nil

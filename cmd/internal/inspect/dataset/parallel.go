@@ -8,9 +8,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// InParts cuts n records into parts and works on them with several goroutines; workers 0 means
-// GOMAXPROCS. start gives each of them a function of its own, which gets the number of a
-// part and its records [a, b). The parts do not depend on the workers.
+// InParts cuts n records into parts and works on them in several goroutines; workers 0 means
+// GOMAXPROCS. Each goroutine calls start once, for a function with buffers of its own, and calls
+// this function with the number of a part and its records [a, b). The parts do not depend on the
+// number of workers, so that a result that is summed up part by part, in order, is the same on
+// every machine.
 func InParts(ctx context.Context, n, parts, workers int, start func() func(ctx context.Context, part, a,
 	b int) error) error {
 	if workers <= 0 {
@@ -35,5 +37,5 @@ func InParts(ctx context.Context, n, parts, workers int, start func() func(ctx c
 	return all.Wait()
 }
 
-// Bound returns the first record of part k.
+// Bound returns the first record of part k. The parts differ in length by at most 1.
 func Bound(n, k, parts int) int { return n/parts*k + min(k, n%parts) }

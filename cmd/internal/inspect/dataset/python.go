@@ -12,12 +12,13 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Python returns an expression of NumPy (np), h5py or zarr that opens an array of a field without
-// reading it: of ragged fields its values or its offsets. It is "" for compressed values in an earlier generation of an
-// HDF5 file, which these programs do not find.
+// Python returns an expression in Python that opens an array of a field without reading it, by
+// NumPy (np), h5py or zarr. For a ragged field, part chooses its values or its offsets. The
+// expression is "" for compressed values in an earlier generation of an HDF5 file, which h5py
+// cannot find.
 func Python(d *store.Dataset, field int, part layout.Part) string {
 	c := layout.Of(d).Column(field, part)
-	if d.Format == "hdf5" && isEarlier(d) { // which h5py does not open
+	if d.Format == "hdf5" && isEarlier(d) { // h5py opens the newest generation only
 		if e := c.Extents[0]; !c.Packed && e.Count > 0 {
 			return Memmap(d.Path, c.Spec, e.Offset, e.Count)
 		}
@@ -37,7 +38,7 @@ func Python(d *store.Dataset, field int, part layout.Part) string {
 	return fmt.Sprintf(`[np.load(%s %% i, mmap_mode="r") for i in range(%d)]`, Quote(pattern), len(c.Extents))
 }
 
-// isEarlier reports whether a dataset is not the newest generation of its file.
+// isEarlier reports whether d is not the newest generation of its file.
 func isEarlier(d *store.Dataset) bool {
 	if d.Manifest == nil {
 		return false
@@ -46,17 +47,18 @@ func isEarlier(d *store.Dataset) bool {
 	return err == nil && newest.Generation != d.Manifest.Generation
 }
 
-// Memmap returns an expression that maps n records of spec, stored from an offset of a file
-// on, as one array.
+// Memmap returns an expression that maps n records of spec, stored one after the other from an
+// offset of a file on.
 func Memmap(path string, spec tensor.Spec, offset, n int64) string {
 	shape := append(tensor.Shape{int(n)}, spec.Shape...)
 	return fmt.Sprintf("np.memmap(%s, %q, \"r\", %d, %v)", Quote(path), spec.DType.Descr(), offset, shape)
 }
 
-// Quote writes a string as Python does; Go's escapes mean the same there.
+// Quote returns s as a string literal of Python. The escapes of a Go literal mean the same in
+// Python.
 func Quote(s string) string { return strconv.Quote(s) }
 
-// Identifier makes a name of the field that Python accepts.
+// Identifier returns a variable name for a field that Python accepts.
 func Identifier(name string) string {
 	id := strings.Map(func(r rune) rune {
 		if r == '_' || unicode.IsLetter(r) || '0' <= r && r <= '9' {

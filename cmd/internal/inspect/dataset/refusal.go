@@ -17,13 +17,15 @@ import (
 	"github.com/penstock/penstock/prepare/source/kinds"
 )
 
-// notFound is the error of a path that does not exist, with the neighbor that was probably meant.
+// notFound is the error of a path that does not exist, with the existing path that was probably
+// meant.
 func notFound(path string) error {
 	return fmt.Errorf("%s: no such file or folder%s", path, suggest.Path(path))
 }
 
-// notDataset is the error of a file or folder that exists and is not a dataset, with the
-// command that converts it to one. Read is why it is not HDF5, if it is a file.
+// notDataset is the error of a file or folder that exists and is not a dataset. It says what is
+// there and, if preprocess reads it, the command that makes a dataset of it. read is the error of
+// reading a file as HDF5, nil for a folder.
 func notDataset(path string, read error) error {
 	err := fmt.Errorf("%s: not a dataset (a folder or an HDF5 file)", path)
 	info, statErr := os.Stat(path)
@@ -46,7 +48,7 @@ func notDataset(path string, read error) error {
 	if what := source.ForeignFile(root, path); foreign != nil && what != "" {
 		return fmt.Errorf("%w; it %s", err, what)
 	}
-	if e := (*meta.Error)(nil); kind == "hdf5" && errors.As(read, &e) { // by its name
+	if e := (*meta.Error)(nil); kind == "hdf5" && errors.As(read, &e) { // an HDF5 file by its name, which cannot be read
 		return fmt.Errorf("%w; it %s", err, e.Msg)
 	}
 	if foreign != nil || kind == "hdf5" {
@@ -57,7 +59,7 @@ func notDataset(path string, read error) error {
 	}
 	name := filepath.Base(path)
 	if full, err := filepath.Abs(path); err == nil {
-		name = filepath.Base(full) // of "." too
+		name = filepath.Base(full) // Base(".") is no name
 	}
 	made := strings.TrimSuffix(name, filepath.Ext(name)) + ".h5"
 	if made == name {
@@ -68,12 +70,12 @@ func notDataset(path string, read error) error {
 		return fmt.Errorf("%w; %w", err, openErr)
 	}
 	defer src.Close()
-	if kind != "imagefolder" { // as any folder is that nothing else is known of
+	if kind != "imagefolder" { // any folder of which nothing else is known is an imagefolder
 		err = fmt.Errorf("%w, but samples of kind %s", err, kind)
 	}
 	command := "preprocess"
 	if slices.ContainsFunc(src.Info().Fields, source.Field.Image) {
-		command += " --keep-encoded" // images of any sizes are records then
+		command += " --keep-encoded" // works for images of any sizes, so the command needs no size
 	}
 	return fmt.Errorf("%w; run: %s", err, cmp.Or(shell.Penstock(command, path, made),
 		shell.Penstock("preprocess SOURCE DEST")))

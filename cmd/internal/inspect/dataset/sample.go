@@ -5,7 +5,9 @@ import (
 	"slices"
 )
 
-// Sample draws count of the numbers below n, in order, in memory for count (Floyd).
+// Sample draws count distinct numbers below n and returns them in ascending order. It takes memory
+// for count numbers and not for n: Floyd's algorithm, from Bentley and Floyd, "A sample of
+// brilliance", Communications of the ACM 30(9), 1987.
 func Sample(rng *rand.Rand, n, count int) []int {
 	taken := make(map[int]bool, count)
 	out := make([]int, 0, count)

@@ -10,10 +10,11 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Selection is a part of a dataset. The zero value is all of it.
+// Selection is a part of a dataset: some fields, and one split. The zero value is the whole
+// dataset.
 type Selection struct {
 	Fields []string // nil means all
-	Split  string   // "" means all records; otherwise they are numbered from 0 in the split
+	Split  string   // "" means all records; records of a split are numbered from 0
 }
 
 // Register adds --field and --split to a command.
@@ -22,7 +23,8 @@ func (c *Selection) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.Split, "split", "", "only the records of this `SPLIT`")
 }
 
-// Open opens the chosen part of the dataset at path.
+// Open opens the selected part of the dataset at path. The Target is opened first, because its
+// errors say what a path is that has no dataset.
 func (c Selection) Open(path string) (*mmapds.Dataset, error) {
 	p, err := Open(path)
 	if err != nil {
@@ -39,7 +41,7 @@ func (c Selection) Open(path string) (*mmapds.Dataset, error) {
 	return ds, nil
 }
 
-// ReadManifest reads the manifest of the dataset at path without looking at its records.
+// ReadManifest returns the manifest of the dataset at path. It reads no records.
 func ReadManifest(path string) (*store.Manifest, error) {
 	p, err := Open(path)
 	if err != nil {

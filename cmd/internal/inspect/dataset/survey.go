@@ -10,24 +10,28 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// BoxSurvey describes the boxes of a field.
+// BoxSurvey describes all boxes of a field. Boxes are rows of left, top, right, bottom in pixels.
 type BoxSurvey struct {
 	Count    int64 `json:"count"`
-	Outside  int64 `json:"outside"`         // reach out of their image
-	Inverted int64 `json:"inverted"`        // are not boxes: left is right of right, or a number is not finite
-	Empty    int64 `json:"empty"`           // have no area
+	Outside  int64 `json:"outside"`         // boxes that reach out of their image
+	Inverted int64 `json:"inverted"`        // not boxes: right is left of left, bottom above top, or a number is not finite
+	Empty    int64 `json:"empty"`           // boxes without an area
 	Unknown  int64 `json:"images_unread"`   // records whose image has no size that can be read
-	Records  int64 `json:"records_outside"` // with boxes that are outside or inverted
+	Records  int64 `json:"records_outside"` // records with boxes that are outside or inverted
 	First    int   `json:"first_outside"`   // the first such record, -1 for none
 
-	Widths, Heights, Aspects []float64 `json:"-"` // of those that are boxes; aspects of those that have an area
-	Shares                   []float64 `json:"-"` // of the areas of their images
+	// Widths and Heights are of all boxes that are not inverted, in pixels. Aspects (width by
+	// height) and Shares (of the area of the image) are of boxes that have an area. All numbers are
+	// kept, for histograms.
+	Widths, Heights, Aspects []float64 `json:"-"`
+	Shares                   []float64 `json:"-"`
 }
 
-// boxSlack is how far a box may reach out of its image by rounding, in pixels.
+// boxSlack is how far, in pixels, a box may reach out of its image, because coordinates are
+// rounded.
 const boxSlack = 0.01
 
-// BoxesOf looks at all boxes of a field.
+// BoxesOf surveys all boxes of a field.
 func BoxesOf(ctx context.Context, ds *mmapds.Dataset, field store.Field) (*BoxSurvey, error) {
 	s := &BoxSurvey{First: -1}
 	sizes, err := newBoxSizes(ds, field)
@@ -52,7 +56,8 @@ func BoxesOf(ctx context.Context, ds *mmapds.Dataset, field store.Field) (*BoxSu
 	return s, err
 }
 
-// add takes the boxes of a record; a size of 0 is not known.
+// add counts the boxes of a record, whose image has w by h pixels; 0 means that the size is
+// unknown.
 func (s *BoxSurvey) add(list []float64, w, h float64, record int) {
 	wrong := s.Outside + s.Inverted
 	if w == 0 {
@@ -85,12 +90,13 @@ func (s *BoxSurvey) add(list []float64, w, h float64, record int) {
 	}
 }
 
-// boxSizes are the sizes of the images that boxes lie on.
+// boxSizes finds the size of the image on which the boxes of a record lie.
 type boxSizes struct {
-	w, h  float64      // of all images
-	files *BatchReader // of images that have sizes of their own; nil for none
+	w, h  float64      // the size of all images; 0 if unknown
+	files *BatchReader // reads image files, which have sizes of their own; nil if there are none
 }
 
+// newBoxSizes returns the sizes for a field of boxes. Without an image field, they are unknown.
 func newBoxSizes(ds *mmapds.Dataset, field store.Field) (s boxSizes, err error) {
 	schema := ds.Schema()
 	at, err := schema.ImageOf(field.Spec)
@@ -108,7 +114,8 @@ func newBoxSizes(ds *mmapds.Dataset, field store.Field) (s boxSizes, err error) 
 	return s, nil
 }
 
-// of returns the size of the image of a record, 0 if it is not known.
+// of returns the size of a record's image, 0 if it is unknown. Of an image file only the header is
+// parsed, not the pixels.
 func (s boxSizes) of(ctx context.Context, record int) (w, h float64, err error) {
 	if s.files == nil {
 		return s.w, s.h, nil
@@ -119,7 +126,7 @@ func (s boxSizes) of(ctx context.Context, record int) (w, h float64, err error) 
 	}
 	c, err := imagefile.ReadConfig(b.Record(0).Bytes())
 	if err != nil {
-		return 0, 0, nil // which decoding it reports
+		return 0, 0, nil // decoding the image reports the error
 	}
 	return float64(c.Width), float64(c.Height), nil
 }

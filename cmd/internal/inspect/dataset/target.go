@@ -1,5 +1,13 @@
-// Package dataset opens the DATASET of a subcommand of inspect: what a path leads to (Target), a part of its records
-// (Selection), and their values, batch by batch (BatchReader).
+// Package dataset opens the DATASET of the subcommands of inspect.
+//
+//	Target       what a path leads to: a flat folder, Zarr, or an HDF5 file with its metadata
+//	Selection    some fields or a split of a dataset, as the flags --field and --split say
+//	BatchReader  the records of a field, batch by batch
+//	InParts      work on all records in parallel, with a result that does not depend on the machine
+//
+// A Target can be opened where the dataset itself cannot be, because it is damaged or was written
+// by another program, and its errors say what a path is instead of a dataset, and how to convert
+// it.
 package dataset
 
 import (
@@ -18,21 +26,24 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// ManifestPath is where an HDF5 file of penstock has its manifest: see package store/hdf5.
+// ManifestPath is the path of the manifest in an HDF5 file that penstock wrote: see package
+// store/hdf5.
 const ManifestPath = "/penstock/manifest"
 
-// Target is the dataset at a path: a folder, flat or Zarr, or an open HDF5 file.
+// Target is the dataset at a path: a folder, flat or Zarr, or an open HDF5 file. Exactly one of
+// Flat, Zarr and Meta says which.
 type Target struct {
-	Path string      // perhaps with a generation: ds@3
-	Flat bool        // a folder; File and Meta are nil
-	Zarr bool        // a folder of Zarr that penstock wrote; the same
+	Path string      // may name a generation: ds@3
+	Flat bool        // a folder of .npy files; File and Meta are nil
+	Zarr bool        // a folder in Zarr that penstock wrote; File and Meta are nil
 	File io.ReaderAt // the HDF5 file
 	Meta *meta.File  // its metadata
 
 	close func() error
 }
 
-// Open opens what is at path. The caller closes the Target.
+// Open finds out what is at path, and reads the metadata of an HDF5 file. The caller closes the
+// Target.
 func Open(path string) (*Target, error) {
 	name, generation, ok := layout.SplitGeneration(path)
 	if ok && layout.KeepsGenerations(name) {
@@ -65,7 +76,8 @@ func Open(path string) (*Target, error) {
 	return &Target{Path: path, File: f, Meta: file, close: f.Close}, nil
 }
 
-// refused words the error of a file that is not a readable HDF5 file.
+// refused explains the error of a file that is not a readable HDF5 file. A file of a flat dataset
+// is recognized by the folder that it is in.
 func refused(path string, err error) error {
 	dir := filepath.Dir(path)
 	switch {
@@ -80,14 +92,15 @@ func refused(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// Close closes the file. The Target is not used after it.
+// Close closes the file. The Target must not be used afterwards.
 func (p *Target) Close() {
 	if p.close != nil {
 		_ = p.close()
 	}
 }
 
-// ByPenstock reports whether penstock wrote the dataset: a folder has a manifest, and a file a dataset of that name.
+// ByPenstock reports whether penstock wrote the dataset. A folder has its manifest already, as Open
+// requires it; an HDF5 file has one in the dataset ManifestPath.
 func (p *Target) ByPenstock() bool {
 	if p.Meta == nil {
 		return true
@@ -96,11 +109,11 @@ func (p *Target) ByPenstock() bool {
 	return err == nil
 }
 
-// Locate opens the dataset. It maps nothing.
+// Locate returns where the records are in the files. It maps nothing.
 func (p *Target) Locate() (*store.Dataset, error) { return store.Open(p.Path, store.OpenOptions{}) }
 
-// LocateOrTree is Locate for HDF5 files written by other programs, too: if their datasets are not fields that can be
-// mapped, the Dataset is nil and why is the reason.
+// LocateOrTree is Locate, also for an HDF5 file of another program: if its datasets are not fields
+// that can be mapped, d is nil and why is the reason, which is not an error of the command.
 func (p *Target) LocateOrTree() (d *store.Dataset, why, err error) {
 	d, err = p.Locate()
 	if err != nil && !p.ByPenstock() && errors.Is(err, store.ErrUnsupported) {
@@ -109,8 +122,8 @@ func (p *Target) LocateOrTree() (d *store.Dataset, why, err error) {
 	return d, nil, err
 }
 
-// LocatePacked opens an HDF5 file whose records are chunked or compressed. It returns nil if package mmapds does not
-// read them.
+// LocatePacked returns the Dataset of an HDF5 file whose records are chunked or compressed, or nil
+// if package mmapds does not read them.
 func (p *Target) LocatePacked() *store.Dataset {
 	d, err := store.OpenHDF5(p.Path, store.OpenOptions{Packed: true})
 	if err != nil {
@@ -119,7 +132,7 @@ func (p *Target) LocatePacked() *store.Dataset {
 	return d
 }
 
-// WithAdvice adds to an error of a corrupt flat dataset the command that lists everything that is corrupt.
+// WithAdvice adds the command that lists all damage to the error of a corrupt flat dataset.
 func (p *Target) WithAdvice(err error) error {
 	if p.Flat && errors.Is(err, store.ErrCorrupt) {
 		return fmt.Errorf("%w (all that is wrong: %s)", err, shell.On("inspect verify", p.Path))
@@ -127,7 +140,8 @@ func (p *Target) WithAdvice(err error) error {
 	return err
 }
 
-// Innermost returns the text of err without package, path and ErrUnsupported.
+// Innermost returns the reason in err without the outermost wrapping, which names package and path,
+// and without ErrUnsupported.
 func Innermost(err error) string {
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner
@@ -137,15 +151,17 @@ func Innermost(err error) string {
 	return strings.TrimSuffix(text, ": "+store.ErrUnsupported.Error())
 }
 
-// forFlags rewrites a message of package store, which names Go and Python options, in terms of the command's flags.
+// forFlags rewords advice of package store, which names options of Go and Python, for the command
+// line.
 func forFlags(text string) string {
 	return strings.ReplaceAll(text, "belong together (fields=[...] in Python, mmapds.WithFields in Go)",
 		"belong together by --field")
 }
 
-// ForFlags replaces names of the Go API in the text of err by flags of the command.
+// ForFlags returns err with the text of forFlags. errors.Is still finds the cause.
 func ForFlags(err error) error { return worded{err} }
 
+// worded is an error with another text.
 type worded struct{ error }
 
 func (w worded) Error() string {
@@ -153,7 +169,7 @@ func (w worded) Error() string {
 }
 func (w worded) Unwrap() error { return w.error }
 
-// UnreadText returns the text of an error of package chunk without the dataset's name.
+// UnreadText returns the text of an error of package chunk without the name of the dataset.
 func UnreadText(err error) string {
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner

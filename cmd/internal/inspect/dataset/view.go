@@ -12,7 +12,8 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// Node returns the part of a view that a dataset is which was opened by its path, with its identity.
+// Node returns the node of a view that stands for a dataset that was opened at path. The node has
+// the identity of the dataset, so that the view is refused after its dataset was replaced.
 func Node(path string, ds *views.Dataset) *views.Node {
 	n := &views.Node{Dataset: path}
 	if has, ok := ds.Source.(loader.Identifier); ok && !views.Is(path) {
@@ -21,7 +22,8 @@ func Node(path string, ds *views.Dataset) *views.Node {
 	return n
 }
 
-// WriteView writes a view of datasets by their paths, which it makes relative to the folder of the file.
+// WriteView writes a view to a file. Paths of its datasets become relative to the folder of the
+// file, so that both can be moved together. A URL with a login is refused: view files are shared.
 func WriteView(file string, n *views.Node) error {
 	folder, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// openZarr opens the hierarchy of Zarr at path.
+// openZarr opens the Zarr hierarchy in a folder or a zip file.
 func openZarr(path string) (*zarr.Group, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -34,14 +34,15 @@ func openZarr(path string) (*zarr.Group, error) {
 	return zarr.Open(files)
 }
 
-// isZarr reports whether there is a hierarchy of Zarr at path.
+// isZarr reports whether a path has a Zarr hierarchy with arrays.
 func isZarr(path string) bool {
 	g, err := openZarr(path)
 	return err == nil && len(g.Arrays) > 0
 }
 
-// zarrArrays is the error of a hierarchy of Zarr: what is in it, and the command that makes a dataset of the arrays
-// of one length that have most bytes.
+// zarrArrays is the error of a Zarr hierarchy that is not a dataset: a list of its arrays, and the
+// command that makes a dataset of some. The records of a dataset have one number, so the command
+// takes the arrays of one length, namely of the length whose arrays have most bytes together.
 func zarrArrays(path string) error {
 	g, err := openZarr(path)
 	if err != nil {

@@ -28,11 +28,12 @@ const examples = `  inspect diff out/flat out/photos.h5
   inspect diff --data yesterday today && echo unchanged
   inspect diff --json a b | jq .differences`
 
-// flagValues is the command line of diff.
+// flagValues holds the flags of diff.
 type flagValues struct {
 	Options
 }
 
+// Command returns the command diff, for inspect and for penstock.
 func Command() *cobra.Command {
 	var f flagValues
 	cmd := cli.Command(&cobra.Command{
@@ -40,7 +41,7 @@ func Command() *cobra.Command {
 		PreRunE: func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
 		RunE:    f.run,
 	})
-	cmd.Args = func(_ *cobra.Command, args []string) error { // before URLs become the paths of copies
+	cmd.Args = func(_ *cobra.Command, args []string) error { // runs before URLs are replaced by the paths of copies
 		f.Origins = slices.Clone(args)
 		return nil
 	}
@@ -54,6 +55,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
+// problems returns what is wrong with the arguments and flags, a sentence each.
 func (f *flagValues) problems(args []string) (list []string) {
 	if len(args) != 2 || args[0] == "" || args[1] == "" {
 		list = append(list, fmt.Sprintf("needs two arguments, DATASET and DATASET, not %d", len(args)))
@@ -67,6 +69,8 @@ func (f *flagValues) problems(args []string) (list []string) {
 	return list
 }
 
+// run compares and prints. Datasets that differ are an error, so that a script can branch on the
+// exit code, as with diff(1).
 func (f *flagValues) run(cmd *cobra.Command, args []string) error {
 	bar := cli.NewStage(cmd, "inspect", "compare", "values of records")
 	f.Begin, f.Progress = bar.Begin, bar.Add

@@ -1,10 +1,12 @@
-// Package diff is the command inspect diff: it says whether two datasets, or a dataset and its raw samples, are the
-// same.
+// Package diff has the command diff, which says whether two datasets, or a dataset and its raw
+// samples, are the same.
 //
-// Compare opens both, pairs their records and returns a [Comparison]. Two generations of one dataset are paired by the
-// place of a record in the files, so that one deleted record is one difference and not a shift of all later records.
-// Other datasets are paired by source names if these are unique, and otherwise by position. Fields are then compared
-// value by value, within a tolerance that the caller may give.
+// Compare opens both, finds the pairs of records that correspond, and returns a [Comparison]. Two
+// generations of one dataset are paired by the place at which a record is stored, so that one
+// deleted record is one difference and not a shift of all later records. Other datasets are paired
+// by source names if these are unique, and otherwise by position. Fields are then compared value by
+// value, within a tolerance that the caller may give, by several goroutines that each compare a
+// range of pairs.
 package diff
 
 import (
@@ -26,18 +28,18 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Comparison is the result of Diff.
+// Comparison is the result of Compare, as --json prints it.
 type Comparison struct {
 	A           string       `json:"a"`
 	B           string       `json:"b"`
 	Same        bool         `json:"same"`
 	Tolerance   float64      `json:"tolerance"`
-	Records     int64        `json:"records"`     // that both have, whose values were compared
-	By          string       `json:"by"`          // what these correspond by: "stored place", "source name" or "position"
+	Records     int64        `json:"records"`     // pairs of records, whose values were compared
+	By          string       `json:"by"`          // what made records a pair: "stored place", "source name" or "position"
 	Deleted     Unmatched    `json:"deleted"`     // records that only a has
 	Added       Unmatched    `json:"added"`       // records that only b has
-	Differences []Difference `json:"differences"` // of everything but values
-	Values      []ValueDiff  `json:"values"`      // by field that both have, those without a difference included
+	Differences []Difference `json:"differences"` // in everything but values
+	Values      []ValueDiff  `json:"values"`      // of each field that both have, also without a difference
 	Notes       []string     `json:"notes"`       // sentences: what was not compared
 	a, b        subject
 	pairs       pairs
@@ -46,21 +48,21 @@ type Comparison struct {
 	names map[string]string
 }
 
-// subject is one of two datasets, or raw samples.
+// subject is one of the two sides: a dataset or raw samples.
 type subject struct {
 	records
 	io.Closer
 	manifest *store.Manifest // nil if penstock did not write it
 }
 
-// records are values with the names of records.
+// records are values with the source names of records.
 type records interface {
 	dataset.Records
 	SourceName(ctx context.Context, record int) (string, error)
 }
 
-// open opens a dataset, or the samples that one is prepared from, such as a folder of photos or an HDF5 file that does
-// not map as a whole.
+// open opens a dataset or, where none can be mapped, the raw samples at path, such as a folder of
+// photos or an HDF5 file of another program.
 func open(ctx context.Context, path string, s dataset.Selection) (subject, error) {
 	var refused error
 	if !raw.Is(path) {
@@ -75,7 +77,7 @@ func open(ctx context.Context, path string, s dataset.Selection) (subject, error
 	}
 	o := raw.Options{Fields: s.Fields, Split: s.Split}
 	if kind, err := source.Detect(path); err == nil && kind == "hdf5" {
-		o.Columns = strings.Join(s.Fields, ",") // others may have another length
+		o.Columns = strings.Join(s.Fields, ",") // other arrays of the file may have another length
 	}
 	src, err := raw.Open(ctx, path, o)
 	if err != nil {
@@ -84,7 +86,7 @@ func open(ctx context.Context, path string, s dataset.Selection) (subject, error
 	return subject{src, src, nil}, nil
 }
 
-// Difference is something other than a value that is not the same.
+// Difference is something other than a value that differs.
 type Difference struct {
 	What  string `json:"what"` // "records", "fields", "type", "classes", "splits", "statistics", "recipe", ...
 	Field string `json:"field,omitempty"`
@@ -92,30 +94,30 @@ type Difference struct {
 	B     string `json:"b"`
 }
 
-// ValueDiff compares the values of a field.
+// ValueDiff is what differs in the values of a field.
 type ValueDiff struct {
 	Field    string  `json:"field"`
-	Records  int64   `json:"records"`                // that differ
-	First    *int64  `json:"first_record,omitempty"` // of them
-	Elements int64   `json:"elements"`               // that differ; in records of the same length
-	Lengths  int64   `json:"lengths,omitempty"`      // records of different lengths
-	Largest  float64 `json:"largest_difference"`     // of two finite numbers
+	Records  int64   `json:"records"`                // records that differ
+	First    *int64  `json:"first_record,omitempty"` // the first of them, by its number in a; nil if there is none
+	Elements int64   `json:"elements"`               // elements that differ, in records of equal length
+	Lengths  int64   `json:"lengths,omitempty"`      // records whose lengths differ
+	Largest  float64 `json:"largest_difference"`     // between two finite numbers
 }
 
-// Options configures Diff. The zero value is usable.
+// Options configures Compare. The zero value is usable.
 type Options struct {
 	dataset.Selection
-	Tolerance float64       // numbers whose distance is at most this are equal
+	Tolerance float64       // numbers that are at most this far apart are equal
 	Data      bool          // compare only what a training sees: fields, splits and values
-	Origins   []string      // the URLs that both were fetched from, where they were; may be nil
-	Workers   int           // that read in parallel; 0 means GOMAXPROCS
+	Origins   []string      // the arguments as they were given, with URLs; nil if they are the paths
+	Workers   int           // goroutines that read; 0 means GOMAXPROCS
 	Begin     func(n int64) // called with how many values of records will be compared; may be nil
 	Progress  func(n int64) // called with n more of them, from any goroutine; may be nil
 }
 
-// Compare compares two datasets. How they are on disk makes no difference: a flat folder and an
-// HDF5 file of the same data are the same. It holds about 8 MiB a worker and,
-// of datasets that have their records in different orders, the source names.
+// Compare compares two datasets. The format makes no difference: a flat folder and an HDF5 file of
+// the same data are the same. Compare needs about 8 MiB per worker and, if the records of the
+// datasets are in different orders, memory for the source names.
 func Compare(ctx context.Context, a, b string, opts Options) (*Comparison, error) {
 	c := &Comparison{A: a, B: b, Tolerance: opts.Tolerance, Differences: []Difference{}, Values: []ValueDiff{},
 		Notes: []string{}, Deleted: Unmatched{First: []Record{}}, Added: Unmatched{First: []Record{}}}
@@ -157,7 +159,7 @@ func Compare(ctx context.Context, a, b string, opts Options) (*Comparison, error
 	return c, nil
 }
 
-// differ records two strings that differ.
+// differ adds a Difference if two texts differ.
 func (c *Comparison) differ(what, field, a, b string) {
 	if a != b {
 		c.Differences = append(c.Differences, Difference{What: what, Field: field, A: a, B: b})
@@ -167,8 +169,8 @@ func (c *Comparison) differ(what, field, a, b string) {
 // pair is a field that both datasets have.
 type pair struct{ a, b store.Field }
 
-// generations returns the manifests of both if they are generations of one dataset, on this machine or fetched from
-// one URL, else nil.
+// generations returns the manifests of both sides if they are generations of one dataset, and nil
+// otherwise. A dataset from a URL is known by the URL, since its copies are in different folders.
 func generations(a, b string, origins []string) (from, to *store.Manifest, err error) {
 	folder, _, given := layout.SplitGeneration(a)
 	other, _, too := layout.SplitGeneration(b)
@@ -185,7 +187,7 @@ func generations(a, b string, origins []string) (from, to *store.Manifest, err e
 	return from, to, err
 }
 
-// urlOf returns the URL of a dataset without options and generation; "" if it is not one.
+// urlOf returns the URL of a dataset without options and generation; "" if text is not a URL.
 func urlOf(text string) string {
 	u, err := remote.ParseURL(text)
 	if err != nil {
@@ -198,7 +200,8 @@ func urlOf(text string) string {
 	return fmt.Sprintf("%s://%s/%s", u.Scheme, u.Bucket, key)
 }
 
-// paired returns the fields that both datasets have.
+// paired returns the fields that both datasets have: by name or, in generations of one dataset, by
+// what became of the column.
 func (c *Comparison) paired() (out []pair) {
 	other, taken := c.b.Schema(), slices.Collect(maps.Values(c.names))
 	for _, f := range c.a.Schema().Fields {
@@ -213,7 +216,8 @@ func (c *Comparison) paired() (out []pair) {
 	return out
 }
 
-// fields compares the schemas and returns the fields whose values can be compared.
+// fields compares the schemas and returns the fields whose values can be compared: records must
+// have one shape. Values of different types are compared as numbers.
 func (c *Comparison) fields() (out []pair) {
 	both := c.paired()
 	for _, f := range c.b.Schema().Fields {
@@ -236,14 +240,16 @@ func (c *Comparison) fields() (out []pair) {
 	return out
 }
 
+// fieldText describes a field for a Difference, without its layout, which meanings compares.
 func fieldText(f store.Field) string {
 	f.Layout = "" // is compared with the manifest
 	return f.DType.String() + " " + dataset.ShapeText(f.Spec)
 }
 
-// valueParts is how many pieces the work on a field is cut into.
+// valueParts is the number of parts into which the work on a field is cut.
 const valueParts = 256
 
+// values compares the values of a field.
 func (c *Comparison) values(ctx context.Context, p pair, opts Options) (ValueDiff, error) {
 	n := int(c.Records)
 	parts := make([]ValueDiff, max(1, min(valueParts, n)))
@@ -260,7 +266,7 @@ func (c *Comparison) values(ctx context.Context, p pair, opts Options) (ValueDif
 	return sum, err
 }
 
-// add takes over what was found in later records.
+// add adds the result of a later part.
 func (v *ValueDiff) add(o ValueDiff) {
 	v.Records += o.Records
 	v.Elements += o.Elements
@@ -271,7 +277,7 @@ func (v *ValueDiff) add(o ValueDiff) {
 	}
 }
 
-// compare compares pairs [from, to).
+// compare compares pairs [from, to), a batch of each side at a time.
 func (v *ValueDiff) compare(ctx context.Context, a, b *dataset.BatchReader, p *pairs, from, to int,
 	opts Options) error {
 	step := min(a.Step(), b.Step())

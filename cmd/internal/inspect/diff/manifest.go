@@ -16,7 +16,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// manifests compares the rest of the manifests.
+// manifests compares what the manifests say besides fields: meaning of values, splits, statistics,
+// recipes. Statistics and splits are of all records, so they are left out if a split was selected.
 func (c *Comparison) manifests(opts Options) {
 	a, b := c.a.manifest, c.b.manifest
 	for _, side := range []struct {
@@ -60,6 +61,7 @@ func (c *Comparison) meanings(a, b store.Field) {
 	}
 }
 
+// classText describes class i of a field for a Difference.
 func classText(f store.Field, i int) string {
 	if i >= len(f.Classes) {
 		return fmt.Sprintf("%d classes", len(f.Classes))
@@ -78,6 +80,7 @@ func (c *Comparison) splits(a, b *store.Manifest) {
 	}
 }
 
+// splitsText describes splits for a Difference.
 func splitsText(splits []store.Split) string {
 	texts := dataset.Map(splits, func(s store.Split) string { return fmt.Sprintf("%s %v", s.Name, s.Ranges) })
 	if len(texts) == 0 {
@@ -86,7 +89,7 @@ func splitsText(splits []store.Split) string {
 	return strings.Join(texts, ", ")
 }
 
-// jsonText is a value as text that is the same if the values are.
+// jsonText returns a text that is the same for equal values.
 func jsonText(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -95,7 +98,7 @@ func jsonText(v any) string {
 	return string(text)
 }
 
-// statistics compares statistics, and reports the first number that differs.
+// statistics compares the statistics of a field, and reports the first number that differs.
 func (c *Comparison) statistics(field string, a, b *store.Statistics, tolerance float64) {
 	if a == nil || b == nil {
 		c.differ("statistics", field, isThere(a != nil), isThere(b != nil))
@@ -111,6 +114,7 @@ func (c *Comparison) statistics(field string, a, b *store.Statistics, tolerance 
 	c.differ("statistics", field, fmt.Sprintf("%d numbers", len(x)), fmt.Sprintf("%d numbers", len(y)))
 }
 
+// isThere describes the presence of a part of the manifest.
 func isThere(ok bool) string {
 	if ok {
 		return "there"
@@ -118,15 +122,16 @@ func isThere(ok bool) string {
 	return "not there"
 }
 
-// figure is a number of the statistics, with its name.
+// figure is one number of the statistics.
 type figure struct {
 	name  string
 	value float64
 }
 
-// String writes the value in full.
+// String writes the value with all digits, so that different values are different texts.
 func (f figure) String() string { return f.name + " " + strconv.FormatFloat(f.value, 'g', -1, 64) }
 
+// figuresOf lists the numbers of statistics in a fixed order.
 func figuresOf(s *store.Statistics) []figure {
 	out := momentFigures("", s.Moments)
 	for i, m := range s.Channels {
@@ -141,6 +146,7 @@ func figuresOf(s *store.Statistics) []figure {
 	return out
 }
 
+// momentFigures lists the numbers of moments, with a prefix for their names.
 func momentFigures(prefix string, m store.Moments) []figure {
 	return []figure{
 		{prefix + "min", m.Min}, {prefix + "max", m.Max}, {prefix + "mean", m.Mean}, {prefix + "std", m.Std},
@@ -148,7 +154,8 @@ func momentFigures(prefix string, m store.Moments) []figure {
 	}
 }
 
-// recipes compares how the datasets were made, the size of shards aside: it changes no value.
+// recipes compares how the datasets were made. The size of shards is left out, as it changes no
+// value.
 func (c *Comparison) recipes(a, b *store.Recipe) {
 	if a == nil || b == nil {
 		c.differ("recipe", "", isThere(a != nil), isThere(b != nil))
@@ -169,6 +176,7 @@ func (c *Comparison) recipes(a, b *store.Recipe) {
 	}
 }
 
+// optionText describes an option of a recipe for a Difference.
 func optionText(options map[string]string, name string) string {
 	if value, ok := options[name]; ok {
 		return value
@@ -176,6 +184,7 @@ func optionText(options map[string]string, name string) string {
 	return "not set"
 }
 
+// compactJSON returns JSON without spaces, so that only its content counts.
 func compactJSON(text []byte) string {
 	var b bytes.Buffer
 	if len(text) == 0 {

@@ -12,10 +12,10 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// What records of two datasets correspond by.
+// What makes two records a pair, see Comparison.By.
 const (
-	byPlace    = "stored place" // of generations of one dataset: the same in all that have the record
-	byName     = "source name"  // of other datasets, if no two records of one have the same
+	byPlace    = "stored place" // for generations of one dataset: a record keeps its place
+	byName     = "source name"  // for other datasets, if names are unique in both
 	byPosition = "position"     // otherwise
 )
 
@@ -25,25 +25,27 @@ type Unmatched struct {
 	First   []Record `json:"first"` // at most mostNamed
 }
 
-// Record is a record by its number, and by its source name where it has one.
+// Record is a record by its number and, if the dataset has names, its source name.
 type Record struct {
 	Number int64  `json:"record"`
 	Name   string `json:"name,omitempty"`
 }
 
-// mostNamed is how many unmatched records are listed.
+// mostNamed is the number of unmatched records that are listed.
 const mostNamed = 10
 
-// run is consecutive records of both datasets that correspond.
+// run is n consecutive pairs: records a, a+1, ... of one side and b, b+1, ... of the other. first
+// is the number of pairs in earlier runs.
 type run struct{ a, b, n, first int } // first counts the pairs before it
 
-// pairs are the records that correspond, in the order of the first dataset. They take memory for each change of the
-// order, and none for each record.
+// pairs lists the records that correspond, in the order of the first dataset. Consecutive pairs are
+// one run, so a comparison of equal datasets needs no memory per record.
 type pairs struct {
 	runs []run
 	n    int
 }
 
+// add appends n pairs, and joins them to the last run if they continue it.
 func (p *pairs) add(a, b, n int) {
 	if k := len(p.runs) - 1; k >= 0 && p.runs[k].a+p.runs[k].n == a && p.runs[k].b+p.runs[k].n == b {
 		p.runs[k].n += n
@@ -53,7 +55,7 @@ func (p *pairs) add(a, b, n int) {
 	p.n += n
 }
 
-// appendTo appends the numbers that pairs [from, to) have in both datasets.
+// appendTo appends the record numbers of pairs [from, to) to a and b.
 func (p *pairs) appendTo(a, b []int, from, to int) ([]int, []int) {
 	k := sort.Search(len(p.runs), func(k int) bool { return p.runs[k].first+p.runs[k].n > from })
 	for i := from; i < to; i++ {
@@ -66,7 +68,7 @@ func (p *pairs) appendTo(a, b []int, from, to int) ([]int, []int) {
 	return a, b
 }
 
-// match finds the records that correspond. old and later are the manifests of two generations of one dataset, or nil.
+// match finds the pairs. old and later are the manifests of two generations of one dataset, or nil.
 func (c *Comparison) match(ctx context.Context, old, later *store.Manifest) error {
 	a, ofA := c.a.records.(*mmapds.Dataset)
 	b, ofB := c.b.records.(*mmapds.Dataset)
@@ -89,7 +91,9 @@ func (c *Comparison) match(ctx context.Context, old, later *store.Manifest) erro
 	return nil
 }
 
-// matchPlaces matches records of generations that have the same ones in the first places.
+// matchPlaces pairs records of two generations, like the merge of two sorted lists: places ascend
+// with the record numbers. Places are the same records in both generations only below shared; after
+// an append in both branches of a restored dataset, equal places have different records.
 func (c *Comparison) matchPlaces(ctx context.Context, a, b *mmapds.Dataset, shared int) error {
 	place := func(ds *mmapds.Dataset, i int) int {
 		if i < ds.Len() {
@@ -119,8 +123,8 @@ func (c *Comparison) matchPlaces(ctx context.Context, a, b *mmapds.Dataset, shar
 	return nil
 }
 
-// matchNames matches records of the same source names. It is not done if records have no names, share one, or if all
-// names are others.
+// matchNames pairs records with equal source names. It gives up, with done false, if a record has
+// no name, if two records of a side share one, or if no name occurs on both sides.
 func (c *Comparison) matchNames(ctx context.Context) (done bool, err error) {
 	if same, err := c.sameNames(ctx); same || err != nil {
 		return same, err
@@ -176,7 +180,8 @@ func (c *Comparison) matchNames(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// sameNames matches all records if they have the same names in the same order, which takes no memory.
+// sameNames pairs all records if both sides have the same names in the same order. This is the
+// common case, and needs no memory.
 func (c *Comparison) sameNames(ctx context.Context) (bool, error) {
 	if c.a.Len() != c.b.Len() {
 		return false, nil
@@ -194,7 +199,7 @@ func (c *Comparison) sameNames(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// unmatched counts a record that only a has, or only b.
+// unmatched counts a record that only side a has (ofA) or only side b.
 func (c *Comparison) unmatched(ctx context.Context, ofA bool, i int) error {
 	u, s := &c.Added, c.b
 	if ofA {
@@ -209,12 +214,13 @@ func (c *Comparison) unmatched(ctx context.Context, ofA bool, i int) error {
 	return err
 }
 
-// span is consecutive records of a split.
+// span is consecutive records [first, end) of a split.
 type span struct {
 	first, end int64
 	split      string
 }
 
+// spansOf returns the spans of all splits in ascending order.
 func spansOf(splits []store.Split) (list []span) {
 	for _, s := range splits {
 		for _, r := range s.Ranges {
@@ -225,7 +231,7 @@ func spansOf(splits []store.Split) (list []span) {
 	return list
 }
 
-// at returns the split of a record, and the first record after it that may be in another one.
+// at returns the split of a record, "" for none, and the first later record that may be in another.
 func at(list []span, record int64) (split string, end int64) {
 	k := sort.Search(len(list), func(k int) bool { return list[k].end > record })
 	switch {
@@ -237,7 +243,8 @@ func at(list []span, record int64) (split string, end int64) {
 	return list[k].split, list[k].end
 }
 
-// sameSplits reports whether both datasets have the same splits, with the same records.
+// sameSplits reports whether both sides have splits of the same names, in the same order, with
+// corresponding records. It compares spans, not single records.
 func (c *Comparison) sameSplits(a, b []store.Split) bool {
 	if !slices.EqualFunc(a, b, func(a, b store.Split) bool { return a.Name == b.Name }) {
 		return false

@@ -10,10 +10,10 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// differenceWidth is how long a side of a difference is shown.
+// differenceWidth is the number of characters that are shown of one side of a difference.
 const differenceWidth = 100
 
-// Render prints the differences, with differing values last, or says that there are none.
+// Render prints the differences, the values last because they are the longest part.
 func (c *Comparison) Render(w io.Writer) error {
 	var b strings.Builder
 	for _, note := range c.Notes {
@@ -37,6 +37,7 @@ func (c *Comparison) Render(w io.Writer) error {
 	return err
 }
 
+// title says what differs, and in which field.
 func (d Difference) title() string {
 	if d.Field == "" {
 		return shell.Line(d.What)
@@ -44,6 +45,7 @@ func (d Difference) title() string {
 	return shell.Line(d.What + " of " + d.Field)
 }
 
+// side returns one side of a difference, in one line.
 func side(text string) string {
 	if text == "" {
 		return "none"
@@ -51,6 +53,7 @@ func side(text string) string {
 	return cli.Shorten(shell.Line(text), differenceWidth)
 }
 
+// renderValues prints a table of the fields whose values differ.
 func (c *Comparison) renderValues(b *strings.Builder) {
 	t := cli.Table{Indent: 2, Align: "lrrrrr"}
 	t.Add("", "records", "first", "elements", "other lengths", "largest difference")
@@ -86,7 +89,7 @@ func (u Unmatched) render(b *strings.Builder, title string) {
 	}
 }
 
-// Err returns what the command fails with, nil if nothing differs.
+// Err returns an error if the datasets differ, which gives the command its exit code.
 func (c *Comparison) Err() error {
 	if c.Same {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// records compares the same records of two datasets, by their numbers in the first one.
+// records compares two batches of corresponding records. numbers has the records' numbers on the
+// first side. Batches of equal bytes, by far the most frequent case, are compared as a whole.
 func (v *ValueDiff) records(a, b dataset.Batch, numbers []int, tolerance float64) {
 	if a.Values.DType() == b.Values.DType() && slices.Equal(a.Offsets, b.Offsets) &&
 		bytes.Equal(a.Values.Bytes(), b.Values.Bytes()) {
@@ -35,6 +36,7 @@ func (v *ValueDiff) record(number int64, a, b tensor.View, tolerance float64) {
 	}
 }
 
+// differs counts a record that differs.
 func (v *ValueDiff) differs(number int64) {
 	v.Records++
 	if v.First == nil {
@@ -42,8 +44,9 @@ func (v *ValueDiff) differs(number int64) {
 	}
 }
 
-// apart counts the elements that are further apart than tolerance, and returns the largest
-// difference of those. NaN is the same as NaN, and an infinity as itself.
+// apart counts the elements of two arrays that are further apart than tolerance, and returns the
+// largest finite difference of these. NaN equals NaN and an infinity equals itself, since the
+// question is whether the data are the same. float64 holds all values of smaller floats exactly.
 func apart(a, b tensor.View, tolerance float64) (n int64, largest float64) {
 	if a.DType() == b.DType() && bytes.Equal(a.Bytes(), b.Bytes()) {
 		return 0, 0
@@ -61,14 +64,15 @@ func apart(a, b tensor.View, tolerance float64) (n int64, largest float64) {
 			continue
 		}
 		n++
-		if d*0 == 0 {
+		if d*0 == 0 { // d is finite: infinity and NaN times 0 are NaN
 			largest = max(largest, d)
 		}
 	}
 	return n, largest
 }
 
-// apartInts does so without rounding.
+// apartInts is apart for integers and bools, without rounding: int64 and uint64 do not fit into
+// float64.
 func apartInts(a, b tensor.View, tolerance float64) (n int64, largest float64) {
 	x, y := a.Bytes(), b.Bytes()
 	for ; len(x) > 0; x, y = x[a.DType().Size():], y[b.DType().Size():] {

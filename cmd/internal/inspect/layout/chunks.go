@@ -8,18 +8,18 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// ChunkMap is where the chunks of a dataset of an HDF5 file are.
+// ChunkMap says where the chunks of a dataset in an HDF5 file are.
 type ChunkMap struct {
 	Field   string  `json:"field"`
 	Shape   []int64 `json:"shape"`        // of a chunk
-	Bytes   int64   `json:"bytes"`        // of one, filters undone
-	Index   string  `json:"index"`        // what kind it is
+	Bytes   int64   `json:"bytes"`        // bytes of a chunk before its filters
+	Index   string  `json:"index"`        // the kind of chunk index, such as a version 1 B-tree
 	IndexAt int64   `json:"index_offset"` // -1 if there is none
 	Count   int64   `json:"chunks"`       // stored
-	Places  int64   `json:"places"`       // chunks of the whole shape, those not stored have the fill value
-	Stored  int64   `json:"stored"`       // bytes of all
-	// Bytes of one as stored, and where the first one begins and the last one ends in the file; 0
-	// if there is none.
+	Places  int64   `json:"places"`       // chunks that the whole shape has; a missing chunk has the fill value
+	Stored  int64   `json:"stored"`       // bytes of all stored chunks
+	// Smallest, Median and Largest are bytes of a stored chunk. From is where the first chunk
+	// begins in the file, and To where the last one ends. All are 0 if no chunk is stored.
 	Smallest int64  `json:"smallest"`
 	Median   int64  `json:"median"`
 	Largest  int64  `json:"largest"`
@@ -38,7 +38,8 @@ func chunked(f *meta.File) (list []*meta.Dataset) {
 	return list
 }
 
-// chunks adds what the indexes of the chunks say, of one dataset at a time: they can be large.
+// chunks reads the chunk indexes, and names what they account for in the gaps. It keeps one index
+// in memory at a time, as an index can have millions of entries.
 func (l *Layout) chunks(f *meta.File, gaps []gap) {
 	for _, d := range chunked(f) {
 		m := ChunkMap{Field: d.Path[1:], Shape: d.Layout.ChunkDims, Index: d.Layout.Index.String(), IndexAt: d.Layout.IndexAt}
@@ -54,6 +55,8 @@ func (l *Layout) chunks(f *meta.File, gaps []gap) {
 	}
 }
 
+// measure fills m from the index t of d. The number of places comes from the file, so a product
+// that overflows is replaced by the largest int64.
 func (m *ChunkMap) measure(d *meta.Dataset, t *meta.ChunkTable) {
 	m.Bytes, m.Count, m.Places = t.Bytes, int64(len(t.Chunks)), 1
 	for i, n := range d.Layout.ChunkDims {
@@ -78,23 +81,23 @@ func (m *ChunkMap) measure(d *meta.Dataset, t *meta.ChunkTable) {
 	m.Smallest, m.Median, m.Largest = sizes[0], sizes[len(sizes)/2], sizes[len(sizes)-1]
 }
 
-// gap is a run of bytes that the metadata does not lead to, and what chunks and their indexes
-// have of it.
+// gap is a run of bytes that no object header leads to: chunks, their indexes and free space. known
+// is the number of its bytes that indexes account for.
 type gap struct {
 	from, to int64
-	piece    int // of the Layout
+	piece    int // its number in Layout.Pieces
 	known    int64
-	unread   bool // the places of some chunks are unknown
+	unread   bool // an index could not be read, so its chunks may be in any gap
 	parts    []part
 }
 
-// part is one dataset's part of a gap.
+// part is what one dataset has in a gap.
 type part struct {
 	field         string
-	chunks, index int64 // number, and bytes
+	chunks, index int64 // number of chunks, and bytes of the index
 }
 
-// find returns the gap that a run of bytes begins in, or nil.
+// find returns the gap in which a run of bytes at offset `at` begins, or nil.
 func find(gaps []gap, at int64) *gap {
 	i := sort.Search(len(gaps), func(i int) bool { return gaps[i].to > at })
 	if i == len(gaps) || gaps[i].from > at {
@@ -103,7 +106,8 @@ func find(gaps []gap, at int64) *gap {
 	return &gaps[i]
 }
 
-// of returns the part of a field, and appends it if needed. Fields come in order, so that only the last part can match.
+// of returns the part of a field, and appends it if it is new. Fields come one after the other, so
+// only the last part can be the field's.
 func (g *gap) of(field string) *part {
 	if n := len(g.parts); n == 0 || g.parts[n-1].field != field {
 		g.parts = append(g.parts, part{field: field})
@@ -111,6 +115,7 @@ func (g *gap) of(field string) *part {
 	return &g.parts[len(g.parts)-1]
 }
 
+// assign adds the chunks and the index of a field to the gaps in which they are.
 func assign(gaps []gap, field string, t *meta.ChunkTable) {
 	for _, c := range t.Chunks {
 		if g := find(gaps, c.Offset); g != nil {
@@ -126,7 +131,7 @@ func assign(gaps []gap, field string, t *meta.ChunkTable) {
 	}
 }
 
-// mark records that chunks may be anywhere.
+// mark records in every gap that it may have chunks of a field whose index cannot be read.
 func mark(gaps []gap, field string) {
 	for i := range gaps {
 		gaps[i].unread = true

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// describe says what is in a gap.
+// describe says what is in a gap, in words.
 func (g *gap) describe() string {
 	var words []string
 	for _, p := range g.parts {
@@ -65,6 +65,7 @@ func (l *Layout) renderChunks(b *strings.Builder) {
 	fmt.Fprintf(b, "\nChunks (--chunks lists each)\n%s", &t)
 }
 
+// joined returns numbers with a separator between them.
 func joined(list []int64, by string) string {
 	words := make([]string, len(list))
 	for i, n := range list {
@@ -76,15 +77,15 @@ func joined(list []int64, by string) string {
 // listed is a line of the list of chunks.
 type listed struct {
 	Field  string   `json:"field"`
-	First  []int64  `json:"first"` // its first element
+	First  []int64  `json:"first"` // the coordinates of the chunk's first element
 	Offset int64    `json:"offset"`
 	Bytes  int64    `json:"bytes"`
-	Raw    []string `json:"not_applied,omitempty"` // filters
+	Raw    []string `json:"not_applied,omitempty"` // filters of the dataset that this chunk skipped
 }
 
-// ListChunks writes a line for every stored chunk of the HDF5 file at path, by dataset and then by
-// place in it: its first element, offset, stored bytes, and filters that were not applied to it.
-// asJSON makes it a line of JSON each.
+// ListChunks writes a line for every stored chunk of the HDF5 file at path, by dataset and then in
+// the order of the chunk's coordinates: its first element, offset, stored bytes, and the filters
+// that were not applied to it. With asJSON, each line is a JSON object.
 func ListChunks(w io.Writer, path string, asJSON bool) error {
 	p, err := dataset.Open(path)
 	if err != nil {
@@ -109,6 +110,7 @@ func ListChunks(w io.Writer, path string, asJSON bool) error {
 	return b.Flush()
 }
 
+// listChunks lists the chunks of one dataset.
 func listChunks(w *bufio.Writer, d *meta.Dataset, asJSON bool) error {
 	t, err := d.Chunks()
 	if err != nil {
@@ -130,6 +132,7 @@ func listChunks(w *bufio.Writer, d *meta.Dataset, asJSON bool) error {
 	return nil
 }
 
+// String returns the line for people.
 func (c *listed) String() string {
 	line := fmt.Sprintf("%s  [%s]  offset %d  bytes %d", shell.Line(c.Field), joined(c.First, " "), c.Offset, c.Bytes)
 	if len(c.Raw) > 0 {
@@ -138,7 +141,8 @@ func (c *listed) String() string {
 	return line + "\n"
 }
 
-// notApplied names the filters that a chunk with that mask did not go through.
+// notApplied names the filters that a chunk skipped. Bit i of the chunk's filter mask says that
+// filter i of the pipeline was not applied, as when compression would have made the chunk larger.
 func notApplied(d *meta.Dataset, mask uint32) (names []string) {
 	for i, f := range d.Filters {
 		if mask>>i&1 == 1 {

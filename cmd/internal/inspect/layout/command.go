@@ -18,6 +18,7 @@ const examples = `  inspect layout out/flat
   inspect layout --window 0=2 old.h5
   inspect layout --chunks --json old.h5 | jq -s 'max_by(.bytes)'`
 
+// Command returns the command inspect layout.
 func Command() *cobra.Command {
 	var chunks bool
 	var window string

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// readHDF5 takes all structures that the metadata leads to and names what belongs to which
-// object.
+// readHDF5 lists all pieces of an HDF5 file in the order of their offsets: the structures that the
+// metadata leads to, with the object that each belongs to, and the gaps between them.
 func readHDF5(p *dataset.Target) (*Layout, error) {
 	l := &Layout{Path: p.Path, Format: "hdf5", Maps: []Map{}}
 	names := namesOf(p.Meta)
@@ -38,7 +38,7 @@ func readHDF5(p *dataset.Target) (*Layout, error) {
 	return l, nil
 }
 
-// gap adds a piece for bytes that nothing leads to so far, if there are any.
+// gap adds a piece, and a gap, for bytes [from, to) that no structure has, unless there are none.
 func (l *Layout) gap(gaps []gap, from, to int64) []gap {
 	if from >= to {
 		return gaps
@@ -47,17 +47,19 @@ func (l *Layout) gap(gaps []gap, from, to int64) []gap {
 	return append(gaps, gap{from: from, to: to, piece: len(l.Pieces) - 1})
 }
 
-// names says which object is where.
+// names says which object is at an offset: by the offset of its header, and of its contiguous data.
 type names struct {
 	headers map[int64]string
 	data    map[int64]*meta.Dataset
 }
 
+// namesOf collects the names of all objects. A hard link is another name of an object; the last one
+// found is shown.
 func namesOf(f *meta.File) names {
 	n := names{map[int64]string{f.Root.HeaderAt: "/"}, map[int64]*meta.Dataset{}}
 	for l := range f.Walk() {
 		switch {
-		case l.Kind == meta.Soft: // the object has a name of its own
+		case l.Kind == meta.Soft: // a soft link leads to an object that has its own name
 		case l.Dataset != nil:
 			n.headers[l.Dataset.HeaderAt] = l.Path
 			if l.Dataset.Layout.Kind == meta.Contiguous {
@@ -70,7 +72,7 @@ func namesOf(f *meta.File) names {
 	return n
 }
 
-// records names contiguous data by what penstock or others keep in it.
+// records names the contiguous data of d: penstock's checksums, its manifest, or records.
 func (p *Piece) records(d *meta.Dataset) {
 	field, isSums := strings.CutPrefix(d.Path, "/penstock/crc/")
 	switch {
@@ -86,6 +88,7 @@ func (p *Piece) records(d *meta.Dataset) {
 	}
 }
 
+// mapOf returns how NumPy maps a dataset, or why it cannot.
 func mapOf(path string, d *meta.Dataset) Map {
 	m := Map{Field: d.Path[1:]}
 	spec, err := d.Spec()

@@ -1,7 +1,9 @@
-// Package layout is the command inspect layout: it says where each part of a dataset is in its files.
+// Package layout has the command inspect layout, which says where each part of a dataset is in its
+// files.
 //
-// [Read] lists the pieces of every file. [ListChunks] lists the chunks of HDF5 and Zarr arrays, and [ReadWindows] says
-// what it costs to read windows of them: how many chunks one window touches, and how many bytes these decode to.
+// Read lists the pieces of every file with offset, size and meaning. ListChunks lists the chunks of
+// HDF5 arrays. ReadWindows estimates what reading windows of arrays costs: how many chunks a window
+// touches, and how many bytes these decode to; it also searches for better chunks.
 package layout
 
 import (
@@ -13,13 +15,13 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Layout is where everything of a dataset is on disk.
+// Layout says where everything of a dataset is on disk.
 type Layout struct {
 	Path   string     `json:"path"`
-	Format string     `json:"format"`           // "flat" or "hdf5"
+	Format string     `json:"format"`           // "flat", "zarr" or "hdf5"
 	Pieces []Piece    `json:"pieces"`           // by file, then by offset
-	Chunks []ChunkMap `json:"chunks,omitempty"` // of chunked datasets
-	Maps   []Map      `json:"maps"`             // how NumPy maps the fields by offset
+	Chunks []ChunkMap `json:"chunks,omitempty"` // of each chunked dataset
+	Maps   []Map      `json:"maps"`             // how NumPy maps each field
 }
 
 // Piece is a run of bytes with one meaning.
@@ -29,11 +31,11 @@ type Piece struct {
 	Size   int64  `json:"size"`
 	What   string `json:"what"`
 	Field  string `json:"field,omitempty"`
-	First  *int64 `json:"first_record,omitempty"` // of a payload: its records
+	First  *int64 `json:"first_record,omitempty"` // of records: the number of the first
 	Count  *int64 `json:"records,omitempty"`
 }
 
-// Map is how a field, or a shard of it, is mapped without any library but NumPy.
+// Map says how a field, or one shard of it, is mapped with NumPy alone.
 type Map struct {
 	Field  string `json:"field"`
 	Shard  int    `json:"shard"`
@@ -58,12 +60,14 @@ func Read(path string) (*Layout, error) {
 	return readFolder(d)
 }
 
-// manifests and heads are the names of manifests, and of the bytes before rows, by format.
+// manifests has the path of the manifest by format, and heads the name of the bytes before the rows
+// of a shard. A shard of Zarr has its index there.
 var (
 	manifests = map[string]string{"flat": layout.ManifestName, "zarr": layout.ZarrManifest}
 	heads     = map[string]string{"flat": "NumPy header", "zarr": "index of the shard"}
 )
 
+// readFolder lists the pieces of a flat or Zarr dataset.
 func readFolder(d *store.Dataset) (*Layout, error) {
 	l := &Layout{Path: d.Path, Format: d.Format, Maps: []Map{}}
 	manifest := manifests[d.Format]
@@ -90,7 +94,7 @@ func readFolder(d *store.Dataset) (*Layout, error) {
 	return l, nil
 }
 
-// relative returns a path in the dataset's folder.
+// relative returns a path relative to the dataset's folder.
 func (l *Layout) relative(path string) string {
 	if name, err := filepath.Rel(l.Path, path); err == nil {
 		return filepath.ToSlash(name)
@@ -98,7 +102,8 @@ func (l *Layout) relative(path string) string {
 	return path
 }
 
-// shard adds the payload and the checksum file of a column in a shard.
+// shard adds the payload and the checksums of one column in one shard. Checksums are 4 bytes per
+// block; in a flat dataset they are a .npy file of their own, with a header.
 func (l *Layout) shard(c layout.Column, e layout.Extent) {
 	payload, sums, head := l.relative(e.Path), l.relative(e.SumsPath), heads[l.Format]
 	l.Pieces = append(l.Pieces,

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// Render prints a table of the pieces, one of the chunks, and how to map the fields.
+// Render prints a table of the pieces, a table of the chunks, and the lines of NumPy.
 func (l *Layout) Render(w io.Writer) error {
 	var b strings.Builder
 	t := cli.Table{Align: "lrrr"}
@@ -33,7 +33,7 @@ func (l *Layout) Render(w io.Writer) error {
 	return err
 }
 
-// large writes a size that is hard to read in digits.
+// large returns a size in KiB, MiB and so on, if its digits are hard to read.
 func large(n int64) string {
 	if n < 1<<16 {
 		return ""
@@ -41,9 +41,9 @@ func large(n int64) string {
 	return units.Bytes(n)
 }
 
+// describe says what a piece is. The field is left out if the name of the file has it.
 func (p Piece) describe() string {
 	text := shell.Line(p.What)
-	// which the file is called by
 	if p.Field != "" && !strings.HasPrefix(p.File, p.Field+"-") && !strings.HasPrefix(p.File, p.Field+"/") {
 		text = shell.Line(p.Field) + ": " + text
 	}
@@ -53,6 +53,7 @@ func (p Piece) describe() string {
 	return text
 }
 
+// renderMaps prints the lines of NumPy, one for each field or shard.
 func (l *Layout) renderMaps(b *strings.Builder) {
 	if len(l.Maps) == 0 {
 		return
@@ -72,7 +73,7 @@ func (l *Layout) renderMaps(b *strings.Builder) {
 	fmt.Fprintf(b, "\nIn NumPy, by offset\n%s", &t)
 }
 
-// shards reports whether entry i is one of several of its field.
+// shards reports whether entry i of Maps is one of several shards of its field.
 func (l *Layout) shards(i int) bool {
 	same := func(k int) bool { return k >= 0 && k < len(l.Maps) && l.Maps[k].Field == l.Maps[i].Field }
 	return same(i-1) || same(i+1)

@@ -17,41 +17,49 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Windows is the cost of windows at random places of the arrays of a file.
+// Windows says what windows at random places of a file's arrays cost. A window is a box of
+// elements, such as 24 hours of a part of a map; Window has its sizes by the names or numbers of
+// axes.
 type Windows struct {
 	Path   string          `json:"path"`
 	Window map[string]int  `json:"window"`
 	Arrays []WindowedArray `json:"arrays"`
 }
 
-// WindowedArray is what it costs to read windows of an array. Its byte counts are averages for one window.
+// WindowedArray says what reading windows of one array costs. Counts of bytes and chunks are
+// averages per window.
 type WindowedArray struct {
 	Field  string   `json:"field"`
 	DType  string   `json:"dtype"`
 	Shape  []int    `json:"shape"`
 	Axes   []string `json:"axes"`
 	Window []int    `json:"window"`
-	Bytes  int64    `json:"bytes"`
-	Chunk  []int    `json:"chunk,omitempty"` // elements of a chunk; nil if the array is not in chunks
-	Read   float64  `json:"read"`            // bytes that are decoded, or read of a cold file that is not in chunks
-	Chunks float64  `json:"chunks,omitempty"`
+	Bytes  int64    `json:"bytes"`            // of the window's elements
+	Chunk  []int    `json:"chunk,omitempty"`  // the shape of a chunk; nil if the array is not chunked
+	Read   float64  `json:"read"`             // bytes that are decoded or, without chunks, read from a file that is not in memory
+	Chunks float64  `json:"chunks,omitempty"` // chunks that are touched
 
-	Best       []int   `json:"best"` // the chunk that is best on a local disk, and what it costs
+	// Best is the cheapest chunk shape on a local disk, with its costs.
+	Best       []int   `json:"best"`
 	BestRead   float64 `json:"best_read"`
 	BestChunks float64 `json:"best_chunks"`
-	Remote     []int   `json:"remote"`            // the one that is best in a bucket
-	Command    string  `json:"command,omitempty"` // which writes Best; "" if that is not better
+	Remote     []int   `json:"remote"`            // the cheapest chunk shape in a bucket
+	Command    string  `json:"command,omitempty"` // writes chunks of shape Best; "" if they are not clearly better
 }
 
-// The costs of a chunk besides its bytes, as bytes: a call of the decoder, and a request.
+// The cost of a chunk besides its bytes, expressed in bytes: a call of the decoder on a local disk,
+// and a request to a bucket.
 const (
 	localChunk  = 20 << 10
 	remoteChunk = 2 << 20
 )
 
+// pageBytes is the size of a page: an unchunked array is read in whole pages.
 const pageBytes = 4096
 
-// ReadWindows finds out what windows cost.
+// ReadWindows estimates the costs of windows in all arrays that have at least one of the axes. An
+// axis is named by the dimension or by its number. A window that is larger than the axis, or an
+// axis that no array has, is an error.
 func ReadWindows(path string, window map[string]int) (*Windows, error) {
 	ds, err := mmapds.Open(path)
 	if err != nil {
@@ -98,7 +106,9 @@ func ReadWindows(path string, window map[string]int) (*Windows, error) {
 	return w, nil
 }
 
-// measure sets what a window at a random place reads.
+// measure sets the cost of a window with the array's present chunks. Without chunks, a window is
+// runs of adjacent bytes, and a run of n bytes at a random address touches n+pageBytes-1 bytes of
+// pages on average.
 func (a *WindowedArray) measure(elem int) {
 	a.Bytes = int64(tensor.Shape(a.Window).Elems()) * int64(elem)
 	if a.Chunk != nil {
@@ -117,7 +127,10 @@ func (a *WindowedArray) measure(elem int) {
 	a.Read = float64(runs) * float64(run+pageBytes-1)
 }
 
-// cost returns how many chunks of a shape a window at a random place has a part of, and their bytes.
+// cost returns how many chunks of a shape a window at a random place touches on average, and their
+// bytes. Along one axis, w elements touch 1 + (w-1)/c chunks of c elements on average, if the
+// window is not the whole axis. Every chunk is counted with its full size, which is stored at the
+// border, too.
 func (a *WindowedArray) cost(chunk []int, elem int) (chunks, read float64) {
 	chunks, size := 1.0, float64(elem)
 	for k, n := range a.Shape {
@@ -132,7 +145,8 @@ func (a *WindowedArray) cost(chunk []int, elem int) (chunks, read float64) {
 	return chunks, chunks * size
 }
 
-// advise sets the chunks that are best, and the command that writes them if they are better.
+// advise sets the cheapest chunk shapes. It sets the command only if they save at least a fifth of
+// the cost: rewriting a dataset for less is not worth the time.
 func (a *WindowedArray) advise(path string, elem int) {
 	a.Best, a.Remote = a.best(localChunk, elem), a.best(remoteChunk, elem)
 	a.BestChunks, a.BestRead = a.cost(a.Best, elem)
@@ -156,14 +170,16 @@ func (a *WindowedArray) advise(path string, elem int) {
 	}
 }
 
-// A chunk has at most 64 MiB, and an array at most 100,000 chunks, as each is a file.
+// A chunk has at most 64 MiB, and an array at most 100,000 chunks, since each chunk is a file.
 const (
 	mostChunk  = 64 << 20
 	mostChunks = 100_000
 )
 
-// best returns the chunk for which windows cost least, if each chunk costs some bytes besides its own. Axes that are
-// not cut stay whole, but where a chunk would be too large.
+// best returns the chunk shape with which a window costs least, if each touched chunk costs `each`
+// bytes besides its own. It descends along one axis at a time, from about the window's own shape,
+// over sizes that grow by a quarter, until a round improves nothing. Axes that windows do not cut
+// stay whole, unless the chunk would be too large.
 func (a *WindowedArray) best(each float64, elem int) []int {
 	chunk := slices.Clone(a.Window)
 	bytesOf := func() int { return elem * tensor.Shape(chunk).Elems() }
@@ -211,12 +227,12 @@ func (a *WindowedArray) best(each float64, elem int) []int {
 	return chunk
 }
 
-// reads says how many bytes a window reads.
+// reads formats a number of bytes per window.
 func (a *WindowedArray) reads(n float64) string {
 	return fmt.Sprintf("%s, %.1f bytes read per byte used", units.Bytes(int64(n)), n/float64(a.Bytes))
 }
 
-// Render prints the costs for people.
+// Render prints the costs.
 func (w *Windows) Render(out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", shell.Line(w.Path))

@@ -29,13 +29,14 @@ const examples = `  inspect preview -o grid.png out/flat
   inspect preview -o grid.png --pipeline train.json --count 24 out/flat
   inspect preview -o grid.png --field train/x --label-field train/y other.h5`
 
-// flagValues is the command line of preview.
+// flagValues holds the flags of preview.
 type flagValues struct {
 	Options
 	out      string
 	pipeline string
 }
 
+// Command returns the command inspect preview.
 func Command() *cobra.Command {
 	var f flagValues
 	cmd := cli.Command(&cobra.Command{
@@ -61,6 +62,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
+// problems returns what is wrong with the flags, a sentence each.
 func (f *flagValues) problems(cmd *cobra.Command) (list []string) {
 	if f.out == "" {
 		list = append(list, "-o FILE.png says where to write the picture; -o - is stdout")
@@ -84,11 +86,12 @@ func (f *flagValues) problems(cmd *cobra.Command) (list []string) {
 	return list
 }
 
+// run draws the sheet and writes it.
 func (f *flagValues) run(cmd *cobra.Command, path string) error {
 	if err := cli.CheckOutput(f.out); err != nil {
 		return err
 	}
-	f.Even = !cmd.Flags().Changed("count")
+	f.Even = !cmd.Flags().Changed("count") // a number that the user gave is kept
 	if f.pipeline != "" {
 		var err error
 		if f.Pipeline, err = readPipeline(f.pipeline); err != nil {
@@ -118,6 +121,7 @@ func (s *Sheet) Render(w io.Writer, out string) error {
 	return err
 }
 
+// encodePNG writes a picture as PNG. The encoder writes small pieces, so they are buffered.
 func encodePNG(w io.Writer, img image.Image) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	if err := png.Encode(b, img); err != nil {

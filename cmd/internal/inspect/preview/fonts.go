@@ -9,11 +9,13 @@ import (
 	"golang.org/x/image/font/opentype"
 )
 
-// fonts are the sizes of type on a contact sheet. A face serves one goroutine.
+// fonts has the type faces of a contact sheet: the Go fonts, which are part of the program, so that
+// a sheet looks the same on every machine. A face serves one goroutine.
 type fonts struct {
 	title, text, label, number font.Face
 }
 
+// newFonts opens the faces.
 func newFonts() (f fonts, err error) {
 	for _, want := range []struct {
 		face *font.Face
@@ -35,7 +37,7 @@ func newFonts() (f fonts, err error) {
 	return f, nil
 }
 
-// fit cuts text, with dots at its end, to at most width pixels.
+// fit shortens text to at most width pixels, with an ellipsis at its end.
 func fit(face font.Face, text string, width int) string {
 	if font.MeasureString(face, text).Ceil() <= width {
 		return text

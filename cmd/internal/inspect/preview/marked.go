@@ -18,17 +18,19 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// markedSize is the longer side of pictures with marks, in pixels, and markedCount how many are shown.
+// markedSize is the longer side of pictures with marks on them, in pixels, and markedCount the
+// number of pictures: marks need larger pictures than the usual thumbnails.
 const (
 	markedSize  = 280
 	markedCount = 24
 )
 
-// reader returns the values of the records of a sheet, one after the other.
+// reader returns the records of a sheet, one after the other: as they are stored, or after a
+// pipeline.
 type reader interface {
-	// next reads a record. Its picture is nil if it cannot be decoded.
+	// next reads a record. The picture is nil if the image cannot be decoded.
 	next(ctx context.Context, record int) (*image.RGBA, error)
-	// value returns the value of a field of that record, and what it is.
+	// value returns the value of a field of the record that next has read, and its type.
 	value(field string) (tensor.Spec, []byte, error)
 	close()
 }
@@ -43,6 +45,7 @@ type stored struct {
 	record  int
 }
 
+// newStored returns a reader of ds that draws with r.
 func newStored(ds *mmapds.Dataset, r *render.Renderer) *stored {
 	return &stored{ds: ds, render: r, decoder: imagefile.New(imagefile.Options{}),
 		readers: make(map[string]*dataset.BatchReader)}
@@ -56,7 +59,7 @@ func (s *stored) next(ctx context.Context, record int) (*image.RGBA, error) {
 	}
 	picture, err := s.render.Draw(s.decoder, view)
 	if err != nil {
-		return nil, nil // which the sheet shows as an empty frame
+		return nil, nil // an empty frame on the sheet
 	}
 	return picture, nil
 }
@@ -66,6 +69,8 @@ func (s *stored) value(field string) (tensor.Spec, []byte, error) {
 	return s.ds.Schema().Fields[s.ds.Schema().Index(field)].Spec, view.Bytes(), err
 }
 
+// view reads a field of the current record. Each field has a reader with its own buffer, so that
+// several fields of a record are valid at a time.
 func (s *stored) view(field string) (tensor.View, error) {
 	r := s.readers[field]
 	if r == nil {
@@ -81,7 +86,8 @@ func (s *stored) view(field string) (tensor.View, error) {
 
 func (s *stored) close() {}
 
-// moved reads records as training sees them: after a pipeline.
+// moved reads records as training sees them: a loader with a batch size of 1 applies the pipeline,
+// to the images and to everything that lies on them.
 type moved struct {
 	images   string
 	pipeline *transforms.Pipeline
@@ -93,7 +99,8 @@ type moved struct {
 	bright   render.Brightness
 }
 
-// newMoved loads the records of a sheet, in its order.
+// newMoved returns a reader of these records, in their order. The loader works without goroutines
+// of its own, since the sheet takes one record after the other.
 func newMoved(ctx context.Context, ds *mmapds.Dataset, images string, records []int, o Options, fields []string) (
 	*moved, error) {
 	view, err := combine.NewSelect(ds, combine.Select{Records: records, Fields: fields})
@@ -145,7 +152,7 @@ func (m *moved) close() {
 	m.ld.Close()
 }
 
-// reader returns a reader of the sheet's records.
+// reader returns the reader for the records of the sheet.
 func (s *sheetBuilder) reader(ctx context.Context, records []int, tone render.Brightness) (reader, error) {
 	if s.opts.Pipeline == nil {
 		return newStored(s.ds, &render.Renderer{Field: s.images, Layout: s.planes, Brightness: tone}), nil
@@ -157,7 +164,8 @@ func (s *sheetBuilder) reader(ctx context.Context, records []int, tone render.Br
 	return newMoved(ctx, s.ds, s.images.Name, records, s.opts, fields)
 }
 
-// pictures returns the pictures of the records, with what lies on them.
+// pictures draws the records one by one, with their marks. Marks are drawn after scaling, so that
+// their lines have the same width on large and small images.
 func (s *sheetBuilder) pictures(ctx context.Context, records []int, tone render.Brightness) (
 	list []*image.RGBA, err error) {
 	r, err := s.reader(ctx, records, tone)
@@ -192,7 +200,8 @@ func (s *sheetBuilder) pictures(ctx context.Context, records []int, tone render.
 	return list, nil
 }
 
-// scaled returns a picture whose longer side has that many pixels.
+// scaled returns the picture with a longer side of long pixels. Small pictures are enlarged without
+// smoothing, so that their pixels stay visible.
 func scaled(picture *image.RGBA, long int) *image.RGBA {
 	w, h := picture.Rect.Dx(), picture.Rect.Dy()
 	to := image.Rect(0, 0, max(1, (w*long+max(w, h)/2)/max(w, h)), max(1, (h*long+max(w, h)/2)/max(w, h)))

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// readPipeline reads transforms from a file of YAML or JSON: a list of them, or one under transforms, as preprocess
-// --pipeline takes it.
+// readPipeline reads transforms from a file in YAML or JSON: a list of transforms, or a mapping
+// that has one under "transforms", as preprocess --pipeline takes it.
 func readPipeline(path string) (*transforms.Pipeline, error) {
 	text, err := cli.ReadFile(path)
 	if err != nil {

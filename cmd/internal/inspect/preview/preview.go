@@ -1,7 +1,10 @@
-// Package preview is the command inspect preview: a contact sheet of samples.
+// Package preview has the command inspect preview: a contact sheet of samples.
 //
-// [Draw] chooses records and draws each image with what lies on it: masks, boxes and keypoints. With a pipeline, the
-// sheet shows the images as training sees them, so that a wrong crop or a mask that does not follow it is visible.
+// Draw chooses records, equally from all classes, and draws each image with what lies on it: masks,
+// boxes and keypoints. With a pipeline, the sheet shows the images as training sees them, so that a
+// wrong crop, or a mask that does not follow its image, is visible. The work is split into the
+// choice (sampling.go), pictures with marks (marked.go), and the sheet with its text (sheet.go);
+// package render draws pixels.
 package preview
 
 import (
@@ -26,26 +29,27 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Options configures Preview. The zero value of every field but Count is usable.
+// Options configures Draw. The zero value of every field but Count is usable.
 type Options struct {
 	Count   int    // samples at most; must be > 0
 	Columns int    // 0 chooses
 	Seed    uint64 // of the choice
 	First   bool   // take the first records instead of a choice
-	Even    bool   // rather fewer than Count than a number that is no multiple of the classes
-	Field   string // of images; "" means the first there is
+	Even    bool   // rather show fewer than Count records than a different number of each class
+	Field   string // the images; "" means the first field that can be shown
 	// Pipeline is the training's transforms of the images; nil shows them as they are stored.
 	Pipeline   *transforms.Pipeline
 	LabelField string // "" means the first field with class names, or of whole numbers
 }
 
-// Sheet is a contact sheet: pictures of records in a grid, and how they came to be.
+// Sheet is a contact sheet, pictures of records in a grid, and its description, which --json
+// prints.
 type Sheet struct {
 	Path    string      `json:"path"`    // of the dataset
 	Field   string      `json:"field"`   // of the images
 	Records []int       `json:"records"` // shown, row by row
 	Labels  []string    `json:"labels,omitempty"`
-	Sources []string    `json:"sources,omitempty"` // samples that the records were built from, if the dataset has their names
+	Sources []string    `json:"sources,omitempty"` // names of the samples that the records were built from, if the dataset has them
 	Columns int         `json:"columns"`
 	Width   int         `json:"width"` // of the picture, in pixels
 	Height  int         `json:"height"`
@@ -53,8 +57,8 @@ type Sheet struct {
 	Picture *image.RGBA `json:"-"`
 }
 
-// Draw draws a contact sheet of a dataset. It holds the picture and one record
-// in memory.
+// Draw draws a contact sheet of the dataset at path. The sheet and one record are in memory at a
+// time; with marks or a pipeline also the scaled pictures.
 func Draw(ctx context.Context, path string, opts Options) (*Sheet, error) {
 	p, err := dataset.Open(path)
 	if err != nil {
@@ -72,8 +76,8 @@ func Draw(ctx context.Context, path string, opts Options) (*Sheet, error) {
 	return (&sheetBuilder{path: path, ds: ds, opts: opts}).sheet(ctx)
 }
 
-// fields returns the fields to open: where the images are named, only what is needed, as
-// other datasets of a foreign file may not fit.
+// fields returns the fields to open, nil for all. If the images are named, only the named fields
+// are opened, because the other datasets of an HDF5 file may have another number of records.
 func (o Options) fields() []string {
 	if o.Field == "" {
 		return nil
@@ -87,16 +91,17 @@ func (o Options) fields() []string {
 
 // sheetBuilder makes one Sheet.
 type sheetBuilder struct {
-	path   string // as it was given, with a generation
+	path   string // as it was given; may name a generation
 	ds     *mmapds.Dataset
 	opts   Options
 	images store.Field
 	planes render.PixelLayout
 	marks  *render.Reader // nil if nothing lies on the images
 	labels *store.Field   // nil if there is none
-	groups int            // classes that the records were drawn from, 0 if they were not drawn by class
+	groups int            // number of classes from which the records were drawn; 0 if they were not drawn by class
 }
 
+// sheet makes the sheet: choose the field, pick the records, decide the brightness, draw.
 func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 	err := s.choose()
 	if err == nil {
@@ -111,7 +116,7 @@ func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 			s.opts.Count = min(s.opts.Count, markedCount)
 		}
 		if s.labels != nil && s.labels.Classes == nil && s.opts.LabelField == "" {
-			s.labels = nil // it is a number of the image
+			s.labels = nil // a number that belongs to the whole image, no class
 		}
 	}
 	values, err := dataset.ReadLabels(ctx, s.ds, s.labels)
@@ -172,10 +177,12 @@ func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 	return out, nil
 }
 
-// marked reports whether pictures are shown larger, one by one: something lies on them, or they come out of a pipeline.
+// marked reports whether pictures are drawn larger, by pictures: something lies on the images, or
+// they come out of a pipeline.
 func (s *sheetBuilder) marked() bool { return s.marks != nil || s.opts.Pipeline != nil }
 
-// draw places the pictures. An encoded image that cannot be decoded leaves its frame empty.
+// draw draws and places the pictures of a sheet without marks. The frame of an image that cannot be
+// decoded stays empty.
 func (s *sheetBuilder) draw(ctx context.Context, d *drawing, records []int, t render.Brightness) error {
 	g := &render.Renderer{Field: s.images, Layout: s.planes, Brightness: t}
 	decoder := imagefile.New(imagefile.Options{})
@@ -194,10 +201,10 @@ func (s *sheetBuilder) draw(ctx context.Context, d *drawing, records []int, t re
 	return nil
 }
 
-// encodedPlanes is the cell of a field of image files, which have sizes of their own.
+// encodedPlanes gives a field of image files, whose sizes differ, square cells of the largest size.
 var encodedPlanes = render.PixelLayout{W: largest, H: largest, C: 3}
 
-// choose finds the field of images.
+// choose finds the field of images: the named one, or the first that can be shown.
 func (s *sheetBuilder) choose() error {
 	for _, f := range s.ds.Schema().Fields {
 		p, err := render.PixelLayoutOf(f)
@@ -218,6 +225,8 @@ func (s *sheetBuilder) choose() error {
 	return nil
 }
 
+// labelText returns the text below a picture: the name of the class or, without one, the field's
+// name and the number.
 func (s *sheetBuilder) labelText(values []int64, record int) string {
 	if values == nil {
 		return ""
@@ -229,6 +238,7 @@ func (s *sheetBuilder) labelText(values []int64, record int) string {
 	return shell.Line(path.Base(s.labels.Name)) + " " + strconv.FormatInt(v, 10)
 }
 
+// title returns the name of the dataset, without folders and without the ending of a file.
 func (s *sheetBuilder) title() string {
 	folder, generation, named := layout.SplitGeneration(s.path)
 	name, err := filepath.Abs(folder)
@@ -245,6 +255,8 @@ func (s *sheetBuilder) title() string {
 	return shell.Line(name)
 }
 
+// subtitle says how many records are shown, of which field and type, and what happened to their
+// values.
 func (s *sheetBuilder) subtitle(shown int, t render.Brightness) string {
 	parts := []string{
 		fmt.Sprintf("%s of %s", units.Count(int64(shown)), units.Counted(int64(s.ds.Len()), "record")),

@@ -8,8 +8,9 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 )
 
-// pick chooses the records to show, in the order in which they are shown: by class, then by
-// number. The choice is a function of the seed, the labels and the options.
+// pick chooses the records to show, in the order in which they are shown: by class, then by number.
+// The choice is a function of the seed, the labels and the options, so that a sheet can be made
+// again.
 func (s *sheetBuilder) pick(labels []int64) []int {
 	n := s.ds.Len()
 	count := min(s.opts.Count, n)
@@ -54,8 +55,9 @@ func byLabel(labels []int64) [][]int {
 	return out
 }
 
-// spread draws count records, one of each class in turn, and of classes chosen at random where
-// there are more classes than that. It shuffles the classes' records.
+// spread draws count records, one of each class in turn, so that the classes differ by at most one
+// as long as they last. The order of the classes is random: with fewer pictures than classes, the
+// classes are a random choice. It shuffles the lists of classes in place (Fisher and Yates).
 func spread(rng *rand.Rand, classes [][]int, count int) []int {
 	order := rng.Perm(len(classes))
 	out := make([]int, 0, count)
@@ -74,8 +76,8 @@ func spread(rng *rand.Rand, classes [][]int, count int) []int {
 	return out
 }
 
-// columns returns the number of pictures in a row. If every class has the same number of them,
-// a row ends with its class.
+// columns returns the number of pictures in a row. If every class has the same number of pictures,
+// a row ends where its class does.
 func (s *sheetBuilder) columns(shown int) int {
 	const most = 12
 	usual := 8

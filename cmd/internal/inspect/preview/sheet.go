@@ -15,20 +15,20 @@ import (
 
 // Measures of a contact sheet, in pixels.
 const (
-	margin     = 36  // around everything
-	titleLine  = 30  // from the margin to the title's baseline
-	textLine   = 24  // from there to the baseline of the line below it
-	headGap    = 22  // below the head
-	columnGap  = 16  //
-	rowGap     = 18  //
-	labelLine  = 19  // from a picture to the baseline of its label
-	numberLine = 15  // from there to the baseline of its number
-	belowLine  = 5   // below that
-	pixelated  = 64  // a picture up to this size is enlarged, pixel by pixel
-	enlarged   = 128 // to about this size
-	largest    = 160 // of a longer side; larger pictures are reduced to it
-	narrowest  = 88  // of a cell, so that its label can be read
-	mostPixels = 1 << 26
+	margin     = 36      // around everything
+	titleLine  = 30      // from the margin to the title's baseline
+	textLine   = 24      // from there to the baseline of the line below it
+	headGap    = 22      // below the head
+	columnGap  = 16      //
+	rowGap     = 18      //
+	labelLine  = 19      // from a picture to the baseline of its label
+	numberLine = 15      // from there to the baseline of its number
+	belowLine  = 5       // below that
+	pixelated  = 64      // a picture up to this size is enlarged, pixel by pixel
+	enlarged   = 128     // to about this size
+	largest    = 160     // the longer side of a picture at most; larger pictures are reduced
+	narrowest  = 88      // of a cell, so that its label can be read
+	mostPixels = 1 << 26 // of a sheet: 256 MiB of memory
 
 	legendGap   = 4  // below the second line of the head
 	legendLine  = 22 // from a line of the legend to the next
@@ -36,6 +36,7 @@ const (
 	swatchSize  = 12 // of the color of a class
 )
 
+// The colors of the sheet.
 var (
 	paper = color.RGBA{0xfa, 0xfa, 0xf8, 0xff}
 	ink   = color.RGBA{0x1f, 0x23, 0x28, 0xff}
@@ -43,7 +44,7 @@ var (
 	frame = color.RGBA{0xd9, 0xda, 0xd6, 0xff}
 )
 
-// cell is the text below a picture.
+// cell is the text below a picture: label is the class, caption the record.
 type cell struct {
 	label, caption string
 }
@@ -54,12 +55,14 @@ type drawing struct {
 	fonts   fonts
 	columns int
 	head    int         // height above the first row
-	thumb   image.Point // size of the pictures on the sheet
+	thumb   image.Point // size of a picture's frame
 	cell    image.Point // distance from a cell to the next, gaps included
 	cells   []cell
 }
 
-// newDrawing returns a sheet with all its text, to place pictures on.
+// newDrawing returns a sheet with all its text, on which place puts the pictures. The width follows
+// from the columns and from the title; the legend is laid out in that width, and then the height is
+// known.
 func newDrawing(title, subtitle string, legend []render.Entry, columns int, thumb image.Point, cells []cell) (
 	*drawing, error) {
 	f, err := newFonts()
@@ -97,13 +100,14 @@ func newDrawing(title, subtitle string, legend []render.Entry, columns int, thum
 	return d, nil
 }
 
-// swatch is an entry of the legend: at is its distance from the left, and its line.
+// swatch is an entry of the legend. at.X is the distance from the left in pixels, at.Y the line.
 type swatch struct {
 	render.Entry
 	at image.Point
 }
 
-// swatches places the legend in lines of that width.
+// swatches lays the legend out in lines of a width in pixels. Entries beyond legendLines are left
+// out.
 func (d *drawing) swatches(legend []render.Entry, width int) (list []swatch, lines int) {
 	const between = 20
 	x := 0
@@ -122,17 +126,19 @@ func (d *drawing) swatches(legend []render.Entry, width int) (list []swatch, lin
 	return list, lines
 }
 
-// textWidth is the width that the head needs, within reason: a sheet of two pictures does not
-// become as wide as one of eight for it.
+// textWidth returns the width that the title needs, at most 560 pixels: a sheet of two pictures
+// does not become as wide as a sheet of eight because of its title.
 func (d *drawing) textWidth(title, subtitle string) int {
 	const most = 560
 	w := max(font.MeasureString(d.fonts.title, title).Ceil(), font.MeasureString(d.fonts.text, subtitle).Ceil())
 	return min(w, most)
 }
 
+// labeled reports whether the pictures have labels.
 func (d *drawing) labeled() bool { return len(d.cells) > 0 && d.cells[0].label != "" }
 
-// thumbSize returns how large a picture of w x h pixels is shown.
+// thumbSize returns the size at which a picture of w by h pixels is shown. Small pictures are
+// enlarged by a whole factor, so that every pixel is a square of the same size.
 func thumbSize(w, h int) image.Point {
 	long := max(w, h)
 	switch {
@@ -145,12 +151,13 @@ func thumbSize(w, h int) image.Point {
 	return image.Pt(max(1, (w*largest+long/2)/long), max(1, (h*largest+long/2)/long))
 }
 
-// corner returns where cell i begins.
+// corner returns the top left corner of cell i.
 func (d *drawing) corner(i int) image.Point {
 	return image.Pt(margin+i%d.columns*d.cell.X, d.head+i/d.columns*d.cell.Y)
 }
 
-// place draws the picture of cell i, in the middle of the cell where it has another aspect.
+// place draws the picture of cell i. Pictures with marks stand at the bottom of the cell, next to
+// their caption; other pictures whose aspect is not the cell's are fitted into it and centered.
 func (d *drawing) place(i int, picture image.Image) {
 	at := image.Rectangle{Max: d.thumb}.Add(d.corner(i))
 	if w, h := picture.Bounds().Dx(), picture.Bounds().Dy(); w <= d.thumb.X && h <= d.thumb.Y && max(w, h) == markedSize {
@@ -171,7 +178,7 @@ func (d *drawing) place(i int, picture image.Image) {
 	scaler.Scale(d.canvas, at, picture, picture.Bounds(), draw.Src, nil)
 }
 
-// caption writes what stands below the picture of cell i.
+// caption writes the text below the picture of cell i.
 func (d *drawing) caption(i int) {
 	at := d.corner(i)
 	width, y := d.cell.X-columnGap, at.Y+d.thumb.Y
@@ -182,7 +189,7 @@ func (d *drawing) caption(i int) {
 	d.text(d.fonts.number, faint, at.X, y+numberLine, fit(d.fonts.number, d.cells[i].caption, width))
 }
 
-// text writes on the baseline y.
+// text writes s with its left end at x and its baseline at y.
 func (d *drawing) text(face font.Face, c color.Color, x, y int, s string) {
 	drawer := font.Drawer{Dst: d.canvas, Src: image.NewUniform(c), Face: face, Dot: fixed.P(x, y)}
 	drawer.DrawString(s)

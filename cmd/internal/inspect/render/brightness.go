@@ -13,14 +13,16 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Brightness turns a stored value of a channel into a brightness: value*gain[c] + offset[c], 0 black
-// and 255 white.
+// Brightness turns the stored value of a channel into a brightness, value*gain[c] + offset[c],
+// where 0 is black and 255 white.
 type Brightness struct {
 	gain, offset []float64
-	Text         string // says what was done
-	Plain        bool   // nothing that the reader of the picture has to know
+	Text         string // says what was done to the values
+	Plain        bool   // nothing was done that the reader of the picture has to know
 }
 
+// Value returns the brightness of value v in channel c, rounded and limited to [0, 255]. NaN is
+// black.
 func (t Brightness) Value(v float64, c int) uint8 {
 	b := math.Round(float64(v*t.gain[c]) + t.offset[c])
 	switch {
@@ -32,7 +34,8 @@ func (t Brightness) Value(v float64, c int) uint8 {
 	return uint8(b)
 }
 
-// linear returns the tone that makes low black and high white in each of n channels.
+// linear returns the Brightness that shows low black and high white in each of n channels. If all
+// values are equal, they are shown black.
 func linear(n int, low, high float64, text string) Brightness {
 	gain := 1.0
 	if high > low {
@@ -45,7 +48,7 @@ func linear(n int, low, high float64, text string) Brightness {
 	return t
 }
 
-// undo returns the tone that takes an applied normalization back.
+// undo returns the Brightness that undoes a normalization: x = (v*std + mean) * scale.
 func undo(n *store.Normalization) Brightness {
 	t := Brightness{Text: "normalization undone"}
 	white := 255 / n.Scale
@@ -56,9 +59,10 @@ func undo(n *store.Normalization) Brightness {
 	return t
 }
 
-// BrightnessOf chooses how the values of a field are shown: bytes as they are, normalized values as they were
-// before, numbers between 0 and 1 as shares of white, and anything else stretched over the
-// range that it has.
+// BrightnessOf chooses how the values of a field are shown: bytes as they are, normalized values as
+// they were before, floats between 0 and 1 as shares of white, and anything else stretched over its
+// range. Floats whose largest value is at most 0.5 are stretched, too: as shares of white they
+// would be dark.
 func BrightnessOf(ctx context.Context, ds *mmapds.Dataset, f store.Field, p PixelLayout, records []int) (
 	Brightness, error) {
 	c, norm := p.C, f.Normalization
@@ -84,8 +88,8 @@ func BrightnessOf(ctx context.Context, ds *mmapds.Dataset, f store.Field, p Pixe
 	return linear(c, low, high, fmt.Sprintf("stretched: %s black, %s white", cli.Number(low), cli.Number(high))), nil
 }
 
-// limitsOf returns the smallest and the largest finite value: of the whole field where the
-// manifest says it, else of the records.
+// limitsOf returns the smallest and the largest finite value: of the whole field if the manifest
+// has statistics, otherwise of the given records. Without finite values, both are 0.
 func limitsOf(ctx context.Context, ds *mmapds.Dataset, f store.Field, records []int) (low, high float64, err error) {
 	if m := ds.Manifest(); m != nil && m.Statistics[f.Name] != nil {
 		st := m.Statistics[f.Name]
@@ -109,7 +113,8 @@ func limitsOf(ctx context.Context, ds *mmapds.Dataset, f store.Field, records []
 	return low, high, nil
 }
 
-// AfterPipeline returns how to show images after a pipeline.
+// AfterPipeline returns how to show images after a pipeline. A Normalize in the pipeline is undone;
+// without one, floats are taken for shares of white, which is what ConvertDType makes.
 func AfterPipeline(spec tensor.Spec, p *transforms.Pipeline) (PixelLayout, Brightness, error) {
 	layout, err := PixelLayoutOf(store.Field{Spec: spec})
 	if err != nil {
@@ -127,7 +132,7 @@ func AfterPipeline(spec tensor.Spec, p *transforms.Pipeline) (PixelLayout, Brigh
 	return layout, linear(layout.C, 0, 1, "0 black, 1 white"), nil
 }
 
-// repeated returns one number for each of n channels.
+// repeated returns one number for each of n channels: a list of one number is for all channels.
 func repeated(list []float64, n int) []float64 {
 	for len(list) < n {
 		list = append(list[:len(list):len(list)], list[0])

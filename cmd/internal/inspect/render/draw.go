@@ -10,7 +10,8 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// palette holds the colors of Ultralytics (ultralytics/utils/plotting.py), which are easy to tell apart.
+// palette has the colors of Ultralytics (ultralytics/utils/plotting.py), which are easy to tell
+// apart.
 var palette = []color.RGBA{
 	{0xff, 0x38, 0x38, 255}, {0xff, 0x9d, 0x97, 255}, {0xff, 0x70, 0x1f, 255}, {0xff, 0xb2, 0x1d, 255},
 	{0xcf, 0xd2, 0x31, 255},
@@ -22,7 +23,7 @@ var palette = []color.RGBA{
 	{0xff, 0x37, 0xc7, 255},
 }
 
-// Color returns the color of a class.
+// Color returns the color of a class. Colors repeat after 20 classes.
 func Color(class int) color.RGBA { return palette[class%len(palette)] }
 
 // skeleton is the edges between COCO's 17 keypoints, numbered from 0, and the color of each.
@@ -43,7 +44,8 @@ var (
 	head  = color.RGBA{0, 255, 0, 255}
 )
 
-// Draw draws the marks over a picture of the image that fills at.
+// Draw draws the marks over a picture of the image that fills `at`. Masks come first and names
+// last, so that no line hides a name.
 func (m *Marks) Draw(dst *image.RGBA, at image.Rectangle, face font.Face) {
 	c := canvas{dst: dst, at: at, sx: float64(at.Dx()) / float64(max(m.W, 1)), sy: float64(at.Dy()) / float64(max(m.H, 1)),
 		face: face}
@@ -66,14 +68,15 @@ func (m *Marks) Draw(dst *image.RGBA, at image.Rectangle, face font.Face) {
 	for _, o := range m.objects {
 		c.points(o.points, max(m.perPoint, 1))
 	}
-	for _, o := range m.objects { // over the lines of all
+	for _, o := range m.objects {
 		if o.box != nil && o.name != "" {
 			c.tab(o)
 		}
 	}
 }
 
-// canvas is the part of a picture that an image fills.
+// canvas is the part of a picture that an image fills. sx and sy are pixels of the picture per
+// pixel of the image.
 type canvas struct {
 	dst    *image.RGBA
 	at     image.Rectangle
@@ -81,10 +84,14 @@ type canvas struct {
 	face   font.Face
 }
 
+// x returns the column in dst of a coordinate of the image, in pixels.
 func (c canvas) x(v float32) int { return c.at.Min.X + int(math.Round(float64(v)*c.sx)) }
+
+// y returns the row in dst of a coordinate of the image, in pixels.
 func (c canvas) y(v float32) int { return c.at.Min.Y + int(math.Round(float64(v)*c.sy)) }
 
-// pixels blends the colors of an image's pixels in, half and half.
+// pixels blends colors into the picture, half and half. of returns the color of pixel p of the
+// image, or false for a pixel that stays as it is.
 func (c canvas) pixels(m *Marks, of func(p int) (color.RGBA, bool)) {
 	for y := range c.at.Dy() {
 		row := min(m.H-1, int((float64(y)+.5)/c.sy)) * m.W
@@ -97,6 +104,7 @@ func (c canvas) pixels(m *Marks, of func(p int) (color.RGBA, bool)) {
 	}
 }
 
+// half returns the average of two bytes.
 func half(a, b uint8) uint8 { return uint8((int(a) + int(b)) / 2) }
 
 // fill fills a rectangle, as far as it is in the image.
@@ -104,15 +112,15 @@ func (c canvas) fill(r image.Rectangle, col color.RGBA) {
 	draw.Draw(c.dst, r.Intersect(c.at), image.NewUniform(col), image.Point{}, draw.Src)
 }
 
-// line is how wide lines are.
+// line is the width of lines, in pixels.
 const line = 2
 
-// rect returns where a box is.
+// rect returns the place of a box in the picture.
 func (c canvas) rect(o object) image.Rectangle {
 	return image.Rect(c.x(o.box[0]), c.y(o.box[1]), c.x(o.box[2]), c.y(o.box[3]))
 }
 
-// box draws the edges of a box, inside of it.
+// box draws the edges of a box, on the inside. A box without an area is drawn one line wide.
 func (c canvas) box(o object) {
 	r, col := c.rect(o), Color(o.color)
 	r.Max.X, r.Max.Y = max(r.Max.X, r.Min.X+line), max(r.Max.Y, r.Min.Y+line)
@@ -122,7 +130,8 @@ func (c canvas) box(o object) {
 	c.fill(image.Rect(r.Max.X-line, r.Min.Y, r.Max.X, r.Max.Y), col)
 }
 
-// tab writes the name of a class above its box, or in it where there is no room above.
+// tab writes the name of a class above its box or, if there is no room above, into the box. The
+// text is black on light colors and white on dark ones, by the luma of ITU-R BT.601.
 func (c canvas) tab(o object) {
 	const pad = 2
 	m := c.face.Metrics()
@@ -144,7 +153,8 @@ func (c canvas) tab(o object) {
 	d.DrawString(o.name)
 }
 
-// points draws keypoints, and lines between the keypoints of one person.
+// points draws keypoints, each of `per` numbers: x, y and, if there are three, visibility, where 0
+// means absent. 17 keypoints are taken for a person in COCO's order, and joined by the skeleton.
 func (c canvas) points(list []float32, per int) {
 	at := func(i int) (x, y float64, ok bool) {
 		p := list[i*per:]
@@ -170,7 +180,7 @@ func (c canvas) points(list []float32, per int) {
 	}
 }
 
-// stroke draws a line of dots.
+// stroke draws a line of dots. The length is limited, since coordinates come from the dataset.
 func (c canvas) stroke(x0, y0, x1, y1 float64, col color.RGBA) {
 	n := int(math.Ceil(min(math.Hypot(x1-x0, y1-y0), 1e4)))
 	for i := 0; i <= n; i++ {

@@ -12,37 +12,43 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Reader reads what lies on the images of one field. It serves one goroutine.
+// Reader reads the marks of one field of images: boxes, keypoints, masks, and the labels of their
+// instances. A field of kind mask has a class per pixel, and a field of kind masks one mask per
+// instance. Reader also collects the classes it has seen, for a legend. It serves one goroutine.
 type Reader struct {
-	boxes, labels, points, mask, masks *store.Field // nil where there is none
+	boxes, labels, points, mask, masks *store.Field // nil if there is none
 	decoder                            *imagefile.Decoder
-	seen                               map[string]int // by the name of a class, its color
+	seen                               map[string]int // the color number of each class that was seen, by its name
 }
 
-// Marks are the marks on one image of W by H pixels.
+// Marks are the marks on one image of W by H pixels. perPoint is how many numbers a keypoint has.
 type Marks struct {
 	W, H     int
 	objects  []object
 	perPoint int
-	classes  []pixel // of each pixel of a mask; nil for none
+	classes  []pixel // of each pixel of the image; nil without a mask of classes
 }
 
 // object is an instance on the image.
 type object struct {
-	box    []float32 // nil for none
-	name   string    // of the class; "" if it has none
+	box    []float32 // left, top, right, bottom in pixels; nil if there is none
+	name   string    // of the class; "" without a label
 	color  int
-	points []float32
-	mask   []byte // a number for each pixel; nil for none
+	points []float32 // perPoint numbers for each keypoint
+	mask   []byte    // not 0 for the pixels of the instance; nil if there is none
 }
 
-// pixel is the color of a pixel of a mask; 0 is none.
+// pixel is the color of a pixel in a mask of classes: 1 more than its number in palette; 0 is none.
 type pixel uint8
 
-// ignored is the number that masks have where a pixel is of no class.
+// ignored is the number of pixels that belong to no class and that training leaves out: 255 in
+// PASCAL VOC, Cityscapes and others.
 const ignored = 255
 
-// NewReader returns a Reader of the fields that lie on an image, nil if there are none.
+// NewReader returns a Reader of the fields that lie on the images of a field, or nil if there are
+// none. Of several fields of a kind, the first is read. Labels are a ragged field of integers whose
+// rows belong to the same instances as the boxes, masks or keypoints; a field with class names is
+// preferred.
 func NewReader(fields []store.Field, imageField string) *Reader {
 	r := &Reader{decoder: imagefile.New(imagefile.Options{}), seen: make(map[string]int)}
 	first := func(to **store.Field, f *store.Field) {
@@ -82,7 +88,7 @@ func NewReader(fields []store.Field, imageField string) *Reader {
 	return r
 }
 
-// Fields returns the names of the fields that are read.
+// Fields returns the names of the fields that Read asks for.
 func (r *Reader) Fields() (list []string) {
 	for _, f := range []*store.Field{r.boxes, r.labels, r.points, r.mask, r.masks} {
 		if f != nil {
@@ -92,10 +98,10 @@ func (r *Reader) Fields() (list []string) {
 	return list
 }
 
-// Record gives the values of a field of a record, and what they are.
+// Record returns the value of a field in the current record, and its type.
 type Record func(field string) (tensor.Spec, []byte, error)
 
-// Read returns what lies on an image of w by h pixels.
+// Read returns the marks on the current record, whose image has w by h pixels.
 func (r *Reader) Read(get Record, w, h int) (*Marks, error) {
 	m := &Marks{W: w, H: h}
 	labels, err := r.numbers(get, r.labels)
@@ -121,7 +127,8 @@ func (r *Reader) Read(get Record, w, h int) (*Marks, error) {
 	return m, r.readMask(m, get)
 }
 
-// at returns object i, which is added where there are fewer.
+// at returns object i, and adds objects up to it if there are fewer: boxes, keypoints and masks of
+// one instance have the same number.
 func (m *Marks) at(i int) *object {
 	for len(m.objects) <= i {
 		m.objects = append(m.objects, object{})
@@ -129,6 +136,7 @@ func (m *Marks) at(i int) *object {
 	return &m.objects[i]
 }
 
+// readBoxes reads boxes of 4 numbers.
 func (r *Reader) readBoxes(m *Marks, get Record) error {
 	boxes, err := floats(get, r.boxes)
 	for i := 0; 4*i+4 <= len(boxes); i++ {
@@ -137,6 +145,8 @@ func (r *Reader) readBoxes(m *Marks, get Record) error {
 	return err
 }
 
+// readPoints reads the keypoints of all instances. The last axis of the field is the numbers of a
+// keypoint, the axis before it the keypoints of an instance.
 func (r *Reader) readPoints(m *Marks, get Record) error {
 	points, err := floats(get, r.points)
 	if r.points == nil || err != nil {
@@ -154,7 +164,7 @@ func (r *Reader) readPoints(m *Marks, get Record) error {
 	return nil
 }
 
-// readMasks reads the masks of instances.
+// readMasks reads one mask per instance. Of wider elements, the lowest byte decides.
 func (r *Reader) readMasks(m *Marks, get Record) error {
 	if r.masks == nil {
 		return nil
@@ -183,7 +193,9 @@ func (r *Reader) readMasks(m *Marks, get Record) error {
 	return nil
 }
 
-// readMask reads the class of each pixel.
+// readMask reads the class of each pixel. Class 0 is left without a color if it is the background:
+// it has that name, or the classes have no names. A mask of another size than its image is left
+// out, as verify reports it.
 func (r *Reader) readMask(m *Marks, get Record) error {
 	if r.mask == nil {
 		return nil
@@ -233,6 +245,7 @@ func (r *Reader) readMask(m *Marks, get Record) error {
 	return nil
 }
 
+// className returns the name of a class, or its number as text.
 func (r *Reader) className(n int64) string {
 	if n >= 0 && n < int64(len(r.labels.Classes)) {
 		return r.labels.Classes[n]
@@ -240,7 +253,8 @@ func (r *Reader) className(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// colorOf returns the color of a class, and notes it for the legend.
+// colorOf returns the color number of a class, and remembers it for the legend. A class of one name
+// has one color, in boxes and masks.
 func (r *Reader) colorOf(name string, number int) int {
 	if c, known := r.seen[name]; known {
 		return c
@@ -249,13 +263,13 @@ func (r *Reader) colorOf(name string, number int) int {
 	return r.seen[name]
 }
 
-// Entry is a class and its color, as Color takes it.
+// Entry is a class in the legend, and the number of its color: see Color.
 type Entry struct {
 	Name  string
 	Color int
 }
 
-// Legend returns the classes that were read, in the order of their numbers.
+// Legend returns the classes that were seen so far, in the order of their colors.
 func (r *Reader) Legend() (list []Entry) {
 	for name, c := range r.seen {
 		list = append(list, Entry{name, c})
@@ -266,7 +280,7 @@ func (r *Reader) Legend() (list []Entry) {
 	return list
 }
 
-// numbers returns the integers of a field, nil for none.
+// numbers returns the integers of a field; nil if f is nil.
 func (r *Reader) numbers(get Record, f *store.Field) (list []int64, err error) {
 	if f == nil {
 		return nil, nil
@@ -278,14 +292,15 @@ func (r *Reader) numbers(get Record, f *store.Field) (list []int64, err error) {
 	return list, err
 }
 
-// whole returns an integer of a number of bytes, without its sign but for 8.
+// whole returns the integer in b as if it were unsigned; only 8-byte integers keep their sign.
+// Labels are not negative, so this is enough.
 func whole(b []byte, size int) int64 {
 	var word [8]byte
 	copy(word[:], b[:size])
 	return int64(binary.LittleEndian.Uint64(word[:]))
 }
 
-// floats returns the values of a field, nil for none.
+// floats returns the float32 values of a field; nil if f is nil.
 func floats(get Record, f *store.Field) (list []float32, err error) {
 	if f == nil {
 		return nil, nil

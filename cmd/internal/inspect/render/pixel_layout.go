@@ -11,7 +11,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// PixelLayout says how the elements of a record are the pixels of a picture.
+// PixelLayout says which elements of a record are the pixels of a picture of W by H pixels with C
+// channels: pixel (x, y), channel k is element y*row + x*pixel + k*channel.
 type PixelLayout struct {
 	spec    tensor.Spec
 	W, H, C int
@@ -19,8 +20,9 @@ type PixelLayout struct {
 	row, pixel, channel int
 }
 
-// PixelLayoutOf returns how to show a field, or why it cannot be shown. If the field does not
-// name its layout, the shape decides.
+// PixelLayoutOf returns how to show a field, or why it cannot be shown. Two axes are a gray image.
+// Of three axes, the field's layout says which are the channels; without a layout, an axis of 1, 3
+// or 4 elements, the first before the last.
 func PixelLayoutOf(f store.Field) (PixelLayout, error) {
 	p := PixelLayout{spec: f.Spec}
 	channels := []int{1, 3, 4}
@@ -46,7 +48,8 @@ func PixelLayoutOf(f store.Field) (PixelLayout, error) {
 	return p, nil
 }
 
-// Image returns the picture of a record; of four channels the fourth is left out.
+// Image returns the picture of a record. The fourth of four channels, alpha, is left out; one
+// channel is shown as gray.
 func (p PixelLayout) Image(record []byte, t Brightness) *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, p.W, p.H))
 	if p.spec.DType == tensor.Uint8 || p.spec.DType == tensor.Bool {
@@ -68,7 +71,8 @@ func (p PixelLayout) Image(record []byte, t Brightness) *image.RGBA {
 	return img
 }
 
-// drawBytes looks the brightness of each value up.
+// drawBytes is Image for elements of one byte: the brightness of each of the 256 values is computed
+// once.
 func (p PixelLayout) drawBytes(img *image.RGBA, record []byte, t Brightness) {
 	var table [3][256]byte
 	var from [3]int

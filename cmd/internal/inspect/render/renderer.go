@@ -1,5 +1,7 @@
-// Package render draws records as pictures: which elements are pixels (PixelLayout), how values become brightness
-// (Brightness), and the two together for a field (Renderer).
+// Package render draws records as pictures. PixelLayout says which elements of a record are pixels,
+// Brightness how their values become brightness, and a Renderer is both for one field. A Reader
+// reads what lies on an image (boxes, keypoints, masks), and Marks.Draw draws it over the picture.
+// Packages preview and report use it.
 package render
 
 import (
@@ -14,15 +16,16 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Renderer draws the records of one field as pictures. Its methods may be called from any
-// goroutine; each goroutine needs its own decoder.
+// Renderer draws the records of one field. Any goroutine may call its methods, each with its own
+// decoder.
 type Renderer struct {
 	Field      store.Field
-	Layout     PixelLayout // unless the field is of encoded images
+	Layout     PixelLayout // unset for a field of image files
 	Brightness Brightness
 }
 
-// NewRenderer takes the first field of pictures, nil if there is none.
+// NewRenderer returns a Renderer for the first field that can be shown, or nil if there is none. If
+// the brightness depends on the values, up to 64 records spread over the dataset decide it.
 func NewRenderer(ctx context.Context, ds *mmapds.Dataset) (*Renderer, error) {
 	for _, f := range ds.Schema().Fields {
 		if f.Content == tensor.Image {
@@ -42,7 +45,7 @@ func NewRenderer(ctx context.Context, ds *mmapds.Dataset) (*Renderer, error) {
 	return nil, nil
 }
 
-// Draw draws a record that was read.
+// Draw draws record x. d decodes image files.
 func (g *Renderer) Draw(d *imagefile.Decoder, x tensor.View) (*image.RGBA, error) {
 	if g.Field.Content == tensor.Image {
 		return Decode(d, x.Bytes())
@@ -50,7 +53,7 @@ func (g *Renderer) Draw(d *imagefile.Decoder, x tensor.View) (*image.RGBA, error
 	return g.Layout.Image(x.Bytes(), g.Brightness), nil
 }
 
-// Decode returns the pixels of an encoded image.
+// Decode returns the pixels of an image file. Gray becomes RGB; alpha is left out.
 func Decode(d *imagefile.Decoder, data []byte) (*image.RGBA, error) {
 	source, err := d.Open(data)
 	if err != nil {
