@@ -30,18 +30,20 @@ type builder struct {
 	decoder  *imagefile.Decoder
 }
 
-// How many samples are shown.
+// The number of samples that are shown, in each part of the page.
 const (
 	randomSamples   = 24
-	classesShown    = 12 // with an album of their own; of more there is one album
-	classesTogether = 48
+	classesShown    = 12 // classes with an album of their own; with more classes, there is one album of all
+	classesTogether = 48 // pictures in the album of all classes
 	classSamples    = 8
 	extremeSamples  = 8
-	pairsShown      = 8   // as pictures
-	pairsListed     = 200 // by number and name
+	pairsShown      = 8   // with pictures
+	pairsListed     = 200 // with numbers and names
 	rowsShown       = 8
 )
 
+// pictures adds everything with pictures: random samples, samples by class, and extremes. Without a
+// field that can be shown, there is none.
 func (c *builder) pictures(ctx context.Context) (err error) {
 	if c.renderer, err = render.NewRenderer(ctx, c.ds); err != nil || c.renderer == nil || c.ds.Len() == 0 {
 		return err
@@ -68,7 +70,7 @@ func (c *builder) pictures(ctx context.Context) (err error) {
 	return err
 }
 
-// classAlbums shows some samples of each class, or one where there are many.
+// classAlbums shows some samples of each class, or one sample of each if there are many classes.
 func (c *builder) classAlbums(ctx context.Context) error {
 	if len(c.labels.Values) < 2 {
 		return nil
@@ -92,7 +94,7 @@ func (c *builder) classAlbums(ctx context.Context) error {
 	return nil
 }
 
-// oneOfEach shows a sample of as many classes as there is room for.
+// oneOfEach shows one sample of as many classes as there is room for.
 func (c *builder) oneOfEach(ctx context.Context, groups [][]int) error {
 	note := ""
 	chosen := dataset.Sample(c.rng, len(groups), min(len(groups), classesTogether))
@@ -104,7 +106,8 @@ func (c *builder) oneOfEach(ctx context.Context, groups [][]int) error {
 	}))
 }
 
-// extremes shows the darkest, the brightest, and pairs that look alike.
+// extremes shows the darkest and the brightest pictures, and pairs that look alike. For large
+// datasets, a part of the records, evenly spread, is looked at, and the page says so.
 func (c *builder) extremes(ctx context.Context) error {
 	count := c.opts.scans(c.ds)
 	c.report.Scanned = "all records"
@@ -133,14 +136,18 @@ func (c *builder) extremes(ctx context.Context) error {
 	return c.duplicates(ctx, nearDuplicates(all))
 }
 
+// firstBad returns the first record that could not be decoded.
 func firstBad(all []imageHash) int {
 	return all[slices.IndexFunc(all, func(g imageHash) bool { return !g.ok })].record
 }
 
+// recordsOf returns the record numbers of hashes.
 func recordsOf(list []imageHash) []int {
 	return dataset.Map(list, func(g imageHash) int { return g.record })
 }
 
+// duplicates reports pairs of records that look alike. A pair in two splits is a check of its own:
+// a test set that has copies of training images measures memory and not skill.
 func (c *builder) duplicates(ctx context.Context, pairs []pair) error {
 	c.report.check(len(pairs) == 0, fmt.Sprintf("%s of records look alike, by a perceptual hash", pairsText(len(pairs))))
 	crossing := 0
@@ -174,14 +181,15 @@ func (c *builder) duplicates(ctx context.Context, pairs []pair) error {
 		return err
 	}
 	last := &c.report.Albums[len(c.report.Albums)-1]
-	for k := range last.Thumbnails { // all records of pairs could be decoded
+	for k := range last.Thumbnails { // has every record of the pairs, since all of them could be decoded
 		last.Thumbnails[k].ID = fmt.Sprintf("pair-%d", k)
 		c.report.Pairs[k/2].Links[k%2] = "#" + last.Thumbnails[k].ID
 	}
 	return nil
 }
 
-// splits returns the manifest if its record numbers are the opened dataset's, and nil if a split was opened alone.
+// splits returns the manifest whose splits a record number of c.ds can be looked up in; nil if only
+// one split is open, where the numbers are others.
 func (c *builder) splits() *store.Manifest {
 	if c.opts.Split != "" {
 		return nil
@@ -189,6 +197,7 @@ func (c *builder) splits() *store.Manifest {
 	return c.ds.Manifest()
 }
 
+// pairsText returns a number of pairs in words.
 func pairsText(n int) string {
 	if n == 0 {
 		return "No pairs"
@@ -196,7 +205,7 @@ func pairsText(n int) string {
 	return units.Counted(int64(n), "pair")
 }
 
-// album adds a group of samples.
+// album adds a group of samples. Records that cannot be decoded are left out.
 func (c *builder) album(ctx context.Context, title, note string, records []int) error {
 	a := Album{Title: title, Note: note}
 	reader := dataset.NewBatchReader(c.ds, c.renderer.Field)
@@ -207,7 +216,7 @@ func (c *builder) album(ctx context.Context, title, note string, records []int) 
 		}
 		img, err := c.renderer.Draw(c.decoder, s.Record(0))
 		if err != nil {
-			continue // a check says that there are such
+			continue // extremes adds a check for these
 		}
 		if img, err = c.marks.draw(ctx, i, img); err != nil {
 			return err
@@ -232,12 +241,13 @@ func (c *builder) album(ctx context.Context, title, note string, records []int) 
 	return nil
 }
 
-// source returns the name of the sample that record i was built from.
+// source returns the name of the sample from which record i was built, as valid UTF-8.
 func (c *builder) source(ctx context.Context, i int) (string, error) {
 	name, err := c.ds.SourceName(ctx, i)
 	return strings.ToValidUTF8(name, "\uFFFD"), err
 }
 
+// caption returns the class and the split of a record.
 func (c *builder) caption(i int) string {
 	text := ""
 	if c.labels.Class != nil {
@@ -249,7 +259,7 @@ func (c *builder) caption(i int) string {
 	return text
 }
 
-// rows shows the values of some records.
+// rows adds the values of some random records.
 func (c *builder) rows(ctx context.Context) error {
 	v := show.NewReader(c.ds, show.Options{Elements: 8})
 	for _, i := range dataset.Sample(c.rng, c.ds.Len(), min(rowsShown, c.ds.Len())) {

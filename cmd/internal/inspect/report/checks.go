@@ -14,20 +14,22 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// pass adds a check with nothing to complain about, fail one that found something.
+// pass adds a check that found nothing wrong.
 func (r *Report) pass(format string, args ...any) {
 	r.Checks = append(r.Checks, Check{Good: true, Text: fmt.Sprintf(format, args...)})
 }
 
+// fail adds a check that found something wrong.
 func (r *Report) fail(format string, args ...any) {
 	r.Checks = append(r.Checks, Check{Text: fmt.Sprintf(format, args...)})
 }
 
+// check adds a check.
 func (r *Report) check(good bool, text string) {
 	r.Checks = append(r.Checks, Check{Good: good, Text: text})
 }
 
-// verify compares the records with their checksums, where there are any.
+// verify compares all records with their checksums, if the dataset has checksums.
 func (c *builder) verify(ctx context.Context) error {
 	if !c.report.Summary.Penstock {
 		c.report.pass("There are no checksums to compare the records with: penstock did not make this file")
@@ -46,7 +48,8 @@ func (c *builder) verify(ctx context.Context) error {
 	return nil
 }
 
-// checkFigures looks for what spoils a training and shows in statistics.
+// checkFigures looks in the statistics for what spoils a training: NaN, constant fields, missing
+// and unbalanced classes, skipped samples.
 func (r *Report) checkFigures() {
 	for _, f := range r.Stats.Fields {
 		if f.Agrees != nil {
@@ -66,6 +69,8 @@ func (r *Report) checkFigures() {
 	}
 }
 
+// checkLabels checks the labels of a field: classes without records or without names, and a largest
+// class with more than ten times the records of the smallest.
 func (r *Report) checkLabels(f stats.FieldStats) {
 	if len(f.Labels) == 0 {
 		return
@@ -98,6 +103,7 @@ func (r *Report) checkLabels(f stats.FieldStats) {
 	}
 }
 
+// classes returns a number of classes in words.
 func classes(n int) string {
 	switch n {
 	case 0:
@@ -108,6 +114,7 @@ func classes(n int) string {
 	return units.Count(int64(n)) + " classes"
 }
 
+// countedAre returns a number of things with the verb that agrees with it.
 func countedAre(n int64, noun string) string {
 	switch n {
 	case 0:
@@ -118,6 +125,7 @@ func countedAre(n int64, noun string) string {
 	return units.Counted(n, noun) + " are"
 }
 
+// choose returns yes or no, by the condition.
 func choose(condition bool, yes, no string) string {
 	if condition {
 		return yes
@@ -125,7 +133,8 @@ func choose(condition bool, yes, no string) string {
 	return no
 }
 
-// reasonsOf counts why samples were skipped, the most frequent reason first.
+// reasonsOf counts the reasons for which samples were skipped, the most frequent first. The name of
+// the sample at the start of a reason is removed, so that equal reasons are one.
 func reasonsOf(skipped []store.Skipped) (out []Reason) {
 	at := make(map[string]int)
 	for _, s := range skipped {

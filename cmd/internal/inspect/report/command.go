@@ -19,12 +19,13 @@ const examples = `  inspect report -o report.html out/flat
   inspect report -o train.html --split train out/photos.h5
   inspect report -o - --field train/x,train/y other.h5 > report.html`
 
-// flagValues is the command line of report.
+// flagValues holds the flags of report.
 type flagValues struct {
 	Options
 	out string
 }
 
+// Command returns the command inspect report.
 func Command() *cobra.Command {
 	var f flagValues
 	cmd := cli.Command(&cobra.Command{
@@ -46,6 +47,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
+// problems returns what is wrong with the flags, a sentence each.
 func (f *flagValues) problems(cmd *cobra.Command) (list []string) {
 	if f.out == "" {
 		list = append(list, "-o FILE.html says where to write the page; -o - is stdout")
@@ -63,6 +65,7 @@ func (f *flagValues) problems(cmd *cobra.Command) (list []string) {
 	return list
 }
 
+// run makes the report and writes the page.
 func (f *flagValues) run(cmd *cobra.Command, path string) error {
 	if err := cli.CheckOutput(f.out); err != nil {
 		return err

@@ -22,7 +22,8 @@ import (
 //go:embed report.css
 var style string
 
-// HTML writes the report as one page that fetches nothing and runs no script.
+// HTML writes the report as one page, which fetches nothing and runs no script: it can be mailed,
+// and shown where the dataset is not.
 func (r *Report) HTML(w io.Writer) error {
 	b := new(body)
 	r.writeHeader(b)
@@ -41,6 +42,7 @@ func (r *Report) HTML(w io.Writer) error {
 	return writePage(w, r.Name()+": dataset report", markup(style), b)
 }
 
+// writeHeader writes the title, the facts, and links to the sections that exist.
 func (r *Report) writeHeader(b *body) {
 	b.Add("<header>\n<h1>{}</h1>\n<dl class=\"facts\">", r.Name())
 	for _, f := range r.Facts() {
@@ -67,6 +69,7 @@ func (r *Report) writeHeader(b *body) {
 	b.Add("</nav>\n</header>\n")
 }
 
+// writeChecks writes the list of checks.
 func (r *Report) writeChecks(b *body) {
 	b.Add("<section id=\"checks\"><h2>Checks</h2>\n<ul class=\"checks\">")
 	for _, c := range r.Checks {
@@ -79,6 +82,7 @@ func (r *Report) writeChecks(b *body) {
 	b.Add("</ul>\n</section>\n")
 }
 
+// writeFields writes the table of fields.
 func (r *Report) writeFields(b *body) {
 	b.Add("<section id=\"fields\"><h2>Fields</h2>\n")
 	openTable(b, "Fields", column{"name", false}, column{"type", false}, column{"shape", false}, column{"a record", true},
@@ -91,6 +95,7 @@ func (r *Report) writeFields(b *body) {
 	b.Add("</section>\n")
 }
 
+// writeValues writes the statistics of each field, with plots.
 func (r *Report) writeValues(b *body) {
 	b.Add("<section id=\"values\"><h2>Values</h2>\n")
 	for _, f := range r.Stats.Fields {
@@ -122,7 +127,8 @@ func (r *Report) writeValues(b *body) {
 	b.Add("</section>\n")
 }
 
-// writeLabels writes how many units, records or rows, have each label.
+// writeLabels writes how many units, which are records or rows, each label has. Many labels with
+// equal counts become one sentence.
 func writeLabels(b *body, labels []stats.Label, unit string) {
 	largest, smallest := int64(0), labels[0].Records
 	for _, l := range labels {
@@ -145,6 +151,7 @@ func writeLabels(b *body, labels []stats.Label, unit string) {
 	}
 }
 
+// writeChannels writes the statistics of each channel.
 func writeChannels(b *body, f stats.FieldStats) {
 	openTable(b, "Statistics of "+f.Name, column{"channel", false}, column{"min", true}, column{"max", true},
 		column{"mean", true}, column{"std", true}, column{"not finite", true})
@@ -155,6 +162,7 @@ func writeChannels(b *body, f stats.FieldStats) {
 	closeTable(b)
 }
 
+// writeClasses writes mean and standard deviation by class, folded up.
 func writeClasses(b *body, f stats.FieldStats) {
 	b.Add("<details><summary>{} by {}: mean (std)</summary>\n", f.Name, f.ClassField)
 	columns := []column{{"label", false}, {"records", true}}
@@ -173,7 +181,7 @@ func writeClasses(b *body, f stats.FieldStats) {
 	b.Add("</details>\n")
 }
 
-// writeLegend names the colors of classes on pictures.
+// writeLegend writes the colors of the classes that are drawn on pictures.
 func (r *Report) writeLegend(b *body) {
 	b.Add("<p class=\"legend\">")
 	for _, e := range r.Legend {
@@ -184,6 +192,7 @@ func (r *Report) writeLegend(b *body) {
 	b.Add("</p>\n")
 }
 
+// writeSamples writes the albums.
 func (r *Report) writeSamples(b *body) {
 	if len(r.Albums) == 0 {
 		return
@@ -222,7 +231,7 @@ func (r *Report) writeSamples(b *body) {
 	b.Add("</section>\n")
 }
 
-// writePairs lists near-duplicates, with links to those whose pictures are shown.
+// writePairs writes the list of near-duplicates, with links to the pictures that the page has.
 func (r *Report) writePairs(b *body) {
 	if len(r.Pairs) == 0 {
 		return
@@ -251,6 +260,7 @@ func (r *Report) writePairs(b *body) {
 	b.Add("</details>\n")
 }
 
+// writeRecords writes the values of some records.
 func (r *Report) writeRecords(b *body) {
 	b.Add("<section id=\"records\"><h2>Records</h2>\n")
 	columns := []column{{"record", true}}
@@ -269,6 +279,7 @@ func (r *Report) writeRecords(b *body) {
 	b.Add("</section>\n")
 }
 
+// writeSplits writes the sizes of the splits.
 func (r *Report) writeSplits(b *body) {
 	if len(r.Summary.Splits) == 0 {
 		return
@@ -285,6 +296,7 @@ func (r *Report) writeSplits(b *body) {
 	b.Add("</tbody></table>\n</section>\n")
 }
 
+// writeSkipped writes why samples were skipped.
 func (r *Report) writeSkipped(b *body) {
 	if len(r.Summary.Skipped) == 0 {
 		return
@@ -299,6 +311,7 @@ func (r *Report) writeSkipped(b *body) {
 	b.Add("</section>\n")
 }
 
+// writeRecipe writes how the dataset was made: the transforms, and the whole recipe folded up.
 func (r *Report) writeRecipe(b *body) error {
 	recipe := r.Summary.Recipe
 	if recipe == nil {
@@ -331,7 +344,7 @@ func (r *Report) writeRecipe(b *body) error {
 // Name is the page's title.
 func (r *Report) Name() string { return shell.Line(filepath.Base(filepath.Clean(r.Summary.Path))) }
 
-// Facts are the names and values at the top of the page.
+// Facts returns the names and values at the top of the page.
 func (r *Report) Facts() [][2]string {
 	s := r.Summary
 	facts := [][2]string{{"records", units.Count(r.Stats.Records)}, {"fields", strconv.Itoa(len(s.Fields))},

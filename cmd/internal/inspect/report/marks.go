@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// marks draws what lies on pictures over them.
+// marks draws over a picture what lies on it. A nil *marks draws nothing.
 type marks struct {
 	ds      *mmapds.Dataset
 	reader  *render.Reader
@@ -41,7 +41,8 @@ func newMarks(ds *mmapds.Dataset, images string) (*marks, error) {
 	return m, err
 }
 
-// draw returns the picture of a record, reduced, with what lies on it; m may be nil.
+// draw returns the picture of a record, reduced, with its marks. They are drawn after scaling, so
+// that lines have the same width on every picture.
 func (m *marks) draw(ctx context.Context, record int, picture *image.RGBA) (*image.RGBA, error) {
 	if m == nil {
 		return picture, nil

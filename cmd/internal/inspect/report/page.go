@@ -17,16 +17,17 @@ import (
 //go:embed frame.html
 var frame string
 
-// markup is text that a [body] takes as it is: the caller has escaped what comes from elsewhere.
+// markup is HTML that a [body] takes as it is: its author has escaped every text from elsewhere.
+// The type keeps plain strings, which may come from a dataset, from being taken for HTML.
 type markup string
 
-// body collects what stands in the body of a page. The zero value is empty.
+// body collects the content of a page. The zero value is empty.
 type body struct {
 	text strings.Builder
 }
 
-// Add appends format, in which {} stands for the next value: markup is taken as it is, and everything else as
-// [escape] spells it. It panics if there are more or fewer values than {}.
+// Add appends format, in which each {} stands for the next value: markup as it is, everything else
+// escaped. It panics if the numbers of {} and values differ.
 func (b *body) Add(format markup, values ...any) {
 	parts := strings.Split(string(format), "{}")
 	if len(parts) != len(values)+1 {
@@ -43,8 +44,8 @@ func (b *body) Add(format markup, values ...any) {
 // HTML returns what was added.
 func (b *body) HTML() markup { return markup(b.text.String()) }
 
-// escape returns a value as [fmt.Sprint] prints it, for a place between elements or in an attribute within double
-// quotes. Control characters are spelled as on a terminal.
+// escape returns a value for a place between elements or in an attribute in double quotes. Control
+// characters are spelled as on a terminal.
 func escape(v any) string {
 	if text, ok := v.(markup); ok {
 		return string(text)
@@ -52,7 +53,7 @@ func escape(v any) string {
 	return html.EscapeString(shell.Lines(fmt.Sprint(v)))
 }
 
-// writePage writes a page. Style is CSS in addition to the CSS of the frame.
+// writePage writes a page. style is CSS in addition to the frame's.
 func writePage(w io.Writer, title string, style markup, content *body) error {
 	var page body
 	page.Add(markup(frame), title, style, content.HTML())

@@ -20,16 +20,18 @@ const (
 	gridHigh = 8
 )
 
-// imageHash is a digest of a picture, for comparison with others.
+// imageHash is a digest of a picture that is similar for similar pictures. The hash is Neal
+// Krawetz's dHash ("Kind of Like That", 2013): each bit says whether brightness rises from a cell
+// to the next in its row.
 type imageHash struct {
 	record int
 	mean   float64                   // brightness, 0 to 255
 	grid   [gridWide * gridHigh]byte // row by row
-	hash   uint64                    // dHash: whether brightness rises from a cell to the next
-	ok     bool                      // false: it could not be decoded
+	hash   uint64                    // the first step of the first row is the highest bit
+	ok     bool                      // the picture could be decoded
 }
 
-// scan looks at count records, evenly spread.
+// scan returns the hashes of count records, evenly spread over the dataset.
 func scan(ctx context.Context, ds *mmapds.Dataset, g *render.Renderer, count, workers int, progress func(int64)) (
 	[]imageHash, error) {
 	out := make([]imageHash, count)
@@ -55,7 +57,7 @@ func scan(ctx context.Context, ds *mmapds.Dataset, g *render.Renderer, count, wo
 	return out, err
 }
 
-// compute fills in everything but the record.
+// compute sets everything but the record.
 func (g *imageHash) compute(img *image.RGBA) {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	sum := 0.0
@@ -77,13 +79,15 @@ func (g *imageHash) compute(img *image.RGBA) {
 	}
 }
 
-// cellEdges returns where cell i of n begins and ends: at least one pixel of size.
+// cellEdges returns the pixels [from, to) of cell i of n. Each cell has at least one pixel, also in
+// a picture that is smaller than the grid.
 func cellEdges(i, n, size int) (from, to int) {
 	from = min(size-1, i*size/n)
 	return from, max(from+1, min(size, (i+1)*size/n))
 }
 
-// brightnessOf returns the mean luma (ITU-R BT.601) of a rectangle.
+// brightnessOf returns the mean luma of a rectangle, with the weights of ITU-R BT.601 in
+// thousandths.
 func brightnessOf(img *image.RGBA, r image.Rectangle) float64 {
 	sum := 0
 	for y := r.Min.Y; y < r.Max.Y; y++ {
@@ -95,9 +99,9 @@ func brightnessOf(img *image.RGBA, r image.Rectangle) float64 {
 	return float64(sum) / 1000 / float64(r.Dx()*r.Dy())
 }
 
-// pair are two records that look alike.
+// pair is two records that look alike.
 type pair struct {
-	a, b     int     // records, a before b
+	a, b     int     // record numbers, a before b
 	distance float64 // mean difference of their grids, 0 to 255
 }
 
@@ -109,9 +113,11 @@ const (
 	alikeBucket = 2048
 )
 
-// nearDuplicates finds pairs, the most alike first. Hashes that differ in no more than seven
-// bits have one of eight bytes in common, so only those are compared; of more than 2048 with the
-// same byte, each is compared with the 2048 after it.
+// nearDuplicates finds pairs that look alike, the most alike first. Comparing all records with each
+// other would take quadratic time. If two hashes differ in at most seven bits, at least one of
+// their eight bytes is equal (pigeonhole principle), so only hashes with an equal byte are
+// compared. If more than alikeBucket hashes share a byte, each is compared with the alikeBucket
+// after it, and some pairs may be missed.
 func nearDuplicates(all []imageHash) []pair {
 	found := make(map[[2]int]float64)
 	for place := range 8 {
@@ -136,6 +142,8 @@ func nearDuplicates(all []imageHash) []pair {
 	return out
 }
 
+// pairUp adds the pairs of a list of hashes to found. The hash decides quickly; the grids then
+// confirm that the brightness is similar, too.
 func pairUp(list []*imageHash, found map[[2]int]float64) {
 	for i, g := range list {
 		for _, h := range list[i+1 : min(len(list), i+1+alikeBucket)] {
@@ -149,8 +157,10 @@ func pairUp(list []*imageHash, found map[[2]int]float64) {
 	}
 }
 
+// contrast returns the difference between the brightest and the darkest cell.
 func (g *imageHash) contrast() int { return int(slices.Max(g.grid[:])) - int(slices.Min(g.grid[:])) }
 
+// distance returns the mean difference of two grids, 0 to 255.
 func (g *imageHash) distance(h *imageHash) float64 {
 	sum := 0.0
 	for i := range g.grid {

@@ -42,6 +42,7 @@ func lengthsPlot(f stats.FieldStats) markup {
 // plotSeries is the largest number of histograms that stay distinct in one plot.
 const plotSeries = 4
 
+// plot draws up to plotSeries histograms over one another, as one figure with a caption.
 func plot(title string, names []string, list []*stats.Histogram) markup {
 	if len(list) == 0 {
 		return ""
@@ -60,8 +61,8 @@ func plot(title string, names []string, list []*stats.Histogram) markup {
 	return markup(b.String())
 }
 
-// largestValue returns the largest value that the histograms have room for: of whole numbers that is
-// one less than where the last bin ends.
+// largestValue returns the largest value that the histograms have room for. For integers it is one
+// less than the end of the last bin.
 func largestValue(list []*stats.Histogram) float64 {
 	most := math.Inf(-1)
 	for _, h := range list {
@@ -70,7 +71,8 @@ func largestValue(list []*stats.Histogram) float64 {
 	return most
 }
 
-// extent returns the limits of all histograms and the largest count for a unit of width.
+// extent returns the limits of all histograms, and the largest count per unit of width: histograms
+// of different bin widths are comparable by density only.
 func extent(list []*stats.Histogram) (low, high, densest float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, h := range list {
@@ -80,7 +82,8 @@ func extent(list []*stats.Histogram) (low, high, densest float64) {
 	return low, high, densest
 }
 
-// outline is the path around the columns of a histogram.
+// outline returns the SVG path around the columns of a histogram, in a box of 100 by plotHigh. The
+// columns leave 4 % free at the top. Halves are subtracted, since high-low may overflow.
 func outline(h *stats.Histogram, low, high, densest float64) string {
 	at := func(v float64) float64 {
 		if high <= low {
@@ -103,7 +106,8 @@ func outline(h *stats.Histogram, low, high, densest float64) string {
 	return b.String()
 }
 
-// seriesClass is the name of a color in the style sheet.
+// seriesClass returns the name of a color in the style sheet: channels are drawn in their own
+// colors.
 func seriesClass(names []string, i int) string {
 	if slices.Contains([]string{"red", "green", "blue"}, names[i]) {
 		return names[i]
@@ -111,6 +115,7 @@ func seriesClass(names []string, i int) string {
 	return fmt.Sprintf("s%d", i)
 }
 
+// legend returns the names of the histograms with their colors, nothing for a single one.
 func legend(names []string) string {
 	if len(names) < 2 {
 		return ""
@@ -122,7 +127,7 @@ func legend(names []string) string {
 	return b.String()
 }
 
-// bar draws a part of a whole as a bar as wide as the place that it has.
+// bar returns a bar whose length is n as a share of whole.
 func bar(n, whole int64) markup {
 	return markup(chart.Bar(float64(n), float64(max(1, whole)), `class="bar" aria-hidden="true"`))
 }

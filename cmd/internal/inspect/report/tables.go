@@ -6,13 +6,14 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
 )
 
-// column is the head of a column; one of numbers stands at the right.
+// column is the head of a column. Columns of numbers are flush right.
 type column struct {
 	title  string
 	number bool
 }
 
-// openTable begins a table that scrolls where it is wider than the page. A label is for those who do not see it.
+// openTable begins a table that scrolls if it is wider than the page. label names it for screen
+// readers.
 func openTable(b *body, label string, columns ...column) {
 	b.Add("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n<thead><tr>", label)
 	for _, c := range columns {
@@ -25,15 +26,17 @@ func openTable(b *body, label string, columns ...column) {
 	b.Add("</tr></thead>\n<tbody>")
 }
 
+// closeTable ends the table.
 func closeTable(b *body) { b.Add("</tbody>\n</table></div>\n") }
 
-// Largest numbers of rows that the tables of a report have.
+// The number of rows that the tables of a report have at most.
 const (
 	shownLabels  = 60
 	shownClasses = 100
-	evenClasses  = 12 // of as many records each; more are summed up in a sentence
+	evenClasses  = 12 // more labels with equal counts become one sentence
 )
 
+// labelText returns the name of a label, or its value.
 func labelText(l stats.Label) string {
 	if l.Name != "" {
 		return l.Name

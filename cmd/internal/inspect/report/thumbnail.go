@@ -12,12 +12,13 @@ import (
 
 // Sizes of pictures in a report, in pixels of the longer side.
 const (
-	thumbnailPixels = 160 // larger ones are reduced to it
-	markedPixels    = 280 // of those with boxes and masks on them
-	smallPixels     = 64  // up to this size pixels are kept as they are
+	thumbnailPixels = 160 // larger pictures are reduced to this
+	markedPixels    = 280 // pictures with boxes and masks on them
+	smallPixels     = 64  // up to this size, pixels are kept as they are
 )
 
-// newThumbnail encodes a picture: small ones without loss, others as JPEG.
+// newThumbnail encodes a picture: a small one as PNG, because JPEG would blur the few pixels it
+// has, others as JPEG.
 func newThumbnail(img *image.RGBA) (Thumbnail, error) {
 	w, h := img.Rect.Dx(), img.Rect.Dy()
 	var b bytes.Buffer
@@ -34,7 +35,7 @@ func newThumbnail(img *image.RGBA) (Thumbnail, error) {
 	return Thumbnail{Src: dataURL("image/jpeg", b.Bytes())}, err
 }
 
-// dataURL holds its bytes itself, so that a page that has it asks nobody for them.
+// dataURL returns a URL that contains the bytes, so that the page fetches nothing.
 func dataURL(mediaType string, data []byte) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data)
 }

@@ -23,12 +23,13 @@ const examples = `  inspect show out/flat 0 100:105
   inspect show --json out/flat : | jq -c .fields[1].values
   preprocess --pipeline <(inspect show --recipe out/flat) photos again`
 
-// flagValues is the command line of show.
+// flagValues holds the flags of show.
 type flagValues struct {
 	Options
 	recipe, manifest bool
 }
 
+// Command returns the command inspect show.
 func Command() *cobra.Command {
 	var f flagValues
 	cmd := cli.Command(&cobra.Command{
@@ -51,6 +52,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
+// problems returns what is wrong with the arguments and flags, a sentence each.
 func (f *flagValues) problems(cmd *cobra.Command, args []string) (list []string) {
 	if len(args) == 0 || args[0] == "" {
 		return []string{"no DATASET given"}
@@ -73,7 +75,8 @@ func (f *flagValues) problems(cmd *cobra.Command, args []string) (list []string)
 	return list
 }
 
-// metadata prints the manifest or the recipe. Both are JSON, which YAML includes.
+// metadata prints the manifest or the recipe. Both are JSON, which is also YAML, so preprocess
+// --pipeline reads the recipe as it is.
 func (f *flagValues) metadata(w io.Writer, path string) error {
 	m, err := dataset.ReadManifest(path)
 	if err != nil {
@@ -90,6 +93,7 @@ func (f *flagValues) metadata(w io.Writer, path string) error {
 	return printRecipe(w, path, m)
 }
 
+// printRecipe prints the recipe of a manifest.
 func printRecipe(w io.Writer, path string, m *store.Manifest) error {
 	if m.Recipe == nil {
 		return fmt.Errorf("%s: its manifest has no recipe", path)
@@ -97,6 +101,8 @@ func printRecipe(w io.Writer, path string, m *store.Manifest) error {
 	return cli.PrintJSON(w, m.Recipe)
 }
 
+// records prints records: as text with an empty line in between, or as a JSON object a line, which
+// a program can read one by one.
 func (f *flagValues) records(cmd *cobra.Command, args []string) error {
 	out, first := cmd.OutOrStdout(), true
 	lines := json.NewEncoder(out)

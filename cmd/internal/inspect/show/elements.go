@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// elements writes the first most elements of v, each with as many digits as distinguish it from its
-// neighbors; most 0 means all.
+// elements returns the first `most` elements of v as texts, all if most is 0. A float has the
+// fewest digits from which the same float is read back.
 func elements(v tensor.View, most int) (texts []string) {
 	d, b := v.DType(), v.Bytes()
 	for ; len(b) > 0 && (most <= 0 || len(texts) < most); b = b[d.Size():] {
@@ -19,7 +19,8 @@ func elements(v tensor.View, most int) (texts []string) {
 	return texts
 }
 
-// numbers turns the output of elements into JSON; a value that is not a JSON number becomes a string.
+// numbers turns the texts of elements into JSON. NaN and infinities, which JSON has no numbers for,
+// become strings.
 func numbers(texts []string) []json.RawMessage {
 	return dataset.Map(texts, func(s string) json.RawMessage {
 		if x, err := strconv.ParseFloat(s, 64); err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {

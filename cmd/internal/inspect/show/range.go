@@ -8,13 +8,15 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// recordRange is a choice of consecutive records, as it was given: "7", "5:8", ":8", "5:".
+// recordRange is consecutive records [first, end), and the text that asked for them: "7", "5:8",
+// ":8" or "5:". An end of -1 means the end of the dataset.
 type recordRange struct {
 	text       string
-	first, end int // end -1: to the last record
+	first, end int
 }
 
-// parseRange reads what Python would read in brackets, negative numbers aside.
+// parseRange parses a number or a slice as Python writes it in brackets. Negative numbers are
+// refused: a command line would take them for flags.
 func parseRange(text string) (recordRange, error) {
 	s := recordRange{text: text, end: -1}
 	low, high, isRange := strings.Cut(text, ":")
@@ -37,7 +39,8 @@ func parseRange(text string) (recordRange, error) {
 	return s, fmt.Errorf("RECORDS %q: must be a number such as 7, or a range such as :8, 5: or 5:8 (5, 6, 7)", text)
 }
 
-// within returns the records of the span in a dataset of n, or says that there are none.
+// within returns the range in a dataset of n records. A range that reaches beyond the dataset is an
+// error and is not cut, as a slice in Python would be: the user expects records that do not exist.
 func (s recordRange) within(n int) (first, end int, err error) {
 	end = s.end
 	if end < 0 {

@@ -1,4 +1,5 @@
-// Package show is inspect show: the values of records.
+// Package show has the command inspect show, which prints the values of records. A Reader reads one
+// record at a time and describes its value in each field; package report uses it, too.
 package show
 
 import (
@@ -15,44 +16,45 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Record is the values of one record.
+// Record is the values of one record, as --json prints them.
 type Record struct {
 	Record int     `json:"record"`
-	Split  string  `json:"split,omitempty"`  // that the record is in
+	Split  string  `json:"split,omitempty"`  // the split of the record, if there are splits
 	Source string  `json:"source,omitempty"` // name of the sample that it was built from
 	Values []Value `json:"fields"`
 }
 
-// Value is a record's value in one field.
+// Value is a record's value in one field. Texts and image files have a member of their own; all
+// other fields have Elements.
 type Value struct {
 	Field    string            `json:"field"`
 	DType    tensor.DType      `json:"dtype"`
-	Shape    tensor.Shape      `json:"shape"`             // of this record; of ragged fields the rows come first
+	Shape    tensor.Shape      `json:"shape"`             // of this record; for a ragged field, the number of rows comes first
 	Class    string            `json:"class,omitempty"`   // name of a label
 	Text     *string           `json:"text,omitempty"`    // of content tensor.Text or tensor.SourceName
 	Image    *ImageFile        `json:"image,omitempty"`   // of content tensor.Image
 	Images   []*ImageFile      `json:"images,omitempty"`  // of content tensor.Images
 	Elements []json.RawMessage `json:"values,omitempty"`  // the first of them; NaN and infinities are strings
-	Moments  *store.Moments    `json:"moments,omitempty"` // of all elements, where there are several
+	Moments  *store.Moments    `json:"moments,omitempty"` // of all elements, if there are several
 }
 
-// ImageFile is an encoded image.
+// ImageFile describes an encoded image. Its pixels are not decoded.
 type ImageFile struct {
-	Format  string `json:"format"` // "" if it is none that can be read
+	Format  string `json:"format"` // "" if the format is unknown
 	Width   int    `json:"width"`
 	Height  int    `json:"height"`
 	Bytes   int    `json:"bytes"`
 	Problem string `json:"problem,omitempty"` // why it cannot be read
 }
 
-// Options configures Show. The zero value is usable.
+// Options configures Each and a Reader. The zero value is usable.
 type Options struct {
 	dataset.Selection
-	Elements int // of an array at most; 0 means all
+	Elements int // print at most this many elements of an array; 0 means all
 }
 
-// Each calls f with the records of spans, in that order: "7", "5:8". Without any it takes
-// the first five. It holds one record in memory.
+// Each calls f with the records of ranges such as "7" and "5:8", in this order, or with the first
+// five records if there are no ranges. One record is in memory at a time.
 func Each(ctx context.Context, path string, spans []string, opts Options, f func(*Record) error) error {
 	ds, err := opts.Open(path)
 	if err != nil {
@@ -71,17 +73,19 @@ func Each(ctx context.Context, path string, spans []string, opts Options, f func
 	return nil
 }
 
-// Reader reads records.
+// Reader reads and describes records. It serves one goroutine.
 type Reader struct {
 	ds      *mmapds.Dataset
 	opts    Options
 	decoder *imagefile.Decoder
 }
 
+// NewReader returns a Reader of ds.
 func NewReader(ds *mmapds.Dataset, opts Options) *Reader {
 	return &Reader{ds: ds, opts: opts, decoder: imagefile.New(imagefile.Options{})}
 }
 
+// span calls f with the records of one range.
 func (v *Reader) span(ctx context.Context, text string, f func(*Record) error) error {
 	s, err := parseRange(text)
 	if err != nil {
@@ -103,6 +107,7 @@ func (v *Reader) span(ctx context.Context, text string, f func(*Record) error) e
 	return nil
 }
 
+// Read returns the values of record i.
 func (v *Reader) Read(ctx context.Context, i int) (*Record, error) {
 	shown := &Record{Record: i, Split: v.ds.Files().Split}
 	if shown.Split == "" {
@@ -124,6 +129,8 @@ func (v *Reader) Read(ctx context.Context, i int) (*Record, error) {
 	return shown, nil
 }
 
+// value describes a value. Texts that are not UTF-8 get replacement characters, as JSON has no
+// others.
 func (v *Reader) value(f store.Field, x tensor.View) Value {
 	out := Value{Field: f.Name, DType: f.DType, Shape: x.Shape()}
 	if !f.Ragged {
@@ -155,7 +162,8 @@ func (v *Reader) value(f store.Field, x tensor.View) Value {
 	return out
 }
 
-// imageFiles returns the images of a record; the last has a problem if the record is corrupt.
+// imageFiles describes the images of a record that has several. If the record is corrupt, the last
+// entry has the problem.
 func (v *Reader) imageFiles(record []byte) []*ImageFile {
 	files := []*ImageFile{}
 	for len(record) > 0 {
@@ -168,6 +176,7 @@ func (v *Reader) imageFiles(record []byte) []*ImageFile {
 	return files
 }
 
+// imageFile describes an encoded image by its header.
 func (v *Reader) imageFile(data []byte) *ImageFile {
 	file := &ImageFile{Format: string(imagefile.Sniff(data[:min(len(data), imagefile.SniffLen)])), Bytes: len(data)}
 	source, err := v.decoder.Open(data)

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// textWidth is how much of a text a person sees.
+// textWidth is the number of characters of a text that are shown.
 const textWidth = 200
 
 // Render prints the record for people.
@@ -36,6 +36,7 @@ func (s *Record) Render(w io.Writer) error {
 	return err
 }
 
+// typeText returns type and shape.
 func (v Value) typeText() string {
 	switch {
 	case v.Text != nil:
@@ -50,7 +51,8 @@ func (v Value) typeText() string {
 	return v.DType.String() + " " + v.Shape.String()
 }
 
-// String writes the value in a line.
+// String returns the value in one line. Of an array that is not shown as a whole, it adds minimum,
+// maximum and mean.
 func (v Value) String() string {
 	switch {
 	case v.Text != nil:
@@ -74,6 +76,7 @@ func (v Value) String() string {
 	return text
 }
 
+// list returns the elements as NumPy prints them.
 func (v Value) list() string {
 	parts := dataset.Map(v.Elements, func(e json.RawMessage) string { return strings.Trim(string(e), `"`) })
 	if len(parts) < v.Shape.Elems() {
@@ -82,7 +85,7 @@ func (v Value) list() string {
 	return "[" + strings.Join(parts, " ") + "]"
 }
 
-// String says what kind of image it is, or why it is none.
+// String returns format and size, or why the image cannot be read.
 func (f *ImageFile) String() string {
 	size := units.Bytes(int64(f.Bytes))
 	if f.Problem != "" {

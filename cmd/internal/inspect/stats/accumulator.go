@@ -9,24 +9,32 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// accumulator adds up records of a field, by channel and by class.
+// accumulator adds up the records of a field, by channel and, if there are classes, by class. It
+// serves one goroutine; merge joins the results.
 type accumulator struct {
 	channels []channelAccumulator
-	classes  [][]moments.Moments // nil without classes
+	classes  [][]moments.Moments // by class and channel; nil without classes
 
-	scratch []byteCounts // of one record's channels
+	// scratch counts the values of one record by channel, and buf holds the values of a channel:
+	// both are reused for every record.
+	scratch []byteCounts
 	buf     []float64
 }
 
-// channelAccumulator counts values of 8 bits, and computes moments of wider ones.
+// channelAccumulator adds up one channel: counts for elements of one byte, from which all
+// statistics follow exactly, and moments for wider elements.
 type channelAccumulator struct {
 	counts  byteCounts
 	moments moments.Moments
 }
 
-// classParts bounds the memory of tallies: statistics of classes held at once.
+// classParts bounds the memory of the accumulators: the number of moments of classes in memory,
+// over all parts, channels and classes.
 const classParts = 1 << 20
 
+// accumulate adds up a field in parallel. The parts are merged in their order, so the rounding of
+// sums does not depend on the number of workers. With too many classes, statistics by class are
+// left out; with many, there are fewer parts.
 func (c *computation) accumulate(ctx context.Context, f store.Field) (*accumulator, error) {
 	channels, _ := f.Channels()
 	classes := len(c.labels.Values)
@@ -58,6 +66,7 @@ func (c *computation) accumulate(ctx context.Context, f store.Field) (*accumulat
 	return parts[0], nil
 }
 
+// classOf returns the index of a record's class, -1 without statistics by class.
 func (c *computation) classOf(record, classes int) int {
 	if classes == 0 {
 		return -1
@@ -65,6 +74,7 @@ func (c *computation) classOf(record, classes int) int {
 	return c.labels.Class[record]
 }
 
+// newAccumulator returns an empty accumulator.
 func newAccumulator(channels, classes int) *accumulator {
 	t := &accumulator{channels: make([]channelAccumulator, channels), scratch: make([]byteCounts, channels)}
 	if classes > 0 {
@@ -76,6 +86,7 @@ func newAccumulator(channels, classes int) *accumulator {
 	return t
 }
 
+// merge adds the result of the part after t.
 func (t *accumulator) merge(o *accumulator) {
 	for i := range t.channels {
 		for k, n := range o.channels[i].counts {
@@ -90,7 +101,7 @@ func (t *accumulator) merge(o *accumulator) {
 	}
 }
 
-// record adds a record of a class, -1 for none.
+// record adds a record of class number class, -1 for none.
 func (t *accumulator) record(f store.Field, v tensor.View, class int) {
 	if f.DType.Size() == 1 {
 		t.bytes(f, v.Bytes(), class)
@@ -106,6 +117,8 @@ func (t *accumulator) record(f store.Field, v tensor.View, class int) {
 	}
 }
 
+// bytes adds a record with elements of one byte. channels interleave in runs of `run` elements: a
+// run is a plane in CHW and one element in HWC.
 func (t *accumulator) bytes(f store.Field, b []byte, class int) {
 	clear(t.scratch)
 	channels, run := f.Channels()
@@ -126,7 +139,7 @@ func (t *accumulator) bytes(f store.Field, b []byte, class int) {
 	}
 }
 
-// channel returns the values of a channel of a record, valid until the next call.
+// channel returns the values of channel c of a record, valid until the next call.
 func (t *accumulator) channel(f store.Field, x []float64, c int) []float64 {
 	channels, run := f.Channels()
 	if channels == 1 {
@@ -139,7 +152,8 @@ func (t *accumulator) channel(f store.Field, x []float64, c int) []float64 {
 	return t.buf
 }
 
-// histograms reads the values again, now that their limits are known.
+// histograms reads the values of a field again: the bins of a histogram need the limits, which are
+// known only after the first pass.
 func (c *computation) histograms(ctx context.Context, f store.Field, out *FieldStats) error {
 	empty := func() []Histogram {
 		return dataset.Map(out.Channels, func(s ChannelStats) Histogram {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// BoxStats describes the boxes of a field.
+// BoxStats is the statistics of the boxes of a field.
 type BoxStats struct {
 	*dataset.BoxSurvey
 	Width  store.Moments `json:"width"` // in pixels
@@ -20,12 +20,13 @@ type BoxStats struct {
 	Share  store.Moments `json:"share"`  // of the area of the image
 }
 
+// newBoxStats computes the statistics of a survey.
 func newBoxStats(s *dataset.BoxSurvey) *BoxStats {
 	of := func(list []float64) store.Moments { return dataset.Moments(moments.Of(list)) }
 	return &BoxStats{s, of(s.Widths), of(s.Heights), of(s.Aspects), of(s.Shares)}
 }
 
-// render prints nothing for nil.
+// render prints the statistics, and nothing if there are no boxes.
 func (s *BoxStats) render(b *strings.Builder) {
 	if s == nil || s.Count == 0 {
 		return

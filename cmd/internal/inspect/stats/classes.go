@@ -12,17 +12,19 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Classes is the class of every record. The zero value is of a dataset without labels.
+// Classes has the class of every record. The zero value stands for a dataset without labels.
 type Classes struct {
 	field  *store.Field // nil if there are no classes
 	Values []Label      // the labels, the smallest first
-	Class  []int        // of each record, as a position in values
+	Class  []int        // of each record: an index into Values
 }
 
-// mostClasses is how many different numbers a field may have to be one of labels.
+// mostClasses is the number of different values above which a field of integers is taken for
+// something other than labels, such as ids, unless it has as many class names.
 const mostClasses = 10_000
 
-// ClassesOf finds the classes of the records.
+// ClassesOf reads the labels of all records and finds their classes. Classes of the manifest
+// without records are included.
 func ClassesOf(ctx context.Context, ds *mmapds.Dataset) (out Classes, err error) {
 	field, err := dataset.LabelField(ds, "", "")
 	if err != nil || field == nil {
@@ -58,7 +60,7 @@ func ClassesOf(ctx context.Context, ds *mmapds.Dataset) (out Classes, err error)
 	return out, nil
 }
 
-// Text names a class.
+// Text returns the name of class i or, without a name, the field's name and the value.
 func (c *Classes) Text(i int) string {
 	if name := c.Values[i].Name; name != "" {
 		return name

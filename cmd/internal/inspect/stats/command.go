@@ -19,6 +19,7 @@ const examples = `  inspect stats out/flat
   inspect stats --json out/flat | jq '.fields[0].channels[].mean'
   inspect stats --field train/x,train/y other.h5`
 
+// Command returns the command inspect stats.
 func Command() *cobra.Command {
 	var classes int
 	var opts Options

@@ -10,14 +10,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// computation computes statistics from the values.
+// computation computes the statistics of one dataset.
 type computation struct {
 	ds     *mmapds.Dataset
 	opts   Options
 	labels Classes
 }
 
-// work returns how many values of records will be read.
+// work returns the total of the progress: the values of records that will be read. Fields of wider
+// elements are read twice, see histograms.
 func (c *computation) work() (n int64) {
 	for _, f := range c.ds.Schema().Fields {
 		n += int64(c.ds.Len())
@@ -28,12 +29,14 @@ func (c *computation) work() (n int64) {
 	return n
 }
 
+// progress reports n more values of records.
 func (c *computation) progress(n int) {
 	if c.opts.Progress != nil {
 		c.opts.Progress(int64(n))
 	}
 }
 
+// field computes the statistics of one field.
 func (c *computation) field(ctx context.Context, f store.Field) (out FieldStats, err error) {
 	out = statsOf(f)
 	if f.Ragged {
@@ -73,7 +76,7 @@ func (c *computation) field(ctx context.Context, f store.Field) (out FieldStats,
 	return out, err
 }
 
-// fill sets the statistics from a tally.
+// fill sets the statistics from the sums.
 func (c *computation) fill(out *FieldStats, f store.Field, sum *accumulator) {
 	all := moments.Moments{}
 	for i := range sum.channels {
@@ -103,7 +106,8 @@ func (c *computation) fill(out *FieldStats, f store.Field, sum *accumulator) {
 	}
 }
 
-// lengths reads how many rows the records of a ragged field have.
+// lengths returns how many rows the records of a ragged field have. Only offsets are read, not
+// values.
 func (c *computation) lengths(ctx context.Context, f store.Field) (LengthStats, error) {
 	n := c.ds.Len()
 	lengths := make([]float64, 0, n)
@@ -126,7 +130,7 @@ func (c *computation) lengths(ctx context.Context, f store.Field) (LengthStats, 
 	return LengthStats{Moments: dataset.Moments(m), Histogram: &h}, nil
 }
 
-// instances counts the classes of all rows of a field.
+// instances counts the rows of each class in a ragged field of labels, such as the labels of boxes.
 func (c *computation) instances(ctx context.Context, f store.Field) (list []Label, err error) {
 	counts := make([]int64, len(f.Classes))
 	err = dataset.NewBatchReader(c.ds, f).Each(ctx, 0, c.ds.Len(), func(b dataset.Batch) error {

@@ -7,16 +7,16 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Histogram counts finite values in bins of one width.
+// Histogram counts finite values in bins of equal width.
 type Histogram struct {
 	Low    float64 `json:"low"`  // where the first bin begins
-	High   float64 `json:"high"` // where the last one ends; it is in the last one
+	High   float64 `json:"high"` // where the last bin ends; High itself is counted in it
 	Counts []int64 `json:"counts"`
 
-	whole bool // bins are of whole numbers, and High is one more than the largest of them
+	whole bool // values are integers, and High is one more than the largest of them
 }
 
-// Largest returns the largest value that has a bin.
+// Largest returns the largest value that belongs into a bin.
 func (h *Histogram) Largest() float64 {
 	if h.whole {
 		return h.High - 1
@@ -24,16 +24,17 @@ func (h *Histogram) Largest() float64 {
 	return h.High
 }
 
-// histogramBins is how many bins a histogram has, if its values are not fewer.
+// histogramBins is the number of bins, unless there are fewer integers to count.
 const histogramBins = 64
 
-// numbers says whether values are whole numbers.
+// numbers says whether values are integers.
 type numbers bool
 
 const wholeNumbers numbers = true
 
-// newHistogram returns an empty one for values from low to high; those that are whole get bins
-// of a whole width where there are few of them.
+// newHistogram returns an empty histogram for values from low to high. At most 64 different
+// integers get a bin each: with bins of a fractional width, some bins would have room for two
+// integers and look like peaks.
 func newHistogram(low, high float64, of numbers) Histogram {
 	bins, whole := histogramBins, of == wholeNumbers && low != high && high-low < histogramBins
 	switch {
@@ -46,7 +47,7 @@ func newHistogram(low, high float64, of numbers) Histogram {
 	return Histogram{Low: low, High: high, Counts: make([]int64, bins), whole: whole}
 }
 
-// add counts x, NaN and infinities aside. All others must be within the limits.
+// add counts the values of x, which must be within the limits. NaN and infinities are left out.
 func (h *Histogram) add(x []float64) {
 	for _, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -56,7 +57,8 @@ func (h *Histogram) add(x []float64) {
 	}
 }
 
-// bin returns which bin a finite value is in.
+// bin returns the index of the bin of a finite value. If the range is larger than any float64,
+// everything is halved first.
 func (h *Histogram) bin(v float64) int {
 	bins := len(h.Counts)
 	if bins == 1 {
@@ -69,7 +71,7 @@ func (h *Histogram) bin(v float64) int {
 	return max(0, min(bins-1, int(from/all*float64(bins))))
 }
 
-// byteCounts counts each value that 8 bits can have, by its bits.
+// byteCounts counts how often each of the 256 values of a byte occurs.
 type byteCounts [256]int64
 
 // add counts the bytes of b.
@@ -79,7 +81,7 @@ func (c *byteCounts) add(b []byte) {
 	}
 }
 
-// ofByte returns the value of 8 bits.
+// ofByte returns the number that a byte stands for, as int8 or uint8.
 func ofByte(bits int, signed bool) int64 {
 	if signed {
 		return int64(int8(bits))
@@ -87,7 +89,8 @@ func ofByte(bits int, signed bool) int64 {
 	return int64(bits)
 }
 
-// moments derives the statistics, which are exact: sums of integers.
+// moments returns the statistics of the counted values. The sums are integers, so that mean and
+// variance do not depend on the order of the records.
 func (c *byteCounts) moments(signed bool) moments.Moments {
 	m := moments.Moments{Min: math.Inf(1), Max: math.Inf(-1)}
 	sum, sq := int64(0), int64(0)
@@ -110,7 +113,7 @@ func (c *byteCounts) moments(signed bool) moments.Moments {
 	return m
 }
 
-// histogram puts neighboring values together.
+// histogram joins 4 neighboring values into one bin. A bool has a bin for each value.
 func (c *byteCounts) histogram(dtype tensor.DType) Histogram {
 	if dtype == tensor.Bool {
 		return Histogram{High: 2, Counts: []int64{c[0], sumOf(c[1:])}, whole: true}
@@ -126,6 +129,7 @@ func (c *byteCounts) histogram(dtype tensor.DType) Histogram {
 	return h
 }
 
+// sumOf returns the sum of counts.
 func sumOf(counts []int64) (n int64) {
 	for _, c := range counts {
 		n += c
@@ -133,7 +137,8 @@ func sumOf(counts []int64) (n int64) {
 	return n
 }
 
-// Width of a bin; of a single value it is 1.
+// Width returns the width of a bin, 1 for a histogram of a single value. The limits are divided
+// before they are subtracted, because their difference may be infinite.
 func (h *Histogram) Width() float64 {
 	if h.High > h.Low {
 		return h.High/float64(len(h.Counts)) - h.Low/float64(len(h.Counts))

@@ -1,8 +1,10 @@
-// Package stats is the command inspect stats: statistics and histograms of all values.
+// Package stats has the command inspect stats: statistics and histograms of all values.
 //
-// [Compute] opens a dataset and reads every record; [ComputeOpen] does the same for an open one. The result is a
-// [Stats] with one [FieldStats] per field. It says whether the values agree with the statistics that the manifest
-// records, apart from rounding: training normalizes by the manifest's numbers.
+// Compute opens a dataset and reads every record; ComputeOpen does the same for an open dataset.
+// The result is a Stats with one FieldStats per field. An accumulator adds up one range of records,
+// and the ranges do not depend on the number of workers, so that neither does any digit of the
+// result. The result also says whether the values agree with the statistics in the manifest, by
+// which training normalizes.
 package stats
 
 import (
@@ -24,7 +26,7 @@ type Stats struct {
 	Fields  []FieldStats `json:"fields"`
 }
 
-// FieldStats is the statistics of a field. Text and encoded images have Lengths alone.
+// FieldStats is the statistics of a field. Texts and encoded images only have Lengths.
 type FieldStats struct {
 	Name     string         `json:"name"`
 	DType    tensor.DType   `json:"dtype"`
@@ -33,24 +35,25 @@ type FieldStats struct {
 	Layout   string         `json:"layout,omitempty"`
 	Content  string         `json:"content,omitempty"`
 	Moments  *store.Moments `json:"moments,omitempty"`  // of all values
-	Channels []ChannelStats `json:"channels,omitempty"` // one, if the field has no channels
-	Lengths  *LengthStats   `json:"lengths,omitempty"`  // of a ragged field: rows a record
-	Labels   []Label        `json:"labels,omitempty"`   // of the field of labels
-	Classes  []ClassStats   `json:"classes,omitempty"`  // by label, see ClassField
+	Channels []ChannelStats `json:"channels,omitempty"` // one entry if the field has no channels
+	Lengths  *LengthStats   `json:"lengths,omitempty"`  // of a ragged field: rows per record
+	Labels   []Label        `json:"labels,omitempty"`   // of a field of labels
+	Classes  []ClassStats   `json:"classes,omitempty"`  // statistics by label, see ClassField
 	Boxes    *BoxStats      `json:"boxes,omitempty"`    // of a field of boxes
-	// ClassField is the field of labels that Classes goes by.
+	// ClassField is the field of labels by which Classes divides the records.
 	ClassField string `json:"class_field,omitempty"`
-	// Agrees reports whether the manifest has the same statistics; nil if it has none, or if
-	// they come from there.
+	// Agrees reports whether the manifest has the same statistics; nil if there are none to
+	// compare, as in a split or after a delete.
 	Agrees *bool `json:"manifest_agrees,omitempty"`
 }
 
+// spec returns the type of the field.
 func (s FieldStats) spec() tensor.Spec {
 	return tensor.Spec{Name: s.Name, DType: s.DType, Shape: s.Shape, Ragged: s.Ragged, Layout: s.Layout,
 		Content: s.Content}
 }
 
-// LengthName says what Lengths counts.
+// LengthName returns what Lengths counts, in words.
 func (s FieldStats) LengthName() string {
 	if s.spec().IsBytes() {
 		return "bytes a record"
@@ -65,7 +68,7 @@ type ChannelStats struct {
 	Histogram *Histogram `json:"histogram,omitempty"` // not in a manifest
 }
 
-// LengthStats is how many rows the records of a ragged field have.
+// LengthStats is the statistics of the lengths of a ragged field's records, in rows.
 type LengthStats struct {
 	store.Moments
 	Histogram *Histogram `json:"histogram,omitempty"`
@@ -84,17 +87,18 @@ type ClassStats struct {
 	Channels []store.Moments `json:"channels"`
 }
 
-// Options configures Survey. The zero value is usable.
+// Options configures Compute. The zero value is usable.
 type Options struct {
 	dataset.Selection
-	Workers  int           // that read in parallel; 0 means GOMAXPROCS
+	Workers  int           // goroutines that read; 0 means GOMAXPROCS
 	Begin    func(n int64) // called with how many values of records will be read; may be nil
 	Progress func(n int64) // called with n more of them, from any goroutine; may be nil
 }
 
-// Compute computes the statistics of the dataset at path from every value. The result is the
-// same for any number of workers. It holds the labels, and about 10 MiB a worker; values
-// that are not of 8 bits are read twice, as a histogram needs their limits.
+// Compute computes the statistics of the dataset at path from every value. The result is the same
+// for any number of workers. Memory is needed for the labels, 8 bytes a record and more, and about
+// 10 MiB per worker. Elements of more than one byte are read twice, because a histogram needs their
+// limits.
 func Compute(ctx context.Context, path string, opts Options) (*Stats, error) {
 	ds, err := opts.Open(path)
 	if err != nil {
@@ -104,6 +108,7 @@ func Compute(ctx context.Context, path string, opts Options) (*Stats, error) {
 	return ComputeOpen(ctx, path, ds, opts)
 }
 
+// ComputeOpen is Compute for an open dataset; path is for messages.
 func ComputeOpen(ctx context.Context, path string, ds *mmapds.Dataset, opts Options) (*Stats, error) {
 	labels, err := ClassesOf(ctx, ds)
 	if err != nil {
@@ -129,11 +134,13 @@ func ComputeOpen(ctx context.Context, path string, ds *mmapds.Dataset, opts Opti
 	return s, nil
 }
 
+// statsOf returns the description of a field, without statistics.
 func statsOf(f store.Field) FieldStats {
 	return FieldStats{Name: f.Name, DType: f.DType, Shape: dataset.ShapeOf(f), Ragged: f.Ragged, Layout: f.Layout,
 		Content: f.Content}
 }
 
+// takeOver sets the statistics to the manifest's.
 func (s *FieldStats) takeOver(f store.Field, st *store.Statistics) {
 	if !f.IsBytes() {
 		s.Moments = &st.Moments
@@ -150,7 +157,7 @@ func (s *FieldStats) takeOver(f store.Field, st *store.Statistics) {
 	}
 }
 
-// agrees reports whether the statistics equal the manifest's, apart from rounding.
+// agrees reports whether the statistics equal the manifest's up to rounding.
 func (s *FieldStats) agrees(st *store.Statistics) bool {
 	var want FieldStats
 	want.takeOver(store.Field{}, st)
@@ -162,7 +169,8 @@ func (s *FieldStats) agrees(st *store.Statistics) bool {
 	})
 }
 
-// alike reports whether statistics are equal up to the rounding of sums in another order.
+// alike reports whether statistics are equal up to the rounding of sums in another order: mean and
+// std may differ by 1e-9 of the largest magnitude, everything else not at all.
 func alike(a, b store.Moments) bool {
 	near := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(math.Abs(a.Min), math.Abs(a.Max), 1e-300) }
 	return a.Min == b.Min && a.Max == b.Max && a.NonFinite == b.NonFinite && near(a.Mean, b.Mean) && near(a.Std, b.Std)

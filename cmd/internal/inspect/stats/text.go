@@ -15,8 +15,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Render prints the statistics for people, with at most classes classes of a field, in lines of at most width
-// characters where tables can be divided; 0 means all, and any width.
+// Render prints the statistics, with at most `classes` classes of a field, 0 meaning all. Tables
+// are divided to fit into width characters; 0 means any width.
 func (s *Stats) Render(w io.Writer, classes, width int) error {
 	var b strings.Builder
 	what := shell.Line(s.Path)
@@ -31,6 +31,7 @@ func (s *Stats) Render(w io.Writer, classes, width int) error {
 	return err
 }
 
+// render prints the statistics of a field.
 func (s *FieldStats) render(b *strings.Builder, path string, classes, width int) {
 	fmt.Fprintf(b, "\n%s  %v %s\n", shell.Line(s.Name), s.DType, dataset.ShapeText(s.spec()))
 	if s.Agrees != nil && !*s.Agrees {
@@ -54,6 +55,8 @@ func (s *FieldStats) render(b *strings.Builder, path string, classes, width int)
 	s.renderClasses(b, classes, width)
 }
 
+// renderChannels prints a line and a histogram for each channel. Bytes are also given as x/255, the
+// form in which torchvision normalizes.
 func (s *FieldStats) renderChannels(b *strings.Builder, width int) {
 	t := cli.Table{Indent: 2, Align: "lrrrrrrr"}
 	head := []string{"", "min", "max", "mean", "std"}
@@ -81,7 +84,8 @@ func (s *FieldStats) renderChannels(b *strings.Builder, width int) {
 	}), dataset.Map(s.Channels, func(c ChannelStats) *Histogram { return c.Histogram }), width)
 }
 
-// renderHistograms draws each in a line, over its own range. Lines that would be longer than width have fewer bins.
+// renderHistograms prints each histogram in one line, over its own range. If a line is wider than
+// width, neighboring bins are joined.
 func renderHistograms(b *strings.Builder, names []string, histograms []*Histogram, width int) {
 	for bins := histogramBins; ; bins /= 2 {
 		t := cli.Table{Indent: 2, Align: "lrll"}
@@ -97,7 +101,7 @@ func renderHistograms(b *strings.Builder, names []string, histograms []*Histogra
 	}
 }
 
-// joined adds up neighbors until there are at most bins counts.
+// joined adds up neighbors until there are at most `bins` counts.
 func joined(counts []int64, bins int) []int64 {
 	for len(counts) > bins {
 		half := make([]int64, (len(counts)+1)/2)
@@ -119,8 +123,8 @@ func longer(text string, width int) bool {
 	return false
 }
 
-// sparkline draws counts as shares of the largest, one in the height of a character. Counts
-// above 0 are always visible.
+// sparkline draws each count as a block character whose height is its share of the largest. Counts
+// above 0 have at least one eighth.
 func sparkline(counts []int64) string {
 	largest := max(1, slices.Max(counts))
 	var b strings.Builder
@@ -135,6 +139,7 @@ func sparkline(counts []int64) string {
 	return "|" + b.String() + "|"
 }
 
+// renderLabels prints the number of records of each label.
 func (s *FieldStats) renderLabels(b *strings.Builder, classes int) {
 	labels, rest := firstOf(s.Labels, classes)
 	most := int64(0)
@@ -150,6 +155,7 @@ func (s *FieldStats) renderLabels(b *strings.Builder, classes int) {
 	renderRest(b, rest)
 }
 
+// firstOf returns the first `most` elements of a list, all for 0, and the number of the others.
 func firstOf[T any](list []T, most int) (shown []T, rest int) {
 	if most > 0 && len(list) > most {
 		return list[:most], len(list) - most
@@ -157,13 +163,14 @@ func firstOf[T any](list []T, most int) (shown []T, rest int) {
 	return list, 0
 }
 
+// renderRest says how many rows were left out.
 func renderRest(b *strings.Builder, rest int) {
 	if rest > 0 {
 		fmt.Fprintf(b, "  ... and %s more\n", units.Count(int64(rest)))
 	}
 }
 
-// renderClasses prints mean and deviation of each channel by class.
+// renderClasses prints mean and standard deviation of each channel by class.
 func (s *FieldStats) renderClasses(b *strings.Builder, classes, width int) {
 	if len(s.Classes) < 2 {
 		return

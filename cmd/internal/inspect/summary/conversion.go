@@ -10,20 +10,21 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// Conversion is a command that converts datasets of an HDF5 file that cannot be mapped to a
-// dataset that can be.
+// Conversion is a command that makes a dataset that can be mapped from datasets of an HDF5 file
+// that cannot.
 type Conversion struct {
 	Command        string   `json:"command"`
 	Datasets       []string `json:"datasets"`
 	Records        int64    `json:"records"`
-	Nanos          float64  `json:"record_ns,omitempty"`           // to read a record of all of them at random
+	Nanos          float64  `json:"record_ns,omitempty"`           // estimated time to read a random record of all of the datasets
 	ConvertedNanos float64  `json:"converted_record_ns,omitempty"` // the same afterwards
 	Gain           float64  `json:"gain,omitempty"`
 }
 
-// Conversions returns a command for each group of HDF5 datasets that can become the fields of one dataset and of which
-// at least one cannot be mapped. A group has the datasets of one length, and of one HDF5 group where names repeat.
-// unread says that some datasets of the file are not read.
+// Conversions returns a command for each group of HDF5 datasets that can become the fields of one
+// dataset, if at least one of them cannot be mapped. A group has the datasets of one length. If
+// names repeat among them, as in train/x and test/x, each HDF5 group is a group of its own, because
+// fields need different names. unread says that some datasets of the file are not read at all.
 func Conversions(path string, nodes []Node, meta *meta.File, unread bool) (list []Conversion) {
 	groups := groupsOf(nodes, meta)
 	for i, group := range groups {
@@ -49,15 +50,16 @@ func Conversions(path string, nodes []Node, meta *meta.File, unread bool) (list 
 	return list
 }
 
-// Repack is a command of HDF5's tools that makes a file of which penstock reads datasets that it
-// does not read as they are.
+// Repack is a command of HDF5's own tools, which makes a file of which penstock reads datasets that
+// it cannot read now.
 type Repack struct {
 	Command  string   `json:"command"`
 	Datasets []string `json:"datasets"`
 	Reasons  []string `json:"reasons"` // why each is not read
 }
 
-// Repacks returns the commands that repack the file, each with the first dataset that needs it.
+// Repacks returns the commands that repack the file. Datasets that need the same command share one
+// entry.
 func Repacks(path string, nodes []Node, meta *meta.File) (list []Repack) {
 	to := filepath.Join(filepath.Dir(path), stem(path)+"-repacked.h5")
 	for _, n := range nodes {
@@ -82,10 +84,10 @@ func Repacks(path string, nodes []Node, meta *meta.File) (list []Repack) {
 	return list
 }
 
-// groupsOf sorts what preprocess can read, in the order of the file.
+// groupsOf groups the datasets that preprocess reads, in the order of the file: see Conversions.
 func groupsOf(nodes []Node, meta *meta.File) (groups [][]*Node) {
-	place := make(map[string]int) // of a group, by its key
-	names := make(map[string]int) // of datasets of one length
+	place := make(map[string]int) // index of a group, by its key
+	names := make(map[string]int) // how many datasets of a length have a name
 	key := func(n *Node, parts ...string) string {
 		return strings.Join(append(parts, fmt.Sprint(n.Shape[0])), "\x00")
 	}
@@ -112,7 +114,8 @@ func groupsOf(nodes []Node, meta *meta.File) (groups [][]*Node) {
 	return groups
 }
 
-// readableNodes returns the datasets that preprocess takes, each once.
+// readableNodes returns the datasets that preprocess reads, each once: a dataset may have several
+// names.
 func readableNodes(nodes []Node, meta *meta.File) (list []*Node) {
 	seen := make(map[int64]bool)
 	for i := range nodes {
@@ -133,7 +136,8 @@ func readableNodes(nodes []Node, meta *meta.File) (list []*Node) {
 	return list
 }
 
-// fieldList is the value of --fields: empty if all datasets are wanted and are at the root.
+// fieldList returns the value of --fields, "" if all datasets are wanted and all are at the root. A
+// nested dataset gets the last part of its path as the name of its field.
 func fieldList(group []*Node, all bool) string {
 	nested := slices.ContainsFunc(group, func(n *Node) bool {
 		return strings.Contains(n.Path[1:], "/") || !plainName(n.Path[1:])
@@ -159,7 +163,8 @@ func plainName(name string) bool {
 	}) < 0
 }
 
-// convertedPath returns the path of the dataset that group i becomes, next to the file.
+// convertedPath returns the path of the dataset that group i becomes, beside the file. It has the
+// name of the HDF5 group or, if that does not tell the groups apart, a number.
 func convertedPath(path string, groups [][]*Node, i int) string {
 	word := "mapped"
 	if len(groups) > 1 {
@@ -174,5 +179,5 @@ func convertedPath(path string, groups [][]*Node, i int) string {
 	return filepath.Join(filepath.Dir(path), stem(path)+"-"+word+".h5")
 }
 
-// stem is the name of a file without folder and extension.
+// stem returns the name of a file without folder and extension.
 func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) }

@@ -12,14 +12,17 @@ import (
 	"github.com/penstock/penstock/prepare/source/hdf5"
 )
 
-// Origin is which program's conventions a file follows, and what that means for a dataset of it.
+// Origin says which program's conventions an HDF5 file follows, and what that means for a dataset
+// made from it. HDF5 itself does not say what its arrays are; these programs mark their files by
+// attributes.
 type Origin struct {
 	Program string   `json:"program"`
 	Notes   []string `json:"notes"`             // what can be a dataset, and what cannot
-	Command string   `json:"command,omitempty"` // that makes a dataset of it; "" where Conversions have it
+	Command string   `json:"command,omitempty"` // makes a dataset of the file; "" if Conversions have the commands
 }
 
-// OriginOf recognizes the files of AnnData, pandas, netCDF, MATLAB and PyTables. It returns nil for others.
+// OriginOf recognizes files of AnnData, MATLAB, pandas, netCDF and PyTables, in this order, as
+// pandas writes through PyTables. It returns nil for other files.
 func OriginOf(path string, f *meta.File) *Origin {
 	for _, try := range []func(string, *meta.File) *Origin{annData, matlab, pandas, netCDF, pyTables} {
 		if o := try(path, f); o != nil {
@@ -29,12 +32,13 @@ func OriginOf(path string, f *meta.File) *Origin {
 	return nil
 }
 
-// fieldsOf collects what --fields takes, with names that are not used yet.
+// fieldsOf collects the value of --fields, and gives each column a name that no other has.
 type fieldsOf struct {
 	parts []string
 	used  map[string]bool
 }
 
+// add appends a column, under the name if it is a valid one and not in use.
 func (l *fieldsOf) add(column, name string) {
 	if l.used == nil {
 		l.used = make(map[string]bool)
@@ -46,6 +50,7 @@ func (l *fieldsOf) add(column, name string) {
 	l.parts = append(l.parts, column)
 }
 
+// command returns the command that converts the columns, "" if there are none.
 func (l *fieldsOf) command(path string) string {
 	if len(l.parts) == 0 {
 		return ""
@@ -54,6 +59,7 @@ func (l *fieldsOf) command(path string) string {
 		strings.Join(l.parts, ","))
 }
 
+// textAttr returns the value of an attribute that is a text, "" if there is none.
 func textAttr(attrs meta.Attrs, name string) string {
 	a, ok := attrs.Get(name)
 	if !ok {
@@ -63,7 +69,7 @@ func textAttr(attrs meta.Attrs, name string) string {
 	return text
 }
 
-// annData describes .h5ad: a row of X and of obs is a record.
+// annData describes .h5ad files: a record is a row of X and of obs.
 func annData(path string, f *meta.File) *Origin {
 	h := hdf5.Hierarchy(f)
 	if !cells.Is(h) {
@@ -83,11 +89,12 @@ func annData(path string, f *meta.File) *Origin {
 	return o
 }
 
+// note adds a note.
 func (o *Origin) note(format string, args ...any) {
 	o.Notes = append(o.Notes, fmt.Sprintf(format, args...))
 }
 
-// matlab describes MAT-files of version 7.3.
+// matlab describes MAT-files of version 7.3, whose objects have the attribute MATLAB_class.
 func matlab(_ string, f *meta.File) *Origin {
 	found := false
 	var cells []string
@@ -117,7 +124,7 @@ func matlab(_ string, f *meta.File) *Origin {
 	return o
 }
 
-// pandas describes the tables of an HDFStore.
+// pandas describes the tables of an HDFStore, whose groups have the attribute pandas_type.
 func pandas(path string, f *meta.File) *Origin {
 	var o *Origin
 	var fields fieldsOf
@@ -164,7 +171,8 @@ func pandas(path string, f *meta.File) *Origin {
 	return o
 }
 
-// netCDF describes netCDF-4.
+// netCDF describes netCDF-4 files, by the attributes of the netCDF library or of its dimension
+// scales.
 func netCDF(_ string, f *meta.File) *Origin {
 	found := textAttr(f.Root.Attrs, "_NCProperties") != ""
 	var packed []string
@@ -188,7 +196,7 @@ func netCDF(_ string, f *meta.File) *Origin {
 	return o
 }
 
-// pyTables describes other files of PyTables.
+// pyTables describes other files of PyTables, by the attribute of the root group.
 func pyTables(_ string, f *meta.File) *Origin {
 	if textAttr(f.Root.Attrs, "PYTABLES_FORMAT_VERSION") == "" {
 		return nil

@@ -18,10 +18,10 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Raw is a source of raw samples, as the loader reads it.
+// Raw describes a source of raw samples, as the loader reads it.
 type Raw struct {
 	Path    string        `json:"path"`
-	name    string        // last element of the path
+	name    string        // the last element of the path
 	Kind    string        `json:"kind"` // such as "imagefolder"
 	Records int           `json:"records"`
 	Splits  []string      `json:"splits,omitempty"`
@@ -31,7 +31,7 @@ type Raw struct {
 	Where   string        `json:"where,omitempty"` // where the records are, as preprocess --records has it
 }
 
-// DescribeRaw lists a source and reads its first sample.
+// DescribeRaw lists a source and reads its first sample, which decides the types.
 func DescribeRaw(ctx context.Context, path string) (*Raw, error) {
 	src, err := raw.Open(ctx, path, raw.Options{})
 	if err != nil {
@@ -44,7 +44,8 @@ func DescribeRaw(ctx context.Context, path string) (*Raw, error) {
 	}, src.Close()
 }
 
-// recordsText says how many records there are, where they are, and where else they may be.
+// recordsText says how many records there are, where they are, and which other choice --records
+// has.
 func (r *Raw) recordsText() string {
 	text := units.Count(int64(r.Records))
 	if len(r.Hints) > 0 {
@@ -60,7 +61,7 @@ func (r *Raw) recordsText() string {
 	return text + "; the other choice is " + shell.Command("--records", other)
 }
 
-// Render prints the source for people.
+// Render prints the source, and the command that makes a dataset of it.
 func (r *Raw) Render(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", shell.Line(r.Path))
@@ -83,7 +84,7 @@ func (r *Raw) Render(w io.Writer) error {
 	return err
 }
 
-// fieldsText returns the table of the fields of a source that has no sizes: their types, shapes and classes.
+// fieldsText returns the table of fields of a source whose sizes are not known.
 func fieldsText(fields []store.Field) string {
 	t := cli.Table{Indent: 2}
 	t.Add("", "type", "shape", "")
@@ -97,7 +98,7 @@ func fieldsText(fields []store.Field) string {
 	return "\nFields\n" + t.String()
 }
 
-// preparing returns the command that makes a dataset of the source, in this folder.
+// preparing returns the command that makes a dataset of the source, in the current folder.
 func (r *Raw) preparing() string {
 	command, base := "preprocess", r.name
 	if slices.ContainsFunc(r.Fields, func(f store.Field) bool { return f.Content == tensor.Image }) {

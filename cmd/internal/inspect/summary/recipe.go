@@ -15,10 +15,10 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// lineWidth is how long a line of the recipe becomes, longer items aside.
+// lineWidth is the width of a line of the recipe; a longer item still stays whole.
 const lineWidth = 80
 
-// renderRecipe prints how a dataset was made: a row for each transform.
+// renderRecipe prints how a dataset was made, a row for each transform.
 func renderRecipe(b *strings.Builder, r *store.Recipe) {
 	rows := []Step{{"program", []string{r.Program}}}
 	if r.Decoder != "" {
@@ -51,7 +51,7 @@ func renderRecipe(b *strings.Builder, r *store.Recipe) {
 	fmt.Fprintf(b, "\nRecipe\n%s", &t)
 }
 
-// wrap joins items by commas into lines of about width characters.
+// wrap joins items by commas into lines of at most about width characters.
 func wrap(items []string, width int) (lines []string) {
 	line := ""
 	for i, item := range items {
@@ -72,14 +72,14 @@ func wrap(items []string, width int) (lines []string) {
 	return lines
 }
 
-// Step is a transform of a recipe.
+// Step is one transform of a recipe.
 type Step struct {
 	Op     string
 	Params []string // "name value", in the order of the recipe
 }
 
-// Steps reads the transforms of a recipe. A value that is not a list of objects
-// has none: a recipe is not needed to read the dataset.
+// Steps parses the transforms of a recipe for people. It returns nil for anything else: a recipe of
+// another version must not keep anybody from looking at the dataset.
 func Steps(recipe json.RawMessage) []Step {
 	var entries []json.RawMessage
 	if json.Unmarshal(recipe, &entries) != nil {
@@ -96,7 +96,7 @@ func Steps(recipe json.RawMessage) []Step {
 	return out
 }
 
-// parseStep reads by token, because a map would lose the order.
+// parseStep parses an object token by token, because a Go map would lose the order of its keys.
 func parseStep(entry json.RawMessage) (s Step, err error) {
 	d := json.NewDecoder(bytes.NewReader(entry))
 	if _, err := d.Token(); err != nil {
@@ -120,6 +120,7 @@ func parseStep(entry json.RawMessage) (s Step, err error) {
 	return s, nil
 }
 
+// set adds a parameter. A true flag is only named, and false, null and empty values are left out.
 func (s *Step) set(name string, value json.RawMessage) {
 	text := plainJSON(value)
 	switch {
@@ -132,7 +133,8 @@ func (s *Step) set(name string, value json.RawMessage) {
 	}
 }
 
-// plainJSON writes a value without quotes, and lists as NumPy would; one size is just it.
+// plainJSON returns a value for people: texts without quotes, a list of one element as the element,
+// long lists shortened, floats with four digits.
 func plainJSON(value json.RawMessage) string {
 	var list []json.RawMessage
 	var text string
@@ -158,5 +160,5 @@ func plainJSON(value json.RawMessage) string {
 	return string(value)
 }
 
-// listed is how many values of a list people see; --json has all of them, with all digits.
+// listed is the number of values of a list that are shown; --json has all of them, with all digits.
 const listed = 8

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// renderClasses prints a histogram of the first classes of a field; most 0 means of all.
+// renderClasses prints a bar for each of the first `most` classes of a field, 0 meaning all.
 func renderClasses(b *strings.Builder, f Field, most int) {
 	if len(f.Classes) == 0 {
 		return
@@ -38,7 +38,8 @@ func renderClasses(b *strings.Builder, f Field, most int) {
 	}
 }
 
-// classRange returns the fewest and most records of a class, -1 where that is not known.
+// classRange returns the smallest and the largest number of records of a class, -1 if they are
+// unknown.
 func classRange(classes []Class) (low, high int64) {
 	low, high = -1, -1
 	for _, c := range classes {
@@ -53,6 +54,7 @@ func classRange(classes []Class) (low, high int64) {
 	return low, high
 }
 
+// balance describes the numbers of classRange.
 func balance(low, high int64) string {
 	switch {
 	case low < 0:
@@ -63,7 +65,7 @@ func balance(low, high int64) string {
 	return fmt.Sprintf(", %s to %s records each", units.Count(low), units.Count(high))
 }
 
-// renderStatistics prints a line for each channel of the fields that are not labels.
+// renderStatistics prints a line for each channel of each field that has no classes.
 func (s *Summary) renderStatistics(b *strings.Builder) {
 	var measured []Field
 	bytes, bad := false, false
@@ -93,6 +95,7 @@ func (s *Summary) renderStatistics(b *strings.Builder) {
 	fmt.Fprintf(b, "\nStatistics of the stored values\n%s", &t)
 }
 
+// addMoments adds the lines of a field. bytes and bad say which columns the table has.
 func addMoments(t *cli.Table, f Field, bytes, bad bool) {
 	rows := f.Statistics.Channels
 	if len(rows) == 0 {

@@ -10,10 +10,11 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// adviceBatch is the number of records in the batch whose cost the report prints.
+// adviceBatch is the number of records in a batch whose reading cost the summary prints.
 const adviceBatch = 32
 
-// Storage is how a dataset of an HDF5 file is stored, and what reading it costs.
+// Storage says how a dataset of an HDF5 file is stored, and what reading it costs. Fill value and
+// times are terms of HDF5: see "Fill Value" and H5Pset_alloc_time in its manual.
 type Storage struct {
 	Header   int64      `json:"header"` // offset of the object header
 	Links    int        `json:"links"`  // hard links to it
@@ -21,61 +22,63 @@ type Storage struct {
 	Ratio    float64    `json:"ratio,omitempty"`
 	Fill     any        `json:"fill"`            // value of what was never written; null if undefined, or not read
 	FillFrom string     `json:"fill_from"`       // "default", which is zero bytes, "user" or "undefined"
-	FillTime string     `json:"fill_time"`       // when it is written: "alloc", "never", "ifset", "" if not said
-	Alloc    string     `json:"allocation_time"` // "early", "late", "incremental", "" if not said
+	FillTime string     `json:"fill_time"`       // when the fill value is written: "alloc", "never" or "ifset"; "" if unknown
+	Alloc    string     `json:"allocation_time"` // when space is allocated: "early", "late" or "incremental"; "" if unknown
 	Chunks   *Chunks    `json:"chunks,omitempty"`
 	External []External `json:"external,omitempty"`
 	Sources  []Source   `json:"sources,omitempty"` // of a virtual dataset
 	Unread   string     `json:"unread,omitempty"`  // why the elements are not read as they are
-	Fields   []string   `json:"fields,omitempty"`  // that preprocess converts them to nevertheless
-	Reading  *Reading   `json:"reading,omitempty"` // nil where penstock does not read it
+	Fields   []string   `json:"fields,omitempty"`  // the fields to which preprocess converts it nevertheless
+	Reading  *Reading   `json:"reading,omitempty"` // nil if penstock does not read it
 }
 
-// Chunks are the chunks of a dataset.
+// Chunks describes the chunks of a dataset.
 type Chunks struct {
 	Index    string `json:"index"`
 	IndexAt  int64  `json:"index_offset"` // -1 if there is none
-	Bytes    int64  `json:"bytes"`        // of one, filters undone
-	Stored   int64  `json:"stored"`       // how many there are
-	Places   int64  `json:"places"`       // how many there could be
-	Smallest int64  `json:"smallest"`     // as stored
+	Bytes    int64  `json:"bytes"`        // bytes of a chunk before its filters
+	Stored   int64  `json:"stored"`       // number of chunks in the file
+	Places   int64  `json:"places"`       // number of chunks that the shape has
+	Smallest int64  `json:"smallest"`     // bytes as stored
 	Largest  int64  `json:"largest"`
-	Records  int64  `json:"records"`  // that one has a part of
-	ARecord  int64  `json:"a_record"` // that have a part of one record
+	Records  int64  `json:"records"`  // records of which a chunk has a part
+	ARecord  int64  `json:"a_record"` // chunks that have a part of one record
 }
 
 // External is a piece of a dataset that is in another file.
 type External struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`
-	Bytes  int64  `json:"bytes"` // -1 if without limit
+	Bytes  int64  `json:"bytes"` // -1 if unlimited
 }
 
-// Source is a dataset that a virtual one has elements of.
+// Source is a dataset whose elements a virtual dataset shows.
 type Source struct {
-	File string `json:"file"` // "." for the same one
+	File string `json:"file"` // "." for the same file
 	Path string `json:"path"`
 }
 
-// Reading is the cost of reading by records. Nanoseconds are estimates for one core of a
+// Reading is the cost of reading single records. Nanoseconds are estimates for one core of a
 // server, with the file in memory.
 type Reading struct {
 	RecordBytes      int64    `json:"record_bytes"`
-	PerRecord        float64  `json:"amplification"`       // bytes that have to be read for one record alone, over its own
-	PerBatch         float64  `json:"batch_amplification"` // the same for Batch records drawn at random
+	PerRecord        float64  `json:"amplification"`       // bytes to read for one record, over the record's own bytes
+	PerBatch         float64  `json:"batch_amplification"` // the same for a batch of Batch random records
 	Batch            int      `json:"batch"`
-	Nanos            float64  `json:"record_ns"`           // to read one at random
-	ConvertedNanos   float64  `json:"converted_record_ns"` // if it were in one piece
+	Nanos            float64  `json:"record_ns"`           // to read one random record
+	ConvertedNanos   float64  `json:"converted_record_ns"` // the same if records were contiguous
 	Gain             float64  `json:"gain"`
 	Problems         []string `json:"problems,omitempty"`
-	cannotBeUsed     bool     // in place
+	cannotBeUsed     bool     // records cannot be mapped
 	convertedRecords int64
 }
 
+// fillStates has the names of fill states in JSON.
 var fillStates = map[meta.FillState]string{meta.FillDefault: "default", meta.FillUser: "user",
 	meta.FillUndefined: "undefined"}
 
-// storageOf describes a dataset; data that cannot be judged has no Reading.
+// storageOf describes a dataset. links is the number of hard links to it. A dataset whose cost
+// cannot be estimated has no Reading.
 func storageOf(d *meta.Dataset, links int) *Storage {
 	s := &Storage{Header: d.HeaderAt, Links: links, FillFrom: fillStates[d.Fill.State], FillTime: d.Fill.Write,
 		Alloc: d.Fill.Alloc}
@@ -103,8 +106,8 @@ func storageOf(d *meta.Dataset, links int) *Storage {
 	return s
 }
 
-// fieldTexts describes the fields to which preprocess converts a dataset that cannot be read as it is, because of its
-// type or because its elements are in other files.
+// fieldTexts describes the fields to which preprocess converts a dataset that cannot be read in
+// place, because of its type or because its elements are in other files.
 func fieldTexts(d *meta.Dataset) (list []string) {
 	if _, err := d.Spec(); err == nil && len(d.External) == 0 && d.Layout.Kind != meta.Virtual {
 		return nil
@@ -132,7 +135,7 @@ func fieldTexts(d *meta.Dataset) (list []string) {
 	return list
 }
 
-// is says where the elements are.
+// lies sets where the elements are.
 func (s *Storage) lies(d *meta.Dataset, a *chunk.Advice) {
 	if a.Stored > 0 {
 		s.Stored, s.Ratio = a.Stored, a.Ratio
@@ -145,7 +148,7 @@ func (s *Storage) lies(d *meta.Dataset, a *chunk.Advice) {
 	}
 }
 
-// advised says what reading costs.
+// advised sets what reading costs.
 func (s *Storage) advised(d *meta.Dataset, a *chunk.Advice) {
 	if len(d.Dims) == 0 || a.Records == 0 || a.RecordBytes == 0 {
 		return

@@ -41,7 +41,7 @@ func renderStorage(b *strings.Builder, nodes []Node) {
 	fmt.Fprintf(b, "\nStorage\n%s", &t)
 }
 
-// storedName is the path of an object, without the leading slash.
+// storedName returns the path of an object without the leading slash.
 func (n Node) storedName() string {
 	if n.Kind != "group" || n.Path == "/" {
 		return shell.Line(cmp.Or(n.Path[1:], "/"))
@@ -49,7 +49,7 @@ func (n Node) storedName() string {
 	return shell.Line(n.Path[1:] + "/")
 }
 
-// whereText says where the elements are.
+// whereText says where the elements of a dataset are.
 func (n Node) whereText() string {
 	s := n.Storage
 	switch c := s.Chunks; {
@@ -85,6 +85,7 @@ func (n Node) whereText() string {
 	return "not allocated"
 }
 
+// share returns a part in percent.
 func share(part, all int64) string {
 	if all == 0 {
 		return ""
@@ -92,6 +93,7 @@ func share(part, all int64) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(all))
 }
 
+// fillText describes the fill value, and when HDF5 writes it.
 func (s *Storage) fillText() string {
 	text := map[string]string{"default": "zero bytes", "user": "the user's", "undefined": "undefined"}[s.FillFrom]
 	switch v := s.Fill.(type) {
@@ -109,13 +111,14 @@ func (s *Storage) fillText() string {
 	return text
 }
 
-// timeWords says what HDF5's names for times mean.
+// timeWords explains HDF5's names of times.
 var timeWords = map[string]string{
 	"alloc": "when allocated", "never": "never", "ifset": "if set by the user",
 	"early": "at once", "late": "at the first write", "incremental": "chunk by chunk",
 }
 
-// renderReading prints what it costs to read datasets that cannot be used in place.
+// renderReading prints the cost of reading datasets that cannot be mapped. It prints nothing if no
+// dataset has a problem.
 func renderReading(b *strings.Builder, nodes []Node) {
 	t := cli.Table{Indent: 2, Align: "lrrrr"}
 	t.Add("", "one alone", fmt.Sprintf("%d at random", adviceBatch), "time of one", "in one piece")
@@ -136,7 +139,7 @@ func renderReading(b *strings.Builder, nodes []Node) {
 	}
 }
 
-// renderRepacks prints the commands that make files that penstock reads more of.
+// renderRepacks prints the commands that make penstock read more of the file.
 func renderRepacks(b *strings.Builder, list []Repack) {
 	if len(list) == 0 {
 		return
@@ -150,7 +153,7 @@ func renderRepacks(b *strings.Builder, list []Repack) {
 	}
 }
 
-// noCommand stands where a command would have a name in it that cannot be printed.
+// noCommand stands for a command with a name in it that cannot be printed.
 const noCommand = "(no command, as a name in it cannot be printed: give such datasets other names)"
 
 // renderConversions prints the commands that make datasets that can be mapped.
@@ -168,7 +171,7 @@ func renderConversions(b *strings.Builder, list []Conversion) {
 	}
 }
 
-// promise states the gain in round numbers: it is an estimate.
+// promise states the gain in round numbers, as it is an estimate.
 func (m Conversion) promise() string {
 	if m.Nanos == 0 {
 		return "what is not an array of numbers in this file becomes fields, which are read in place"
@@ -180,9 +183,10 @@ func (m Conversion) promise() string {
 		nanos(m.Nanos), rounded(m.Gain))
 }
 
+// factor formats a ratio.
 func factor(x float64) string { return rounded(x) + "x" }
 
-// rounded writes a number with two digits that count.
+// rounded formats a number with two significant digits.
 func rounded(x float64) string {
 	if x < 10 {
 		return fmt.Sprintf("%.1f", x)
@@ -191,7 +195,7 @@ func rounded(x float64) string {
 	return units.Count(int64(math.Round(x/unit) * unit))
 }
 
-// nanos writes a time with two digits that count.
+// nanos formats nanoseconds with two significant digits.
 func nanos(n float64) string {
 	unit := math.Pow(10, max(0, math.Floor(math.Log10(max(1, n)))-1))
 	d := time.Duration(math.Round(n/unit) * unit)

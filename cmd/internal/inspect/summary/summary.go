@@ -1,4 +1,10 @@
-// Package summary prints what a dataset holds without reading its records.
+// Package summary describes what a dataset holds without reading its records, for the command
+// inspect.
+//
+// Describe reads the metadata of a dataset, DescribeRaw of raw samples, and DescribeView of a view;
+// each result has a Render for people. For an HDF5 file of another program, the Summary has the
+// tree of its objects, how each is stored, what reading a record costs, and commands that make it
+// fast: Origin knows conventions of programs, Conversions and Repacks build the commands.
 package summary
 
 import (
@@ -15,17 +21,17 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Summary describes a dataset without reading its records.
+// Summary describes a dataset, as --json prints it.
 type Summary struct {
 	Path        string            `json:"path"`
-	Format      string            `json:"format"`   // "flat" or "hdf5"
-	Penstock    bool              `json:"penstock"` // made by penstock; otherwise nothing is known but Tree and Fields
+	Format      string            `json:"format"`   // "flat", "zarr" or "hdf5"
+	Penstock    bool              `json:"penstock"` // made by penstock; otherwise only Tree, Fields and what concerns HDF5 are set
 	Version     int               `json:"format_version,omitempty"`
 	Generation  int               `json:"generation,omitempty"`
-	Change      *store.Change     `json:"change,omitempty"` // how it came from the generation before
+	Change      *store.Change     `json:"change,omitempty"` // the change that made this generation
 	ID          string            `json:"id,omitempty"`
 	Records     int64             `json:"records"`           // without deleted ones
-	Deleted     int64             `json:"deleted,omitempty"` // whose values are in the files, sizes and statistics
+	Deleted     int64             `json:"deleted,omitempty"` // records whose values are still in the files, sizes and statistics
 	Bytes       int64             `json:"bytes"`             // of all records
 	DiskBytes   int64             `json:"disk_bytes"`        // of all files
 	Fields      []Field           `json:"fields"`
@@ -36,10 +42,10 @@ type Summary struct {
 	Skipped     []store.Skipped   `json:"skipped,omitempty"`
 	Tree        []Node            `json:"tree,omitempty"`        // of an HDF5 file that another program wrote
 	HDF5        *Container        `json:"hdf5,omitempty"`        // of an HDF5 file that another program wrote
-	View        bool              `json:"view,omitempty"`        // it is one of inspect view
+	View        bool              `json:"view,omitempty"`        // the file was written by inspect view
 	Unmappable  string            `json:"unmappable,omitempty"`  // why that file as a whole cannot be used in place
-	Samples     *Raw              `json:"samples,omitempty"`     // of that file: the records that the loader reads
-	Unread      string            `json:"unread,omitempty"`      // or why it reads none, with the choices that there are
+	Samples     *Raw              `json:"samples,omitempty"`     // of that file: the records that the loader reads from it
+	Unread      string            `json:"unread,omitempty"`      // or why it reads none, with the possible choices
 	Origin      *Origin           `json:"origin,omitempty"`      // of that file: the program whose conventions it follows
 	Conversions []Conversion      `json:"conversions,omitempty"` // commands that convert its parts to datasets
 	Repacks     []Repack          `json:"repacks,omitempty"`     // commands that make files that penstock reads more of
@@ -48,9 +54,9 @@ type Summary struct {
 // Container describes an HDF5 file as a whole.
 type Container struct {
 	Superblock int   `json:"superblock"` // its version
-	UserBlock  int64 `json:"user_block"` // bytes before it
-	// WriteOpen: a writer has marked the file as open, and either is at work or ended without
-	// closing it.
+	UserBlock  int64 `json:"user_block"` // bytes before the superblock
+	// WriteOpen says that a writer has marked the file as open: it is still writing, or it ended
+	// without closing the file.
 	WriteOpen bool `json:"open_for_writing"`
 }
 
@@ -58,26 +64,26 @@ type Container struct {
 type Field struct {
 	Name   string       `json:"name"`
 	DType  tensor.DType `json:"dtype"`
-	Shape  tensor.Shape `json:"shape"`            // of one record, of one row if Ragged
+	Shape  tensor.Shape `json:"shape"`            // of one record or, if Ragged, of one row
 	Ragged bool         `json:"ragged,omitempty"` // records have lengths of their own
-	// tensor.Text or tensor.Image: what the bytes of ragged records are
+	// Content is tensor.Text, tensor.Image and so on: what the bytes of records are.
 	Content       string               `json:"content,omitempty"`
 	Rows          int64                `json:"rows"` // of all records; as many as records unless Ragged
 	Layout        string               `json:"layout,omitempty"`
-	Image         string               `json:"image,omitempty"`     // that a mask, boxes or keypoints lie on
-	Instances     string               `json:"instances,omitempty"` // the group of fields with one number of rows a record
+	Image         string               `json:"image,omitempty"`     // the image field on which a mask, boxes or keypoints lie
+	Instances     string               `json:"instances,omitempty"` // the group of fields with equal numbers of rows in a record
 	Storage       string               `json:"storage"`             // NumPy's name of the stored type
-	RecordBytes   int64                `json:"record_bytes"`        // of one row if Ragged
+	RecordBytes   int64                `json:"record_bytes"`        // of one record or, if Ragged, of one row
 	Bytes         int64                `json:"bytes"`               // of all arrays of the field
 	Classes       []Class              `json:"classes,omitempty"`
 	Normalization *store.Normalization `json:"normalization,omitempty"`
 	Statistics    *store.Statistics    `json:"statistics,omitempty"`
-	// an expression that opens the field, or the rows of all its records
+	// Python is an expression that opens the field or, of a ragged field, the rows of all records.
 	Python  string `json:"python"`
-	Offsets string `json:"python_offsets,omitempty"` // of a ragged field: where its records start in them
+	Offsets string `json:"python_offsets,omitempty"` // of a ragged field: where its records start in the rows
 }
 
-// Split is a part of the records that has a name.
+// Split is a named part of the records.
 type Split struct {
 	Name    string     `json:"name"`
 	Records int64      `json:"records"`
@@ -87,17 +93,19 @@ type Split struct {
 // Class is a value of a label field.
 type Class struct {
 	Name    string `json:"name"`
-	Records *int64 `json:"records,omitempty"` // nil where the manifest does not say
+	Records *int64 `json:"records,omitempty"` // nil if the manifest does not say
 }
 
-// Shard is a run of records that has files of its own.
+// Shard is consecutive records with files of their own.
 type Shard struct {
 	First int64 `json:"first"`
 	Count int64 `json:"count"`
 	Bytes int64 `json:"bytes"` // of its files
 }
 
-// Describe reads the metadata of the dataset at path.
+// Describe reads the metadata of the dataset at path. An HDF5 file of another program is described
+// as far as possible: as fields if its datasets can be mapped or read chunk by chunk, and as a tree
+// of objects in any case.
 func Describe(path string) (*Summary, error) {
 	p, err := dataset.Open(path)
 	if err != nil {
@@ -140,10 +148,11 @@ func Describe(path string) (*Summary, error) {
 	return s, s.measure(p)
 }
 
-// mostConverted is how many alike groups a file may have to get a command for each. Of more, the records of all groups are
-// described, as one command reads them.
+// mostConverted is the number of groups of the same form up to which each gets its own command.
+// With more groups, one command reads them all, and Samples describes their records.
 const mostConverted = 8
 
+// DescribeFields sets the fields and, from the manifest, everything else that is known of d.
 func (s *Summary) DescribeFields(d *store.Dataset) {
 	s.Records, s.Bytes = d.Records, d.Bytes()
 	for i, f := range d.Schema.Fields {
@@ -167,12 +176,12 @@ func (s *Summary) DescribeFields(d *store.Dataset) {
 	}
 }
 
-// splits counts the records of the splits that are not deleted.
+// splits sets the numbers of records, without deleted ones.
 func (s *Summary) splits(m *store.Manifest) {
 	s.Records, s.Deleted = m.Live(), m.Records-m.Live()
 	splits, err := m.LiveSplits()
 	if err != nil {
-		return // what is deleted was read before, when the manifest was
+		return // the manifest was read with its deleted records, so this does not happen
 	}
 	for _, split := range splits {
 		s.Splits = append(s.Splits, Split{Name: split.Name, Records: split.Records(),
@@ -180,6 +189,7 @@ func (s *Summary) splits(m *store.Manifest) {
 	}
 }
 
+// statistics sets the statistics and the classes of the fields.
 func (s *Summary) statistics(m *store.Manifest) {
 	for i, f := range m.Fields {
 		field := &s.Fields[i]
@@ -194,6 +204,7 @@ func (s *Summary) statistics(m *store.Manifest) {
 	}
 }
 
+// shards sets the sizes of the shards.
 func (s *Summary) shards(m *store.Manifest) {
 	for _, shard := range m.Shards {
 		sum := Shard{First: shard.First, Count: shard.Count}
@@ -204,7 +215,8 @@ func (s *Summary) shards(m *store.Manifest) {
 	}
 }
 
-// measure adds up what the dataset takes on disk.
+// measure sets the bytes on disk. A flat dataset is added up from its manifest; a Zarr dataset is
+// walked, because it has many more files.
 func (s *Summary) measure(p *dataset.Target) error {
 	switch {
 	case p.Zarr:
@@ -233,7 +245,7 @@ func (s *Summary) measure(p *dataset.Target) error {
 	return nil
 }
 
-// valuesPart returns which column of a field has its values.
+// valuesPart returns the column that has the values of a field.
 func valuesPart(f store.Field) layout.Part {
 	if f.Ragged {
 		return layout.Values

@@ -15,10 +15,10 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// skippedShown is how many skipped samples a person wants to see.
+// skippedShown is the number of skipped samples that are shown.
 const skippedShown = 5
 
-// Render prints the summary for people, with at most classes classes of a field; 0 means all.
+// Render prints the summary, with at most `classes` classes of a field, 0 meaning all.
 func (s *Summary) Render(w io.Writer, classes int) error {
 	var b strings.Builder
 	s.renderHead(&b)
@@ -40,6 +40,7 @@ func (s *Summary) Render(w io.Writer, classes int) error {
 	return err
 }
 
+// renderHead prints what is known of the dataset as a whole.
 func (s *Summary) renderHead(b *strings.Builder) {
 	fmt.Fprintf(b, "%s\n", shell.Line(s.Path))
 	t := cli.Table{Indent: 2}
@@ -81,6 +82,7 @@ func (s *Summary) RecordsText() string {
 	return text
 }
 
+// FormatText returns the name and version of the format.
 func (s *Summary) FormatText() string {
 	switch {
 	case s.View:
@@ -97,6 +99,8 @@ func (s *Summary) FormatText() string {
 	return fmt.Sprintf("%s, version %d", map[string]string{"hdf5": "HDF5", "zarr": "Zarr"}[s.Format], s.Version)
 }
 
+// SizeText returns the bytes on disk and the number of shards. The last shard may be shorter, so
+// the others decide about "up to".
 func (s *Summary) SizeText() string {
 	text := units.Bytes(s.DiskBytes)
 	if len(s.Shards) > 0 {
@@ -115,6 +119,7 @@ func (s *Summary) SizeText() string {
 	return text + words + units.Count(largest) + " records"
 }
 
+// renderFields prints the table of fields.
 func (s *Summary) renderFields(b *strings.Builder) {
 	if len(s.Fields) == 0 {
 		return
@@ -132,13 +137,14 @@ func (f Field) ShapeText() string {
 	return dataset.ShapeText(f.spec())
 }
 
+// spec returns the type of the field.
 func (f Field) spec() tensor.Spec {
 	return tensor.Spec{Name: f.Name, DType: f.DType, Shape: f.Shape, Ragged: f.Ragged, Layout: f.Layout,
 		Content: f.Content,
 		Image:   f.Image, Instances: f.Instances}
 }
 
-// RecordText is the size of a record, of an average one where they differ.
+// RecordText returns the size of a record, of an average record if the field is ragged.
 func (s *Summary) RecordText(f Field) string {
 	if !f.Ragged {
 		return units.Bytes(f.RecordBytes)
@@ -146,6 +152,7 @@ func (s *Summary) RecordText(f Field) string {
 	return "~" + units.Bytes((f.Rows*f.RecordBytes+(s.Records+s.Deleted)/2)/max(1, s.Records+s.Deleted))
 }
 
+// renderSplits prints the sizes of the splits.
 func (s *Summary) renderSplits(b *strings.Builder) {
 	if len(s.Splits) == 0 {
 		return
@@ -178,7 +185,7 @@ func (s *Summary) renderLengths(b *strings.Builder) {
 	}
 }
 
-// GenerationText is the number of the generation, and how it came from the one before.
+// GenerationText returns the number of the generation and the change that made it.
 func (s *Summary) GenerationText() string {
 	text := units.Count(int64(s.Generation))
 	if c := s.Change; c != nil && c.Operation != "" {
@@ -193,6 +200,7 @@ func (s *Summary) GenerationText() string {
 	return shell.Line(text)
 }
 
+// renderNormalization prints the formula of a field's normalization and who applies it.
 func renderNormalization(b *strings.Builder, f Field) {
 	n := f.Normalization
 	if n == nil {
@@ -208,6 +216,7 @@ func renderNormalization(b *strings.Builder, f Field) {
 	fmt.Fprintf(b, "\nNormalization of %s, %s\n  (x/%v - mean) / std\n%s", shell.Line(f.Name), done, n.Scale, &t)
 }
 
+// decimals formats numbers.
 func decimals(values []float64) (out []string) {
 	for _, v := range values {
 		out = append(out, cli.Decimal(v))
@@ -215,6 +224,7 @@ func decimals(values []float64) (out []string) {
 	return out
 }
 
+// renderOrigin prints the recipe and the source of a dataset of penstock.
 func (s *Summary) renderOrigin(b *strings.Builder) {
 	if s.Recipe != nil {
 		renderRecipe(b, s.Recipe)
@@ -225,6 +235,7 @@ func (s *Summary) renderOrigin(b *strings.Builder) {
 	}
 }
 
+// renderSkipped prints the first skipped samples.
 func (s *Summary) renderSkipped(b *strings.Builder) {
 	n := len(s.Skipped)
 	if n == 0 {
@@ -239,7 +250,8 @@ func (s *Summary) renderSkipped(b *strings.Builder) {
 	}
 }
 
-// skippedLine names the sample once: a reason that starts with it is not given it again.
+// skippedLine returns the sample and the reason. Some reasons begin with the name of the sample
+// already.
 func skippedLine(k store.Skipped) string {
 	if strings.HasPrefix(k.Reason, k.Sample) {
 		return shell.Line(k.Reason)
@@ -247,6 +259,7 @@ func skippedLine(k store.Skipped) string {
 	return shell.Line(k.Sample + ": " + k.Reason)
 }
 
+// renderPython prints lines of Python that open the dataset and each of its fields.
 func (s *Summary) renderPython(b *strings.Builder) {
 	if len(s.Fields) == 0 {
 		return

@@ -9,22 +9,22 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// Node is an object of an HDF5 file, as reached by one path. Depth is not in JSON: the path
-// has it.
+// Node is an object of an HDF5 file, as reached by one path. An object with several hard links is a
+// Node for each path.
 type Node struct {
 	Path       string      `json:"path"`
 	Kind       string      `json:"kind"` // group, dataset, type, soft link, external link, other link
 	DType      string      `json:"dtype,omitempty"`
-	Named      bool        `json:"named_type,omitempty"` // the type of a dataset is a committed one of the file
+	Named      bool        `json:"named_type,omitempty"` // the dataset's type is a committed type of the file
 	Padding    string      `json:"padding,omitempty"`    // of strings: "null-terminated", "null-padded" or "space-padded"
 	Shape      []int64     `json:"shape,omitempty"`      // of a dataset that is not a scalar
-	MaxShape   []int64     `json:"max_shape,omitempty"`  // where it differs; -1 is without limit
+	MaxShape   []int64     `json:"max_shape,omitempty"`  // if it differs from Shape; -1 is unlimited
 	Layout     string      `json:"layout,omitempty"`
 	Chunk      []int64     `json:"chunk,omitempty"`
-	Offset     *int64      `json:"offset,omitempty"` // of the elements, where they are in one place
-	Bytes      int64       `json:"bytes,omitempty"`  // of the elements, unpacked
+	Offset     *int64      `json:"offset,omitempty"` // of the elements, if they are contiguous
+	Bytes      int64       `json:"bytes,omitempty"`  // of the elements before filters
 	Filters    []string    `json:"filters,omitempty"`
-	Optional   []string    `json:"optional_filters,omitempty"` // of those: a chunk may have gone without
+	Optional   []string    `json:"optional_filters,omitempty"` // the filters that a chunk may have skipped
 	Mappable   *bool       `json:"mappable,omitempty"`
 	Reason     string      `json:"reason,omitempty"` // why it is not mappable, or could not be read
 	Target     string      `json:"target,omitempty"` // of a link
@@ -40,11 +40,11 @@ type Attribute struct {
 	Name  string  `json:"name"`
 	DType string  `json:"dtype"`
 	Shape []int64 `json:"shape,omitempty"`
-	Value any     `json:"value"` // null where it is not read: see Note
+	Value any     `json:"value"` // null if the value is not read, see Note
 	Note  string  `json:"note,omitempty"`
 }
 
-// objectsOf lists the objects of a file, a group before what is in it.
+// objectsOf lists the objects of a file, a group before its members.
 func objectsOf(f *meta.File) []Node {
 	root := Node{Path: "/", Kind: "group", Attributes: attributesOf(f.Root.Attrs)}
 	root.object(f.Root.Object)
@@ -60,7 +60,7 @@ func objectsOf(f *meta.File) []Node {
 	return nodes
 }
 
-// object fills in what a group, dataset or type is by whatever path.
+// object sets what is stored in the object header, whatever the object is.
 func (n *Node) object(o meta.Object) {
 	n.Header, n.Links = o.HeaderAt, o.Links
 	if !o.Modified.IsZero() {
@@ -68,6 +68,7 @@ func (n *Node) object(o meta.Object) {
 	}
 }
 
+// nodeOf describes a link and, if it leads to an object, the object.
 func nodeOf(f *meta.File, l *meta.Link) Node {
 	n := Node{Path: l.Path}
 	switch {
@@ -94,6 +95,7 @@ func nodeOf(f *meta.File, l *meta.Link) Node {
 	return n
 }
 
+// dataset describes a dataset.
 func (n *Node) dataset(d *meta.Dataset) {
 	n.Kind, n.Attributes = "dataset", attributesOf(d.Attrs)
 	if d.Err != nil {
@@ -130,10 +132,11 @@ func (n *Node) dataset(d *meta.Dataset) {
 	n.mappable(d)
 }
 
+// paddings has the names of string paddings in JSON.
 var paddings = map[meta.Padding]string{meta.NullTerm: "null-terminated", meta.NullPad: "null-padded",
 	meta.SpacePad: "space-padded"}
 
-// paddingOf names how strings end, "" for other types.
+// paddingOf says how strings of a type end, "" for other types.
 func paddingOf(t *meta.Datatype) string {
 	if t.Class == meta.String || t.VlenString {
 		return paddings[t.Padding]
@@ -141,6 +144,8 @@ func paddingOf(t *meta.Datatype) string {
 	return ""
 }
 
+// mappable sets whether the elements can be mapped, or why not. Elements at an unaligned offset
+// cannot be seen as numbers in place.
 func (n *Node) mappable(d *meta.Dataset) {
 	err := d.Mappable()
 	if err == nil && !d.Aligned() {
@@ -153,9 +158,10 @@ func (n *Node) mappable(d *meta.Dataset) {
 	}
 }
 
-// most elements of an attribute that are worth a place in the output.
+// attributeElems is the number of elements above which an attribute's value is left out.
 const attributeElems = 1024
 
+// attributesOf describes the attributes of an object.
 func attributesOf(attrs meta.Attrs) []Attribute {
 	var out []Attribute
 	for i := range attrs {
@@ -178,7 +184,7 @@ func attributesOf(attrs meta.Attrs) []Attribute {
 	return out
 }
 
-// asJSON replaces numbers that JSON does not have by their names.
+// asJSON replaces NaN and infinities, which JSON has no numbers for, by their names.
 func asJSON(v any) any {
 	switch v := v.(type) {
 	case float64:

@@ -9,8 +9,9 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// Render prints the objects of an HDF5 file, how they are stored, what reading them costs, and the commands
-// that make it better.
+// Render prints the objects of an HDF5 file, how they are stored, what reading them costs, and the
+// commands that make reading faster. If the file's origin has a command, the general conversions
+// are left out: they know less about the file.
 func Render(b *strings.Builder, nodes []Node, origin *Origin, repacks []Repack, conversions []Conversion) {
 	renderTree(b, nodes)
 	renderStorage(b, nodes)
@@ -41,6 +42,7 @@ func renderTree(b *strings.Builder, nodes []Node) {
 	fmt.Fprintf(b, "\nTree\n%s", &t)
 }
 
+// nodeName returns the last part of an object's path.
 func nodeName(n Node) string {
 	name := shell.Line(n.Path[strings.LastIndexByte(n.Path, '/')+1:])
 	if n.Kind == "group" {
@@ -49,6 +51,7 @@ func nodeName(n Node) string {
 	return name
 }
 
+// nodeCells returns what is printed of an object besides its name.
 func nodeCells(n Node) []string {
 	switch {
 	case n.Kind == "dataset":
@@ -69,7 +72,7 @@ func nodeCells(n Node) []string {
 	return []string{n.Kind}
 }
 
-// typeText is type and shape, and how far the shape can grow.
+// typeText returns type and shape of a dataset, and how far the shape can grow.
 func (n Node) typeText() string {
 	text := n.DType + " " + dims(n.Shape)
 	if n.Named {
@@ -81,6 +84,7 @@ func (n Node) typeText() string {
 	return text
 }
 
+// typeText returns type and shape of an attribute.
 func (a Attribute) typeText() string {
 	if len(a.Shape) == 0 {
 		return a.DType
@@ -88,7 +92,7 @@ func (a Attribute) typeText() string {
 	return a.DType + " " + dims(a.Shape)
 }
 
-// storage says how the elements of a dataset are on disk.
+// storage says how the elements are on disk: layout, chunks, filters, size.
 func (n Node) storage() string {
 	text := n.Layout
 	if len(n.Chunk) > 0 {
@@ -100,6 +104,7 @@ func (n Node) storage() string {
 	return text + ", " + units.Bytes(n.Bytes)
 }
 
+// verdict says what penstock does with a dataset: map it, convert it, or neither.
 func (n Node) verdict() string {
 	if n.Mappable != nil && *n.Mappable {
 		return "maps"
@@ -114,6 +119,7 @@ func (n Node) verdict() string {
 	return "does not map: " + shell.Line(n.Reason)
 }
 
+// more returns " and N more" for positive n.
 func more(n int) string {
 	if n <= 0 {
 		return ""
@@ -121,7 +127,7 @@ func more(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// dims writes a shape as NumPy does.
+// dims formats a shape as NumPy does.
 func dims(shape []int64) string {
 	parts := make([]string, len(shape))
 	for i, n := range shape {
@@ -133,9 +139,10 @@ func dims(shape []int64) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// attributeWidth is how many characters of a value are shown.
+// attributeWidth is the number of characters of a value that are shown.
 const attributeWidth = 60
 
+// attributeText returns the value of an attribute in one line.
 func attributeText(a Attribute) string {
 	switch v := a.Value.(type) {
 	case nil:

@@ -15,17 +15,17 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// View is the content of a .view.json file.
+// View describes a .view.json file.
 type View struct {
 	Path     string        `json:"path"`
 	Kind     string        `json:"kind"` // "select", "zip", "concat", "window", "join", "derive" or "dataset"
 	Records  int           `json:"records"`
 	ID       string        `json:"id,omitempty"`
 	Fields   []store.Field `json:"fields"`
-	Datasets []string      `json:"datasets"` // their paths, in the order of the view
+	Datasets []string      `json:"datasets"` // their paths or URLs, in the order of the view
 }
 
-// DescribeView opens a view and its datasets, and reads no records.
+// DescribeView opens a view and its datasets. It reads no records.
 func DescribeView(ctx context.Context, path string) (*View, error) {
 	n, err := views.Read(path)
 	if err != nil {
@@ -44,7 +44,7 @@ func DescribeView(ctx context.Context, path string) (*View, error) {
 	return v, ds.Close()
 }
 
-// Render prints the view for people.
+// Render prints the view.
 func (v *View) Render(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", shell.Line(v.Path))

@@ -23,6 +23,7 @@ const examples = `  inspect verify out/flat
   inspect verify --json out/flat | jq .corruptions
   inspect verify --quiet out/flat && train out/flat`
 
+// Command returns the command inspect verify.
 func Command() *cobra.Command {
 	var opts Options
 	cmd := cli.Command(&cobra.Command{
@@ -55,10 +56,11 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// slowBytes is how much makes a verification worth a line of progress where there is no
-// terminal.
+// slowBytes is the number of bytes above which a verification shows progress in a log file.
 const slowBytes = 1 << 30
 
+// verifyWithProgress verifies the dataset and shows the progress in MiB. opts.Progress is called by
+// one goroutine at a time, so the sums need no lock.
 func verifyWithProgress(cmd *cobra.Command, path string, opts Options) (*Verification, error) {
 	var progress *cli.Progress
 	var bytes, reported int64

@@ -13,12 +13,13 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// foreign checks what can be checked of an HDF5 file that penstock did not write: that data is in
-// the file, the indexes of chunks, and chunks by the checksums that their filters left.
+// foreign checks an HDF5 file that penstock did not write, as far as possible: data must lie within
+// the file, chunk indexes must be sound, and chunks must match the checksums that their filters
+// stored.
 func (v *Verification) foreign(ctx context.Context, p *dataset.Target, opts Options) error {
 	c := &chunkCheck{v: v, p: p, pool: chunk.NewPool(opts.Workers), progress: opts.Progress}
 	defer c.pool.Close()
-	seen := make(map[int64]bool) // a dataset may have several names
+	seen := make(map[int64]bool) // by object header: a dataset may have several names
 	var list []*meta.Dataset
 	bytes := int64(0)
 	for _, d := range p.Meta.Datasets() {
@@ -45,7 +46,8 @@ func (v *Verification) foreign(ctx context.Context, p *dataset.Target, opts Opti
 	return nil
 }
 
-// chunkCheck reads the chunks of datasets.
+// chunkCheck reads the chunks of one dataset after the other, by a pool of decoders. buf holds the
+// records of a row of chunks, or a part of them.
 type chunkCheck struct {
 	v        *Verification
 	p        *dataset.Target
@@ -54,14 +56,15 @@ type chunkCheck struct {
 	buf      []byte
 }
 
-// summed reports whether a filter left checksums: deflate an Adler-32, fletcher32 its own.
+// summed reports whether the chunks of d have checksums: the stream of deflate ends with an
+// Adler-32 (RFC 1950), and the filter fletcher32 appends a checksum.
 func summed(d *meta.Dataset) bool {
 	return slices.ContainsFunc(d.Filters, func(f meta.Filter) bool {
 		return f.ID == meta.FilterDeflate || f.ID == meta.FilterFletcher32
 	})
 }
 
-// corrupt adds the corruption of records [first, end), in the file from offset on.
+// corrupt adds a corruption of records [first, end) at an offset of the file.
 func (c *chunkCheck) corrupt(d *meta.Dataset, first, end, offset int64, problem string) {
 	c.v.Corruptions = append(c.v.Corruptions, Corruption{
 		Field: d.Path[1:], First: first, Last: max(first, end-1), File: filepath.Base(c.p.Path), Offset: max(0, offset),
@@ -69,16 +72,19 @@ func (c *chunkCheck) corrupt(d *meta.Dataset, first, end, offset int64, problem 
 	})
 }
 
+// unchecked notes that a dataset could not be checked.
 func (c *chunkCheck) unchecked(d *meta.Dataset, why string) {
 	c.v.Unchecked = append(c.v.Unchecked, d.Path+": "+why)
 }
 
+// noSums is the reason for a dataset without checksums.
 const noSums = "it has no checksums"
 
-// mostRecord is how many bytes of a record are read to check its chunks.
+// mostRecord is the number of bytes of a record above which its chunks are not checked: the record
+// would have to be in memory as a whole.
 const mostRecord = 1 << 30
 
-// dataset checks one dataset.
+// dataset checks one dataset. Corruption of one dataset does not end the check of the others.
 func (c *chunkCheck) dataset(ctx context.Context, d *meta.Dataset) error {
 	if err := d.Mappable(); errors.Is(err, meta.ErrCorrupt) {
 		c.corrupt(d, 0, d.Records(), d.Layout.Offset, err.Error())
@@ -106,7 +112,9 @@ func (c *chunkCheck) dataset(ctx context.Context, d *meta.Dataset) error {
 	return err
 }
 
-// chunks reads every row of chunks that has any.
+// chunks reads all records that have chunks, a row of chunks at a time: all chunks with the same
+// first coordinate. Rows without chunks have the fill value and are passed over, since a sparse
+// dataset may have many of them.
 func (c *chunkCheck) chunks(ctx context.Context, d *meta.Dataset, table *meta.ChunkTable, r *chunk.Reader) error {
 	switch {
 	case len(d.Filters) == 0:
@@ -139,7 +147,8 @@ func (c *chunkCheck) chunks(ctx context.Context, d *meta.Dataset, table *meta.Ch
 	return nil
 }
 
-// row reads records [first, end) of a row of chunks.
+// row reads records [first, end), which one row of chunks has, in pieces of about 32 MiB. The first
+// error of a row is reported for all its records.
 func (c *chunkCheck) row(ctx context.Context, d *meta.Dataset, r *chunk.Reader, first, end int64) error {
 	size := int64(r.RecordBytes())
 	step := max(1, (32<<20)/max(1, size))

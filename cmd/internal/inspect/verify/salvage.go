@@ -14,13 +14,16 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// salvage verifies a flat dataset that does not open, because a file is missing, is of the
-// wrong size or has a wrong header: it names every such file and checks what is left.
+// salvage verifies a flat dataset that cannot be opened, because a file is missing or has the wrong
+// size or header. It reports each such file and checks everything else, so that the user learns
+// which records are still good. It builds a dataset of the fields and shards whose files have the
+// right sizes. The numbers of its extents are no shard numbers, as shards may be missing; shardOf
+// translates them.
 func (v *Verification) salvage(ctx context.Context, path string, m *store.Manifest, opts Options) error {
 	d := &store.Dataset{Path: path, Format: "flat", Schema: m.Schema(), Records: m.Records}
 	layout.Of(d).Columns = layout.Columns(m.Schema().Specs())
 	shardOf := make([][]int, len(m.Fields))
-	var rest []wholeFile // payloads that blocks do not vouch for, header or all
+	var rest []wholeFile // payloads whose header no block checksum covers, or none of whose bytes
 	for i, s := range m.Shards {
 		columns := layout.ColumnsOf(m.Schema().Specs(), []store.Shard{s}, path)
 		for f := range m.Fields {
@@ -43,8 +46,9 @@ func (v *Verification) salvage(ctx context.Context, path string, m *store.Manife
 	return nil
 }
 
-// salvageField looks at the files of a field in a shard. It reports whether all have the
-// sizes that they must have, and returns the payloads that have.
+// salvageField looks at the sizes of a field's files in one shard. whole reports that all sizes are
+// right; files are the payloads with the right size. If a checksum file is missing, the payload can
+// still be compared with the checksum of the whole file in the manifest.
 func (v *Verification) salvageField(path string, s store.Shard, shard int, columns []layout.Column, field int) (
 	whole bool, files []wholeFile) {
 	whole = true
@@ -66,7 +70,7 @@ func (v *Verification) salvageField(path string, s store.Shard, shard int, colum
 	return whole, files
 }
 
-// addExtents adds the extents of a field in one shard to the dataset.
+// addExtents adds a field's extents of one shard to the dataset.
 func addExtents(d *store.Dataset, columns []layout.Column, field int, s store.Shard) {
 	for k, c := range columns {
 		if c.Field != field {
@@ -81,8 +85,8 @@ func addExtents(d *store.Dataset, columns []layout.Column, field int, s store.Sh
 	}
 }
 
-// sized reports whether a file of a shard has the size that it must have; if not, that is
-// a corruption.
+// sized reports whether a file of a shard has the size in the manifest, and adds a corruption if
+// not. Of a file that is cut short, the records before the cut are not counted as corrupt.
 func (v *Verification) sized(path string, s store.Shard, shard int, c layout.Column, file store.File) bool {
 	d := Corruption{Field: file.Field, Shard: shard, First: s.First, Last: s.First + s.Count - 1, File: file.Name}
 	info, err := os.Stat(filepath.Join(path, file.Name))
@@ -109,7 +113,8 @@ func (v *Verification) sized(path string, s store.Shard, shard int, c layout.Col
 	return false
 }
 
-// isPayload distinguishes payloads from checksums: files come in pairs.
+// isPayload reports whether a file of a shard has values and not checksums. The files of a shard
+// come in pairs: payload, checksums.
 func isPayload(s store.Shard, file store.File) bool {
 	for i := 0; i < len(s.Files); i += 2 {
 		if s.Files[i] == file {
@@ -119,17 +124,17 @@ func isPayload(s store.Shard, file store.File) bool {
 	return false
 }
 
-// wholeFile is a payload file that has to be compared as a whole.
+// wholeFile is a payload file whose checksum is compared as a whole.
 type wholeFile struct {
 	field   string
 	shard   int
 	records store.Shard
 	file    store.File
-	blocks  bool // its records were compared already
+	blocks  bool // its records were already compared block by block
 }
 
-// whole compares a payload file with the manifest's checksum of all of it. If its records
-// turned out to be right, the header is corrupt.
+// whole compares a payload file with the manifest's checksum of the file. If its records were found
+// right block by block and the whole file is not, then its header is corrupt.
 func (v *Verification) whole(ctx context.Context, path string, w wholeFile) error {
 	if w.blocks && v.has(w.file.Name) {
 		return nil
@@ -151,6 +156,7 @@ func (v *Verification) whole(ctx context.Context, path string, w wholeFile) erro
 	return nil
 }
 
+// has reports whether a corruption of that file was found.
 func (v *Verification) has(file string) bool {
 	for _, d := range v.Corruptions {
 		if d.File == file {
@@ -160,6 +166,7 @@ func (v *Verification) has(file string) bool {
 	return false
 }
 
+// fileCRC returns the CRC32C of a file, as the manifest writes it.
 func fileCRC(ctx context.Context, folder, name string) (string, error) {
 	f, err := vfs.Folder(folder).Open(name)
 	if err != nil {
@@ -171,7 +178,7 @@ func fileCRC(ctx context.Context, folder, name string) (string, error) {
 	return layout.HexCRC(crc.Sum), err
 }
 
-// reader stops when its context ends.
+// reader is a Reader whose Read fails after the end of the context.
 type reader struct {
 	ctx context.Context
 	io.Reader

@@ -9,7 +9,8 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// Render prints a line for each corruption, for what was not checked and what was noticed, and the result last.
+// Render prints a line for each corruption, for what was not checked and what was noticed, and then
+// the result.
 func (v *Verification) Render(w io.Writer) error {
 	if err := v.RenderCorruptions(w); err != nil {
 		return err
@@ -20,7 +21,7 @@ func (v *Verification) Render(w io.Writer) error {
 	return err
 }
 
-// RenderCorruptions prints a line for each corruption, and nothing where there are none.
+// RenderCorruptions prints a line for each corruption, and nothing if there is none.
 func (v *Verification) RenderCorruptions(w io.Writer) error {
 	for _, d := range v.Corruptions {
 		if _, err := fmt.Fprintf(w, "corrupt: %s\n", d); err != nil {
@@ -30,6 +31,8 @@ func (v *Verification) RenderCorruptions(w io.Writer) error {
 	return nil
 }
 
+// renderNotes prints everything but corruption. A dataset is only called whole if checksums vouched
+// for its values; otherwise only its structure was checked, and the line says so.
 func (v *Verification) renderNotes(b *strings.Builder) {
 	for _, u := range v.Unchecked {
 		fmt.Fprintf(b, "not checked: %s\n", shell.Line(u))
@@ -51,7 +54,7 @@ func (v *Verification) renderNotes(b *strings.Builder) {
 	}
 }
 
-// metadataText states how much of an HDF5 file, other than its records, was compared.
+// metadataText says how many bytes besides records were compared.
 func (v *Verification) metadataText() string {
 	if v.Metadata == 0 {
 		return ""
@@ -59,7 +62,8 @@ func (v *Verification) metadataText() string {
 	return fmt.Sprintf(", %s of metadata match theirs", units.Bytes(v.Metadata))
 }
 
-// String names the field, the record and the file, as far as they are known.
+// String names the field, the shard, the records and the place in the file, as far as they are
+// known.
 func (d Corruption) String() string {
 	if d.Field == "" {
 		return fmt.Sprintf("%s: %s", shell.Line(d.File), shell.Line(d.Problem))
@@ -72,7 +76,7 @@ func (d Corruption) String() string {
 		d.Offset, shell.Line(d.Problem))
 }
 
-// Err returns what the command fails with, nil if nothing is corrupt.
+// Err returns the error of the command if something is corrupt.
 func (v *Verification) Err() error {
 	if v.Whole {
 		return nil

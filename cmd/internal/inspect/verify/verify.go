@@ -29,45 +29,49 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Verification is the result of Verify.
+// Verification is the result of Dataset, as --json prints it.
 type Verification struct {
 	Path      string `json:"path"`
 	Format    string `json:"format"` // "flat", "hdf5" or "zarr"
 	Whole     bool   `json:"whole"`  // nothing is corrupt
 	Records   int64  `json:"records"`
-	Bytes     int64  `json:"bytes"`     // of records that were compared with their checksums
-	Checksums int64  `json:"checksums"` // compared
-	// bytes of an HDF5 file or Zarr, other than its records, that are as they were written
+	Bytes     int64  `json:"bytes"`     // bytes of records that were compared with their checksums
+	Checksums int64  `json:"checksums"` // number of checksums that were compared
+	// Metadata is the number of bytes of an HDF5 file or Zarr, other than records, that are as they
+	// were written.
 	Metadata int64 `json:"metadata"`
-	// of an HDF5 file that another program wrote, compared with the checksums of their filters
+	// Chunks is the number of chunks of an HDF5 file of another program that match the checksums of
+	// their filters.
 	Chunks      int64        `json:"chunks"`
 	Corruptions []Corruption `json:"corruptions"`   // by field, shard and record
-	Unchecked   []string     `json:"unchecked"`     // sentences: what nothing vouches for
+	Unchecked   []string     `json:"unchecked"`     // sentences: what no checksum covers
 	Boxes       []string     `json:"boxes"`         // sentences: boxes that do not fit their images
 	Unknown     []string     `json:"unknown_files"` // in a dataset's folder, but not of the dataset
 }
 
-// Corruption is a piece of a dataset that is not what was written.
+// Corruption is a piece of a dataset that is not what was written. Without a Field, it is a piece
+// of a file that belongs to no record.
 type Corruption struct {
 	Field   string `json:"field"`
 	Shard   int    `json:"shard"`
-	First   int64  `json:"first_record"` // records that may be wrong, both included
+	First   int64  `json:"first_record"` // the records that may be wrong, both included
 	Last    int64  `json:"last_record"`
 	File    string `json:"file"`
 	Offset  int64  `json:"offset"` // of the first byte of the file that may be wrong
 	Problem string `json:"problem"`
 }
 
-// Options configures Verify. The zero value is usable.
+// Options configures Dataset. The zero value is usable.
 type Options struct {
-	Workers  int               // that read in parallel; 0 means GOMAXPROCS
+	Workers  int               // goroutines that read; 0 means GOMAXPROCS
 	Begin    func(bytes int64) // called with how many bytes of records will be read; may be nil
 	Progress func(n int64)     // called with n more of them, from one goroutine at a time; may be nil
 }
 
-// Dataset reads all records of the dataset at path and compares them with their checksums.
-// Before, it compares headers and sizes of the files with the manifest; if they are
-// wrong, the rest is checked all the same. The error says that nothing could be verified.
+// Dataset reads all records of the dataset at path and compares them with their checksums. Headers
+// and sizes of files are compared with the manifest first; if they are wrong, everything that can
+// be read is still checked. An error means that nothing could be verified; corruption is not an
+// error but in the Verification.
 func Dataset(ctx context.Context, path string, opts Options) (*Verification, error) {
 	p, err := dataset.Open(path)
 	if err != nil {
@@ -99,11 +103,12 @@ func Dataset(ctx context.Context, path string, opts Options) (*Verification, err
 	return v, err
 }
 
-// boxes compares the boxes of a whole dataset with their images.
+// boxes notes the boxes that do not fit their images. It reads records, so it runs only on a
+// dataset without corruption.
 func (v *Verification) boxes(ctx context.Context, path string) error {
 	ds, err := mmapds.Open(path)
 	if err != nil {
-		return nil // it has fields that only other programs read, and no boxes
+		return nil // only other programs can read the fields, so none is of boxes
 	}
 	defer ds.Close()
 	for _, f := range ds.Schema().Fields {
@@ -123,6 +128,7 @@ func (v *Verification) boxes(ctx context.Context, path string) error {
 	return nil
 }
 
+// flat verifies a flat dataset: its blocks if it can be opened, otherwise what salvage finds.
 func (v *Verification) flat(ctx context.Context, p *dataset.Target, opts Options) error {
 	d, err := p.Locate()
 	m := (*store.Manifest)(nil)
@@ -139,15 +145,16 @@ func (v *Verification) flat(ctx context.Context, p *dataset.Target, opts Options
 	if err != nil {
 		return err
 	}
-	v.Records = m.Records // deleted ones, too
+	v.Records = m.Records // deleted records, too: their values are in the files
 	folder := layout.Folder(p.Path)
 	if v.Unknown, err = unknownFiles(folder, m); err != nil || d == nil || folder != p.Path {
-		return err // the view shows the newest generation only
+		return err // a view is of the newest generation
 	}
 	return v.view(d)
 }
 
-// zarr compares all blocks and all other files.
+// zarr verifies a Zarr dataset: all blocks of records, and all other files by the digests in the
+// manifest.
 func (v *Verification) zarr(ctx context.Context, p *dataset.Target, opts Options) error {
 	d, err := p.Locate()
 	if err == nil {
@@ -168,8 +175,8 @@ func (v *Verification) zarr(ctx context.Context, p *dataset.Target, opts Options
 	return err
 }
 
-// unknownArrays lists the files that are of no generation of a dataset in Zarr, and not of a column that is being
-// written.
+// unknownArrays lists files that belong neither to a generation of a Zarr dataset nor to a column
+// that is being written.
 func (v *Verification) unknownArrays(d *store.Dataset, files []string) error {
 	numbers, err := store.Generations(d.Path)
 	if err != nil {
@@ -194,7 +201,7 @@ func (v *Verification) unknownArrays(d *store.Dataset, files []string) error {
 	return nil
 }
 
-// view compares the HDF5 view, if there is one, with the dataset.
+// view compares view.h5, if it exists, with what inspect view would write.
 func (v *Verification) view(d *store.Dataset) error {
 	problem, err := viewProblem(d)
 	if problem != "" {
@@ -203,7 +210,7 @@ func (v *Verification) view(d *store.Dataset) error {
 	return err
 }
 
-// readManifest returns the manifest of a folder, nil if it is none.
+// readManifest returns the manifest of a folder, or nil if it cannot be read.
 func readManifest(path string) *store.Manifest {
 	m, err := store.ReadManifest(path)
 	if err != nil {
@@ -212,8 +219,8 @@ func readManifest(path string) *store.Manifest {
 	return m
 }
 
-// unknownFiles lists files in the folder of a flat dataset that belong neither to it nor to a
-// mirror.
+// unknownFiles lists the files in the folder of a flat dataset that belong neither to the dataset
+// nor to the mirror of remote datasets nor to a column that is being written.
 func unknownFiles(path string, m *store.Manifest) ([]string, error) {
 	known := map[string]bool{layout.ManifestName: true, view.Name: true, layout.Generations: true}
 	if err := addNames(known, path, m); err != nil {
@@ -232,11 +239,11 @@ func unknownFiles(path string, m *store.Manifest) ([]string, error) {
 	return unknown, nil
 }
 
-// addNames adds the names of the files of all generations.
+// addNames adds the names of the files of all generations to known.
 func addNames(known map[string]bool, path string, m *store.Manifest) error {
 	numbers, err := store.Generations(path)
 	if err != nil {
-		numbers = nil // its manifest is corrupt, which was reported
+		numbers = nil // the manifest is corrupt, which was reported
 	}
 	for _, n := range append(numbers, m.Generation) {
 		g := m
@@ -254,8 +261,8 @@ func addNames(known map[string]bool, path string, m *store.Manifest) error {
 	return nil
 }
 
-// blocks compares all blocks of d. If shardOf is not nil, extent k of field i is shard
-// shardOf[i][k].
+// blocks compares all blocks of d with their checksums. If shardOf is not nil, extent k of field i
+// is shard shardOf[i][k], see salvage.
 func (v *Verification) blocks(ctx context.Context, d *store.Dataset, shardOf [][]int, opts Options) error {
 	if opts.Begin != nil {
 		opts.Begin(checkedBytes(d))
@@ -276,7 +283,7 @@ func (v *Verification) blocks(ctx context.Context, d *store.Dataset, shardOf [][
 	return nil
 }
 
-// checkedBytes returns the size of all records that have checksums.
+// checkedBytes returns the bytes of all records that have checksums, the total of the progress.
 func checkedBytes(d *store.Dataset) (n int64) {
 	for _, c := range layout.Of(d).Columns {
 		for _, e := range c.Extents {
@@ -288,6 +295,7 @@ func checkedBytes(d *store.Dataset) (n int64) {
 	return n
 }
 
+// corruptionOf converts an error of package store/verify.
 func corruptionOf(d *store.Dataset, from *store.CorruptionError, shardOf [][]int) Corruption {
 	shard := from.Shard
 	if shardOf != nil {
@@ -299,8 +307,7 @@ func corruptionOf(d *store.Dataset, from *store.CorruptionError, shardOf [][]int
 	}
 }
 
-// problem words an error without the mark that it is one of corruption, which goes without
-// saying here.
+// problem returns the text of an error without ErrCorrupt, since everything here is corruption.
 func problem(err error) string {
 	text := err.Error()
 	if errors.Is(err, store.ErrCorrupt) {
@@ -309,8 +316,9 @@ func problem(err error) string {
 	return text
 }
 
-// metadata compares everything in an HDF5 file other than its records with the checksum stored
-// when it was written.
+// metadata compares everything in an HDF5 file but records with the checksum that was stored when
+// the file was written. If another program has rewritten the file since, there is no checksum,
+// which is not corruption.
 func (v *Verification) metadata(p *dataset.Target) error {
 	var err error
 	v.Metadata, err = seal.Check(p.File, p.Meta.Size)
@@ -326,6 +334,8 @@ func (v *Verification) metadata(p *dataset.Target) error {
 	return nil
 }
 
+// hdf5 verifies an HDF5 file. A file of penstock has checksums of blocks; other files are checked
+// by their structure and filters.
 func (v *Verification) hdf5(ctx context.Context, p *dataset.Target, opts Options) error {
 	if err := v.metadata(p); err != nil {
 		return err

@@ -12,7 +12,9 @@ import (
 	"github.com/penstock/penstock/store/hdf5/view"
 )
 
-// viewProblem returns the error of the view in a dataset, "" if it is valid or absent.
+// viewProblem returns what is wrong with the view.h5 of a dataset, "" if it is right or does not
+// exist. The view is a function of the dataset, so it is encoded again and compared, with relative
+// and with absolute paths.
 func viewProblem(d *store.Dataset) (string, error) {
 	got, err := fs.ReadFile(vfs.Folder(d.Path), view.Name)
 	if errors.Is(err, fs.ErrNotExist) {
